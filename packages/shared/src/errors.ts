@@ -1,0 +1,90 @@
+/**
+ * Every error a caller can see. The table is the public contract: a code is also the error's `type`, and it
+ * decides the HTTP status. Codes cross the queue as data (`ErrorInfo`), never as message text to be matched.
+ */
+export const ERROR_STATUS = {
+  invalid_request: 400,
+  invalid_api_key: 401,
+  model_not_found: 404,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_conflict: 422,
+  budget_exceeded: 429,
+  rate_limited: 429,
+  internal_error: 500,
+  not_implemented: 501,
+  provider_error: 502,
+  provider_outcome_unknown: 502,
+  provider_unavailable: 503,
+  service_unavailable: 503,
+  provider_timeout: 504,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+/** SDKs retry 429 and 5xx by themselves; for these codes a retry can only fail again or bill twice. */
+const NEVER_RETRY: ReadonlySet<ErrorCode> = new Set(['budget_exceeded', 'provider_outcome_unknown', 'not_implemented']);
+
+/** An error as it travels: through a job, a reply, to the caller. */
+export interface ErrorInfo {
+  code: ErrorCode;
+  message: string;
+  /** Path of the offending field, such as `messages[0].role`. */
+  param?: string | null;
+  /** How long the caller should wait, if that is known. */
+  retryAfterMs?: number;
+}
+
+export interface ErrorOptions {
+  param?: string | null;
+  retryAfterMs?: number;
+  /** Extra response headers, such as `allow` on a 405. */
+  headers?: Record<string, string>;
+  cause?: unknown;
+}
+
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly param: string | null;
+  readonly retryAfterMs: number | undefined;
+  readonly headers: Record<string, string>;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.status = ERROR_STATUS[code];
+    this.param = options.param ?? null;
+    this.retryAfterMs = options.retryAfterMs;
+    this.headers = options.headers ?? {};
+  }
+
+  static from(info: ErrorInfo): GatewayError {
+    return new GatewayError(info.code, info.message, info);
+  }
+
+  /** The body of the response, in the common error shape. */
+  toBody(): { error: { message: string; type: ErrorCode; code: ErrorCode; param: string | null } } {
+    return { error: { message: this.message, type: this.code, code: this.code, param: this.param } };
+  }
+
+  /** `retry-after` (rounded up, so that a client that obeys is never early) and `x-should-retry`. */
+  toHeaders(): Record<string, string> {
+    const headers = { ...this.headers };
+    if (this.retryAfterMs !== undefined) {
+      headers['retry-after'] = String(Math.max(1, Math.ceil(this.retryAfterMs / 1000)));
+    }
+    if (NEVER_RETRY.has(this.code)) headers['x-should-retry'] = 'false';
+    return headers;
+  }
+
+  toInfo(): ErrorInfo {
+    const info: ErrorInfo = { code: this.code, message: this.message };
+    if (this.param !== null) info.param = this.param;
+    if (this.retryAfterMs !== undefined) info.retryAfterMs = this.retryAfterMs;
+    return info;
+  }
+}

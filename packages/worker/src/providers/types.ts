@@ -1,0 +1,59 @@
+import type { ChatRequest, Completion, TokenUsage } from '@sluice/shared/chat';
+import type { ErrorCode } from '@sluice/shared/errors';
+import type { AttemptOutcome, ChainEntry } from '@sluice/shared/job';
+
+/**
+ * A provider turns the common format into its own and back. Everything here is pure: no I/O, no metrics, no
+ * mutation of the input, so that a call can be built again on a retry or a fallback.
+ */
+export interface Provider {
+  /** Path of the chat endpoint, appended to the provider's base URL. */
+  chatPath: string;
+  headers(apiKey: string): Record<string, string>;
+  /** The provider's request body. Throws GatewayError `invalid_request` naming the field that cannot be translated. */
+  buildRequest(request: ChatRequest, entry: ChainEntry): Record<string, unknown>;
+  /** Throws UnusableResponse when a 2xx body is not a completion. */
+  parseResponse(body: unknown): ParsedResponse;
+  parseError(status: number, headers: Headers, body: unknown): ProviderFailure;
+  /** Path of one page of the model list. */
+  modelsPath(after?: string): string;
+  /** Throws UnusableResponse when the body is not a model list. */
+  parseModels(body: unknown): ModelsPage;
+}
+
+/** Response headers by lower-case name. */
+export type Headers = Record<string, string | string[] | undefined>;
+
+export interface ParsedResponse {
+  completion: Completion;
+  usage: TokenUsage;
+  /** The tier that the provider says it served, for the price. */
+  serviceTier?: string;
+}
+
+/** A failed provider call, in the gateway's terms. */
+export interface ProviderFailure {
+  outcome: Exclude<AttemptOutcome, 'ok'>;
+  code: ErrorCode;
+  /** Safe to show to the caller: no provider key, no internal address. */
+  message: string;
+  param?: string;
+  /** Whether the next entry of the chain may be tried. */
+  fallback: boolean;
+  status?: number;
+  /** How long the provider asked to be left alone. */
+  retryAfterMs?: number;
+  /** Set when nobody should call meanwhile: that model, or the whole provider. */
+  coolDown?: 'model' | 'provider';
+}
+
+export interface ModelsPage {
+  models: { id: string; created: number }[];
+  /** Set when there is another page. */
+  next?: string;
+}
+
+/** A 2xx answer that is not usable as a completion. */
+export class UnusableResponse extends Error {
+  override readonly name = 'UnusableResponse';
+}
