@@ -25,7 +25,11 @@ export const ERROR_STATUS = {
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
 /** SDKs retry 429 and 5xx by themselves; for these codes a retry can only fail again or bill twice. */
-const NEVER_RETRY: ReadonlySet<ErrorCode> = new Set(['budget_exceeded', 'provider_outcome_unknown', 'not_implemented']);
+const NEVER_RETRY: ReadonlySet<ErrorCode> = new Set([
+  'budget_exceeded',
+  'provider_outcome_unknown',
+  'not_implemented',
+]);
 
 /** An error as it travels: through a job, a reply, to the caller. */
 export interface ErrorInfo {

@@ -10,11 +10,14 @@ export interface Provider {
   /** Path of the chat endpoint, appended to the provider's base URL. */
   chatPath: string;
   headers(apiKey: string): Record<string, string>;
+  /** Lower-case name of the response header that holds upstream's own request id. */
+  requestIdHeader: string;
   /** The provider's request body. Throws GatewayError `invalid_request` naming the field that cannot be translated. */
   buildRequest(request: ChatRequest, entry: ChainEntry): Record<string, unknown>;
-  /** Throws UnusableResponse when a 2xx body is not a completion. */
-  parseResponse(body: unknown): ParsedResponse;
-  parseError(status: number, headers: Headers, body: unknown): ProviderFailure;
+  /** Throws UnusableResponse when a 2xx body is not a completion. `now` (ms) dates an answer that has no date. */
+  parseResponse(body: unknown, now?: number): ParsedResponse;
+  /** Never throws, whatever the body is. `now` (ms) is what a `retry-after` date is counted from. */
+  parseError(status: number, headers: Headers, body: unknown, now?: number): ProviderFailure;
   /** Path of one page of the model list. */
   modelsPath(after?: string): string;
   /** Throws UnusableResponse when the body is not a model list. */

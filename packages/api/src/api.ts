@@ -1,0 +1,150 @@
+/**
+ * An api process: the public listener, this process's reply inbox, and what it keeps in mind of Redis. It owns its Redis
+ * connections, timers and server, and closes them in `close`.
+ */
+import type { AddressInfo } from 'node:net';
+import { RedisClock } from '@sluice/shared/clock';
+import type { GatewayConfig } from '@sluice/shared/config';
+import { CoolDowns } from '@sluice/shared/cool-downs';
+import { Directory } from '@sluice/shared/directory';
+import { keyNames } from '@sluice/shared/key-names';
+import type { Logger } from '@sluice/shared/logger';
+import { loadShippedRegistry } from '@sluice/shared/model-registry';
+import { Presence } from '@sluice/shared/presence';
+import { Queues } from '@sluice/shared/queues';
+import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { makeRequestId } from '@sluice/shared/request-id';
+import { Settlements } from '@sluice/shared/settle';
+import { createApp } from './app.js';
+import { Catalogue } from './catalogue.js';
+import { Congestion } from './congestion.js';
+import { CONFIRM_EVERY_MS, DirectoryCache } from './directory-cache.js';
+import { Dispatcher } from './dispatcher.js';
+import { createHttpServer } from './http-server.js';
+import { Inbox } from './inbox.js';
+
+const REDIS_START_MS = 10_000;
+const REDIS_COMMAND_MS = 1_500;
+const HOUSEKEEPING_MS = 1_000;
+
+export interface ApiOptions {
+  redisUrl: string;
+  cell: string;
+  config: GatewayConfig;
+  host: string;
+  port: number;
+  logger: Logger;
+}
+
+export interface RunningApi {
+  url: string;
+  /** Turns readiness red, takes no new connections, answers the accepted requests within `drainMs`, and closes. */
+  close(drainMs: number): Promise<void>;
+}
+
+export async function startApi({
+  redisUrl,
+  cell,
+  config,
+  host,
+  port,
+  logger,
+}: ApiOptions): Promise<RunningApi> {
+  const names = keyNames(cell);
+  const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
+  const inboxReader = connectPatiently(redisUrl);
+  const subscriber = connectPatiently(redisUrl);
+  const connections = [redis, inboxReader, subscriber];
+  try {
+    await Promise.all(connections.map((connection) => waitForRedis(connection, REDIS_START_MS)));
+  } catch (error) {
+    for (const connection of connections) connection.disconnect();
+    throw error;
+  }
+
+  const clock = new RedisClock();
+  await clock.synchronise(redis);
+  const id = makeRequestId();
+  const inbox = new Inbox(id, names);
+  const queues = new Queues(redis, names, [...config.providers.keys()]);
+  const coolDowns = new CoolDowns(redis, names, clock);
+  const presence = new Presence(redis, names, clock, 'api', id);
+  const store = new Directory(redis, names);
+  const directory = new DirectoryCache(store);
+  const catalogue = new Catalogue(
+    id,
+    queues,
+    logger,
+    config.providers.values(),
+    loadShippedRegistry(),
+    clock.now(),
+  );
+  let workersSeen = 0;
+  let draining = false;
+  const dispatcher = new Dispatcher({
+    inboxId: id,
+    queues,
+    settlements: new Settlements(redis, names, config.requestLog.maxEntries),
+    coolDowns,
+    congestion: new Congestion(redis, names, config.providers),
+    clock,
+    hasWorkers: () => workersSeen > 0,
+  });
+
+  await coolDowns.watch(subscriber);
+  const reading = inbox.read(inboxReader, (message) => {
+    if (!catalogue.receive(message)) dispatcher.receive(message);
+  });
+  catalogue.start();
+
+  const keepHouse = async () => {
+    await Promise.all([
+      presence.announce(),
+      coolDowns.refresh(),
+      inbox.trim(redis),
+      clock.synchronise(redis, 1),
+    ]);
+    workersSeen = (await presence.alive()).filter(({ role }) => role === 'worker').length;
+  };
+  await keepHouse();
+  const timers = [
+    setInterval(() => keepHouse().catch(() => {}), HOUSEKEEPING_MS),
+    setInterval(() => directory.confirm().catch(() => {}), CONFIRM_EVERY_MS),
+  ];
+
+  const app = createApp({
+    dispatcher,
+    directory,
+    store,
+    catalogue,
+    clock,
+    logger,
+    providers: config.providers,
+    deadlineMs: config.request.deadlineMs,
+    maxBodyBytes: config.request.maxBodyBytes,
+    isReady: () => !draining && redis.status === 'ready' && workersSeen > 0,
+  });
+  const server = createHttpServer(app);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  const address = server.address() as AddressInfo;
+
+  return {
+    url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    async close(drainMs) {
+      draining = true;
+      const closed = new Promise((resolve) => server.close(resolve));
+      const timeUp = setTimeout(() => server.closeAllConnections(), drainMs);
+      server.closeIdleConnections();
+      await closed;
+      clearTimeout(timeUp);
+      for (const timer of timers) clearInterval(timer);
+      catalogue.close();
+      await Promise.allSettled([presence.leave(), inbox.close(redis), queues.close()]);
+      for (const connection of connections) connection.disconnect();
+      await reading;
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/** The public HTTP interface: what a request passes through, in order. */
+import { Router } from '@koa/router';
+import type { Directory } from '@sluice/shared/directory';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Logger } from '@sluice/shared/logger';
+import Koa from 'koa';
+import { createAuthenticate } from './authenticate.js';
+import type { Catalogue } from './catalogue.js';
+import { createParseBody } from './parse-body.js';
+import { createReportErrors } from './report-errors.js';
+import { identify } from './request-id.js';
+import { type ChatParts, createChatRoute } from './routes/chat.js';
+import { createHealthRoutes } from './routes/health.js';
+import { createModelRoute, createModelsRoute } from './routes/models.js';
+import { createRoutesRoute } from './routes/routes.js';
+
+export interface AppParts extends ChatParts {
+  store: Directory;
+  catalogue: Catalogue;
+  maxBodyBytes: number;
+  logger: Logger;
+  isReady(): boolean;
+}
+
+export function createApp(parts: AppParts): Koa {
+  const { store, directory, catalogue, clock, logger } = parts;
+  const authenticate = createAuthenticate(directory, clock);
+  const health = createHealthRoutes(parts.isReady);
+
+  const router = new Router();
+  router.get('/healthz', health.alive);
+  router.get('/readyz', health.ready);
+  router.post(
+    '/v1/chat/completions',
+    authenticate,
+    createParseBody(parts.maxBodyBytes),
+    createChatRoute(parts),
+  );
+  router.get('/v1/models', authenticate, createModelsRoute(store, catalogue));
+  router.get('/v1/models/*id', authenticate, createModelRoute(store, catalogue));
+  router.get('/routes', authenticate, createRoutesRoute(store));
+
+  const app = new Koa();
+  app.silent = true;
+  app.use(identify);
+  app.use(createReportErrors(logger));
+  app.use(router.routes());
+  app.use(
+    router.allowedMethods({
+      throw: true,
+      methodNotAllowed: () => new GatewayError('method_not_allowed', 'This path does not take this method.'),
+      notImplemented: () => new GatewayError('method_not_allowed', 'This path does not take this method.'),
+    }),
+  );
+  return app;
+}

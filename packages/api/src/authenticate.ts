@@ -1,0 +1,32 @@
+import type { Clock } from '@sluice/shared/clock';
+import type { KeyRecord } from '@sluice/shared/directory';
+import { GatewayError } from '@sluice/shared/errors';
+import { digestKey, isWellFormedKey } from '@sluice/shared/gateway-key';
+import type { Middleware } from 'koa';
+import type { DirectoryCache } from './directory-cache.js';
+
+export interface Authenticated {
+  key: KeyRecord;
+}
+
+/** One message for every reason: a caller without a valid key learns nothing about which keys exist. */
+const refusal = () =>
+  new GatewayError(
+    'invalid_api_key',
+    'Incorrect or missing API key. Send it as "Authorization: Bearer <GATEWAY_KEY>".',
+    {
+      headers: { 'www-authenticate': 'Bearer' },
+    },
+  );
+
+export function createAuthenticate(directory: DirectoryCache, clock: Clock): Middleware<Authenticated> {
+  return async (ctx, next) => {
+    const [scheme, key, ...rest] = ctx.get('authorization').trim().split(/ +/);
+    if (scheme?.toLowerCase() !== 'bearer' || !key || rest.length > 0 || !isWellFormedKey(key))
+      throw refusal();
+    const record = await directory.findKey(digestKey(key));
+    if (!record || (record.expires !== undefined && record.expires <= clock.now())) throw refusal();
+    ctx.state.key = record;
+    await next();
+  };
+}

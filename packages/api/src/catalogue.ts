@@ -1,0 +1,86 @@
+/**
+ * The direct model ids, read from the providers once in the life of an api process. It has no provider keys, so it asks
+ * through a job; until a provider has answered, the registry's ids for it stand in.
+ */
+import type { ProviderConfig } from '@sluice/shared/config';
+import type { Logger } from '@sluice/shared/logger';
+import type { ModelRegistry } from '@sluice/shared/model-registry';
+import type { Queues } from '@sluice/shared/queues';
+import { makeRequestId } from '@sluice/shared/request-id';
+import type { InboxMessage } from './inbox.js';
+
+const FIRST_RETRY_MS = 2_000;
+const MAX_RETRY_MS = 60_000;
+
+export interface DirectModel {
+  id: string;
+  created: number;
+  provider: string;
+}
+
+export class Catalogue {
+  readonly #models = new Map<string, DirectModel[]>();
+  readonly #asked = new Map<string, string>();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  #closed = false;
+
+  constructor(
+    private readonly inboxId: string,
+    private readonly queues: Queues,
+    private readonly logger: Logger,
+    providers: Iterable<ProviderConfig>,
+    registry: ModelRegistry,
+    now: number,
+  ) {
+    const created = Math.floor(now / 1000);
+    for (const { name, kind } of providers) {
+      this.#models.set(
+        name,
+        registry.ids(kind).map((id) => ({ id, created, provider: name })),
+      );
+    }
+  }
+
+  /** By provider and id. */
+  list(): DirectModel[] {
+    return [...this.#models.keys()].sort().flatMap((provider) => this.#models.get(provider) ?? []);
+  }
+
+  start(): void {
+    for (const provider of this.#models.keys()) this.#ask(provider, FIRST_RETRY_MS);
+  }
+
+  /** Asks until the first success; a question that got no answer in time is asked anew. */
+  #ask(provider: string, retryMs: number): void {
+    if (this.#closed) return;
+    const requestId = makeRequestId();
+    this.#asked.set(provider, requestId);
+    this.queues.addModels(provider, { requestId, inbox: this.inboxId }).catch(() => {});
+    this.#timers.set(
+      provider,
+      setTimeout(() => this.#ask(provider, Math.min(2 * retryMs, MAX_RETRY_MS)), retryMs).unref(),
+    );
+  }
+
+  /** Whether the message was the answer to a question about models. */
+  receive(message: InboxMessage): boolean {
+    const answer = message.get('models');
+    if (answer === undefined) return false;
+    const [provider] = [...this.#asked].find(([, requestId]) => requestId === message.get('id')) ?? [];
+    const models = JSON.parse(answer) as { id: string; created: number }[] | null;
+    if (provider === undefined || models === null) return true;
+    clearTimeout(this.#timers.get(provider));
+    this.#asked.delete(provider);
+    const sorted = models
+      .map(({ id, created }) => ({ id, created, provider }))
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    this.#models.set(provider, sorted);
+    this.logger.info({ provider, models: sorted.length }, 'model catalogue read');
+    return true;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+  }
+}

@@ -1,0 +1,48 @@
+/** How busy each provider's queue is, and what the configuration allows. */
+import type { ProviderConfig } from '@sluice/shared/config';
+import type { KeyNames } from '@sluice/shared/key-names';
+import type { Redis } from 'ioredis';
+
+const FIRST_GUESS_MS = 1_000;
+const MAX_RETRY_AFTER_MS = 60_000;
+/** Weight of the newest call in the running mean of a provider's latency. */
+const NEWEST = 0.1;
+
+export class Congestion {
+  readonly #latencyMs = new Map<string, number>();
+  readonly #backlog = new Map<string, number>();
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    private readonly providers: ReadonlyMap<string, ProviderConfig>,
+  ) {}
+
+  limits(provider: string): ProviderConfig {
+    const limits = this.providers.get(provider);
+    if (!limits) throw new Error(`unknown provider ${provider}`);
+    return limits;
+  }
+
+  /** Requests waiting for the provider now. */
+  async backlog(provider: string): Promise<number> {
+    const [plain, prioritized] = await Promise.all([
+      this.redis.llen(this.names.queueKey(provider, 'wait')),
+      this.redis.zcard(this.names.queueKey(provider, 'prioritized')),
+    ]);
+    this.#backlog.set(provider, plain + prioritized);
+    return plain + prioritized;
+  }
+
+  recordLatency(provider: string, ms: number): void {
+    const mean = this.#latencyMs.get(provider) ?? ms;
+    this.#latencyMs.set(provider, mean + NEWEST * (ms - mean));
+  }
+
+  /** About how long the requests that wait now will keep the provider's slots busy. */
+  retryAfterMs(provider: string): number {
+    const rounds = ((this.#backlog.get(provider) ?? 0) + 1) / this.limits(provider).concurrency;
+    const estimate = rounds * (this.#latencyMs.get(provider) ?? FIRST_GUESS_MS);
+    return Math.min(Math.max(estimate, 1_000), MAX_RETRY_AFTER_MS);
+  }
+}

@@ -1,0 +1,28 @@
+#!/usr/bin/env node
+import { loadConfig } from '@sluice/shared/config';
+import { readEnv } from '@sluice/shared/env';
+import { createLogger } from '@sluice/shared/logger';
+import { runProcess } from '@sluice/shared/run-process';
+import { startApi } from './api.js';
+import { apiEnv } from './env.js';
+
+await runProcess('api', async () => {
+  const env = readEnv(process.env, apiEnv);
+  const config = loadConfig(env.GATEWAY_CONFIG, process.env);
+  const logger = createLogger('api', env.LOG_LEVEL);
+  const api = await startApi({
+    redisUrl: env.REDIS_URL,
+    cell: env.SLUICE_CELL,
+    config,
+    host: env.HOST,
+    port: env.PORT,
+    logger,
+  });
+  logger.info({ url: api.url }, 'api ready');
+
+  return async () => {
+    logger.info('draining');
+    await api.close(env.DRAIN_MS);
+    logger.info('stopped');
+  };
+});

@@ -1,0 +1,32 @@
+import { GatewayError } from '@sluice/shared/errors';
+import type { Middleware } from 'koa';
+import bodyParser from 'koa-bodyparser';
+
+/**
+ * Reads a JSON body. koa-bodyparser leaves other content types as `{}`, so those are refused before it; its errors carry
+ * the raw body and are therefore never passed on or logged.
+ */
+export function createParseBody(maxBytes: number): Middleware {
+  const parse = bodyParser({
+    enableTypes: ['json'],
+    jsonLimit: `${maxBytes}b`,
+    onerror(error, ctx) {
+      const status = 'status' in error ? error.status : undefined;
+      // What is left of the body is not read: the connection cannot be used again.
+      ctx.set('connection', 'close');
+      if (status === 413)
+        throw new GatewayError('request_too_large', `The body is larger than ${maxBytes} bytes.`);
+      throw new GatewayError('invalid_request', 'The body is not valid JSON.');
+    },
+  });
+  return (ctx, next) => {
+    const encoding = ctx.get('content-encoding').toLowerCase();
+    if (encoding !== '' && encoding !== 'identity') {
+      throw new GatewayError('unsupported_media_type', 'The body must not be compressed.');
+    }
+    if (!ctx.is('application/json')) {
+      throw new GatewayError('unsupported_media_type', 'Send the body as content-type: application/json.');
+    }
+    return parse(ctx, next);
+  };
+}

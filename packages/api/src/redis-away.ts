@@ -1,0 +1,24 @@
+/**
+ * Whether an error means that Redis cannot serve now: unreachable, too slow, full, loading, or a replica. ioredis marks
+ * these by name and by the first word of the reply, not by a class.
+ */
+const CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+  'EAI_AGAIN',
+]);
+const REPLIES =
+  /^(?:OOM|LOADING|READONLY|MISCONF|BUSY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|NOREPLICAS|UNBLOCKED)\b/;
+const MESSAGES =
+  /Connection is closed|Command timed out|Stream isn't writeable|Command queue state|Reached the max retries/;
+
+export function isRedisAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error.name === 'MaxRetriesPerRequestError' || error.name === 'AbortError') return true;
+  if ('code' in error && typeof error.code === 'string' && CODES.has(error.code)) return true;
+  return REPLIES.test(error.message) || MESSAGES.test(error.message);
+}

@@ -1,0 +1,15 @@
+import { apiEnv } from '@sluice/api/env';
+import { type EnvValues, url } from '@sluice/shared/env';
+import { workerEnv } from '@sluice/worker/env';
+
+/** What `npm start` itself reads; the processes it starts get the whole environment. */
+export const startEnv = {
+  ...apiEnv,
+  ...workerEnv,
+  REDIS_URL: url({
+    protocols: ['redis', 'rediss'],
+    description: 'a Redis to use; without it one is started',
+  }),
+};
+
+export type StartEnv = EnvValues<typeof startEnv>;

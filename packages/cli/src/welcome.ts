@@ -1,0 +1,21 @@
+import type { AllInOne } from './all-in-one.js';
+
+/** What a person sees first, ending in a line that can be pasted into another terminal. */
+export function welcome({ apiUrls, key, config, simulated }: AllInOne): string {
+  const [url = ''] = apiUrls;
+  const workspace = config.workspaces[0];
+  const model = [...(workspace?.routes.keys() ?? [])][0] ?? 'gpt-4o-mini';
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Say hello.' }] });
+  return [
+    '',
+    `Sluice is ready at ${apiUrls.map((each) => `${each}/v1`).join(' and ')}`,
+    `Key of workspace ${workspace?.id ?? '(none)'}: ${key}`,
+    simulated
+      ? 'No provider key is set: a SIMULATED upstream answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real one.'
+      : `Providers: ${[...config.providers.keys()].join(', ')}`,
+    '',
+    'Try it:',
+    `  curl -i ${url}/v1/chat/completions -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '${body}'`,
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,57 @@
+import type { ChainEntry, OnCrash } from './job.js';
+
+export type ProviderKind = 'openai' | 'anthropic';
+
+export interface ProviderConfig {
+  name: string;
+  kind: ProviderKind;
+  /** Without a trailing slash. */
+  baseUrl: string;
+  /** The variable that holds the provider's key; see resolveProviderKeys. */
+  apiKeyEnv: string | undefined;
+  /** Calls at a time, over all workers together. */
+  concurrency: number;
+  /** How long a request may wait in the provider's queue. */
+  maxWaitMs: number;
+  /** How many requests may wait. */
+  maxBacklog: number;
+  /** Of one attempt. */
+  timeoutMs: number;
+  /** How long nobody calls after an upstream 429 that names no time itself. */
+  cooldownMs: number;
+}
+
+export interface RouteConfig {
+  chain: ChainEntry[];
+  onCrash: OnCrash;
+}
+
+export interface KeyConfig {
+  name: string;
+  /** The variable that holds the key's value; see resolveWorkspaceKeys. */
+  valueEnv: string | undefined;
+}
+
+export interface LimitsConfig {
+  requestsPerMinute: number | undefined;
+  concurrentRequests: number | undefined;
+  budgetUsdPerMonth: number | undefined;
+}
+
+export interface WorkspaceConfig {
+  id: string;
+  name: string | undefined;
+  keys: KeyConfig[];
+  /** By alias. */
+  routes: Map<string, RouteConfig>;
+  limits: LimitsConfig;
+}
+
+/** gateway.yaml, validated, with its defaults. It holds no secret, so every process may load it. */
+export interface GatewayConfig {
+  /** By name. */
+  providers: Map<string, ProviderConfig>;
+  workspaces: WorkspaceConfig[];
+  request: { deadlineMs: number; maxBodyBytes: number };
+  requestLog: { maxEntries: number };
+}

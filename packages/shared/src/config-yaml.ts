@@ -1,0 +1,41 @@
+import { LineCounter, parseDocument } from 'yaml';
+import type { Fault } from './faults.js';
+
+// The parser's own messages for these quote the source, which may hold a secret.
+const OWN_WORDS: Record<string, string> = {
+  BAD_COLLECTION_TYPE: 'tags are not supported',
+  BAD_DIRECTIVE: 'directives are not supported',
+  BAD_DQ_ESCAPE: 'invalid escape in a double-quoted string',
+  DUPLICATE_KEY: 'this key is already in the same map; keep one of the two',
+  MULTIPLE_DOCS: 'the file must hold one YAML document',
+  NON_STRING_KEY: 'a key must be a string',
+  RESOURCE_EXHAUSTION: 'nested too deeply',
+  TAG_RESOLVE_FAILED: 'tags are not supported',
+  UNEXPECTED_TOKEN: 'unexpected text here; check the indentation, quotes and brackets around it',
+};
+
+const MAX_ALIASES = 100;
+
+/** Pushes a fault for everything that is not plain YAML; the value means nothing then. */
+export function parseYaml(text: string, faults: Fault[]): unknown {
+  const lineCounter = new LineCounter();
+  try {
+    const doc = parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true });
+    for (const { code, message, pos } of [...doc.errors, ...doc.warnings]) {
+      const { line, col } = lineCounter.linePos(pos[0]);
+      const path = `line ${line}:${col}`;
+      // One unclosed bracket is told once per open level; the first word on a place is enough.
+      if (faults.at(-1)?.path !== path) faults.push({ path, message: OWN_WORDS[code] ?? message });
+    }
+    if (doc.errors.length > 0) return undefined;
+    return doc.toJS({ maxAliasCount: MAX_ALIASES });
+  } catch (error) {
+    // What toJS throws is about aliases; what the parser throws is a full stack.
+    const message =
+      error instanceof ReferenceError
+        ? `an alias (*name) has no anchor before it, or aliases expand to more than ${MAX_ALIASES} nodes`
+        : 'cannot be read as YAML; nested too deeply?';
+    faults.push({ path: '', message });
+    return undefined;
+  }
+}

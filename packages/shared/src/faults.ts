@@ -1,0 +1,47 @@
+/**
+ * What is wrong in a configuration. Invariant: a fault names the place and what is allowed there, never the value
+ * that was found, because that may be a secret in the wrong place.
+ */
+export interface Fault {
+  /** `workspaces[0].routes.fast[1].provider`, an environment variable, or `line 3:5` of the file; '' is the whole. */
+  path: string;
+  message: string;
+}
+
+/** Carries all faults that were found, so that one run shows everything there is to correct. */
+export class FaultsError extends Error {
+  readonly faults: readonly Fault[];
+
+  constructor(source: string, faults: readonly Fault[]) {
+    const lines = faults.map(({ path, message }) => (path === '' ? `  ${message}` : `  ${path}: ${message}`));
+    super([`${source}: ${faults.length === 1 ? '1 fault' : `${faults.length} faults`}`, ...lines].join('\n'));
+    this.faults = faults;
+  }
+}
+
+/** The candidate that was probably meant: `baseUrl` and `base_ur` both mean `base_url`. */
+export function closest(word: string, candidates: readonly string[]): string | undefined {
+  const wanted = plain(word);
+  let best: string | undefined;
+  let bestDistance = Math.min(3, Math.ceil(wanted.length / 2));
+  for (const candidate of candidates) {
+    const distance = editDistance(wanted, plain(candidate));
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+const plain = (word: string): string => word.slice(0, 64).toLowerCase().replace(/[_-]/g, '');
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substituted = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(substituted, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

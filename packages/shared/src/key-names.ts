@@ -1,0 +1,42 @@
+/**
+ * Every Redis key the gateway uses, in one place. All keys of a cell (one Redis with its api and worker
+ * processes) share one hash tag, so that a script may touch several of them on a Redis Cluster too.
+ */
+export interface KeyNames {
+  /** Prefix that BullMQ puts before `:<queue>:<key>`. */
+  queuePrefix: string;
+  /** A key of a provider's queue: `wait`, `active`, `prioritized`, … or a job id. */
+  queueKey(provider: string, key: string): string;
+  /** Counts changes to workspaces, keys and routes: the api's cache is valid while it stands still. */
+  directoryVersion: string;
+  workspaces: string;
+  /** Key digest → key record. */
+  keys: string;
+  routes(workspace: string): string;
+  inbox(api: string): string;
+  /** Exists for a while once a request that left its first entry is settled. */
+  settled(requestId: string): string;
+  requestLog: string;
+  ledger(day: string): string;
+  coolDowns: string;
+  /** Process id → when it was last seen. */
+  processes: string;
+}
+
+export function keyNames(cell: string): KeyNames {
+  const prefix = `{${cell}}`;
+  return {
+    queuePrefix: `${prefix}:queue`,
+    queueKey: (provider, key) => `${prefix}:queue:${provider}:${key}`,
+    directoryVersion: `${prefix}:directory-version`,
+    workspaces: `${prefix}:workspaces`,
+    keys: `${prefix}:keys`,
+    routes: (workspace) => `${prefix}:routes:${workspace}`,
+    inbox: (api) => `${prefix}:inbox:${api}`,
+    settled: (requestId) => `${prefix}:settled:${requestId}`,
+    requestLog: `${prefix}:request-log`,
+    ledger: (day) => `${prefix}:ledger:${day}`,
+    coolDowns: `${prefix}:cool-downs`,
+    processes: `${prefix}:processes`,
+  };
+}

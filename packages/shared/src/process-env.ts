@@ -1,0 +1,16 @@
+import { choice, text, url } from './env.js';
+
+/** The environment that api and worker processes have in common. */
+export const sharedEnv = {
+  REDIS_URL: url({
+    protocols: ['redis', 'rediss'],
+    required: true,
+    description: 'the Redis that all processes share',
+  }),
+  SLUICE_CELL: text({ default: 'sluice', description: 'name of the cell, the tag in every Redis key' }),
+  GATEWAY_CONFIG: text({ description: 'path of gateway.yaml (default: the one in the working directory)' }),
+  LOG_LEVEL: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], {
+    default: 'info',
+    description: 'least level that is logged',
+  }),
+};

@@ -1,0 +1,60 @@
+import { type JobsOptions, Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { ChatJob } from './job.js';
+import type { KeyNames } from './key-names.js';
+import { jobIdOf, providerOf } from './settle.js';
+
+export const CHAT_JOB = 'chat';
+export const MODELS_JOB = 'models';
+
+/** Asks a worker for the provider's model list; the api has no provider key to ask with. */
+export interface ModelsJob {
+  requestId: string;
+  inbox: string;
+}
+
+// Nothing is kept in the queue: what is worth keeping is in the request log, and prompts are to leave Redis.
+const FORGET: JobsOptions = { removeOnComplete: true, removeOnFail: true };
+
+/** One queue per provider, so that a slow provider keeps only its own requests waiting. */
+export class Queues {
+  readonly #queues: Map<string, Queue>;
+
+  constructor(redis: Redis, names: KeyNames, providers: string[]) {
+    this.#queues = new Map(
+      providers.map((provider) => [
+        provider,
+        new Queue(provider, {
+          connection: redis,
+          prefix: names.queuePrefix,
+          // Nobody reads BullMQ's event stream here; short, it costs the least.
+          streams: { events: { maxLen: 100 } },
+        }),
+      ]),
+    );
+    // Redis being away is reported by the processes; an unheard 'error' event would end them.
+    for (const queue of this.#queues.values()) queue.on('error', () => {});
+  }
+
+  of(provider: string): Queue {
+    const queue = this.#queues.get(provider);
+    if (!queue) throw new Error(`no queue for provider ${provider}`);
+    return queue;
+  }
+
+  /** Adding the same entry of the same request twice is adding it once. */
+  async addChat(job: ChatJob, priority = 0): Promise<void> {
+    const options: JobsOptions = { ...FORGET, jobId: jobIdOf(job) };
+    if (priority > 0) options.priority = priority;
+    await this.of(providerOf(job)).add(CHAT_JOB, job, options);
+  }
+
+  /** Goes to the head of the queue: an api process is not ready to list models before it is answered. */
+  async addModels(provider: string, job: ModelsJob): Promise<void> {
+    await this.of(provider).add(MODELS_JOB, job, { ...FORGET, jobId: `models-${job.requestId}`, lifo: true });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
+  }
+}

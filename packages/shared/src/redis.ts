@@ -1,0 +1,65 @@
+import { Redis, type RedisOptions } from 'ioredis';
+
+/** Quick at first, so that a restarted Redis is back in use at once, then once a second. */
+const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
+
+const common: RedisOptions = { retryStrategy, enableReadyCheck: true, connectTimeout: 5000 };
+
+/**
+ * For work that must not be lost: a command waits for Redis as long as it takes and is sent again after a
+ * reconnect. Every script that goes through it is therefore written to be repeatable.
+ */
+export function connectPatiently(url: string): Redis {
+  return watch(new Redis(url, { ...common, maxRetriesPerRequest: null }));
+}
+
+/**
+ * For answering callers: while Redis is away a command fails at once, and a slow one fails after `timeoutMs`.
+ * Nothing is re-sent: a refused caller must not have a ghost of its request appear after the reconnect.
+ */
+export function connectImpatiently(url: string, timeoutMs: number): Redis {
+  return watch(
+    new Redis(url, {
+      ...common,
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      autoResendUnfulfilledCommands: false,
+      commandTimeout: timeoutMs,
+    }),
+  );
+}
+
+// Without a listener ioredis prints every failed reconnect; the processes report the state themselves.
+function watch(redis: Redis): Redis {
+  redis.on('error', () => {});
+  return redis;
+}
+
+/** Resolves when the connection is usable, and rejects with a plain sentence when it does not come in time. */
+export async function waitForRedis(redis: Redis, timeoutMs: number): Promise<void> {
+  if (redis.status === 'ready') return;
+  let lastError: Error | undefined;
+  const remember = (error: Error) => {
+    lastError = error;
+  };
+  redis.on('error', remember);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        redis.off('ready', ready);
+        reject(
+          new Error(
+            `Redis did not answer within ${timeoutMs} ms${lastError ? ` (${lastError.message})` : ''}`,
+          ),
+        );
+      }, timeoutMs);
+      const ready = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      redis.once('ready', ready);
+    });
+  } finally {
+    redis.off('error', remember);
+  }
+}

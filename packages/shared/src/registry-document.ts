@@ -1,0 +1,127 @@
+/** The registry as it is written: the shipped file, an operator's file, the body of a refresh. */
+import {
+  array,
+  enums,
+  type Failure,
+  type Infer,
+  integer,
+  literal,
+  min,
+  nonempty,
+  number,
+  object,
+  optional,
+  pattern,
+  record,
+  refine,
+  string,
+  validate,
+} from 'superstruct';
+import { toPicodollars } from './price.js';
+
+/** Far above any real price; it catches a price given per token in the wrong unit or with a slipped point. */
+const MAX_USD_PER_MILLION_TOKENS = 10_000;
+
+const MAX_SHOWN_FAULTS = 20;
+
+const price = refine(number(), 'price', (value) => {
+  if (value < 0) return `must not be negative, but is ${value}`;
+  if (value > MAX_USD_PER_MILLION_TOKENS)
+    return `must be at most ${MAX_USD_PER_MILLION_TOKENS}, but is ${value}`;
+  if (toPicodollars(value) === undefined) return `must be a multiple of 0.000001, but is ${value}`;
+  return true;
+});
+
+/** USD per million tokens. */
+const prices = object({
+  input: price,
+  cached_input: optional(price),
+  cache_write: optional(price),
+  cache_write_1h: optional(price),
+  output: price,
+});
+
+const serviceTiers = record(nonempty(string()), prices);
+const tokens = min(integer(), 1);
+const date = pattern(string(), /^\d{4}-\d\d-\d\d$/);
+
+const longContext = refine(
+  array(object({ above: tokens, prices, service_tiers: optional(serviceTiers) })),
+  'ascending',
+  (steps) =>
+    steps.every((step, i) => step.above > (steps[i - 1]?.above ?? 0)) ||
+    'must ascend by `above`, each only once',
+);
+
+const modelEntry = object({
+  id: nonempty(string()),
+  provider: enums(['anthropic', 'openai']),
+  prices,
+  /** A prompt of more than `above` tokens is billed at these prices, the whole request. */
+  long_context: optional(longContext),
+  service_tiers: optional(serviceTiers),
+  context_window: optional(tokens),
+  max_output_tokens: optional(tokens),
+  /** What is known to work; a tag that is missing is not stated, which is not the same as not supported. */
+  capabilities: optional(array(nonempty(string()))),
+  deprecated: optional(date),
+  source: optional(string()),
+  as_of: optional(date),
+});
+
+const registryDocument = object({
+  version: nonempty(string()),
+  unit: literal('usd_per_million_tokens'),
+  models: array(modelEntry),
+});
+
+export type PriceEntry = Infer<typeof prices>;
+export type ModelEntry = Infer<typeof modelEntry>;
+export type RegistryDocument = Infer<typeof registryDocument>;
+
+/** A registry that cannot be used, with everything that is wrong with it. */
+export class InvalidRegistry extends Error {
+  override readonly name = 'InvalidRegistry';
+
+  /** `faults`: each a path, a colon and what is wrong there. */
+  constructor(readonly faults: readonly string[]) {
+    const shown = faults.slice(0, MAX_SHOWN_FAULTS).map((fault) => `\n  ${fault}`);
+    const more = faults.length > shown.length ? `\n  and ${faults.length - shown.length} more` : '';
+    super(`the model registry is not valid:${shown.join('')}${more}`);
+  }
+}
+
+export function parseRegistryDocument(json: unknown): RegistryDocument {
+  const [error, document] = validate(json, registryDocument);
+  const faults = [...(error?.failures() ?? []).map(describe), ...duplicates(json)];
+  if (faults.length > 0 || !document) throw new InvalidRegistry(faults);
+  return document;
+}
+
+function describe(failure: Failure): string {
+  const path = failure.path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('');
+  return `${path.replace(/^\./, '') || 'registry'}: ${reason(failure)}`;
+}
+
+function reason({ type, value, refinement, message }: Failure): string {
+  if (refinement === 'price' || refinement === 'ascending') return message;
+  if (type === 'never') return 'is no known field';
+  if (value === undefined) return 'is missing';
+  return message.charAt(0).toLowerCase() + message.slice(1);
+}
+
+/** Looks at the raw value, so that duplicates are reported together with the other faults. */
+function duplicates(json: unknown): string[] {
+  const models = (json as { models?: unknown } | null | undefined)?.models;
+  if (!Array.isArray(models)) return [];
+  const first = new Map<string, number>();
+  const faults: string[] = [];
+  models.forEach((model: Partial<ModelEntry> | null | undefined, i) => {
+    if (typeof model?.id !== 'string' || typeof model.provider !== 'string') return;
+    const key = `${model.provider} ${model.id}`;
+    const seen = first.get(key);
+    if (seen === undefined) first.set(key, i);
+    else faults.push(`models[${i}].id: ${model.id} of ${model.provider} is already at models[${seen}]`);
+  });
+  return faults;
+}

@@ -1,0 +1,56 @@
+import type { TokenUsage } from './chat.js';
+import { ERROR_STATUS, type ErrorCode } from './errors.js';
+import type { Attempt, ChatJob } from './job.js';
+import type { PriceUsed } from './price.js';
+
+/** One line of the request log. It holds no prompt, no completion and no key. Times are Redis time, in ms. */
+export interface LogEntry {
+  id: string;
+  acceptedAt: number;
+  settledAt: number;
+  workspace: string;
+  keyId: string;
+  /** What the caller sent as `model`. */
+  model: string;
+  route: string | null;
+  status: number;
+  code: ErrorCode | null;
+  attempts: Attempt[];
+  queueMs: number;
+  /** Set when a provider answered. */
+  served?: ServedCall;
+}
+
+export interface ServedCall {
+  provider: string;
+  model: string;
+  latencyMs: number;
+  usage: TokenUsage;
+  /** Whole picodollars (10⁻¹² USD). */
+  cost: number;
+  /** Null when the registry knows no price for the model. */
+  price: PriceUsed | null;
+}
+
+export function servedLogEntry(job: ChatJob, served: ServedCall, settledAt: number): LogEntry {
+  return { ...logEntry(job, settledAt), status: 200, code: null, served };
+}
+
+export function failedLogEntry(job: ChatJob, code: ErrorCode, settledAt: number): LogEntry {
+  return { ...logEntry(job, settledAt), status: ERROR_STATUS[code], code };
+}
+
+// Field by field: a job carries the prompt.
+function logEntry(job: ChatJob, settledAt: number): Omit<LogEntry, 'status' | 'code'> {
+  return {
+    id: job.requestId,
+    acceptedAt: job.acceptedAt,
+    settledAt,
+    workspace: job.workspace,
+    keyId: job.keyId,
+    model: job.model,
+    route: job.route,
+    attempts: job.attempts,
+    queueMs: job.queueMs,
+  };
+}

@@ -1,0 +1,12 @@
+import type { Redis } from 'ioredis';
+
+type Argument = string | number;
+
+/** A Lua script as a function. ioredis sends its digest, and the text only where Redis does not know it yet. */
+export function createScript<Result>(name: string, lua: string) {
+  return (redis: Redis, keys: string[], args: Argument[]): Promise<Result> => {
+    if (!(name in redis)) redis.defineCommand(name, { lua });
+    const command = Reflect.get(redis, name) as (count: number, ...rest: Argument[]) => Promise<Result>;
+    return command.call(redis, keys.length, ...keys, ...args);
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * The Lua behind settle.ts. The scripts know how BullMQ lays out a queue (`wait`, `prioritized`, a hash per job);
+ * its version is pinned, and tests run each script against the real thing.
+ */
+import { createScript } from './script.js';
+
+/** Longer than any crashed worker's job can take to come back. */
+const SETTLED_TTL_MS = 3_600_000;
+/** An inbox that nobody has touched for this long belongs to a process that is gone. */
+export const INBOX_TTL_MS = 600_000;
+
+export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running';
+
+const CLOSE_JOB = `
+local function close(jobKey, settledKey, token)
+  local settledBy = redis.call('GET', settledKey) or redis.call('HGET', jobKey, 'closed')
+  if settledBy then return settledBy == token and 'settled' or 'already_settled' end
+  if redis.call('EXISTS', jobKey) == 0 then return 'gone' end
+  redis.call('HSET', jobKey, 'closed', token)
+end
+`;
+
+// The oldest job is at the tail of the list, and the ones whose wait has run out are the oldest.
+const WITHDRAW_JOB = `
+local function withdraw(jobKey, waitKey, prioritizedKey, jobId)
+  if redis.call('LREM', waitKey, -1, jobId) == 0 and redis.call('ZREM', prioritizedKey, jobId) == 0 then
+    return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
+  end
+  redis.call('DEL', jobKey)
+end
+`;
+
+export const settleScript = createScript<SettleResult>(
+  'sluiceSettle',
+  `
+local jobKey, waitKey, prioritizedKey, settledKey, logKey, ledgerKey, inboxKey = unpack(KEYS)
+local settler, jobId, token, entry, requestId, head, body, log, logSize, ledgerRow, cost, input, cached, write, output =
+  unpack(ARGV)
+${CLOSE_JOB}${WITHDRAW_JOB}
+local refused
+if settler == 'worker' then
+  refused = close(jobKey, settledKey, token)
+elseif settler == 'withdrawer' then
+  refused = withdraw(jobKey, waitKey, prioritizedKey, jobId)
+end
+if refused then return refused end
+if entry ~= '0' then redis.call('SET', settledKey, token, 'PX', ${SETTLED_TTL_MS}) end
+
+redis.call('XADD', logKey, 'MAXLEN', '~', logSize, '*', 'entry', log)
+if ledgerRow ~= '' then
+  redis.call('HINCRBY', ledgerKey, ledgerRow .. ':requests', 1)
+  redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cost', cost)
+  redis.call('HINCRBY', ledgerKey, ledgerRow .. ':input', input)
+  redis.call('HINCRBY', ledgerKey, ledgerRow .. ':output', output)
+  if cached ~= '0' then redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cached_input', cached) end
+  if write ~= '0' then redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cache_write', write) end
+end
+if settler == 'worker' then
+  redis.call('XADD', inboxKey, '*', 'id', requestId, 'head', head, 'body', body)
+  redis.call('PEXPIRE', inboxKey, ${INBOX_TTL_MS})
+end
+return 'settled'
+`,
+);
+
+// What the next entry needs is kept on the job: should its worker die now, whoever runs the job again finds it there.
+export const moveScript = createScript<'moved' | 'closed'>(
+  'sluiceMove',
+  `
+local jobKey, settledKey, inboxKey = unpack(KEYS)
+local requestId, next = unpack(ARGV)
+if redis.call('EXISTS', settledKey) == 1 or redis.call('EXISTS', jobKey) == 0 then return 'closed' end
+local closed = redis.call('HGET', jobKey, 'closed')
+if closed then return closed == 'moved' and 'moved' or 'closed' end
+redis.call('HSET', jobKey, 'closed', 'moved', 'next', next)
+redis.call('XADD', inboxKey, '*', 'id', requestId, 'moved', next)
+redis.call('PEXPIRE', inboxKey, ${INBOX_TTL_MS})
+return 'moved'
+`,
+);
+
+export const withdrawScript = createScript<'withdrawn' | 'running' | 'gone'>(
+  'sluiceWithdraw',
+  `${WITHDRAW_JOB}
+return withdraw(KEYS[1], KEYS[2], KEYS[3], ARGV[1]) or 'withdrawn'
+`,
+);

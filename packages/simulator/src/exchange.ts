@@ -1,0 +1,149 @@
+import { hash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Call, CallLog } from './call-log.js';
+import { send, sendBadly } from './delivery.js';
+import { type Dialect, type Fields, isFields, type ProviderName } from './dialect.js';
+import type { Action, Script } from './faults.js';
+import { wordAnswer } from './wording.js';
+
+/** What all exchanges of one simulator share. */
+export interface Setting {
+  acceptKeys: readonly string[] | undefined;
+  knowsModel: Record<ProviderName, (id: string) => boolean>;
+  models: Record<ProviderName, readonly string[]>;
+  latency: ((call: Call) => number) | undefined;
+  echo: boolean;
+  keepBodies: boolean;
+  script: Script;
+  chatLog: CallLog;
+  otherLog: CallLog;
+  nextCall(): number;
+}
+
+interface Exchange {
+  dialect: Dialect;
+  req: IncomingMessage;
+  res: ServerResponse;
+  chat: boolean;
+  path: string;
+  model: string | null;
+  textHash: string;
+  userText: string;
+  body: unknown;
+  /** Makes the normal answer; throws Refusal. */
+  respond(call: Call, action: Action): Fields;
+}
+
+/** One chat call, whose body has arrived (`null`: it was larger than allowed). */
+export function serveChat(
+  setting: Setting,
+  dialect: Dialect,
+  req: IncomingMessage,
+  res: ServerResponse,
+  raw: Buffer | null,
+): void {
+  const body = raw === null ? undefined : parseJson(raw);
+  const model = isFields(body) && typeof body.model === 'string' ? body.model : null;
+  const userText = dialect.lastUserText(body);
+  const textHash = setting.echo ? hash('sha256', userText).slice(0, 16) : '';
+  serve(setting, {
+    dialect,
+    req,
+    res,
+    chat: true,
+    path: dialect.chatPath,
+    model,
+    textHash,
+    userText,
+    body,
+    respond({ n }, overrides) {
+      dialect.checkAuth(req.headers, setting.acceptKeys);
+      dialect.checkContentType(req.headers);
+      if (raw === null) throw dialect.tooLarge();
+      if (!isFields(body)) throw dialect.badJson();
+      dialect.checkBody(body, setting.knowsModel[dialect.name]);
+      return dialect.answer(body, { n, textHash, userText, echo: setting.echo, overrides });
+    },
+  });
+}
+
+/** Everything that is no chat call: model lists, wrong methods, unknown paths. */
+export function serveOther(
+  setting: Setting,
+  dialect: Dialect,
+  req: IncomingMessage,
+  res: ServerResponse,
+): void {
+  const { method = 'GET', url = '/' } = req;
+  const [path = '/', query] = url.split('?', 2);
+  serve(setting, {
+    dialect,
+    req,
+    res,
+    chat: false,
+    path,
+    model: null,
+    textHash: '',
+    userText: '',
+    body: undefined,
+    respond() {
+      const isList = path === '/v1/models';
+      const id = path.startsWith('/v1/models/') ? path.slice('/v1/models/'.length) : undefined;
+      if (path !== dialect.chatPath && !isList && id === undefined) throw dialect.notFound(method, path);
+      if (path === dialect.chatPath || method !== 'GET') throw dialect.wrongMethod(method, path);
+      dialect.checkAuth(req.headers, setting.acceptKeys);
+      const ids = setting.models[dialect.name];
+      if (isList) return dialect.modelList(ids, new URLSearchParams(query));
+      const known = ids.filter((known) => encodeURIComponent(known) === id);
+      const [model] = dialect.modelList(known, new URLSearchParams()).data;
+      if (model === undefined) throw dialect.notFound(method, path);
+      return model;
+    },
+  });
+}
+
+function serve(setting: Setting, exchange: Exchange): void {
+  const { dialect, req, res, chat, path, model, textHash, userText: text, body } = exchange;
+  const log = chat ? setting.chatLog : setting.otherLog;
+  const n = setting.nextCall();
+  const call = log.begin({ n, provider: dialect.name, path, model, requestId: `req_sim${n}`, textHash });
+  if (setting.keepBodies) {
+    call.headers = req.headers;
+    call.body = body;
+  }
+  const action = setting.script.take({ provider: dialect.name, model, text, path, chat });
+  const progress = {
+    started(status: number) {
+      call.status = status;
+    },
+    ending: () => log.end(call),
+  };
+  const finish = () => {
+    const answer = wordAnswer(dialect, call.requestId, action, body, () =>
+      exchange.respond(call, action ?? {}),
+    );
+    if (action === undefined) send(res, answer, progress);
+    else sendBadly(res, answer, action, progress);
+  };
+
+  const delay = (chat ? (setting.latency?.(call) ?? 0) : 0) + (action?.delayMs ?? 0);
+  // The plain answer leaves in this very tick: nothing can be aborted, so nothing has to be watched.
+  if (action === undefined && delay <= 0) {
+    finish();
+    return;
+  }
+  const timer = delay > 0 ? setTimeout(finish, delay) : undefined;
+  res.once('close', () => {
+    clearTimeout(timer);
+    log.end(call, true);
+  });
+  if (timer === undefined) finish();
+}
+
+function parseJson(raw: Buffer): unknown {
+  try {
+    return JSON.parse(raw.toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,27 @@
+import { parseArgs } from 'node:util';
+import { createSimulator } from './simulator.js';
+
+const { values } = parseArgs({ options: { port: { type: 'string' } } });
+const port = Number(values.port ?? process.env.PORT ?? 0);
+const latencyMs = Number(process.env.SIMULATOR_LATENCY_MS ?? 0);
+if (!Number.isInteger(port) || port < 0 || port > 65_535 || !(latencyMs >= 0)) {
+  console.error('simulator: --port (or PORT) must be a port, SIMULATOR_LATENCY_MS a number of milliseconds');
+  process.exit(2);
+}
+
+const simulator = await createSimulator({
+  port,
+  latencyMs,
+  host: process.env.HOST ?? '127.0.0.1',
+  // A long run must not grow: as many bodies as somebody would look at.
+  maxCalls: Number(process.env.SIMULATOR_MAX_CALLS ?? 10_000),
+  keepBodies: process.env.SIMULATOR_KEEP_BODIES !== 'false',
+  echo: process.env.SIMULATOR_ECHO !== 'false',
+});
+console.log(JSON.stringify({ url: simulator.url }));
+
+const stop = () => void simulator.close().then(() => process.exit(0));
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, stop);
+// Started by `npm start`: say that we are ready, and end when it is gone.
+process.send?.('ready');
+process.once('disconnect', stop);

@@ -1,0 +1,144 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { anthropic } from './anthropic.js';
+import { type Call, CallLog, type Stats } from './call-log.js';
+import { answerControl, CONTROL_PREFIX } from './control.js';
+import type { ProviderName } from './dialect.js';
+import { type Setting, serveChat, serveOther } from './exchange.js';
+import { type Rule, Script } from './faults.js';
+import { MODELS, modelTest } from './models.js';
+import { openai } from './openai.js';
+
+export interface SimulatorOptions {
+  /** 0, the default, takes a free port. */
+  port?: number;
+  host?: string;
+  /** Keys that are let in; without it, any key that is not empty. */
+  acceptKeys?: readonly string[];
+  /** The only ids that a provider knows and lists; without it, any id with the provider's prefix. */
+  models?: Partial<Record<ProviderName, readonly string[]>>;
+  latencyMs?: number | ((call: Call) => number);
+  /** False: the answer is always `ok` and nothing is hashed, for benchmarks. */
+  echo?: boolean;
+  /** False: neither bodies nor headers are kept in the call log. */
+  keepBodies?: boolean;
+  maxCalls?: number;
+  /** Whether `/_control/` is served. */
+  control?: boolean;
+}
+
+export interface Simulator {
+  url: string;
+  port: number;
+  openaiBaseUrl: string;
+  anthropicBaseUrl: string;
+  /** Chat calls, oldest first. */
+  calls: readonly Call[];
+  /** Model lists, wrong methods and unknown paths. */
+  otherCalls: readonly Call[];
+  /** Adds rules behind those already there. */
+  script(...rules: Rule[]): void;
+  clearScript(): void;
+  stats(): Stats;
+  /** Clears script, call logs and peaks. */
+  reset(): void;
+  close(): Promise<void>;
+}
+
+/** Anthropic's limit. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+
+export async function createSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const setting = createSetting(options);
+  const { script, chatLog, otherLog } = setting;
+  const reset = () => {
+    script.clear();
+    chatLog.reset();
+    otherLog.reset();
+  };
+  const control = options.control === false ? undefined : { script, chatLog, otherLog, reset };
+
+  const server = createServer((req, res) => {
+    const { url = '/', method } = req;
+    if (url === openai.chatPath && method === 'POST') {
+      readBody(req, (raw) => serveChat(setting, openai, req, res, raw));
+    } else if (url === anthropic.chatPath && method === 'POST') {
+      readBody(req, (raw) => serveChat(setting, anthropic, req, res, raw));
+    } else if (control !== undefined && url.startsWith(CONTROL_PREFIX)) {
+      readBody(req, (raw) => {
+        const [status, body] = answerControl(control, String(method), url, String(raw));
+        res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      });
+    } else {
+      readBody(req, () => serveOther(setting, dialectOf(req), req, res));
+    }
+  });
+  // Longer than any client keeps an idle socket: a close here must be a scripted one.
+  server.keepAliveTimeout = 120_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const url = `http://${options.host ?? '127.0.0.1'}:${port}`;
+
+  return {
+    url,
+    port,
+    openaiBaseUrl: `${url}/v1`,
+    anthropicBaseUrl: url,
+    calls: chatLog.calls,
+    otherCalls: otherLog.calls,
+    script: (...rules) => script.add(rules),
+    clearScript: () => script.clear(),
+    stats: () => chatLog.stats(),
+    reset,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function createSetting(options: SimulatorOptions): Setting {
+  const { latencyMs, models = {}, maxCalls = 100_000 } = options;
+  let n = 0;
+  return {
+    acceptKeys: options.acceptKeys,
+    knowsModel: {
+      openai: modelTest('openai', models.openai),
+      anthropic: modelTest('anthropic', models.anthropic),
+    },
+    models: { ...MODELS, ...models },
+    latency: typeof latencyMs === 'number' ? () => latencyMs : latencyMs,
+    echo: options.echo ?? true,
+    keepBodies: options.keepBodies ?? true,
+    script: new Script(),
+    chatLog: new CallLog(maxCalls),
+    otherLog: new CallLog(maxCalls),
+    nextCall: () => ++n,
+  };
+}
+
+/** Both providers list models under one path. */
+function dialectOf(req: IncomingMessage) {
+  const isAnthropic = 'anthropic-version' in req.headers || 'x-api-key' in req.headers;
+  return isAnthropic || req.url === anthropic.chatPath ? anthropic : openai;
+}
+
+/** A body over the limit is read to its end but not kept, and reported as null. */
+function readBody(req: IncomingMessage, done: (raw: Buffer | null) => void): void {
+  let chunks: Buffer[] = [];
+  let bytes = 0;
+  req.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
+    else chunks = [];
+  });
+  req.on('end', () => {
+    const [first] = chunks;
+    if (bytes > MAX_BODY_BYTES) done(null);
+    else done(first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks));
+  });
+}

@@ -1,0 +1,57 @@
+import type { Answer } from './delivery.js';
+import { type Dialect, type Fields, Refusal } from './dialect.js';
+import type { Action } from './faults.js';
+
+/** The bytes of an answer: the normal one, a refusal, or what the script wants instead. */
+export function wordAnswer(
+  dialect: Dialect,
+  requestId: string,
+  action: Action | undefined,
+  body: unknown,
+  respond: () => Fields,
+): Answer {
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    [dialect.requestIdHeader]: requestId,
+  };
+  const normal = () => provided(dialect, action ?? {}, body, respond);
+  const answer = (action && scripted(action)) ?? refused(dialect, requestId, normal);
+  if (action !== undefined) Object.assign(headers, scriptedHeaders(action));
+  return { status: answer.status, headers, body: answer.body };
+}
+
+type Bare = Pick<Answer, 'status' | 'body'>;
+
+function scripted(action: Action): Bare | undefined {
+  if (action.redirect !== undefined) return { status: 307, body: '' };
+  if (action.empty200 === true) return { status: 200, body: '' };
+  if (action.html200 === true) {
+    return { status: 200, body: '<!doctype html><html><body><h1>Service notice</h1></body></html>' };
+  }
+  if (action.body === undefined) return undefined;
+  const text = typeof action.body === 'string' ? action.body : JSON.stringify(action.body);
+  return { status: action.status ?? 200, body: text };
+}
+
+function provided(dialect: Dialect, action: Action, body: unknown, respond: () => Fields): Bare {
+  if (action.status !== undefined && action.status >= 300) throw dialect.statusRefusal(action.status);
+  if (action.contextLength === true) throw dialect.contextLength(body);
+  return { status: action.status ?? 200, body: JSON.stringify(respond()) };
+}
+
+function refused(dialect: Dialect, requestId: string, make: () => Bare): Bare {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { status: error.status, body: JSON.stringify(dialect.errorBody(error, requestId)) };
+  }
+}
+
+function scriptedHeaders(action: Action): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (action.redirect !== undefined) headers.location = action.redirect;
+  if (action.html200 === true) headers['content-type'] = 'text/html; charset=utf-8';
+  if (action.wrongContentType === true) headers['content-type'] = 'text/plain; charset=utf-8';
+  return Object.assign(headers, action.headers);
+}

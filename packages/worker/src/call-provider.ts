@@ -1,0 +1,106 @@
+/** One call of one entry: build, send, read. Its result is data either way; it does not throw for what upstream does. */
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { ProviderConfig } from '@sluice/shared/config';
+import { GatewayError } from '@sluice/shared/errors';
+import type { ChainEntry } from '@sluice/shared/job';
+import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
+import { toFailure } from './providers/failure.js';
+import {
+  type ParsedResponse,
+  type Provider,
+  type ProviderFailure,
+  UnusableResponse,
+} from './providers/types.js';
+
+/** A provider as this process can call it. */
+export interface Upstream {
+  config: ProviderConfig;
+  provider: Provider;
+  /** Undefined when the configuration names a variable that is not set here. */
+  headers: Record<string, string> | undefined;
+  http: HttpClient;
+}
+
+export type CallResult = {
+  /** Absent when nothing was sent. */
+  ms?: number;
+  upstreamId?: string;
+} & ({ response: ParsedResponse; failure?: never } | { failure: ProviderFailure; response?: never });
+
+export async function callProvider(
+  upstream: Upstream,
+  request: ChatRequest,
+  entry: ChainEntry,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<CallResult> {
+  const { provider, headers, http } = upstream;
+  if (!headers) return { failure: toFailure('auth') };
+
+  let body: string;
+  try {
+    body = JSON.stringify(provider.buildRequest(request, entry));
+  } catch (error) {
+    if (error instanceof GatewayError) return { failure: untranslatable(error) };
+    throw error;
+  }
+
+  const started = performance.now();
+  const elapsed = () => Math.round(performance.now() - started);
+  let answer: HttpAnswer;
+  try {
+    answer = await http.post(provider.chatPath, headers, body, timeoutMs, signal);
+  } catch (error) {
+    if (!(error instanceof HttpFailure)) throw error;
+    return { ms: elapsed(), failure: unanswered(error) };
+  }
+  return { ms: elapsed(), ...upstreamId(provider, answer), ...read(provider, answer) };
+}
+
+function read(
+  provider: Provider,
+  answer: HttpAnswer,
+): { response: ParsedResponse } | { failure: ProviderFailure } {
+  if (answer.status < 200 || answer.status > 299) {
+    return { failure: provider.parseError(answer.status, answer.headers, answer.body) };
+  }
+  try {
+    return { response: provider.parseResponse(answer.body) };
+  } catch (error) {
+    if (error instanceof UnusableResponse) return { failure: toFailure('bad_response', answer.status) };
+    throw error;
+  }
+}
+
+function upstreamId(provider: Provider, answer: HttpAnswer): { upstreamId?: string } {
+  const id = answer.headers[provider.requestIdHeader];
+  return typeof id === 'string' && /^[\w.-]{1,128}$/.test(id) ? { upstreamId: id } : {};
+}
+
+/** The caller asked for something this provider has no words for: told by name, as a provider would tell it. */
+function untranslatable(error: GatewayError): ProviderFailure {
+  const failure: ProviderFailure = {
+    outcome: 'bad_request',
+    code: error.code,
+    message: error.message,
+    fallback: false,
+  };
+  if (error.param !== null) failure.param = error.param;
+  return failure;
+}
+
+function unanswered({ reason }: HttpFailure): ProviderFailure {
+  switch (reason) {
+    case 'too_large':
+      return toFailure('bad_response');
+    case 'cancelled':
+      return {
+        outcome: 'cancelled',
+        code: 'service_unavailable',
+        message: 'The call was cancelled.',
+        fallback: false,
+      };
+    default:
+      return toFailure(reason);
+  }
+}

@@ -1,0 +1,33 @@
+import { describeAttempts } from '@sluice/shared/attempts';
+import type { ErrorInfo } from '@sluice/shared/errors';
+import type { Attempt } from '@sluice/shared/job';
+import type { ProviderFailure } from './providers/types.js';
+
+/** The last entry's error, and in short what every entry answered. A caller's own mistake is told as it is. */
+export function toErrorInfo(attempts: readonly Attempt[], failure: ProviderFailure): ErrorInfo {
+  const isCallersMistake = failure.outcome === 'bad_request' && attempts.length === 1;
+  const message = isCallersMistake ? failure.message : `${failure.message} (${describeAttempts(attempts)})`;
+  const info: ErrorInfo = { code: failure.code, message };
+  if (failure.param !== undefined) info.param = failure.param;
+  if (failure.retryAfterMs !== undefined) info.retryAfterMs = failure.retryAfterMs;
+  // SDKs retry these by themselves; they should not do so in the same instant.
+  else if (failure.code === 'rate_limited' || failure.code === 'provider_unavailable')
+    info.retryAfterMs = 1_000;
+  return info;
+}
+
+export function expired(): ErrorInfo {
+  return { code: 'provider_timeout', message: 'The request was not answered before its deadline.' };
+}
+
+export function interrupted(): ErrorInfo {
+  return {
+    code: 'provider_outcome_unknown',
+    message:
+      'A worker stopped while the provider was being called; whether the provider answered is not known.',
+  };
+}
+
+export function ourFault(): ErrorInfo {
+  return { code: 'internal_error', message: 'The gateway failed; its log has the request id.' };
+}

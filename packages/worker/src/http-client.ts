@@ -1,0 +1,141 @@
+/**
+ * HTTP to one provider: a pool of keep-alive connections, one total time per call, a cap on the answer's size, and
+ * no redirects (a redirected POST would carry the provider key to another host).
+ */
+import { errors, Pool } from 'undici';
+import type { Headers } from './providers/types.js';
+
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
+const CONNECT_TIMEOUT_MS = 10_000;
+
+export interface HttpAnswer {
+  status: number;
+  headers: Headers;
+  /** The parsed JSON, or undefined when the body is not JSON. */
+  body: unknown;
+}
+
+/** Why there is no answer. `cancelled`: the caller's signal, not the clock, ended the call. */
+export class HttpFailure extends Error {
+  override readonly name = 'HttpFailure';
+  constructor(
+    readonly reason: 'connection' | 'timeout' | 'cancelled' | 'too_large',
+    cause: unknown,
+  ) {
+    super(`no answer: ${reason}`, { cause });
+  }
+}
+
+export class HttpClient {
+  readonly #pool: Pool;
+  readonly #basePath: string;
+  #connections = 0;
+
+  constructor(baseUrl: string, connections: number) {
+    const url = new URL(baseUrl);
+    this.#basePath = url.pathname.replace(/\/$/, '');
+    this.#pool = new Pool(url.origin, {
+      connections,
+      connect: { timeout: CONNECT_TIMEOUT_MS },
+      maxResponseSize: MAX_RESPONSE_BYTES,
+      // The call's own timer covers the whole of it.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    this.#pool.on('connect', () => {
+      this.#connections++;
+    });
+  }
+
+  async post(
+    path: string,
+    headers: Record<string, string>,
+    body: string,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<HttpAnswer> {
+    const call = new AbortController();
+    let reason: 'timeout' | 'cancelled' | undefined;
+    const end = (why: 'timeout' | 'cancelled') => {
+      reason ??= why;
+      call.abort();
+    };
+    const timer = setTimeout(end, timeoutMs, 'timeout');
+    const cancel = () => end('cancelled');
+    if (signal?.aborted) cancel();
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      return await this.#sendOnLiveSocket(path, headers, body, call.signal);
+    } catch (error) {
+      if (error instanceof errors.ResponseExceededMaxSizeError) throw new HttpFailure('too_large', error);
+      throw new HttpFailure(reason ?? 'connection', error);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  /**
+   * A kept-alive socket may have been closed by the other side just as the call was sent on it. When no connection
+   * was opened since, the call went out on such a socket; when no byte came back either, it is sent again once.
+   */
+  async #sendOnLiveSocket(
+    path: string,
+    headers: Record<string, string>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<HttpAnswer> {
+    const connectionsBefore = this.#connections;
+    try {
+      return await this.#send(path, headers, body, signal);
+    } catch (error) {
+      const reused = connectionsBefore === this.#connections;
+      if (!reused || signal.aborted || !(error instanceof NoAnswer) || !isClosedSocket(error.cause))
+        throw error;
+      return await this.#send(path, headers, body, signal);
+    }
+  }
+
+  async #send(
+    path: string,
+    headers: Record<string, string>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<HttpAnswer> {
+    const request = { path: this.#basePath + path, method: 'POST', headers, body, signal } as const;
+    const response = await this.#pool.request(request).catch((error) => {
+      throw new NoAnswer(error);
+    });
+    const text = await response.body.text();
+    const isJson = /^application\/(?:[\w.-]+\+)?json\b/i.test(String(response.headers['content-type'] ?? ''));
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      body: isJson ? parseJson(text) : undefined,
+    };
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy();
+  }
+}
+
+/** The call failed before the head of an answer came. */
+class NoAnswer extends Error {
+  constructor(cause: unknown) {
+    super('no answer', { cause });
+  }
+}
+
+function isClosedSocket(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,36 @@
+/** The provider's model list, page by page. Control plane: a few calls in a process's life, so plain `node-fetch`. */
+import fetch from 'node-fetch';
+import type { Upstream } from './call-provider.js';
+import { UnusableResponse } from './providers/types.js';
+
+const TIMEOUT_MS = 15_000;
+const MAX_PAGE_BYTES = 8 * 1024 * 1024;
+const MAX_PAGES = 50;
+
+export interface ListedModel {
+  id: string;
+  /** Unix seconds. */
+  created: number;
+}
+
+export async function listModels({ config, provider, headers }: Upstream): Promise<ListedModel[]> {
+  if (!headers) throw new Error(`no key for provider ${config.name}`);
+  const models: ListedModel[] = [];
+  let after: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const response = await fetch(config.baseUrl + provider.modelsPath(after), {
+      headers,
+      redirect: 'error',
+      size: MAX_PAGE_BYTES,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const body = await response.text();
+    if (!response.ok)
+      throw new UnusableResponse(`${config.name} answered ${response.status} to its model list`);
+    const { models: found, next } = provider.parseModels(JSON.parse(body));
+    models.push(...found);
+    if (next === undefined || next === after) break;
+    after = next;
+  }
+  return models;
+}

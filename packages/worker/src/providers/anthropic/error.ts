@@ -1,0 +1,31 @@
+import { type CallOutcome, toOutcome, toResponseFailure } from '../failure.js';
+import { isObject, toText } from '../json.js';
+import type { Headers, ProviderFailure } from '../types.js';
+
+/**
+ * Anthropic gives no code for these: all of them come as `invalid_request_error`, like any mistake of the caller, and
+ * the text is the only signal.
+ */
+const TEXT_SIGNALS: readonly { pattern: RegExp; means: 'context_length' | 'out_of_credit' }[] = [
+  { pattern: /prompt is too long/i, means: 'context_length' },
+  { pattern: /exceed context limit/i, means: 'context_length' },
+  { pattern: /credit balance is too low/i, means: 'out_of_credit' },
+];
+
+export function parseError(status: number, headers: Headers, body: unknown, now?: number): ProviderFailure {
+  const error = isObject(body) && isObject(body.error) ? body.error : {};
+  const message = toText(error.message);
+  const byStatus = toOutcome(status);
+  const signal = byStatus === 'bad_request' ? readSignal(message ?? '') : undefined;
+  const outOfCredit = signal === 'out_of_credit' || error.type === 'billing_error';
+  return toResponseFailure({ status, headers, outcome: refine(byStatus, signal), message, outOfCredit, now });
+}
+
+function readSignal(message: string) {
+  return TEXT_SIGNALS.find(({ pattern }) => pattern.test(message))?.means;
+}
+
+function refine(outcome: CallOutcome, signal: ReturnType<typeof readSignal>): CallOutcome {
+  if (signal === undefined) return outcome;
+  return signal === 'out_of_credit' ? 'auth' : signal;
+}

@@ -1,0 +1,122 @@
+import type { ChatMessage } from '@sluice/shared/chat';
+import { isObject } from '../json.js';
+import { ASSISTANT_PARTS, type Block, TEXT_PARTS, toBlocks, USER_PARTS } from './content.js';
+import { refuse } from './refuse.js';
+
+export interface Turn {
+  role: 'user' | 'assistant';
+  content: Block[];
+}
+
+export interface Conversation {
+  system: string;
+  turns: Turn[];
+}
+
+/**
+ * Leading system messages become `system`. A later one stays where it stands, as user text: moved to the front it
+ * would speak about turns that have not happened yet.
+ */
+export function toConversation(messages: readonly ChatMessage[]): Conversation {
+  const firstTurn = messages.findIndex((message) => !isSystem(message));
+  const leading = firstTurn < 0 ? messages.length : firstTurn;
+  const system = messages.slice(0, leading).flatMap((message, index) => toSystemBlocks(message, index));
+  const turns: Turn[] = [];
+  for (const [offset, message] of messages.slice(leading).entries()) {
+    addBlocks(turns, roleOf(message), toMessageBlocks(message, leading + offset));
+  }
+  // Anthropic needs a turn to answer: a conversation of instructions only is put to it as one.
+  if (turns.length === 0) {
+    if (system.length === 0) refuse('messages', 'Anthropic needs at least one message that is not empty.');
+    return { system: '', turns: [{ role: 'user', content: system }] };
+  }
+  return { system: system.map((block) => block.text).join('\n'), turns: turns.map(putResultsFirst) };
+}
+
+function isSystem(message: ChatMessage): boolean {
+  return message.role === 'system' || message.role === 'developer';
+}
+
+function roleOf(message: ChatMessage): Turn['role'] {
+  return message.role === 'assistant' ? 'assistant' : 'user';
+}
+
+/** Turns alternate: consecutive messages of one role are one turn. */
+function addBlocks(turns: Turn[], role: Turn['role'], blocks: Block[]): void {
+  if (blocks.length === 0) return;
+  const last = turns.at(-1);
+  if (last?.role !== role) turns.push({ role, content: blocks });
+  else for (const block of blocks) last.content.push(block);
+}
+
+/** Anthropic wants the results of a tool call before anything else in the turn that follows it. */
+function putResultsFirst(turn: Turn): Turn {
+  const isResult = (block: Block) => block.type === 'tool_result';
+  const others = turn.content.filter((block) => !isResult(block));
+  return { role: turn.role, content: [...turn.content.filter(isResult), ...others] };
+}
+
+function toMessageBlocks(message: ChatMessage, index: number): Block[] {
+  const path = `messages[${index}]`;
+  switch (message.role) {
+    case 'system':
+    case 'developer':
+      return toSystemBlocks(message, index);
+    case 'user':
+      return toBlocks(message.content, USER_PARTS, `${path}.content`);
+    case 'assistant':
+      return toAssistantBlocks(message, path);
+    case 'tool':
+      return [toToolResult(message, path)];
+    default:
+      return refuse(`${path}.role`, 'Anthropic does not know this role.');
+  }
+}
+
+function toSystemBlocks(message: ChatMessage, index: number): Block[] {
+  return toBlocks(message.content, TEXT_PARTS, `messages[${index}].content`);
+}
+
+function toAssistantBlocks(message: ChatMessage, path: string): Block[] {
+  for (const field of ['function_call', 'audio'] as const) {
+    if ((message[field] ?? null) !== null)
+      refuse(`${path}.${field}`, `Anthropic has no counterpart of ${field}.`);
+  }
+  const blocks = toBlocks(message.content, ASSISTANT_PARTS, `${path}.content`);
+  if (blocks.length === 0) blocks.push(...toBlocks(message.refusal, ASSISTANT_PARTS, `${path}.refusal`));
+  const calls: unknown = message.tool_calls ?? [];
+  if (!Array.isArray(calls)) refuse(`${path}.tool_calls`, 'tool_calls is an array.');
+  return [...blocks, ...calls.map((call, index) => toToolUse(call, `${path}.tool_calls[${index}]`))];
+}
+
+function toToolUse(call: unknown, path: string): Block {
+  const called = isObject(call) && isObject(call.function) ? call.function : undefined;
+  if (!isObject(call) || typeof call.id !== 'string' || typeof called?.name !== 'string') {
+    refuse(path, 'Anthropic takes function calls only, each with an id and a name.');
+  }
+  const input = parseArguments(called.arguments);
+  if (input === undefined)
+    refuse(`${path}.function.arguments`, 'The arguments are not the JSON of an object.');
+  return { type: 'tool_use', id: call.id, name: called.name, input };
+}
+
+/** Models write an empty string for a call without arguments. */
+function parseArguments(json: unknown): Record<string, unknown> | undefined {
+  if (typeof json !== 'string') return undefined;
+  if (json.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(json);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toToolResult(message: ChatMessage, path: string): Block {
+  if (typeof message.tool_call_id !== 'string' || message.tool_call_id === '') {
+    refuse(`${path}.tool_call_id`, 'A tool message needs the id of the call it answers.');
+  }
+  const content = toBlocks(message.content, USER_PARTS, `${path}.content`);
+  const result: Block = { type: 'tool_result', tool_use_id: message.tool_call_id };
+  return content.length === 0 ? result : { ...result, content };
+}

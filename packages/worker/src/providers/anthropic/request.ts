@@ -1,0 +1,78 @@
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { ChainEntry } from '@sluice/shared/job';
+import { type JsonObject, toText } from '../json.js';
+import { REFUSED_FIELDS } from './fields.js';
+import { toConversation } from './messages.js';
+import { asksForJsonObject, JSON_OBJECT_INSTRUCTION, toOutputConfig } from './output-config.js';
+import { refuse } from './refuse.js';
+import { toTools } from './tools.js';
+
+/** Anthropic requires a limit; this one holds when neither the caller nor the entry sets any. */
+const DEFAULT_MAX_TOKENS = 1024;
+
+export function buildRequest(request: ChatRequest, entry: ChainEntry): JsonObject {
+  refuseFields(request);
+  const { system, turns } = toConversation(request.messages);
+  return {
+    model: entry.model,
+    max_tokens: toMaxTokens(request, entry),
+    ...toSystem(system, request),
+    messages: turns,
+    ...pick(request, ['temperature', 'top_p']),
+    ...toStopSequences(request.stop ?? []),
+    ...toTools(request),
+    ...toOutputConfig(entry.model, request.response_format, request.reasoning_effort),
+    ...toMetadata(request),
+    ...toServiceTier(request.service_tier),
+  };
+}
+
+function refuseFields(request: ChatRequest): void {
+  for (const [field, { refuses, reason }] of Object.entries(REFUSED_FIELDS)) {
+    const value = request[field] ?? null;
+    if (value !== null && refuses(value)) refuse(field, `${field} cannot be served by Anthropic: ${reason}.`);
+  }
+}
+
+/** `max_completion_tokens` is the newer name, and wins. */
+function toMaxTokens(request: ChatRequest, entry: ChainEntry): number {
+  const asked = request.max_completion_tokens ?? request.max_tokens ?? null;
+  if (asked === null) return entry.max_tokens ?? DEFAULT_MAX_TOKENS;
+  return Math.min(asked, entry.max_tokens ?? asked);
+}
+
+function toSystem(system: string, request: ChatRequest): JsonObject {
+  const instruction = asksForJsonObject(request.response_format) ? [JSON_OBJECT_INSTRUCTION] : [];
+  const text = [...(system === '' ? [] : [system]), ...instruction].join('\n');
+  return text === '' ? {} : { system: text };
+}
+
+function toStopSequences(stop: string | string[]): JsonObject {
+  const sequences = typeof stop === 'string' ? [stop] : stop;
+  for (const [index, sequence] of sequences.entries()) {
+    if (typeof sequence !== 'string' || sequence.trim() === '') {
+      refuse(
+        typeof stop === 'string' ? 'stop' : `stop[${index}]`,
+        'Anthropic takes no stop sequence that is empty or only whitespace.',
+      );
+    }
+  }
+  return sequences.length === 0 ? {} : { stop_sequences: [...sequences] };
+}
+
+function toMetadata(request: ChatRequest): JsonObject {
+  const userId = toText(request.safety_identifier) ?? toText(request.user);
+  return userId === undefined ? {} : { metadata: { user_id: userId } };
+}
+
+/** The other tiers of OpenAI have no counterpart; the response names the one that served. */
+function toServiceTier(tier: unknown): JsonObject {
+  if (tier === 'auto') return { service_tier: 'auto' };
+  return tier === 'default' ? { service_tier: 'standard_only' } : {};
+}
+
+function pick(request: ChatRequest, fields: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    fields.filter((field) => (request[field] ?? null) !== null).map((field) => [field, request[field]]),
+  );
+}

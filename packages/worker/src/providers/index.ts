@@ -1,0 +1,6 @@
+import type { ProviderKind } from '@sluice/shared/config';
+import { anthropic } from './anthropic/index.js';
+import { openai } from './openai/index.js';
+import type { Provider } from './types.js';
+
+export const providers = { openai, anthropic } satisfies Record<ProviderKind, Provider>;

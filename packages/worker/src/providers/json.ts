@@ -1,0 +1,27 @@
+export type JsonObject = Record<string, unknown>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function toText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Ten times any context there is; beyond it a count is nonsense, and the price of it no exact integer. */
+const MAX_TOKENS = 1e8;
+
+/** A token count. What is not one (missing, negative, fractional, absurd) counts as none, never as a negative. */
+export function toTokenCount(value: unknown): number {
+  const count = toNaturalNumber(value);
+  return count <= MAX_TOKENS ? count : 0;
+}
+
+/** Zero for anything that is not an exact positive integer. */
+export function toNaturalNumber(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0;
+}
+
+export function toUnixSeconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}

@@ -1,0 +1,69 @@
+import { type CallOutcome, toOutcome, toResponseFailure } from '../failure.js';
+import { isObject, toText } from '../json.js';
+import type { Headers, ProviderFailure } from '../types.js';
+
+const OUT_OF_CREDIT: ReadonlySet<string> = new Set([
+  'insufficient_quota',
+  'billing_hard_limit_reached',
+  'billing_not_active',
+]);
+
+/** OpenAI's code, and the type that llama.cpp's server sends. */
+const CONTEXT_LENGTH: ReadonlySet<string> = new Set(['context_length_exceeded', 'exceed_context_size_error']);
+
+/** vLLM and others send no code: their text is the only signal. */
+const CONTEXT_LENGTH_TEXT: readonly RegExp[] = [/maximum context length/i];
+
+interface ErrorBody {
+  message?: string;
+  type?: string;
+  code?: string;
+  param?: string;
+}
+
+export function parseError(status: number, headers: Headers, body: unknown, now?: number): ProviderFailure {
+  const error = readError(body);
+  const outOfCredit = status < 500 && hasMark(error, OUT_OF_CREDIT);
+  return toResponseFailure({
+    status,
+    headers,
+    outcome: refine(toOutcome(status), error, outOfCredit),
+    message: error.message,
+    param: error.param,
+    outOfCredit,
+    now,
+  });
+}
+
+function refine(outcome: CallOutcome, error: ErrorBody, outOfCredit: boolean): CallOutcome {
+  if (outOfCredit) return outcome === 'rate_limited' ? outcome : 'auth';
+  if (error.code === 'model_not_found' && (outcome === 'bad_request' || outcome === 'auth')) {
+    return 'model_not_found';
+  }
+  if (outcome === 'bad_request' && isContextLength(error)) return 'context_length';
+  return outcome;
+}
+
+function isContextLength(error: ErrorBody): boolean {
+  if (hasMark(error, CONTEXT_LENGTH)) return true;
+  // Of a message it means a prompt too long for this provider; of any other field a plain mistake.
+  if (error.code === 'string_above_max_length') return error.param?.startsWith('messages') ?? false;
+  return CONTEXT_LENGTH_TEXT.some((pattern) => pattern.test(error.message ?? ''));
+}
+
+function hasMark(error: ErrorBody, marks: ReadonlySet<string>): boolean {
+  return marks.has(error.code ?? '') || marks.has(error.type ?? '');
+}
+
+/** Compatible servers send `error` as a string, or the fields without the wrapper, or a page of HTML. */
+function readError(body: unknown): ErrorBody {
+  if (!isObject(body)) return {};
+  if (typeof body.error === 'string') return { message: body.error };
+  const error = isObject(body.error) ? body.error : body;
+  return {
+    message: toText(error.message),
+    type: toText(error.type),
+    code: toText(error.code),
+    param: toText(error.param),
+  };
+}

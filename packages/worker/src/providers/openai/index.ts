@@ -1,0 +1,17 @@
+import type { Provider } from '../types.js';
+import { parseError } from './error.js';
+import { modelsPath, parseModels } from './models.js';
+import { buildRequest } from './request.js';
+import { parseResponse } from './response.js';
+
+/** OpenAI, and every server that speaks its chat completions. The base URL ends in `/v1`. */
+export const openai: Provider = {
+  chatPath: '/chat/completions',
+  headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
+  requestIdHeader: 'x-request-id',
+  buildRequest,
+  parseResponse,
+  parseError,
+  modelsPath,
+  parseModels,
+};

@@ -1,0 +1,23 @@
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { ChainEntry } from '@sluice/shared/job';
+
+/** Reasoning models refuse `max_tokens` and want `max_completion_tokens`. */
+const WANTS_COMPLETION_LIMIT = /^(?:ft:)?(?:o\d|gpt-[5-9])/;
+
+/** Everything passes as it came, unknown fields included, but for the model, `stream` and the entry's token limit. */
+export function buildRequest(request: ChatRequest, entry: ChainEntry): Record<string, unknown> {
+  const { stream: _, ...body } = request;
+  return { ...body, ...toTokenLimit(request, entry), model: entry.model };
+}
+
+function toTokenLimit(request: ChatRequest, entry: ChainEntry): Partial<ChatRequest> {
+  const cap = entry.max_tokens;
+  if (cap === undefined) return {};
+  const limit: Partial<ChatRequest> = {};
+  for (const field of ['max_tokens', 'max_completion_tokens'] as const) {
+    const asked = request[field] ?? null;
+    if (asked !== null) limit[field] = Math.min(asked, cap);
+  }
+  if (Object.keys(limit).length > 0) return limit;
+  return WANTS_COMPLETION_LIMIT.test(entry.model) ? { max_completion_tokens: cap } : { max_tokens: cap };
+}

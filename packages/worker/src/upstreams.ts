@@ -1,0 +1,29 @@
+import { type GatewayConfig, resolveProviderKeys } from '@sluice/shared/config';
+import type { Env } from '@sluice/shared/env-lookup';
+import type { Upstream } from './call-provider.js';
+import { HttpClient } from './http-client.js';
+import { providers } from './providers/index.js';
+
+/** Every configured provider, ready to be called. The only place where provider keys are read. */
+export function createUpstreams(config: GatewayConfig, env: Env): Map<string, Upstream> {
+  const keys = resolveProviderKeys(config, env);
+  const upstreams = new Map<string, Upstream>();
+  for (const [name, providerConfig] of config.providers) {
+    const provider = providers[providerConfig.kind];
+    upstreams.set(name, {
+      config: providerConfig,
+      provider,
+      headers: headersFor(name),
+      http: new HttpClient(providerConfig.baseUrl, providerConfig.concurrency),
+    });
+
+    function headersFor(name: string): Record<string, string> | undefined {
+      const base = { 'content-type': 'application/json', accept: 'application/json' };
+      const key = keys.get(name);
+      if (key !== undefined) return { ...base, ...provider.headers(key) };
+      // A provider configured without a key (a model server of one's own) is called without one.
+      return providerConfig.apiKeyEnv === undefined ? base : undefined;
+    }
+  }
+  return upstreams;
+}

@@ -1,0 +1,246 @@
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { ChainEntry } from '@sluice/shared/job';
+import { openai } from '@sluice/worker/providers/openai/index';
+import { UnusableResponse } from '@sluice/worker/providers/types';
+import test from 'ava';
+
+const messages: ChatRequest['messages'] = [{ role: 'user', content: 'hi' }];
+
+function build(request: Partial<ChatRequest>, entry: Partial<ChainEntry> = {}) {
+  return openai.buildRequest(
+    { model: 'fast', messages, ...request },
+    { provider: 'openai', model: 'gpt-4o', ...entry },
+  );
+}
+
+function answer(message: Record<string, unknown> = {}, more: Record<string, unknown> = {}) {
+  return {
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1_700_000_000,
+    model: 'gpt-4o-2024-08-06',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'hello', ...message },
+        finish_reason: 'stop',
+        logprobs: null,
+      },
+    ],
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+    ...more,
+  };
+}
+
+test('every field passes as it came, unknown ones and nulls included', (t) => {
+  const fields = {
+    temperature: 0,
+    top_p: null,
+    n: 2,
+    logprobs: true,
+    logit_bias: { '50256': -100 },
+    reasoning_effort: 'minimal',
+    brand_new_field: { deep: [1] },
+    messages: [
+      {
+        role: 'user' as const,
+        name: 'ann',
+        content: [{ type: 'input_audio', input_audio: { data: 'x', format: 'wav' } }],
+      },
+    ],
+  };
+  t.deepEqual(build(fields), { ...fields, model: 'gpt-4o' });
+});
+
+test('stream is left out, whether false or null', (t) => {
+  t.false('stream' in build({ stream: false }));
+  t.false('stream' in build({ stream: null }));
+});
+
+test("the entry's max_tokens caps whichever limit the caller sent", (t) => {
+  t.deepEqual(build({ max_tokens: 500 }, { max_tokens: 100 }).max_tokens, 100);
+  t.deepEqual(build({ max_tokens: 50 }, { max_tokens: 100 }).max_tokens, 50);
+  const completion = build({ max_completion_tokens: 500 }, { max_tokens: 100 });
+  t.is(completion.max_completion_tokens, 100);
+  t.false('max_tokens' in completion);
+  t.is(build({ max_tokens: 500 }).max_tokens, 500);
+});
+
+test("the entry's max_tokens is used when the caller sent none, in the field the model knows", (t) => {
+  t.is(build({}, { max_tokens: 100 }).max_tokens, 100);
+  t.is(build({ max_tokens: null }, { max_tokens: 100 }).max_tokens, 100);
+  for (const model of ['o1', 'o3-mini', 'gpt-5', 'gpt-5.1', 'gpt-6-sol']) {
+    const body = build({}, { model, max_tokens: 100 });
+    t.is(body.max_completion_tokens, 100, model);
+    t.false('max_tokens' in body, model);
+  }
+});
+
+test('no token limit is made up', (t) => {
+  t.deepEqual(build({}), { model: 'gpt-4o', messages });
+});
+
+test('a completion keeps what came, without id and model', (t) => {
+  const { completion } = openai.parseResponse(
+    answer(
+      { annotations: [], refusal: null },
+      {
+        system_fingerprint: 'fp_1',
+        usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, extra: 4 },
+      },
+    ),
+  );
+  t.deepEqual(completion, {
+    object: 'chat.completion',
+    created: 1_700_000_000,
+    system_fingerprint: 'fp_1',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'hello', annotations: [], refusal: null },
+        finish_reason: 'stop',
+        logprobs: null,
+      },
+    ],
+    usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, extra: 4 },
+  });
+});
+
+test('tool calls pass, and content may be null or absent beside them', (t) => {
+  const toolCalls = [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }];
+  for (const content of [null, undefined]) {
+    const { completion } = openai.parseResponse(answer({ content, tool_calls: toolCalls }));
+    t.deepEqual(completion.choices[0]?.message, { role: 'assistant', content: null, tool_calls: toolCalls });
+  }
+});
+
+test('an answer that is cut, refused or nameless is unusable', (t) => {
+  const unusable = [
+    answer({ content: undefined }),
+    answer({ content: 5 }),
+    answer({ role: 'user' }),
+    answer({ tool_calls: [{ id: 'x' }] }),
+    answer({ tool_calls: 'none' }),
+    answer({}, { choices: [] }),
+    answer({}, { choices: {} }),
+    answer(
+      {},
+      { choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: null }] },
+    ),
+    answer({}, { choices: [{ index: 0, finish_reason: 'stop' }] }),
+  ];
+  for (const body of unusable) t.throws(() => openai.parseResponse(body), { instanceOf: UnusableResponse });
+});
+
+test('an answer without a date gets the time it came', (t) => {
+  t.is(openai.parseResponse(answer({}, { created: undefined }), 5_999).completion.created, 5);
+});
+
+test('cached and cache-written tokens are counted once, apart from the input', (t) => {
+  const usage = {
+    prompt_tokens: 100,
+    completion_tokens: 20,
+    total_tokens: 120,
+    prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 },
+    completion_tokens_details: { reasoning_tokens: 15 },
+  };
+  t.deepEqual(openai.parseResponse(answer({}, { usage })).usage, {
+    input: 10,
+    cachedInput: 60,
+    cacheWrite: 30,
+    cacheWrite1h: 0,
+    output: 20,
+  });
+});
+
+test('absent or absurd usage counts as none and never as a negative', (t) => {
+  const none = { input: 0, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 };
+  for (const usage of [undefined, null, 'x', [], { prompt_tokens: -5, completion_tokens: Number.NaN }]) {
+    const parsed = openai.parseResponse(answer({}, { usage }));
+    t.deepEqual(parsed.usage, none);
+    t.like(parsed.completion.usage, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
+  }
+  const details = { cached_tokens: 50, cache_write_tokens: 50 };
+  const tooMuch = openai.parseResponse(
+    answer({}, { usage: { prompt_tokens: 10, prompt_tokens_details: details } }),
+  );
+  t.deepEqual(tooMuch.usage, { ...none, cachedInput: 10 });
+});
+
+test('a missing total is the sum', (t) => {
+  const { completion } = openai.parseResponse(
+    answer({}, { usage: { prompt_tokens: 3, completion_tokens: 4 } }),
+  );
+  t.is(completion.usage.total_tokens, 7);
+});
+
+test('the tier that served is reported', (t) => {
+  t.is(openai.parseResponse(answer({}, { service_tier: 'flex' })).serviceTier, 'flex');
+  t.is(openai.parseResponse(answer()).serviceTier, undefined);
+});
+
+test('a prompt over the context may go to the next entry', (t) => {
+  const bodies = [
+    {
+      error: {
+        message: 'too long',
+        type: 'invalid_request_error',
+        code: 'context_length_exceeded',
+        param: 'messages',
+      },
+    },
+    { error: { message: 'x', code: 'string_above_max_length', param: 'messages[0].content' } },
+    { error: { message: 'x', code: 400, type: 'exceed_context_size_error' } },
+    { object: 'error', message: "This model's maximum context length is 4096 tokens.", code: 400 },
+  ];
+  for (const body of bodies) {
+    t.like(openai.parseError(400, {}, body), {
+      outcome: 'context_length',
+      code: 'invalid_request',
+      fallback: true,
+    });
+  }
+  const user = { error: { message: 'x', code: 'string_above_max_length', param: 'user' } };
+  t.like(openai.parseError(400, {}, user), { outcome: 'bad_request', fallback: false, param: 'user' });
+});
+
+test('an unknown model is not found at 400, 403 and 404', (t) => {
+  for (const status of [400, 403, 404]) {
+    const failure = openai.parseError(status, {}, { error: { message: 'no', code: 'model_not_found' } });
+    t.like(failure, { outcome: 'model_not_found', code: 'model_not_found', fallback: true });
+  }
+});
+
+test('an account without credit cools the whole provider down', (t) => {
+  const quota = {
+    error: { message: 'You exceeded your current quota', type: 'insufficient_quota', code: null },
+  };
+  t.like(openai.parseError(429, {}, quota), {
+    outcome: 'rate_limited',
+    code: 'rate_limited',
+    coolDown: 'provider',
+  });
+  const limit = { error: { message: 'Billing hard limit', code: 'billing_hard_limit_reached' } };
+  t.like(openai.parseError(400, {}, limit), {
+    outcome: 'auth',
+    code: 'provider_error',
+    coolDown: 'provider',
+  });
+});
+
+test('an error that is a string is read', (t) => {
+  t.is(openai.parseError(400, {}, { error: 'bad temperature' }).message, 'bad temperature');
+});
+
+test('the key travels as a bearer token', (t) => {
+  t.deepEqual(openai.headers('sk-1'), { authorization: 'Bearer sk-1' });
+});
+
+test('the model list is one page', (t) => {
+  t.deepEqual(
+    openai.parseModels({ object: 'list', data: [{ id: 'gpt-4o', object: 'model', created: 1_715_367_049 }] }),
+    {
+      models: [{ id: 'gpt-4o', created: 1_715_367_049 }],
+    },
+  );
+});
