@@ -110,6 +110,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     SLUICE_CELL: CELL,
     GATEWAY_CONFIG: configPath,
     LOG_LEVEL: 'info',
+    DRAIN_DELAY_MS: '0',
     OPENAI_BASE_URL: simulator.openaiBaseUrl,
     ANTHROPIC_BASE_URL: simulator.anthropicBaseUrl,
     OPENAI_API_KEY: 'sk-test-openai',

@@ -3,10 +3,14 @@
  * connections, timers and server, and closes them in `close`.
  */
 import type { AddressInfo } from 'node:net';
+import { Availability } from '@sluice/shared/availability';
+import { Cancellations } from '@sluice/shared/cancellations';
+import { CircuitBreakers, circuitSettings } from '@sluice/shared/circuit-breakers';
 import { RedisClock } from '@sluice/shared/clock';
 import type { GatewayConfig } from '@sluice/shared/config';
 import { CoolDowns } from '@sluice/shared/cool-downs';
 import { Directory } from '@sluice/shared/directory';
+import { Idempotency } from '@sluice/shared/idempotency';
 import { keyNames } from '@sluice/shared/key-names';
 import type { Logger } from '@sluice/shared/logger';
 import { loadShippedRegistry } from '@sluice/shared/model-registry';
@@ -20,8 +24,12 @@ import { Catalogue } from './catalogue.js';
 import { Congestion } from './congestion.js';
 import { CONFIRM_EVERY_MS, DirectoryCache } from './directory-cache.js';
 import { Dispatcher } from './dispatcher.js';
+import { Fairness } from './fairness.js';
 import { createHttpServer } from './http-server.js';
+import { IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { Inbox } from './inbox.js';
+import { RedisMemory } from './redis-memory.js';
+import { SafetyNet, SWEEP_EVERY_MS } from './safety-net.js';
 
 const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 1_500;
@@ -38,8 +46,11 @@ export interface ApiOptions {
 
 export interface RunningApi {
   url: string;
-  /** Turns readiness red, takes no new connections, answers the accepted requests within `drainMs`, and closes. */
-  close(drainMs: number): Promise<void>;
+  /**
+   * Turns readiness red and tells every client to reconnect elsewhere; after `delayMs` takes no new connections; answers
+   * the accepted requests within `drainMs`; closes.
+   */
+  close(delayMs: number, drainMs: number): Promise<void>;
 }
 
 export async function startApi({
@@ -68,6 +79,7 @@ export async function startApi({
   const inbox = new Inbox(id, names);
   const queues = new Queues(redis, names, [...config.providers.keys()]);
   const coolDowns = new CoolDowns(redis, names, clock);
+  const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
   const presence = new Presence(redis, names, clock, 'api', id);
   const store = new Directory(redis, names);
   const directory = new DirectoryCache(store);
@@ -81,19 +93,33 @@ export async function startApi({
   );
   let workersSeen = 0;
   let draining = false;
+  const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
+  const memory = new RedisMemory(redis);
+  const congestion = new Congestion(redis, names, config.providers);
+  const cancellations = new Cancellations(names);
+  const idempotency = new Idempotency(redis, names);
+  const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
+  const safetyNet = new SafetyNet({ settlements, queues, logger, stopRunning });
   const dispatcher = new Dispatcher({
     inboxId: id,
     queues,
-    settlements: new Settlements(redis, names, config.requestLog.maxEntries),
-    coolDowns,
-    congestion: new Congestion(redis, names, config.providers),
+    settlements,
+    availability: new Availability(coolDowns, circuits),
+    congestion,
+    fairness: new Fairness(),
     clock,
     hasWorkers: () => workersSeen > 0,
+    stopRunning,
+    onQueued({ workspace, idempotency: digest }) {
+      if (digest !== undefined) idempotency.markQueued(workspace, digest).catch(() => {});
+    },
+    onGhost: (job) => safetyNet.addGhost(job),
   });
+  const idempotent = new IdempotentDispatcher(dispatcher, idempotency, id, clock);
 
-  await coolDowns.watch(subscriber);
+  await Promise.all([coolDowns.watch(subscriber), circuits.watch(subscriber)]);
   const reading = inbox.read(inboxReader, (message) => {
-    if (!catalogue.receive(message)) dispatcher.receive(message);
+    if (!catalogue.receive(message) && !idempotent.receive(message)) dispatcher.receive(message);
   });
   catalogue.start();
 
@@ -110,10 +136,12 @@ export async function startApi({
   const timers = [
     setInterval(() => keepHouse().catch(() => {}), HOUSEKEEPING_MS),
     setInterval(() => directory.confirm().catch(() => {}), CONFIRM_EVERY_MS),
+    setInterval(() => safetyNet.sweep(dispatcher.pending).catch(() => {}), SWEEP_EVERY_MS),
   ];
 
   const app = createApp({
     dispatcher,
+    idempotent,
     directory,
     store,
     catalogue,
@@ -122,7 +150,9 @@ export async function startApi({
     providers: config.providers,
     deadlineMs: config.request.deadlineMs,
     maxBodyBytes: config.request.maxBodyBytes,
+    isDraining: () => draining,
     isReady: () => !draining && redis.status === 'ready' && workersSeen > 0,
+    isFull: () => memory.isNearlyFull,
   });
   const server = createHttpServer(app);
   await new Promise<void>((resolve, reject) => {
@@ -133,8 +163,9 @@ export async function startApi({
 
   return {
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
-    async close(drainMs) {
+    async close(delayMs, drainMs) {
       draining = true;
+      await new Promise((resolve) => setTimeout(resolve, delayMs));
       const closed = new Promise((resolve) => server.close(resolve));
       const timeUp = setTimeout(() => server.closeAllConnections(), drainMs);
       server.closeIdleConnections();

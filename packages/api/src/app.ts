@@ -13,6 +13,7 @@ import { type ChatParts, createChatRoute } from './routes/chat.js';
 import { createHealthRoutes } from './routes/health.js';
 import { createModelRoute, createModelsRoute } from './routes/models.js';
 import { createRoutesRoute } from './routes/routes.js';
+import { createSayGoodbye } from './say-goodbye.js';
 
 export interface AppParts extends ChatParts {
   store: Directory;
@@ -20,6 +21,7 @@ export interface AppParts extends ChatParts {
   maxBodyBytes: number;
   logger: Logger;
   isReady(): boolean;
+  isDraining(): boolean;
 }
 
 export function createApp(parts: AppParts): Koa {
@@ -43,6 +45,7 @@ export function createApp(parts: AppParts): Koa {
   const app = new Koa();
   app.silent = true;
   app.use(identify);
+  app.use(createSayGoodbye(parts.isDraining));
   app.use(createReportErrors(logger));
   app.use(router.routes());
   app.use(

@@ -5,12 +5,15 @@ import type { Redis } from 'ioredis';
 
 const FIRST_GUESS_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 60_000;
+const FULL_FOR_MS = 50;
 /** Weight of the newest call in the running mean of a provider's latency. */
 const NEWEST = 0.1;
 
 export class Congestion {
   readonly #latencyMs = new Map<string, number>();
-  readonly #backlog = new Map<string, number>();
+  readonly #backlog = new Map<string, { jobs: number; at: number }>();
+  /** How many api processes share the providers with this one, itself included. */
+  apis = 1;
 
   constructor(
     private readonly redis: Redis,
@@ -30,8 +33,20 @@ export class Congestion {
       this.redis.llen(this.names.queueKey(provider, 'wait')),
       this.redis.zcard(this.names.queueKey(provider, 'prioritized')),
     ]);
-    this.#backlog.set(provider, plain + prioritized);
+    this.#backlog.set(provider, { jobs: plain + prioritized, at: performance.now() });
     return plain + prioritized;
+  }
+
+  /** Full a moment ago: under overload a request is refused without asking Redis again. */
+  isKnownFull(provider: string): boolean {
+    const known = this.#backlog.get(provider);
+    if (!known || known.jobs < this.limits(provider).maxBacklog) return false;
+    return performance.now() - known.at < FULL_FOR_MS;
+  }
+
+  /** This process's part of what the provider takes at a time. */
+  share(provider: string): number {
+    return Math.ceil(this.limits(provider).concurrency / this.apis);
   }
 
   recordLatency(provider: string, ms: number): void {
@@ -41,7 +56,7 @@ export class Congestion {
 
   /** About how long the requests that wait now will keep the provider's slots busy. */
   retryAfterMs(provider: string): number {
-    const rounds = ((this.#backlog.get(provider) ?? 0) + 1) / this.limits(provider).concurrency;
+    const rounds = ((this.#backlog.get(provider)?.jobs ?? 0) + 1) / this.limits(provider).concurrency;
     const estimate = rounds * (this.#latencyMs.get(provider) ?? FIRST_GUESS_MS);
     return Math.min(Math.max(estimate, 1_000), MAX_RETRY_AFTER_MS);
   }

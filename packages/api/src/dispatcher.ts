@@ -4,56 +4,64 @@
  *   enter an entry's queue ──reply─────────────────────────────────► answered
  *     │      ▲  └─ the worker moved it to the next entry (a notice) ─┐
  *     │      └───────────────────────────────────────────────────────┘
- *     ├─ cooling down, backlog full, wait run out ─► enter the next entry, or answered with rate_limited
- *     └─ deadline ─► answered with provider_timeout
+ *     ├─ cooling down, circuit open, backlog full, wait run out ─► enter the next entry, or answered with its error
+ *     ├─ deadline ─► answered with provider_timeout
+ *     └─ the caller hangs up ─► taken off the queue, or its worker is told to stop
  *
- * The dispatcher owns the pending requests and the one timer each has. A request leaves here once, by `#end`.
+ * The dispatcher owns the pending requests and the one timer each has. A request leaves here once, by `#end`, or by
+ * `#abandon` when Redis could not be reached. Once its job is on a queue, a request is not abandoned before its deadline:
+ * whatever happens to Redis meanwhile, the safety net sees to it that the job is there again.
  */
 import { countCalls, describeAttempts } from '@sluice/shared/attempts';
-import type { ChatRequest } from '@sluice/shared/chat';
+import { type Availability, BLOCKED_CODE, type Blocked } from '@sluice/shared/availability';
 import type { Clock } from '@sluice/shared/clock';
-import type { CoolDowns } from '@sluice/shared/cool-downs';
 import { GatewayError } from '@sluice/shared/errors';
-import type { AttemptOutcome, ChainEntry, ChatJob, OnCrash, ReplyHead } from '@sluice/shared/job';
+import type { AttemptOutcome, ChainEntry, ChatJob, ReplyHead } from '@sluice/shared/job';
 import type { Queues } from '@sluice/shared/queues';
-import { failedLogEntry } from '@sluice/shared/request-log';
+import { failedLogEntry, type LogCode } from '@sluice/shared/request-log';
 import { type NextEntry, providerOf, type Settlements, type Settler } from '@sluice/shared/settle';
 import type { Congestion } from './congestion.js';
+import type { Fairness } from './fairness.js';
 import type { InboxMessage } from './inbox.js';
 
 /** How long after the deadline a worker's own answer is still waited for: it says more than ours. */
 const DEADLINE_GRACE_MS = 100;
+/** How soon to try again when Redis could not be asked. */
+const RETRY_MS = 250;
 
-export interface AcceptedRequest {
-  requestId: string;
-  workspace: string;
-  keyId: string;
-  route: string | null;
-  chain: ChainEntry[];
-  onCrash: OnCrash;
-  /** Redis time. */
-  deadline: number;
-  request: ChatRequest;
-}
+export type AcceptedRequest = Omit<
+  ChatJob,
+  'model' | 'inbox' | 'acceptedAt' | 'queuedAt' | 'waitUntil' | 'entry' | 'queueMs' | 'attempts'
+>;
 
 export interface Reply {
   head: ReplyHead;
   body: string;
+  /** The answer to an earlier request with the same Idempotency-Key. */
+  replayed: boolean;
 }
 
 export interface DispatcherParts {
   inboxId: string;
   queues: Queues;
   settlements: Settlements;
-  coolDowns: CoolDowns;
+  availability: Availability;
   congestion: Congestion;
+  fairness: Fairness;
   clock: Clock;
   /** Whether any worker has been heard of lately. */
   hasWorkers(): boolean;
+  /** Asks the worker that runs the request to stop. */
+  stopRunning(requestId: string): Promise<void>;
+  onQueued?(job: ChatJob): void;
+  /** A job may be on its queue although adding it failed. */
+  onGhost(job: ChatJob): void;
 }
 
-interface Pending {
+export interface Pending {
   job: ChatJob;
+  queued: boolean;
+  cancelled: boolean;
   timer: NodeJS.Timeout | undefined;
   resolve(reply: Reply): void;
   reject(error: unknown): void;
@@ -64,8 +72,8 @@ export class Dispatcher {
 
   constructor(private readonly parts: DispatcherParts) {}
 
-  get pendingCount(): number {
-    return this.#pending.size;
+  get pending(): ReadonlyMap<string, Pending> {
+    return this.#pending;
   }
 
   dispatch(accepted: AcceptedRequest): Promise<Reply> {
@@ -82,8 +90,9 @@ export class Dispatcher {
       attempts: [],
     };
     return new Promise((resolve, reject) => {
-      const pending: Pending = { job, timer: undefined, resolve, reject };
+      const pending: Pending = { job, queued: false, cancelled: false, timer: undefined, resolve, reject };
       this.#pending.set(job.requestId, pending);
+      this.parts.fairness.enter(job.workspace);
       this.#enter(pending, 0).catch((error) => this.#abandon(pending, error));
     });
   }
@@ -95,51 +104,82 @@ export class Dispatcher {
     const moved = message.get('moved');
     if (moved !== undefined) {
       pending.job = { ...pending.job, ...(JSON.parse(moved) as NextEntry) };
-      this.#wake(pending, pending.job.waitUntil);
+      if (pending.cancelled) this.cancel(pending.job.requestId);
+      else this.#wake(pending, pending.job.waitUntil);
       return;
     }
     const head = JSON.parse(message.get('head') ?? '') as ReplyHead;
     if (head.served) this.parts.congestion.recordLatency(head.served.provider, head.served.latencyMs);
-    this.#end(pending, { head, body: message.get('body') ?? '' });
+    this.#end(pending, { head, body: message.get('body') ?? '', replayed: false });
+  }
+
+  /** The caller is gone. A job that waits is taken off its queue; a call under way is ended. */
+  cancel(requestId: string): void {
+    const pending = this.#pending.get(requestId);
+    if (!pending) return;
+    pending.cancelled = true;
+    if (!pending.queued) return;
+    const gone = new GatewayError('service_unavailable', 'The caller hung up.');
+    this.#fail(pending, pending.job, gone, { as: 'withdrawer' }, 'cancelled')
+      .then((ended) => (ended ? undefined : this.parts.stopRunning(requestId)))
+      .catch(() => {});
   }
 
   /** Puts the request on the first queue from `entry` on that takes it. */
   async #enter(pending: Pending, entry: number): Promise<void> {
-    const { clock, coolDowns, congestion, queues, settlements } = this.parts;
-    let soonest = Number.POSITIVE_INFINITY;
+    const { availability, clock, congestion } = this.parts;
+    let blocked: Blocked = { outcome: 'backlog', retryAfterMs: Number.POSITIVE_INFINITY };
     for (let i = entry; i < pending.job.chain.length; i++) {
       const { provider, model } = pending.job.chain[i] as ChainEntry;
       const now = clock.now();
-      const limits = congestion.limits(provider);
-      pending.job = {
-        ...pending.job,
-        entry: i,
-        queuedAt: now,
-        waitUntil: Math.min(now + limits.maxWaitMs, pending.job.deadline),
+      const waitUntil = Math.min(now + congestion.limits(provider).maxWaitMs, pending.job.deadline);
+      pending.job = { ...pending.job, entry: i, queuedAt: now, waitUntil };
+      const reason = availability.blocked(provider, model) ?? (await this.#queue(pending, provider));
+      if (!reason)
+        return pending.cancelled ? this.cancel(pending.job.requestId) : this.#wake(pending, waitUntil);
+      pending.job = passOver(pending.job, reason.outcome, now);
+      blocked = {
+        outcome: reason.outcome,
+        retryAfterMs: Math.min(blocked.retryAfterMs, reason.retryAfterMs),
       };
-
-      const cooling = coolDowns.remaining(provider, model);
-      if (cooling > 0) {
-        pending.job = passOver(pending.job, 'cooldown', now);
-        soonest = Math.min(soonest, cooling);
-        continue;
-      }
-      const [backlog] = await Promise.all([congestion.backlog(provider), queues.addChat(pending.job)]);
-      // A job that a worker has taken meanwhile is not waiting any more, whatever the count was.
-      const refused =
-        backlog >= limits.maxBacklog && (await settlements.withdraw(pending.job)) === 'withdrawn';
-      if (!refused) return this.#wake(pending, pending.job.waitUntil);
-      pending.job = passOver(pending.job, 'backlog', now);
-      soonest = Math.min(soonest, congestion.retryAfterMs(provider));
     }
-    await this.#fail(pending, pending.job, rateLimited(pending.job, soonest), { as: 'refuser' });
+    await this.#fail(pending, pending.job, refusal(pending.job, blocked), { as: 'refuser' });
+  }
+
+  /** Returns why the queue did not take the job. */
+  async #queue(pending: Pending, provider: string): Promise<Blocked | undefined> {
+    const { congestion, fairness, queues, settlements } = this.parts;
+    const { job } = pending;
+    const full = (): Blocked => ({ outcome: 'backlog', retryAfterMs: congestion.retryAfterMs(provider) });
+    if (congestion.isKnownFull(provider)) return full();
+    const priority = fairness.priority(job.workspace, congestion.share(provider));
+    let backlog: number;
+    try {
+      [backlog] = await Promise.all([congestion.backlog(provider), queues.addChat(job, priority)]);
+    } catch (error) {
+      this.parts.onGhost(job);
+      throw error;
+    }
+    pending.queued = true;
+    this.parts.onQueued?.(job);
+    if (backlog < congestion.limits(provider).maxBacklog) return undefined;
+    // A job that a worker has taken meanwhile is not waiting any more, whatever the count was.
+    if ((await settlements.withdraw(job)) !== 'withdrawn') return undefined;
+    pending.queued = false;
+    return full();
   }
 
   /** Looks after the request again at this moment. */
   #wake(pending: Pending, at: number): void {
     if (!this.#pending.has(pending.job.requestId)) return;
     clearTimeout(pending.timer);
-    const check = () => this.#check(pending).catch((error) => this.#abandon(pending, error));
+    const check = () =>
+      this.#check(pending).catch(() => {
+        // Redis could not be asked. The job is safe there; at the deadline the caller is answered without it.
+        const now = this.parts.clock.now();
+        if (now < pending.job.deadline) this.#wake(pending, now + RETRY_MS);
+        else this.#abandon(pending, timedOut());
+      });
     pending.timer = setTimeout(
       check,
       Math.max(0, Math.min(at, pending.job.deadline) - this.parts.clock.now()),
@@ -154,34 +194,44 @@ export class Dispatcher {
 
     const waited = passOver(job, 'concurrency', now);
     if (job.entry + 1 < job.chain.length) {
-      if ((await this.parts.settlements.withdraw(job)) === 'running')
+      if ((await this.parts.settlements.withdraw(job)) !== 'withdrawn')
         return this.#wake(pending, job.deadline);
+      pending.queued = false;
       pending.job = waited;
-      return this.#enter(pending, job.entry + 1);
+      return this.#enter(pending, job.entry + 1).catch((error) => this.#abandon(pending, error));
     }
+    const retryAfterMs = this.parts.congestion.retryAfterMs(providerOf(job));
     const error = this.parts.hasWorkers()
-      ? rateLimited(waited, this.parts.congestion.retryAfterMs(providerOf(job)))
+      ? refusal(waited, { outcome: 'concurrency', retryAfterMs })
       : new GatewayError('service_unavailable', 'No worker is running.', { retryAfterMs: 5_000 });
-    const ended = await this.#fail(pending, waited, error, { as: 'withdrawer' });
-    if (!ended) this.#wake(pending, job.deadline);
+    if (!(await this.#fail(pending, waited, error, { as: 'withdrawer' }))) this.#wake(pending, job.deadline);
   }
 
   async #expire(pending: Pending): Promise<void> {
-    const error = new GatewayError('provider_timeout', 'The request was not answered before its deadline.');
-    const ended = await this.#fail(pending, pending.job, error, { as: 'withdrawer' });
-    if (!ended) pending.timer = setTimeout(() => this.#abandon(pending, error), DEADLINE_GRACE_MS);
+    const ended = await this.#fail(pending, pending.job, timedOut(), { as: 'withdrawer' });
+    if (ended) return;
+    pending.timer = setTimeout(() => this.#abandon(pending, timedOut()), DEADLINE_GRACE_MS);
   }
 
-  /** Ends the request with an error and a log entry. False when a worker is running it, and so will end it. */
-  async #fail(pending: Pending, job: ChatJob, error: GatewayError, by: Settler): Promise<boolean> {
+  /**
+   * Ends the request with an error and a log entry. False when it is not ours to end: a worker is running its job, or has
+   * just finished it and the reply is on its way.
+   */
+  async #fail(
+    pending: Pending,
+    job: ChatJob,
+    error: GatewayError,
+    by: Settler,
+    code: LogCode = error.code,
+  ): Promise<boolean> {
     const head: ReplyHead = {
       queueMs: job.queueMs,
       attempts: countCalls(job.attempts),
       error: error.toInfo(),
     };
-    const log = failedLogEntry(job, error.code, this.parts.clock.now());
-    if ((await this.parts.settlements.settle({ job, log, head }, by)) === 'running') return false;
-    this.#end(pending, { head, body: '' });
+    const log = failedLogEntry(job, code, this.parts.clock.now());
+    if ((await this.parts.settlements.settle({ job, log, head }, by)) !== 'settled') return false;
+    this.#end(pending, { head, body: '', replayed: false });
     return true;
   }
 
@@ -195,7 +245,9 @@ export class Dispatcher {
 
   #forget(pending: Pending): boolean {
     clearTimeout(pending.timer);
-    return this.#pending.delete(pending.job.requestId);
+    if (!this.#pending.delete(pending.job.requestId)) return false;
+    this.parts.fairness.leave(pending.job.workspace);
+    return true;
   }
 }
 
@@ -209,12 +261,11 @@ function passOver(job: ChatJob, outcome: AttemptOutcome, now: number): ChatJob {
   };
 }
 
-function rateLimited(job: ChatJob, retryAfterMs: number): GatewayError {
-  return new GatewayError(
-    'rate_limited',
-    `No provider could take the request: ${describeAttempts(job.attempts)}.`,
-    {
-      retryAfterMs,
-    },
-  );
+function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError {
+  const message = `No provider could take the request: ${describeAttempts(job.attempts)}.`;
+  return new GatewayError(BLOCKED_CODE[outcome], message, { retryAfterMs });
+}
+
+function timedOut(): GatewayError {
+  return new GatewayError('provider_timeout', 'The request was not answered before its deadline.');
 }

@@ -4,6 +4,8 @@ import { GatewayError } from '@sluice/shared/errors';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type Koa from 'koa';
 
+const MAX_CONNECTIONS = 20_000;
+
 /**
  * Node's server with limits of our own. Idle connections are kept longer than any balancer keeps its side, so that a
  * pooled client does not send a request on a socket that we are just closing.
@@ -12,6 +14,7 @@ export function createHttpServer(app: Koa): Server {
   const server = createServer(
     {
       headersTimeout: 10_000,
+      connectionsCheckingInterval: 1_000,
       requestTimeout: 30_000,
       keepAliveTimeout: 75_000,
       maxHeaderSize: 16 * 1024,
@@ -19,6 +22,7 @@ export function createHttpServer(app: Koa): Server {
     },
     app.callback(),
   );
+  server.maxConnections = MAX_CONNECTIONS;
   server.on('clientError', refuseUnreadable);
   return server;
 }

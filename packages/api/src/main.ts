@@ -22,7 +22,7 @@ await runProcess('api', async () => {
 
   return async () => {
     logger.info('draining');
-    await api.close(env.DRAIN_MS);
+    await api.close(env.DRAIN_DELAY_MS, env.DRAIN_MS);
     logger.info('stopped');
   };
 });

@@ -17,6 +17,7 @@ const IN_WORDS: Record<AttemptOutcome, string> = {
   cooldown: 'is cooling down after a rate limit',
   concurrency: 'is at its concurrency limit',
   backlog: 'has too many requests waiting',
+  circuit_open: 'keeps failing and is not called for a while',
   unknown: 'was interrupted',
 };
 

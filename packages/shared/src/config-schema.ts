@@ -83,6 +83,8 @@ function readProvider(reader: ConfigReader, name: string, value: unknown): Provi
     'max_backlog',
     'timeout_ms',
     'cooldown_ms',
+    'circuit_failures',
+    'circuit_open_ms',
   ]);
   if (!provider) return undefined;
   const number = (field: string, standard: number, rule: NumberRule): number =>
@@ -97,6 +99,8 @@ function readProvider(reader: ConfigReader, name: string, value: unknown): Provi
     maxBacklog: number('max_backlog', 1000, COUNT),
     timeoutMs: number('timeout_ms', 120_000, DURATION_MS),
     cooldownMs: number('cooldown_ms', 5000, { ...DURATION_MS, min: 0 }),
+    circuitFailures: number('circuit_failures', 8, { ...COUNT, min: 0 }),
+    circuitOpenMs: number('circuit_open_ms', 5000, DURATION_MS),
   };
 }
 

@@ -19,6 +19,10 @@ export interface ProviderConfig {
   timeoutMs: number;
   /** How long nobody calls after an upstream 429 that names no time itself. */
   cooldownMs: number;
+  /** Failures in a row after which nobody calls the provider for a while; 0: never. */
+  circuitFailures: number;
+  /** How long that is at first; it doubles with every probe that fails. */
+  circuitOpenMs: number;
 }
 
 export interface RouteConfig {

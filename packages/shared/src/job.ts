@@ -28,6 +28,7 @@ export type AttemptOutcome =
   | 'cooldown'
   | 'concurrency'
   | 'backlog'
+  | 'circuit_open'
   | 'unknown';
 
 export interface Attempt {
@@ -57,6 +58,8 @@ export interface ChatJob {
   onCrash: OnCrash;
   /** The api process that waits for the reply. */
   inbox: string;
+  /** Digest of the caller's Idempotency-Key, if there was one. */
+  idempotency?: string;
   acceptedAt: number;
   /** When this entry's job was put on its queue. */
   queuedAt: number;

@@ -19,6 +19,14 @@ export interface KeyNames {
   requestLog: string;
   ledger(day: string): string;
   coolDowns: string;
+  /** State of a provider's circuit breaker. */
+  circuit(provider: string): string;
+  /** Channel on which changes of circuits are published. */
+  circuits: string;
+  /** Channel on which the api says that nobody waits for a request any more. */
+  cancellations: string;
+  /** The request behind a workspace's Idempotency-Key, by the key's digest. */
+  idempotency(workspace: string, digest: string): string;
   /** Process id → when it was last seen. */
   processes: string;
 }
@@ -37,6 +45,10 @@ export function keyNames(cell: string): KeyNames {
     requestLog: `${prefix}:request-log`,
     ledger: (day) => `${prefix}:ledger:${day}`,
     coolDowns: `${prefix}:cool-downs`,
+    circuit: (provider) => `${prefix}:circuit:${provider}`,
+    circuits: `${prefix}:circuits`,
+    cancellations: `${prefix}:cancellations`,
+    idempotency: (workspace, digest) => `${prefix}:idempotency:${workspace}:${digest}`,
     processes: `${prefix}:processes`,
   };
 }

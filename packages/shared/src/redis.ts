@@ -3,7 +3,13 @@ import { Redis, type RedisOptions } from 'ioredis';
 /** Quick at first, so that a restarted Redis is back in use at once, then once a second. */
 const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
 
-const common: RedisOptions = { retryStrategy, enableReadyCheck: true, connectTimeout: 5000 };
+const common: RedisOptions = {
+  retryStrategy,
+  enableReadyCheck: true,
+  connectTimeout: 5000,
+  // After a failover the old primary is a replica: connect anew, where the new primary is, and send the command again.
+  reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
+};
 
 /**
  * For work that must not be lost: a command waits for Redis as long as it takes and is sent again after a

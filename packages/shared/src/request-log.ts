@@ -3,6 +3,12 @@ import { ERROR_STATUS, type ErrorCode } from './errors.js';
 import type { Attempt, ChatJob } from './job.js';
 import type { PriceUsed } from './price.js';
 
+/** How a request that was not served ended. `cancelled`: its caller hung up, so nobody was told. */
+export type LogCode = ErrorCode | 'cancelled';
+
+/** The status that web servers log for a caller who hung up. */
+const CANCELLED_STATUS = 499;
+
 /** One line of the request log. It holds no prompt, no completion and no key. Times are Redis time, in ms. */
 export interface LogEntry {
   id: string;
@@ -14,7 +20,7 @@ export interface LogEntry {
   model: string;
   route: string | null;
   status: number;
-  code: ErrorCode | null;
+  code: LogCode | null;
   attempts: Attempt[];
   queueMs: number;
   /** Set when a provider answered. */
@@ -36,8 +42,9 @@ export function servedLogEntry(job: ChatJob, served: ServedCall, settledAt: numb
   return { ...logEntry(job, settledAt), status: 200, code: null, served };
 }
 
-export function failedLogEntry(job: ChatJob, code: ErrorCode, settledAt: number): LogEntry {
-  return { ...logEntry(job, settledAt), status: ERROR_STATUS[code], code };
+export function failedLogEntry(job: ChatJob, code: LogCode, settledAt: number): LogEntry {
+  const status = code === 'cancelled' ? CANCELLED_STATUS : ERROR_STATUS[code];
+  return { ...logEntry(job, settledAt), status, code };
 }
 
 // Field by field: a job carries the prompt.

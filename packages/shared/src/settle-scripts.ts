@@ -9,6 +9,8 @@ const SETTLED_TTL_MS = 3_600_000;
 /** An inbox that nobody has touched for this long belongs to a process that is gone. */
 export const INBOX_TTL_MS = 600_000;
 
+const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
+
 export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running';
 
 const CLOSE_JOB = `
@@ -30,13 +32,36 @@ local function withdraw(jobKey, waitKey, prioritizedKey, jobId)
 end
 `;
 
+// Other callers with the same Idempotency-Key get the same reply, each under its own request's id. A success is kept
+// for those who come later; a failure frees the key.
+const ANSWER_IDEMPOTENT = `
+local function answerIdempotent(key, requestId, succeeded, head, body)
+  if redis.call('HGET', key, 'request') ~= requestId then return end
+  local fields = redis.call('HGETALL', key)
+  for i = 1, #fields, 2 do
+    if string.sub(fields[i], 1, 7) == 'waiter:' then
+      redis.call('HDEL', key, fields[i])
+      redis.call('XADD', fields[i + 1], '*', 'id', string.sub(fields[i], 8), 'head', head, 'body', body, 'replayed', '1')
+      redis.call('PEXPIRE', fields[i + 1], ${INBOX_TTL_MS})
+    end
+  end
+  if succeeded then
+    redis.call('HSET', key, 'head', head, 'body', body)
+    redis.call('PEXPIRE', key, ${IDEMPOTENCY_TTL_MS})
+  else
+    redis.call('DEL', key)
+  end
+end
+`;
+
+// allow-oom: a request that was served is settled also when Redis is full; it frees more than it takes.
 export const settleScript = createScript<SettleResult>(
   'sluiceSettle',
-  `
-local jobKey, waitKey, prioritizedKey, settledKey, logKey, ledgerKey, inboxKey = unpack(KEYS)
+  `#!lua flags=allow-oom
+local jobKey, waitKey, prioritizedKey, settledKey, logKey, ledgerKey, inboxKey, idempotencyKey = unpack(KEYS)
 local settler, jobId, token, entry, requestId, head, body, log, logSize, ledgerRow, cost, input, cached, write, output =
   unpack(ARGV)
-${CLOSE_JOB}${WITHDRAW_JOB}
+${CLOSE_JOB}${WITHDRAW_JOB}${ANSWER_IDEMPOTENT}
 local refused
 if settler == 'worker' then
   refused = close(jobKey, settledKey, token)
@@ -59,6 +84,7 @@ if settler == 'worker' then
   redis.call('XADD', inboxKey, '*', 'id', requestId, 'head', head, 'body', body)
   redis.call('PEXPIRE', inboxKey, ${INBOX_TTL_MS})
 end
+if idempotencyKey then answerIdempotent(idempotencyKey, requestId, body ~= '', head, body) end
 return 'settled'
 `,
 );
@@ -83,5 +109,17 @@ export const withdrawScript = createScript<'withdrawn' | 'running' | 'gone'>(
   'sluiceWithdraw',
   `${WITHDRAW_JOB}
 return withdraw(KEYS[1], KEYS[2], KEYS[3], ARGV[1]) or 'withdrawn'
+`,
+);
+
+/** The positions of the keys that do not exist. */
+export const missingScript = createScript<number[]>(
+  'sluiceMissing',
+  `
+local missing = {}
+for i, key in ipairs(KEYS) do
+  if redis.call('EXISTS', key) == 0 then missing[#missing + 1] = i - 1 end
+end
+return missing
 `,
 );

@@ -13,7 +13,13 @@ import type { Redis } from 'ioredis';
 import type { Attempt, ChatJob, ReplyHead } from './job.js';
 import type { KeyNames } from './key-names.js';
 import type { LogEntry } from './request-log.js';
-import { moveScript, type SettleResult, settleScript, withdrawScript } from './settle-scripts.js';
+import {
+  missingScript,
+  moveScript,
+  type SettleResult,
+  settleScript,
+  withdrawScript,
+} from './settle-scripts.js';
 
 export interface Settlement {
   job: ChatJob;
@@ -48,33 +54,30 @@ export class Settlements {
   /** `settled` also when this very run had settled already: a command is sent again after a reconnect. */
   settle({ job, log, head, body }: Settlement, by: Settler): Promise<SettleResult> {
     const served = log.served;
-    const replies = by.as === 'worker';
-    return settleScript(
-      this.redis,
-      [
-        ...this.jobKeys(job),
-        this.names.requestLog,
-        this.names.ledger(dayOf(log.settledAt)),
-        this.names.inbox(job.inbox),
-      ],
-      [
-        by.as,
-        jobIdOf(job),
-        replies ? by.token : by.as,
-        job.entry,
-        job.requestId,
-        replies ? JSON.stringify(head) : '',
-        body ?? '',
-        JSON.stringify(log),
-        this.logSize,
-        served ? ledgerRow(job.workspace, job.route, served.provider, served.model) : '',
-        served?.cost ?? 0,
-        served?.usage.input ?? 0,
-        served?.usage.cachedInput ?? 0,
-        served ? served.usage.cacheWrite + served.usage.cacheWrite1h : 0,
-        served?.usage.output ?? 0,
-      ],
-    );
+    const keys = [
+      ...this.jobKeys(job),
+      this.names.requestLog,
+      this.names.ledger(dayOf(log.settledAt)),
+      this.names.inbox(job.inbox),
+    ];
+    if (job.idempotency !== undefined) keys.push(this.names.idempotency(job.workspace, job.idempotency));
+    return settleScript(this.redis, keys, [
+      by.as,
+      jobIdOf(job),
+      by.as === 'worker' ? by.token : by.as,
+      job.entry,
+      job.requestId,
+      JSON.stringify(head),
+      body ?? '',
+      JSON.stringify(log),
+      this.logSize,
+      served ? ledgerRow(job.workspace, job.route, served.provider, served.model) : '',
+      served?.cost ?? 0,
+      served?.usage.input ?? 0,
+      served?.usage.cachedInput ?? 0,
+      served ? served.usage.cacheWrite + served.usage.cacheWrite1h : 0,
+      served?.usage.output ?? 0,
+    ]);
   }
 
   /** Worker: this entry is done with and the next one gets the request. Tells the api, which minds the waiting time. */
@@ -100,6 +103,13 @@ export class Settlements {
     if (settled) return 'settled';
     if (!closed) return 'open';
     return closed === 'moved' && next ? (JSON.parse(next) as NextEntry) : 'settled';
+  }
+
+  /** Api: which of these jobs Redis does not have. */
+  async missing(jobs: readonly ChatJob[]): Promise<ChatJob[]> {
+    const keys = jobs.map((job) => this.jobKeys(job)[0]);
+    const absent = new Set(keys.length > 0 ? await missingScript(this.redis, keys, []) : []);
+    return jobs.filter((_, i) => absent.has(i));
   }
 
   private jobKeys(job: ChatJob): [job: string, wait: string, prioritized: string, settled: string] {

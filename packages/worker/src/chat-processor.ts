@@ -1,16 +1,18 @@
 /**
  * The whole story of a job: one request at one entry of its chain.
  *
- *   seen before? ─► too late? ─► cooling down? ─► call the provider ─► settle, or move on to the next entry
+ *   seen before? ─► too late? ─► may it be called? ─► call the provider ─► settle, or move on to the next entry
  *
  * DANGER: a job must not complete before its request is settled or moved. Once it completes, nothing in Redis knows
  * the request any more. So a fault of our own is settled too, as an internal error.
  */
 import { countCalls } from '@sluice/shared/attempts';
+import { type Availability, BLOCKED_CODE, type Blocked } from '@sluice/shared/availability';
+import type { CircuitBreakers } from '@sluice/shared/circuit-breakers';
 import type { Clock } from '@sluice/shared/clock';
 import type { CoolDowns } from '@sluice/shared/cool-downs';
 import type { ErrorInfo } from '@sluice/shared/errors';
-import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/job';
+import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/job';
 import type { Logger } from '@sluice/shared/logger';
 import type { Queues } from '@sluice/shared/queues';
 import { failedLogEntry, servedLogEntry } from '@sluice/shared/request-log';
@@ -22,12 +24,26 @@ import type { ParsedResponse, ProviderFailure } from './providers/types.js';
 
 /** The api takes a job off the queue when its wait has run out; this is for jobs whose api is gone. */
 const WAIT_GRACE_MS = 1_000;
+const MAX_STARTS = 2;
+
+/** Outcomes that say the provider as a whole is in trouble. */
+const UNHEALTHY: ReadonlySet<AttemptOutcome> = new Set([
+  'connection',
+  'timeout',
+  'server_error',
+  'overloaded',
+  'bad_response',
+]);
+
+class LockLost extends Error {}
 
 export interface ChatProcessorParts {
   upstreams: ReadonlyMap<string, Upstream>;
   queues: Queues;
   settlements: Settlements;
   coolDowns: CoolDowns;
+  circuits: CircuitBreakers;
+  availability: Availability;
   pricing: Pricing;
   clock: Clock;
   logger: Logger;
@@ -36,10 +52,14 @@ export interface ChatProcessorParts {
 export interface Run {
   /** Identifies this run of the job; a later run of the same job has another. */
   token: string;
-  /** A run of this job has started before and has not finished. */
-  again: boolean;
-  signal: AbortSignal | undefined;
+  /** How often this job has been started, this time included: more than once when a worker was lost with it. */
+  start: number;
+  /** Its reason is a StopReason. */
+  signal: AbortSignal;
 }
+
+/** Why a call is ended: nobody waits for it any more, or another worker has been given its job. */
+export type StopReason = 'cancelled' | 'lock_lost';
 
 export class ChatProcessor {
   constructor(private readonly parts: ChatProcessorParts) {}
@@ -48,6 +68,7 @@ export class ChatProcessor {
     try {
       await this.#process(job, run);
     } catch (error) {
+      if (error instanceof LockLost) return;
       this.parts.logger.error(
         { requestId: job.requestId, error: String(error) },
         'a job failed by our own fault',
@@ -57,66 +78,89 @@ export class ChatProcessor {
   }
 
   async #process(job: ChatJob, run: Run): Promise<void> {
-    const { clock, coolDowns, queues, settlements } = this.parts;
+    const { availability, clock, queues, settlements } = this.parts;
     const entry = entryOf(job);
+    const again = run.start > 1;
 
     // The job of a later entry may be here a second time, put on the queue by a crashed worker's job that came back.
-    if (run.again || job.entry > 0) {
+    if (again || job.entry > 0) {
       const state = await settlements.stateOf(job);
       if (state === 'settled') return;
       if (state !== 'open') return queues.addChat({ ...job, ...state });
     }
-    if (run.again) {
-      job = withAttempt(job, { provider: entry.provider, model: entry.model, outcome: 'unknown' });
-      if (job.onCrash === 'fail') return this.#settleError(job, interrupted(), run);
+    if (again) {
+      const lost: Attempt = { provider: entry.provider, model: entry.model, outcome: 'unknown' };
+      job = { ...job, attempts: [...job.attempts, ...Array<Attempt>(run.start - 1).fill(lost)] };
+      // A request that has taken two workers with it does not get a third.
+      if (job.onCrash === 'fail' || run.start > MAX_STARTS) return this.#settleError(job, interrupted(), run);
     }
 
     const now = clock.now();
     if (now >= job.deadline) return this.#settleError(job, expired(), run);
-    const waited = now - job.waitUntil > WAIT_GRACE_MS && !run.again;
+    const waited = now - job.waitUntil > WAIT_GRACE_MS && !again;
     job = { ...job, queueMs: job.queueMs + Math.max(0, now - job.queuedAt) };
 
-    if (waited) return this.#passOver(job, 'concurrency', undefined, run);
-    const cooling = coolDowns.remaining(entry.provider, entry.model);
-    if (cooling > 0) return this.#passOver(job, 'cooldown', cooling, run);
+    if (run.signal.aborted) return this.#settleCancelled(job, run);
+    if (waited) return this.#passOver(job, { outcome: 'concurrency', retryAfterMs: 1_000 }, run);
+    const blocked = availability.blocked(entry.provider, entry.model) ?? (await this.#circuit(entry, run));
+    if (blocked) return this.#passOver(job, blocked, run);
 
     for (let call = 0; ; call++) {
       const result = await this.#call(job, entry, run);
       job = withAttempt(job, toAttempt(entry, result));
+      if (result.failure?.outcome === 'cancelled') return this.#settleCancelled(job, run);
       if (result.response) return this.#settleServed(job, entry, result.response, result.ms ?? 0, run);
       if (call >= (entry.retries ?? 0) || !mayRetry(result.failure))
         return this.#fail(job, result.failure, run);
     }
   }
 
+  /** Of an open circuit whose time is over, one call is the probe; the others pass over it. */
+  async #circuit(entry: ChainEntry, run: Run): Promise<Blocked | undefined> {
+    const { circuits } = this.parts;
+    const { provider } = entry;
+    if (circuits.get(provider).state !== 'open') return undefined;
+    const probeMs = (entry.timeout_ms ?? this.#upstream(entry).config.timeoutMs) + 1_000;
+    const mayCall = await circuits.mayCall(provider, run.token, probeMs);
+    return mayCall ? undefined : { outcome: 'circuit_open', retryAfterMs: 1_000 };
+  }
+
   async #call(job: ChatJob, entry: ChainEntry, run: Run): Promise<CallResult> {
     const upstream = this.#upstream(entry);
-    const remaining = job.deadline - this.parts.clock.now();
-    const timeoutMs = Math.max(1, Math.min(entry.timeout_ms ?? upstream.config.timeoutMs, remaining));
+    const limitMs = entry.timeout_ms ?? upstream.config.timeoutMs;
+    const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - this.parts.clock.now()));
     const result = await callProvider(upstream, job.request, entry, timeoutMs, run.signal);
-    if (result.failure?.coolDown) {
-      const model = result.failure.coolDown === 'model' ? entry.model : undefined;
-      result.failure.retryAfterMs ??= upstream.config.cooldownMs;
-      await this.parts.coolDowns.start(entry.provider, model, result.failure.retryAfterMs);
+    const { failure } = result;
+    if (failure?.coolDown) {
+      const model = failure.coolDown === 'model' ? entry.model : undefined;
+      failure.retryAfterMs ??= upstream.config.cooldownMs;
+      await this.parts.coolDowns.start(entry.provider, model, failure.retryAfterMs);
     }
+    // A caller's short deadline says nothing about the provider's health.
+    const inconclusive =
+      failure?.outcome === 'cancelled' || (failure?.outcome === 'timeout' && timeoutMs < limitMs);
+    if (!inconclusive)
+      await this.#recordHealth(entry.provider, run, !failure || !UNHEALTHY.has(failure.outcome));
     return result;
   }
 
+  async #recordHealth(provider: string, run: Run, healthy: boolean): Promise<void> {
+    const change = await this.parts.circuits.record(provider, run.token, healthy);
+    if (change && change.state !== 'failing')
+      this.parts.logger.warn({ provider, circuit: change.state }, 'circuit changed');
+  }
+
   /** The provider was not called. */
-  #passOver(
-    job: ChatJob,
-    outcome: 'cooldown' | 'concurrency',
-    retryAfterMs: number | undefined,
-    run: Run,
-  ): Promise<void> {
+  #passOver(job: ChatJob, { outcome, retryAfterMs }: Blocked, run: Run): Promise<void> {
     const { provider, model } = entryOf(job);
+    const code = BLOCKED_CODE[outcome];
     const failure: ProviderFailure = {
       outcome,
-      code: 'rate_limited',
-      message: 'The provider is busy.',
+      code,
+      message: 'The provider was not called.',
       fallback: true,
+      retryAfterMs,
     };
-    if (retryAfterMs !== undefined) failure.retryAfterMs = retryAfterMs;
     return this.#fail(withAttempt(job, { provider, model, outcome }), failure, run);
   }
 
@@ -177,6 +221,14 @@ export class ChatProcessor {
     const log = failedLogEntry(job, error.code, this.parts.clock.now());
     const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
     return this.#settle({ job, log, head }, run);
+  }
+
+  /** Nobody is told; the log is. When another worker has the job, it is that worker's to settle. */
+  #settleCancelled(job: ChatJob, run: Run): Promise<void> {
+    if (run.signal.reason === ('lock_lost' satisfies StopReason)) throw new LockLost();
+    const error: ErrorInfo = { code: 'service_unavailable', message: 'The caller hung up.' };
+    const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
+    return this.#settle({ job, log: failedLogEntry(job, 'cancelled', this.parts.clock.now()), head }, run);
   }
 
   async #settle(settlement: Settlement, run: Run): Promise<void> {

@@ -3,6 +3,9 @@
  * workers and its HTTP pools, and closes them in `close`.
  */
 
+import { Availability } from '@sluice/shared/availability';
+import { Cancellations } from '@sluice/shared/cancellations';
+import { CircuitBreakers, circuitSettings } from '@sluice/shared/circuit-breakers';
 import { RedisClock } from '@sluice/shared/clock';
 import type { GatewayConfig } from '@sluice/shared/config';
 import { CoolDowns } from '@sluice/shared/cool-downs';
@@ -22,11 +25,14 @@ import type { Upstream } from './call-provider.js';
 import { ChatProcessor } from './chat-processor.js';
 import { listModels } from './list-models.js';
 import { Pricing } from './pricing.js';
+import { Runs } from './runs.js';
 import { createUpstreams } from './upstreams.js';
 
 /** A dead worker's job is given to another at most this long after its lock ran out. */
 const STALLED_INTERVAL_MS = 2_000;
-const LOCK_MS = 6_000;
+const LOCK_MS = 8_000;
+/** Several renewals fit into a lock's life: one slow answer from Redis must not cost a worker its jobs. */
+const LOCK_RENEW_MS = 4_000;
 const HOUSEKEEPING_MS = 1_000;
 /** While a queue is at its limit BullMQ wakes nobody; this is how often an idle worker looks by itself. */
 const LOOK_EVERY_S = 1;
@@ -63,30 +69,37 @@ export async function startWorker({
   const queues = new Queues(redis, names, [...config.providers.keys()]);
   const coolDowns = new CoolDowns(redis, names, clock);
   const presence = new Presence(redis, names, clock, 'worker', id);
+  const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
+  const cancellations = new Cancellations(names);
   const chat = new ChatProcessor({
     upstreams,
     queues,
     settlements: new Settlements(redis, names, config.requestLog.maxEntries),
     coolDowns,
+    circuits,
+    availability: new Availability(coolDowns, circuits),
     pricing: new Pricing(loadShippedRegistry()),
     clock,
     logger,
   });
 
   await clock.synchronise(redis);
-  await coolDowns.watch(subscriber);
-  await presence.announce();
-  for (const { name, concurrency } of config.providers.values())
-    await queues.of(name).setGlobalConcurrency(concurrency);
+  await Promise.all([
+    coolDowns.watch(subscriber),
+    circuits.watch(subscriber),
+    presence.announce(),
+    setLimits(),
+  ]);
 
+  const runs = new Runs(cancellations);
+  await cancellations.watch(subscriber, (requestId) => runs.cancel(requestId));
   const workers = [...upstreams.values()].map((upstream) => {
     const { name, concurrency } = upstream.config;
     const worker = new Worker(
       name,
-      // BullMQ hands over a signal only to a function of three parameters.
-      async (job: Job, token = '', signal?: AbortSignal) => {
+      async (job: Job) => {
         if (job.name === MODELS_JOB) return replyWithModels(job.data as ModelsJob, upstream);
-        await chat.process(job.data as ChatJob, { token, again: job.attemptsStarted > 1, signal });
+        await runs.run(job, (run) => chat.process(job.data as ChatJob, run));
       },
       {
         connection: redis,
@@ -94,15 +107,26 @@ export async function startWorker({
         concurrency,
         drainDelay: LOOK_EVERY_S,
         lockDuration: LOCK_MS,
+        lockRenewTime: LOCK_RENEW_MS,
         stalledInterval: STALLED_INTERVAL_MS,
-        maxStalledCount: 2,
+        // How often is enough is for the chat processor to say: it can still answer the caller.
+        maxStalledCount: 100,
         runRetryDelay: 500,
       },
     );
+    worker.on('lockRenewalFailed', (jobIds) => runs.stop(jobIds, 'lock_lost'));
     worker.on('error', (error) => logger.debug({ provider: name, error: error.message }, 'queue error'));
     return worker;
   });
   await Promise.all(workers.map((worker) => worker.waitUntilReady()));
+
+  // Again and again: a Redis that lost its data must not leave the providers without a limit.
+  async function setLimits(): Promise<void> {
+    const limits = [...config.providers.values()];
+    await Promise.all(
+      limits.map(({ name, concurrency }) => queues.of(name).setGlobalConcurrency(concurrency)),
+    );
+  }
 
   async function replyWithModels({ inbox, requestId }: ModelsJob, upstream: Upstream): Promise<void> {
     const models = await listModels(upstream).catch((error: unknown) => {
@@ -116,7 +140,14 @@ export async function startWorker({
   }
 
   const housekeeping = setInterval(() => {
-    Promise.all([presence.announce(), coolDowns.refresh(), clock.synchronise(redis, 1)]).catch(() => {});
+    const work = [
+      presence.announce(),
+      coolDowns.refresh(),
+      circuits.refresh(),
+      clock.synchronise(redis, 1),
+      setLimits(),
+    ];
+    Promise.all(work).catch(() => {});
   }, HOUSEKEEPING_MS);
 
   return {

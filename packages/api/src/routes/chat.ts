@@ -1,38 +1,60 @@
 import type { Clock } from '@sluice/shared/clock';
 import { GatewayError } from '@sluice/shared/errors';
-import type { Middleware } from 'koa';
+import type { Middleware, ParameterizedContext } from 'koa';
 import type { Authenticated } from '../authenticate.js';
 import type { DirectoryCache } from '../directory-cache.js';
-import type { Dispatcher } from '../dispatcher.js';
+import type { AcceptedRequest, Dispatcher, Reply } from '../dispatcher.js';
+import type { IdempotentDispatcher } from '../idempotent-dispatcher.js';
 import { parseChatRequest } from '../parse-chat-request.js';
 import type { Identified } from '../request-id.js';
 import { resolveModel } from '../resolve-model.js';
 
 export interface ChatParts {
   dispatcher: Dispatcher;
+  idempotent: IdempotentDispatcher;
   directory: DirectoryCache;
   providers: ReadonlyMap<string, unknown>;
   clock: Clock;
+  /** Whether Redis has no room for more. */
+  isFull(): boolean;
   /** The longest a request may take, in ms. */
   deadlineMs: number;
 }
 
 /** POST /v1/chat/completions */
 export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Identified> {
-  const { dispatcher, directory, providers, clock, deadlineMs } = parts;
+  const { dispatcher, idempotent, directory, providers, clock, deadlineMs } = parts;
+
+  /** Nobody pays for an answer that nobody waits for. With an Idempotency-Key it runs on: the retry will ask for it. */
+  function runWhileWanted({ res }: ParameterizedContext, accepted: AcceptedRequest): Promise<Reply> {
+    const hungUp = () => {
+      if (!res.writableFinished) dispatcher.cancel(accepted.requestId);
+    };
+    res.once('close', hungUp);
+    return dispatcher.dispatch(accepted).finally(() => res.off('close', hungUp));
+  }
+
   return async (ctx) => {
     const { key, requestId } = ctx.state;
     const request = parseChatRequest(ctx.request.body);
+    if (parts.isFull())
+      throw new GatewayError('service_unavailable', 'The gateway’s queue is full.', { retryAfterMs: 5_000 });
     const resolved = await resolveModel(request.model, key.workspace, directory, providers);
     const timeoutMs = Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout')));
-    const { head, body } = await dispatcher.dispatch({
+    const accepted: AcceptedRequest = {
       requestId,
       workspace: key.workspace,
       keyId: key.id,
       ...resolved,
       deadline: clock.now() + timeoutMs,
       request,
-    });
+    };
+    const idempotencyKey = ctx.get('idempotency-key');
+    const { head, body, replayed } =
+      idempotencyKey === ''
+        ? await runWhileWanted(ctx, accepted)
+        : await idempotent.dispatch(accepted, idempotencyKey, String(ctx.request.rawBody));
+    if (replayed) ctx.set('idempotent-replayed', 'true');
     ctx.set('x-gateway-queue-ms', String(head.queueMs));
     ctx.set('x-gateway-attempts', String(head.attempts));
     if (!head.served)

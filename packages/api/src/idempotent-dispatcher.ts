@@ -1,0 +1,100 @@
+/**
+ * Requests with an Idempotency-Key. The first one runs; the same request again, sent to whichever api process, waits for
+ * that one's answer or is given the kept one. Who waits is registered in Redis and answered when the request is settled.
+ */
+import type { Clock } from '@sluice/shared/clock';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Idempotency } from '@sluice/shared/idempotency';
+import type { ReplyHead } from '@sluice/shared/job';
+import type { AcceptedRequest, Dispatcher, Reply } from './dispatcher.js';
+import type { InboxMessage } from './inbox.js';
+
+/** A request that has not reached a queue after this long has lost its api process; the next one takes its place. */
+const TAKE_OVER_MS = 1_000;
+
+const MAX_LENGTH = 255;
+
+interface Waiter {
+  timer: NodeJS.Timeout | undefined;
+  resolve(reply: Reply): void;
+}
+
+export class IdempotentDispatcher {
+  readonly #waiters = new Map<string, Waiter>();
+
+  constructor(
+    private readonly dispatcher: Dispatcher,
+    private readonly idempotency: Idempotency,
+    private readonly inboxId: string,
+    private readonly clock: Clock,
+  ) {}
+
+  async dispatch(accepted: AcceptedRequest, key: string, body: string): Promise<Reply> {
+    if (!/^[\x20-\x7e]+$/.test(key) || key.length > MAX_LENGTH) {
+      const message = `Idempotency-Key must be 1 to ${MAX_LENGTH} printable ASCII characters.`;
+      throw new GatewayError('invalid_request', message, { param: 'Idempotency-Key' });
+    }
+    const { requestId, workspace, deadline } = accepted;
+    const timeoutMs = deadline - this.clock.now();
+    const request = { workspace, key, body, requestId, inbox: this.inboxId, timeoutMs };
+    const digest = this.idempotency.digestOf(key);
+
+    return new Promise<Reply>((resolve, reject) => {
+      // Registered before Redis knows of it: the answer may come with the same breath.
+      const waiter: Waiter = { timer: undefined, resolve };
+      this.#waiters.set(requestId, waiter);
+      const give = (error: unknown) => {
+        if (this.#forget(requestId)) reject(error);
+      };
+      const decide = async (takeOver: boolean): Promise<void> => {
+        const admission = await this.idempotency.admit(request, takeOver);
+        if (!this.#waiters.has(requestId)) return;
+        switch (admission.as) {
+          case 'conflict':
+            return give(
+              new GatewayError('idempotency_conflict', 'This Idempotency-Key was used with another body.', {
+                param: 'Idempotency-Key',
+              }),
+            );
+          case 'replay':
+            return this.#answer(requestId, { head: admission.head, body: admission.body, replayed: true });
+          case 'new':
+            return this.#answer(
+              requestId,
+              await this.dispatcher.dispatch({ ...accepted, idempotency: digest }),
+            );
+          case 'attached': {
+            const wait = admission.queued || takeOver ? deadline - this.clock.now() : TAKE_OVER_MS;
+            const then =
+              admission.queued || takeOver ? () => give(timedOut()) : () => void decide(true).catch(give);
+            waiter.timer = setTimeout(then, Math.max(0, wait));
+          }
+        }
+      };
+      decide(false).catch(give);
+    });
+  }
+
+  /** Whether the message was an answer for one who waits. */
+  receive(message: InboxMessage): boolean {
+    if (message.get('replayed') === undefined) return false;
+    const head = JSON.parse(message.get('head') ?? '') as ReplyHead;
+    const replayed = head.error === undefined;
+    this.#answer(message.get('id') ?? '', { head, body: message.get('body') ?? '', replayed });
+    return true;
+  }
+
+  #answer(requestId: string, reply: Reply): void {
+    const waiter = this.#waiters.get(requestId);
+    if (waiter && this.#forget(requestId)) waiter.resolve(reply);
+  }
+
+  #forget(requestId: string): boolean {
+    clearTimeout(this.#waiters.get(requestId)?.timer);
+    return this.#waiters.delete(requestId);
+  }
+}
+
+function timedOut(): GatewayError {
+  return new GatewayError('provider_timeout', 'The request was not answered before its deadline.');
+}
