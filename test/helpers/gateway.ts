@@ -46,6 +46,8 @@ export interface Gateway {
   simulator: Simulator;
   redis: Redis;
   redisServer: RedisServer;
+  /** Starts Redis again on its data and port, after it was stopped. */
+  restartRedis(port: number): Promise<void>;
   names: KeyNames;
   apis: TestProcess[];
   workers: TestProcess[];
@@ -85,6 +87,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     folder: join(folder, 'redis'),
     extra: options.redisExtra ?? [],
   });
+  let redisServerNow = redisServer;
   const simulator = await createSimulator(options.simulator);
   const workspaces = Object.entries({
     demo: { routes: options.routes ?? DEFAULT_ROUTES },
@@ -162,6 +165,14 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     redis,
     redisServer,
     names,
+    async restartRedis(port) {
+      redisServerNow = await startRedis({
+        program: findOrInstallRedis(() => {}),
+        folder: join(folder, 'redis'),
+        port,
+        extra: options.redisExtra ?? [],
+      });
+    },
     apis,
     workers,
     addWorker,
@@ -189,7 +200,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       await Promise.all(workers.map((worker) => worker.end()));
       redis.disconnect();
       await simulator.close();
-      await redisServer.stop();
+      await redisServerNow.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };

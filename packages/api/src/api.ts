@@ -19,9 +19,12 @@ import { Queues } from '@sluice/shared/queues';
 import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
+import { WorkspaceLimits } from '@sluice/shared/workspace-limits';
+import { Admission } from './admission.js';
 import { createApp } from './app.js';
 import { Catalogue } from './catalogue.js';
 import { Congestion } from './congestion.js';
+import { CostEstimate } from './cost-estimate.js';
 import { CONFIRM_EVERY_MS, DirectoryCache } from './directory-cache.js';
 import { Dispatcher } from './dispatcher.js';
 import { Fairness } from './fairness.js';
@@ -83,14 +86,8 @@ export async function startApi({
   const presence = new Presence(redis, names, clock, 'api', id);
   const store = new Directory(redis, names);
   const directory = new DirectoryCache(store);
-  const catalogue = new Catalogue(
-    id,
-    queues,
-    logger,
-    config.providers.values(),
-    loadShippedRegistry(),
-    clock.now(),
-  );
+  const registry = loadShippedRegistry();
+  const catalogue = new Catalogue(id, queues, logger, config.providers.values(), registry, clock.now());
   let workersSeen = 0;
   let draining = false;
   const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
@@ -108,6 +105,12 @@ export async function startApi({
     congestion,
     fairness: new Fairness(),
     clock,
+    admission: new Admission(
+      directory,
+      new WorkspaceLimits(redis, names),
+      new CostEstimate(config.providers, () => registry),
+      clock,
+    ),
     hasWorkers: () => workersSeen > 0,
     stopRunning,
     onQueued({ workspace, idempotency: digest }) {

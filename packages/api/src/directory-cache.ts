@@ -3,7 +3,7 @@
  * still: a revoked key is refused everywhere within a second, with no notification that could get lost. When Redis has
  * not confirmed the version lately, the next look-up asks it (and fails with it).
  */
-import type { Directory, KeyRecord, RouteRecord } from '@sluice/shared/directory';
+import type { Directory, KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory';
 
 export const CONFIRM_EVERY_MS = 500;
 const TRUSTED_MS = 1_500;
@@ -12,6 +12,7 @@ const MAX_ENTRIES = 20_000;
 export class DirectoryCache {
   #keys = new Map<string, KeyRecord>();
   #routes = new Map<string, RouteRecord | null>();
+  #workspaces = new Map<string, WorkspaceRecord | null>();
   #version: string | undefined;
   #confirmedAt = Number.NEGATIVE_INFINITY;
 
@@ -25,6 +26,7 @@ export class DirectoryCache {
     this.#version = version;
     this.#keys = new Map();
     this.#routes = new Map();
+    this.#workspaces = new Map();
   }
 
   async findKey(digest: string): Promise<KeyRecord | undefined> {
@@ -47,6 +49,16 @@ export class DirectoryCache {
     const route = await this.directory.findRoute(workspace, alias);
     remember(cache, name, route ?? null);
     return route;
+  }
+
+  async findWorkspace(id: string): Promise<WorkspaceRecord | undefined> {
+    await this.#trust();
+    const cache = this.#workspaces;
+    const known = cache.get(id);
+    if (known !== undefined) return known ?? undefined;
+    const workspace = await this.directory.findWorkspace(id);
+    remember(cache, id, workspace ?? null);
+    return workspace;
   }
 
   async #trust(): Promise<void> {

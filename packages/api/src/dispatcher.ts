@@ -20,6 +20,7 @@ import type { AttemptOutcome, ChainEntry, ChatJob, ReplyHead } from '@sluice/sha
 import type { Queues } from '@sluice/shared/queues';
 import { failedLogEntry, type LogCode } from '@sluice/shared/request-log';
 import { type NextEntry, providerOf, type Settlements, type Settler } from '@sluice/shared/settle';
+import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
 import type { Fairness } from './fairness.js';
 import type { InboxMessage } from './inbox.js';
@@ -49,6 +50,7 @@ export interface DispatcherParts {
   congestion: Congestion;
   fairness: Fairness;
   clock: Clock;
+  admission: Admission;
   /** Whether any worker has been heard of lately. */
   hasWorkers(): boolean;
   /** Asks the worker that runs the request to stop. */
@@ -93,8 +95,18 @@ export class Dispatcher {
       const pending: Pending = { job, queued: false, cancelled: false, timer: undefined, resolve, reject };
       this.#pending.set(job.requestId, pending);
       this.parts.fairness.enter(job.workspace);
-      this.#enter(pending, 0).catch((error) => this.#abandon(pending, error));
+      this.#admit(pending).catch((error) => this.#abandon(pending, error));
     });
+  }
+
+  async #admit(pending: Pending): Promise<void> {
+    const admitted = await this.parts.admission.admit(pending.job);
+    if (admitted instanceof GatewayError) {
+      await this.#fail(pending, pending.job, admitted, { as: 'refuser' });
+      return;
+    }
+    pending.job = admitted;
+    await this.#enter(pending, 0);
   }
 
   /** A message from the inbox. One about an unknown request comes late: its caller has been answered or has gone. */

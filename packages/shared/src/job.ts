@@ -58,6 +58,8 @@ export interface ChatJob {
   onCrash: OnCrash;
   /** The api process that waits for the reply. */
   inbox: string;
+  /** What the request may cost at most, in picodollars, as reserved; only for workspaces with limits. */
+  reserved?: number;
   /** Digest of the caller's Idempotency-Key, if there was one. */
   idempotency?: string;
   acceptedAt: number;

@@ -25,6 +25,14 @@ export interface KeyNames {
   circuits: string;
   /** Channel on which the api says that nobody waits for a request any more. */
   cancellations: string;
+  /** When a workspace's latest requests came, newest first; only for workspaces with a limit per minute. */
+  requestTimes(workspace: string): string;
+  /** The requests of a limited workspace that are in flight, by when they are given up for lost. */
+  reservations(workspace: string): string;
+  /** Sum of what those requests are estimated to cost, in picodollars. */
+  reserved(workspace: string): string;
+  /** What a workspace has spent, by month, in picodollars. */
+  spent(workspace: string): string;
   /** The request behind a workspace's Idempotency-Key, by the key's digest. */
   idempotency(workspace: string, digest: string): string;
   /** Process id → when it was last seen. */
@@ -48,6 +56,10 @@ export function keyNames(cell: string): KeyNames {
     circuit: (provider) => `${prefix}:circuit:${provider}`,
     circuits: `${prefix}:circuits`,
     cancellations: `${prefix}:cancellations`,
+    requestTimes: (workspace) => `${prefix}:request-times:${workspace}`,
+    reservations: (workspace) => `${prefix}:reservations:${workspace}`,
+    reserved: (workspace) => `${prefix}:reserved:${workspace}`,
+    spent: (workspace) => `${prefix}:spent:${workspace}`,
     idempotency: (workspace, digest) => `${prefix}:idempotency:${workspace}:${digest}`,
     processes: `${prefix}:processes`,
   };

@@ -58,9 +58,10 @@ end
 export const settleScript = createScript<SettleResult>(
   'sluiceSettle',
   `#!lua flags=allow-oom
-local jobKey, waitKey, prioritizedKey, settledKey, logKey, ledgerKey, inboxKey, idempotencyKey = unpack(KEYS)
-local settler, jobId, token, entry, requestId, head, body, log, logSize, ledgerRow, cost, input, cached, write, output =
-  unpack(ARGV)
+local jobKey, waitKey, prioritizedKey, settledKey, logKey, ledgerKey, inboxKey, spentKey, reservationsKey, reservedKey,
+  idempotencyKey = unpack(KEYS)
+local settler, jobId, token, entry, requestId, head, body, log, logSize, ledgerRow, cost, input, cached, write, output,
+  month, reservation, reserved = unpack(ARGV)
 ${CLOSE_JOB}${WITHDRAW_JOB}${ANSWER_IDEMPOTENT}
 local refused
 if settler == 'worker' then
@@ -73,6 +74,7 @@ if entry ~= '0' then redis.call('SET', settledKey, token, 'PX', ${SETTLED_TTL_MS
 
 redis.call('XADD', logKey, 'MAXLEN', '~', logSize, '*', 'entry', log)
 if ledgerRow ~= '' then
+  redis.call('HINCRBY', spentKey, month, cost)
   redis.call('HINCRBY', ledgerKey, ledgerRow .. ':requests', 1)
   redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cost', cost)
   redis.call('HINCRBY', ledgerKey, ledgerRow .. ':input', input)
@@ -83,6 +85,9 @@ end
 if settler == 'worker' then
   redis.call('XADD', inboxKey, '*', 'id', requestId, 'head', head, 'body', body)
   redis.call('PEXPIRE', inboxKey, ${INBOX_TTL_MS})
+end
+if reservation ~= '' and redis.call('ZREM', reservationsKey, reservation) == 1 then
+  redis.call('DECRBY', reservedKey, reserved)
 end
 if idempotencyKey then answerIdempotent(idempotencyKey, requestId, body ~= '', head, body) end
 return 'settled'

@@ -59,6 +59,9 @@ export class Settlements {
       this.names.requestLog,
       this.names.ledger(dayOf(log.settledAt)),
       this.names.inbox(job.inbox),
+      this.names.spent(job.workspace),
+      this.names.reservations(job.workspace),
+      this.names.reserved(job.workspace),
     ];
     if (job.idempotency !== undefined) keys.push(this.names.idempotency(job.workspace, job.idempotency));
     return settleScript(this.redis, keys, [
