@@ -80,6 +80,9 @@ export class Settlements {
       served?.usage.cachedInput ?? 0,
       served ? served.usage.cacheWrite + served.usage.cacheWrite1h : 0,
       served?.usage.output ?? 0,
+      monthOf(log.settledAt),
+      job.reserved === undefined ? '' : reservationOf(job.requestId, job.reserved),
+      job.reserved ?? 0,
     ]);
   }
 
