@@ -20,6 +20,7 @@ import {
   settleScript,
   withdrawScript,
 } from './settle-scripts.js';
+import { monthOf, reservationOf } from './workspace-limits.js';
 
 export interface Settlement {
   job: ChatJob;
