@@ -1,7 +1,6 @@
 /** The public HTTP interface: what a request passes through, in order. */
 import { Router } from '@koa/router';
 import type { Directory } from '@sluice/shared/directory';
-import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/logger';
 import Koa from 'koa';
 import { createAuthenticate } from './authenticate.js';
@@ -45,12 +44,6 @@ export function createApp(parts: AppParts): Koa {
   app.use(identify);
   app.use(createReportErrors(logger));
   app.use(router.routes());
-  app.use(
-    router.allowedMethods({
-      throw: true,
-      methodNotAllowed: () => new GatewayError('method_not_allowed', 'This path does not take this method.'),
-      notImplemented: () => new GatewayError('method_not_allowed', 'This path does not take this method.'),
-    }),
-  );
+  app.use(router.allowedMethods());
   return app;
 }
