@@ -13,7 +13,7 @@ import type { Logger } from '@sluice/shared/logger';
 import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { MODELS_JOB, type ModelsJob, Queues } from '@sluice/shared/queues';
-import { connectPatiently } from '@sluice/shared/redis';
+import { connectPatiently, waitForRedis } from '@sluice/shared/redis';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
 import { type Job, Worker } from 'bullmq';
@@ -28,6 +28,7 @@ import { createUpstreams } from './upstreams.js';
 const STALLED_INTERVAL_MS = 2_000;
 const LOCK_MS = 6_000;
 const HOUSEKEEPING_MS = 1_000;
+const REDIS_START_MS = 10_000;
 /** While a queue is at its limit BullMQ wakes nobody; this is how often an idle worker looks by itself. */
 const LOOK_EVERY_S = 1;
 
@@ -57,6 +58,7 @@ export async function startWorker({
   const upstreams = createUpstreams(config, env);
   const redis = connectPatiently(redisUrl);
   const subscriber = connectPatiently(redisUrl);
+  await Promise.all([redis, subscriber].map((connection) => waitForRedis(connection, REDIS_START_MS)));
   const clock = new RedisClock();
   const id = makeRequestId();
 
