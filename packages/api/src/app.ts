@@ -1,4 +1,5 @@
 /** The public HTTP interface: what a request passes through, in order. */
+import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
 import type { Directory } from '@sluice/shared/directory';
 import type { Logger } from '@sluice/shared/logger';
@@ -26,7 +27,8 @@ export function createApp(parts: AppParts): Koa {
   const authenticate = createAuthenticate(directory, clock);
   const health = createHealthRoutes(parts.isReady);
 
-  const router = new Router();
+  // All of them, so that a rare method on an unknown path is a 404 like any other.
+  const router = new Router({ methods: METHODS });
   router.get('/healthz', health.alive);
   router.get('/readyz', health.ready);
   router.post(

@@ -2,6 +2,9 @@ import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware } from 'koa';
 import bodyParser from 'koa-bodyparser';
 
+/** Whatever the content type says, koa-bodyparser reads UTF-8. JSON needs no charset, so none is right too. */
+const UTF_8 = /^(?:utf-?8|us-ascii)?$/i;
+
 /**
  * Reads a JSON body. koa-bodyparser leaves other content types as `{}`, so those are refused before it; its errors carry
  * the raw body and are therefore never passed on or logged.
@@ -16,7 +19,7 @@ export function createParseBody(maxBytes: number): Middleware {
       ctx.set('connection', 'close');
       if (status === 413)
         throw new GatewayError('request_too_large', `The body is larger than ${maxBytes} bytes.`);
-      throw new GatewayError('invalid_request', 'The body is not valid JSON.');
+      throw new GatewayError('invalid_request', 'The body is not valid JSON, or has a key named __proto__.');
     },
   });
   return (ctx, next) => {
@@ -26,6 +29,9 @@ export function createParseBody(maxBytes: number): Middleware {
     }
     if (!ctx.is('application/json')) {
       throw new GatewayError('unsupported_media_type', 'Send the body as content-type: application/json.');
+    }
+    if (!UTF_8.test(ctx.request.charset)) {
+      throw new GatewayError('unsupported_media_type', 'The body must be encoded in UTF-8.');
     }
     return parse(ctx, next);
   };
