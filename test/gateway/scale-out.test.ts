@@ -31,7 +31,12 @@ test.before(async () => {
     },
   });
 });
-test.after.always(() => gateway?.stop());
+test.after.always(async () => {
+  // Where a test has failed, callers may still be waiting.
+  holding = false;
+  for (const letGo of held) letGo();
+  await gateway?.stop();
+});
 
 /** By turns through the one and the other api process. */
 function ask(model: string, text: string, i: number) {
