@@ -301,7 +301,10 @@ test('a body over the limit is refused with 413 and a readable answer, however i
   const whole = assertRefusal(t, await post(fill(MAX_BODY_BYTES)), 'content-length');
   t.is(whole.code, 'request_too_large');
   t.regex(whole.message, /1000000 bytes/);
-  t.is(assertRefusal(t, await post(fill(20 * MAX_BODY_BYTES)), '20 MB').code, 'request_too_large');
+  // More than the sockets between hold: the answer comes while the caller is still sending.
+  for (let i = 0; i < 10; i++) {
+    t.is(assertRefusal(t, await post(fill(20 * MAX_BODY_BYTES)), '20 MB').code, 'request_too_large');
+  }
 
   const chunk = new TextEncoder().encode(fill(100_000));
   let chunks = 0;

@@ -124,7 +124,7 @@ export async function startApi({
     maxBodyBytes: config.request.maxBodyBytes,
     isReady: () => !draining && redis.status === 'ready' && workersSeen > 0,
   });
-  const server = createHttpServer(app);
+  const server = createHttpServer(app, config.request.receiveTimeoutMs);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);

@@ -7,6 +7,7 @@ import Koa from 'koa';
 import { createAuthenticate } from './authenticate.js';
 import type { Catalogue } from './catalogue.js';
 import { createParseBody } from './parse-body.js';
+import { refuseUnaddressed } from './refuse-unaddressed.js';
 import { createReportErrors } from './report-errors.js';
 import { identify } from './request-id.js';
 import { type ChatParts, createChatRoute } from './routes/chat.js';
@@ -45,6 +46,7 @@ export function createApp(parts: AppParts): Koa {
   app.silent = true;
   app.use(identify);
   app.use(createReportErrors(logger));
+  app.use(refuseUnaddressed);
   app.use(router.routes());
   app.use(router.allowedMethods());
   return app;
