@@ -155,6 +155,7 @@ test('once a later entry is settled, the earlier one is refused, however late it
   await cell.queues.addChat(later);
   t.is(await cell.settlements.stateOf(later), 'settled');
   t.is(await cell.settlements.settle(served(later), by('again')), 'already_settled');
+  t.is(await cell.settlements.settle(failed(later), { as: 'withdrawer' }), 'running');
 
   await isSettledOnce(t, cell, 'one');
   const ttl = await bench.redis.pttl(cell.names.settled('one'));
