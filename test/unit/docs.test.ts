@@ -15,7 +15,7 @@ const readme = read('README.md');
 /** The rows of the first table after this line, each as its cells. */
 function tableAfter(text: string, line: string): string[][] {
   const after = text.slice(text.indexOf(`\n${line}\n`) + line.length + 2);
-  const table = /^\|.*\n\|[-|]+\|\n((?:\|.*\n)+)/m.exec(after)?.[1] ?? '';
+  const table = /^\|.*\n\|[-| ]+\|\n((?:\|.*\n)+)/m.exec(after)?.[1] ?? '';
   return table
     .trim()
     .split('\n')
