@@ -68,7 +68,7 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     ],
     onCrash: 'rerun',
   });
-  t.deepEqual(shipped.request, { deadlineMs: 300_000, maxBodyBytes: 10_485_760 });
+  t.deepEqual(shipped.request, { deadlineMs: 300_000, maxBodyBytes: 10_485_760, receiveTimeoutMs: 30_000 });
   t.deepEqual(shipped.requestLog, { maxEntries: 100_000 });
 });
 
@@ -94,7 +94,7 @@ test('a missing explicit file is a fault, and so is an unreadable default one', 
 test('a route in its long form, limits, and the other sections are read', (t) => {
   const config = parseConfigText(
     `
-request: { deadline_ms: 1000, max_body_bytes: 2048 }
+request: { deadline_ms: 1000, max_body_bytes: 2048, receive_timeout_ms: 500 }
 request_log: { max_entries: 5 }
 workspaces:
   - id: a
@@ -108,7 +108,7 @@ workspaces:
 `,
     {},
   );
-  t.deepEqual(config.request, { deadlineMs: 1000, maxBodyBytes: 2048 });
+  t.deepEqual(config.request, { deadlineMs: 1000, maxBodyBytes: 2048, receiveTimeoutMs: 500 });
   t.deepEqual(config.requestLog, { maxEntries: 5 });
   t.deepEqual(config.workspaces, [
     {

@@ -157,7 +157,7 @@ export async function startApi({
     isReady: () => !draining && redis.status === 'ready' && workersSeen > 0,
     isFull: () => memory.isNearlyFull,
   });
-  const server = createHttpServer(app);
+  const server = createHttpServer(app, config.request.receiveTimeoutMs);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);

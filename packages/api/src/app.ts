@@ -1,12 +1,13 @@
 /** The public HTTP interface: what a request passes through, in order. */
+import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
 import type { Directory } from '@sluice/shared/directory';
-import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/logger';
 import Koa from 'koa';
 import { createAuthenticate } from './authenticate.js';
 import type { Catalogue } from './catalogue.js';
 import { createParseBody } from './parse-body.js';
+import { refuseUnaddressed } from './refuse-unaddressed.js';
 import { createReportErrors } from './report-errors.js';
 import { identify } from './request-id.js';
 import { type ChatParts, createChatRoute } from './routes/chat.js';
@@ -29,7 +30,8 @@ export function createApp(parts: AppParts): Koa {
   const authenticate = createAuthenticate(directory, clock);
   const health = createHealthRoutes(parts.isReady);
 
-  const router = new Router();
+  // All of them, so that a rare method on an unknown path is a 404 like any other.
+  const router = new Router({ methods: METHODS });
   router.get('/healthz', health.alive);
   router.get('/readyz', health.ready);
   router.post(
@@ -47,13 +49,8 @@ export function createApp(parts: AppParts): Koa {
   app.use(identify);
   app.use(createSayGoodbye(parts.isDraining));
   app.use(createReportErrors(logger));
+  app.use(refuseUnaddressed);
   app.use(router.routes());
-  app.use(
-    router.allowedMethods({
-      throw: true,
-      methodNotAllowed: () => new GatewayError('method_not_allowed', 'This path does not take this method.'),
-      notImplemented: () => new GatewayError('method_not_allowed', 'This path does not take this method.'),
-    }),
-  );
+  app.use(router.allowedMethods());
   return app;
 }

@@ -1,12 +1,14 @@
 /**
  * The direct model ids, read from the providers once in the life of an api process. It has no provider keys, so it asks
- * through a job; until a provider has answered, the registry's ids for it stand in.
+ * through a job; until a provider has answered, the registry's ids for it stand in. A provider may list more than what
+ * can be asked for by id; only what can is kept.
  */
 import type { ProviderConfig } from '@sluice/shared/config';
 import type { Logger } from '@sluice/shared/logger';
 import type { ModelRegistry } from '@sluice/shared/model-registry';
 import type { Queues } from '@sluice/shared/queues';
 import { makeRequestId } from '@sluice/shared/request-id';
+import { DIRECT_PROVIDERS, directProviderOf } from './direct-models.js';
 import type { InboxMessage } from './inbox.js';
 
 const FIRST_RETRY_MS = 2_000;
@@ -20,7 +22,8 @@ export interface DirectModel {
 
 export class Catalogue {
   readonly #models = new Map<string, DirectModel[]>();
-  readonly #asked = new Map<string, string>();
+  /** Provider → the id under which it is asked for: asking again while the question waits is asking once. */
+  readonly #questions = new Map<string, string>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   #closed = false;
 
@@ -34,9 +37,11 @@ export class Catalogue {
   ) {
     const created = Math.floor(now / 1000);
     for (const { name, kind } of providers) {
-      this.#models.set(
+      if (!DIRECT_PROVIDERS.has(name)) continue;
+      this.#questions.set(name, makeRequestId());
+      this.#keep(
         name,
-        registry.ids(kind).map((id) => ({ id, created, provider: name })),
+        registry.ids(kind).map((id) => ({ id, created })),
       );
     }
   }
@@ -47,18 +52,16 @@ export class Catalogue {
   }
 
   start(): void {
-    for (const provider of this.#models.keys()) this.#ask(provider, FIRST_RETRY_MS);
+    for (const [provider, requestId] of this.#questions) this.#ask(provider, requestId, FIRST_RETRY_MS);
   }
 
   /** Asks until the first success; a question that got no answer in time is asked anew. */
-  #ask(provider: string, retryMs: number): void {
+  #ask(provider: string, requestId: string, retryMs: number): void {
     if (this.#closed) return;
-    const requestId = makeRequestId();
-    this.#asked.set(provider, requestId);
     this.queues.addModels(provider, { requestId, inbox: this.inboxId }).catch(() => {});
     this.#timers.set(
       provider,
-      setTimeout(() => this.#ask(provider, Math.min(2 * retryMs, MAX_RETRY_MS)), retryMs).unref(),
+      setTimeout(() => this.#ask(provider, requestId, Math.min(2 * retryMs, MAX_RETRY_MS)), retryMs).unref(),
     );
   }
 
@@ -66,17 +69,24 @@ export class Catalogue {
   receive(message: InboxMessage): boolean {
     const answer = message.get('models');
     if (answer === undefined) return false;
-    const [provider] = [...this.#asked].find(([, requestId]) => requestId === message.get('id')) ?? [];
+    const [provider] = [...this.#questions].find(([, requestId]) => requestId === message.get('id')) ?? [];
     const models = JSON.parse(answer) as { id: string; created: number }[] | null;
     if (provider === undefined || models === null) return true;
     clearTimeout(this.#timers.get(provider));
-    this.#asked.delete(provider);
-    const sorted = models
-      .map(({ id, created }) => ({ id, created, provider }))
-      .sort((a, b) => (a.id < b.id ? -1 : 1));
-    this.#models.set(provider, sorted);
-    this.logger.info({ provider, models: sorted.length }, 'model catalogue read');
+    this.#questions.delete(provider);
+    this.#keep(provider, models);
+    this.logger.info({ provider, models: models.length }, 'model catalogue read');
     return true;
+  }
+
+  #keep(provider: string, models: { id: string; created: number }[]): void {
+    const direct = models
+      .filter(({ id }) => directProviderOf(id) === provider)
+      .map(({ id, created }) => ({ id, created, provider }));
+    this.#models.set(
+      provider,
+      direct.sort((a, b) => (a.id < b.id ? -1 : 1)),
+    );
   }
 
   close(): void {

@@ -2,6 +2,9 @@ import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware } from 'koa';
 import bodyParser from 'koa-bodyparser';
 
+/** Whatever the content type says, koa-bodyparser reads UTF-8. JSON needs no charset, so none is right too. */
+const UTF_8 = /^(?:utf-?8|us-ascii)?$/i;
+
 /**
  * Reads a JSON body. koa-bodyparser leaves other content types as `{}`, so those are refused before it; its errors carry
  * the raw body and are therefore never passed on or logged.
@@ -12,11 +15,11 @@ export function createParseBody(maxBytes: number): Middleware {
     jsonLimit: `${maxBytes}b`,
     onerror(error, ctx) {
       const status = 'status' in error ? error.status : undefined;
-      // What is left of the body is not read: the connection cannot be used again.
-      ctx.set('connection', 'close');
-      if (status === 413)
-        throw new GatewayError('request_too_large', `The body is larger than ${maxBytes} bytes.`);
-      throw new GatewayError('invalid_request', 'The body is not valid JSON.');
+      // The rest is read and dropped. Were the connection closed instead, a caller that is still sending would see
+      // it break, and not the answer.
+      ctx.req.resume();
+      if (status === 413) throw tooLarge(maxBytes);
+      throw new GatewayError('invalid_request', 'The body is not valid JSON, or has a key named __proto__.');
     },
   });
   return (ctx, next) => {
@@ -27,6 +30,15 @@ export function createParseBody(maxBytes: number): Middleware {
     if (!ctx.is('application/json')) {
       throw new GatewayError('unsupported_media_type', 'Send the body as content-type: application/json.');
     }
+    if (!UTF_8.test(ctx.request.charset)) {
+      throw new GatewayError('unsupported_media_type', 'The body must be encoded in UTF-8.');
+    }
+    // The parser reads the length as a number of 32 bits.
+    if ((ctx.request.length ?? 0) > maxBytes) throw tooLarge(maxBytes);
     return parse(ctx, next);
   };
+}
+
+function tooLarge(maxBytes: number): GatewayError {
+  return new GatewayError('request_too_large', `The body is larger than ${maxBytes} bytes.`);
 }

@@ -5,6 +5,7 @@ import { chatSchema } from './chat-schema.js';
 
 /** Deeper than any real request, and far from where serialising it again would overflow the stack. */
 const MAX_DEPTH = 64;
+const MAX_PATH = 160;
 
 /** The body as a chat request; throws `invalid_request` with the path of the first fault. Never quotes a value. */
 export function parseChatRequest(body: unknown): ChatRequest {
@@ -32,13 +33,7 @@ function describe(failure: Failure): string {
   if (failure.refinement === 'nonempty') return `${path} must not be empty.`;
   if (failure.refinement === 'min') return `${path} must be 1 or more.`;
   if (failure.refinement === 'size') return `${path} must have 1 to 256 characters.`;
-  return `${path} must be ${expectation(failure)}.`;
-}
-
-// superstruct's message is "Expected <what>, but received: <value>"; only its first half may be shown.
-function expectation({ message }: Failure): string {
-  const what = /^Expected (.+?)(?:,)? but received/s.exec(message)?.[1] ?? 'of another type';
-  return what.replace(/^(?:the value to (?:be|satisfy a union of)|an?) /, '').replace(/^`(.*)`$/, '$1');
+  return `${path} must be ${failure.message}.`;
 }
 
 function toPath(path: readonly unknown[]): string | null {
@@ -59,7 +54,7 @@ function refuseUnsendable(body: object): void {
       if (typeof child === 'object' && child !== null)
         open.push({ value: child, depth: depth + 1, path: childPath(path, key, isArray) });
       else if (typeof child === 'number' && !Number.isFinite(child)) {
-        const at = childPath(path, key, isArray);
+        const at = cut(childPath(path, key, isArray));
         throw invalid(`${at} is a number out of range.`, at);
       }
     }
@@ -69,6 +64,11 @@ function refuseUnsendable(body: object): void {
 function childPath(path: string, key: string, isArray: boolean): string {
   if (isArray) return `${path}[${key}]`;
   return path === '' ? key : `${path}.${key}`;
+}
+
+/** The keys in a path are the caller's, of any length. */
+function cut(path: string): string {
+  return path.length <= MAX_PATH ? path : `${path.slice(0, MAX_PATH)}…`;
 }
 
 function invalid(message: string, param: string | null): GatewayError {

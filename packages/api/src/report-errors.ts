@@ -9,8 +9,7 @@ export function createReportErrors(logger: Logger): Middleware<Identified> {
   return async (ctx, next) => {
     try {
       await next();
-      if (ctx.status === 404 && ctx.body === undefined)
-        throw new GatewayError('not_found', 'There is nothing at this path.');
+      if (ctx.body === undefined) throwUnrouted(ctx.status);
     } catch (error) {
       const known = toGatewayError(error);
       if (known.code === 'internal_error') {
@@ -22,6 +21,13 @@ export function createReportErrors(logger: Logger): Middleware<Identified> {
       ctx.body = known.toBody();
     }
   };
+}
+
+/** The router says by the status alone, and by an `allow` header, that it found no handler. */
+function throwUnrouted(status: number): void {
+  if (status === 404) throw new GatewayError('not_found', 'There is nothing at this path.');
+  if (status === 405 || status === 501)
+    throw new GatewayError('method_not_allowed', 'This path does not take this method.');
 }
 
 function toGatewayError(error: unknown): GatewayError {

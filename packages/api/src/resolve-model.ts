@@ -1,14 +1,10 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChainEntry, OnCrash } from '@sluice/shared/job';
+import { directProviderOf } from './direct-models.js';
 import type { DirectoryCache } from './directory-cache.js';
 
-/** Where direct model ids go. */
-const PREFIXES: readonly (readonly [prefix: string, provider: string])[] = [
-  ['gpt-', 'openai'],
-  ['o', 'openai'],
-  ['text-embedding-', 'openai'],
-  ['claude-', 'anthropic'],
-];
+/** Every model id there is. Anything else could not be named in a response header. */
+const PRINTABLE = /^[!-~]+$/;
 
 export interface Resolved {
   /** Null for a direct model id. */
@@ -29,7 +25,7 @@ export async function resolveModel(
   const chain = route?.chain.filter((entry) => providers.has(entry.provider)) ?? [];
   if (route && chain.length > 0) return { route: model, chain, onCrash: route.onCrash };
 
-  const provider = PREFIXES.find(([prefix]) => model.startsWith(prefix))?.[1];
+  const provider = PRINTABLE.test(model) ? directProviderOf(model) : undefined;
   if (provider === undefined || !providers.has(provider)) {
     throw new GatewayError(
       'model_not_found',

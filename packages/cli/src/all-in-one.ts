@@ -2,31 +2,31 @@
  * Everything on one machine: Redis, a simulated upstream when there is no provider key, api and worker processes. It owns
  * all of them and stops them in the order that loses nothing: callers first, then workers, then what they depend on.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { applyConfig } from '@sluice/shared/apply-config';
+import { applyConfig, type MadeKey } from '@sluice/shared/apply-config';
 import { RedisClock } from '@sluice/shared/clock';
 import { type GatewayConfig, loadConfig } from '@sluice/shared/config';
 import { Directory } from '@sluice/shared/directory';
-import { lookupEnv } from '@sluice/shared/env-lookup';
-import { makeGatewayKey } from '@sluice/shared/gateway-key';
 import { keyNames } from '@sluice/shared/key-names';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis';
 import { findOrInstallRedis } from './find-redis.js';
 import { freePort } from './free-port.js';
 import { ManagedProcess } from './managed-process.js';
 import { startRedis } from './redis-server.js';
-import { needsSimulator, simulatedEnv } from './simulated-upstream.js';
+import { rememberKeys, shownKey } from './remember-keys.js';
+import { isSimulated, needsSimulator, simulatedEnv } from './simulated-upstream.js';
 import type { StartEnv } from './start-env.js';
 
 const READY_MS = 30_000;
+const REDIS_MS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
 export interface AllInOneOptions {
   apis: number;
   workers: number;
-  /** Where Redis keeps its data, and the key that was made is remembered. */
+  /** Where Redis keeps its data, and keys that were made are remembered. */
   folder: string;
   env: StartEnv;
   processEnv: NodeJS.ProcessEnv;
@@ -35,8 +35,10 @@ export interface AllInOneOptions {
 
 export interface AllInOne {
   apiUrls: string[];
-  /** The demo workspace's key: the one from GATEWAY_KEY, or the one that was made. */
-  key: string;
+  /** The first workspace's key: from its variable (GATEWAY_KEY), or made and remembered. */
+  key: string | undefined;
+  /** Keys for which gateway.yaml names no variable, made now. */
+  madeKeys: MadeKey[];
   config: GatewayConfig;
   simulated: boolean;
   stop(): Promise<void>;
@@ -45,6 +47,10 @@ export interface AllInOne {
 export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne> {
   const { apis, workers, folder, env, say } = options;
   const processEnv = { ...options.processEnv };
+  const processes: ManagedProcess[] = [];
+  process.once('exit', () => {
+    for (const managed of processes) managed.kill();
+  });
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const stopNext of stops.reverse()) await stopNext();
@@ -58,42 +64,50 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       say,
     });
     stops.push(() => managed.stop());
-    process.once('exit', () => managed.kill());
+    processes.push(managed);
     await managed.start(READY_MS);
   };
 
   try {
     let config = loadConfig(env.GATEWAY_CONFIG, processEnv);
+    const firstPort = await freePort(env.PORT, env.HOST);
+    if (env.PORT !== 0 && firstPort !== env.PORT)
+      throw new Error(`port ${env.PORT} of ${env.HOST} is in use; set PORT to another one`);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (env.REDIS_URL === undefined) {
+    let redisUrl = env.REDIS_URL;
+    if (redisUrl === undefined) {
       const redis = await startRedis({ program: findOrInstallRedis(say), folder: join(folder, 'redis') });
       stops.push(() => redis.stop());
-      process.once('exit', () => redis.abandon());
-      processEnv.REDIS_URL = redis.url;
+      redisUrl = redis.url;
+      processEnv.REDIS_URL = redisUrl;
     }
 
-    const simulated = needsSimulator(config, processEnv);
-    if (simulated) {
+    let simulated = false;
+    if (needsSimulator(config, processEnv)) {
       const port = await freePort();
-      await run('simulated upstream', '@sluice/simulator/main', {
-        ...processEnv,
-        PORT: String(port),
-        HOST: LOOPBACK,
-      });
-      Object.assign(processEnv, simulatedEnv(config, `http://${LOOPBACK}:${port}`));
-      config = loadConfig(env.GATEWAY_CONFIG, processEnv);
+      const url = `http://${LOOPBACK}:${port}`;
+      const simulatedProcessEnv = { ...processEnv, ...simulatedEnv(config, url) };
+      const simulatedConfig = loadConfig(env.GATEWAY_CONFIG, simulatedProcessEnv);
+      simulated = isSimulated(simulatedConfig, url);
+      if (simulated) {
+        const place = { PORT: String(port), HOST: LOOPBACK };
+        await run('simulated upstream', '@sluice/simulator/main', { ...processEnv, ...place });
+        Object.assign(processEnv, simulatedProcessEnv);
+        config = simulatedConfig;
+      }
     }
-    const key = rememberKey(processEnv, join(folder, 'gateway-key'));
-    await applyToRedis(config, processEnv, env.SLUICE_CELL);
+    Object.assign(processEnv, rememberKeys(config, processEnv, join(folder, 'keys')));
+    const key = shownKey(config, processEnv);
+    const madeKeys = await applyToRedis(config, processEnv, redisUrl, env.SLUICE_CELL);
 
     for (let i = 1, next = env.METRICS_PORT; i <= workers; i++) {
-      const port = await freePort(next);
+      const port = await freePort(next, env.METRICS_HOST);
       next = port + 1;
       await run(`worker ${i}`, '@sluice/worker/main', { ...processEnv, METRICS_PORT: String(port) });
     }
     const apiUrls: string[] = [];
     for (let i = 1; i <= apis; i++) {
-      const port = i === 1 ? env.PORT : await freePort(env.PORT + i - 1);
+      const port = i === 1 ? firstPort : await freePort(firstPort + i - 1, env.HOST);
       await run(
         `api ${i}`,
         '@sluice/api/main',
@@ -101,34 +115,25 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       );
       apiUrls.push(`http://${env.HOST === '0.0.0.0' ? LOOPBACK : env.HOST}:${port}`);
     }
-    return { apiUrls, key, config, simulated, stop };
+    return { apiUrls, key, madeKeys, config, simulated, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-/** Without GATEWAY_KEY a key is made once and kept, so that the next start shows one that still works. */
-function rememberKey(processEnv: NodeJS.ProcessEnv, file: string): string {
-  const given = lookupEnv(processEnv, 'GATEWAY_KEY').value;
-  if (given !== undefined) return given;
-  if (!existsSync(file)) writeFileSync(file, makeGatewayKey(), { mode: 0o600 });
-  const key = readFileSync(file, 'utf8').trim();
-  processEnv.GATEWAY_KEY = key;
-  return key;
-}
-
 async function applyToRedis(
   config: GatewayConfig,
   processEnv: NodeJS.ProcessEnv,
+  redisUrl: string,
   cell: string,
-): Promise<void> {
-  const redis = connectPatiently(processEnv.REDIS_URL ?? '');
+): Promise<MadeKey[]> {
+  const redis = connectPatiently(redisUrl);
   try {
-    await waitForRedis(redis, READY_MS);
+    await waitForRedis(redis, REDIS_MS);
     const clock = new RedisClock();
     await clock.synchronise(redis);
-    await applyConfig(config, processEnv, new Directory(redis, keyNames(cell)), clock);
+    return await applyConfig(config, processEnv, new Directory(redis, keyNames(cell)), clock);
   } finally {
     redis.disconnect();
   }

@@ -5,8 +5,11 @@ import { type AddressInfo, createServer } from 'node:net';
 export async function freePort(preferred = 0, host = '127.0.0.1'): Promise<number> {
   for (let port = preferred; port < 65_536; port++) {
     const server = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
+    const free = await new Promise<boolean>((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => {
+        if (error.code === 'EADDRINUSE') resolve(false);
+        else reject(error);
+      });
       server.listen(port, host, () => resolve(true));
     });
     if (!free) continue;

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { connectPatiently, waitForRedis } from '@sluice/shared/redis';
 import { freePort } from './free-port.js';
 
 const START_MS = 20_000;
@@ -14,10 +14,16 @@ const START_MS = 20_000;
 export interface RedisServer {
   url: string;
   pid: number;
-  /** Ends the server; with `signal` SIGKILL as a crash would. */
+  /** Ends the server; with `signal` SIGKILL as a crash would. When this process exits before, it is told to end. */
   stop(signal?: NodeJS.Signals): Promise<void>;
-  /** Asks the server to end, for when there is no time to wait for it. */
-  abandon(): void;
+}
+
+/** What the folder remembers of a running server. */
+interface Note {
+  pid: number;
+  url: string;
+  /** The process that started it, or took it over. */
+  owner: number;
 }
 
 export interface RedisServerOptions {
@@ -37,7 +43,11 @@ export async function startRedis({
   mkdirSync(folder, { recursive: true });
   const note = join(folder, 'server.json');
   const left = await findLeftover(note);
-  if (left) return left;
+  if (left) {
+    if (left.owner !== process.pid && isAlive(left.owner))
+      throw new Error(`${folder} is in use by process ${left.owner}`);
+    return takeOver(left.pid, left.url, note);
+  }
 
   const chosen = port ?? (await freePort());
   const url = `redis://127.0.0.1:${chosen}`;
@@ -65,50 +75,60 @@ export async function startRedis({
   child.stdout.on('data', collect);
   child.stderr.on('data', collect);
 
-  const redis = connectPatiently(url);
   const died = once(child, 'exit').then(() => {
     throw new Error(`${program} ended at once:\n${output.trim()}`);
   });
+  died.catch(() => {});
+  if (child.pid === undefined) return died;
+  const server = takeOver(child.pid, url, note);
+  const redis = connectPatiently(url);
   try {
     await Promise.race([waitForRedis(redis, START_MS), died]);
+  } catch (error) {
+    await server.stop('SIGKILL');
+    throw error;
   } finally {
     redis.disconnect();
   }
-  died.catch(() => {});
-  writeFileSync(note, JSON.stringify({ pid: child.pid, url }));
-  return handleOf(child.pid ?? 0, url, note);
+  return server;
 }
 
-async function findLeftover(note: string): Promise<RedisServer | undefined> {
-  let left: { pid: number; url: string };
+async function findLeftover(note: string): Promise<Note | undefined> {
+  let left: Note;
   try {
     left = JSON.parse(readFileSync(note, 'utf8'));
   } catch {
     return undefined;
   }
-  const redis = connectImpatiently(left.url, 1_000);
+  if (!isAlive(left.pid)) return undefined;
+  const redis = connectPatiently(left.url);
   try {
-    await waitForRedis(redis, 1_000);
-    const isOurs = (await redis.info('server')).includes(`process_id:${left.pid}\r`);
-    if (!isOurs) return undefined;
+    // One that still loads its data counts as running.
+    await waitForRedis(redis, START_MS);
+    return (await redis.info('server')).includes(`process_id:${left.pid}\r`) ? left : undefined;
   } catch {
     return undefined;
   } finally {
     redis.disconnect();
   }
-  return handleOf(left.pid, left.url, note);
 }
 
-function handleOf(pid: number, url: string, note: string): RedisServer {
+function takeOver(pid: number, url: string, note: string): RedisServer {
+  const owned: Note = { pid, url, owner: process.pid };
+  writeFileSync(note, JSON.stringify(owned));
+  const abandon = () => {
+    send(pid, 'SIGTERM');
+  };
+  process.once('exit', abandon);
   return {
     pid,
     url,
     async stop(signal = 'SIGTERM') {
+      process.off('exit', abandon);
       send(pid, signal);
       while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 20));
       rmSync(note, { force: true });
     },
-    abandon: () => send(pid, 'SIGTERM'),
   };
 }
 

@@ -12,7 +12,7 @@ export function needsSimulator(config: GatewayConfig, env: Env): boolean {
   );
 }
 
-/** Environment that sends the providers of the shipped gateway.yaml to the simulator. */
+/** Environment that sends the providers to the simulator, as far as their base_url is read from it. */
 export function simulatedEnv(config: GatewayConfig, simulatorUrl: string): Record<string, string> {
   const keys = [...config.providers.values()].flatMap(({ apiKeyEnv }) =>
     apiKeyEnv ? [[apiKeyEnv, 'simulated']] : [],
@@ -22,4 +22,9 @@ export function simulatedEnv(config: GatewayConfig, simulatorUrl: string): Recor
     OPENAI_BASE_URL: `${simulatorUrl}/v1`,
     ANTHROPIC_BASE_URL: simulatorUrl,
   };
+}
+
+/** False when a provider has a fixed address: it would be called for real, with a key that is none. */
+export function isSimulated(config: GatewayConfig, simulatorUrl: string): boolean {
+  return [...config.providers.values()].every(({ baseUrl }) => baseUrl.startsWith(simulatorUrl));
 }

@@ -1,7 +1,7 @@
 import type { AllInOne } from './all-in-one.js';
 
 /** What a person sees first, ending in a line that can be pasted into another terminal. */
-export function welcome({ apiUrls, key, config, simulated }: AllInOne): string {
+export function welcome({ apiUrls, key, madeKeys, config, simulated }: AllInOne): string {
   const [url = ''] = apiUrls;
   const workspace = config.workspaces[0];
   const model = [...(workspace?.routes.keys() ?? [])][0] ?? 'gpt-4o-mini';
@@ -9,13 +9,16 @@ export function welcome({ apiUrls, key, config, simulated }: AllInOne): string {
   return [
     '',
     `Sluice is ready at ${apiUrls.map((each) => `${each}/v1`).join(' and ')}`,
-    `Key of workspace ${workspace?.id ?? '(none)'}: ${key}`,
+    ...(workspace && key ? [`Key of workspace ${workspace.id}: ${key}`] : []),
+    ...madeKeys.map(
+      ({ workspace, name, value }) => `New key "${name}" of workspace ${workspace}, shown only now: ${value}`,
+    ),
     simulated
       ? 'No provider key is set: a SIMULATED upstream answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real one.'
       : `Providers: ${[...config.providers.keys()].join(', ')}`,
     '',
     'Try it:',
-    `  curl -i ${url}/v1/chat/completions -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '${body}'`,
+    `  curl -i ${url}/v1/chat/completions -H 'authorization: Bearer ${key ?? '<key>'}' -H 'content-type: application/json' -d '${body}'`,
     '',
   ].join('\n');
 }

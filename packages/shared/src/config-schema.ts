@@ -52,7 +52,11 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     return workspace ?? [];
   });
 
-  const request = reader.fields(file?.request ?? {}, 'request', ['deadline_ms', 'max_body_bytes']);
+  const request = reader.fields(file?.request ?? {}, 'request', [
+    'deadline_ms',
+    'max_body_bytes',
+    'receive_timeout_ms',
+  ]);
   const log = reader.fields(file?.request_log ?? {}, 'request_log', ['max_entries']);
   return {
     providers: new Map(providers.map((provider) => [provider.name, provider])),
@@ -63,6 +67,11 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
         request?.max_body_bytes ?? 10_485_760,
         'request.max_body_bytes',
         BODY_BYTES,
+      ),
+      receiveTimeoutMs: reader.number(
+        request?.receive_timeout_ms ?? 30_000,
+        'request.receive_timeout_ms',
+        DURATION_MS,
       ),
     },
     requestLog: {

@@ -56,6 +56,11 @@ export interface GatewayConfig {
   /** By name. */
   providers: Map<string, ProviderConfig>;
   workspaces: WorkspaceConfig[];
-  request: { deadlineMs: number; maxBodyBytes: number };
+  request: {
+    deadlineMs: number;
+    maxBodyBytes: number;
+    /** How long a caller may take to send a request, its body included. */
+    receiveTimeoutMs: number;
+  };
   requestLog: { maxEntries: number };
 }

@@ -22,9 +22,11 @@ local function close(jobKey, settledKey, token)
 end
 `;
 
+// A job that waits again because its worker died may be closed already: then a worker has the say, as if it ran.
 // The oldest job is at the tail of the list, and the ones whose wait has run out are the oldest.
 const WITHDRAW_JOB = `
-local function withdraw(jobKey, waitKey, prioritizedKey, jobId)
+local function withdraw(jobKey, waitKey, prioritizedKey, settledKey, jobId)
+  if redis.call('HEXISTS', jobKey, 'closed') == 1 or redis.call('EXISTS', settledKey) == 1 then return 'running' end
   if redis.call('LREM', waitKey, -1, jobId) == 0 and redis.call('ZREM', prioritizedKey, jobId) == 0 then
     return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
   end
@@ -67,7 +69,7 @@ local refused
 if settler == 'worker' then
   refused = close(jobKey, settledKey, token)
 elseif settler == 'withdrawer' then
-  refused = withdraw(jobKey, waitKey, prioritizedKey, jobId)
+  refused = withdraw(jobKey, waitKey, prioritizedKey, settledKey, jobId)
 end
 if refused then return refused end
 if entry ~= '0' then redis.call('SET', settledKey, token, 'PX', ${SETTLED_TTL_MS}) end
@@ -113,7 +115,7 @@ return 'moved'
 export const withdrawScript = createScript<'withdrawn' | 'running' | 'gone'>(
   'sluiceWithdraw',
   `${WITHDRAW_JOB}
-return withdraw(KEYS[1], KEYS[2], KEYS[3], ARGV[1]) or 'withdrawn'
+return withdraw(KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]) or 'withdrawn'
 `,
 );
 

@@ -96,8 +96,7 @@ export class Settlements {
 
   /** Api: takes a job that is still waiting off its queue; what becomes of the request is then the api's to say. */
   withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
-    const [jobKey, waitKey, prioritizedKey] = this.jobKeys(job);
-    return withdrawScript(this.redis, [jobKey, waitKey, prioritizedKey], [jobIdOf(job)]);
+    return withdrawScript(this.redis, this.jobKeys(job), [jobIdOf(job)]);
   }
 
   /** Worker: what an earlier run of this request left behind. */

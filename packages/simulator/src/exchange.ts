@@ -6,12 +6,15 @@ import { type Dialect, type Fields, isFields, type ProviderName } from './dialec
 import type { Action, Script } from './faults.js';
 import { wordAnswer } from './wording.js';
 
+/** Milliseconds, or a promise: the answer then waits for whoever holds it. */
+export type Latency = number | Promise<unknown>;
+
 /** What all exchanges of one simulator share. */
 export interface Setting {
   acceptKeys: readonly string[] | undefined;
   knowsModel: Record<ProviderName, (id: string) => boolean>;
   models: Record<ProviderName, readonly string[]>;
-  latency: ((call: Call) => number) | undefined;
+  latency: ((call: Call) => Latency) | undefined;
   echo: boolean;
   keepBodies: boolean;
   script: Script;
@@ -126,18 +129,26 @@ function serve(setting: Setting, exchange: Exchange): void {
     else sendBadly(res, answer, action, progress);
   };
 
-  const delay = (chat ? (setting.latency?.(call) ?? 0) : 0) + (action?.delayMs ?? 0);
+  const latency = (chat && setting.latency?.(call)) || 0;
+  const held = typeof latency === 'number' ? undefined : latency;
+  const delay = (typeof latency === 'number' ? latency : 0) + (action?.delayMs ?? 0);
   // The plain answer leaves in this very tick: nothing can be aborted, so nothing has to be watched.
-  if (action === undefined && delay <= 0) {
+  if (action === undefined && held === undefined && delay <= 0) {
     finish();
     return;
   }
-  const timer = delay > 0 ? setTimeout(finish, delay) : undefined;
+  let timer: NodeJS.Timeout | undefined;
   res.once('close', () => {
     clearTimeout(timer);
     log.end(call, true);
   });
-  if (timer === undefined) finish();
+  const finishLater = () => {
+    if (res.closed) return;
+    if (delay > 0) timer = setTimeout(finish, delay);
+    else finish();
+  };
+  if (held === undefined) finishLater();
+  else held.then(finishLater);
 }
 
 function parseJson(raw: Buffer): unknown {

@@ -4,7 +4,7 @@ import { anthropic } from './anthropic.js';
 import { type Call, CallLog, type Stats } from './call-log.js';
 import { answerControl, CONTROL_PREFIX } from './control.js';
 import type { ProviderName } from './dialect.js';
-import { type Setting, serveChat, serveOther } from './exchange.js';
+import { type Latency, type Setting, serveChat, serveOther } from './exchange.js';
 import { type Rule, Script } from './faults.js';
 import { MODELS, modelTest } from './models.js';
 import { openai } from './openai.js';
@@ -17,7 +17,8 @@ export interface SimulatorOptions {
   acceptKeys?: readonly string[];
   /** The only ids that a provider knows and lists; without it, any id with the provider's prefix. */
   models?: Partial<Record<ProviderName, readonly string[]>>;
-  latencyMs?: number | ((call: Call) => number);
+  /** A function may also return a promise: the answer waits for it. */
+  latencyMs?: number | ((call: Call) => Latency);
   /** False: the answer is always `ok` and nothing is hashed, for benchmarks. */
   echo?: boolean;
   /** False: neither bodies nor headers are kept in the call log. */

@@ -24,6 +24,8 @@ import type { ParsedResponse, ProviderFailure } from './providers/types.js';
 
 /** The api takes a job off the queue when its wait has run out; this is for jobs whose api is gone. */
 const WAIT_GRACE_MS = 1_000;
+/** No provider answers within this; a call that ended at the deadline leaves a millisecond or two by another clock. */
+const SHORTEST_CALL_MS = 20;
 const MAX_STARTS = 2;
 
 /** Outcomes that say the provider as a whole is in trouble. */
@@ -110,8 +112,8 @@ export class ChatProcessor {
       job = withAttempt(job, toAttempt(entry, result));
       if (result.failure?.outcome === 'cancelled') return this.#settleCancelled(job, run);
       if (result.response) return this.#settleServed(job, entry, result.response, result.ms ?? 0, run);
-      if (call >= (entry.retries ?? 0) || !mayRetry(result.failure))
-        return this.#fail(job, result.failure, run);
+      const isLast = call >= (entry.retries ?? 0) || !this.#hasTime(job);
+      if (isLast || !mayRetry(result.failure)) return this.#fail(job, result.failure, run);
     }
   }
 
@@ -166,9 +168,13 @@ export class ChatProcessor {
 
   async #fail(job: ChatJob, failure: ProviderFailure, run: Run): Promise<void> {
     const next = job.chain[job.entry + 1];
-    const inTime = this.parts.clock.now() < job.deadline;
-    if (failure.fallback && next && inTime) return this.#moveOn(job, next);
+    if (failure.fallback && next && this.#hasTime(job)) return this.#moveOn(job, next);
     return this.#settleError(job, toErrorInfo(job.attempts, failure), run);
+  }
+
+  /** For one more call. */
+  #hasTime(job: ChatJob): boolean {
+    return job.deadline - this.parts.clock.now() > SHORTEST_CALL_MS;
   }
 
   async #moveOn(job: ChatJob, to: ChainEntry): Promise<void> {

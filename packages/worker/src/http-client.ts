@@ -3,6 +3,7 @@
  * no redirects (a redirected POST would carry the provider key to another host).
  */
 import { errors, Pool } from 'undici';
+import { diedOnReuse } from './dead-sockets.js';
 import type { Headers } from './providers/types.js';
 
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
@@ -29,7 +30,6 @@ export class HttpFailure extends Error {
 export class HttpClient {
   readonly #pool: Pool;
   readonly #basePath: string;
-  #connections = 0;
 
   constructor(baseUrl: string, connections: number) {
     const url = new URL(baseUrl);
@@ -41,9 +41,6 @@ export class HttpClient {
       // The call's own timer covers the whole of it.
       headersTimeout: 0,
       bodyTimeout: 0,
-    });
-    this.#pool.on('connect', () => {
-      this.#connections++;
     });
   }
 
@@ -75,23 +72,17 @@ export class HttpClient {
     }
   }
 
-  /**
-   * A kept-alive socket may have been closed by the other side just as the call was sent on it. When no connection
-   * was opened since, the call went out on such a socket; when no byte came back either, it is sent again once.
-   */
+  /** Upstream may have closed a kept-alive socket just as the call was sent on it. The call is then sent again, once. */
   async #sendOnLiveSocket(
     path: string,
     headers: Record<string, string>,
     body: string,
     signal: AbortSignal,
   ): Promise<HttpAnswer> {
-    const connectionsBefore = this.#connections;
     try {
       return await this.#send(path, headers, body, signal);
     } catch (error) {
-      const reused = connectionsBefore === this.#connections;
-      if (!reused || signal.aborted || !(error instanceof NoAnswer) || !isClosedSocket(error.cause))
-        throw error;
+      if (signal.aborted || !diedOnReuse(error)) throw error;
       return await this.#send(path, headers, body, signal);
     }
   }
@@ -103,9 +94,7 @@ export class HttpClient {
     signal: AbortSignal,
   ): Promise<HttpAnswer> {
     const request = { path: this.#basePath + path, method: 'POST', headers, body, signal } as const;
-    const response = await this.#pool.request(request).catch((error) => {
-      throw new NoAnswer(error);
-    });
+    const response = await this.#pool.request(request);
     const text = await response.body.text();
     const isJson = /^application\/(?:[\w.-]+\+)?json\b/i.test(String(response.headers['content-type'] ?? ''));
     return {
@@ -118,18 +107,6 @@ export class HttpClient {
   close(): Promise<void> {
     return this.#pool.destroy();
   }
-}
-
-/** The call failed before the head of an answer came. */
-class NoAnswer extends Error {
-  constructor(cause: unknown) {
-    super('no answer', { cause });
-  }
-}
-
-function isClosedSocket(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
 }
 
 function parseJson(text: string): unknown {

@@ -16,7 +16,7 @@ import type { Logger } from '@sluice/shared/logger';
 import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { MODELS_JOB, type ModelsJob, Queues } from '@sluice/shared/queues';
-import { connectPatiently } from '@sluice/shared/redis';
+import { connectPatiently, waitForRedis } from '@sluice/shared/redis';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
 import { type Job, Worker } from 'bullmq';
@@ -34,6 +34,7 @@ const LOCK_MS = 8_000;
 /** Several renewals fit into a lock's life: one slow answer from Redis must not cost a worker its jobs. */
 const LOCK_RENEW_MS = 4_000;
 const HOUSEKEEPING_MS = 1_000;
+const REDIS_START_MS = 10_000;
 /** While a queue is at its limit BullMQ wakes nobody; this is how often an idle worker looks by itself. */
 const LOOK_EVERY_S = 1;
 
@@ -63,6 +64,7 @@ export async function startWorker({
   const upstreams = createUpstreams(config, env);
   const redis = connectPatiently(redisUrl);
   const subscriber = connectPatiently(redisUrl);
+  await Promise.all([redis, subscriber].map((connection) => waitForRedis(connection, REDIS_START_MS)));
   const clock = new RedisClock();
   const id = makeRequestId();
 

@@ -98,6 +98,7 @@ export function toResponseFailure(error: UpstreamError): ProviderFailure {
     const param = cleanUpstreamText(error.param ?? '');
     if (param !== '') failure.param = param;
   }
+  if (error.outcome === 'model_not_found') failure.param = 'model';
   if (error.outcome === 'rate_limited' || error.outcome === 'overloaded') {
     const retryAfterMs = parseRetryAfter(error.headers, error.now);
     if (retryAfterMs !== undefined) failure.retryAfterMs = retryAfterMs;

@@ -1,0 +1,95 @@
+/** api and worker, each on its own: what `npm run api` and `npm run worker` run. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { findOrInstallRedis } from '@sluice/cli/find-redis';
+import { freePort } from '@sluice/cli/free-port';
+import { type RedisServer, startRedis } from '@sluice/cli/redis-server';
+import test, { type ExecutionContext } from 'ava';
+import { makeFolder, REPOSITORY, until } from '../helpers/all-in-one.js';
+
+interface Launched {
+  child: ChildProcess;
+  url: string;
+  output(): string;
+  ended: Promise<number | null>;
+}
+
+async function launch(
+  t: ExecutionContext,
+  role: 'api' | 'worker',
+  env: Record<string, string> = {},
+): Promise<Launched> {
+  const port = String(await freePort());
+  const child = spawn(process.execPath, [`packages/${role}/dist/main.js`], {
+    cwd: REPOSITORY,
+    env: { PATH: process.env.PATH ?? '', PORT: port, METRICS_PORT: port, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  return { child, url: `http://127.0.0.1:${port}`, output: () => output, ended };
+}
+
+const statusOf = (url: string) =>
+  fetch(url).then(
+    (response) => response.status,
+    () => 0,
+  );
+
+async function launchRedis(t: ExecutionContext): Promise<RedisServer> {
+  const redis = await startRedis({ program: findOrInstallRedis(() => {}), folder: makeFolder(t) });
+  t.teardown(() => redis.stop());
+  return redis;
+}
+
+test('an api is alive by itself, and ready while there is a worker', async (t) => {
+  const { url: REDIS_URL } = await launchRedis(t);
+  const api = await launch(t, 'api', { REDIS_URL });
+  await until(async () => (await statusOf(`${api.url}/healthz`)) === 200);
+  t.is(await statusOf(`${api.url}/readyz`), 503);
+
+  const worker = await launch(t, 'worker', { REDIS_URL });
+  await until(async () => (await statusOf(`${worker.url}/readyz`)) === 200);
+  t.is(await statusOf(`${worker.url}/healthz`), 200);
+  await until(async () => (await statusOf(`${api.url}/readyz`)) === 200);
+
+  worker.child.kill('SIGTERM');
+  t.is(await worker.ended, 0, worker.output());
+  await until(async () => (await statusOf(`${api.url}/readyz`)) === 503);
+  t.is(await statusOf(`${api.url}/healthz`), 200);
+
+  api.child.kill('SIGTERM');
+  t.is(await api.ended, 0, api.output());
+});
+
+for (const role of ['api', 'worker'] as const) {
+  test(`the ${role} says what is wrong with its environment`, async (t) => {
+    const { ended, output } = await launch(t, role, { DRAIN_MS: 'long' });
+    t.is(await ended, 1);
+    t.regex(output(), new RegExp(`^sluice ${role}: environment: 2 faults\n`));
+    t.regex(output(), /^ {2}REDIS_URL: is not set/m);
+    t.regex(output(), /^ {2}DRAIN_MS: must be/m);
+  });
+
+  test(`the ${role} does not wait for ever for a Redis that is not there`, async (t) => {
+    const { ended, output } = await launch(t, role, { REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+    t.is(await ended, 1);
+    t.regex(output(), new RegExp(`sluice ${role}: cannot start: Redis did not answer within .*ECONNREFUSED`));
+  });
+
+  test(`the ${role} says that its port is in use`, async (t) => {
+    const { url: REDIS_URL } = await launchRedis(t);
+    const port = new URL(REDIS_URL).port;
+    const { ended, output } = await launch(t, role, { REDIS_URL, PORT: port, METRICS_PORT: port });
+    t.is(await ended, 1);
+    t.regex(output(), new RegExp(`sluice ${role}: cannot start: .*EADDRINUSE`));
+  });
+}

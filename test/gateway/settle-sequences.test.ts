@@ -1,0 +1,154 @@
+/**
+ * Whatever workers and the api do, in whatever order, a request is settled exactly once. The moves that a run makes are
+ * those that a worker can make: also one that was taken for dead, and wakes up late.
+ */
+import type { ChatJob } from '@sluice/shared/job';
+import test from 'ava';
+import type { Job } from 'bullmq';
+import fc from 'fast-check';
+import {
+  type Cell,
+  createSettleBench,
+  failed,
+  jobFor,
+  nextEntry,
+  PROVIDERS,
+  type SettleBench,
+  served,
+} from '../helpers/settle-bench.js';
+
+let bench: SettleBench;
+test.before(async () => {
+  bench = await createSettleBench();
+});
+test.after.always(() => bench?.close());
+
+const STEPS = ['take', 'settle', 'move', 'queue-next', 'complete', 'crash', 'withdraw', 'give-up'] as const;
+type Step = (typeof STEPS)[number];
+
+class Story {
+  readonly #runs: { job: Job; data: ChatJob; token: string; lost: boolean }[] = [];
+  /** As the api knows it; it does nothing more once it has answered its caller. */
+  #atApi: ChatJob;
+  answeredByApi = 0;
+
+  constructor(
+    private readonly cell: Cell,
+    requestId: string,
+  ) {
+    this.#atApi = jobFor(requestId);
+  }
+
+  start(): Promise<void> {
+    return this.cell.queues.addChat(this.#atApi);
+  }
+
+  /** `pick` chooses among the runs, the latest first; a step that is not possible now is passed over. */
+  async do(step: Step, pick: number): Promise<void> {
+    const { settlements, queues } = this.cell;
+    if (step === 'take') return this.#take();
+    if (step === 'withdraw' || step === 'give-up') return this.#api(step);
+    const run = this.#runs.at(-1 - (pick % Math.max(1, this.#runs.length)));
+    if (!run) return;
+    const { data, token } = run;
+    const state = await settlements.stateOf(data);
+    switch (step) {
+      case 'settle':
+        await settlements.settle(served(data), { as: 'worker', token });
+        return;
+      case 'move':
+        if (data.entry === 0) await settlements.move(data, nextEntry(data));
+        return;
+      case 'queue-next':
+        if (typeof state === 'object') await queues.addChat({ ...data, ...state });
+        return;
+      case 'complete':
+        if (run.lost || state === 'open') return;
+        if (typeof state === 'object') await queues.addChat({ ...data, ...state });
+        run.lost = true;
+        await run.job.moveToCompleted(null, token, false);
+        return;
+      case 'crash':
+        if (run.lost) return;
+        run.lost = true;
+        await run.job.moveToWait(token);
+    }
+  }
+
+  async #take(): Promise<void> {
+    const token = `run-${this.#runs.length}`;
+    const job = await this.#next(token);
+    if (job) this.#runs.push({ job, data: job.data as ChatJob, token, lost: false });
+  }
+
+  async #next(token: string): Promise<Job | undefined> {
+    for (const provider of PROVIDERS) {
+      const job = await this.cell.take(provider, token);
+      if (job) return job;
+    }
+    return undefined;
+  }
+
+  async #api(step: 'withdraw' | 'give-up'): Promise<void> {
+    if (this.answeredByApi > 0) return;
+    const { settlements, queues } = this.cell;
+    const notices = (await this.cell.inbox()).filter((message) => message.id === this.#atApi.requestId);
+    if (this.#atApi.entry === 0) {
+      const moved = notices.find((message) => message.moved)?.moved;
+      if (moved) this.#atApi = { ...this.#atApi, ...JSON.parse(moved) };
+    }
+    if (step === 'give-up') {
+      const result = await settlements.settle(failed(this.#atApi), { as: 'withdrawer' });
+      if (result === 'settled') this.answeredByApi++;
+    } else if (this.#atApi.entry === 0 && (await settlements.withdraw(this.#atApi)) === 'withdrawn') {
+      this.#atApi = { ...this.#atApi, ...nextEntry(this.#atApi) };
+      await queues.addChat(this.#atApi);
+    }
+  }
+
+  /** All workers die, and a good one does what is left. */
+  async end(): Promise<void> {
+    for (let i = 0; i < this.#runs.length; i++) await this.do('crash', i);
+    for (let job = await this.#next('good'); job; job = await this.#next('good')) {
+      const data = job.data as ChatJob;
+      const state = await this.cell.settlements.stateOf(data);
+      if (state === 'open') await this.cell.settlements.settle(served(data), { as: 'worker', token: 'good' });
+      else if (state !== 'settled') await this.cell.queues.addChat({ ...data, ...state });
+      await job.moveToCompleted(null, 'good', false);
+    }
+  }
+}
+
+test('a request is settled exactly once, whatever happens to its jobs', async (t) => {
+  const cell = await bench.cell(1_000_000);
+  const seen = new Set<string>();
+  let requests = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.constantFrom(...STEPS), fc.nat(2)), { maxLength: 40, size: 'max' }),
+      async (steps) => {
+        const requestId = `r${requests++}`;
+        const story = new Story(cell, requestId);
+        await story.start();
+        for (const [step, pick] of steps) await story.do(step, pick);
+        await story.end();
+
+        const log = (await cell.log()).filter(({ id }) => id === requestId);
+        const replies = (await cell.inbox()).filter(({ id, head }) => id === requestId && head !== undefined);
+        if (log.length !== 1) throw new Error(`${log.length} log entries`);
+        if (replies.length + story.answeredByApi !== 1) {
+          throw new Error(`${replies.length} replies by workers, ${story.answeredByApi} answers of the api`);
+        }
+        const left = await bench.redis.keys(`*${requestId}-*`);
+        if (left.length > 0) throw new Error(`left: ${left}`);
+        seen.add(`${log[0]?.served?.provider} ${story.answeredByApi}`);
+        await bench.redis.del(cell.names.requestLog, cell.names.inbox('api'));
+      },
+    ),
+    { numRuns: 300 },
+  );
+  // The sequences reach every way for a request to end.
+  t.deepEqual([...seen].sort(), ['anthropic 0', 'openai 0', 'undefined 1']);
+  const counted = Object.entries(await cell.ledger()).filter(([column]) => column.endsWith(':requests'));
+  t.true(counted.reduce((sum, [, count]) => sum + Number(count), 0) <= requests);
+});

@@ -1,0 +1,316 @@
+import { jobIdOf, ledgerRow } from '@sluice/shared/settle';
+import test, { type ExecutionContext } from 'ava';
+import {
+  type Cell,
+  createSettleBench,
+  failed,
+  jobFor,
+  nextEntry,
+  type SettleBench,
+  served,
+} from '../helpers/settle-bench.js';
+
+let bench: SettleBench;
+test.before(async () => {
+  bench = await createSettleBench();
+});
+test.after.always(() => bench?.close());
+
+const by = (token: string) => ({ as: 'worker', token }) as const;
+const ROW = ledgerRow('demo', 'fast', 'openai', 'gpt-4o-mini');
+
+async function isSettledOnce(t: ExecutionContext, cell: Cell, requestId: string): Promise<void> {
+  t.deepEqual(
+    (await cell.log()).map(({ id }) => id),
+    [requestId],
+  );
+  const replies = (await cell.inbox()).filter((message) => 'head' in message);
+  t.deepEqual(
+    replies.map(({ id }) => id),
+    [requestId],
+  );
+  const requests = Object.entries(await cell.ledger()).filter(([column]) => column.endsWith(':requests'));
+  t.deepEqual(
+    requests.map(([, count]) => count),
+    ['1'],
+  );
+}
+
+async function isUntouched(t: ExecutionContext, cell: Cell): Promise<void> {
+  t.deepEqual(await cell.log(), []);
+  t.deepEqual(await cell.inbox(), []);
+  t.deepEqual(await cell.ledger(), {});
+}
+
+test('a settlement is a log entry, a ledger row and a reply', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  await cell.take('openai', 'run');
+  const settlement = served(job, 1_234);
+  t.is(await cell.settlements.settle(settlement, by('run')), 'settled');
+
+  t.deepEqual(await cell.log(), [settlement.log]);
+  t.deepEqual(await cell.inbox(), [
+    { id: 'one', head: JSON.stringify(settlement.head), body: '{"answer":true}' },
+  ]);
+  t.deepEqual(await cell.ledger(), {
+    [`${ROW}:requests`]: '1',
+    [`${ROW}:cost`]: '1234',
+    [`${ROW}:input`]: '10',
+    [`${ROW}:cached_input`]: '3',
+    [`${ROW}:cache_write`]: '6',
+    [`${ROW}:output`]: '5',
+  });
+  t.false(JSON.stringify(await cell.log()).includes('a secret prompt'));
+});
+
+test('an error is settled with a log entry and a reply, and costs nothing', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  await cell.take('openai', 'run');
+  t.is(await cell.settlements.settle(failed(job), by('run')), 'settled');
+  t.is((await cell.log()).length, 1);
+  t.is((await cell.inbox()).length, 1);
+  t.deepEqual(await cell.ledger(), {});
+});
+
+test('settling again in the same run settles once', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  await cell.take('openai', 'run');
+  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
+  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
+  await isSettledOnce(t, cell, 'one');
+});
+
+test('another run of a settled job is refused', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  await cell.take('openai', 'run');
+  await cell.settlements.settle(served(job), by('run'));
+  t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
+  t.is(await cell.settlements.stateOf(job), 'settled');
+  t.false(await cell.settlements.move(job, nextEntry(job)));
+  await isSettledOnce(t, cell, 'one');
+});
+
+test('a run that comes back when the job has completed finds it gone', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  const active = await cell.take('openai', 'run');
+  await cell.settlements.settle(served(job), by('run'));
+  await active?.moveToCompleted(null, 'run', false);
+  t.is(await cell.settlements.settle(served(job), by('frozen')), 'gone');
+  t.false(await cell.settlements.move(job, nextEntry(job)));
+  await isSettledOnce(t, cell, 'one');
+  t.deepEqual(await bench.redis.keys(cell.names.queueKey('openai', 'one-*')), []);
+});
+
+test('a job that was never queued cannot be settled by a worker', async (t) => {
+  const cell = await bench.cell();
+  t.is(await cell.settlements.settle(served(jobFor('one')), by('run')), 'gone');
+  await isUntouched(t, cell);
+});
+
+test('a moved job is told to the api once, and its earlier entry cannot be settled', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  const next = nextEntry(job);
+  await cell.queues.addChat(job);
+  await cell.take('openai', 'run');
+  t.is(await cell.settlements.stateOf(job), 'open');
+  t.true(await cell.settlements.move(job, next));
+  t.true(await cell.settlements.move(job, next));
+  t.is(await cell.settlements.settle(served(job), by('run')), 'already_settled');
+  t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
+
+  t.deepEqual(await cell.inbox(), [{ id: 'one', moved: JSON.stringify(next) }]);
+  t.deepEqual(await cell.log(), []);
+  t.deepEqual(await cell.settlements.stateOf(job), next);
+});
+
+test('once a later entry is settled, the earlier one is refused, however late it comes', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  const next = nextEntry(job);
+  await cell.queues.addChat(job);
+  const first = await cell.take('openai', 'run');
+  await cell.settlements.move(job, next);
+  const later = { ...job, ...next };
+  await cell.queues.addChat(later);
+  const second = await cell.take('anthropic', 'run');
+  t.is(await cell.settlements.settle(served(later), by('run')), 'settled');
+  await second?.moveToCompleted(null, 'run', false);
+
+  t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
+  t.false(await cell.settlements.move(job, next));
+  t.is(await cell.settlements.stateOf(job), 'settled');
+  await first?.moveToCompleted(null, 'run', false);
+  // The worker that died after its move had the job of the later entry put on the queue again.
+  await cell.queues.addChat(later);
+  t.is(await cell.settlements.stateOf(later), 'settled');
+  t.is(await cell.settlements.settle(served(later), by('again')), 'already_settled');
+  t.is(await cell.settlements.settle(failed(later), { as: 'withdrawer' }), 'running');
+
+  await isSettledOnce(t, cell, 'one');
+  const ttl = await bench.redis.pttl(cell.names.settled('one'));
+  t.true(ttl > 0, 'the mark of a settled request is forgotten in time');
+});
+
+test('a request that stays at its first entry leaves no mark behind', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  await cell.take('openai', 'run');
+  await cell.settlements.settle(served(job), by('run'));
+  t.is(await bench.redis.exists(cell.names.settled('one')), 0);
+});
+
+for (const priority of [0, 7]) {
+  const kind = priority > 0 ? 'prioritized' : 'plain';
+
+  test(`a waiting job is withdrawn and the others stay: ${kind}`, async (t) => {
+    const cell = await bench.cell();
+    const queue = cell.queues.of('openai');
+    for (const id of ['one', 'two', 'three']) await cell.queues.addChat(jobFor(id), priority);
+    t.is(await cell.settlements.withdraw(jobFor('two')), 'withdrawn');
+    t.is(await queue.getJob('two-0'), undefined);
+    t.is((await cell.take('openai', 'a'))?.id, 'one-0');
+    t.is((await cell.take('openai', 'b'))?.id, 'three-0');
+    t.is(await cell.take('openai', 'c'), undefined);
+    t.is(await cell.settlements.withdraw(jobFor('two')), 'gone');
+    await isUntouched(t, cell);
+  });
+
+  test(`a waiting job is withdrawn and settled in one: ${kind}`, async (t) => {
+    const cell = await bench.cell();
+    const job = jobFor('one');
+    await cell.queues.addChat(job, priority);
+    t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'settled');
+    t.is(await cell.take('openai', 'run'), undefined);
+    t.is(await cell.queues.of('openai').getJob('one-0'), undefined);
+    t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'gone');
+    t.is((await cell.log()).length, 1);
+    t.deepEqual(await cell.inbox(), [], 'the api knows what it did itself');
+  });
+}
+
+test('a running job is neither withdrawn nor settled by the api', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  const active = await cell.take('openai', 'run');
+  t.is(await cell.settlements.withdraw(job), 'running');
+  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'running');
+  t.true(await active?.isActive());
+  await isUntouched(t, cell);
+  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
+  await isSettledOnce(t, cell, 'one');
+});
+
+test('a job that does not exist is gone to the api', async (t) => {
+  const cell = await bench.cell();
+  t.is(await cell.settlements.withdraw(jobFor('one')), 'gone');
+  t.is(await cell.settlements.settle(failed(jobFor('one')), { as: 'withdrawer' }), 'gone');
+  await isUntouched(t, cell);
+});
+
+test('a frozen worker can do nothing with a job that was withdrawn', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  const active = await cell.take('openai', 'frozen');
+  await active?.moveToWait('frozen');
+  t.is(await cell.settlements.withdraw(job), 'withdrawn');
+  t.is(await cell.settlements.settle(served(job), by('frozen')), 'gone');
+  t.false(await cell.settlements.move(job, nextEntry(job)));
+  await isUntouched(t, cell);
+});
+
+test('a job whose worker died after settling it is waiting again, but not to be withdrawn', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  const active = await cell.take('openai', 'run');
+  await cell.settlements.settle(served(job), by('run'));
+  await active?.moveToWait('run');
+  t.is(await cell.settlements.withdraw(job), 'running');
+  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'running');
+  await isSettledOnce(t, cell, 'one');
+});
+
+test('a job whose worker died after moving it is waiting again, but not to be withdrawn', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  const active = await cell.take('openai', 'run');
+  await cell.settlements.move(job, nextEntry(job));
+  await active?.moveToWait('run');
+  t.is(await cell.settlements.withdraw(job), 'running');
+  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'running');
+  t.deepEqual(await cell.log(), []);
+});
+
+test('a request that was never queued is refused with a log entry and no reply', async (t) => {
+  const cell = await bench.cell();
+  t.is(await cell.settlements.settle(failed(jobFor('one')), { as: 'refuser' }), 'settled');
+  t.is((await cell.log()).length, 1);
+  t.deepEqual(await cell.inbox(), []);
+});
+
+test('adding an entry of a request twice is adding it once', async (t) => {
+  const cell = await bench.cell();
+  await cell.queues.addChat(jobFor('one'));
+  await cell.queues.addChat(jobFor('one'));
+  t.is((await cell.take('openai', 'a'))?.id, jobIdOf(jobFor('one')));
+  await cell.queues.addChat(jobFor('one'));
+  t.is(await cell.take('openai', 'b'), undefined);
+});
+
+test('the request log is trimmed to its bound, the oldest first', async (t) => {
+  const cell = await bench.cell(200);
+  await Promise.all(
+    Array.from({ length: 700 }, (_, i) =>
+      cell.settlements.settle(failed(jobFor(`r${i}`)), { as: 'refuser' }),
+    ),
+  );
+  const log = await cell.log();
+  // Redis trims by whole nodes of a stream, which hold a hundred entries.
+  t.true(log.length >= 200 && log.length <= 300, `${log.length} entries`);
+  t.is(log.at(-1)?.id, 'r699');
+});
+
+test('the ledger is exact where a sum is larger than a double can count', async (t) => {
+  const cell = await bench.cell();
+  const costs = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER - 1, 3, 1];
+  for (const [i, cost] of costs.entries()) {
+    const job = jobFor(`r${i}`);
+    await cell.queues.addChat(job);
+    await cell.take('openai', 'run');
+    t.is(await cell.settlements.settle(served(job, cost), by('run')), 'settled');
+  }
+  const ledger = await cell.ledger();
+  t.is(ledger[`${ROW}:cost`], String(costs.reduce((sum, cost) => sum + BigInt(cost), 0n)));
+  t.is(ledger[`${ROW}:requests`], '4');
+});
+
+// Serial: another test's script must not be known again in between.
+test.serial('the scripts are sent again to a Redis that has forgotten them', async (t) => {
+  const cell = await bench.cell();
+  const [settled, moved, waiting] = [jobFor('settled'), jobFor('moved'), jobFor('waiting')];
+  for (const job of [settled, moved, waiting]) await cell.queues.addChat(job);
+  await cell.take('openai', 'a');
+  await cell.take('openai', 'b');
+  for (let i = 0; i < 2; i++) {
+    await bench.redis.script('FLUSH');
+    t.is(await cell.settlements.settle(served(settled), by('a')), 'settled');
+    t.true(await cell.settlements.move(moved, nextEntry(moved)));
+    t.is(await cell.settlements.withdraw(waiting), i === 0 ? 'withdrawn' : 'gone');
+  }
+  await isSettledOnce(t, cell, 'settled');
+});

@@ -1,0 +1,82 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from '@sluice/cli/free-port';
+import test, { type ExecutionContext } from 'ava';
+import { makeFolder, occupyPort, type Run, type RunOptions, run } from '../helpers/all-in-one.js';
+
+async function refused(t: ExecutionContext, options: RunOptions): Promise<Run> {
+  const gateway = await run(t, options);
+  t.is((await gateway.ended).code, 1, gateway.output());
+  t.deepEqual(gateway.offspring(), []);
+  return gateway;
+}
+
+test('a port that is in use is named in one line', async (t) => {
+  const port = await occupyPort(t);
+  const gateway = await refused(t, { env: { PORT: String(port) } });
+  t.is(
+    gateway.output(),
+    `sluice start: cannot start: port ${port} of 127.0.0.1 is in use; set PORT to another one\n`,
+  );
+});
+
+test('an address that is not of this machine is refused', async (t) => {
+  const gateway = await refused(t, { env: { HOST: '192.0.2.1' } });
+  t.regex(gateway.output(), /^sluice start: cannot start: .*EADDRNOTAVAIL.*192\.0\.2\.1.*\n$/);
+});
+
+test('all faults of gateway.yaml are shown at once', async (t) => {
+  const file = join(makeFolder(t), 'gateway.yaml');
+  writeFileSync(
+    file,
+    'providers: {openai: {kind: openia}}\nworkspaces: [{id: demo, routes: {fast: [{provider: openai}]}}]\n',
+  );
+  const gateway = await refused(t, { env: { GATEWAY_CONFIG: file } });
+  const [head, ...lines] = gateway.output().trim().split('\n');
+  t.is(head, `sluice start: ${file}: 3 faults`);
+  t.deepEqual(
+    lines.map((line) => line.trim().split(': ')[0]),
+    ['providers.openai.kind', 'providers.openai.base_url', 'workspaces[0].routes.fast[0].model'],
+  );
+});
+
+test('a gateway.yaml that is not there is named', async (t) => {
+  const gateway = await refused(t, { env: { GATEWAY_CONFIG: '/nowhere/gateway.yaml' } });
+  t.is(gateway.output(), 'sluice start: /nowhere/gateway.yaml: 1 fault\n  cannot be read (ENOENT)\n');
+});
+
+test('all faults of the environment are shown at once', async (t) => {
+  const gateway = await refused(t, {
+    env: { PORT: '80.5', METRICS_PORT: '-1', REDIS_URL: 'localhost', LOG_LEVEL: 'loud' },
+  });
+  t.regex(gateway.output(), /^sluice start: environment: 4 faults\n/);
+  for (const name of ['PORT', 'METRICS_PORT', 'REDIS_URL', 'LOG_LEVEL'])
+    t.regex(gateway.output(), new RegExp(`^ {2}${name}: must be `, 'm'));
+});
+
+test('a malformed GATEWAY_KEY is refused without being shown', async (t) => {
+  const gateway = await refused(t, { env: { GATEWAY_KEY: 'too short' } });
+  t.regex(
+    gateway.output(),
+    /^sluice start: workspace keys: 1 fault\n {2}key "default" of workspace demo: must/m,
+  );
+  t.notRegex(gateway.output(), /too short/);
+});
+
+test('a Redis that cannot be reached is reported after a bounded wait', async (t) => {
+  const port = await freePort();
+  const gateway = await refused(t, { env: { REDIS_URL: `redis://:secret@127.0.0.1:${port}` } });
+  t.regex(
+    gateway.output(),
+    /^sluice start: cannot start: Redis did not answer within \d+ ms \(.*ECONNREFUSED/m,
+  );
+  t.notRegex(gateway.output(), /secret/);
+});
+
+test('--help tells the options, and a wrong one is refused', async (t) => {
+  const help = await run(t, { args: ['--help'] });
+  t.is((await help.ended).code, 0);
+  for (const option of ['--apis', '--workers', '--data']) t.true(help.output().includes(option));
+  const wrong = await refused(t, { args: ['--workers', '0'] });
+  t.regex(wrong.output(), /must be a whole number from 1 to 99/);
+});

@@ -1,0 +1,135 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { startEnv } from '@sluice/cli/start-env';
+import { parseConfigText } from '@sluice/shared/config';
+import { describeEnv } from '@sluice/shared/env';
+import { ERROR_STATUS } from '@sluice/shared/errors';
+import { keyNames } from '@sluice/shared/key-names';
+import { DROPPED_FIELDS, REFUSED_FIELDS, TRANSLATED_FIELDS } from '@sluice/worker/providers/anthropic/fields';
+import test from 'ava';
+
+const repository = new URL('../../../', import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, repository), 'utf8');
+const readme = read('README.md');
+
+/** The rows of the first table after this line, each as its cells. */
+function tableAfter(text: string, line: string): string[][] {
+  const after = text.slice(text.indexOf(`\n${line}\n`) + line.length + 2);
+  const table = /^\|.*\n\|[-| ]+\|\n((?:\|.*\n)+)/m.exec(after)?.[1] ?? '';
+  return table
+    .trim()
+    .split('\n')
+    .map((row) =>
+      row
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+}
+
+const code = (text: string) => `\`${text}\``;
+
+test('every path that ARCHITECTURE, CONTRIBUTING and the decisions name exists', (t) => {
+  const pages = [
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'docs/adr/0001-queue-per-provider.md',
+    'docs/adr/0002-reply-inbox-and-settle.md',
+    'docs/adr/0003-undici-beside-node-fetch.md',
+  ];
+  for (const page of pages) {
+    const paths = read(page).match(/(?<![\w/])(?:packages|test|docs|\.ci)\/[\w./-]*[\w/](?!<)/g) ?? [];
+    const named = paths.filter((path) => !path.startsWith('test/dist'));
+    t.true(named.length > 0 || page.includes('0002'), page);
+    for (const path of named) t.true(existsSync(new URL(path, repository)), `${page} names ${path}`);
+  }
+});
+
+test('every link between the pages leads somewhere', (t) => {
+  for (const page of [
+    'README.md',
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'docs/adr/0002-reply-inbox-and-settle.md',
+  ]) {
+    const links = [...read(page).matchAll(/\]\((?!https?:)([^)]+)\)/g)].map(([, target]) => target ?? '');
+    for (const target of links)
+      t.true(
+        existsSync(fileURLToPath(new URL(target, new URL(page, repository)))),
+        `${page} links to ${target}`,
+      );
+  }
+});
+
+test('the error table of the README is the table of the code', (t) => {
+  const rows = tableAfter(readme, '<!-- errors -->').map(([name, status]) => [name, status]);
+  t.deepEqual(
+    rows,
+    Object.entries(ERROR_STATUS).map(([name, status]) => [code(name), String(status)]),
+  );
+});
+
+test('the environment table of the README is what npm start reads', (t) => {
+  t.deepEqual(
+    tableAfter(readme, '<!-- environment -->'),
+    describeEnv(startEnv).map(({ name, description, default: standard }) => [
+      code(name),
+      standard === undefined ? '' : code(standard),
+      description,
+    ]),
+  );
+});
+
+test('the gateway.yaml of the README is valid and says the defaults', (t) => {
+  const snippet = /```yaml\n([^`]+)```/.exec(readme)?.[1] ?? '';
+  const config = parseConfigText(snippet, {});
+  t.deepEqual([...config.providers.keys()], ['openai', 'anthropic']);
+  t.is(config.workspaces[0]?.routes.get('careful')?.onCrash, 'fail');
+  const standard = parseConfigText('{}', {});
+  t.deepEqual(config.providers, standard.providers);
+  t.deepEqual(config.request, standard.request);
+  t.deepEqual(config.requestLog, standard.requestLog);
+});
+
+test('docs/translation.md lists every field with its reason', (t) => {
+  const page = read('docs/translation.md');
+  t.deepEqual(
+    tableAfter(page, '## Translated').map(([field]) => field),
+    TRANSLATED_FIELDS.map(code),
+  );
+  t.deepEqual(
+    tableAfter(page, '## Refused'),
+    Object.entries(REFUSED_FIELDS).map(([field, { reason }]) => [code(field), reason]),
+  );
+  t.deepEqual(
+    tableAfter(page, '## Dropped'),
+    Object.entries(DROPPED_FIELDS).map(([field, reason]) => [code(field), reason]),
+  );
+});
+
+test('ARCHITECTURE.md lists every Redis key', (t) => {
+  const { queuePrefix: _, ...names } = keyNames('sluice');
+  const keys = [
+    ...Object.values(names).filter((name) => typeof name === 'string'),
+    names.queueKey('<provider>', '<key>'),
+    names.routes('<workspace>'),
+    names.inbox('<api>'),
+    names.settled('<request>'),
+    names.ledger('<day>'),
+  ];
+  t.is(keys.length, Object.keys(names).length);
+  t.deepEqual(
+    tableAfter(read('ARCHITECTURE.md'), '## Redis keys')
+      .map(([key]) => key)
+      .sort(),
+    keys.map(code).sort(),
+  );
+});
+
+test('CI runs the test command of the README, and nothing else', (t) => {
+  const command = 'npm ci && npm test';
+  t.true(readme.includes(`\n\`\`\`sh\n${command}\n\`\`\`\n`));
+  const lines = read('.ci/run').trim().split('\n');
+  const commands = lines.filter((line) => !/^(?:#|set |cd )/.test(line));
+  t.deepEqual(commands, [command]);
+});

@@ -1,0 +1,192 @@
+import { parseChatRequest } from '@sluice/api/parse-chat-request';
+import { GatewayError } from '@sluice/shared/errors';
+import test from 'ava';
+
+const SECRET = 'the-value-of-the-caller-that-nobody-else-is-to-read';
+const user = { role: 'user', content: 'Hello' };
+const valid = { model: 'fast', messages: [user] };
+
+function refusalOf(body: unknown): GatewayError {
+  try {
+    parseChatRequest(body);
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+  throw new Error('the request was taken');
+}
+
+const MISTAKES: readonly [mistake: string, body: unknown, param: string | null, message: string][] = [
+  ['a body that is an array', [valid], null, 'The body must be a JSON object.'],
+  ['a body that is a string', SECRET, null, 'The body must be a JSON object.'],
+  ['no model', { messages: [user] }, 'model', 'model is required.'],
+  ['a model of null', { ...valid, model: null }, 'model', 'model must be a string.'],
+  ['an empty model', { ...valid, model: '' }, 'model', 'model must have 1 to 256 characters.'],
+  [
+    'a model that is too long',
+    { ...valid, model: SECRET.repeat(10) },
+    'model',
+    'model must have 1 to 256 characters.',
+  ],
+  ['no messages', { model: 'fast' }, 'messages', 'messages is required.'],
+  ['empty messages', { ...valid, messages: [] }, 'messages', 'messages must not be empty.'],
+  ['messages as a string', { ...valid, messages: SECRET }, 'messages', 'messages must be an array.'],
+  [
+    'messages as an object that cannot be printed',
+    { ...valid, messages: { toString: 1, valueOf: 2 } },
+    'messages',
+    'messages must be an array.',
+  ],
+  [
+    'a message that cannot be printed inside one that can',
+    { ...valid, messages: [user, [{ toString: SECRET }]] },
+    'messages[1]',
+    'messages[1] must be an object.',
+  ],
+  [
+    'a message that is a string',
+    { ...valid, messages: [user, SECRET] },
+    'messages[1]',
+    'messages[1] must be an object.',
+  ],
+  [
+    'a role that does not exist',
+    { ...valid, messages: [{ role: SECRET, content: '' }] },
+    'messages[0].role',
+    'messages[0].role must be one of developer, system, user, assistant, tool.',
+  ],
+  ['no role', { ...valid, messages: [{ content: '' }] }, 'messages[0].role', 'messages[0].role is required.'],
+  [
+    'no content',
+    { ...valid, messages: [user, { role: 'user' }] },
+    'messages[1].content',
+    'messages[1].content is required.',
+  ],
+  [
+    'content that is an object',
+    { ...valid, messages: [{ role: 'user', content: { text: SECRET } }] },
+    'messages[0].content',
+    'messages[0].content must be a string or an array of parts.',
+  ],
+  [
+    'content without any part',
+    { ...valid, messages: [{ role: 'user', content: [] }] },
+    'messages[0].content',
+    'messages[0].content must not be empty.',
+  ],
+  [
+    'a part without a type',
+    { ...valid, messages: [{ role: 'user', content: [{ text: SECRET }] }] },
+    'messages[0].content[0].type',
+    'messages[0].content[0].type is required.',
+  ],
+  [
+    'a text part whose text is a number',
+    { ...valid, messages: [{ role: 'user', content: [{ type: 'text', text: 123456 }] }] },
+    'messages[0].content[0].text',
+    'messages[0].content[0].text must be a string.',
+  ],
+  [
+    'an image part whose image_url is a string',
+    { ...valid, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: SECRET }] }] },
+    'messages[0].content[0].image_url',
+    'messages[0].content[0].image_url must be an object.',
+  ],
+  [
+    'a tool message without the id of its call',
+    { ...valid, messages: [{ role: 'tool', content: SECRET }] },
+    'messages[0].tool_call_id',
+    'messages[0].tool_call_id is required.',
+  ],
+  [
+    'a tool call of another type',
+    {
+      ...valid,
+      messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: SECRET, function: {} }] }],
+    },
+    'messages[0].tool_calls[0].type',
+    'messages[0].tool_calls[0].type must be "function".',
+  ],
+  [
+    'a temperature as text',
+    { ...valid, temperature: SECRET },
+    'temperature',
+    'temperature must be a number.',
+  ],
+  [
+    'a temperature as text of two lines',
+    { ...valid, temperature: `a, but received: b\n${SECRET}` },
+    'temperature',
+    'temperature must be a number.',
+  ],
+  ['max_tokens of 0', { ...valid, max_tokens: 0 }, 'max_tokens', 'max_tokens must be 1 or more.'],
+  ['max_tokens of 1.5', { ...valid, max_tokens: 1.5 }, 'max_tokens', 'max_tokens must be an integer.'],
+  [
+    'stop with a number in it',
+    { ...valid, stop: [SECRET, 1] },
+    'stop',
+    'stop must be a string or an array of strings.',
+  ],
+  ['stream as text', { ...valid, stream: 'true' }, 'stream', 'stream must be a boolean.'],
+  [
+    'tools without a function',
+    { ...valid, tools: [{ type: 'function' }] },
+    'tools[0].function',
+    'tools[0].function is required.',
+  ],
+  [
+    'a tool choice of true',
+    { ...valid, tool_choice: true },
+    'tool_choice',
+    'tool_choice must be a string or an object.',
+  ],
+  [
+    'an infinite number in a field that nobody knows',
+    { ...valid, extra: [{ deep: Number.POSITIVE_INFINITY }] },
+    'extra[0].deep',
+    'extra[0].deep is a number out of range.',
+  ],
+];
+
+for (const [mistake, body, param, message] of MISTAKES) {
+  test(`${mistake} is refused with its path and what is expected`, (t) => {
+    const refusal = refusalOf(body);
+    t.like(refusal.toBody().error, { message, type: 'invalid_request', code: 'invalid_request', param });
+  });
+}
+
+test('a long key of the caller is not sent back in full', (t) => {
+  const refusal = refusalOf({ ...valid, metadata: { [SECRET.repeat(20)]: Number.NEGATIVE_INFINITY } });
+  t.true(JSON.stringify(refusal.toBody()).length < 500);
+  t.regex(refusal.param ?? '', /^metadata\./);
+});
+
+test('64 levels are taken and 65 are refused, in arrays and in objects', (t) => {
+  const nested = (levels: number, wrap: (inner: unknown) => unknown) => {
+    let value: unknown = 'leaf';
+    for (let level = 1; level < levels; level++) value = wrap(value);
+    return { ...valid, extra: value };
+  };
+  for (const wrap of [(inner: unknown) => [inner], (inner: unknown) => ({ a: inner })]) {
+    t.notThrows(() => parseChatRequest(nested(64, wrap)));
+    t.is(refusalOf(nested(65, wrap)).message, 'The body is nested more than 64 levels deep.');
+    t.is(refusalOf(nested(100_000, wrap)).message, 'The body is nested more than 64 levels deep.');
+  }
+});
+
+test('streaming is refused before the rest is looked at', (t) => {
+  t.like(refusalOf({ stream: true }).toBody().error, { code: 'not_implemented', param: 'stream' });
+});
+
+test('null stands for absent in optional fields, and unknown fields are taken', (t) => {
+  const body = {
+    ...valid,
+    temperature: null,
+    stop: null,
+    tools: null,
+    user: null,
+    toString: 1,
+    something: {},
+  };
+  t.is(parseChatRequest(body), body as never);
+});
