@@ -18,11 +18,14 @@ import type { AttemptOutcome, ChainEntry, ChatJob, OnCrash, ReplyHead } from '@s
 import type { Queues } from '@sluice/shared/queues';
 import { failedLogEntry } from '@sluice/shared/request-log';
 import { type NextEntry, providerOf, type Settlements, type Settler } from '@sluice/shared/settle';
+import type { SettleResult } from '@sluice/shared/settle-scripts';
 import type { Congestion } from './congestion.js';
 import type { InboxMessage } from './inbox.js';
 
 /** How long after the deadline a worker's own answer is still waited for: it says more than ours. */
 const DEADLINE_GRACE_MS = 100;
+/** A job that is neither waiting nor running has ended or moved on. If the news of it takes longer, Redis lost the job. */
+const NEWS_MS = 3_000;
 
 export interface AcceptedRequest {
   requestId: string;
@@ -153,36 +156,52 @@ export class Dispatcher {
     if (now < job.waitUntil) return this.#wake(pending, job.waitUntil);
 
     const waited = passOver(job, 'concurrency', now);
-    if (job.entry + 1 < job.chain.length) {
-      if ((await this.parts.settlements.withdraw(job)) === 'running')
-        return this.#wake(pending, job.deadline);
-      pending.job = waited;
-      return this.#enter(pending, job.entry + 1);
-    }
-    const error = this.parts.hasWorkers()
-      ? rateLimited(waited, this.parts.congestion.retryAfterMs(providerOf(job)))
+    const isLast = job.entry + 1 === job.chain.length;
+    const result = isLast
+      ? await this.#fail(pending, waited, this.#waitedInVain(waited), { as: 'withdrawer' })
+      : await this.parts.settlements.withdraw(job);
+    // The news may have come meanwhile, and set its own timer.
+    if (pending.job !== job || result === 'settled') return;
+    if (result === 'gone') return this.#awaitNews(pending);
+    if (result !== 'withdrawn') return this.#wake(pending, job.deadline);
+    pending.job = waited;
+    return this.#enter(pending, job.entry + 1);
+  }
+
+  #waitedInVain(job: ChatJob): GatewayError {
+    return this.parts.hasWorkers()
+      ? rateLimited(job, this.parts.congestion.retryAfterMs(providerOf(job)))
       : new GatewayError('service_unavailable', 'No worker is running.', { retryAfterMs: 5_000 });
-    const ended = await this.#fail(pending, waited, error, { as: 'withdrawer' });
-    if (!ended) this.#wake(pending, job.deadline);
+  }
+
+  #awaitNews(pending: Pending): void {
+    if (!this.#pending.has(pending.job.requestId)) return;
+    const lost = new GatewayError('service_unavailable', 'The request was lost.', { retryAfterMs: 1_000 });
+    pending.timer = setTimeout(() => {
+      this.#fail(pending, pending.job, lost, { as: 'refuser' }).catch((error) =>
+        this.#abandon(pending, error),
+      );
+    }, NEWS_MS);
   }
 
   async #expire(pending: Pending): Promise<void> {
     const error = new GatewayError('provider_timeout', 'The request was not answered before its deadline.');
-    const ended = await this.#fail(pending, pending.job, error, { as: 'withdrawer' });
-    if (!ended) pending.timer = setTimeout(() => this.#abandon(pending, error), DEADLINE_GRACE_MS);
+    const result = await this.#fail(pending, pending.job, error, { as: 'withdrawer' });
+    if (result !== 'settled')
+      pending.timer = setTimeout(() => this.#abandon(pending, error), DEADLINE_GRACE_MS);
   }
 
-  /** Ends the request with an error and a log entry. False when a worker is running it, and so will end it. */
-  async #fail(pending: Pending, job: ChatJob, error: GatewayError, by: Settler): Promise<boolean> {
+  /** Ends the request with an error and a log entry, unless its job is no longer the api's to end. */
+  async #fail(pending: Pending, job: ChatJob, error: GatewayError, by: Settler): Promise<SettleResult> {
     const head: ReplyHead = {
       queueMs: job.queueMs,
       attempts: countCalls(job.attempts),
       error: error.toInfo(),
     };
     const log = failedLogEntry(job, error.code, this.parts.clock.now());
-    if ((await this.parts.settlements.settle({ job, log, head }, by)) === 'running') return false;
-    this.#end(pending, { head, body: '' });
-    return true;
+    const result = await this.parts.settlements.settle({ job, log, head }, by);
+    if (result === 'settled') this.#end(pending, { head, body: '' });
+    return result;
   }
 
   #end(pending: Pending, reply: Reply): void {
