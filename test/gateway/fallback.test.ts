@@ -14,6 +14,9 @@ import { createHeldUpstream, type HeldUpstream } from '../helpers/held-upstream.
 import { createSocketUpstream, type SocketUpstream } from '../helpers/socket-upstream.js';
 import { until } from '../helpers/until.js';
 
+/** These tests fail a provider on purpose, again and again. */
+const NEVER_OPEN = { circuit_failures: 0 };
+
 interface Case {
   action: Action;
   outcome: AttemptOutcome;
@@ -128,11 +131,16 @@ let sockets: SocketUpstream[];
 test.before(async () => {
   held = await createHeldUpstream();
   sockets = await Promise.all(Array.from({ length: 4 }, createSocketUpstream));
-  const local = (baseUrl: string, more = {}) => ({ kind: 'openai', base_url: baseUrl, ...more });
+  const local = (baseUrl: string, more = {}) => ({
+    kind: 'openai',
+    base_url: baseUrl,
+    ...NEVER_OPEN,
+    ...more,
+  });
   gateway = await startGateway({
     providers: {
-      openai: { cooldown_ms: 60_000 },
-      anthropic: { cooldown_ms: 60_000 },
+      openai: { cooldown_ms: 60_000, ...NEVER_OPEN },
+      anthropic: { cooldown_ms: 60_000, ...NEVER_OPEN },
       // Nothing listens on port 1.
       closed: local('http://127.0.0.1:1/v1'),
       keyless: { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${NO_SUCH_KEY}' },

@@ -94,8 +94,7 @@ function isRateLimited(t: ExecutionContext, answer: ChatAnswer, attempts: number
   return Number(seconds);
 }
 
-const queued = (provider: string, list: 'wait' | 'active') =>
-  gateway.redis.llen(gateway.names.queueKey(provider, list));
+const running = (provider: string) => gateway.redis.llen(gateway.names.queueKey(provider, 'active'));
 
 async function leftOf(answer: ChatAnswer): Promise<string[]> {
   return gateway.redis.keys(`*${answer.headers.get('x-request-id')?.slice('req_'.length)}*`);
@@ -116,7 +115,7 @@ test('a request whose wait for a slot runs out is rate limited, and never reache
   t.is(entry?.code, 'rate_limited');
   t.deepEqual(await outcomesOf(refused), ['concurrency']);
   t.deepEqual(await leftOf(refused), []);
-  t.is(await queued('waiting', 'wait'), 0);
+  t.is(await gateway.backlog('waiting'), 0);
 
   const spared = await ask('waiting-spared');
   t.is(spared.headers.get('x-gateway-provider'), SPARE.provider);
@@ -136,7 +135,7 @@ test('a request that finds too many waiting is passed on or rate limited at once
   const first = ask('full');
   await upstream.called(1);
   const waiting = [ask('full'), ask('full')];
-  await until('two wait', async () => (await queued('full', 'wait')) === 2);
+  await until('two wait', async () => (await gateway.backlog('full')) === 2);
 
   const refused = await ask('full');
   isRateLimited(t, refused, 0);
@@ -145,7 +144,7 @@ test('a request that finds too many waiting is passed on or rate limited at once
   const spared = await ask('full-spared');
   t.is(spared.headers.get('x-gateway-provider'), SPARE.provider);
   t.deepEqual(await outcomesOf(spared), ['backlog', 'ok']);
-  t.is(await queued('full', 'wait'), 2);
+  t.is(await gateway.backlog('full'), 2);
 
   upstream.release();
   for (const answer of await Promise.all([first, ...waiting])) t.is(answer.status, 200);
@@ -156,8 +155,8 @@ test('the concurrency of a provider holds over all workers together', async (t) 
   const upstream = upstreamOf('slots');
   const all = Array.from({ length: 10 }, () => ask('slots'));
   await upstream.called(3);
-  await until('seven wait', async () => (await queued('slots', 'wait')) === 7);
-  t.is(await queued('slots', 'active'), 3);
+  await until('seven wait', async () => (await gateway.backlog('slots')) === 7);
+  t.is(await running('slots'), 3);
   t.is(upstream.calls.length, 3);
   upstream.release();
   for (const answer of await Promise.all(all)) t.is(answer.status, 200);

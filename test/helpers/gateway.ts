@@ -58,6 +58,8 @@ export interface Gateway {
     body: unknown,
     init?: { headers?: Record<string, string>; url?: string; key?: string; signal?: AbortSignal },
   ): Promise<ChatAnswer>;
+  /** Requests that wait for the provider. */
+  backlog(provider: string): Promise<number>;
   log(): Promise<LogEntry[]>;
   /** Everything that the processes have printed. */
   output(): string;
@@ -189,6 +191,10 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
         ...(init.signal ? { signal: init.signal } : {}),
       });
       return { status: response.status, headers: response.headers, body: await response.json() };
+    },
+    async backlog(provider) {
+      const plain = await redis.llen(names.queueKey(provider, 'wait'));
+      return plain + (await redis.zcard(names.queueKey(provider, 'prioritized')));
     },
     async log() {
       const entries = await redis.xrange(names.requestLog, '-', '+');

@@ -50,7 +50,7 @@ export interface DispatcherParts {
   congestion: Congestion;
   fairness: Fairness;
   clock: Clock;
-  admission: Admission;
+  admission: Pick<Admission, 'admit'>;
   /** Whether any worker has been heard of lately. */
   hasWorkers(): boolean;
   /** Asks the worker that runs the request to stop. */
@@ -205,18 +205,25 @@ export class Dispatcher {
     if (now < job.waitUntil) return this.#wake(pending, job.waitUntil);
 
     const waited = passOver(job, 'concurrency', now);
-    if (job.entry + 1 < job.chain.length) {
-      if ((await this.parts.settlements.withdraw(job)) !== 'withdrawn')
-        return this.#wake(pending, job.deadline);
-      pending.queued = false;
-      pending.job = waited;
-      return this.#enter(pending, job.entry + 1).catch((error) => this.#abandon(pending, error));
+    const isLast = job.entry + 1 === job.chain.length;
+    const withdrawn = isLast
+      ? await this.#fail(pending, waited, this.#waitedInVain(waited), { as: 'withdrawer' })
+      : (await this.parts.settlements.withdraw(job)) === 'withdrawn';
+    // It may have been moved meanwhile; the notice of that has set its own timer.
+    if (pending.job !== job) return;
+    if (!withdrawn) return this.#wake(pending, job.deadline);
+    if (isLast) return;
+    pending.queued = false;
+    pending.job = waited;
+    return this.#enter(pending, job.entry + 1).catch((error) => this.#abandon(pending, error));
+  }
+
+  #waitedInVain(job: ChatJob): GatewayError {
+    if (!this.parts.hasWorkers()) {
+      return new GatewayError('service_unavailable', 'No worker is running.', { retryAfterMs: 5_000 });
     }
     const retryAfterMs = this.parts.congestion.retryAfterMs(providerOf(job));
-    const error = this.parts.hasWorkers()
-      ? refusal(waited, { outcome: 'concurrency', retryAfterMs })
-      : new GatewayError('service_unavailable', 'No worker is running.', { retryAfterMs: 5_000 });
-    if (!(await this.#fail(pending, waited, error, { as: 'withdrawer' }))) this.#wake(pending, job.deadline);
+    return refusal(job, { outcome: 'concurrency', retryAfterMs });
   }
 
   async #expire(pending: Pending): Promise<void> {

@@ -1,0 +1,155 @@
+/** The moments in which a job ends or moves on just as its wait runs out: the news is then still on its way to the api. */
+import { Congestion } from '@sluice/api/congestion';
+import { Dispatcher, type Reply } from '@sluice/api/dispatcher';
+import { Fairness } from '@sluice/api/fairness';
+import { SafetyNet } from '@sluice/api/safety-net';
+import { Availability } from '@sluice/shared/availability';
+import { CircuitBreakers } from '@sluice/shared/circuit-breakers';
+import type { ProviderConfig } from '@sluice/shared/config';
+import { CoolDowns } from '@sluice/shared/cool-downs';
+import { createLogger } from '@sluice/shared/logger';
+import { Settlements } from '@sluice/shared/settle';
+import test from 'ava';
+import type { Job } from 'bullmq';
+import {
+  type Cell,
+  createSettleBench,
+  jobFor,
+  nextEntry,
+  PROVIDERS,
+  type SettleBench,
+  served,
+} from '../helpers/settle-bench.js';
+import { until } from '../helpers/until.js';
+
+let bench: SettleBench;
+test.before(async () => {
+  bench = await createSettleBench();
+});
+test.after.always(() => bench?.close());
+
+/** Settlements that count how often the api has looked after a job. */
+class Watched extends Settlements {
+  looks = 0;
+
+  override async settle(...args: Parameters<Settlements['settle']>) {
+    const result = await super.settle(...args);
+    if (args[1].as !== 'worker') this.looks++;
+    return result;
+  }
+
+  override async withdraw(...args: Parameters<Settlements['withdraw']>) {
+    const result = await super.withdraw(...args);
+    this.looks++;
+    return result;
+  }
+}
+
+interface Scene {
+  cell: Cell;
+  settlements: Watched;
+  dispatcher: Dispatcher;
+  reply: Promise<Reply>;
+  active: Job;
+  /** Hands the dispatcher what is in its inbox. */
+  deliver(): Promise<void>;
+}
+
+/** A request with a short wait, whose first job a worker has taken. */
+async function stage(entries: number): Promise<Scene> {
+  const cell = await bench.cell();
+  const { names, queues } = cell;
+  const settlements = new Watched(bench.redis, names, 1_000);
+  const clock = { now: () => Date.now() };
+  const limits = (name: string): ProviderConfig => ({
+    name,
+    kind: 'openai',
+    baseUrl: 'http://127.0.0.1:1',
+    apiKeyEnv: undefined,
+    concurrency: 1,
+    maxWaitMs: 400,
+    maxBacklog: 100,
+    timeoutMs: 1_000,
+    cooldownMs: 1_000,
+    circuitFailures: 0,
+    circuitOpenMs: 1_000,
+  });
+  const dispatcher = new Dispatcher({
+    inboxId: 'api',
+    queues,
+    settlements,
+    availability: new Availability(
+      new CoolDowns(bench.redis, names, clock),
+      new CircuitBreakers(bench.redis, names, clock, new Map()),
+    ),
+    fairness: new Fairness(),
+    admission: { admit: async (job) => job },
+    stopRunning: async () => {},
+    onGhost: () => {},
+    congestion: new Congestion(bench.redis, names, new Map(PROVIDERS.map((name) => [name, limits(name)]))),
+    clock,
+    hasWorkers: () => true,
+  });
+  const { requestId, workspace, keyId, route, chain, onCrash, request } = jobFor('one');
+  const reply = dispatcher.dispatch({
+    requestId,
+    workspace,
+    keyId,
+    route,
+    chain: chain.slice(0, entries),
+    onCrash,
+    deadline: Date.now() + 120_000,
+    request,
+  });
+  const active = await until('the job', () => cell.take('openai', 'run'));
+  const deliver = async () => {
+    for (const message of await cell.inbox()) dispatcher.receive(new Map(Object.entries(message)));
+  };
+  return { cell, settlements, dispatcher, reply, active, deliver };
+}
+
+for (const entries of [1, 2]) {
+  test(`a request that is served as its wait runs out is answered with what was served: ${entries} entries`, async (t) => {
+    const { cell, settlements, reply, active, deliver } = await stage(entries);
+    await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+    await active.moveToCompleted(null, 'run', false);
+    await until('the api looks', () => settlements.looks > 0);
+    await deliver();
+    t.is((await reply).body, '{"answer":true}');
+    t.is((await cell.log()).length, 1);
+    t.is(await cell.take('anthropic', 'run'), undefined, 'the next entry is not asked as well');
+  });
+}
+
+test('a request that moves on as its wait runs out is left to its next entry', async (t) => {
+  const { cell, settlements, reply, active, deliver } = await stage(2);
+  const next = { ...nextEntry(active.data), queuedAt: Date.now(), waitUntil: Date.now() + 60_000 };
+  await cell.settlements.move(active.data, next);
+  await active.moveToCompleted(null, 'run', false);
+  await until('the api looks', () => settlements.looks > 0);
+  await deliver();
+  await cell.queues.addChat({ ...active.data, ...next });
+  const later = await until('the next job', () => cell.take('anthropic', 'run'));
+  t.deepEqual(later.data.attempts, next.attempts);
+  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await deliver();
+  t.is((await reply).head.served?.provider, 'anthropic');
+});
+
+test('a request that Redis has lost is put on its queue again', async (t) => {
+  const { cell, settlements, dispatcher, active, reply, deliver } = await stage(2);
+  const logger = createLogger('test', 'silent');
+  const net = new SafetyNet({ settlements, queues: cell.queues, logger, stopRunning: async () => {} });
+  await net.sweep(dispatcher.pending);
+  t.is(await cell.take('openai', 'other'), undefined, 'a job that is there is left alone');
+
+  await bench.redis.del(...(await bench.redis.keys(`${cell.names.queuePrefix}:*`)));
+  await net.sweep(dispatcher.pending);
+  await net.sweep(dispatcher.pending);
+  const again = await until('the job', () => cell.take('openai', 'again'));
+  t.is(again.id, active.id);
+  await cell.settlements.settle(served(again.data), { as: 'worker', token: 'again' });
+  await deliver();
+  t.is((await reply).body, '{"answer":true}');
+  t.is(dispatcher.pending.size, 0);
+});
