@@ -116,6 +116,12 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.inbox('<api>'),
     names.settled('<request>'),
     names.ledger('<day>'),
+    names.circuit('<provider>'),
+    names.idempotency('<workspace>', '<digest>'),
+    names.requestTimes('<workspace>'),
+    names.reservations('<workspace>'),
+    names.reserved('<workspace>'),
+    names.spent('<workspace>'),
   ];
   t.is(keys.length, Object.keys(names).length);
   t.deepEqual(
