@@ -134,19 +134,21 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const printed: string[] = [];
   const apis: TestProcess[] = [];
   const workers: TestProcess[] = [];
-  const run = async (module: string, portName: string) => {
+  const run = async (module: string, portName: string, env: Record<string, string>) => {
     const port = await freePort();
     return startProcess(module, { ...env, [portName]: String(port) }, `http://127.0.0.1:${port}`, (text) =>
       printed.push(text),
     );
   };
+  // An api process never has the provider keys.
+  const { OPENAI_API_KEY: _, ANTHROPIC_API_KEY: __, ...apiEnv } = env;
   const addWorker = async () => {
-    const worker = await run('@sluice/worker/main', 'METRICS_PORT');
+    const worker = await run('@sluice/worker/main', 'METRICS_PORT', env);
     workers.push(worker);
     return worker;
   };
   const addApi = async () => {
-    const api = await run('@sluice/api/main', 'PORT');
+    const api = await run('@sluice/api/main', 'PORT', apiEnv);
     apis.push(api);
     return api;
   };

@@ -61,6 +61,18 @@ export async function createHeldUpstream(): Promise<HeldUpstream> {
   };
 }
 
+/** Sends a request until one has reached the upstream: on a busy machine its wait for a worker may run out first. */
+export async function occupy<T>(
+  upstream: HeldUpstream,
+  send: () => Promise<T>,
+): Promise<{ running: Promise<T> }> {
+  for (;;) {
+    const running = send();
+    const reached = upstream.called(1).then(() => true);
+    if (await Promise.race([reached, running.then(() => false)])) return { running };
+  }
+}
+
 export const COMPLETION = JSON.stringify({
   id: 'chatcmpl-held',
   object: 'chat.completion',

@@ -1,4 +1,4 @@
-import { Redis, type RedisOptions } from 'ioredis';
+import { type Command, Redis, type RedisOptions } from 'ioredis';
 
 /** Quick at first, so that a restarted Redis is back in use at once, then once a second. */
 const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
@@ -24,15 +24,30 @@ export function connectPatiently(url: string): Redis {
  * Nothing is re-sent: a refused caller must not have a ghost of its request appear after the reconnect.
  */
 export function connectImpatiently(url: string, timeoutMs: number): Redis {
-  return watch(
-    new Redis(url, {
-      ...common,
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-      autoResendUnfulfilledCommands: false,
-      commandTimeout: timeoutMs,
-    }),
-  );
+  const redis = new Redis(url, {
+    ...common,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+  });
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, stream) => {
+    giveUpAfter(timeoutMs, command);
+    return send(command, stream);
+  };
+  return watch(redis);
+}
+
+/**
+ * Like ioredis's own `commandTimeout`, but not fooled when it is this process that was slow: after a busy stretch timers
+ * fire before sockets are read, and a reply that had long arrived would count as missing.
+ */
+function giveUpAfter(timeoutMs: number, command: Command): void {
+  const giveUp = () => command.reject(new Error('Command timed out'));
+  // Sockets are read between a timer and the immediate that it sets.
+  const timer = setTimeout(() => setImmediate(giveUp), timeoutMs);
+  const stop = () => clearTimeout(timer);
+  command.promise.then(stop, stop);
 }
 
 // Without a listener ioredis prints every failed reconnect; the processes report the state themselves.

@@ -30,8 +30,11 @@ export class HttpFailure extends Error {
 export class HttpClient {
   readonly #pool: Pool;
   readonly #basePath: string;
+  readonly #secret: string | undefined;
 
-  constructor(baseUrl: string, connections: number) {
+  /** `secret`, the key of the provider, is taken out of the errors it answers with. */
+  constructor(baseUrl: string, connections: number, secret?: string) {
+    this.#secret = secret;
     const url = new URL(baseUrl);
     this.#basePath = url.pathname.replace(/\/$/, '');
     this.#pool = new Pool(url.origin, {
@@ -100,7 +103,7 @@ export class HttpClient {
     return {
       status: response.statusCode,
       headers: response.headers,
-      body: isJson ? parseJson(text) : undefined,
+      body: isJson ? parseJson(text, response.statusCode < 300 ? undefined : this.#secret) : undefined,
     };
   }
 
@@ -109,9 +112,11 @@ export class HttpClient {
   }
 }
 
-function parseJson(text: string): unknown {
+function parseJson(text: string, secret: string | undefined): unknown {
+  const hide = (_key: string, value: unknown) =>
+    typeof value === 'string' && secret !== undefined ? value.replaceAll(secret, '[redacted]') : value;
   try {
-    return JSON.parse(text);
+    return secret === undefined ? JSON.parse(text) : JSON.parse(text, hide);
   } catch {
     return undefined;
   }

@@ -27,10 +27,19 @@ export async function listModels({ config, provider, headers }: Upstream): Promi
     const body = await response.text();
     if (!response.ok)
       throw new UnusableResponse(`${config.name} answered ${response.status} to its model list`);
-    const { models: found, next } = provider.parseModels(JSON.parse(body));
+    const { models: found, next } = provider.parseModels(parseJson(body));
     models.push(...found);
     if (next === undefined || next === after) break;
     after = next;
   }
   return models;
+}
+
+/** The parser's own error quotes what it could not read, and errors are logged. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UnusableResponse('the model list is not JSON');
+  }
 }

@@ -14,7 +14,7 @@ export function createUpstreams(config: GatewayConfig, env: Env): Map<string, Up
       config: providerConfig,
       provider,
       headers: headersFor(name),
-      http: new HttpClient(providerConfig.baseUrl, providerConfig.concurrency),
+      http: new HttpClient(providerConfig.baseUrl, providerConfig.concurrency, keys.get(name)),
     });
 
     function headersFor(name: string): Record<string, string> | undefined {

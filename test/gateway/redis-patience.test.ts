@@ -1,0 +1,38 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findOrInstallRedis } from '@sluice/cli/find-redis';
+import { type RedisServer, startRedis } from '@sluice/cli/redis-server';
+import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import test from 'ava';
+import type { Redis } from 'ioredis';
+
+const TIMEOUT_MS = 300;
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
+let server: RedisServer;
+let redis: Redis;
+test.before(async () => {
+  server = await startRedis({ program: findOrInstallRedis(() => {}), folder });
+  redis = connectImpatiently(server.url, TIMEOUT_MS);
+  await waitForRedis(redis, 20_000);
+});
+test.after.always(async () => {
+  redis?.disconnect();
+  await server?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test.serial('a reply that came while this process was busy is not counted as missing', async (t) => {
+  const replies = Promise.all([redis.ping(), redis.pipeline().ping().exec()]);
+  const busyUntil = performance.now() + 3 * TIMEOUT_MS;
+  while (performance.now() < busyUntil);
+  t.deepEqual(await replies, ['PONG', [[null, 'PONG']]]);
+});
+
+test.serial('a Redis that is silent for too long is given up', async (t) => {
+  const other = connectPatiently(server.url);
+  t.teardown(() => other.disconnect());
+  await other.client('PAUSE', 60_000, 'ALL');
+  await t.throwsAsync(redis.ping(), { message: 'Command timed out' });
+});
