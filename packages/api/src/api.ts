@@ -13,6 +13,8 @@ import { Directory } from '@sluice/shared/directory';
 import { Idempotency } from '@sluice/shared/idempotency';
 import { keyNames } from '@sluice/shared/key-names';
 import type { Logger } from '@sluice/shared/logger';
+import { Metrics } from '@sluice/shared/metrics/create';
+import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { Queues } from '@sluice/shared/queues';
@@ -21,6 +23,7 @@ import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
 import { WorkspaceLimits } from '@sluice/shared/workspace-limits';
 import { Admission } from './admission.js';
+import { ApiMetrics } from './api-metrics.js';
 import { createApp } from './app.js';
 import { Catalogue } from './catalogue.js';
 import { Congestion } from './congestion.js';
@@ -33,6 +36,7 @@ import { IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { Inbox } from './inbox.js';
 import { RedisMemory } from './redis-memory.js';
 import { SafetyNet, SWEEP_EVERY_MS } from './safety-net.js';
+import { SharedGauges } from './shared-gauges.js';
 
 const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 1_500;
@@ -49,6 +53,8 @@ export interface ApiOptions {
 
 export interface RunningApi {
   url: string;
+  metrics: Metrics;
+  isReady(): boolean;
   /**
    * Turns readiness red and tells every client to reconnect elsewhere; after `delayMs` takes no new connections; answers
    * the accepted requests within `drainMs`; closes.
@@ -96,7 +102,22 @@ export async function startApi({
   const cancellations = new Cancellations(names);
   const idempotency = new Idempotency(redis, names);
   const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
-  const safetyNet = new SafetyNet({ settlements, queues, logger, stopRunning });
+  const metrics = new Metrics('api');
+  const apiMetrics = new ApiMetrics(metrics, config.providers.keys());
+  const gauges = new SharedGauges(metrics, {
+    redis,
+    names,
+    clock,
+    providers: config.providers,
+    coolDowns,
+    circuits,
+    workersSeen: () => workersSeen,
+  });
+  const directoryWatch = new DirectoryWatch(store, (directory) => {
+    apiMetrics.update(directory);
+    gauges.update(directory);
+  });
+  const safetyNet = new SafetyNet({ settlements, queues, logger, stopRunning, metrics: apiMetrics });
   const dispatcher = new Dispatcher({
     inboxId: id,
     queues,
@@ -117,6 +138,7 @@ export async function startApi({
       if (digest !== undefined) idempotency.markQueued(workspace, digest).catch(() => {});
     },
     onGhost: (job) => safetyNet.addGhost(job),
+    metrics: apiMetrics,
   });
   const idempotent = new IdempotentDispatcher(dispatcher, idempotency, id, clock);
 
@@ -132,6 +154,7 @@ export async function startApi({
       coolDowns.refresh(),
       inbox.trim(redis),
       clock.synchronise(redis, 1),
+      directoryWatch.refresh(),
     ]);
     workersSeen = (await presence.alive()).filter(({ role }) => role === 'worker').length;
   };
@@ -142,6 +165,7 @@ export async function startApi({
     setInterval(() => safetyNet.sweep(dispatcher.pending).catch(() => {}), SWEEP_EVERY_MS),
   ];
 
+  const isReady = () => !draining && redis.status === 'ready' && workersSeen > 0;
   const app = createApp({
     dispatcher,
     idempotent,
@@ -150,11 +174,12 @@ export async function startApi({
     catalogue,
     clock,
     logger,
+    metrics: apiMetrics,
     providers: config.providers,
     deadlineMs: config.request.deadlineMs,
     maxBodyBytes: config.request.maxBodyBytes,
     isDraining: () => draining,
-    isReady: () => !draining && redis.status === 'ready' && workersSeen > 0,
+    isReady,
     isFull: () => memory.isNearlyFull,
   });
   const server = createHttpServer(app, config.request.receiveTimeoutMs);
@@ -166,6 +191,8 @@ export async function startApi({
 
   return {
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    metrics,
+    isReady,
     async close(delayMs, drainMs) {
       draining = true;
       await new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -176,6 +203,7 @@ export async function startApi({
       clearTimeout(timeUp);
       for (const timer of timers) clearInterval(timer);
       catalogue.close();
+      gauges.close();
       await Promise.allSettled([presence.leave(), inbox.close(redis), queues.close()]);
       for (const connection of connections) connection.disconnect();
       await reading;

@@ -4,8 +4,10 @@ import { Router } from '@koa/router';
 import type { Directory } from '@sluice/shared/directory';
 import type { Logger } from '@sluice/shared/logger';
 import Koa from 'koa';
+import type { ApiMetrics } from './api-metrics.js';
 import { createAuthenticate } from './authenticate.js';
 import type { Catalogue } from './catalogue.js';
+import { createMeasure } from './measure.js';
 import { createParseBody } from './parse-body.js';
 import { refuseUnaddressed } from './refuse-unaddressed.js';
 import { createReportErrors } from './report-errors.js';
@@ -21,6 +23,7 @@ export interface AppParts extends ChatParts {
   catalogue: Catalogue;
   maxBodyBytes: number;
   logger: Logger;
+  metrics: ApiMetrics;
   isReady(): boolean;
   isDraining(): boolean;
 }
@@ -47,6 +50,7 @@ export function createApp(parts: AppParts): Koa {
   const app = new Koa();
   app.silent = true;
   app.use(identify);
+  app.use(createMeasure(parts.metrics));
   app.use(createSayGoodbye(parts.isDraining));
   app.use(createReportErrors(logger));
   app.use(refuseUnaddressed);

@@ -100,18 +100,26 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     const key = shownKey(config, processEnv);
     const madeKeys = await applyToRedis(config, processEnv, redisUrl, env.SLUICE_CELL);
 
-    for (let i = 1, next = env.METRICS_PORT; i <= workers; i++) {
-      const port = await freePort(next, env.METRICS_HOST);
-      next = port + 1;
-      await run(`worker ${i}`, '@sluice/worker/main', { ...processEnv, METRICS_PORT: String(port) });
+    // A port that is free now may be one that a process to come was promised.
+    const promised = new Set([firstPort]);
+    const claim = async (preferred: number, host: string): Promise<string> => {
+      let port = await freePort(preferred, host);
+      while (promised.has(port)) port = await freePort(port + 1, host);
+      promised.add(port);
+      return String(port);
+    };
+    for (let i = 1; i <= workers; i++) {
+      const METRICS_PORT = await claim(env.METRICS_PORT, env.METRICS_HOST);
+      await run(`worker ${i}`, '@sluice/worker/main', { ...processEnv, METRICS_PORT });
     }
     const apiUrls: string[] = [];
     for (let i = 1; i <= apis; i++) {
-      const port = i === 1 ? firstPort : await freePort(firstPort + i - 1, env.HOST);
+      const port = i === 1 ? String(firstPort) : await claim(firstPort, env.HOST);
+      const METRICS_PORT = await claim(env.METRICS_PORT, env.METRICS_HOST);
       await run(
         `api ${i}`,
         '@sluice/api/main',
-        withoutProviderKeys({ ...processEnv, PORT: String(port) }, config),
+        withoutProviderKeys({ ...processEnv, PORT: port, METRICS_PORT }, config),
       );
       apiUrls.push(`http://${env.HOST === '0.0.0.0' ? LOOPBACK : env.HOST}:${port}`);
     }

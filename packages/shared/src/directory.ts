@@ -63,6 +63,11 @@ export class Directory {
     return parse<WorkspaceRecord>(await this.redis.hget(this.names.workspaces, id));
   }
 
+  async listWorkspaces(): Promise<WorkspaceRecord[]> {
+    const stored = await this.redis.hvals(this.names.workspaces);
+    return stored.map((text) => JSON.parse(text) as WorkspaceRecord).sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
   putWorkspace(workspace: WorkspaceRecord): Promise<void> {
     return this.#change((multi) =>
       multi.hset(this.names.workspaces, workspace.id, JSON.stringify(workspace)),
