@@ -17,6 +17,7 @@ import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { Queues } from '@sluice/shared/queues';
 import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
 import { WorkspaceLimits } from '@sluice/shared/workspace-limits';
@@ -130,16 +131,20 @@ export async function startApi({
     await Promise.all([
       presence.announce(),
       coolDowns.refresh(),
+      circuits.refresh(),
       inbox.trim(redis),
       clock.synchronise(redis, 1),
+      memory.check(),
     ]);
-    workersSeen = (await presence.alive()).filter(({ role }) => role === 'worker').length;
+    const alive = await presence.alive();
+    workersSeen = alive.filter(({ role }) => role === 'worker').length;
+    congestion.apis = Math.max(1, alive.length - workersSeen);
   };
   await keepHouse();
-  const timers = [
-    setInterval(() => keepHouse().catch(() => {}), HOUSEKEEPING_MS),
-    setInterval(() => directory.confirm().catch(() => {}), CONFIRM_EVERY_MS),
-    setInterval(() => safetyNet.sweep(dispatcher.pending).catch(() => {}), SWEEP_EVERY_MS),
+  const chores = [
+    repeatEvery(HOUSEKEEPING_MS, keepHouse),
+    repeatEvery(CONFIRM_EVERY_MS, () => directory.confirm()),
+    repeatEvery(SWEEP_EVERY_MS, () => safetyNet.sweep(dispatcher.pending)),
   ];
 
   const app = createApp({
@@ -174,7 +179,7 @@ export async function startApi({
       server.closeIdleConnections();
       await closed;
       clearTimeout(timeUp);
-      for (const timer of timers) clearInterval(timer);
+      for (const chore of chores) chore.stop();
       catalogue.close();
       await Promise.allSettled([presence.leave(), inbox.close(redis), queues.close()]);
       for (const connection of connections) connection.disconnect();
