@@ -35,6 +35,8 @@ export interface GatewayOptions {
   simulator?: SimulatorOptions;
   env?: Record<string, string>;
   redisExtra?: string[];
+  /** Where the processes find Redis, when it is not at its own address: behind a proxy. */
+  redisVia?: (url: string) => Promise<string>;
 }
 
 export interface Gateway {
@@ -51,8 +53,8 @@ export interface Gateway {
   names: KeyNames;
   apis: TestProcess[];
   workers: TestProcess[];
-  addWorker(): Promise<TestProcess>;
-  addApi(): Promise<TestProcess>;
+  addWorker(env?: Record<string, string>): Promise<TestProcess>;
+  addApi(env?: Record<string, string>): Promise<TestProcess>;
   /** POST /v1/chat/completions with the demo key. */
   chat(
     body: unknown,
@@ -111,7 +113,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   );
   const env: Record<string, string> = {
     PATH: process.env.PATH ?? '',
-    REDIS_URL: redisServer.url,
+    REDIS_URL: options.redisVia ? await options.redisVia(redisServer.url) : redisServer.url,
     SLUICE_CELL: CELL,
     GATEWAY_CONFIG: configPath,
     LOG_LEVEL: 'info',
@@ -142,18 +144,18 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   };
   // An api process never has the provider keys.
   const { OPENAI_API_KEY: _, ANTHROPIC_API_KEY: __, ...apiEnv } = env;
-  const addWorker = async () => {
-    const worker = await run('@sluice/worker/main', 'METRICS_PORT', env);
+  const addWorker = async (extra: Record<string, string> = {}) => {
+    const worker = await run('@sluice/worker/main', 'METRICS_PORT', { ...env, ...extra });
     workers.push(worker);
     return worker;
   };
-  const addApi = async () => {
-    const api = await run('@sluice/api/main', 'PORT', apiEnv);
+  const addApi = async (extra: Record<string, string> = {}) => {
+    const api = await run('@sluice/api/main', 'PORT', { ...apiEnv, ...extra });
     apis.push(api);
     return api;
   };
-  await Promise.all(Array.from({ length: options.workers ?? 1 }, addWorker));
-  await Promise.all(Array.from({ length: options.apis ?? 1 }, addApi));
+  await Promise.all(Array.from({ length: options.workers ?? 1 }, () => addWorker()));
+  await Promise.all(Array.from({ length: options.apis ?? 1 }, () => addApi()));
 
   const key = keys.demo ?? '';
   return {
