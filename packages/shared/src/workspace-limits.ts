@@ -5,6 +5,7 @@
  * cost. A reservation whose request was lost with its processes lapses by itself, some time after the request's deadline.
  */
 import type { Redis } from 'ioredis';
+import { monthOf } from './calendar.js';
 import type { LimitsConfig } from './config.js';
 import { GatewayError } from './errors.js';
 import type { KeyNames } from './key-names.js';
@@ -15,10 +16,6 @@ const LAPSE_AFTER_DEADLINE_MS = 10_000;
 /** The member of the reservations: with the estimate in it, giving it back is one exact step. */
 export function reservationOf(requestId: string, picodollars: number): string {
   return `${requestId}:${picodollars}`;
-}
-
-export function monthOf(time: number): string {
-  return new Date(time).toISOString().slice(0, 7);
 }
 
 // Money is added up by Redis itself (INCRBY, HGET): Lua's numbers are doubles. For comparing they are good enough.
