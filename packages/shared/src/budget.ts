@@ -1,8 +1,8 @@
 /** What a workspace has used of its limits. */
 import type { Redis } from 'ioredis';
+import { monthOf } from './calendar.js';
 import type { Clock } from './clock.js';
 import type { KeyNames } from './key-names.js';
-import { monthOf } from './workspace-limits.js';
 
 export interface LimitUse {
   /** `2026-11`, UTC: the month that a budget is for. */

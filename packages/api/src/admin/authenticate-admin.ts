@@ -6,9 +6,8 @@ import type { Middleware } from 'koa';
 export function createAuthenticateAdmin(token: string): Middleware {
   const expected = digest(token);
   return (ctx, next) => {
-    const [scheme, sent, ...rest] = ctx.get('authorization').trim().split(/ +/);
-    const isRight = timingSafeEqual(digest(sent ?? ''), expected);
-    if (scheme?.toLowerCase() !== 'bearer' || rest.length > 0 || !isRight) {
+    const [, sent = ''] = /^bearer +(.*)$/i.exec(ctx.get('authorization').trim()) ?? [];
+    if (!timingSafeEqual(digest(sent), expected)) {
       const message = 'Incorrect or missing admin token. Send it as "Authorization: Bearer <ADMIN_TOKEN>".';
       throw new GatewayError('invalid_api_key', message, { headers: { 'www-authenticate': 'Bearer' } });
     }
