@@ -3,6 +3,7 @@
  * that a test can script it and read its call log. `gateway.stop()` fails when a process did not end well.
  */
 import { type ChildProcess, fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,6 +31,7 @@ export interface GatewayOptions {
   providers?: Record<string, Record<string, unknown>>;
   routes?: Record<string, unknown>;
   request?: Record<string, unknown>;
+  requestLog?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
   workspaces?: Record<string, { routes?: Record<string, unknown>; limits?: Record<string, unknown> }>;
   simulator?: SimulatorOptions;
@@ -42,6 +44,9 @@ export interface GatewayOptions {
 export interface Gateway {
   urls: string[];
   url: string;
+  /** Of the first api process. */
+  adminUrl: string;
+  adminToken: string;
   /** The key of workspace `demo`. */
   key: string;
   keys: Record<string, string>;
@@ -109,6 +114,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
         ...workspace,
       })),
       ...(options.request ? { request: options.request } : {}),
+      ...(options.requestLog ? { request_log: options.requestLog } : {}),
     }),
   );
   const env: Record<string, string> = {
@@ -149,13 +155,19 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     workers.push(worker);
     return worker;
   };
+  const adminToken = randomBytes(24).toString('base64url');
+  const adminPort = await freePort();
   const addApi = async (extra: Record<string, string> = {}) => {
-    const api = await run('@sluice/api/main', 'PORT', { ...apiEnv, ...extra });
+    const admin = { ADMIN_TOKEN: adminToken, ADMIN_PORT: String(adminPort) };
+    const own = apis.length === 0 ? { ...apiEnv, ...admin } : apiEnv;
+    const api = await run('@sluice/api/main', 'PORT', { ...own, ...extra });
     apis.push(api);
     return api;
   };
   await Promise.all(Array.from({ length: options.workers ?? 1 }, () => addWorker()));
-  await Promise.all(Array.from({ length: options.apis ?? 1 }, () => addApi()));
+  // The first one has the admin listener.
+  await addApi();
+  await Promise.all(Array.from({ length: (options.apis ?? 1) - 1 }, () => addApi()));
 
   const key = keys.demo ?? '';
   return {
@@ -165,6 +177,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     get url() {
       return apis[0]?.url ?? '';
     },
+    adminUrl: `http://127.0.0.1:${adminPort}`,
+    adminToken,
     key,
     keys,
     simulator,

@@ -16,19 +16,24 @@ export const hangUp: Scenario = {
       providers: { openai: { concurrency: RUNNING, max_wait_ms: 60_000 } },
       simulator: { latencyMs: hold.latency },
     });
-    const caller = new AbortController();
-    const sent = trial.burst(RUNNING + WAITING, { signal: caller.signal });
+    const runner = new AbortController();
+    const running = trial.burst(RUNNING, { signal: runner.signal });
     await until('running', () => hold.held.length === RUNNING);
+    const waiter = new AbortController();
+    const waiting = trial.burst(WAITING, { signal: waiter.signal });
     await until('waiting', async () => (await gateway.backlog('openai')) === WAITING);
+    waiter.abort();
+    await waiting;
+    await until('an empty queue', async () => (await gateway.backlog('openai')) === 0);
+
     const calls = hold.held.map(({ call }) => call);
-    caller.abort();
+    runner.abort();
     const hungUp = Date.now();
-    await sent;
+    await running;
     await until('upstream’s sockets closed', () => calls.every(({ aborted }) => aborted));
     const closedMs = Math.max(...calls.map(({ endedAt }) => (endedAt ?? 0) - hungUp));
     trial.recoveryMs = closedMs;
     trial.checkTime('upstream’s sockets closed', closedMs, 1_000);
-    await until('an empty queue', async () => (await gateway.backlog('openai')) === 0);
     hold.release();
     trial.check(
       'the slots are free',
