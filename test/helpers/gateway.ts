@@ -3,6 +3,7 @@
  * that a test can script it and read its call log. `gateway.stop()` fails when a process did not end well.
  */
 import { type ChildProcess, fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,16 +31,22 @@ export interface GatewayOptions {
   providers?: Record<string, Record<string, unknown>>;
   routes?: Record<string, unknown>;
   request?: Record<string, unknown>;
+  requestLog?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
   workspaces?: Record<string, { routes?: Record<string, unknown>; limits?: Record<string, unknown> }>;
   simulator?: SimulatorOptions;
   env?: Record<string, string>;
   redisExtra?: string[];
+  /** Where the processes find Redis, when it is not at its own address: behind a proxy. */
+  redisVia?: (url: string) => Promise<string>;
 }
 
 export interface Gateway {
   urls: string[];
   url: string;
+  /** Of the first api process. */
+  adminUrl: string;
+  adminToken: string;
   /** The key of workspace `demo`. */
   key: string;
   keys: Record<string, string>;
@@ -51,8 +58,8 @@ export interface Gateway {
   names: KeyNames;
   apis: TestProcess[];
   workers: TestProcess[];
-  addWorker(): Promise<TestProcess>;
-  addApi(): Promise<TestProcess>;
+  addWorker(env?: Record<string, string>): Promise<TestProcess>;
+  addApi(env?: Record<string, string>): Promise<TestProcess>;
   /** POST /v1/chat/completions with the demo key. */
   chat(
     body: unknown,
@@ -109,11 +116,12 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
         ...workspace,
       })),
       ...(options.request ? { request: options.request } : {}),
+      ...(options.requestLog ? { request_log: options.requestLog } : {}),
     }),
   );
   const env: Record<string, string> = {
     PATH: process.env.PATH ?? '',
-    REDIS_URL: redisServer.url,
+    REDIS_URL: options.redisVia ? await options.redisVia(redisServer.url) : redisServer.url,
     SLUICE_CELL: CELL,
     GATEWAY_CONFIG: configPath,
     LOG_LEVEL: 'info',
@@ -146,18 +154,24 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   };
   // An api process never has the provider keys.
   const { OPENAI_API_KEY: _, ANTHROPIC_API_KEY: __, ...apiEnv } = env;
-  const addWorker = async () => {
-    const worker = await run('worker', env);
+  const addWorker = async (extra: Record<string, string> = {}) => {
+    const worker = await run('worker', { ...env, ...extra });
     workers.push(worker);
     return worker;
   };
-  const addApi = async () => {
-    const api = await run('api', apiEnv);
+  const adminToken = randomBytes(24).toString('base64url');
+  const adminPort = await freePort();
+  const addApi = async (extra: Record<string, string> = {}) => {
+    const admin = { ADMIN_TOKEN: adminToken, ADMIN_PORT: String(adminPort) };
+    const own = apis.length === 0 ? { ...apiEnv, ...admin } : apiEnv;
+    const api = await run('api', { ...own, ...extra });
     apis.push(api);
     return api;
   };
-  await Promise.all(Array.from({ length: options.workers ?? 1 }, addWorker));
-  await Promise.all(Array.from({ length: options.apis ?? 1 }, addApi));
+  await Promise.all(Array.from({ length: options.workers ?? 1 }, () => addWorker()));
+  // The first one has the admin listener.
+  await addApi();
+  await Promise.all(Array.from({ length: (options.apis ?? 1) - 1 }, () => addApi()));
 
   const key = keys.demo ?? '';
   return {
@@ -167,6 +181,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     get url() {
       return apis[0]?.url ?? '';
     },
+    adminUrl: `http://127.0.0.1:${adminPort}`,
+    adminToken,
     key,
     keys,
     simulator,

@@ -2,7 +2,6 @@
  * An api process: the public listener, this process's reply inbox, and what it keeps in mind of Redis. It owns its Redis
  * connections, timers and server, and closes them in `close`.
  */
-import type { AddressInfo } from 'node:net';
 import { Availability } from '@sluice/shared/availability';
 import { Cancellations } from '@sluice/shared/cancellations';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/circuit-breakers';
@@ -12,6 +11,7 @@ import { CoolDowns } from '@sluice/shared/cool-downs';
 import { Directory } from '@sluice/shared/directory';
 import { Idempotency } from '@sluice/shared/idempotency';
 import { keyNames } from '@sluice/shared/key-names';
+import { KeyUse, WRITE_KEY_USE_EVERY_MS } from '@sluice/shared/key-use';
 import type { Logger } from '@sluice/shared/logger';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
@@ -19,9 +19,11 @@ import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { Queues } from '@sluice/shared/queues';
 import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
 import { WorkspaceLimits } from '@sluice/shared/workspace-limits';
+import { type AdminOptions, startAdmin } from './admin/admin.js';
 import { Admission } from './admission.js';
 import { ApiMetrics } from './api-metrics.js';
 import { createApp } from './app.js';
@@ -34,6 +36,7 @@ import { Fairness } from './fairness.js';
 import { createHttpServer } from './http-server.js';
 import { IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { Inbox } from './inbox.js';
+import { listen } from './listen.js';
 import { RedisMemory } from './redis-memory.js';
 import { SafetyNet, SWEEP_EVERY_MS } from './safety-net.js';
 import { SharedGauges } from './shared-gauges.js';
@@ -49,12 +52,15 @@ export interface ApiOptions {
   host: string;
   port: number;
   logger: Logger;
+  /** Without it there is no admin listener. */
+  admin?: AdminOptions;
 }
 
 export interface RunningApi {
   url: string;
   metrics: Metrics;
   isReady(): boolean;
+  adminUrl: string | undefined;
   /**
    * Turns readiness red and tells every client to reconnect elsewhere; after `delayMs` takes no new connections; answers
    * the accepted requests within `drainMs`; closes.
@@ -69,6 +75,7 @@ export async function startApi({
   host,
   port,
   logger,
+  admin: adminOptions,
 }: ApiOptions): Promise<RunningApi> {
   const names = keyNames(cell);
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
@@ -92,6 +99,7 @@ export async function startApi({
   const presence = new Presence(redis, names, clock, 'api', id);
   const store = new Directory(redis, names);
   const directory = new DirectoryCache(store);
+  const keyUse = new KeyUse(redis, names, clock);
   const registry = loadShippedRegistry();
   const catalogue = new Catalogue(id, queues, logger, config.providers.values(), registry, clock.now());
   let workersSeen = 0;
@@ -152,17 +160,22 @@ export async function startApi({
     await Promise.all([
       presence.announce(),
       coolDowns.refresh(),
+      circuits.refresh(),
       inbox.trim(redis),
       clock.synchronise(redis, 1),
       directoryWatch.refresh(),
+      memory.check(),
     ]);
-    workersSeen = (await presence.alive()).filter(({ role }) => role === 'worker').length;
+    const alive = await presence.alive();
+    workersSeen = alive.filter(({ role }) => role === 'worker').length;
+    congestion.apis = Math.max(1, alive.length - workersSeen);
   };
   await keepHouse();
-  const timers = [
-    setInterval(() => keepHouse().catch(() => {}), HOUSEKEEPING_MS),
-    setInterval(() => directory.confirm().catch(() => {}), CONFIRM_EVERY_MS),
-    setInterval(() => safetyNet.sweep(dispatcher.pending).catch(() => {}), SWEEP_EVERY_MS),
+  const chores = [
+    repeatEvery(HOUSEKEEPING_MS, keepHouse),
+    repeatEvery(CONFIRM_EVERY_MS, () => directory.confirm()),
+    repeatEvery(WRITE_KEY_USE_EVERY_MS, () => keyUse.write()),
+    repeatEvery(SWEEP_EVERY_MS, () => safetyNet.sweep(dispatcher.pending)),
   ];
 
   const isReady = () => !draining && redis.status === 'ready' && workersSeen > 0;
@@ -171,6 +184,7 @@ export async function startApi({
     idempotent,
     directory,
     store,
+    keyUse,
     catalogue,
     clock,
     logger,
@@ -183,16 +197,14 @@ export async function startApi({
     isFull: () => memory.isNearlyFull,
   });
   const server = createHttpServer(app, config.request.receiveTimeoutMs);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
-  const address = server.address() as AddressInfo;
+  const admin = adminOptions && (await startAdmin(adminOptions, { redisUrl, names, config, clock, logger }));
+  const url = await listen(server, port, host);
 
   return {
-    url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    url,
     metrics,
     isReady,
+    adminUrl: admin?.url,
     async close(delayMs, drainMs) {
       draining = true;
       await new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -201,9 +213,10 @@ export async function startApi({
       server.closeIdleConnections();
       await closed;
       clearTimeout(timeUp);
-      for (const timer of timers) clearInterval(timer);
+      for (const chore of chores) chore.stop();
       catalogue.close();
       gauges.close();
+      await Promise.allSettled([admin?.close(), keyUse.write()]);
       await Promise.allSettled([presence.leave(), inbox.close(redis), queues.close()]);
       for (const connection of connections) connection.disconnect();
       await reading;

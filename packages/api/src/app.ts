@@ -2,6 +2,7 @@
 import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
 import type { Directory } from '@sluice/shared/directory';
+import type { KeyUse } from '@sluice/shared/key-use';
 import type { Logger } from '@sluice/shared/logger';
 import Koa from 'koa';
 import type { ApiMetrics } from './api-metrics.js';
@@ -20,6 +21,7 @@ import { createSayGoodbye } from './say-goodbye.js';
 
 export interface AppParts extends ChatParts {
   store: Directory;
+  keyUse: KeyUse;
   catalogue: Catalogue;
   maxBodyBytes: number;
   logger: Logger;
@@ -30,7 +32,7 @@ export interface AppParts extends ChatParts {
 
 export function createApp(parts: AppParts): Koa {
   const { store, directory, catalogue, clock, logger } = parts;
-  const authenticate = createAuthenticate(directory, clock);
+  const authenticate = createAuthenticate(directory, clock, parts.keyUse);
   const health = createHealthRoutes(parts.isReady);
 
   // All of them, so that a rare method on an unknown path is a 404 like any other.

@@ -172,9 +172,10 @@ export class Dispatcher {
     const full = (): Blocked => ({ outcome: 'backlog', retryAfterMs: congestion.retryAfterMs(provider) });
     if (congestion.isKnownFull(provider)) return full();
     const priority = fairness.priority(job.workspace, congestion.share(provider));
-    let backlog: number;
+    let backlog = 0;
     try {
-      [backlog] = await Promise.all([congestion.backlog(provider), queues.addChat(job, priority)]);
+      if (congestion.takeKnownRoom(provider)) await queues.addChat(job, priority);
+      else [backlog] = await Promise.all([congestion.backlog(provider), queues.addChat(job, priority)]);
     } catch (error) {
       this.parts.onGhost(job);
       throw error;

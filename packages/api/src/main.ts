@@ -6,8 +6,10 @@ import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { runProcess } from '@sluice/shared/run-process';
 import { startApi } from './api.js';
 import { apiEnv } from './env.js';
+import { refuseBlank } from './refuse-blank.js';
 
 await runProcess('api', async () => {
+  refuseBlank(process.env, 'ADMIN_TOKEN');
   const env = readEnv(process.env, apiEnv);
   const config = loadConfig(env.GATEWAY_CONFIG, process.env);
   const logger = createLogger('api', env.LOG_LEVEL);
@@ -18,6 +20,9 @@ await runProcess('api', async () => {
     host: env.HOST,
     port: env.PORT,
     logger,
+    ...(env.ADMIN_TOKEN === undefined
+      ? {}
+      : { admin: { host: env.ADMIN_HOST, port: env.ADMIN_PORT, token: env.ADMIN_TOKEN } }),
   });
   const metricsServer = await startMetricsServer({
     host: env.METRICS_HOST,
@@ -26,6 +31,8 @@ await runProcess('api', async () => {
     isReady: api.isReady,
   });
   logger.info({ url: api.url, metrics: metricsServer.address }, 'api ready');
+  if (api.adminUrl) logger.info({ url: api.adminUrl }, 'admin listener ready');
+  else logger.info('ADMIN_TOKEN is not set: this process has no admin listener');
 
   return async () => {
     logger.info('draining');

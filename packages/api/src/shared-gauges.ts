@@ -2,6 +2,8 @@
  * What is true of the whole cell, read from Redis when the process is scraped. Every api process says the same. While
  * Redis cannot be asked, nothing is said: an old number is worse than none.
  */
+
+import { monthOf } from '@sluice/shared/calendar';
 import type { CircuitBreakers } from '@sluice/shared/circuit-breakers';
 import type { Clock } from '@sluice/shared/clock';
 import type { ProviderConfig } from '@sluice/shared/config';
@@ -9,7 +11,6 @@ import type { CoolDowns } from '@sluice/shared/cool-downs';
 import type { KeyNames } from '@sluice/shared/key-names';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
-import { monthOf } from '@sluice/shared/workspace-limits';
 import type { Redis } from 'ioredis';
 
 const PICODOLLARS_PER_USD = 1e12;

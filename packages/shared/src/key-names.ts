@@ -12,6 +12,8 @@ export interface KeyNames {
   workspaces: string;
   /** Key digest → key record. */
   keys: string;
+  /** Key digest → when it was last used. */
+  keyUse: string;
   routes(workspace: string): string;
   inbox(api: string): string;
   /** Exists for a while once a request that left its first entry is settled. */
@@ -47,6 +49,7 @@ export function keyNames(cell: string): KeyNames {
     directoryVersion: `${prefix}:directory-version`,
     workspaces: `${prefix}:workspaces`,
     keys: `${prefix}:keys`,
+    keyUse: `${prefix}:key-use`,
     routes: (workspace) => `${prefix}:routes:${workspace}`,
     inbox: (api) => `${prefix}:inbox:${api}`,
     settled: (requestId) => `${prefix}:settled:${requestId}`,

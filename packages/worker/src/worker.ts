@@ -21,8 +21,10 @@ import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { MODELS_JOB, type ModelsJob, Queues } from '@sluice/shared/queues';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
+import { INBOX_TTL_MS } from '@sluice/shared/settle-scripts';
 import { type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Upstream } from './call-provider.js';
@@ -161,26 +163,27 @@ export async function startWorker({
       );
       return null;
     });
-    await redis.xadd(names.inbox(inbox), '*', 'id', requestId, 'models', JSON.stringify(models));
+    const key = names.inbox(inbox);
+    await redis.xadd(key, '*', 'id', requestId, 'models', JSON.stringify(models));
+    await redis.pexpire(key, INBOX_TTL_MS);
   }
 
-  const housekeeping = setInterval(() => {
-    const work = [
+  const housekeeping = repeatEvery(HOUSEKEEPING_MS, () =>
+    Promise.all([
       presence.announce(),
       coolDowns.refresh(),
       circuits.refresh(),
       clock.synchronise(redis, 1),
       directoryWatch.refresh(),
       setLimits(),
-    ];
-    Promise.all(work).catch(() => {});
-  }, HOUSEKEEPING_MS);
+    ]),
+  );
 
   return {
     metrics,
     isReady: () => redis.status === 'ready' && workers.every((worker) => worker.isRunning()),
     async close(drainMs) {
-      clearInterval(housekeeping);
+      housekeeping.stop();
       await within(drainMs, Promise.all(workers.map((worker) => worker.close())));
       await within(1_000, presence.leave());
       await within(1_000, queues.close());
