@@ -12,11 +12,14 @@ import { Directory } from '@sluice/shared/directory';
 import { Idempotency } from '@sluice/shared/idempotency';
 import { keyNames } from '@sluice/shared/key-names';
 import { KeyUse, WRITE_KEY_USE_EVERY_MS } from '@sluice/shared/key-use';
+import { LiveRegistry } from '@sluice/shared/live-registry';
 import type { Logger } from '@sluice/shared/logger';
 import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { Queues } from '@sluice/shared/queues';
 import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { RegistryRefresh } from '@sluice/shared/registry-refresh';
+import { RegistryStore } from '@sluice/shared/registry-store';
 import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
@@ -35,6 +38,7 @@ import { IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { Inbox } from './inbox.js';
 import { listen } from './listen.js';
 import { RedisMemory } from './redis-memory.js';
+import { LOOK_EVERY_MS, RegistrySchedule } from './registry-schedule.js';
 import { SafetyNet, SWEEP_EVERY_MS } from './safety-net.js';
 
 const REDIS_START_MS = 10_000;
@@ -94,8 +98,18 @@ export async function startApi({
   const store = new Directory(redis, names);
   const directory = new DirectoryCache(store);
   const keyUse = new KeyUse(redis, names, clock);
-  const registry = loadShippedRegistry();
-  const catalogue = new Catalogue(id, queues, logger, config.providers.values(), registry, clock.now());
+  const registryStore = new RegistryStore(redis, names);
+  const registry = new LiveRegistry(registryStore, loadShippedRegistry(), clock, logger);
+  await registry.start();
+  const refresh = new RegistryRefresh(registryStore, registry, clock);
+  const catalogue = new Catalogue(
+    id,
+    queues,
+    logger,
+    config.providers.values(),
+    registry.current,
+    clock.now(),
+  );
   let workersSeen = 0;
   let draining = false;
   const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
@@ -116,7 +130,7 @@ export async function startApi({
     admission: new Admission(
       directory,
       new WorkspaceLimits(redis, names),
-      new CostEstimate(config.providers, () => registry),
+      new CostEstimate(config.providers, () => registry.current),
       clock,
     ),
     hasWorkers: () => workersSeen > 0,
@@ -142,6 +156,7 @@ export async function startApi({
       inbox.trim(redis),
       clock.synchronise(redis, 1),
       memory.check(),
+      registry.refresh(),
     ]);
     const alive = await presence.alive();
     workersSeen = alive.filter(({ role }) => role === 'worker').length;
@@ -152,8 +167,17 @@ export async function startApi({
     repeatEvery(HOUSEKEEPING_MS, keepHouse),
     repeatEvery(CONFIRM_EVERY_MS, () => directory.confirm()),
     repeatEvery(WRITE_KEY_USE_EVERY_MS, () => keyUse.write()),
+    ...scheduleRefreshes(),
     repeatEvery(SWEEP_EVERY_MS, () => safetyNet.sweep(dispatcher.pending)),
   ];
+
+  function scheduleRefreshes() {
+    const { url, refreshMs: periodMs } = config.registry;
+    if (url === undefined) return [];
+    const parts = { redis, names, store: registryStore, refresh, clock, logger, url, periodMs };
+    const schedule = new RegistrySchedule(parts);
+    return [repeatEvery(Math.min(LOOK_EVERY_MS, periodMs), () => schedule.look())];
+  }
 
   const app = createApp({
     dispatcher,
@@ -172,7 +196,18 @@ export async function startApi({
     isFull: () => memory.isNearlyFull,
   });
   const server = createHttpServer(app, config.request.receiveTimeoutMs);
-  const admin = adminOptions && (await startAdmin(adminOptions, { redisUrl, names, config, clock, logger }));
+  const admin =
+    adminOptions &&
+    (await startAdmin(adminOptions, {
+      redisUrl,
+      names,
+      config,
+      clock,
+      logger,
+      registry,
+      registryStore,
+      refresh,
+    }));
   const url = await listen(server, port, host);
 
   return {

@@ -12,11 +12,13 @@ import { CoolDowns } from '@sluice/shared/cool-downs';
 import type { Env } from '@sluice/shared/env-lookup';
 import type { ChatJob } from '@sluice/shared/job';
 import { keyNames } from '@sluice/shared/key-names';
+import { LiveRegistry } from '@sluice/shared/live-registry';
 import type { Logger } from '@sluice/shared/logger';
 import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { MODELS_JOB, type ModelsJob, Queues } from '@sluice/shared/queues';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { RegistryStore } from '@sluice/shared/registry-store';
 import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
@@ -75,6 +77,7 @@ export async function startWorker({
   const presence = new Presence(redis, names, clock, 'worker', id);
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
   const cancellations = new Cancellations(names);
+  const registry = new LiveRegistry(new RegistryStore(redis, names), loadShippedRegistry(), clock, logger);
   const chat = new ChatProcessor({
     upstreams,
     queues,
@@ -82,7 +85,7 @@ export async function startWorker({
     coolDowns,
     circuits,
     availability: new Availability(coolDowns, circuits),
-    pricing: new Pricing(loadShippedRegistry()),
+    pricing: new Pricing(() => registry.current),
     clock,
     logger,
   });
@@ -91,6 +94,7 @@ export async function startWorker({
   await Promise.all([
     coolDowns.watch(subscriber),
     circuits.watch(subscriber),
+    registry.start(),
     presence.announce(),
     setLimits(),
   ]);
@@ -151,6 +155,7 @@ export async function startWorker({
       coolDowns.refresh(),
       circuits.refresh(),
       clock.synchronise(redis, 1),
+      registry.refresh(),
       setLimits(),
     ]),
   );
