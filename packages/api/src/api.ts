@@ -13,6 +13,8 @@ import { Idempotency } from '@sluice/shared/idempotency';
 import { keyNames } from '@sluice/shared/key-names';
 import { KeyUse, WRITE_KEY_USE_EVERY_MS } from '@sluice/shared/key-use';
 import type { Logger } from '@sluice/shared/logger';
+import { Metrics } from '@sluice/shared/metrics/create';
+import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { Queues } from '@sluice/shared/queues';
@@ -23,6 +25,7 @@ import { Settlements } from '@sluice/shared/settle';
 import { WorkspaceLimits } from '@sluice/shared/workspace-limits';
 import { type AdminOptions, startAdmin } from './admin/admin.js';
 import { Admission } from './admission.js';
+import { ApiMetrics } from './api-metrics.js';
 import { createApp } from './app.js';
 import { Catalogue } from './catalogue.js';
 import { Congestion } from './congestion.js';
@@ -36,6 +39,7 @@ import { Inbox } from './inbox.js';
 import { listen } from './listen.js';
 import { RedisMemory } from './redis-memory.js';
 import { SafetyNet, SWEEP_EVERY_MS } from './safety-net.js';
+import { SharedGauges } from './shared-gauges.js';
 
 const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 1_500;
@@ -54,6 +58,8 @@ export interface ApiOptions {
 
 export interface RunningApi {
   url: string;
+  metrics: Metrics;
+  isReady(): boolean;
   adminUrl: string | undefined;
   /**
    * Turns readiness red and tells every client to reconnect elsewhere; after `delayMs` takes no new connections; answers
@@ -104,7 +110,22 @@ export async function startApi({
   const cancellations = new Cancellations(names);
   const idempotency = new Idempotency(redis, names);
   const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
-  const safetyNet = new SafetyNet({ settlements, queues, logger, stopRunning });
+  const metrics = new Metrics('api');
+  const apiMetrics = new ApiMetrics(metrics, config.providers.keys());
+  const gauges = new SharedGauges(metrics, {
+    redis,
+    names,
+    clock,
+    providers: config.providers,
+    coolDowns,
+    circuits,
+    workersSeen: () => workersSeen,
+  });
+  const directoryWatch = new DirectoryWatch(store, (directory) => {
+    apiMetrics.update(directory);
+    gauges.update(directory);
+  });
+  const safetyNet = new SafetyNet({ settlements, queues, logger, stopRunning, metrics: apiMetrics });
   const dispatcher = new Dispatcher({
     inboxId: id,
     queues,
@@ -125,6 +146,7 @@ export async function startApi({
       if (digest !== undefined) idempotency.markQueued(workspace, digest).catch(() => {});
     },
     onGhost: (job) => safetyNet.addGhost(job),
+    metrics: apiMetrics,
   });
   const idempotent = new IdempotentDispatcher(dispatcher, idempotency, id, clock);
 
@@ -141,6 +163,7 @@ export async function startApi({
       circuits.refresh(),
       inbox.trim(redis),
       clock.synchronise(redis, 1),
+      directoryWatch.refresh(),
       memory.check(),
     ]);
     const alive = await presence.alive();
@@ -155,6 +178,7 @@ export async function startApi({
     repeatEvery(SWEEP_EVERY_MS, () => safetyNet.sweep(dispatcher.pending)),
   ];
 
+  const isReady = () => !draining && redis.status === 'ready' && workersSeen > 0;
   const app = createApp({
     dispatcher,
     idempotent,
@@ -164,11 +188,12 @@ export async function startApi({
     catalogue,
     clock,
     logger,
+    metrics: apiMetrics,
     providers: config.providers,
     deadlineMs: config.request.deadlineMs,
     maxBodyBytes: config.request.maxBodyBytes,
     isDraining: () => draining,
-    isReady: () => !draining && redis.status === 'ready' && workersSeen > 0,
+    isReady,
     isFull: () => memory.isNearlyFull,
   });
   const server = createHttpServer(app, config.request.receiveTimeoutMs);
@@ -177,6 +202,8 @@ export async function startApi({
 
   return {
     url,
+    metrics,
+    isReady,
     adminUrl: admin?.url,
     async close(delayMs, drainMs) {
       draining = true;
@@ -188,6 +215,7 @@ export async function startApi({
       clearTimeout(timeUp);
       for (const chore of chores) chore.stop();
       catalogue.close();
+      gauges.close();
       await Promise.allSettled([admin?.close(), keyUse.write()]);
       await Promise.allSettled([presence.leave(), inbox.close(redis), queues.close()]);
       for (const connection of connections) connection.disconnect();
