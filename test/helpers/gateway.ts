@@ -32,6 +32,7 @@ export interface GatewayOptions {
   routes?: Record<string, unknown>;
   request?: Record<string, unknown>;
   requestLog?: Record<string, unknown>;
+  registry?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
   workspaces?: Record<string, { routes?: Record<string, unknown>; limits?: Record<string, unknown> }>;
   simulator?: SimulatorOptions;
@@ -116,6 +117,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
         ...workspace,
       })),
       ...(options.request ? { request: options.request } : {}),
+      ...(options.registry ? { registry: options.registry } : {}),
       ...(options.requestLog ? { request_log: options.requestLog } : {}),
     }),
   );

@@ -12,6 +12,7 @@ import { Directory } from '@sluice/shared/directory';
 import { Idempotency } from '@sluice/shared/idempotency';
 import { keyNames } from '@sluice/shared/key-names';
 import { KeyUse, WRITE_KEY_USE_EVERY_MS } from '@sluice/shared/key-use';
+import { LiveRegistry } from '@sluice/shared/live-registry';
 import type { Logger } from '@sluice/shared/logger';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
@@ -19,6 +20,8 @@ import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { Queues } from '@sluice/shared/queues';
 import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { RegistryRefresh } from '@sluice/shared/registry-refresh';
+import { RegistryStore } from '@sluice/shared/registry-store';
 import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
@@ -38,6 +41,7 @@ import { IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { Inbox } from './inbox.js';
 import { listen } from './listen.js';
 import { RedisMemory } from './redis-memory.js';
+import { LOOK_EVERY_MS, RegistrySchedule } from './registry-schedule.js';
 import { SafetyNet, SWEEP_EVERY_MS } from './safety-net.js';
 import { SharedGauges } from './shared-gauges.js';
 
@@ -100,8 +104,18 @@ export async function startApi({
   const store = new Directory(redis, names);
   const directory = new DirectoryCache(store);
   const keyUse = new KeyUse(redis, names, clock);
-  const registry = loadShippedRegistry();
-  const catalogue = new Catalogue(id, queues, logger, config.providers.values(), registry, clock.now());
+  const registryStore = new RegistryStore(redis, names);
+  const registry = new LiveRegistry(registryStore, loadShippedRegistry(), clock, logger);
+  await registry.start();
+  const refresh = new RegistryRefresh(registryStore, registry, clock);
+  const catalogue = new Catalogue(
+    id,
+    queues,
+    logger,
+    config.providers.values(),
+    registry.current,
+    clock.now(),
+  );
   let workersSeen = 0;
   let draining = false;
   const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
@@ -137,7 +151,7 @@ export async function startApi({
     admission: new Admission(
       directory,
       new WorkspaceLimits(redis, names),
-      new CostEstimate(config.providers, () => registry),
+      new CostEstimate(config.providers, () => registry.current),
       clock,
     ),
     hasWorkers: () => workersSeen > 0,
@@ -165,6 +179,7 @@ export async function startApi({
       clock.synchronise(redis, 1),
       directoryWatch.refresh(),
       memory.check(),
+      registry.refresh(),
     ]);
     const alive = await presence.alive();
     workersSeen = alive.filter(({ role }) => role === 'worker').length;
@@ -175,8 +190,17 @@ export async function startApi({
     repeatEvery(HOUSEKEEPING_MS, keepHouse),
     repeatEvery(CONFIRM_EVERY_MS, () => directory.confirm()),
     repeatEvery(WRITE_KEY_USE_EVERY_MS, () => keyUse.write()),
+    ...scheduleRefreshes(),
     repeatEvery(SWEEP_EVERY_MS, () => safetyNet.sweep(dispatcher.pending)),
   ];
+
+  function scheduleRefreshes() {
+    const { url, refreshMs: periodMs } = config.registry;
+    if (url === undefined) return [];
+    const parts = { redis, names, store: registryStore, refresh, clock, logger, url, periodMs };
+    const schedule = new RegistrySchedule(parts);
+    return [repeatEvery(Math.min(LOOK_EVERY_MS, periodMs), () => schedule.look())];
+  }
 
   const isReady = () => !draining && redis.status === 'ready' && workersSeen > 0;
   const app = createApp({
@@ -197,7 +221,18 @@ export async function startApi({
     isFull: () => memory.isNearlyFull,
   });
   const server = createHttpServer(app, config.request.receiveTimeoutMs);
-  const admin = adminOptions && (await startAdmin(adminOptions, { redisUrl, names, config, clock, logger }));
+  const admin =
+    adminOptions &&
+    (await startAdmin(adminOptions, {
+      redisUrl,
+      names,
+      config,
+      clock,
+      logger,
+      registry,
+      registryStore,
+      refresh,
+    }));
   const url = await listen(server, port, host);
 
   return {

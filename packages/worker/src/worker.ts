@@ -13,6 +13,7 @@ import { Directory } from '@sluice/shared/directory';
 import type { Env } from '@sluice/shared/env-lookup';
 import type { ChatJob } from '@sluice/shared/job';
 import { keyNames } from '@sluice/shared/key-names';
+import { LiveRegistry } from '@sluice/shared/live-registry';
 import type { Logger } from '@sluice/shared/logger';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
@@ -21,6 +22,7 @@ import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { MODELS_JOB, type ModelsJob, Queues } from '@sluice/shared/queues';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { RegistryStore } from '@sluice/shared/registry-store';
 import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
@@ -81,17 +83,17 @@ export async function startWorker({
   const presence = new Presence(redis, names, clock, 'worker', id);
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
   const cancellations = new Cancellations(names);
-  const registry = loadShippedRegistry();
+  const registry = new LiveRegistry(new RegistryStore(redis, names), loadShippedRegistry(), clock, logger);
   const metrics = new Metrics('worker');
   const providers = [...config.providers.values()];
   const workerMetrics = new WorkerMetrics(
     metrics,
-    new ModelLabels(() => registry, new Map(providers.map(({ name, kind }) => [name, kind]))),
+    new ModelLabels(() => registry.current, new Map(providers.map(({ name, kind }) => [name, kind]))),
     config.providers.keys(),
     // A direct model id goes to the provider that has its kind's name.
     providers
       .filter(({ name, kind }) => name === kind)
-      .flatMap(({ name, kind }) => registry.ids(kind).map((model) => ({ provider: name, model }))),
+      .flatMap(({ name, kind }) => registry.current.ids(kind).map((model) => ({ provider: name, model }))),
   );
   const directoryWatch = new DirectoryWatch(new Directory(redis, names), (directory) =>
     workerMetrics.update(directory),
@@ -103,7 +105,7 @@ export async function startWorker({
     coolDowns,
     circuits,
     availability: new Availability(coolDowns, circuits),
-    pricing: new Pricing(registry),
+    pricing: new Pricing(() => registry.current),
     clock,
     logger,
     metrics: workerMetrics,
@@ -113,6 +115,7 @@ export async function startWorker({
   await Promise.all([
     coolDowns.watch(subscriber),
     circuits.watch(subscriber),
+    registry.start(),
     presence.announce(),
     directoryWatch.refresh(),
     setLimits(),
@@ -174,6 +177,7 @@ export async function startWorker({
       coolDowns.refresh(),
       circuits.refresh(),
       clock.synchronise(redis, 1),
+      registry.refresh(),
       directoryWatch.refresh(),
       setLimits(),
     ]),
