@@ -1,0 +1,1 @@
+export async function micro(_args: string[]): Promise<void> {}
