@@ -19,9 +19,11 @@ import { measurePoint, type Point, pointTable, type StudyResult } from './study.
 
 const WAITING = [0, 1_000, 10_000];
 const UPSTREAM_MS = 20;
-const LOWEST_PRIORITY = 2 ** 21;
+const LOWEST_PRIORITY = 2 ** 21 - 1;
 const HOUR_MS = 3_600_000;
 const AT_ONCE = 500;
+/** Some run while others are added. */
+const NEARLY = 0.02;
 
 export async function studyBacklog(options: GrowthOptions, generator: Generator): Promise<StudyResult> {
   const steps = WAITING.length * (options.rounds + 1);
@@ -35,13 +37,27 @@ export async function studyBacklog(options: GrowthOptions, generator: Generator)
     const sluice = await startSluice({ upstreamUrl: upstream.url, concurrency });
     const callers = await addWorkspaces(sluice, options.connections);
     const queues = new Queues(sluice.redis, sluice.names, [PROVIDER]);
-    let added = 0;
-    const fill = async () => {
-      added += await fillUp(sluice, queues, waiting);
-    };
-    const title = waiting.toLocaleString('en');
-    points.push(await measurePoint(title, sluice, options, generator, progress, callers, fill));
-    ran.push(added - Math.min(waiting, await countWaiting(sluice)));
+    let before = 0;
+    let left = 0;
+    points.push(
+      await measurePoint({
+        study: 'waiting jobs',
+        title: waiting.toLocaleString('en'),
+        sluice,
+        options,
+        generator,
+        progress,
+        callers,
+        async beforeLoad() {
+          await fillUp(sluice, queues, waiting);
+          before = await countWaiting(sluice);
+        },
+        async afterLoad() {
+          left += before - (await countWaiting(sluice));
+        },
+      }),
+    );
+    ran.push(left);
     await queues.close();
     await sluice.stop();
   }
@@ -49,7 +65,7 @@ export async function studyBacklog(options: GrowthOptions, generator: Generator)
   progress.end();
   const lines = [
     `The provider takes ${concurrency} calls of ${UPSTREAM_MS} ms at a time; ${options.connections} callers.`,
-    `Waiting jobs that ran between or during the measurements: ${ran.join(', ')}.`,
+    `Waiting jobs that ran while the callers were served: ${ran.join(', ')}.`,
   ];
   const page = `### Jobs waiting in the queue\n\n${lines.join('\n')}\n\n${pointTable('waiting', points)}`;
   return { name: 'backlog', page, data: { points, ran } };
@@ -60,31 +76,19 @@ function countWaiting({ redis, names }: Sluice): Promise<number> {
 }
 
 /** Between the rounds the slots are free, and some of the waiting jobs run: they are replaced. */
-async function fillUp(sluice: Sluice, queues: Queues, waiting: number): Promise<number> {
-  if (waiting === 0) return 0;
-  // While the callers are away the workers would run what is added: hold them until the load has begun.
-  const queue = queues.of(PROVIDER);
-  await queue.pause();
-  let missing = waiting - (await countWaiting(sluice));
-  const added = Math.max(0, missing);
-  for (; missing > 0; missing -= AT_ONCE) {
+async function fillUp(sluice: Sluice, queues: Queues, waiting: number): Promise<void> {
+  const options = { priority: LOWEST_PRIORITY, removeOnComplete: true, removeOnFail: true };
+  for (;;) {
+    const missing = waiting - (await countWaiting(sluice));
+    if (missing <= waiting * NEARLY) return;
     const now = sluice.clock.now();
     const jobs = Array.from({ length: Math.min(missing, AT_ONCE) }, () => waitingJob(now));
-    await queue.addBulk(
-      jobs.map((data) => ({
-        name: CHAT_JOB,
-        data,
-        opts: {
-          jobId: `${data.requestId}-0`,
-          priority: LOWEST_PRIORITY,
-          removeOnComplete: true,
-          removeOnFail: true,
-        },
-      })),
-    );
+    await queues
+      .of(PROVIDER)
+      .addBulk(
+        jobs.map((data) => ({ name: CHAT_JOB, data, opts: { ...options, jobId: `${data.requestId}-0` } })),
+      );
   }
-  setTimeout(() => void queue.resume(), 300);
-  return added;
 }
 
 function waitingJob(now: number): ChatJob {

@@ -24,9 +24,8 @@ export async function studyDirectory(options: GrowthOptions, generator: Generato
     for (const size of SIZES) {
       const sluice = await startSluice({ upstreamUrl: upstream.url });
       const callers = await add(sluice, size);
-      points.push(
-        await measurePoint(size.toLocaleString('en'), sluice, options, generator, progress, callers),
-      );
+      const title = size.toLocaleString('en');
+      points.push(await measurePoint({ study: what, title, sluice, options, generator, progress, callers }));
       await sluice.stop();
     }
     data[what] = points;

@@ -18,7 +18,7 @@ export async function studyProcesses(options: GrowthOptions, generator: Generato
     for (const workers of WORKERS) {
       const sluice = await startSluice({ upstreamUrl: upstream.url, apis, workers });
       const title = `${apis} api, ${workers} worker${workers === 1 ? '' : 's'}`;
-      points.push(await measurePoint(title, sluice, options, generator, progress));
+      points.push(await measurePoint({ study: 'processes', title, sluice, options, generator, progress }));
       await sluice.stop();
     }
   }

@@ -2,8 +2,7 @@ import type { Caller, Generator } from '../load/load.js';
 import { figure, table, times } from '../markdown.js';
 import { measure, type Sample } from '../measure.js';
 import { medianOf, sum } from '../numbers.js';
-import type { Progress } from '../progress.js';
-import { rest } from '../progress.js';
+import { type Progress, rest } from '../progress.js';
 import type { Sluice } from '../sluice.js';
 import type { GrowthOptions } from './options.js';
 
@@ -21,22 +20,30 @@ export interface Point {
 
 const REST_MS = 1_000;
 
+export interface PointParts {
+  /** Of the study, for the progress line. */
+  study: string;
+  title: string;
+  sluice: Sluice;
+  options: GrowthOptions;
+  generator: Generator;
+  progress: Progress;
+  callers?: readonly Caller[];
+  beforeLoad?(): Promise<void>;
+  afterLoad?(): Promise<void>;
+}
+
 /** A warm-up and the rounds; the medians. */
-export async function measurePoint(
-  title: string,
-  sluice: Sluice,
-  { seconds, rounds, connections }: GrowthOptions,
-  generator: Generator,
-  progress: Progress,
-  callers: readonly Caller[] = [sluice.caller],
-  beforeRound: () => Promise<void> = async () => {},
-): Promise<Point> {
-  const shot = { urls: sluice.urls, callers, prompt: 'small' as const, connections };
+export async function measurePoint(parts: PointParts): Promise<Point> {
+  const { study, title, sluice, options, generator, progress, callers = [sluice.caller] } = parts;
+  const { seconds, rounds, connections } = options;
+  const shot = { urls: sluice.urls, callers, prompt: 'small' as const, connections, seconds };
   const samples: Sample[] = [];
   for (let round = 0; round <= rounds; round++) {
-    progress.step(`${title} · ${round === 0 ? 'warm-up' : `round ${round}`}`);
-    await beforeRound();
-    const sample = await measure(generator, { ...shot, seconds }, sluice.processes);
+    progress.step(`${study}: ${title} · ${round === 0 ? 'warm-up' : `round ${round}`}`);
+    await parts.beforeLoad?.();
+    const sample = await measure(generator, shot, sluice.processes);
+    await parts.afterLoad?.();
     if (round > 0) samples.push(sample);
     await rest(REST_MS);
   }
