@@ -3,8 +3,10 @@
  * in the request log and in the ledger. Prices are those of the shipped registry, in USD per million tokens, so a product
  * of tokens and price is in millionths of a dollar.
  */
+
+import { dayOf } from '@sluice/shared/calendar';
 import type { LogEntry } from '@sluice/shared/request-log';
-import { dayOf, ledgerRow } from '@sluice/shared/settle';
+import { ledgerRow } from '@sluice/shared/settle';
 import test, { type ExecutionContext } from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 

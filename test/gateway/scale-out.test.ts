@@ -1,5 +1,5 @@
 /** Several api and worker processes on one Redis are one gateway: no answer goes astray, and limits hold over all. */
-import { dayOf } from '@sluice/shared/settle';
+import { dayOf } from '@sluice/shared/calendar';
 import test from 'ava';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { until } from '../helpers/until.js';

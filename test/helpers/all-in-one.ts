@@ -56,6 +56,7 @@ export async function run(t: Cleaner, options: RunOptions = {}): Promise<Run> {
       HOME: process.env.HOME ?? '',
       PORT: String(port),
       METRICS_PORT: String(await freePort()),
+      ADMIN_PORT: String(await freePort()),
       TEST_RUN: mark,
       ...options.env,
     },

@@ -3,6 +3,7 @@
  * that a test can script it and read its call log. `gateway.stop()` fails when a process did not end well.
  */
 import { type ChildProcess, fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,16 +31,23 @@ export interface GatewayOptions {
   providers?: Record<string, Record<string, unknown>>;
   routes?: Record<string, unknown>;
   request?: Record<string, unknown>;
+  requestLog?: Record<string, unknown>;
+  registry?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
   workspaces?: Record<string, { routes?: Record<string, unknown>; limits?: Record<string, unknown> }>;
   simulator?: SimulatorOptions;
   env?: Record<string, string>;
   redisExtra?: string[];
+  /** Where the processes find Redis, when it is not at its own address: behind a proxy. */
+  redisVia?: (url: string) => Promise<string>;
 }
 
 export interface Gateway {
   urls: string[];
   url: string;
+  /** Of the first api process. */
+  adminUrl: string;
+  adminToken: string;
   /** The key of workspace `demo`. */
   key: string;
   keys: Record<string, string>;
@@ -51,8 +59,8 @@ export interface Gateway {
   names: KeyNames;
   apis: TestProcess[];
   workers: TestProcess[];
-  addWorker(): Promise<TestProcess>;
-  addApi(): Promise<TestProcess>;
+  addWorker(env?: Record<string, string>): Promise<TestProcess>;
+  addApi(env?: Record<string, string>): Promise<TestProcess>;
   /** POST /v1/chat/completions with the demo key. */
   chat(
     body: unknown,
@@ -76,6 +84,8 @@ export interface ChatAnswer {
 export interface TestProcess {
   child: ChildProcess;
   url: string;
+  /** Where `/metrics` is; a worker's only address. */
+  metricsUrl: string;
   /** Ends the process and waits for it; SIGTERM must end it with exit code 0. */
   end(signal?: NodeJS.Signals): Promise<void>;
 }
@@ -107,11 +117,13 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
         ...workspace,
       })),
       ...(options.request ? { request: options.request } : {}),
+      ...(options.registry ? { registry: options.registry } : {}),
+      ...(options.requestLog ? { request_log: options.requestLog } : {}),
     }),
   );
   const env: Record<string, string> = {
     PATH: process.env.PATH ?? '',
-    REDIS_URL: redisServer.url,
+    REDIS_URL: options.redisVia ? await options.redisVia(redisServer.url) : redisServer.url,
     SLUICE_CELL: CELL,
     GATEWAY_CONFIG: configPath,
     LOG_LEVEL: 'info',
@@ -134,26 +146,34 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const printed: string[] = [];
   const apis: TestProcess[] = [];
   const workers: TestProcess[] = [];
-  const run = async (module: string, portName: string, env: Record<string, string>) => {
-    const port = await freePort();
-    return startProcess(module, { ...env, [portName]: String(port) }, `http://127.0.0.1:${port}`, (text) =>
-      printed.push(text),
-    );
+  const run = async (role: 'api' | 'worker', env: Record<string, string>) => {
+    const [port, metricsPort] = [await freePort(), await freePort()];
+    const place = { PORT: String(port), METRICS_PORT: String(metricsPort) };
+    const [url, metricsUrl] = [port, metricsPort].map((each) => `http://127.0.0.1:${each}`);
+    const urls = { url: (role === 'api' ? url : metricsUrl) ?? '', metricsUrl: metricsUrl ?? '' };
+    const print = (text: string) => printed.push(text);
+    return startProcess(`@sluice/${role}/main`, { ...env, ...place }, urls, print);
   };
   // An api process never has the provider keys.
   const { OPENAI_API_KEY: _, ANTHROPIC_API_KEY: __, ...apiEnv } = env;
-  const addWorker = async () => {
-    const worker = await run('@sluice/worker/main', 'METRICS_PORT', env);
+  const addWorker = async (extra: Record<string, string> = {}) => {
+    const worker = await run('worker', { ...env, ...extra });
     workers.push(worker);
     return worker;
   };
-  const addApi = async () => {
-    const api = await run('@sluice/api/main', 'PORT', apiEnv);
+  const adminToken = randomBytes(24).toString('base64url');
+  const adminPort = await freePort();
+  const addApi = async (extra: Record<string, string> = {}) => {
+    const admin = { ADMIN_TOKEN: adminToken, ADMIN_PORT: String(adminPort) };
+    const own = apis.length === 0 ? { ...apiEnv, ...admin } : apiEnv;
+    const api = await run('api', { ...own, ...extra });
     apis.push(api);
     return api;
   };
-  await Promise.all(Array.from({ length: options.workers ?? 1 }, addWorker));
-  await Promise.all(Array.from({ length: options.apis ?? 1 }, addApi));
+  await Promise.all(Array.from({ length: options.workers ?? 1 }, () => addWorker()));
+  // The first one has the admin listener.
+  await addApi();
+  await Promise.all(Array.from({ length: (options.apis ?? 1) - 1 }, () => addApi()));
 
   const key = keys.demo ?? '';
   return {
@@ -163,6 +183,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     get url() {
       return apis[0]?.url ?? '';
     },
+    adminUrl: `http://127.0.0.1:${adminPort}`,
+    adminToken,
     key,
     keys,
     simulator,
@@ -233,7 +255,7 @@ function providersOf(changes: Record<string, Record<string, unknown>>): Record<s
 async function startProcess(
   module: string,
   env: Record<string, string>,
-  url: string,
+  urls: Pick<TestProcess, 'url' | 'metricsUrl'>,
   print: (text: string) => void,
 ): Promise<TestProcess> {
   const script = fileURLToPath(import.meta.resolve(module));
@@ -251,7 +273,7 @@ async function startProcess(
   ]);
   return {
     child,
-    url,
+    ...urls,
     async end(signal = 'SIGTERM') {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');

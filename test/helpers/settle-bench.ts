@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findOrInstallRedis } from '@sluice/cli/find-redis';
 import { startRedis } from '@sluice/cli/redis-server';
+import { dayOf } from '@sluice/shared/calendar';
 import type { ChatJob } from '@sluice/shared/job';
 import { type KeyNames, keyNames } from '@sluice/shared/key-names';
 import { Queues } from '@sluice/shared/queues';
 import { connectPatiently } from '@sluice/shared/redis';
 import { failedLogEntry, type LogEntry, servedLogEntry } from '@sluice/shared/request-log';
-import { dayOf, type NextEntry, type Settlement, Settlements } from '@sluice/shared/settle';
+import { type NextEntry, type Settlement, Settlements } from '@sluice/shared/settle';
 import { type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 

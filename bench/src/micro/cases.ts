@@ -26,7 +26,8 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
   const cache = new DirectoryCache(sluice.directory);
   const { key, model } = sluice.caller;
   const configured = new Map(CHAIN.map(({ provider }) => [provider, true]));
-  const pricing = new Pricing(loadShippedRegistry());
+  const registry = loadShippedRegistry();
+  const pricing = new Pricing(() => registry);
   const settlements = new Settlements(unconnected(), keyNames('bench'), 100_000);
   const job = jobOf(REQUESTS.small as ChatRequest);
 

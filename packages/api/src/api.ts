@@ -2,7 +2,6 @@
  * An api process: the public listener, this process's reply inbox, and what it keeps in mind of Redis. It owns its Redis
  * connections, timers and server, and closes them in `close`.
  */
-import type { AddressInfo } from 'node:net';
 import { Availability } from '@sluice/shared/availability';
 import { Cancellations } from '@sluice/shared/cancellations';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/circuit-breakers';
@@ -12,16 +11,24 @@ import { CoolDowns } from '@sluice/shared/cool-downs';
 import { Directory } from '@sluice/shared/directory';
 import { Idempotency } from '@sluice/shared/idempotency';
 import { keyNames } from '@sluice/shared/key-names';
+import { KeyUse, WRITE_KEY_USE_EVERY_MS } from '@sluice/shared/key-use';
+import { LiveRegistry } from '@sluice/shared/live-registry';
 import type { Logger } from '@sluice/shared/logger';
+import { Metrics } from '@sluice/shared/metrics/create';
+import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { Queues } from '@sluice/shared/queues';
 import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { RegistryRefresh } from '@sluice/shared/registry-refresh';
+import { RegistryStore } from '@sluice/shared/registry-store';
 import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
 import { WorkspaceLimits } from '@sluice/shared/workspace-limits';
+import { type AdminOptions, startAdmin } from './admin/admin.js';
 import { Admission } from './admission.js';
+import { ApiMetrics } from './api-metrics.js';
 import { createApp } from './app.js';
 import { Catalogue } from './catalogue.js';
 import { Congestion } from './congestion.js';
@@ -32,8 +39,11 @@ import { Fairness } from './fairness.js';
 import { createHttpServer } from './http-server.js';
 import { IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { Inbox } from './inbox.js';
+import { listen } from './listen.js';
 import { RedisMemory } from './redis-memory.js';
+import { LOOK_EVERY_MS, RegistrySchedule } from './registry-schedule.js';
 import { SafetyNet, SWEEP_EVERY_MS } from './safety-net.js';
+import { SharedGauges } from './shared-gauges.js';
 
 const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 1_500;
@@ -46,10 +56,15 @@ export interface ApiOptions {
   host: string;
   port: number;
   logger: Logger;
+  /** Without it there is no admin listener. */
+  admin?: AdminOptions;
 }
 
 export interface RunningApi {
   url: string;
+  metrics: Metrics;
+  isReady(): boolean;
+  adminUrl: string | undefined;
   /**
    * Turns readiness red and tells every client to reconnect elsewhere; after `delayMs` takes no new connections; answers
    * the accepted requests within `drainMs`; closes.
@@ -64,6 +79,7 @@ export async function startApi({
   host,
   port,
   logger,
+  admin: adminOptions,
 }: ApiOptions): Promise<RunningApi> {
   const names = keyNames(cell);
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
@@ -87,8 +103,19 @@ export async function startApi({
   const presence = new Presence(redis, names, clock, 'api', id);
   const store = new Directory(redis, names);
   const directory = new DirectoryCache(store);
-  const registry = loadShippedRegistry();
-  const catalogue = new Catalogue(id, queues, logger, config.providers.values(), registry, clock.now());
+  const keyUse = new KeyUse(redis, names, clock);
+  const registryStore = new RegistryStore(redis, names);
+  const registry = new LiveRegistry(registryStore, loadShippedRegistry(), clock, logger);
+  await registry.start();
+  const refresh = new RegistryRefresh(registryStore, registry, clock);
+  const catalogue = new Catalogue(
+    id,
+    queues,
+    logger,
+    config.providers.values(),
+    registry.current,
+    clock.now(),
+  );
   let workersSeen = 0;
   let draining = false;
   const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
@@ -97,7 +124,22 @@ export async function startApi({
   const cancellations = new Cancellations(names);
   const idempotency = new Idempotency(redis, names);
   const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
-  const safetyNet = new SafetyNet({ settlements, queues, logger, stopRunning });
+  const metrics = new Metrics('api');
+  const apiMetrics = new ApiMetrics(metrics, config.providers.keys());
+  const gauges = new SharedGauges(metrics, {
+    redis,
+    names,
+    clock,
+    providers: config.providers,
+    coolDowns,
+    circuits,
+    workersSeen: () => workersSeen,
+  });
+  const directoryWatch = new DirectoryWatch(store, (directory) => {
+    apiMetrics.update(directory);
+    gauges.update(directory);
+  });
+  const safetyNet = new SafetyNet({ settlements, queues, logger, stopRunning, metrics: apiMetrics });
   const dispatcher = new Dispatcher({
     inboxId: id,
     queues,
@@ -109,7 +151,7 @@ export async function startApi({
     admission: new Admission(
       directory,
       new WorkspaceLimits(redis, names),
-      new CostEstimate(config.providers, () => registry),
+      new CostEstimate(config.providers, () => registry.current),
       clock,
     ),
     hasWorkers: () => workersSeen > 0,
@@ -118,6 +160,7 @@ export async function startApi({
       if (digest !== undefined) idempotency.markQueued(workspace, digest).catch(() => {});
     },
     onGhost: (job) => safetyNet.addGhost(job),
+    metrics: apiMetrics,
   });
   const idempotent = new IdempotentDispatcher(dispatcher, idempotency, id, clock);
 
@@ -134,7 +177,9 @@ export async function startApi({
       circuits.refresh(),
       inbox.trim(redis),
       clock.synchronise(redis, 1),
+      directoryWatch.refresh(),
       memory.check(),
+      registry.refresh(),
     ]);
     const alive = await presence.alive();
     workersSeen = alive.filter(({ role }) => role === 'worker').length;
@@ -144,33 +189,57 @@ export async function startApi({
   const chores = [
     repeatEvery(HOUSEKEEPING_MS, keepHouse),
     repeatEvery(CONFIRM_EVERY_MS, () => directory.confirm()),
+    repeatEvery(WRITE_KEY_USE_EVERY_MS, () => keyUse.write()),
+    ...scheduleRefreshes(),
     repeatEvery(SWEEP_EVERY_MS, () => safetyNet.sweep(dispatcher.pending)),
   ];
 
+  function scheduleRefreshes() {
+    const { url, refreshMs: periodMs } = config.registry;
+    if (url === undefined) return [];
+    const parts = { redis, names, store: registryStore, refresh, clock, logger, url, periodMs };
+    const schedule = new RegistrySchedule(parts);
+    return [repeatEvery(Math.min(LOOK_EVERY_MS, periodMs), () => schedule.look())];
+  }
+
+  const isReady = () => !draining && redis.status === 'ready' && workersSeen > 0;
   const app = createApp({
     dispatcher,
     idempotent,
     directory,
     store,
+    keyUse,
     catalogue,
     clock,
     logger,
+    metrics: apiMetrics,
     providers: config.providers,
     deadlineMs: config.request.deadlineMs,
     maxBodyBytes: config.request.maxBodyBytes,
     isDraining: () => draining,
-    isReady: () => !draining && redis.status === 'ready' && workersSeen > 0,
+    isReady,
     isFull: () => memory.isNearlyFull,
   });
   const server = createHttpServer(app, config.request.receiveTimeoutMs);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
-  const address = server.address() as AddressInfo;
+  const admin =
+    adminOptions &&
+    (await startAdmin(adminOptions, {
+      redisUrl,
+      names,
+      config,
+      clock,
+      logger,
+      registry,
+      registryStore,
+      refresh,
+    }));
+  const url = await listen(server, port, host);
 
   return {
-    url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    url,
+    metrics,
+    isReady,
+    adminUrl: admin?.url,
     async close(delayMs, drainMs) {
       draining = true;
       await new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -181,6 +250,8 @@ export async function startApi({
       clearTimeout(timeUp);
       for (const chore of chores) chore.stop();
       catalogue.close();
+      gauges.close();
+      await Promise.allSettled([admin?.close(), keyUse.write()]);
       await Promise.allSettled([presence.leave(), inbox.close(redis), queues.close()]);
       for (const connection of connections) connection.disconnect();
       await reading;

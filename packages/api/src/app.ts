@@ -2,10 +2,13 @@
 import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
 import type { Directory } from '@sluice/shared/directory';
+import type { KeyUse } from '@sluice/shared/key-use';
 import type { Logger } from '@sluice/shared/logger';
 import Koa from 'koa';
+import type { ApiMetrics } from './api-metrics.js';
 import { createAuthenticate } from './authenticate.js';
 import type { Catalogue } from './catalogue.js';
+import { createMeasure } from './measure.js';
 import { createParseBody } from './parse-body.js';
 import { refuseUnaddressed } from './refuse-unaddressed.js';
 import { createReportErrors } from './report-errors.js';
@@ -18,16 +21,18 @@ import { createSayGoodbye } from './say-goodbye.js';
 
 export interface AppParts extends ChatParts {
   store: Directory;
+  keyUse: KeyUse;
   catalogue: Catalogue;
   maxBodyBytes: number;
   logger: Logger;
+  metrics: ApiMetrics;
   isReady(): boolean;
   isDraining(): boolean;
 }
 
 export function createApp(parts: AppParts): Koa {
   const { store, directory, catalogue, clock, logger } = parts;
-  const authenticate = createAuthenticate(directory, clock);
+  const authenticate = createAuthenticate(directory, clock, parts.keyUse);
   const health = createHealthRoutes(parts.isReady);
 
   // All of them, so that a rare method on an unknown path is a 404 like any other.
@@ -47,6 +52,7 @@ export function createApp(parts: AppParts): Koa {
   const app = new Koa();
   app.silent = true;
   app.use(identify);
+  app.use(createMeasure(parts.metrics));
   app.use(createSayGoodbye(parts.isDraining));
   app.use(createReportErrors(logger));
   app.use(refuseUnaddressed);

@@ -2,6 +2,7 @@ import type { Clock } from '@sluice/shared/clock';
 import type { KeyRecord } from '@sluice/shared/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import { digestKey, isWellFormedKey } from '@sluice/shared/gateway-key';
+import type { KeyUse } from '@sluice/shared/key-use';
 import type { Middleware } from 'koa';
 import type { DirectoryCache } from './directory-cache.js';
 
@@ -19,13 +20,19 @@ const refusal = () =>
     },
   );
 
-export function createAuthenticate(directory: DirectoryCache, clock: Clock): Middleware<Authenticated> {
+export function createAuthenticate(
+  directory: DirectoryCache,
+  clock: Clock,
+  keyUse: Pick<KeyUse, 'saw'>,
+): Middleware<Authenticated> {
   return async (ctx, next) => {
     const [scheme, key, ...rest] = ctx.get('authorization').trim().split(/ +/);
     if (scheme?.toLowerCase() !== 'bearer' || !key || rest.length > 0 || !isWellFormedKey(key))
       throw refusal();
-    const record = await directory.findKey(digestKey(key));
+    const digest = digestKey(key);
+    const record = await directory.findKey(digest);
     if (!record || (record.expires !== undefined && record.expires <= clock.now())) throw refusal();
+    keyUse.saw(digest);
     ctx.state.key = record;
     await next();
   };

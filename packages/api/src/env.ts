@@ -1,10 +1,17 @@
-import { integer, port, text } from '@sluice/shared/env';
+import { integer, port, secret, text } from '@sluice/shared/env';
 import { sharedEnv } from '@sluice/shared/process-env';
 
 export const apiEnv = {
   ...sharedEnv,
   HOST: text({ default: '127.0.0.1', description: 'address of the public listener' }),
   PORT: port({ default: 8080, description: 'port of the public listener' }),
+  ADMIN_HOST: text({ default: '127.0.0.1', description: 'address of the admin listener' }),
+  ADMIN_PORT: port({ default: 8081, description: 'port of the admin listener' }),
+  ADMIN_TOKEN: secret({
+    minLength: 16,
+    description:
+      'token of the admin listener, 16 characters or more; without it `npm start` makes one, and `npm run api` has no admin listener',
+  }),
   DRAIN_DELAY_MS: integer({
     default: 1_000,
     min: 0,

@@ -1,7 +1,6 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
-import type { Failure } from 'superstruct';
-import { chatSchema } from './chat-schema.js';
+import { type Fault, findFault } from './chat-schema.js';
 
 /** Deeper than any real request, and far from where serialising it again would overflow the stack. */
 const MAX_DEPTH = 64;
@@ -21,14 +20,13 @@ export function parseChatRequest(body: unknown): ChatRequest {
       },
     );
   }
-  const [error] = chatSchema.validate(body);
-  const [failure] = error?.failures() ?? [];
-  if (failure) throw invalid(describe(failure), toPath(failure.path));
+  const fault = findFault(body);
+  if (fault) throw invalid(describe(fault), toPath(fault.path));
   return body as ChatRequest;
 }
 
-function describe(failure: Failure): string {
-  const path = toPath(failure.path) ?? 'body';
+function describe({ path: keys, failure }: Fault): string {
+  const path = toPath(keys) ?? 'body';
   if (failure.value === undefined) return `${path} is required.`;
   if (failure.refinement === 'nonempty') return `${path} must not be empty.`;
   if (failure.refinement === 'min') return `${path} must be 1 or more.`;

@@ -29,6 +29,6 @@ export function object(fields: Fields): s.Struct<object, Fields> {
   return new s.Struct({ ...s.type(fields), validator: (value) => isObject(value) || 'an object' });
 }
 
-export function isObject(value: unknown): boolean {
+export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

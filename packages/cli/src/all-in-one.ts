@@ -2,7 +2,7 @@
  * Everything on one machine: Redis, a simulated upstream when there is no provider key, api and worker processes. It owns
  * all of them and stops them in the order that loses nothing: callers first, then workers, then what they depend on.
  */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { applyConfig, type MadeKey } from '@sluice/shared/apply-config';
@@ -11,6 +11,7 @@ import { type GatewayConfig, loadConfig } from '@sluice/shared/config';
 import { Directory } from '@sluice/shared/directory';
 import { keyNames } from '@sluice/shared/key-names';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { rememberAdminToken, withoutAdminToken } from './admin-token.js';
 import { findOrInstallRedis } from './find-redis.js';
 import { freePort } from './free-port.js';
 import { ManagedProcess } from './managed-process.js';
@@ -35,6 +36,7 @@ export interface AllInOneOptions {
 
 export interface AllInOne {
   apiUrls: string[];
+  adminUrl: string;
   /** The first workspace's key: from its variable (GATEWAY_KEY), or made and remembered. */
   key: string | undefined;
   /** Keys for which gateway.yaml names no variable, made now. */
@@ -100,26 +102,47 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     const key = shownKey(config, processEnv);
     const madeKeys = await applyToRedis(config, processEnv, redisUrl, env.SLUICE_CELL);
 
-    for (let i = 1, next = env.METRICS_PORT; i <= workers; i++) {
-      const port = await freePort(next, env.METRICS_HOST);
-      next = port + 1;
-      await run(`worker ${i}`, '@sluice/worker/main', { ...processEnv, METRICS_PORT: String(port) });
+    // A port that is free now may be one that a process to come was promised.
+    const promised = new Set([firstPort]);
+    const claim = async (preferred: number, host: string): Promise<number> => {
+      let port = await freePort(preferred, host);
+      while (promised.has(port)) port = await freePort(port + 1, host);
+      promised.add(port);
+      return port;
+    };
+    for (let i = 1; i <= workers; i++) {
+      const place = { METRICS_PORT: String(await claim(env.METRICS_PORT, env.METRICS_HOST)) };
+      await run(`worker ${i}`, '@sluice/worker/main', withoutAdminToken({ ...processEnv, ...place }));
     }
+    const adminPort = await claim(env.ADMIN_PORT, env.ADMIN_HOST);
+    const adminUrl = urlOf(env.ADMIN_HOST, adminPort);
+    writeFileSync(join(folder, 'admin-url'), `${adminUrl}\n`);
     const apiUrls: string[] = [];
     for (let i = 1; i <= apis; i++) {
-      const port = i === 1 ? firstPort : await freePort(firstPort + i - 1, env.HOST);
+      const port = i === 1 ? firstPort : await claim(firstPort, env.HOST);
+      const metricsPort = await claim(env.METRICS_PORT, env.METRICS_HOST);
+      const place = { PORT: String(port), METRICS_PORT: String(metricsPort) };
+      const apiEnv = withoutProviderKeys({ ...processEnv, ...place }, config);
+      const admin =
+        env.ADMIN_TOKEN === undefined
+          ? { ...withoutAdminToken(apiEnv), ADMIN_TOKEN_FILE: rememberAdminToken(folder) }
+          : apiEnv;
       await run(
         `api ${i}`,
         '@sluice/api/main',
-        withoutProviderKeys({ ...processEnv, PORT: String(port) }, config),
+        i === 1 ? { ...admin, ADMIN_PORT: String(adminPort) } : withoutAdminToken(apiEnv),
       );
-      apiUrls.push(`http://${env.HOST === '0.0.0.0' ? LOOPBACK : env.HOST}:${port}`);
+      apiUrls.push(urlOf(env.HOST, port));
     }
-    return { apiUrls, key, madeKeys, config, simulated, stop };
+    return { apiUrls, adminUrl, key, madeKeys, config, simulated, stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+function urlOf(host: string, port: number): string {
+  return `http://${host === '0.0.0.0' ? LOOPBACK : host}:${port}`;
 }
 
 async function applyToRedis(

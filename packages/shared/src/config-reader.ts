@@ -17,13 +17,14 @@ export interface NumberRule {
 }
 
 /**
- * Typed reads of a parsed file that collect faults instead of stopping at the first. After a fault a read returns
+ * Typed reads of a parsed file, or of a request's body, that collect faults instead of stopping at the first. After a fault a read returns
  * a stand-in ('', 0, an empty list): whoever holds the reader throws the result away once `faults` is not empty.
  */
 export class ConfigReader {
   constructor(
     readonly faults: Fault[],
-    private readonly env: Env,
+    /** Undefined: the value comes from outside, and a `${NAME}` in it stands for itself. */
+    private readonly env: Env | undefined,
   ) {}
 
   fault(path: string, message: string): void {
@@ -80,7 +81,7 @@ export class ConfigReader {
   number(value: unknown, path: string, { min, max, whole = true }: NumberRule): number {
     const allowed = `a ${whole ? 'whole number' : 'number'} from ${min} to ${max}`;
     let number = value;
-    if (typeof value === 'string' && hasReference(value)) {
+    if (this.env && typeof value === 'string' && hasReference(value)) {
       const text = this.interpolated(value, path);
       if (text === undefined) return 0;
       number = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
@@ -90,6 +91,13 @@ export class ConfigReader {
       this.fault(path, `must be ${allowed}`);
     } else return number;
     return 0;
+  }
+
+  /** False unless it is there. */
+  flag(value: unknown, path: string): boolean {
+    if (isAbsent(value) || typeof value === 'boolean') return value ?? false;
+    this.wrongType(path, 'true or false', value);
+    return false;
   }
 
   oneOf<const T extends string>(value: unknown, path: string, choices: readonly T[]): T | undefined {
@@ -139,6 +147,7 @@ export class ConfigReader {
   }
 
   private interpolated(text: string, path: string): string | undefined {
+    if (!this.env) return text;
     const before = this.faults.length;
     const result = interpolate(text, this.env, (message) => this.fault(path, message));
     return this.faults.length === before ? result : undefined;

@@ -16,16 +16,19 @@ import type {
 } from './config-types.js';
 import type { ChainEntry } from './job.js';
 
-const ID: TextRule = {
+export const ID: TextRule = {
   pattern: /^[a-z0-9][a-z0-9_-]{0,62}$/,
   allowed: '1 to 63 characters of a-z, 0-9, _ and -, the first a letter or digit',
 };
-const ALIAS: TextRule = {
+export const ALIAS: TextRule = {
   pattern: /^[A-Za-z0-9._:/@-]{1,128}$/,
   allowed: '1 to 128 characters of letters, digits and . _ - : / @',
 };
-const LABEL: TextRule = { pattern: /^\P{C}{1,128}$/u, allowed: 'a text of 1 to 128 printable characters' };
-const MODEL: TextRule = {
+export const LABEL: TextRule = {
+  pattern: /^\P{C}{1,128}$/u,
+  allowed: 'a text of 1 to 128 printable characters',
+};
+export const MODEL: TextRule = {
   pattern: /^[!-~]{1,256}$/,
   allowed: 'a model id of 1 to 256 characters without spaces',
 };
@@ -34,11 +37,18 @@ const DURATION_MS: NumberRule = { min: 1, max: 3_600_000 };
 const COUNT: NumberRule = { min: 1, max: 1_000_000 };
 const BODY_BYTES: NumberRule = { min: 1024, max: 104_857_600 };
 const LOG_ENTRIES: NumberRule = { min: 1, max: 100_000_000 };
+const HOUR_MS = 3_600_000;
 const BUDGET_USD: NumberRule = { min: 0, max: 1_000_000_000, whole: false };
 
 /** Reads the whole of gateway.yaml; the result means nothing once the reader has faults. */
 export function readGatewayConfig(reader: ConfigReader, value: unknown): GatewayConfig {
-  const file = reader.fields(value ?? {}, '', ['providers', 'workspaces', 'request', 'request_log']);
+  const file = reader.fields(value ?? {}, '', [
+    'providers',
+    'workspaces',
+    'request',
+    'request_log',
+    'registry',
+  ]);
 
   const providerItems = reader.entries(file?.providers ?? DEFAULT_PROVIDERS, 'providers', 1);
   const providers = providerItems.flatMap(([name, item]) => readProvider(reader, name, item) ?? []);
@@ -57,6 +67,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'max_body_bytes',
     'receive_timeout_ms',
   ]);
+  const registry = reader.fields(file?.registry ?? {}, 'registry', ['url', 'refresh_hours']);
   const log = reader.fields(file?.request_log ?? {}, 'request_log', ['max_entries']);
   return {
     providers: new Map(providers.map((provider) => [provider.name, provider])),
@@ -73,6 +84,16 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
         'request.receive_timeout_ms',
         DURATION_MS,
       ),
+    },
+    registry: {
+      url: isAbsent(registry?.url) ? undefined : reader.httpUrl(registry.url, 'registry.url'),
+      refreshMs:
+        HOUR_MS *
+        reader.number(registry?.refresh_hours ?? 24, 'registry.refresh_hours', {
+          min: 0.001,
+          max: 8760,
+          whole: false,
+        }),
     },
     requestLog: {
       maxEntries: reader.number(log?.max_entries ?? 100_000, 'request_log.max_entries', LOG_ENTRIES),
@@ -146,22 +167,27 @@ function readWorkspace(
 }
 
 /** Either the chain alone, or a map of the chain and what to do when a worker dies in mid-call. */
-function readRoute(
+export function readRoute(
   reader: ConfigReader,
   value: unknown,
   path: string,
-  providers: string[],
+  providers: readonly string[],
 ): RouteConfig | undefined {
   if (Array.isArray(value)) return { chain: readChain(reader, value, path, providers), onCrash: 'rerun' };
   const route = reader.fields(value, path, ['chain', 'on_crash']);
   if (!route) return undefined;
   return {
-    chain: readChain(reader, route.chain, `${path}.chain`, providers),
-    onCrash: reader.oneOf(route.on_crash ?? 'rerun', `${path}.on_crash`, ['rerun', 'fail']) ?? 'rerun',
+    chain: readChain(reader, route.chain, join(path, 'chain'), providers),
+    onCrash: reader.oneOf(route.on_crash ?? 'rerun', join(path, 'on_crash'), ['rerun', 'fail']) ?? 'rerun',
   };
 }
 
-function readChain(reader: ConfigReader, value: unknown, path: string, providers: string[]): ChainEntry[] {
+function readChain(
+  reader: ConfigReader,
+  value: unknown,
+  path: string,
+  providers: readonly string[],
+): ChainEntry[] {
   return reader.list(value, path, 1, 8).flatMap((item, i) => {
     const at = `${path}[${i}]`;
     const entry = reader.fields(item, at, ['provider', 'model', 'timeout_ms', 'max_tokens', 'retries']);
@@ -179,14 +205,14 @@ function readChain(reader: ConfigReader, value: unknown, path: string, providers
   });
 }
 
-function readLimits(reader: ConfigReader, value: unknown, path: string): LimitsConfig {
+export function readLimits(reader: ConfigReader, value: unknown, path: string): LimitsConfig {
   const limits = reader.fields(value ?? {}, path, [
     'requests_per_minute',
     'concurrent_requests',
     'budget_usd_per_month',
   ]);
   const number = (field: string, rule: NumberRule): number | undefined =>
-    isAbsent(limits?.[field]) ? undefined : reader.number(limits[field], `${path}.${field}`, rule);
+    isAbsent(limits?.[field]) ? undefined : reader.number(limits[field], join(path, field), rule);
   return {
     requestsPerMinute: number('requests_per_minute', COUNT),
     concurrentRequests: number('concurrent_requests', COUNT),

@@ -12,6 +12,8 @@ export interface KeyNames {
   workspaces: string;
   /** Key digest → key record. */
   keys: string;
+  /** Key digest → when it was last used. */
+  keyUse: string;
   routes(workspace: string): string;
   inbox(api: string): string;
   /** Exists for a while once a request that left its first entry is settled. */
@@ -35,6 +37,14 @@ export interface KeyNames {
   spent(workspace: string): string;
   /** The request behind a workspace's Idempotency-Key, by the key's digest. */
   idempotency(workspace: string, digest: string): string;
+  /** The model registry's document, where it came from, and how the latest refresh went. */
+  registry: string;
+  /** `<provider>/<model>` → an operator's own entry, which survives refreshes. */
+  registryOverrides: string;
+  /** Counts changes to the two above. */
+  registryRevision: string;
+  /** Held by the process that refreshes the registry by schedule. */
+  registryLock: string;
   /** Process id → when it was last seen. */
   processes: string;
 }
@@ -47,6 +57,7 @@ export function keyNames(cell: string): KeyNames {
     directoryVersion: `${prefix}:directory-version`,
     workspaces: `${prefix}:workspaces`,
     keys: `${prefix}:keys`,
+    keyUse: `${prefix}:key-use`,
     routes: (workspace) => `${prefix}:routes:${workspace}`,
     inbox: (api) => `${prefix}:inbox:${api}`,
     settled: (requestId) => `${prefix}:settled:${requestId}`,
@@ -61,6 +72,10 @@ export function keyNames(cell: string): KeyNames {
     reserved: (workspace) => `${prefix}:reserved:${workspace}`,
     spent: (workspace) => `${prefix}:spent:${workspace}`,
     idempotency: (workspace, digest) => `${prefix}:idempotency:${workspace}:${digest}`,
+    registry: `${prefix}:registry`,
+    registryOverrides: `${prefix}:registry-overrides`,
+    registryRevision: `${prefix}:registry-revision`,
+    registryLock: `${prefix}:registry-lock`,
     processes: `${prefix}:processes`,
   };
 }

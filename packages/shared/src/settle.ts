@@ -10,6 +10,7 @@
  * moved on leaves a `settled` key for a while, because an earlier entry's job may still come back after a crash.
  */
 import type { Redis } from 'ioredis';
+import { dayOf, monthOf } from './calendar.js';
 import type { Attempt, ChatJob, ReplyHead } from './job.js';
 import type { KeyNames } from './key-names.js';
 import type { LogEntry } from './request-log.js';
@@ -20,7 +21,7 @@ import {
   settleScript,
   withdrawScript,
 } from './settle-scripts.js';
-import { monthOf, reservationOf } from './workspace-limits.js';
+import { reservationOf } from './workspace-limits.js';
 
 export interface Settlement {
   job: ChatJob;
@@ -142,8 +143,4 @@ export function providerOf(job: Pick<ChatJob, 'chain' | 'entry'>): string {
 /** A row of a day's ledger; its columns stand behind it in the day's hash (`<row>:cost`). */
 export function ledgerRow(workspace: string, route: string | null, provider: string, model: string): string {
   return JSON.stringify([workspace, route, provider, model]);
-}
-
-export function dayOf(time: number): string {
-  return new Date(time).toISOString().slice(0, 10);
 }

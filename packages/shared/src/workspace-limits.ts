@@ -5,21 +5,17 @@
  * cost. A reservation whose request was lost with its processes lapses by itself, some time after the request's deadline.
  */
 import type { Redis } from 'ioredis';
+import { monthOf } from './calendar.js';
 import type { LimitsConfig } from './config.js';
 import { GatewayError } from './errors.js';
 import type { KeyNames } from './key-names.js';
 import { createScript } from './script.js';
 
 const LAPSE_AFTER_DEADLINE_MS = 10_000;
-const PICODOLLARS_PER_USD = 1e12;
 
 /** The member of the reservations: with the estimate in it, giving it back is one exact step. */
 export function reservationOf(requestId: string, picodollars: number): string {
   return `${requestId}:${picodollars}`;
-}
-
-export function monthOf(time: number): string {
-  return new Date(time).toISOString().slice(0, 7);
 }
 
 // Money is added up by Redis itself (INCRBY, HGET): Lua's numbers are doubles. For comparing they are good enough.
@@ -77,7 +73,7 @@ export class WorkspaceLimits {
   async admit(request: LimitedRequest, limits: LimitsConfig): Promise<GatewayError | undefined> {
     const { requestId, workspace, estimate, now, deadline } = request;
     const { requestsPerMinute = -1, concurrentRequests = -1, budgetUsdPerMonth } = limits;
-    const budget = budgetUsdPerMonth === undefined ? -1 : Math.round(budgetUsdPerMonth * PICODOLLARS_PER_USD);
+    const budget = budgetUsdPerMonth === undefined ? -1 : String(toBudgetPicodollars(budgetUsdPerMonth));
     const { names } = this;
     const [refused, retryAfterMs] = await admitScript(
       this.redis,
@@ -123,6 +119,12 @@ export class WorkspaceLimits {
         );
     }
   }
+}
+
+/** Exact for any amount that can be written with six decimals; a double times 10¹² would not be. */
+export function toBudgetPicodollars(usd: number): bigint {
+  const microdollars = BigInt(Math.round(usd * 1e6));
+  return microdollars * 1_000_000n;
 }
 
 export function isLimited(limits: LimitsConfig): boolean {

@@ -1,0 +1,78 @@
+/**
+ * The admin listener of an api process. It owns its server and its Redis connection, so that an operator's long listing
+ * does not stand in the way of callers' commands, and closes them in `close`.
+ */
+import { readLimitUse } from '@sluice/shared/budget';
+import type { Clock } from '@sluice/shared/clock';
+import type { GatewayConfig } from '@sluice/shared/config';
+import { Directory } from '@sluice/shared/directory';
+import type { KeyNames } from '@sluice/shared/key-names';
+import { KeyUse } from '@sluice/shared/key-use';
+import type { LiveRegistry } from '@sluice/shared/live-registry';
+import type { Logger } from '@sluice/shared/logger';
+import { connectImpatiently, waitForRedis } from '@sluice/shared/redis';
+import type { RegistryRefresh } from '@sluice/shared/registry-refresh';
+import type { RegistryStore } from '@sluice/shared/registry-store';
+import { createHttpServer } from '../http-server.js';
+import { listen } from '../listen.js';
+import { createAdminApp } from './app.js';
+
+const REDIS_START_MS = 10_000;
+const REDIS_COMMAND_MS = 10_000;
+
+export interface AdminOptions {
+  host: string;
+  port: number;
+  token: string;
+}
+
+export interface AdminContext {
+  redisUrl: string;
+  names: KeyNames;
+  config: GatewayConfig;
+  clock: Clock;
+  logger: Logger;
+  registry: LiveRegistry;
+  registryStore: RegistryStore;
+  refresh: RegistryRefresh;
+}
+
+export interface RunningAdmin {
+  url: string;
+  close(): Promise<void>;
+}
+
+export async function startAdmin(
+  { host, port, token }: AdminOptions,
+  { redisUrl, names, config, clock, logger, ...registryParts }: AdminContext,
+): Promise<RunningAdmin> {
+  const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
+  try {
+    await waitForRedis(redis, REDIS_START_MS);
+    const app = createAdminApp({
+      token,
+      logger,
+      clock,
+      directory: new Directory(redis, names),
+      keyUse: new KeyUse(redis, names, clock),
+      providers: config.providers,
+      ...registryParts,
+      readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
+    });
+    const server = createHttpServer(app, config.request.receiveTimeoutMs);
+    const url = await listen(server, port, host);
+    return {
+      url,
+      async close() {
+        const closed = new Promise((resolve) => server.close(resolve));
+        server.closeIdleConnections();
+        setTimeout(() => server.closeAllConnections(), 1_000).unref();
+        await closed;
+        redis.disconnect();
+      },
+    };
+  } catch (error) {
+    redis.disconnect();
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+/** The admin HTTP interface: what a request passes through, in order. */
+import { METHODS } from 'node:http';
+import { Router } from '@koa/router';
+import type { Logger } from '@sluice/shared/logger';
+import Koa from 'koa';
+import { refuseUnaddressed } from '../refuse-unaddressed.js';
+import { createReportErrors } from '../report-errors.js';
+import { identify } from '../request-id.js';
+import { createAuthenticateAdmin } from './authenticate-admin.js';
+import { createReadBody } from './read-body.js';
+import { addKeyRoutes, type KeyParts } from './routes/keys.js';
+import { addLimitRoutes, type LimitParts } from './routes/limits.js';
+import { addModelRoutes, type ModelParts } from './routes/models.js';
+import { addRouteRoutes, type RouteParts } from './routes/routes.js';
+import { addWorkspaceRoutes } from './routes/workspaces.js';
+
+const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_DOCUMENT_BYTES = 20 * 1024 * 1024;
+
+export interface AdminParts
+  extends Omit<KeyParts & RouteParts & LimitParts & ModelParts, 'readBody' | 'readDocument'> {
+  token: string;
+  logger: Logger;
+}
+
+export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
+  const parts = {
+    ...rest,
+    readBody: createReadBody(MAX_BODY_BYTES),
+    readDocument: createReadBody(MAX_DOCUMENT_BYTES),
+  };
+  const open = new Router({ methods: METHODS });
+  open.get('/healthz', (ctx) => {
+    ctx.body = { status: 'ok' };
+  });
+
+  const router = new Router({ methods: METHODS });
+  addWorkspaceRoutes(router, parts);
+  addKeyRoutes(router, parts);
+  addRouteRoutes(router, parts);
+  addLimitRoutes(router, parts);
+  addModelRoutes(router, parts);
+
+  const app = new Koa();
+  app.silent = true;
+  app.use(identify);
+  app.use(createReportErrors(logger));
+  app.use(refuseUnaddressed);
+  app.use(open.routes());
+  // Before the routes: who has no token does not learn which paths there are.
+  app.use(createAuthenticateAdmin(token));
+  app.use(router.routes());
+  app.use(router.allowedMethods());
+  return app;
+}

@@ -1,0 +1,92 @@
+import type { Router } from '@koa/router';
+import { type ConfigReader, isAbsent } from '@sluice/shared/config-reader';
+import { LABEL } from '@sluice/shared/config-schema';
+import { isWellFormedKey } from '@sluice/shared/gateway-key';
+import { KeyIssuer, noWorkspace } from '@sluice/shared/key-issuer';
+import type { KeyUse } from '@sluice/shared/key-use';
+import { readInput } from '@sluice/shared/read-input';
+import { list, presentKey } from '../present.js';
+import type { DirectoryParts } from './workspaces.js';
+
+const DEFAULT_GRACE_S = 24 * 3600;
+const MAX_GRACE_S = 90 * 24 * 3600;
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
+
+export interface KeyParts extends DirectoryParts {
+  keyUse: KeyUse;
+}
+
+/** /workspaces/{id}/keys and /keys/{id} */
+export function addKeyRoutes(router: Router, { directory, clock, keyUse, readBody }: KeyParts): void {
+  const issuer = new KeyIssuer(directory, clock);
+
+  const readExpiry = (reader: ConfigReader, value: unknown): number | undefined => {
+    if (isAbsent(value)) return undefined;
+    const time = typeof value === 'string' && MOMENT.test(value) ? Date.parse(value) : Number.NaN;
+    if (Number.isNaN(time)) reader.fault('expires_at', 'must be a moment such as 2027-01-31T12:00:00Z');
+    else if (time <= clock.now()) reader.fault('expires_at', 'must be in the future');
+    return time;
+  };
+
+  router.get('/workspaces/:id/keys', async (ctx) => {
+    const id = ctx.params.id ?? '';
+    if (!(await directory.findWorkspace(id))) throw noWorkspace();
+    const stored = await directory.listStoredKeys(id);
+    const lastUsed = await keyUse.read(stored.map(({ digest }) => digest));
+    ctx.body = list(stored.map(({ key }, i) => presentKey(key, lastUsed[i] ?? null)));
+  });
+
+  router.post('/workspaces/:id/keys', readBody, async (ctx) => {
+    const wish = readInput((reader) => {
+      const body = reader.fields(ctx.request.body, '', ['name', 'expires_at', 'value']);
+      return {
+        name: reader.text(body?.name, 'name', LABEL),
+        expires: readExpiry(reader, body?.expires_at),
+        value: readValue(reader, body?.value),
+      };
+    });
+    const { key, digest, value } = await issuer.issue(ctx.params.id ?? '', wish);
+    const [lastUsed = null] = await keyUse.read([digest]);
+    ctx.status = value === undefined ? 200 : 201;
+    ctx.body = { ...presentKey(key, lastUsed), ...(value === undefined ? {} : { value }) };
+  });
+
+  router.post('/keys/:id/rotate', readBody, async (ctx) => {
+    const graceS = readInput((reader) => {
+      const body = reader.fields(ctx.request.body, '', ['grace_seconds']);
+      const rule = { min: 0, max: MAX_GRACE_S };
+      return reader.number(body?.grace_seconds ?? DEFAULT_GRACE_S, 'grace_seconds', rule);
+    });
+    const { key, value, replaced } = await issuer.rotate(ctx.params.id ?? '', graceS * 1000);
+    ctx.status = 201;
+    ctx.body = { ...presentKey(key, null), value, replaced: presentKey(replaced, null) };
+  });
+
+  router.patch('/keys/:id', readBody, async (ctx) => {
+    const wish = readInput((reader) => {
+      const body = reader.fields(ctx.request.body, '', ['name', 'expires_at']);
+      const expires = body?.expires_at === null ? null : readExpiry(reader, body?.expires_at);
+      return {
+        ...(isAbsent(body?.name) ? {} : { name: reader.text(body.name, 'name', LABEL) }),
+        ...(expires === undefined ? {} : { expires }),
+      };
+    });
+    ctx.body = presentKey(await issuer.change(ctx.params.id ?? '', wish), null);
+  });
+
+  router.delete('/keys/:id', async (ctx) => {
+    const id = ctx.params.id ?? '';
+    await issuer.revoke(id);
+    ctx.body = { id, object: 'key', deleted: true };
+  });
+}
+
+function readValue(reader: ConfigReader, value: unknown): string | undefined {
+  if (isAbsent(value)) return undefined;
+  if (typeof value === 'string' && isWellFormedKey(value)) return value;
+  reader.fault(
+    'value',
+    'must be 16 to 200 letters, digits, _ . and -; one that starts with gw_live_ must be complete',
+  );
+  return undefined;
+}

@@ -1,0 +1,53 @@
+import type { Router } from '@koa/router';
+import type { LimitUse } from '@sluice/shared/budget';
+import { readLimits } from '@sluice/shared/config-schema';
+import type { WorkspaceRecord } from '@sluice/shared/directory';
+import { noWorkspace } from '@sluice/shared/key-issuer';
+import { formatUsd } from '@sluice/shared/price';
+import { readInput } from '@sluice/shared/read-input';
+import { toBudgetPicodollars } from '@sluice/shared/workspace-limits';
+import { presentLimits } from '../present.js';
+import type { DirectoryParts } from './workspaces.js';
+
+export interface LimitParts extends DirectoryParts {
+  readLimitUse(workspace: string): Promise<LimitUse>;
+}
+
+/** /workspaces/{id}/limits: what is allowed, and what of it is used. */
+export function addLimitRoutes(router: Router, { directory, readBody, readLimitUse }: LimitParts): void {
+  router.get('/workspaces/:id/limits', async (ctx) => {
+    const workspace = await directory.findWorkspace(ctx.params.id ?? '');
+    if (!workspace) throw noWorkspace();
+    ctx.body = present(workspace, await readLimitUse(workspace.id));
+  });
+
+  router.put('/workspaces/:id/limits', readBody, async (ctx) => {
+    const limits = readInput((reader) => readLimits(reader, ctx.request.body, ''));
+    const changed = await directory.changeWorkspace(ctx.params.id ?? '', (workspace) => ({
+      ...workspace,
+      limits,
+    }));
+    if (!changed) throw noWorkspace();
+    ctx.body = present(changed, await readLimitUse(changed.id));
+  });
+}
+
+function present({ id, limits }: WorkspaceRecord, { month, spent, reserved, inFlight }: LimitUse) {
+  const budget = limits.budgetUsdPerMonth;
+  const left = budget === undefined ? undefined : toBudgetPicodollars(budget) - spent - reserved;
+  return {
+    object: 'limits',
+    workspace: id,
+    ...presentLimits(limits),
+    used: {
+      month,
+      in_flight: inFlight,
+      spent_usd: formatUsd(spent),
+      spent_picodollars: String(spent),
+      reserved_usd: formatUsd(reserved),
+      reserved_picodollars: String(reserved),
+      left_usd: left === undefined ? null : formatUsd(left),
+      left_picodollars: left === undefined ? null : String(left),
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import type { Router } from '@koa/router';
+import { ALIAS, readRoute } from '@sluice/shared/config-schema';
+import { GatewayError } from '@sluice/shared/errors';
+import { noWorkspace } from '@sluice/shared/key-issuer';
+import { readInput } from '@sluice/shared/read-input';
+import { list, presentRoute } from '../present.js';
+import type { DirectoryParts } from './workspaces.js';
+
+export interface RouteParts extends DirectoryParts {
+  providers: ReadonlyMap<string, unknown>;
+}
+
+/** /workspaces/{id}/routes and /workspaces/{id}/routes/{alias} */
+export function addRouteRoutes(router: Router, { directory, clock, readBody, providers }: RouteParts): void {
+  const path = '/workspaces/:id/routes/*alias';
+
+  router.get('/workspaces/:id/routes', async (ctx) => {
+    const id = ctx.params.id ?? '';
+    if (!(await directory.findWorkspace(id))) throw noWorkspace();
+    ctx.body = list(
+      [...(await directory.listRoutes(id))].map(([alias, route]) => presentRoute(alias, route)),
+    );
+  });
+
+  router.get(path, async (ctx) => {
+    const { id = '', alias = '' } = ctx.params;
+    const route = await directory.findRoute(id, alias);
+    if (!route) throw noRoute();
+    ctx.body = presentRoute(alias, route);
+  });
+
+  router.put(path, readBody, async (ctx) => {
+    const { id = '', alias = '' } = ctx.params;
+    const wish = readInput((reader) => {
+      if (!ALIAS.pattern.test(alias)) reader.fault('alias', `must be ${ALIAS.allowed}`);
+      return readRoute(reader, ctx.request.body, '', [...providers.keys()]);
+    });
+    const known = await directory.findRoute(id, alias);
+    const route = { chain: [], onCrash: 'rerun' as const, ...wish, created: known?.created ?? clock.now() };
+    if (!(await directory.putRoute(id, alias, route))) throw noWorkspace();
+    ctx.status = known ? 200 : 201;
+    ctx.body = presentRoute(alias, route);
+  });
+
+  router.delete(path, async (ctx) => {
+    const { id = '', alias = '' } = ctx.params;
+    if (!(await directory.deleteRoute(id, alias))) throw noRoute();
+    ctx.body = { id: alias, object: 'route', deleted: true };
+  });
+}
+
+function noRoute(): GatewayError {
+  return new GatewayError('not_found', 'There is no route of this name in this workspace.');
+}

@@ -1,0 +1,65 @@
+import type { Router } from '@koa/router';
+import type { Clock } from '@sluice/shared/clock';
+import { isAbsent } from '@sluice/shared/config-reader';
+import { ID, LABEL, readLimits } from '@sluice/shared/config-schema';
+import type { Directory } from '@sluice/shared/directory';
+import { GatewayError } from '@sluice/shared/errors';
+import { noWorkspace } from '@sluice/shared/key-issuer';
+import { readInput } from '@sluice/shared/read-input';
+import type { Middleware } from 'koa';
+import { list, presentWorkspace } from '../present.js';
+
+export interface DirectoryParts {
+  directory: Directory;
+  clock: Clock;
+  readBody: Middleware;
+}
+
+/** /workspaces and /workspaces/{id} */
+export function addWorkspaceRoutes(router: Router, { directory, clock, readBody }: DirectoryParts): void {
+  router.get('/workspaces', async (ctx) => {
+    ctx.body = list((await directory.listWorkspaces()).map(presentWorkspace));
+  });
+
+  router.post('/workspaces', readBody, async (ctx) => {
+    const wish = readInput((reader) => {
+      const body = reader.fields(ctx.request.body, '', ['id', 'name', 'limits']);
+      const id = reader.text(body?.id, 'id', ID);
+      const name = isAbsent(body?.name) ? id : reader.text(body.name, 'name', LABEL);
+      return { id, name, limits: readLimits(reader, body?.limits, 'limits') };
+    });
+    const workspace = { ...wish, created: clock.now() };
+    if (!(await directory.createWorkspace(workspace)))
+      throw new GatewayError('conflict', 'There is a workspace of this id already.', { param: 'id' });
+    ctx.status = 201;
+    ctx.body = presentWorkspace(workspace);
+  });
+
+  router.get('/workspaces/:id', async (ctx) => {
+    const workspace = await directory.findWorkspace(ctx.params.id ?? '');
+    if (!workspace) throw noWorkspace();
+    ctx.body = presentWorkspace(workspace);
+  });
+
+  router.patch('/workspaces/:id', readBody, async (ctx) => {
+    const wish = readInput((reader) => {
+      const body = reader.fields(ctx.request.body, '', ['name', 'limits']);
+      const name = isAbsent(body?.name) ? undefined : reader.text(body.name, 'name', LABEL);
+      const limits = isAbsent(body?.limits) ? undefined : readLimits(reader, body.limits, 'limits');
+      return { name, limits };
+    });
+    const changed = await directory.changeWorkspace(ctx.params.id ?? '', (workspace) => ({
+      ...workspace,
+      name: wish.name ?? workspace.name,
+      limits: wish.limits ?? workspace.limits,
+    }));
+    if (!changed) throw noWorkspace();
+    ctx.body = presentWorkspace(changed);
+  });
+
+  router.delete('/workspaces/:id', async (ctx) => {
+    const id = ctx.params.id ?? '';
+    if (!(await directory.deleteWorkspace(id))) throw noWorkspace();
+    ctx.body = { id, object: 'workspace', deleted: true };
+  });
+}

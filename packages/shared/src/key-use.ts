@@ -1,0 +1,50 @@
+/**
+ * When each key was last used. An api process collects the keys it sees and writes them down together every few
+ * seconds: a request pays nothing for it, and what a killed process had not written yet is lost.
+ */
+import type { Redis } from 'ioredis';
+import type { Clock } from './clock.js';
+import type { KeyNames } from './key-names.js';
+import { createScript } from './script.js';
+
+export const WRITE_KEY_USE_EVERY_MS = 3_000;
+
+// A key that was revoked meanwhile is not written down again.
+const writeScript = createScript<number>(
+  'sluiceKeyUse',
+  `
+for i = 1, #ARGV, 2 do
+  if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 1 then redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
+end
+return #ARGV
+`,
+);
+
+export class KeyUse {
+  #seen = new Map<string, number>();
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    private readonly clock: Clock,
+  ) {}
+
+  saw(digest: string): void {
+    this.#seen.set(digest, this.clock.now());
+  }
+
+  async write(): Promise<void> {
+    if (this.#seen.size === 0) return;
+    const seen = this.#seen;
+    this.#seen = new Map();
+    const pairs = [...seen].flat();
+    await writeScript(this.redis, [this.names.keys, this.names.keyUse], pairs);
+  }
+
+  /** By digest; null for one that was never used. Redis time, in ms. */
+  async read(digests: readonly string[]): Promise<(number | null)[]> {
+    if (digests.length === 0) return [];
+    const times = await this.redis.hmget(this.names.keyUse, ...digests);
+    return times.map((time) => (time === null ? null : Number(time)));
+  }
+}

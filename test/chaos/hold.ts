@@ -1,0 +1,24 @@
+import type { Call } from '@sluice/simulator/call-log';
+
+/** Holds the upstream's answers back, one by one, so that a fault can be put exactly in the middle of a call. */
+export class Hold {
+  /** Calls that wait for their answer. */
+  readonly held: { call: Call; release(): void }[] = [];
+  #holding = true;
+
+  /** The simulator's `latencyMs`. */
+  readonly latency = (call: Call): number | Promise<void> => {
+    if (!this.#holding) return 1;
+    return new Promise((resolve) => this.held.push({ call, release: resolve }));
+  };
+
+  /** Answers what is held, and what comes from now on. */
+  release(): void {
+    this.#holding = false;
+    for (const { release } of this.held.splice(0)) release();
+  }
+
+  hold(): void {
+    this.#holding = true;
+  }
+}

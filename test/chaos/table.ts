@@ -1,0 +1,40 @@
+import type { Verdict } from './run-scenario.js';
+
+const COLUMNS = [
+  'scenario',
+  'requests',
+  'lost',
+  'wrong',
+  'double-billed',
+  'extra calls',
+  'recovery ms',
+  'verdict',
+];
+
+/** As Markdown, so that it can go into the documentation as it is. */
+export function toTable(verdicts: readonly Verdict[]): string {
+  const rows = [COLUMNS, ...verdicts.map(toRow)];
+  const widths = COLUMNS.map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
+  const lines = rows.map((row) => `| ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`);
+  const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`;
+  return [lines[0], rule, ...lines.slice(1)].join('\n');
+}
+
+function toRow({ scenario, account, recoveryMs, failures, skipped }: Verdict): string[] {
+  const verdict = skipped !== undefined ? 'skipped' : failures.length === 0 ? 'ok' : 'FAILED';
+  const figures = account
+    ? [
+        account.requests,
+        account.lost.length,
+        account.wrong.length,
+        account.misbilled.length,
+        account.extraCalls,
+      ]
+    : ['', '', '', '', ''];
+  return [
+    scenario.name,
+    ...figures.map(String),
+    recoveryMs === undefined ? '' : String(Math.round(recoveryMs)),
+    verdict,
+  ];
+}

@@ -1,0 +1,31 @@
+import type { Gateway } from './gateway.js';
+
+export interface AdminAnswer {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies whose shape is what they check
+  body: any;
+}
+
+export type CallAdmin = (
+  method: string,
+  path: string,
+  body?: unknown,
+  init?: { token?: string | null; headers?: Record<string, string> },
+) => Promise<AdminAnswer>;
+
+/** Calls to the gateway's admin api. */
+export function adminOf(gateway: Gateway): CallAdmin {
+  return async (method, path, body, { token = gateway.adminToken, headers = {} } = {}) => {
+    const response = await fetch(gateway.adminUrl + path, {
+      method,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    return { status: response.status, headers: response.headers, body: await response.json() };
+  };
+}
