@@ -2,12 +2,13 @@
  * The processes and the folder of this run. Whatever way the bench ends, Ctrl-C included, they end with it. (Redis sees to
  * that by itself, see redis-server.ts of the cli.)
  */
-import { type ChildProcess, fork, type SpawnOptions, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, fork, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 const READY_MS = 60_000;
 const STOP_MS = 10_000;
@@ -31,6 +32,12 @@ export function endOnSignals(): void {
 export function scratch(name: string): string {
   folder ??= mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   return join(folder, name);
+}
+
+/** Ends with this run, if not before. */
+export function track(child: ChildProcess): void {
+  running.add(child);
+  child.once('exit', () => running.delete(child));
 }
 
 export interface Child {
@@ -62,6 +69,13 @@ export async function startOther(
   return whenReady(command, child, log, answers(readyUrl, child));
 }
 
+/** What a program prints, when it has ended well. */
+export async function outputOf(program: string, args: string[]): Promise<string> {
+  const running = promisify(execFile)(program, args, { maxBuffer: 16 * 2 ** 20 });
+  track(running.child);
+  return (await running).stdout;
+}
+
 type Stdio = ['ignore', number, number];
 
 function start(launch: (options: SpawnOptions & { stdio: Stdio }) => ChildProcess) {
@@ -69,8 +83,7 @@ function start(launch: (options: SpawnOptions & { stdio: Stdio }) => ChildProces
   const file = openSync(log, 'w');
   const child = launch({ stdio: ['ignore', file, file] });
   closeSync(file);
-  running.add(child);
-  child.once('exit', () => running.delete(child));
+  track(child);
   return { child, log };
 }
 

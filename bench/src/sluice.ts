@@ -74,6 +74,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     SLUICE_CELL: CELL,
     GATEWAY_CONFIG: configPath,
     DRAIN_DELAY_MS: '0',
+    ADMIN_TOKEN: makeGatewayKey(),
   };
   const secrets = { OPENAI_API_KEY: 'sk-bench', ANTHROPIC_API_KEY: 'sk-ant-bench' };
 

@@ -1,15 +1,12 @@
-import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { scratch } from '../children.js';
+import { outputOf, scratch } from '../children.js';
 import { installRival } from '../install-rival.js';
 import { promptText } from '../prompts.js';
 import type { Generator, LoadResult, Shot } from './load.js';
 
 const VERSION = '8.0.0';
 const TIMEOUT_S = 30;
-const run = promisify(execFile);
 
 interface Output {
   latency: { p50: number; p97_5: number; p99: number; max: number };
@@ -47,7 +44,7 @@ async function shoot(script: string, shot: Shot, url: string, connections: numbe
     authorization: `Bearer ${caller.key}`,
     'content-type': 'application/json',
   };
-  const { stdout } = await run(process.execPath, [
+  const stdout = await outputOf(process.execPath, [
     script,
     '--json',
     '--no-progress',

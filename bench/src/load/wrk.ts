@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { promisify } from 'node:util';
-import { scratch } from '../children.js';
+import { outputOf, scratch } from '../children.js';
 import { promptText } from '../prompts.js';
 import type { Generator, LoadResult, Shot } from './load.js';
 
@@ -10,7 +8,6 @@ const TIMEOUT_S = 30;
 const RESULT = 'result ';
 const PATH = '/v1/chat/completions';
 
-const run = promisify(execFile);
 let scripts = 0;
 
 /** One thread per url, so that each thread can have its own; one url, the usual case, is one thread. */
@@ -24,7 +21,7 @@ export function createWrk(program: string): Generator {
       writeFileSync(callers, shot.callers.map(({ key, model }) => `${key} ${model}\n`).join(''));
       writeFileSync(body, JSON.stringify([{ role: 'user', content: promptText(shot.prompt) }]));
       writeFileSync(script, toLua(shot, callers, body));
-      const { stdout } = await run(program, [
+      const stdout = await outputOf(program, [
         `--threads=${shot.urls.length}`,
         `--connections=${shot.connections}`,
         `--duration=${shot.seconds}s`,
