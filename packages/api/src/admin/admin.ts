@@ -16,6 +16,8 @@ import type { RegistryStore } from '@sluice/shared/registry-store';
 import { createHttpServer } from '../http-server.js';
 import { listen } from '../listen.js';
 import { createAdminApp } from './app.js';
+import { LogFollowers } from './follow-log.js';
+import { LogReader } from './log-reader.js';
 
 const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 10_000;
@@ -49,6 +51,8 @@ export async function startAdmin(
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
   try {
     await waitForRedis(redis, REDIS_START_MS);
+    const log = new LogReader(redis, names, config.requestLog.maxEntries);
+    const followers = new LogFollowers(redisUrl, names);
     const app = createAdminApp({
       token,
       logger,
@@ -57,6 +61,8 @@ export async function startAdmin(
       keyUse: new KeyUse(redis, names, clock),
       providers: config.providers,
       ...registryParts,
+      log,
+      followers,
       readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
     });
     const server = createHttpServer(app, config.request.receiveTimeoutMs);
@@ -64,6 +70,8 @@ export async function startAdmin(
     return {
       url,
       async close() {
+        log.close();
+        followers.close();
         const closed = new Promise((resolve) => server.close(resolve));
         server.closeIdleConnections();
         setTimeout(() => server.closeAllConnections(), 1_000).unref();

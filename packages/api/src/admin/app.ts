@@ -11,6 +11,7 @@ import { createReadBody } from './read-body.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
 import { addLimitRoutes, type LimitParts } from './routes/limits.js';
 import { addModelRoutes, type ModelParts } from './routes/models.js';
+import { addRequestRoutes, type RequestParts } from './routes/requests.js';
 import { addRouteRoutes, type RouteParts } from './routes/routes.js';
 import { addWorkspaceRoutes } from './routes/workspaces.js';
 
@@ -18,7 +19,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DOCUMENT_BYTES = 20 * 1024 * 1024;
 
 export interface AdminParts
-  extends Omit<KeyParts & RouteParts & LimitParts & ModelParts, 'readBody' | 'readDocument'> {
+  extends Omit<KeyParts & RouteParts & LimitParts & ModelParts & RequestParts, 'readBody' | 'readDocument'> {
   token: string;
   logger: Logger;
 }
@@ -40,6 +41,7 @@ export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
   addRouteRoutes(router, parts);
   addLimitRoutes(router, parts);
   addModelRoutes(router, parts);
+  addRequestRoutes(router, parts);
 
   const app = new Koa();
   app.silent = true;
