@@ -33,7 +33,11 @@ export function findAdmin(env: Env, directory: string): AdminAddress {
     url: url.href.replace(/\/+$/, ''),
     token,
     tokenFrom:
-      given === undefined ? `${FOLDER}/admin-token` : env.ADMIN_TOKEN?.trim() ? 'ADMIN_TOKEN' : 'ADMIN_TOKEN_FILE',
+      given === undefined
+        ? `${FOLDER}/admin-token`
+        : env.ADMIN_TOKEN?.trim()
+          ? 'ADMIN_TOKEN'
+          : 'ADMIN_TOKEN_FILE',
   };
 }
 

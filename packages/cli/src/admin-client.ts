@@ -92,7 +92,8 @@ export class AdminClient {
   }
 
   unreachable(error: unknown): CliError {
-    const reason = error instanceof Error && error.name === 'TimeoutError' ? 'no answer in time' : codeOf(error);
+    const reason =
+      error instanceof Error && error.name === 'TimeoutError' ? 'no answer in time' : codeOf(error);
     return new CliError(
       `cannot reach the admin api at ${this.url} (${reason}); start the gateway with "npm start", or set ADMIN_URL`,
     );
@@ -109,10 +110,9 @@ export function path(texts: TemplateStringsArray, ...parts: string[]): string {
 }
 
 function queryText(query: Query): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return given.length === 0
-    ? ''
-    : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, String(value));
+  return given.size === 0 ? '' : `?${given}`;
 }
 
 function errorOf(body: unknown): { message?: string; code?: string } {

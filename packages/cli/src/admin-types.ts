@@ -12,5 +12,11 @@ export type RotatedKey = Key & { value: string; replaced: Key };
 
 export interface LimitsInUse extends Limits {
   workspace: string;
-  used: { month: string; in_flight: number; spent_usd: string; reserved_usd: string; left_usd: string | null };
+  used: {
+    month: string;
+    in_flight: number;
+    spent_usd: string;
+    reserved_usd: string;
+    left_usd: string | null;
+  };
 }

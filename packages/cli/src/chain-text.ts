@@ -19,7 +19,9 @@ export function parseEntry(text: string): ChainEntry {
 }
 
 export function entryText(entry: ChainEntry): string {
-  const options = OPTIONS.filter((name) => entry[name] !== undefined).map((name) => `,${name}=${entry[name]}`);
+  const options = OPTIONS.filter((name) => entry[name] !== undefined).map(
+    (name) => `,${name}=${entry[name]}`,
+  );
   return `${entry.provider}/${entry.model}${options.join('')}`;
 }
 

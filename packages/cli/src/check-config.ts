@@ -14,7 +14,9 @@ export function warningsAbout(config: GatewayConfig, env: Env): string[] {
   for (const { id, keys, routes } of config.workspaces) {
     for (const { name, valueEnv } of keys) {
       if (valueEnv !== undefined && !isSet(valueEnv))
-        warnings.push(`key "${name}" of workspace ${id}: ${valueEnv} is not set here; a key is made if there is none`);
+        warnings.push(
+          `key "${name}" of workspace ${id}: ${valueEnv} is not set here; a key is made if there is none`,
+        );
     }
     for (const [alias, { chain }] of routes) {
       for (const { provider, model } of chain) {

@@ -7,7 +7,9 @@ export async function findKeyId(admin: AdminClient, key: string): Promise<string
   const slash = key.indexOf('/');
   if (slash < 0) return key;
   const [workspace, name] = [key.slice(0, slash), key.slice(slash + 1)];
-  const named = (await admin.list<Key>(path`/workspaces/${workspace}/keys`)).filter((each) => each.name === name);
+  const named = (await admin.list<Key>(path`/workspaces/${workspace}/keys`)).filter(
+    (each) => each.name === name,
+  );
   const [found, another] = named;
   if (!found) throw new CliError(`workspace ${workspace} has no key named "${name}"`);
   if (another) {

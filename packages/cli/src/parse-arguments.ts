@@ -12,7 +12,8 @@ const UNIT_MS: Record<string, number> = {
 /** `90s`, `30m`, `12h`, `7d`, `2w`, in ms. */
 export function parseSpan(text: string): number {
   const [, amount, unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
-  if (amount === undefined) throw new InvalidArgumentError('Write a time span such as 90s, 30m, 12h, 7d or 2w.');
+  if (amount === undefined)
+    throw new InvalidArgumentError('Write a time span such as 90s, 30m, 12h, 7d or 2w.');
   return Number(amount) * (UNIT_MS[unit] ?? 0);
 }
 

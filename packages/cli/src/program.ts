@@ -9,6 +9,8 @@ import { addLimitCommands } from './commands/limits.js';
 import { addModelCommands } from './commands/models.js';
 import { addRequestCommands } from './commands/requests.js';
 import { addRouteCommands } from './commands/routes.js';
+import { addSpendCommand } from './commands/spend.js';
+import { addStatusCommand } from './commands/status.js';
 import { addWorkspaceCommands } from './commands/workspaces.js';
 
 export function createProgram(cli: Cli): Command {
@@ -45,6 +47,8 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`,
   addModelCommands(program, cli);
   addApplyCommand(program, cli);
   addCheckCommand(program, cli);
+  addStatusCommand(program, cli);
   addRequestCommands(program, cli);
+  addSpendCommand(program, cli);
   return program;
 }

@@ -4,7 +4,10 @@ import type { Style } from './style.js';
 import { shown } from './table.js';
 
 /** What a refresh of the model registry changes, line by line, and a summary. */
-export function refreshText({ added, removed, changed, wild, counts, ...diff }: RegistryDiff, style: Style): string {
+export function refreshText(
+  { added, removed, changed, wild, counts, ...diff }: RegistryDiff,
+  style: Style,
+): string {
   const lines = (mark: string, names: string[], total: number) => [
     ...names.map((name) => `${mark} ${shown(name)}`),
     ...(total > names.length ? [`${mark} and ${total - names.length} more`] : []),

@@ -50,5 +50,7 @@ function facts({ name, limits }: WorkspaceFacts): Record<string, string> {
 function routeDetails({ action, before, after }: RouteStep): string {
   const text = (route: RouteStep['after']) =>
     route ? `${chainText(route.chain)}${route.onCrash === 'fail' ? ' (on crash: fail)' : ''}` : '';
-  return action === 'change' ? `${text(before)} → ${text(after)}` : text(action === 'remove' ? before : after);
+  return action === 'change'
+    ? `${text(before)} → ${text(after)}`
+    : text(action === 'remove' ? before : after);
 }

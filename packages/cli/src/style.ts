@@ -17,7 +17,8 @@ const code =
 
 /** Colours on a terminal that has them, unless NO_COLOR is set. */
 export function createStyle({ stdout, env }: Pick<Terminal, 'stdout' | 'env'>): Style {
-  const coloured = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb' && stdout.hasColors?.() === true;
+  const coloured =
+    stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb' && stdout.hasColors?.() === true;
   if (!coloured) return { heading: plain, good: plain, bad: plain, faint: plain };
   return { heading: code(1, 22), good: code(32, 39), bad: code(31, 39), faint: code(2, 22) };
 }

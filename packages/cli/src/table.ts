@@ -8,41 +8,50 @@ export interface Column<Row> {
   paint?(row: Row): Paint | undefined;
 }
 
+export interface RowWriter<Row> {
+  head: string;
+  row(row: Row): string;
+}
+
 const GAP = '  ';
 
 /** Lines of aligned columns; a `-` where there is nothing to say. */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], style: Style): string {
-  const cells = rows.map((row) => columns.map((column) => shown(column.cell(row)) || '-'));
-  const widths = columns.map(({ title }, i) =>
-    Math.max(width(title), ...cells.map((line) => width(line[i] ?? ''))),
+  const { head, row } = createRowWriter(columns, rows, style);
+  return [head, ...rows.map(row)].join('\n');
+}
+
+/** As wide as `known` needs it, for rows that are still to come too. */
+export function createRowWriter<Row>(
+  columns: readonly Column<Row>[],
+  known: readonly Row[],
+  style: Style,
+): RowWriter<Row> {
+  const widths = columns.map((column) =>
+    known.reduce((most, row) => Math.max(most, width(cellOf(column, row))), width(column.title)),
   );
-  const line = (texts: readonly string[], paints: readonly (Paint | undefined)[]) =>
-    texts
-      .map((text, i) => {
+  const line = (cellFor: (column: Column<Row>) => [text: string, paint: Paint | undefined]) =>
+    columns
+      .map((column, i) => {
+        const [text, paint] = cellFor(column);
         const space = ' '.repeat(Math.max(0, (widths[i] ?? 0) - width(text)));
-        const painted = (paints[i] ?? ((plain) => plain))(text);
-        const last = i === texts.length - 1;
-        return columns[i]?.right ? space + painted : painted + (last ? '' : space);
+        const painted = paint ? paint(text) : text;
+        return column.right ? space + painted : painted + (i === columns.length - 1 ? '' : space);
       })
       .join(GAP);
-  return [
-    line(
-      columns.map(({ title }) => title),
-      columns.map(() => style.heading),
-    ),
-    ...cells.map((texts, n) => {
-      const row = rows[n];
-      return line(
-        texts,
-        columns.map((column) => (row === undefined ? undefined : column.paint?.(row))),
-      );
-    }),
-  ].join('\n');
+  return {
+    head: line(({ title }) => [title, style.heading]),
+    row: (row) => line((column) => [cellOf(column, row), column.paint?.(row)]),
+  };
 }
 
 /** Control characters, in a model name that a caller sent for example, are not for an operator's terminal. */
 export function shown(text: string): string {
-  return text.replace(/\p{C}/gu, '�');
+  return text.replace(/\p{C}/gu, '\ufffd');
+}
+
+function cellOf<Row>(column: Column<Row>, row: Row): string {
+  return shown(column.cell(row)) || '-';
 }
 
 function width(text: string): number {

@@ -34,7 +34,11 @@ export function addApplyCommand(program: Command, cli: Cli): void {
     const keys = resolveWorkspaceKeys(config, cli.terminal.env);
     const plan = planConfig(config, keys, await readKnownWorkspaces(cli.admin), { prune });
     if (dryRun) {
-      report(cli, plan.map((step) => ({ step, action: step.action, madeValue: undefined })), true);
+      report(
+        cli,
+        plan.map((step) => ({ step, action: step.action, madeValue: undefined })),
+        true,
+      );
       return;
     }
     const removals = plan.filter(({ action }) => action === 'remove');

@@ -2,7 +2,10 @@ import type { Command } from 'commander';
 
 /** Every command's help ends in lines that can be pasted. */
 export function withExamples(command: Command, ...examples: string[]): Command {
-  return command.addHelpText('after', `\nExamples:\n${examples.map((each) => `  $ sluice ${each}`).join('\n')}`);
+  return command.addHelpText(
+    'after',
+    `\nExamples:\n${examples.map((each) => `  $ sluice ${each}`).join('\n')}`,
+  );
 }
 
 /** A command that only holds others. */

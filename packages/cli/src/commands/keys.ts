@@ -24,8 +24,12 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     'keys list',
     'keys list demo --json',
   ).action(async (workspace: string | undefined) => {
-    const ids = workspace ? [workspace] : (await cli.admin.list<Workspace>('/workspaces')).map(({ id }) => id);
-    const rows = (await Promise.all(ids.map((id) => cli.admin.list<Key>(path`/workspaces/${id}/keys`)))).flat();
+    const ids = workspace
+      ? [workspace]
+      : (await cli.admin.list<Workspace>('/workspaces')).map(({ id }) => id);
+    const rows = (
+      await Promise.all(ids.map((id) => cli.admin.list<Key>(path`/workspaces/${id}/keys`)))
+    ).flat();
     cli.showTable(
       rows,
       [
@@ -82,7 +86,11 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     const id = await findKeyId(cli.admin, key);
     const rotated = await cli.admin.send<RotatedKey>('POST', path`/keys/${id}/rotate`, body);
     const end = moment(rotated.replaced.expires_at);
-    showValue(rotated, quiet, `Rotated key "${rotated.name}": ${id} works until ${end}, ${rotated.id} from now on.`);
+    showValue(
+      rotated,
+      quiet,
+      `Rotated key "${rotated.name}": ${id} works until ${end}, ${rotated.id} from now on.`,
+    );
   });
 
   withExamples(
@@ -100,7 +108,10 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     if (name === undefined && expires === undefined) throw new UsageError('give --name or --expires');
     const id = await findKeyId(cli.admin, key);
     const changed = await cli.admin.send<Key>('PATCH', path`/keys/${id}`, { name, expires_at: expires });
-    cli.show(changed, () => `Changed key "${changed.name}" (${changed.id}). It expires: ${fromNow(changed.expires_at)}.`);
+    cli.show(
+      changed,
+      () => `Changed key "${changed.name}" (${changed.id}). It expires: ${fromNow(changed.expires_at)}.`,
+    );
   });
 
   withExamples(

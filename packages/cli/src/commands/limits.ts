@@ -36,8 +36,12 @@ export function addLimitCommands(program: Command, cli: Cli): void {
     'limits list',
     'limits list demo --json',
   ).action(async (workspace: string | undefined) => {
-    const ids = workspace ? [workspace] : (await cli.admin.list<Workspace>('/workspaces')).map(({ id }) => id);
-    const rows = await Promise.all(ids.map((id) => cli.admin.get<LimitsInUse>(path`/workspaces/${id}/limits`)));
+    const ids = workspace
+      ? [workspace]
+      : (await cli.admin.list<Workspace>('/workspaces')).map(({ id }) => id);
+    const rows = await Promise.all(
+      ids.map((id) => cli.admin.get<LimitsInUse>(path`/workspaces/${id}/limits`)),
+    );
     cli.showTable(rows, COLUMNS, 'There are no workspaces.');
   });
 
@@ -63,7 +67,8 @@ export function addLimitCommands(program: Command, cli: Cli): void {
       if (Object.keys(wish).length === 0) throw new UsageError('give at least one limit to set');
       const place = path`/workspaces/${workspace}/limits`;
       const before = await cli.admin.get<LimitsInUse>(place);
-      const keep = (wished: number | null | undefined, was: number | null) => (wished === undefined ? was : wished);
+      const keep = (wished: number | null | undefined, was: number | null) =>
+        wished === undefined ? was : wished;
       const after: Limits = {
         requests_per_minute: keep(wish.requestsPerMinute, before.requests_per_minute),
         concurrent_requests: keep(wish.concurrentRequests, before.concurrent_requests),

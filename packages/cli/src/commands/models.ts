@@ -85,7 +85,9 @@ export function addModelCommands(program: Command, cli: Cli): void {
   withExamples(
     models
       .command('set')
-      .description('Set the prices of a model by hand. They survive a refresh; workers have them within two seconds.')
+      .description(
+        'Set the prices of a model by hand. They survive a refresh; workers have them within two seconds.',
+      )
       .argument('<provider/model>', 'such as openai/gpt-4o-mini', parseModelName)
       .option('--input <usd>', 'per million tokens', parseAmount)
       .option('--output <usd>', 'per million tokens', parseAmount)
@@ -95,15 +97,16 @@ export function addModelCommands(program: Command, cli: Cli): void {
       .option('--context-window <n>', 'in tokens', parseCount)
       .option('--max-output-tokens <n>', 'of one answer', parseCount)
       .addOption(
-        new Option('--file <file>', 'a whole entry as JSON, long-context and service tiers included').conflicts([
-          'input',
-          'output',
-        ]),
+        new Option(
+          '--file <file>',
+          'a whole entry as JSON, long-context and service tiers included',
+        ).conflicts(['input', 'output']),
       ),
     'models set openai/gpt-4o-mini --input 0.15 --cached-input 0.075 --output 0.6',
     'models set openai/our-own-model --file entry.json',
   ).action(async ({ provider, model }: ReturnType<typeof parseModelName>, options: SetOptions) => {
-    const entry = options.file === undefined ? toEntry(options) : readJsonFile(options.file, cli.terminal.directory);
+    const entry =
+      options.file === undefined ? toEntry(options) : readJsonFile(options.file, cli.terminal.directory);
     const set = await cli.admin.send<Model>('PUT', path`/models/${provider}/${model}`, entry);
     const { input, output } = set.prices;
     cli.show(set, () => `Set ${provider}/${model}: input ${input}, output ${output} USD per million tokens.`);
@@ -124,7 +127,9 @@ export function addModelCommands(program: Command, cli: Cli): void {
     models
       .command('refresh')
       .description('Replace the registry by a newer one, and show the difference.')
-      .addOption(new Option('--file <file>', 'a file on this machine, in our shape or LiteLLM’s').conflicts('url'))
+      .addOption(
+        new Option('--file <file>', 'a file on this machine, in our shape or LiteLLM’s').conflicts('url'),
+      )
       .option('--url <url>', 'an address that the gateway fetches it from')
       .option('--confirm', 'also when it drops many models or changes prices wildly')
       .option('--dry-run', 'only show the difference'),
@@ -145,13 +150,16 @@ export function addModelCommands(program: Command, cli: Cli): void {
       .finally(() => cli.progress(''));
     cli.show(result, () => refreshText(result.diff, cli.style));
     if (result.applied || dryRun) return;
-    throw new CliError(`the registry was not refreshed: ${result.diff.reasons.join('; ')}; use --confirm to do it`);
+    throw new CliError(
+      `the registry was not refreshed: ${result.diff.reasons.join('; ')}; use --confirm to do it`,
+    );
   });
 }
 
 function toEntry(options: SetOptions) {
   const { input, output, cachedInput, cacheWrite, cacheWrite1h, contextWindow, maxOutputTokens } = options;
-  if (input === undefined || output === undefined) throw new UsageError('give --input and --output, or --file');
+  if (input === undefined || output === undefined)
+    throw new UsageError('give --input and --output, or --file');
   return {
     prices: {
       input,

@@ -20,7 +20,9 @@ export function addRouteCommands(program: Command, cli: Cli): void {
     'routes list',
     'routes list demo --json',
   ).action(async (workspace: string | undefined) => {
-    const ids = workspace ? [workspace] : (await cli.admin.list<Workspace>('/workspaces')).map(({ id }) => id);
+    const ids = workspace
+      ? [workspace]
+      : (await cli.admin.list<Workspace>('/workspaces')).map(({ id }) => id);
     const rows = await Promise.all(
       ids.map(async (id) => {
         const found = await cli.admin.list<Route>(path`/workspaces/${id}/routes`);
@@ -70,7 +72,8 @@ export function addRouteCommands(program: Command, cli: Cli): void {
       const did = before ? 'Changed' : 'Created';
       cli.show(
         route,
-        () => `${did} route ${route.id} of workspace ${workspace}: ${chainText(route.chain)} (on crash: ${route.on_crash})`,
+        () =>
+          `${did} route ${route.id} of workspace ${workspace}: ${chainText(route.chain)} (on crash: ${route.on_crash})`,
       );
     },
   );

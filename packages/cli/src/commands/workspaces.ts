@@ -44,7 +44,10 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
     'workspaces create team-a --name "Team A"',
   ).action(async (id: string, { name }: { name?: string }) => {
     const created = await cli.admin.send<Workspace>('POST', '/workspaces', { id, name });
-    cli.show(created, () => `Created workspace ${created.id}. Give it a key: sluice keys issue ${created.id} <name>`);
+    cli.show(
+      created,
+      () => `Created workspace ${created.id}. Give it a key: sluice keys issue ${created.id} <name>`,
+    );
   });
 
   withExamples(
