@@ -23,10 +23,10 @@ export function fromNow(iso: string | null | undefined, now = Date.now()): strin
   return ms < 0 ? `${span(-ms)} ago` : `in ${span(ms)}`;
 }
 
-/** `1.5 s`, `3 min`: the largest unit that fits. */
+/** `3 min`: in the largest unit that fits. */
 export function span(ms: number): string {
   const [name, size] = UNITS.find(([, size]) => ms >= size) ?? ['ms', 1];
-  return `${Math.floor(ms / size)} ${name}`;
+  return `${Math.round(ms / size)} ${name}`;
 }
 
 export function whole(number: number | null | undefined): string {

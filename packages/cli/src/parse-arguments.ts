@@ -41,9 +41,12 @@ export function parseAmount(text: string): number {
   return Number(text);
 }
 
-/** A number, or null for `none`. */
-export function orNone(parse: (text: string) => number): (text: string) => number | null {
-  return (text) => (text === 'none' ? null : parse(text));
+/** Commander turns a null that a parser returns into '', so that `none` has to stand for itself. */
+export function orWord<const W extends string, T>(
+  word: W,
+  parse: (text: string) => T,
+): (text: string) => T | W {
+  return (text) => (text === word ? word : parse(text));
 }
 
 /** `provider/model`; the model's own name may hold further slashes. */

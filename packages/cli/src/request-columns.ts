@@ -5,17 +5,18 @@ import type { Column } from './table.js';
 
 export function requestColumns(style: Style): Column<PresentedRequest>[] {
   return [
-    { title: 'TIME', cell: (request) => moment(request.accepted_at) },
+    { title: 'TIME', usual: 19, cell: (request) => moment(request.accepted_at) },
     {
       title: 'STATUS',
       right: true,
       cell: (request) => String(request.status),
       paint: ({ status }) => (status < 400 ? style.good : style.bad),
     },
-    { title: 'WORKSPACE', cell: (request) => request.workspace },
-    { title: 'MODEL', cell: (request) => request.model },
+    { title: 'WORKSPACE', usual: 12, cell: (request) => request.workspace },
+    { title: 'MODEL', usual: 16, cell: (request) => request.model },
     {
       title: 'SERVED BY',
+      usual: 28,
       cell: ({ provider, provider_model }) => (provider === null ? '' : `${provider}/${provider_model}`),
     },
     { title: 'CALLS', right: true, cell: (request) => String(request.attempts.length) },
@@ -23,8 +24,8 @@ export function requestColumns(style: Style): Column<PresentedRequest>[] {
     { title: 'LATENCY MS', right: true, cell: (request) => whole(request.latency_ms) },
     { title: 'IN', right: true, cell: ({ usage }) => whole(usage && promptTokens(usage)) },
     { title: 'OUT', right: true, cell: ({ usage }) => whole(usage?.output) },
-    { title: 'USD', right: true, cell: ({ priced, cost_usd }) => (priced ? cost_usd : 'unknown') },
-    { title: 'CODE', cell: (request) => request.code ?? '' },
+    { title: 'USD', usual: 9, right: true, cell: ({ priced, cost_usd }) => (priced ? cost_usd : 'unknown') },
+    { title: 'CODE', usual: 14, cell: (request) => request.code ?? '' },
     { title: 'ID', cell: (request) => request.id },
   ];
 }

@@ -4,6 +4,8 @@ export interface Column<Row> {
   title: string;
   /** Numbers stand right. */
   right?: boolean;
+  /** How wide it usually is; for rows that are still to come. */
+  usual?: number;
   cell(row: Row): string;
   paint?(row: Row): Paint | undefined;
 }
@@ -17,18 +19,22 @@ const GAP = '  ';
 
 /** Lines of aligned columns; a `-` where there is nothing to say. */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], style: Style): string {
-  const { head, row } = createRowWriter(columns, rows, style);
+  const fixed = columns.map(({ usual: _, ...column }) => column);
+  const { head, row } = createRowWriter(fixed, rows, style);
   return [head, ...rows.map(row)].join('\n');
 }
 
-/** As wide as `known` needs it, for rows that are still to come too. */
+/** As wide as `known` needs it, and rows that are still to come are likely to. */
 export function createRowWriter<Row>(
   columns: readonly Column<Row>[],
   known: readonly Row[],
   style: Style,
 ): RowWriter<Row> {
   const widths = columns.map((column) =>
-    known.reduce((most, row) => Math.max(most, width(cellOf(column, row))), width(column.title)),
+    known.reduce(
+      (most, row) => Math.max(most, width(cellOf(column, row))),
+      Math.max(width(column.title), column.usual ?? 0),
+    ),
   );
   const line = (cellFor: (column: Column<Row>) => [text: string, paint: Paint | undefined]) =>
     columns

@@ -19,6 +19,7 @@ export function addApplyCommand(program: Command, cli: Cli): void {
   withExamples(
     program
       .command('apply')
+      .summary('Bring gateway.yaml into a running gateway. Applying it again changes nothing.')
       .description(
         'Bring the workspaces, keys, routes and limits of gateway.yaml into a running gateway. Applying it again changes nothing. Providers and the other settings are read by the processes themselves when they start.',
       )

@@ -5,7 +5,7 @@ import type { Cli } from '../cli.js';
 import { UsageError } from '../cli-error.js';
 import { findKeyId } from '../find-key.js';
 import { fromNow, moment } from '../format.js';
-import { parseMoment, parseSpan } from '../parse-arguments.js';
+import { orWord, parseMoment, parseSpan } from '../parse-arguments.js';
 import { group, withExamples } from './examples.js';
 
 const KEY = 'its id, or <workspace>/<name>';
@@ -83,7 +83,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     'keys rotate demo/ci --grace 0s --quiet',
   ).action(async (key: string, { grace, quiet }: { grace?: number; quiet?: boolean }) => {
     const body = grace === undefined ? {} : { grace_seconds: grace / 1000 };
-    const id = await findKeyId(cli.admin, key);
+    const id = await findKeyId(cli.admin, key, { current: true });
     const rotated = await cli.admin.send<RotatedKey>('POST', path`/keys/${id}/rotate`, body);
     const end = moment(rotated.replaced.expires_at);
     showValue(
@@ -99,15 +99,20 @@ export function addKeyCommands(program: Command, cli: Cli): void {
       .description('Change the name or the end of a key.')
       .argument('<key>', KEY)
       .option('--name <name>', 'what it is for')
-      .option('--expires <when>', 'a span such as 90d, a moment, or never', (text) =>
-        text === 'never' ? null : parseMoment('future')(text),
+      .option(
+        '--expires <when>',
+        'a span such as 90d, a moment, or never',
+        orWord('never', parseMoment('future')),
       ),
     'keys set demo/ci --expires 30d',
     'keys set demo/ci --name "build server" --expires never',
-  ).action(async (key: string, { name, expires }: { name?: string; expires?: string | null }) => {
+  ).action(async (key: string, { name, expires }: { name?: string; expires?: string }) => {
     if (name === undefined && expires === undefined) throw new UsageError('give --name or --expires');
-    const id = await findKeyId(cli.admin, key);
-    const changed = await cli.admin.send<Key>('PATCH', path`/keys/${id}`, { name, expires_at: expires });
+    const id = await findKeyId(cli.admin, key, { current: true });
+    const changed = await cli.admin.send<Key>('PATCH', path`/keys/${id}`, {
+      name,
+      expires_at: expires === 'never' ? null : expires,
+    });
     cli.show(
       changed,
       () => `Changed key "${changed.name}" (${changed.id}). It expires: ${fromNow(changed.expires_at)}.`,
@@ -123,7 +128,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     'keys revoke demo/ci',
     'keys revoke key_6Yd0mJXkXy0kq3Jt2s8P --yes',
   ).action(async (key: string, { yes }: { yes?: boolean }) => {
-    const id = await findKeyId(cli.admin, key);
+    const id = await findKeyId(cli.admin, key, { current: false });
     await cli.confirm(`Revoking key ${key}`, yes);
     const revoked = await cli.admin.send('DELETE', path`/keys/${id}`);
     cli.show(revoked, () => `Revoked key ${key}.`);

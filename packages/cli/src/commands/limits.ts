@@ -4,7 +4,7 @@ import type { Limits, LimitsInUse, Workspace } from '../admin-types.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../cli-error.js';
 import { whole } from '../format.js';
-import { orNone, parseAmount, parseCount } from '../parse-arguments.js';
+import { orWord, parseAmount, parseCount } from '../parse-arguments.js';
 import type { Column } from '../table.js';
 import { group, withExamples } from './examples.js';
 
@@ -50,25 +50,25 @@ export function addLimitCommands(program: Command, cli: Cli): void {
       .command('set')
       .description('Set limits of a workspace. What is not mentioned stays; "none" takes a limit away.')
       .argument('<workspace>')
-      .option('--requests-per-minute <n>', 'a number, or none', orNone(parseCount))
-      .option('--concurrent-requests <n>', 'a number, or none', orNone(parseCount))
-      .option('--budget-usd-per-month <usd>', 'an amount, or none', orNone(parseAmount)),
+      .option('--requests-per-minute <n>', 'a number, or none', orWord('none', parseCount))
+      .option('--concurrent-requests <n>', 'a number, or none', orWord('none', parseCount))
+      .option('--budget-usd-per-month <usd>', 'an amount, or none', orWord('none', parseAmount)),
     'limits set demo --requests-per-minute 600 --concurrent-requests 50',
     'limits set demo --budget-usd-per-month none',
   ).action(
     async (
       workspace: string,
       wish: {
-        requestsPerMinute?: number | null;
-        concurrentRequests?: number | null;
-        budgetUsdPerMonth?: number | null;
+        requestsPerMinute?: number | 'none';
+        concurrentRequests?: number | 'none';
+        budgetUsdPerMonth?: number | 'none';
       },
     ) => {
       if (Object.keys(wish).length === 0) throw new UsageError('give at least one limit to set');
       const place = path`/workspaces/${workspace}/limits`;
       const before = await cli.admin.get<LimitsInUse>(place);
-      const keep = (wished: number | null | undefined, was: number | null) =>
-        wished === undefined ? was : wished;
+      const keep = (wished: number | 'none' | undefined, was: number | null) =>
+        wished === undefined ? was : wished === 'none' ? null : wished;
       const after: Limits = {
         requests_per_minute: keep(wish.requestsPerMinute, before.requests_per_minute),
         concurrent_requests: keep(wish.concurrentRequests, before.concurrent_requests),

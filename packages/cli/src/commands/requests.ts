@@ -8,7 +8,7 @@ import { countBytes } from '../count-bytes.js';
 import { followRequests } from '../follow-requests.js';
 import { parseCount } from '../parse-arguments.js';
 import { requestColumns } from '../request-columns.js';
-import { createRowWriter, table } from '../table.js';
+import { createRowWriter } from '../table.js';
 import { withExamples } from './examples.js';
 
 const PAGE = 200;
@@ -44,8 +44,8 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .argument('[id]', 'one request, with its attempts and price, as JSON')
       .option('--since <when>', 'from a moment on: 15m, 24h, 7d ago, a date or a moment')
       .option('--until <when>', 'before a moment')
-      .option('--workspace <workspace>')
-      .option('--route <alias>')
+      .option('--workspace <workspace>', 'of this workspace')
+      .option('--route <alias>', 'by this route')
       .option('--provider <provider>', 'who served it, or was asked last')
       .option('--model <model>', 'what the caller sent, or what was called')
       .option('--key <id>', 'id of the key')
@@ -75,12 +75,8 @@ export function addRequestCommands(program: Command, cli: Cli): void {
 }
 
 async function listRequests(cli: Cli, query: Query, limit: number): Promise<void> {
-  const rows = await latest(cli, query, limit);
-  cli.show(rows, () =>
-    rows.length === 0
-      ? 'No request matches.'
-      : table(requestColumns(cli.style), rows.toReversed(), cli.style),
-  );
+  const rows = (await latest(cli, query, limit)).toReversed();
+  cli.showTable(rows, requestColumns(cli.style), 'No request matches.');
 }
 
 /** Newest first. */
