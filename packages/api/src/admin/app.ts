@@ -13,13 +13,16 @@ import { addLimitRoutes, type LimitParts } from './routes/limits.js';
 import { addModelRoutes, type ModelParts } from './routes/models.js';
 import { addRequestRoutes, type RequestParts } from './routes/requests.js';
 import { addRouteRoutes, type RouteParts } from './routes/routes.js';
+import { addSpendRoutes, type SpendParts } from './routes/spend.js';
+import { addStatusRoutes, type StatusParts } from './routes/status.js';
 import { addWorkspaceRoutes } from './routes/workspaces.js';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DOCUMENT_BYTES = 20 * 1024 * 1024;
 
-export interface AdminParts
-  extends Omit<KeyParts & RouteParts & LimitParts & ModelParts & RequestParts, 'readBody' | 'readDocument'> {
+type Parts = KeyParts & RouteParts & LimitParts & ModelParts & RequestParts & SpendParts & StatusParts;
+
+export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
   token: string;
   logger: Logger;
 }
@@ -42,6 +45,8 @@ export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
   addLimitRoutes(router, parts);
   addModelRoutes(router, parts);
   addRequestRoutes(router, parts);
+  addSpendRoutes(router, parts);
+  addStatusRoutes(router, parts);
 
   const app = new Koa();
   app.silent = true;
