@@ -3,6 +3,7 @@ import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
 import type { Logger } from '@sluice/shared/logger';
 import Koa from 'koa';
+import { openapi } from '../openapi/document.js';
 import { refuseUnaddressed } from '../refuse-unaddressed.js';
 import { createReportErrors } from '../report-errors.js';
 import { identify } from '../request-id.js';
@@ -47,6 +48,9 @@ export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
   addRequestRoutes(router, parts);
   addSpendRoutes(router, parts);
   addStatusRoutes(router, parts);
+  router.get('/openapi.json', (ctx) => {
+    ctx.body = openapi;
+  });
 
   const app = new Koa();
   app.silent = true;

@@ -42,13 +42,11 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
       active,
       concurrency,
       circuit: { state, until: state === 'open' ? isoOrNull(until) : null },
-      cool_downs: coolDowns
-        .list(name)
-        .map(({ model, until }) => ({
-          model,
-          until: isoOrNull(until),
-          remaining_ms: Math.ceil(until - clock.now()),
-        })),
+      cool_downs: coolDowns.list(name).map(({ model, until }) => ({
+        model,
+        until: isoOrNull(until),
+        remaining_ms: Math.ceil(until - clock.now()),
+      })),
     };
   };
 
