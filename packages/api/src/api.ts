@@ -232,6 +232,9 @@ export async function startApi({
       registry,
       registryStore,
       refresh,
+      coolDowns,
+      circuits,
+      presence,
     }));
   const url = await listen(server, port, host);
 

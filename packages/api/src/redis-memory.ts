@@ -9,9 +9,14 @@ export class RedisMemory {
   constructor(private readonly redis: Redis) {}
 
   async check(): Promise<void> {
-    const info = await this.redis.info('memory');
-    const limit = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? 0);
-    const used = Number(/^used_memory:(\d+)/m.exec(info)?.[1] ?? 0);
+    const { used, limit } = await readMemory(this.redis);
     this.isNearlyFull = limit > 0 && used > NEARLY_FULL * limit;
   }
+}
+
+/** Bytes; a limit of 0 is none. */
+export async function readMemory(redis: Redis): Promise<{ used: number; limit: number }> {
+  const info = await redis.info('memory');
+  const read = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
+  return { used: read('used_memory'), limit: read('maxmemory') };
 }
