@@ -92,11 +92,8 @@ test('every metric that a dashboard, an alert or a page names exists', (t) => {
   const pages = readdirSync(new URL('docs/', repository), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md'))
     .map((path) => `docs/${path}`);
-  const deployed = readdirSync(new URL('deploy/', repository), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.yaml'))
-    .map((path) => `deploy/${path}`);
   const texts = new Map([
-    ...['README.md', 'ARCHITECTURE.md', 'prometheus/alerts.yml', ...CASES, ...pages, ...deployed].map(
+    ...['README.md', 'ARCHITECTURE.md', 'prometheus/alerts.yml', ...CASES, ...pages].map(
       (path): [string, string] => [path, read(path)],
     ),
     ...dashboards.map(({ uid }): [string, string] => [uid, read(`grafana/dashboards/${uid}.json`)]),
