@@ -1,6 +1,9 @@
 import * as apiKilled from './rows/api-killed.js';
 import * as hangUp from './rows/hang-up.js';
+import * as noWorkers from './rows/no-workers.js';
 import * as redisLost from './rows/redis-lost.js';
+import * as redisRefuses from './rows/redis-refuses.js';
+import * as redisSlow from './rows/redis-slow.js';
 import * as rollingRestart from './rows/rolling-restart.js';
 import * as workerFrozen from './rows/worker-frozen.js';
 import * as workerKilled from './rows/worker-killed.js';
@@ -21,6 +24,16 @@ export const SCENARIOS: readonly Scenario[] = [
   redisLost.killedLong,
   redisLost.tailCut,
   redisLost.flushed,
+  redisRefuses.full,
+  redisSlow.slow,
+  redisSlow.verySlow,
+  redisSlow.paused,
+  redisSlow.throttled,
+  redisSlow.reset,
+  redisSlow.halfClosed,
+  redisSlow.stranded,
+  redisRefuses.replica,
+  noWorkers.noWorkers,
   rollingRestart.rollingShort,
   rollingRestart.rolling,
 ];
