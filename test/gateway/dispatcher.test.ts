@@ -1,4 +1,5 @@
 /** The moments in which a job ends or moves on just as its wait runs out: the news is then still on its way to the api. */
+import { ApiMetrics } from '@sluice/api/api-metrics';
 import { Congestion } from '@sluice/api/congestion';
 import { Dispatcher, type Reply } from '@sluice/api/dispatcher';
 import { Fairness } from '@sluice/api/fairness';
@@ -8,6 +9,7 @@ import { CircuitBreakers } from '@sluice/shared/circuit-breakers';
 import type { ProviderConfig } from '@sluice/shared/config';
 import { CoolDowns } from '@sluice/shared/cool-downs';
 import { createLogger } from '@sluice/shared/logger';
+import { Metrics } from '@sluice/shared/metrics/create';
 import { Settlements } from '@sluice/shared/settle';
 import test from 'ava';
 import type { Job } from 'bullmq';
@@ -56,6 +58,8 @@ interface Scene {
 }
 
 /** A request with a short wait, whose first job a worker has taken. */
+const metrics = new ApiMetrics(new Metrics('api'), []);
+
 async function stage(entries: number): Promise<Scene> {
   const cell = await bench.cell();
   const { names, queues } = cell;
@@ -89,6 +93,7 @@ async function stage(entries: number): Promise<Scene> {
     congestion: new Congestion(bench.redis, names, new Map(PROVIDERS.map((name) => [name, limits(name)]))),
     clock,
     hasWorkers: () => true,
+    metrics,
   });
   const { requestId, workspace, keyId, route, chain, onCrash, request } = jobFor('one');
   const reply = dispatcher.dispatch({
@@ -139,7 +144,13 @@ test('a request that moves on as its wait runs out is left to its next entry', a
 test('a request that Redis has lost is put on its queue again', async (t) => {
   const { cell, settlements, dispatcher, active, reply, deliver } = await stage(2);
   const logger = createLogger('test', 'silent');
-  const net = new SafetyNet({ settlements, queues: cell.queues, logger, stopRunning: async () => {} });
+  const net = new SafetyNet({
+    settlements,
+    queues: cell.queues,
+    logger,
+    metrics,
+    stopRunning: async () => {},
+  });
   await net.sweep(dispatcher.pending);
   t.is(await cell.take('openai', 'other'), undefined, 'a job that is there is left alone');
 

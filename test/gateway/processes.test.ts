@@ -22,7 +22,11 @@ async function launch(
   const port = String(await freePort());
   const child = spawn(process.execPath, [`packages/${role}/dist/main.js`], {
     cwd: REPOSITORY,
-    env: { PATH: process.env.PATH ?? '', PORT: port, METRICS_PORT: port, ...env },
+    env: {
+      PATH: process.env.PATH ?? '',
+      ...(role === 'api' ? { PORT: port, METRICS_PORT: '0' } : { METRICS_PORT: port }),
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -32,6 +32,7 @@ export interface GatewayOptions {
   routes?: Record<string, unknown>;
   request?: Record<string, unknown>;
   requestLog?: Record<string, unknown>;
+  registry?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
   workspaces?: Record<string, { routes?: Record<string, unknown>; limits?: Record<string, unknown> }>;
   simulator?: SimulatorOptions;
@@ -83,6 +84,8 @@ export interface ChatAnswer {
 export interface TestProcess {
   child: ChildProcess;
   url: string;
+  /** Where `/metrics` is; a worker's only address. */
+  metricsUrl: string;
   /** Ends the process and waits for it; SIGTERM must end it with exit code 0. */
   end(signal?: NodeJS.Signals): Promise<void>;
 }
@@ -114,6 +117,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
         ...workspace,
       })),
       ...(options.request ? { request: options.request } : {}),
+      ...(options.registry ? { registry: options.registry } : {}),
       ...(options.requestLog ? { request_log: options.requestLog } : {}),
     }),
   );
@@ -142,16 +146,18 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const printed: string[] = [];
   const apis: TestProcess[] = [];
   const workers: TestProcess[] = [];
-  const run = async (module: string, portName: string, env: Record<string, string>) => {
-    const port = await freePort();
-    return startProcess(module, { ...env, [portName]: String(port) }, `http://127.0.0.1:${port}`, (text) =>
-      printed.push(text),
-    );
+  const run = async (role: 'api' | 'worker', env: Record<string, string>) => {
+    const [port, metricsPort] = [await freePort(), await freePort()];
+    const place = { PORT: String(port), METRICS_PORT: String(metricsPort) };
+    const [url, metricsUrl] = [port, metricsPort].map((each) => `http://127.0.0.1:${each}`);
+    const urls = { url: (role === 'api' ? url : metricsUrl) ?? '', metricsUrl: metricsUrl ?? '' };
+    const print = (text: string) => printed.push(text);
+    return startProcess(`@sluice/${role}/main`, { ...env, ...place }, urls, print);
   };
   // An api process never has the provider keys.
   const { OPENAI_API_KEY: _, ANTHROPIC_API_KEY: __, ...apiEnv } = env;
   const addWorker = async (extra: Record<string, string> = {}) => {
-    const worker = await run('@sluice/worker/main', 'METRICS_PORT', { ...env, ...extra });
+    const worker = await run('worker', { ...env, ...extra });
     workers.push(worker);
     return worker;
   };
@@ -160,7 +166,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const addApi = async (extra: Record<string, string> = {}) => {
     const admin = { ADMIN_TOKEN: adminToken, ADMIN_PORT: String(adminPort) };
     const own = apis.length === 0 ? { ...apiEnv, ...admin } : apiEnv;
-    const api = await run('@sluice/api/main', 'PORT', { ...own, ...extra });
+    const api = await run('api', { ...own, ...extra });
     apis.push(api);
     return api;
   };
@@ -249,7 +255,7 @@ function providersOf(changes: Record<string, Record<string, unknown>>): Record<s
 async function startProcess(
   module: string,
   env: Record<string, string>,
-  url: string,
+  urls: Pick<TestProcess, 'url' | 'metricsUrl'>,
   print: (text: string) => void,
 ): Promise<TestProcess> {
   const script = fileURLToPath(import.meta.resolve(module));
@@ -267,7 +273,7 @@ async function startProcess(
   ]);
   return {
     child,
-    url,
+    ...urls,
     async end(signal = 'SIGTERM') {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');

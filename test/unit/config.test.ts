@@ -145,7 +145,7 @@ colour: blue
   t.is(
     error.message,
     `my.yaml: 9 faults
-  colour: unknown field; allowed: providers, workspaces, request, request_log
+  colour: unknown field; allowed: providers, workspaces, request, request_log, registry
   providers.openai.bse_url: unknown field; allowed: kind, base_url, api_key, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, circuit_failures, circuit_open_ms; did you mean base_url?
   providers.openai.kind: must be one of openai, anthropic; did you mean openai?
   providers.openai.base_url: must be an http or https address without user name, password, query and fragment
@@ -174,7 +174,7 @@ test('a missing field and a wrong type are said as such, without follow-up fault
   );
   t.deepEqual(
     faultsOf(() => parseConfig([], {})),
-    [': must be a map with providers, workspaces, request, request_log, not a list'],
+    [': must be a map with providers, workspaces, request, request_log, registry, not a list'],
   );
   t.deepEqual(
     faultsOf(() =>
@@ -568,4 +568,16 @@ test('any text is either a config or a ConfigError', (t) => {
   );
   const yaml = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(''));
   t.notThrows(() => fc.assert(fc.property(fc.oneof(yaml, fc.string(), fc.json()), check), { numRuns: 1000 }));
+});
+
+test('the registry is refreshed daily once it has an address, and hours may be parts of one', (t) => {
+  t.deepEqual(parseConfig({}, {}).registry, { url: undefined, refreshMs: 86_400_000 });
+  const registry = { url: '${PRICES:-https://prices.example/list.json}', refresh_hours: 0.5 };
+  t.deepEqual(parseConfig({ registry }, {}).registry, {
+    url: 'https://prices.example/list.json',
+    refreshMs: 1_800_000,
+  });
+  const error = t.throws(() => parseConfig({ registry: { url: 'ftp://x', refresh_hours: 0 } }, {}));
+  t.regex(error?.message ?? '', /registry\.url: must be an http/);
+  t.regex(error?.message ?? '', /registry\.refresh_hours: must be a number from 0\.001 to 8760/);
 });

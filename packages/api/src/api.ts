@@ -12,17 +12,23 @@ import { Directory } from '@sluice/shared/directory';
 import { Idempotency } from '@sluice/shared/idempotency';
 import { keyNames } from '@sluice/shared/key-names';
 import { KeyUse, WRITE_KEY_USE_EVERY_MS } from '@sluice/shared/key-use';
+import { LiveRegistry } from '@sluice/shared/live-registry';
 import type { Logger } from '@sluice/shared/logger';
+import { Metrics } from '@sluice/shared/metrics/create';
+import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { Queues } from '@sluice/shared/queues';
 import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { RegistryRefresh } from '@sluice/shared/registry-refresh';
+import { RegistryStore } from '@sluice/shared/registry-store';
 import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
 import { WorkspaceLimits } from '@sluice/shared/workspace-limits';
 import { type AdminOptions, startAdmin } from './admin/admin.js';
 import { Admission } from './admission.js';
+import { ApiMetrics } from './api-metrics.js';
 import { createApp } from './app.js';
 import { Catalogue } from './catalogue.js';
 import { Congestion } from './congestion.js';
@@ -35,7 +41,9 @@ import { IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { Inbox } from './inbox.js';
 import { listen } from './listen.js';
 import { RedisMemory } from './redis-memory.js';
+import { LOOK_EVERY_MS, RegistrySchedule } from './registry-schedule.js';
 import { SafetyNet, SWEEP_EVERY_MS } from './safety-net.js';
+import { SharedGauges } from './shared-gauges.js';
 
 const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 1_500;
@@ -54,6 +62,8 @@ export interface ApiOptions {
 
 export interface RunningApi {
   url: string;
+  metrics: Metrics;
+  isReady(): boolean;
   adminUrl: string | undefined;
   /**
    * Turns readiness red and tells every client to reconnect elsewhere; after `delayMs` takes no new connections; answers
@@ -94,8 +104,18 @@ export async function startApi({
   const store = new Directory(redis, names);
   const directory = new DirectoryCache(store);
   const keyUse = new KeyUse(redis, names, clock);
-  const registry = loadShippedRegistry();
-  const catalogue = new Catalogue(id, queues, logger, config.providers.values(), registry, clock.now());
+  const registryStore = new RegistryStore(redis, names);
+  const registry = new LiveRegistry(registryStore, loadShippedRegistry(), clock, logger);
+  await registry.start();
+  const refresh = new RegistryRefresh(registryStore, registry, clock);
+  const catalogue = new Catalogue(
+    id,
+    queues,
+    logger,
+    config.providers.values(),
+    registry.current,
+    clock.now(),
+  );
   let workersSeen = 0;
   let draining = false;
   const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
@@ -104,7 +124,22 @@ export async function startApi({
   const cancellations = new Cancellations(names);
   const idempotency = new Idempotency(redis, names);
   const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
-  const safetyNet = new SafetyNet({ settlements, queues, logger, stopRunning });
+  const metrics = new Metrics('api');
+  const apiMetrics = new ApiMetrics(metrics, config.providers.keys());
+  const gauges = new SharedGauges(metrics, {
+    redis,
+    names,
+    clock,
+    providers: config.providers,
+    coolDowns,
+    circuits,
+    workersSeen: () => workersSeen,
+  });
+  const directoryWatch = new DirectoryWatch(store, (directory) => {
+    apiMetrics.update(directory);
+    gauges.update(directory);
+  });
+  const safetyNet = new SafetyNet({ settlements, queues, logger, stopRunning, metrics: apiMetrics });
   const dispatcher = new Dispatcher({
     inboxId: id,
     queues,
@@ -116,7 +151,7 @@ export async function startApi({
     admission: new Admission(
       directory,
       new WorkspaceLimits(redis, names),
-      new CostEstimate(config.providers, () => registry),
+      new CostEstimate(config.providers, () => registry.current),
       clock,
     ),
     hasWorkers: () => workersSeen > 0,
@@ -125,6 +160,7 @@ export async function startApi({
       if (digest !== undefined) idempotency.markQueued(workspace, digest).catch(() => {});
     },
     onGhost: (job) => safetyNet.addGhost(job),
+    metrics: apiMetrics,
   });
   const idempotent = new IdempotentDispatcher(dispatcher, idempotency, id, clock);
 
@@ -141,7 +177,9 @@ export async function startApi({
       circuits.refresh(),
       inbox.trim(redis),
       clock.synchronise(redis, 1),
+      directoryWatch.refresh(),
       memory.check(),
+      registry.refresh(),
     ]);
     const alive = await presence.alive();
     workersSeen = alive.filter(({ role }) => role === 'worker').length;
@@ -152,9 +190,19 @@ export async function startApi({
     repeatEvery(HOUSEKEEPING_MS, keepHouse),
     repeatEvery(CONFIRM_EVERY_MS, () => directory.confirm()),
     repeatEvery(WRITE_KEY_USE_EVERY_MS, () => keyUse.write()),
+    ...scheduleRefreshes(),
     repeatEvery(SWEEP_EVERY_MS, () => safetyNet.sweep(dispatcher.pending)),
   ];
 
+  function scheduleRefreshes() {
+    const { url, refreshMs: periodMs } = config.registry;
+    if (url === undefined) return [];
+    const parts = { redis, names, store: registryStore, refresh, clock, logger, url, periodMs };
+    const schedule = new RegistrySchedule(parts);
+    return [repeatEvery(Math.min(LOOK_EVERY_MS, periodMs), () => schedule.look())];
+  }
+
+  const isReady = () => !draining && redis.status === 'ready' && workersSeen > 0;
   const app = createApp({
     dispatcher,
     idempotent,
@@ -164,19 +212,33 @@ export async function startApi({
     catalogue,
     clock,
     logger,
+    metrics: apiMetrics,
     providers: config.providers,
     deadlineMs: config.request.deadlineMs,
     maxBodyBytes: config.request.maxBodyBytes,
     isDraining: () => draining,
-    isReady: () => !draining && redis.status === 'ready' && workersSeen > 0,
+    isReady,
     isFull: () => memory.isNearlyFull,
   });
   const server = createHttpServer(app, config.request.receiveTimeoutMs);
-  const admin = adminOptions && (await startAdmin(adminOptions, { redisUrl, names, config, clock, logger }));
+  const admin =
+    adminOptions &&
+    (await startAdmin(adminOptions, {
+      redisUrl,
+      names,
+      config,
+      clock,
+      logger,
+      registry,
+      registryStore,
+      refresh,
+    }));
   const url = await listen(server, port, host);
 
   return {
     url,
+    metrics,
+    isReady,
     adminUrl: admin?.url,
     async close(delayMs, drainMs) {
       draining = true;
@@ -188,6 +250,7 @@ export async function startApi({
       clearTimeout(timeUp);
       for (const chore of chores) chore.stop();
       catalogue.close();
+      gauges.close();
       await Promise.allSettled([admin?.close(), keyUse.write()]);
       await Promise.allSettled([presence.leave(), inbox.close(redis), queues.close()]);
       for (const connection of connections) connection.disconnect();

@@ -5,8 +5,10 @@ import type { Directory } from '@sluice/shared/directory';
 import type { KeyUse } from '@sluice/shared/key-use';
 import type { Logger } from '@sluice/shared/logger';
 import Koa from 'koa';
+import type { ApiMetrics } from './api-metrics.js';
 import { createAuthenticate } from './authenticate.js';
 import type { Catalogue } from './catalogue.js';
+import { createMeasure } from './measure.js';
 import { createParseBody } from './parse-body.js';
 import { refuseUnaddressed } from './refuse-unaddressed.js';
 import { createReportErrors } from './report-errors.js';
@@ -23,6 +25,7 @@ export interface AppParts extends ChatParts {
   catalogue: Catalogue;
   maxBodyBytes: number;
   logger: Logger;
+  metrics: ApiMetrics;
   isReady(): boolean;
   isDraining(): boolean;
 }
@@ -49,6 +52,7 @@ export function createApp(parts: AppParts): Koa {
   const app = new Koa();
   app.silent = true;
   app.use(identify);
+  app.use(createMeasure(parts.metrics));
   app.use(createSayGoodbye(parts.isDraining));
   app.use(createReportErrors(logger));
   app.use(refuseUnaddressed);

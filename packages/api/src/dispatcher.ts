@@ -21,6 +21,7 @@ import type { Queues } from '@sluice/shared/queues';
 import { failedLogEntry, type LogCode } from '@sluice/shared/request-log';
 import { type NextEntry, providerOf, type Settlements, type Settler } from '@sluice/shared/settle';
 import type { Admission } from './admission.js';
+import type { ApiMetrics } from './api-metrics.js';
 import type { Congestion } from './congestion.js';
 import type { Fairness } from './fairness.js';
 import type { InboxMessage } from './inbox.js';
@@ -58,6 +59,7 @@ export interface DispatcherParts {
   onQueued?(job: ChatJob): void;
   /** A job may be on its queue although adding it failed. */
   onGhost(job: ChatJob): void;
+  metrics: Pick<ApiMetrics, 'cancelled' | 'passedOver' | 'refusedByWorkspace'>;
 }
 
 export interface Pending {
@@ -102,6 +104,7 @@ export class Dispatcher {
   async #admit(pending: Pending): Promise<void> {
     const admitted = await this.parts.admission.admit(pending.job);
     if (admitted instanceof GatewayError) {
+      this.parts.metrics.refusedByWorkspace();
       await this.#fail(pending, pending.job, admitted, { as: 'refuser' });
       return;
     }
@@ -133,7 +136,10 @@ export class Dispatcher {
     if (!pending.queued) return;
     const gone = new GatewayError('service_unavailable', 'The caller hung up.');
     this.#fail(pending, pending.job, gone, { as: 'withdrawer' }, 'cancelled')
-      .then((ended) => (ended ? undefined : this.parts.stopRunning(requestId)))
+      .then((ended) => {
+        this.parts.metrics.cancelled(ended ? 'waiting' : 'running');
+        return ended ? undefined : this.parts.stopRunning(requestId);
+      })
       .catch(() => {});
   }
 
@@ -149,6 +155,7 @@ export class Dispatcher {
       const reason = availability.blocked(provider, model) ?? (await this.#queue(pending, provider));
       if (!reason)
         return pending.cancelled ? this.cancel(pending.job.requestId) : this.#wake(pending, waitUntil);
+      this.parts.metrics.passedOver(pending.job, reason.outcome);
       pending.job = passOver(pending.job, reason.outcome, now);
       blocked = {
         outcome: reason.outcome,
@@ -213,6 +220,7 @@ export class Dispatcher {
     // It may have been moved meanwhile; the notice of that has set its own timer.
     if (pending.job !== job) return;
     if (!withdrawn) return this.#wake(pending, job.deadline);
+    this.parts.metrics.passedOver(job, 'concurrency');
     if (isLast) return;
     pending.queued = false;
     pending.job = waited;

@@ -2,6 +2,7 @@
 import { loadConfig } from '@sluice/shared/config';
 import { readEnv } from '@sluice/shared/env';
 import { createLogger } from '@sluice/shared/logger';
+import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { runProcess } from '@sluice/shared/run-process';
 import { startApi } from './api.js';
 import { apiEnv } from './env.js';
@@ -23,13 +24,20 @@ await runProcess('api', async () => {
       ? {}
       : { admin: { host: env.ADMIN_HOST, port: env.ADMIN_PORT, token: env.ADMIN_TOKEN } }),
   });
-  logger.info({ url: api.url }, 'api ready');
+  const metricsServer = await startMetricsServer({
+    host: env.METRICS_HOST,
+    port: env.METRICS_PORT,
+    metrics: api.metrics,
+    isReady: api.isReady,
+  });
+  logger.info({ url: api.url, metrics: metricsServer.address }, 'api ready');
   if (api.adminUrl) logger.info({ url: api.adminUrl }, 'admin listener ready');
   else logger.info('ADMIN_TOKEN is not set: this process has no admin listener');
 
   return async () => {
     logger.info('draining');
     await api.close(env.DRAIN_DELAY_MS, env.DRAIN_MS);
+    await metricsServer.close(env.METRICS_LINGER_MS);
     logger.info('stopped');
   };
 });

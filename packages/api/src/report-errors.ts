@@ -1,11 +1,12 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/logger';
 import type { Middleware } from 'koa';
+import type { Measured } from './measure.js';
 import { isRedisAway } from './redis-away.js';
 import type { Identified } from './request-id.js';
 
 /** The one place where an error becomes a response. Whatever is not a GatewayError is ours, and is not shown. */
-export function createReportErrors(logger: Logger): Middleware<Identified> {
+export function createReportErrors(logger: Logger): Middleware<Identified & Measured> {
   return async (ctx, next) => {
     try {
       await next();
@@ -16,6 +17,7 @@ export function createReportErrors(logger: Logger): Middleware<Identified> {
         const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
         logger.error({ requestId: ctx.state.requestId, error: detail }, 'request failed by our own fault');
       }
+      ctx.state.code = known.code;
       ctx.status = known.status;
       ctx.set(known.toHeaders());
       ctx.body = known.toBody();

@@ -6,7 +6,8 @@
 import type { ChatJob } from '@sluice/shared/job';
 import type { Logger } from '@sluice/shared/logger';
 import type { Queues } from '@sluice/shared/queues';
-import type { Settlements } from '@sluice/shared/settle';
+import { providerOf, type Settlements } from '@sluice/shared/settle';
+import type { ApiMetrics } from './api-metrics.js';
 import type { Pending } from './dispatcher.js';
 
 export const SWEEP_EVERY_MS = 2_000;
@@ -16,6 +17,7 @@ export interface SafetyNetParts {
   settlements: Settlements;
   queues: Queues;
   logger: Logger;
+  metrics: Pick<ApiMetrics, 'readded' | 'ghost'>;
   stopRunning(requestId: string): Promise<void>;
 }
 
@@ -28,6 +30,7 @@ export class SafetyNet {
 
   addGhost(job: ChatJob): void {
     this.#ghosts.set(job.requestId, job);
+    this.parts.metrics.ghost(providerOf(job));
   }
 
   async sweep(pending: ReadonlyMap<string, Pending>): Promise<void> {
@@ -40,6 +43,7 @@ export class SafetyNet {
         // Looked up again: it may have been answered, or have moved to another entry, since the question was asked.
         else if (pending.get(job.requestId)?.job === job) {
           await this.parts.queues.addChat(job);
+          this.parts.metrics.readded(providerOf(job));
           this.parts.logger.warn(
             { requestId: job.requestId },
             'the queue had lost this request; added again',

@@ -102,19 +102,27 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     const key = shownKey(config, processEnv);
     const madeKeys = await applyToRedis(config, processEnv, redisUrl, env.SLUICE_CELL);
 
-    for (let i = 1, next = env.METRICS_PORT; i <= workers; i++) {
-      const port = await freePort(next, env.METRICS_HOST);
-      next = port + 1;
-      const place = { METRICS_PORT: String(port) };
+    // A port that is free now may be one that a process to come was promised.
+    const promised = new Set([firstPort]);
+    const claim = async (preferred: number, host: string): Promise<number> => {
+      let port = await freePort(preferred, host);
+      while (promised.has(port)) port = await freePort(port + 1, host);
+      promised.add(port);
+      return port;
+    };
+    for (let i = 1; i <= workers; i++) {
+      const place = { METRICS_PORT: String(await claim(env.METRICS_PORT, env.METRICS_HOST)) };
       await run(`worker ${i}`, '@sluice/worker/main', withoutAdminToken({ ...processEnv, ...place }));
     }
-    const adminPort = await freePort(env.ADMIN_PORT, env.ADMIN_HOST);
+    const adminPort = await claim(env.ADMIN_PORT, env.ADMIN_HOST);
     const adminUrl = urlOf(env.ADMIN_HOST, adminPort);
     writeFileSync(join(folder, 'admin-url'), `${adminUrl}\n`);
     const apiUrls: string[] = [];
     for (let i = 1; i <= apis; i++) {
-      const port = i === 1 ? firstPort : await freePort(firstPort + i - 1, env.HOST);
-      const apiEnv = withoutProviderKeys({ ...processEnv, PORT: String(port) }, config);
+      const port = i === 1 ? firstPort : await claim(firstPort, env.HOST);
+      const metricsPort = await claim(env.METRICS_PORT, env.METRICS_HOST);
+      const place = { PORT: String(port), METRICS_PORT: String(metricsPort) };
+      const apiEnv = withoutProviderKeys({ ...processEnv, ...place }, config);
       const admin =
         env.ADMIN_TOKEN === undefined
           ? { ...withoutAdminToken(apiEnv), ADMIN_TOKEN_FILE: rememberAdminToken(folder) }

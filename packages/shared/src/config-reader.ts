@@ -93,6 +93,13 @@ export class ConfigReader {
     return 0;
   }
 
+  /** False unless it is there. */
+  flag(value: unknown, path: string): boolean {
+    if (isAbsent(value) || typeof value === 'boolean') return value ?? false;
+    this.wrongType(path, 'true or false', value);
+    return false;
+  }
+
   oneOf<const T extends string>(value: unknown, path: string, choices: readonly T[]): T | undefined {
     const allowed = `one of ${choices.join(', ')}`;
     if (typeof value !== 'string') {

@@ -37,11 +37,18 @@ const DURATION_MS: NumberRule = { min: 1, max: 3_600_000 };
 const COUNT: NumberRule = { min: 1, max: 1_000_000 };
 const BODY_BYTES: NumberRule = { min: 1024, max: 104_857_600 };
 const LOG_ENTRIES: NumberRule = { min: 1, max: 100_000_000 };
+const HOUR_MS = 3_600_000;
 const BUDGET_USD: NumberRule = { min: 0, max: 1_000_000_000, whole: false };
 
 /** Reads the whole of gateway.yaml; the result means nothing once the reader has faults. */
 export function readGatewayConfig(reader: ConfigReader, value: unknown): GatewayConfig {
-  const file = reader.fields(value ?? {}, '', ['providers', 'workspaces', 'request', 'request_log']);
+  const file = reader.fields(value ?? {}, '', [
+    'providers',
+    'workspaces',
+    'request',
+    'request_log',
+    'registry',
+  ]);
 
   const providerItems = reader.entries(file?.providers ?? DEFAULT_PROVIDERS, 'providers', 1);
   const providers = providerItems.flatMap(([name, item]) => readProvider(reader, name, item) ?? []);
@@ -60,6 +67,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'max_body_bytes',
     'receive_timeout_ms',
   ]);
+  const registry = reader.fields(file?.registry ?? {}, 'registry', ['url', 'refresh_hours']);
   const log = reader.fields(file?.request_log ?? {}, 'request_log', ['max_entries']);
   return {
     providers: new Map(providers.map((provider) => [provider.name, provider])),
@@ -76,6 +84,16 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
         'request.receive_timeout_ms',
         DURATION_MS,
       ),
+    },
+    registry: {
+      url: isAbsent(registry?.url) ? undefined : reader.httpUrl(registry.url, 'registry.url'),
+      refreshMs:
+        HOUR_MS *
+        reader.number(registry?.refresh_hours ?? 24, 'registry.refresh_hours', {
+          min: 0.001,
+          max: 8760,
+          whole: false,
+        }),
     },
     requestLog: {
       maxEntries: reader.number(log?.max_entries ?? 100_000, 'request_log.max_entries', LOG_ENTRIES),

@@ -63,4 +63,6 @@ export interface GatewayConfig {
     receiveTimeoutMs: number;
   };
   requestLog: { maxEntries: number };
+  /** Where the model registry is refreshed from, and how often. */
+  registry: { url: string | undefined; refreshMs: number };
 }

@@ -58,6 +58,14 @@ export class CoolDowns {
     return Math.max(0, until - this.clock.now());
   }
 
+  /** Whether the provider, or any of its models, is left alone now. */
+  isCooling(provider: string): boolean {
+    const now = this.clock.now();
+    return [...this.#until].some(
+      ([subject, until]) => until > now && (subject === provider || subject.startsWith(`${provider}/`)),
+    );
+  }
+
   /** Takes effect in this process at once, in the others as soon as Redis has passed it on. */
   async start(provider: string, model: string | undefined, ms: number): Promise<void> {
     const subject = model === undefined ? provider : subjectOf(provider, model);

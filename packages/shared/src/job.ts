@@ -89,6 +89,8 @@ export interface ReplyHead {
   queueMs: number;
   /** Number of provider calls made. */
   attempts: number;
+  /** Duration of the call that served, exactly; `served` has whole milliseconds. */
+  callMs?: number;
   served?: Served;
   error?: ErrorInfo;
 }

@@ -37,6 +37,14 @@ export interface KeyNames {
   spent(workspace: string): string;
   /** The request behind a workspace's Idempotency-Key, by the key's digest. */
   idempotency(workspace: string, digest: string): string;
+  /** The model registry's document, where it came from, and how the latest refresh went. */
+  registry: string;
+  /** `<provider>/<model>` → an operator's own entry, which survives refreshes. */
+  registryOverrides: string;
+  /** Counts changes to the two above. */
+  registryRevision: string;
+  /** Held by the process that refreshes the registry by schedule. */
+  registryLock: string;
   /** Process id → when it was last seen. */
   processes: string;
 }
@@ -64,6 +72,10 @@ export function keyNames(cell: string): KeyNames {
     reserved: (workspace) => `${prefix}:reserved:${workspace}`,
     spent: (workspace) => `${prefix}:spent:${workspace}`,
     idempotency: (workspace, digest) => `${prefix}:idempotency:${workspace}:${digest}`,
+    registry: `${prefix}:registry`,
+    registryOverrides: `${prefix}:registry-overrides`,
+    registryRevision: `${prefix}:registry-revision`,
+    registryLock: `${prefix}:registry-lock`,
     processes: `${prefix}:processes`,
   };
 }

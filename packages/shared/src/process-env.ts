@@ -1,4 +1,4 @@
-import { choice, text, url } from './env.js';
+import { choice, integer, port, text, url } from './env.js';
 
 /** The environment that api and worker processes have in common. */
 export const sharedEnv = {
@@ -12,5 +12,13 @@ export const sharedEnv = {
   LOG_LEVEL: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], {
     default: 'info',
     description: 'least level that is logged',
+  }),
+  METRICS_HOST: text({ default: '127.0.0.1', description: 'address of the metrics and health listener' }),
+  METRICS_PORT: port({ default: 9464, description: 'port of the metrics and health listener' }),
+  METRICS_LINGER_MS: integer({
+    default: 20_000,
+    min: 0,
+    max: 600_000,
+    description: 'how long a drained process that is being scraped waits for its last scrape',
   }),
 };

@@ -14,6 +14,8 @@ import {
   pattern,
   record,
   refine,
+  type Struct,
+  size,
   string,
   validate,
 } from 'superstruct';
@@ -53,9 +55,7 @@ const longContext = refine(
     'must ascend by `above`, each only once',
 );
 
-const modelEntry = object({
-  id: nonempty(string()),
-  provider: enums(['anthropic', 'openai']),
+const facts = {
   prices,
   /** A prompt of more than `above` tokens is billed at these prices, the whole request. */
   long_context: optional(longContext),
@@ -65,9 +65,16 @@ const modelEntry = object({
   /** What is known to work; a tag that is missing is not stated, which is not the same as not supported. */
   capabilities: optional(array(nonempty(string()))),
   deprecated: optional(date),
-  source: optional(string()),
   as_of: optional(date),
+};
+
+const modelEntry = object({
+  id: size(string(), 1, 256),
+  provider: enums(['anthropic', 'openai']),
+  ...facts,
+  source: optional(string()),
 });
+const modelOverride = object(facts);
 
 const registryDocument = object({
   version: nonempty(string()),
@@ -76,6 +83,7 @@ const registryDocument = object({
 });
 
 export type PriceEntry = Infer<typeof prices>;
+export type ModelOverride = Infer<typeof modelOverride>;
 export type ModelEntry = Infer<typeof modelEntry>;
 export type RegistryDocument = Infer<typeof registryDocument>;
 
@@ -92,10 +100,27 @@ export class InvalidRegistry extends Error {
 }
 
 export function parseRegistryDocument(json: unknown): RegistryDocument {
-  const [error, document] = validate(json, registryDocument);
-  const faults = [...(error?.failures() ?? []).map(describe), ...duplicates(json)];
-  if (faults.length > 0 || !document) throw new InvalidRegistry(faults);
-  return document;
+  return parse(json, registryDocument, duplicates(json));
+}
+
+/** An operator's own entry for one model: its prices, and whatever else is known better. */
+export function parseModelOverride(json: unknown): ModelOverride {
+  return parse(json, modelOverride, []);
+}
+
+function parse<T, S>(json: unknown, struct: Struct<T, S>, moreFaults: string[]): T {
+  const faults = [...moreFaults];
+  let value: T | undefined;
+  try {
+    const [error, valid] = validate(json, struct);
+    faults.unshift(...(error?.failures() ?? []).map(describe));
+    value = valid;
+  } catch {
+    // superstruct prints what it was given, and `{"toString": 1}` cannot be printed.
+    faults.push('registry: is not of the right shape');
+  }
+  if (faults.length > 0 || value === undefined) throw new InvalidRegistry(faults);
+  return value;
 }
 
 function describe(failure: Failure): string {

@@ -22,7 +22,7 @@ export interface Upstream {
 }
 
 export type CallResult = {
-  /** Absent when nothing was sent. */
+  /** Not rounded; absent when nothing was sent. */
   ms?: number;
   upstreamId?: string;
 } & ({ response: ParsedResponse; failure?: never } | { failure: ProviderFailure; response?: never });
@@ -46,7 +46,7 @@ export async function callProvider(
   }
 
   const started = performance.now();
-  const elapsed = () => Math.round(performance.now() - started);
+  const elapsed = () => performance.now() - started;
   let answer: HttpAnswer;
   try {
     answer = await http.post(provider.chatPath, headers, body, timeoutMs, signal);

@@ -16,11 +16,12 @@ import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/share
 import type { Logger } from '@sluice/shared/logger';
 import type { Queues } from '@sluice/shared/queues';
 import { failedLogEntry, servedLogEntry } from '@sluice/shared/request-log';
-import type { NextEntry, Settlement, Settlements } from '@sluice/shared/settle';
+import { type NextEntry, providerOf, type Settlement, type Settlements } from '@sluice/shared/settle';
 import { type CallResult, callProvider, type Upstream } from './call-provider.js';
 import { expired, interrupted, ourFault, toErrorInfo } from './failed-job.js';
 import type { Pricing } from './pricing.js';
 import type { ParsedResponse, ProviderFailure } from './providers/types.js';
+import type { WorkerMetrics } from './worker-metrics.js';
 
 /** The api takes a job off the queue when its wait has run out; this is for jobs whose api is gone. */
 const WAIT_GRACE_MS = 1_000;
@@ -49,6 +50,7 @@ export interface ChatProcessorParts {
   pricing: Pricing;
   clock: Clock;
   logger: Logger;
+  metrics: WorkerMetrics;
 }
 
 export interface Run {
@@ -80,7 +82,7 @@ export class ChatProcessor {
   }
 
   async #process(job: ChatJob, run: Run): Promise<void> {
-    const { availability, clock, queues, settlements } = this.parts;
+    const { availability, clock, metrics, queues, settlements } = this.parts;
     const entry = entryOf(job);
     const again = run.start > 1;
 
@@ -94,13 +96,17 @@ export class ChatProcessor {
       const lost: Attempt = { provider: entry.provider, model: entry.model, outcome: 'unknown' };
       job = { ...job, attempts: [...job.attempts, ...Array<Attempt>(run.start - 1).fill(lost)] };
       // A request that has taken two workers with it does not get a third.
-      if (job.onCrash === 'fail' || run.start > MAX_STARTS) return this.#settleError(job, interrupted(), run);
+      const quarantined = run.start > MAX_STARTS;
+      metrics.recovered(entry, quarantined);
+      if (job.onCrash === 'fail' || quarantined) return this.#settleError(job, interrupted(), run);
     }
 
     const now = clock.now();
     if (now >= job.deadline) return this.#settleError(job, expired(), run);
     const waited = now - job.waitUntil > WAIT_GRACE_MS && !again;
-    job = { ...job, queueMs: job.queueMs + Math.max(0, now - job.queuedAt) };
+    const queueMs = Math.max(0, now - job.queuedAt);
+    job = { ...job, queueMs: job.queueMs + queueMs };
+    metrics.waited(entry.provider, queueMs);
 
     if (run.signal.aborted) return this.#settleCancelled(job, run);
     if (waited) return this.#passOver(job, { outcome: 'concurrency', retryAfterMs: 1_000 }, run);
@@ -133,6 +139,7 @@ export class ChatProcessor {
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - this.parts.clock.now()));
     const result = await callProvider(upstream, job.request, entry, timeoutMs, run.signal);
     const { failure } = result;
+    this.parts.metrics.called(entry, failure?.outcome ?? 'ok', result.ms);
     if (failure?.coolDown) {
       const model = failure.coolDown === 'model' ? entry.model : undefined;
       failure.retryAfterMs ??= upstream.config.cooldownMs;
@@ -156,6 +163,7 @@ export class ChatProcessor {
   #passOver(job: ChatJob, { outcome, retryAfterMs }: Blocked, run: Run): Promise<void> {
     const { provider, model } = entryOf(job);
     const code = BLOCKED_CODE[outcome];
+    this.parts.metrics.passedOver(provider, outcome);
     const failure: ProviderFailure = {
       outcome,
       code,
@@ -178,7 +186,7 @@ export class ChatProcessor {
   }
 
   async #moveOn(job: ChatJob, to: ChainEntry): Promise<void> {
-    const { clock, queues, settlements } = this.parts;
+    const { clock, metrics, queues, settlements } = this.parts;
     const queuedAt = clock.now();
     const next: NextEntry = {
       entry: job.entry + 1,
@@ -187,17 +195,21 @@ export class ChatProcessor {
       queueMs: job.queueMs,
       attempts: job.attempts,
     };
-    if (await settlements.move(job, next)) await queues.addChat({ ...job, ...next });
+    if (!(await settlements.move(job, next))) return;
+    const failed = job.attempts.at(-1);
+    if (failed) metrics.movedOn(job, failed, to);
+    await queues.addChat({ ...job, ...next });
   }
 
   #settleServed(
     job: ChatJob,
     entry: ChainEntry,
     response: ParsedResponse,
-    latencyMs: number,
+    callMs: number,
     run: Run,
   ): Promise<void> {
     const { usage, serviceTier, completion } = response;
+    const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
     const { price, cost, costUsd } = this.parts.pricing.of(
       this.#upstream(entry).config.kind,
@@ -211,6 +223,7 @@ export class ChatProcessor {
       head: {
         queueMs: job.queueMs,
         attempts: countCalls(job.attempts),
+        callMs,
         served: { provider, model, fallbackUsed: job.entry > 0, latencyMs, costUsd },
       },
       body: JSON.stringify({
@@ -240,7 +253,9 @@ export class ChatProcessor {
   async #settle(settlement: Settlement, run: Run): Promise<void> {
     const result = await this.parts.settlements.settle(settlement, { as: 'worker', token: run.token });
     const { requestId } = settlement.job;
-    if (result !== 'settled') this.parts.logger.warn({ requestId, result }, 'a late result was refused');
+    if (result === 'settled') return this.parts.metrics.settled(settlement.log);
+    this.parts.metrics.refusedLate(providerOf(settlement.job));
+    this.parts.logger.warn({ requestId, result }, 'a late result was refused');
   }
 
   #upstream(entry: ChainEntry): Upstream {
@@ -263,7 +278,7 @@ function withAttempt(job: ChatJob, attempt: Attempt): ChatJob {
 function toAttempt({ provider, model }: ChainEntry, { ms, upstreamId, failure }: CallResult): Attempt {
   const attempt: Attempt = { provider, model, outcome: failure?.outcome ?? 'ok' };
   if (failure?.status !== undefined) attempt.status = failure.status;
-  if (ms !== undefined) attempt.ms = ms;
+  if (ms !== undefined) attempt.ms = Math.round(ms);
   if (upstreamId !== undefined) attempt.upstreamId = upstreamId;
   return attempt;
 }

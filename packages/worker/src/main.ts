@@ -2,9 +2,9 @@
 import { loadConfig } from '@sluice/shared/config';
 import { readEnv } from '@sluice/shared/env';
 import { createLogger } from '@sluice/shared/logger';
+import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { runProcess } from '@sluice/shared/run-process';
 import { workerEnv } from './env.js';
-import { createHealthServer } from './health-server.js';
 import { startWorker } from './worker.js';
 
 await runProcess('worker', async () => {
@@ -20,19 +20,19 @@ await runProcess('worker', async () => {
     logger,
   });
   let draining = false;
-  const health = createHealthServer(() => !draining && worker.isReady());
-  await new Promise<void>((resolve, reject) => {
-    health.once('error', reject);
-    health.listen(env.METRICS_PORT, env.METRICS_HOST, resolve);
+  const metricsServer = await startMetricsServer({
+    host: env.METRICS_HOST,
+    port: env.METRICS_PORT,
+    metrics: worker.metrics,
+    isReady: () => !draining && worker.isReady(),
   });
-  logger.info({ address: health.address(), providers: [...config.providers.keys()] }, 'worker ready');
+  logger.info({ address: metricsServer.address, providers: [...config.providers.keys()] }, 'worker ready');
 
   return async () => {
     draining = true;
     logger.info('draining');
     await worker.close(env.DRAIN_MS);
-    health.close();
-    health.closeAllConnections();
+    await metricsServer.close(env.METRICS_LINGER_MS);
     logger.info('stopped');
   };
 });

@@ -11,10 +11,10 @@ export interface Priced {
 }
 
 export class Pricing {
-  constructor(private readonly registry: ModelRegistry) {}
+  constructor(private readonly registry: () => ModelRegistry) {}
 
   of(providerKind: string, model: string, usage: TokenUsage, serviceTier?: string): Priced {
-    const facts = this.registry.find(providerKind, model);
+    const facts = this.registry().find(providerKind, model);
     const price = facts ? priceFor(facts, usage, serviceTier) : null;
     const cost = price ? costOf(price, usage) : 0;
     return { price, cost, costUsd: formatUsd(cost) };

@@ -9,14 +9,20 @@ import { CircuitBreakers, circuitSettings } from '@sluice/shared/circuit-breaker
 import { RedisClock } from '@sluice/shared/clock';
 import type { GatewayConfig } from '@sluice/shared/config';
 import { CoolDowns } from '@sluice/shared/cool-downs';
+import { Directory } from '@sluice/shared/directory';
 import type { Env } from '@sluice/shared/env-lookup';
 import type { ChatJob } from '@sluice/shared/job';
 import { keyNames } from '@sluice/shared/key-names';
+import { LiveRegistry } from '@sluice/shared/live-registry';
 import type { Logger } from '@sluice/shared/logger';
+import { Metrics } from '@sluice/shared/metrics/create';
+import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
+import { ModelLabels } from '@sluice/shared/metrics/labels';
 import { loadShippedRegistry } from '@sluice/shared/model-registry';
 import { Presence } from '@sluice/shared/presence';
 import { MODELS_JOB, type ModelsJob, Queues } from '@sluice/shared/queues';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { RegistryStore } from '@sluice/shared/registry-store';
 import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
@@ -29,6 +35,7 @@ import { listModels } from './list-models.js';
 import { Pricing } from './pricing.js';
 import { Runs } from './runs.js';
 import { createUpstreams } from './upstreams.js';
+import { WorkerMetrics } from './worker-metrics.js';
 
 /** A dead worker's job is given to another at most this long after its lock ran out. */
 const STALLED_INTERVAL_MS = 2_000;
@@ -50,6 +57,7 @@ export interface WorkerOptions {
 }
 
 export interface RunningWorker {
+  metrics: Metrics;
   isReady(): boolean;
   /** Takes no more jobs, lets the running ones end within `drainMs`, and closes everything. */
   close(drainMs: number): Promise<void>;
@@ -75,6 +83,21 @@ export async function startWorker({
   const presence = new Presence(redis, names, clock, 'worker', id);
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
   const cancellations = new Cancellations(names);
+  const registry = new LiveRegistry(new RegistryStore(redis, names), loadShippedRegistry(), clock, logger);
+  const metrics = new Metrics('worker');
+  const providers = [...config.providers.values()];
+  const workerMetrics = new WorkerMetrics(
+    metrics,
+    new ModelLabels(() => registry.current, new Map(providers.map(({ name, kind }) => [name, kind]))),
+    config.providers.keys(),
+    // A direct model id goes to the provider that has its kind's name.
+    providers
+      .filter(({ name, kind }) => name === kind)
+      .flatMap(({ name, kind }) => registry.current.ids(kind).map((model) => ({ provider: name, model }))),
+  );
+  const directoryWatch = new DirectoryWatch(new Directory(redis, names), (directory) =>
+    workerMetrics.update(directory),
+  );
   const chat = new ChatProcessor({
     upstreams,
     queues,
@@ -82,16 +105,19 @@ export async function startWorker({
     coolDowns,
     circuits,
     availability: new Availability(coolDowns, circuits),
-    pricing: new Pricing(loadShippedRegistry()),
+    pricing: new Pricing(() => registry.current),
     clock,
     logger,
+    metrics: workerMetrics,
   });
 
   await clock.synchronise(redis);
   await Promise.all([
     coolDowns.watch(subscriber),
     circuits.watch(subscriber),
+    registry.start(),
     presence.announce(),
+    directoryWatch.refresh(),
     setLimits(),
   ]);
 
@@ -151,11 +177,14 @@ export async function startWorker({
       coolDowns.refresh(),
       circuits.refresh(),
       clock.synchronise(redis, 1),
+      registry.refresh(),
+      directoryWatch.refresh(),
       setLimits(),
     ]),
   );
 
   return {
+    metrics,
     isReady: () => redis.status === 'ready' && workers.every((worker) => worker.isRunning()),
     async close(drainMs) {
       housekeeping.stop();

@@ -8,8 +8,11 @@ import type { GatewayConfig } from '@sluice/shared/config';
 import { Directory } from '@sluice/shared/directory';
 import type { KeyNames } from '@sluice/shared/key-names';
 import { KeyUse } from '@sluice/shared/key-use';
+import type { LiveRegistry } from '@sluice/shared/live-registry';
 import type { Logger } from '@sluice/shared/logger';
 import { connectImpatiently, waitForRedis } from '@sluice/shared/redis';
+import type { RegistryRefresh } from '@sluice/shared/registry-refresh';
+import type { RegistryStore } from '@sluice/shared/registry-store';
 import { createHttpServer } from '../http-server.js';
 import { listen } from '../listen.js';
 import { createAdminApp } from './app.js';
@@ -29,6 +32,9 @@ export interface AdminContext {
   config: GatewayConfig;
   clock: Clock;
   logger: Logger;
+  registry: LiveRegistry;
+  registryStore: RegistryStore;
+  refresh: RegistryRefresh;
 }
 
 export interface RunningAdmin {
@@ -38,7 +44,7 @@ export interface RunningAdmin {
 
 export async function startAdmin(
   { host, port, token }: AdminOptions,
-  { redisUrl, names, config, clock, logger }: AdminContext,
+  { redisUrl, names, config, clock, logger, ...registryParts }: AdminContext,
 ): Promise<RunningAdmin> {
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
   try {
@@ -50,6 +56,7 @@ export async function startAdmin(
       directory: new Directory(redis, names),
       keyUse: new KeyUse(redis, names, clock),
       providers: config.providers,
+      ...registryParts,
       readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
     });
     const server = createHttpServer(app, config.request.receiveTimeoutMs);

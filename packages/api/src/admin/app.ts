@@ -10,18 +10,25 @@ import { createAuthenticateAdmin } from './authenticate-admin.js';
 import { createReadBody } from './read-body.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
 import { addLimitRoutes, type LimitParts } from './routes/limits.js';
+import { addModelRoutes, type ModelParts } from './routes/models.js';
 import { addRouteRoutes, type RouteParts } from './routes/routes.js';
 import { addWorkspaceRoutes } from './routes/workspaces.js';
 
 const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_DOCUMENT_BYTES = 20 * 1024 * 1024;
 
-export interface AdminParts extends Omit<KeyParts & RouteParts & LimitParts, 'readBody'> {
+export interface AdminParts
+  extends Omit<KeyParts & RouteParts & LimitParts & ModelParts, 'readBody' | 'readDocument'> {
   token: string;
   logger: Logger;
 }
 
 export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
-  const parts = { ...rest, readBody: createReadBody(MAX_BODY_BYTES) };
+  const parts = {
+    ...rest,
+    readBody: createReadBody(MAX_BODY_BYTES),
+    readDocument: createReadBody(MAX_DOCUMENT_BYTES),
+  };
   const open = new Router({ methods: METHODS });
   open.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
@@ -32,6 +39,7 @@ export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
   addKeyRoutes(router, parts);
   addRouteRoutes(router, parts);
   addLimitRoutes(router, parts);
+  addModelRoutes(router, parts);
 
   const app = new Koa();
   app.silent = true;

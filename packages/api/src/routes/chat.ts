@@ -1,10 +1,12 @@
 import type { Clock } from '@sluice/shared/clock';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware, ParameterizedContext } from 'koa';
+import type { ApiMetrics } from '../api-metrics.js';
 import type { Authenticated } from '../authenticate.js';
 import type { DirectoryCache } from '../directory-cache.js';
 import type { AcceptedRequest, Dispatcher, Reply } from '../dispatcher.js';
 import type { IdempotentDispatcher } from '../idempotent-dispatcher.js';
+import type { Measured } from '../measure.js';
 import { parseChatRequest } from '../parse-chat-request.js';
 import type { Identified } from '../request-id.js';
 import { resolveModel } from '../resolve-model.js';
@@ -15,6 +17,7 @@ export interface ChatParts {
   directory: DirectoryCache;
   providers: ReadonlyMap<string, unknown>;
   clock: Clock;
+  metrics: ApiMetrics;
   /** Whether Redis has no room for more. */
   isFull(): boolean;
   /** The longest a request may take, in ms. */
@@ -22,8 +25,8 @@ export interface ChatParts {
 }
 
 /** POST /v1/chat/completions */
-export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Identified> {
-  const { dispatcher, idempotent, directory, providers, clock, deadlineMs } = parts;
+export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Identified & Measured> {
+  const { dispatcher, idempotent, directory, providers, clock, metrics, deadlineMs } = parts;
 
   /** Nobody pays for an answer that nobody waits for. With an Idempotency-Key it runs on: the retry will ask for it. */
   function runWhileWanted({ res }: ParameterizedContext, accepted: AcceptedRequest): Promise<Reply> {
@@ -54,7 +57,10 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
       idempotencyKey === ''
         ? await runWhileWanted(ctx, accepted)
         : await idempotent.dispatch(accepted, idempotencyKey, String(ctx.request.rawBody));
-    if (replayed) ctx.set('idempotent-replayed', 'true');
+    if (replayed) {
+      ctx.set('idempotent-replayed', 'true');
+      metrics.replayed();
+    } else metrics.replied(head, performance.now() - ctx.state.startedAt);
     ctx.set('x-gateway-queue-ms', String(head.queueMs));
     ctx.set('x-gateway-attempts', String(head.attempts));
     if (!head.served)

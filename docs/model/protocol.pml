@@ -1,0 +1,213 @@
+/*
+ * The life of requests between api, queue and workers, for spin to search exhaustively: `npm run model`.
+ *
+ * Two requests, each with a chain of two entries; two workers; one api process that minds waiting times and finds lost
+ * jobs. Faults, each bounded so that the search ends: a worker dies at any step; a lock expires while its worker goes on
+ * (frozen, or cut off) and that worker acts on late; Redis loses a job. Steps that are one script or one BullMQ call in
+ * the code are atomic here, and nothing else is.
+ *
+ * Held in every state: a request is settled at most once, and the caller answered at most once. At the end of every run
+ * (no deadlock, and the bounded faults used up): each request is settled exactly once and answered, unless its caller was
+ * answered at the deadline while a worker had it.
+ */
+#define REQUESTS 2
+#define ENTRIES  2
+#define WORKERS  2
+#define NOBODY   255
+
+#ifndef CRASHES
+#define CRASHES  1
+#endif
+#ifndef EXPIRIES
+#define EXPIRIES 1
+#endif
+#ifndef LOSSES
+#define LOSSES   1
+#endif
+
+#define JOB(r, e) ((r) * ENTRIES + (e))
+#define JOBS (REQUESTS * ENTRIES)
+
+/* A job's place in its queue, and its hash: `closed` is the field of that name. */
+mtype = { absent, waiting, running };
+mtype place[JOBS] = absent;
+mtype = { open, moved, settled };
+mtype closed[JOBS] = open;
+byte starts[JOBS];          /* how often it was taken */
+byte owner[JOBS] = NOBODY;  /* whose lock it is; NOBODY: expired */
+
+bool settledKey[REQUESTS];
+byte ledger[REQUESTS];      /* log entry and ledger row, written by settle */
+byte inbox[REQUESTS];       /* replies on their way to the api */
+byte answered[REQUESTS];   /* asserted to be at most 1 where it is raised */
+byte atEntry[REQUESTS];     /* where the api believes the request is */
+
+byte crashes = CRASHES, expiries = EXPIRIES, losses = LOSSES;
+
+inline add(r, e) { /* BullMQ add: adding an id that exists is a no-op */
+  if
+  :: place[JOB(r, e)] == absent ->
+       place[JOB(r, e)] = waiting; closed[JOB(r, e)] = open; starts[JOB(r, e)] = 0; owner[JOB(r, e)] = NOBODY
+  :: else
+  fi
+}
+
+inline removeJob(r, e) {
+  place[JOB(r, e)] = absent; closed[JOB(r, e)] = open; owner[JOB(r, e)] = NOBODY; starts[JOB(r, e)] = 0
+}
+
+/* With -DNO_FENCE or -DNO_SETTLED_KEY a guard is taken away, and the search must find the fault. */
+#ifdef NO_FENCE
+#define FENCED (settledKey[r] || place[JOB(r, e)] == absent)
+#else
+#define FENCED (settledKey[r] || closed[JOB(r, e)] != open || place[JOB(r, e)] == absent)
+#endif
+
+inline begin(r, e) {
+  place[JOB(r, e)] = running; owner[JOB(r, e)] = me;
+  again = starts[JOB(r, e)] > 0;
+  starts[JOB(r, e)] = 1
+}
+
+inline record(r, e) {
+  ledger[r]++; assert(ledger[r] <= 1);
+#ifndef NO_SETTLED_KEY
+  if :: e > 0 -> settledKey[r] = true :: else fi
+#endif
+}
+
+proctype Worker(byte me) {
+  byte r, e;
+  bool again, ok;
+
+take: /* moveToActive: any waiting job */
+  atomic { r = 0; e = 0; again = false; ok = false };
+end_idle:
+  if
+  :: atomic { place[JOB(0, 0)] == waiting -> r = 0; e = 0; begin(r, e) }
+  :: atomic { place[JOB(0, 1)] == waiting -> r = 0; e = 1; begin(r, e) }
+  :: atomic { place[JOB(1, 0)] == waiting -> r = 1; e = 0; begin(r, e) }
+  :: atomic { place[JOB(1, 1)] == waiting -> r = 1; e = 1; begin(r, e) }
+  fi;
+
+  if
+  :: atomic { crashes > 0 -> crashes--; goto died }
+  :: skip
+  fi;
+
+  /* seen before? */
+  if
+  :: (again || e > 0) ->
+       if
+       :: atomic { settledKey[r] || closed[JOB(r, e)] == settled || place[JOB(r, e)] == absent -> goto complete }
+       :: atomic { !settledKey[r] && place[JOB(r, e)] != absent && closed[JOB(r, e)] == moved -> add(r, e + 1); goto complete }
+       :: atomic { !settledKey[r] && place[JOB(r, e)] != absent && closed[JOB(r, e)] == open -> skip }
+       fi
+  :: else
+  fi;
+
+  /* the call: served, failed for good, or failed so that the next entry may serve */
+  if
+  :: ok = true
+  :: ok = false
+  fi;
+  if
+  :: atomic { crashes > 0 -> crashes--; goto died }
+  :: skip
+  fi;
+
+  if
+  :: ok || e == ENTRIES - 1 ->
+       atomic { /* settle, as worker */
+         if
+         :: FENCED -> skip /* refused */
+         :: else -> closed[JOB(r, e)] = settled; record(r, e); inbox[r]++
+         fi
+       }
+  :: else ->
+       atomic { /* move: a notice goes to the api */
+         if
+         :: settledKey[r] || place[JOB(r, e)] == absent || closed[JOB(r, e)] == settled -> goto complete
+         :: closed[JOB(r, e)] == moved -> skip
+         :: else -> closed[JOB(r, e)] = moved; atEntry[r] = (atEntry[r] > e + 1 -> atEntry[r] : e + 1)
+         fi
+       };
+       if
+       :: atomic { crashes > 0 -> crashes--; goto died }
+       :: skip
+       fi;
+       atomic { add(r, e + 1) }
+  fi;
+  if
+  :: atomic { crashes > 0 -> crashes--; goto died }
+  :: skip
+  fi;
+
+complete: /* moveToFinished: only by whoever holds the lock */
+  atomic {
+    if
+    :: place[JOB(r, e)] == running && owner[JOB(r, e)] == me -> removeJob(r, e)
+    :: else -> skip
+    fi
+  };
+  goto take;
+
+died: /* its lock runs out by itself; a new worker takes its place */
+  atomic { if :: owner[JOB(r, e)] == me -> owner[JOB(r, e)] = NOBODY :: else fi };
+  goto take
+}
+
+/* Of a worker that died, or whose lock ran out while it goes on; and what Redis loses. */
+#define STALLED(j)  (place[j] == running && owner[j] == NOBODY)
+#define LOCKED(j)   (place[j] == running && owner[j] != NOBODY && expiries > 0)
+#define LOSABLE(j)  (place[j] != absent && losses > 0)
+
+inline lose(j) { losses--; place[j] = absent; closed[j] = open; owner[j] = NOBODY; starts[j] = 0 }
+
+proctype Redis() {
+end_quiet:
+  do
+  :: atomic { STALLED(0) -> place[0] = waiting }
+  :: atomic { STALLED(1) -> place[1] = waiting }
+  :: atomic { STALLED(2) -> place[2] = waiting }
+  :: atomic { STALLED(3) -> place[3] = waiting }
+  :: atomic { LOCKED(0) -> expiries--; owner[0] = NOBODY }
+  :: atomic { LOCKED(1) -> expiries--; owner[1] = NOBODY }
+  :: atomic { LOCKED(2) -> expiries--; owner[2] = NOBODY }
+  :: atomic { LOCKED(3) -> expiries--; owner[3] = NOBODY }
+  :: atomic { LOSABLE(0) -> lose(0) }
+  :: atomic { LOSABLE(1) -> lose(1) }
+  :: atomic { LOSABLE(2) -> lose(2) }
+  :: atomic { LOSABLE(3) -> lose(3) }
+  od
+}
+
+proctype Api(byte r) {
+  atomic { add(r, 0) };
+  do
+  :: atomic { inbox[r] > 0 -> inbox[r]--; if :: !answered[r] -> answered[r]++ :: else fi }
+  :: answered[r] && inbox[r] == 0 -> break
+  /* the wait ran out: withdraw, which only works on a waiting job that is open */
+  :: atomic { !answered[r] && inbox[r] == 0 && place[JOB(r, atEntry[r])] == waiting && !settledKey[r] &&
+       closed[JOB(r, atEntry[r])] == open && starts[JOB(r, atEntry[r])] == 0 ->
+         removeJob(r, atEntry[r]);
+         if
+         :: atEntry[r] == ENTRIES - 1 -> record(r, atEntry[r]); answered[r]++
+         :: else -> atEntry[r]++; add(r, atEntry[r])
+         fi }
+  /* the safety net: the job is not where it should be, and no reply is on its way */
+  :: atomic { !answered[r] && inbox[r] == 0 && place[JOB(r, atEntry[r])] == absent -> add(r, atEntry[r]) }
+  od;
+  assert(answered[r] == 1)
+}
+
+/* When nothing can happen any more. */
+proctype End() {
+  timeout ->
+    assert(answered[0] == 1 && answered[1] == 1 && ledger[0] == 1 && ledger[1] == 1);
+    assert(place[0] == absent && place[1] == absent && place[2] == absent && place[3] == absent)
+}
+
+init {
+  atomic { run Api(0); run Api(1); run Worker(0); run Worker(1); run Redis(); run End() }
+}

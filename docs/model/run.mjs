@@ -1,0 +1,46 @@
+#!/usr/bin/env node
+// Searches the model exhaustively, then without one guard at a time: those searches must find a fault, or the model
+// would prove nothing. Needs `spin` and `gcc` (Debian: apt-get install spin gcc).
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const BOUNDS = process.argv.includes('--deep') ? ['-DCRASHES=2', '-DEXPIRIES=1', '-DLOSSES=1'] : [];
+const runs = [
+  { title: 'as built', flags: BOUNDS, faulty: false },
+  { title: 'without the fence in settle', flags: ['-DNO_FENCE'], faulty: true },
+  { title: 'without the settled key', flags: ['-DNO_SETTLED_KEY'], faulty: true },
+];
+
+const missing = ['spin', 'gcc'].filter((program) => spawnSync(program, ['--version']).error);
+if (missing.length > 0) {
+  console.error(`model: ${missing.join(' and ')} not found; on Debian: apt-get install ${missing.join(' ')}`);
+  process.exit(1);
+}
+
+let failed = false;
+for (const { title, flags, faulty } of runs) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-model-'));
+  try {
+    process.stderr.write(`${title}: searching …\n`);
+    copyFileSync(new URL('protocol.pml', import.meta.url), join(folder, 'protocol.pml'));
+    const run = (program, ...args) =>
+      execFileSync(program, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+    run('spin', '-a', ...flags, 'protocol.pml');
+    run('gcc', '-O2', '-w', '-DSAFETY', '-DCOLLAPSE', '-o', 'pan', 'pan.c');
+    const report = spawnSync('./pan', ['-m500000'], { cwd: folder, encoding: 'utf8', maxBuffer: 1e8 }).stdout;
+    const errors = Number(/errors: (\d+)/.exec(report)?.[1] ?? Number.NaN);
+    const states = /(\S+) states, stored/.exec(report)?.[1];
+    const asExpected = faulty
+      ? errors > 0
+      : errors === 0 && !/max search depth too small|out of memory/.test(report);
+    failed ||= !asExpected;
+    console.log(
+      `${asExpected ? 'ok  ' : 'FAIL'} ${title}: ${errors} faults in ${states} states${faulty ? ' (a fault is expected)' : ''}`,
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+process.exit(failed ? 1 : 0);

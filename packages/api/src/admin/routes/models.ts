@@ -1,0 +1,115 @@
+import type { Router } from '@koa/router';
+import { isAbsent } from '@sluice/shared/config-reader';
+import { MODEL } from '@sluice/shared/config-schema';
+import { GatewayError } from '@sluice/shared/errors';
+import type { LiveRegistry } from '@sluice/shared/live-registry';
+import type { ModelFacts } from '@sluice/shared/model-registry';
+import { readInput } from '@sluice/shared/read-input';
+import { InvalidRegistry, type ModelOverride, parseModelOverride } from '@sluice/shared/registry-document';
+import { overrideKey } from '@sluice/shared/registry-overrides';
+import type { RegistryRefresh } from '@sluice/shared/registry-refresh';
+import type { RegistryStore } from '@sluice/shared/registry-store';
+import type { Middleware } from 'koa';
+import { isoOrNull, list } from '../present.js';
+
+const HTTP_ADDRESS = { pattern: /^https?:\/\/\S+$/i, allowed: 'an http or https address' };
+
+export interface ModelParts {
+  registry: LiveRegistry;
+  registryStore: RegistryStore;
+  refresh: RegistryRefresh;
+  readBody: Middleware;
+  /** For bodies of the size of a whole registry. */
+  readDocument: Middleware;
+}
+
+/** /models: what is known of models and their prices. */
+export function addModelRoutes(router: Router, parts: ModelParts): void {
+  const { registry, registryStore, refresh, readBody, readDocument } = parts;
+  const path = '/models/:provider/*id';
+
+  const present = ({ priceTable: _, ...model }: ModelFacts) => ({
+    object: 'model' as const,
+    ...model,
+    overridden: registry.stored?.overrides.has(overrideKey(model.provider, model.id)) ?? false,
+  });
+
+  router.get('/models', async (ctx) => {
+    await registry.refresh();
+    const attempt = await registryStore.readAttempt();
+    ctx.body = {
+      ...list(registry.current.models.map(present)),
+      registry: {
+        version: registry.current.version,
+        origin: registry.stored?.origin ?? 'shipped',
+        source: registry.stored?.source ?? 'shipped',
+        refreshed_at: isoOrNull(registry.stored?.refreshedAt),
+        last_scheduled: attempt ? { at: isoOrNull(attempt.at), problem: attempt.problem || null } : null,
+      },
+    };
+  });
+
+  router.put(path, readBody, async (ctx) => {
+    const { provider, id } = readName(ctx.params);
+    await registryStore.override(provider, id, readOverride(ctx.request.body));
+    await registry.refresh();
+    const model = registry.current.models.find((each) => each.provider === provider && each.id === id);
+    if (!model) throw new Error('the override is not in the registry');
+    ctx.body = present(model);
+  });
+
+  router.delete(path, async (ctx) => {
+    const { provider, id } = readName(ctx.params);
+    if (!(await registryStore.removeOverride(provider, id)))
+      throw new GatewayError('not_found', 'This model has no override.');
+    await registry.refresh();
+    ctx.body = { id, object: 'override', provider, deleted: true };
+  });
+
+  router.post('/models/refresh', readDocument, async (ctx) => {
+    const wish = readInput((reader) => {
+      const body = reader.fields(ctx.request.body, '', ['url', 'document', 'confirm', 'dry_run']);
+      if (isAbsent(body?.url) === isAbsent(body?.document))
+        reader.fault('', 'must have either url or document');
+      return {
+        url: isAbsent(body?.url) ? undefined : reader.text(body.url, 'url', HTTP_ADDRESS),
+        document: body?.document,
+        confirm: reader.flag(body?.confirm, 'confirm'),
+        dryRun: reader.flag(body?.dry_run, 'dry_run'),
+      };
+    });
+    const { applied, diff } = await refresh.run(wish);
+    const result = { object: 'refresh', applied, version: registry.current.version, diff };
+    if (applied || wish.dryRun) {
+      ctx.body = result;
+      return;
+    }
+    const refusal = new GatewayError(
+      'conflict',
+      `The model registry was not refreshed: ${diff.reasons.join('; ')}. Send "confirm": true to do it.`,
+      { param: 'confirm' },
+    );
+    ctx.status = refusal.status;
+    ctx.body = { ...refusal.toBody(), ...result };
+  });
+}
+
+function readName(params: Record<string, string>): { provider: 'openai' | 'anthropic'; id: string } {
+  const { provider, id = '' } = params;
+  if (provider !== 'openai' && provider !== 'anthropic')
+    throw new GatewayError('not_found', 'The registry knows the providers openai and anthropic.');
+  if (!MODEL.pattern.test(id))
+    throw new GatewayError('invalid_request', `id: must be ${MODEL.allowed}`, { param: 'id' });
+  return { provider, id };
+}
+
+function readOverride(body: unknown): ModelOverride {
+  try {
+    return parseModelOverride(body);
+  } catch (error) {
+    if (!(error instanceof InvalidRegistry)) throw error;
+    throw new GatewayError('invalid_request', error.faults.slice(0, 10).join('; '), {
+      param: error.faults[0]?.split(':')[0] ?? null,
+    });
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * Every metric of the gateway. Names and labels are public: a rename breaks dashboards and alerts that others have
+ * built. docs/metrics.md is made from this table.
+ *
+ * Labels are bounded: a workspace, a route and a provider are what the operator has configured, a model is one of the
+ * registry or of a route, else `other`. Never a key, a user or a request id.
+ */
+export type Role = 'api' | 'worker';
+
+export interface MetricDefinition {
+  name: string;
+  type: 'counter' | 'gauge' | 'histogram';
+  /** Which processes have it. */
+  roles: readonly Role[];
+  labels: readonly string[];
+  help: string;
+  /** Upper bounds, in the metric's unit; only of a histogram. */
+  buckets?: readonly number[];
+}
+
+const API: readonly Role[] = ['api'];
+const WORKER: readonly Role[] = ['worker'];
+const BOTH: readonly Role[] = ['api', 'worker'];
+
+/** A whole request: from a refusal, which takes half a millisecond, to the longest deadline. */
+const REQUEST_SECONDS = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600,
+];
+const OVERHEAD_SECONDS = [
+  0.0005, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+];
+const WAIT_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
+const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 7.5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600];
+
+export const METRICS = {
+  httpRequests: {
+    name: 'gateway_http_requests_total',
+    type: 'counter',
+    roles: API,
+    labels: ['path', 'method', 'status', 'code'],
+    help: 'Requests answered on the public listener. code is the error code, ok, or cancelled (status 499: the caller hung up).',
+  },
+  httpDuration: {
+    name: 'gateway_http_request_duration_seconds',
+    type: 'histogram',
+    roles: API,
+    labels: ['path'],
+    help: 'From the request’s first byte to the end of its answer.',
+    buckets: REQUEST_SECONDS,
+  },
+  httpInFlight: {
+    name: 'gateway_http_requests_in_flight',
+    type: 'gauge',
+    roles: API,
+    labels: [],
+    help: 'Requests that have come and are not answered yet.',
+  },
+  overhead: {
+    name: 'gateway_overhead_seconds',
+    type: 'histogram',
+    roles: API,
+    labels: [],
+    help: 'What the gateway itself took: the whole request less its wait in the queue and the provider call. Only of requests served by one call.',
+    buckets: OVERHEAD_SECONDS,
+  },
+  idempotentReplays: {
+    name: 'gateway_idempotent_replays_total',
+    type: 'counter',
+    roles: API,
+    labels: [],
+    help: 'Requests answered with the answer to an earlier one with the same Idempotency-Key.',
+  },
+  cancelled: {
+    name: 'gateway_cancelled_total',
+    type: 'counter',
+    roles: API,
+    labels: ['state'],
+    help: 'Requests whose caller hung up while they were waiting or running.',
+  },
+  jobsLost: {
+    name: 'gateway_jobs_readded_total',
+    type: 'counter',
+    roles: API,
+    labels: ['provider'],
+    help: 'Jobs that Redis had lost while their callers waited, and that were added again.',
+  },
+  ghosts: {
+    name: 'gateway_ghost_jobs_total',
+    type: 'counter',
+    roles: API,
+    labels: ['provider'],
+    help: 'Jobs that may have been added although their callers were refused, looked for and taken away.',
+  },
+  queueJobs: {
+    name: 'gateway_queue_jobs',
+    type: 'gauge',
+    roles: API,
+    labels: ['provider', 'state'],
+    help: 'Jobs in a provider’s queue: waiting, prioritized (waiting behind quieter workspaces) or active. The same from every api process: use max, never sum.',
+  },
+  queueOldest: {
+    name: 'gateway_queue_oldest_waiting_seconds',
+    type: 'gauge',
+    roles: API,
+    labels: ['provider'],
+    help: 'How long the job at the head of a provider’s queue has waited. The same from every api process.',
+  },
+  providerLimit: {
+    name: 'gateway_provider_concurrency_limit',
+    type: 'gauge',
+    roles: API,
+    labels: ['provider'],
+    help: 'Calls that a provider may be sent at a time, over all workers.',
+  },
+  providerActive: {
+    name: 'gateway_provider_active',
+    type: 'gauge',
+    roles: API,
+    labels: ['provider'],
+    help: 'Jobs of a provider that are being run, over all workers. The same from every api process.',
+  },
+  providerCoolDown: {
+    name: 'gateway_provider_cooldown',
+    type: 'gauge',
+    roles: API,
+    labels: ['provider'],
+    help: '1 while a provider, or one of its models, is left alone after a 429.',
+  },
+  circuitOpen: {
+    name: 'gateway_provider_circuit_open',
+    type: 'gauge',
+    roles: API,
+    labels: ['provider'],
+    help: '1 while a provider’s circuit is open: it kept failing, and is only probed.',
+  },
+  workers: {
+    name: 'gateway_workers',
+    type: 'gauge',
+    roles: API,
+    labels: [],
+    help: 'Worker processes that have been heard of in the last seconds. The same from every api process.',
+  },
+  redisUp: {
+    name: 'gateway_redis_up',
+    type: 'gauge',
+    roles: API,
+    labels: [],
+    help: '1 while Redis answers this process.',
+  },
+  ledgerCost: {
+    name: 'gateway_ledger_cost_usd_total',
+    type: 'counter',
+    roles: API,
+    labels: ['workspace'],
+    help: 'What the ledger in Redis says a workspace has spent. The truth that gateway_cost_usd_total estimates. The same from every api process.',
+  },
+  monthCost: {
+    name: 'gateway_workspace_month_cost_usd',
+    type: 'gauge',
+    roles: API,
+    labels: ['workspace'],
+    help: 'What a workspace has spent this month (UTC), by the ledger. The same from every api process.',
+  },
+  budget: {
+    name: 'gateway_workspace_budget_usd',
+    type: 'gauge',
+    roles: API,
+    labels: ['workspace'],
+    help: 'Monthly budget of a workspace that has one.',
+  },
+  rateLimited: {
+    name: 'gateway_rate_limited_total',
+    type: 'counter',
+    roles: BOTH,
+    labels: ['provider', 'reason'],
+    help: 'Limits met: upstream (a 429), cooldown (after one), concurrency (the wait ran out), backlog (too many waiting), workspace (its own limits, with provider none).',
+  },
+  fallbacks: {
+    name: 'gateway_fallbacks_total',
+    type: 'counter',
+    roles: BOTH,
+    labels: ['route', 'from', 'to', 'reason'],
+    help: 'Requests that went on to the next entry of their route. from and to are providers.',
+  },
+  queueWait: {
+    name: 'gateway_queue_wait_seconds',
+    type: 'histogram',
+    roles: WORKER,
+    labels: ['provider'],
+    help: 'From being put on a provider’s queue to being taken by a worker.',
+    buckets: WAIT_SECONDS,
+  },
+  providerRequests: {
+    name: 'gateway_provider_requests_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'model', 'outcome'],
+    help: 'Provider calls. outcome is ok or how the call failed; unknown is a call that a worker died in.',
+  },
+  providerDuration: {
+    name: 'gateway_provider_request_duration_seconds',
+    type: 'histogram',
+    roles: WORKER,
+    labels: ['provider', 'model'],
+    help: 'Duration of provider calls, failed ones included.',
+    buckets: CALL_SECONDS,
+  },
+  tokens: {
+    name: 'gateway_tokens_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'model', 'type'],
+    help: 'Tokens of served requests. The types input, cached_input, cache_write and output are disjoint.',
+  },
+  cost: {
+    name: 'gateway_cost_usd_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['workspace', 'route', 'provider', 'model'],
+    help: 'Estimated provider cost of served requests; route is (direct) for a request by model id.',
+  },
+  unpriced: {
+    name: 'gateway_unpriced_requests_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'model'],
+    help: 'Served requests whose model has no known price, so that they count as 0 USD.',
+  },
+  jobsRecovered: {
+    name: 'gateway_jobs_recovered_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider'],
+    help: 'Jobs taken over from a worker that died or froze.',
+  },
+  jobsQuarantined: {
+    name: 'gateway_jobs_quarantined_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider'],
+    help: 'Jobs not run again because they had taken two workers with them.',
+  },
+  lateResults: {
+    name: 'gateway_late_results_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider'],
+    help: 'Results refused because the request had been settled by somebody else meanwhile.',
+  },
+  buildInfo: {
+    name: 'gateway_build_info',
+    type: 'gauge',
+    roles: BOTH,
+    labels: ['version', 'role'],
+    help: 'Always 1; its labels say what runs.',
+  },
+} as const satisfies Record<string, MetricDefinition>;
+
+export type MetricKey = keyof typeof METRICS;

@@ -1,0 +1,40 @@
+/** Values of labels that stand for something that has no name, or none that may become a label. */
+import type { ModelRegistry } from '../model-registry.js';
+import type { DirectorySnapshot } from './directory-watch.js';
+
+export const OTHER = 'other';
+export const NO_PROVIDER = 'none';
+
+/** No alias has brackets. */
+export function routeLabel(route: string | null): string {
+  return route ?? '(direct)';
+}
+
+/**
+ * Callers choose model ids, so a model becomes a label only when the registry or a route knows it. A dated id that the
+ * registry takes for another one counts as that one.
+ */
+export class ModelLabels {
+  #inRoutes: ReadonlySet<string> = new Set();
+
+  /** `kinds`: provider name → kind. */
+  constructor(
+    private readonly registry: () => ModelRegistry,
+    private readonly kinds: ReadonlyMap<string, string>,
+  ) {}
+
+  update(directory: DirectorySnapshot): void {
+    this.#inRoutes = new Set(
+      directory.flatMap(({ routes }) =>
+        [...routes.values()].flatMap(({ chain }) =>
+          chain.map((entry) => `${entry.provider}\n${entry.model}`),
+        ),
+      ),
+    );
+  }
+
+  of(provider: string, model: string): string {
+    if (this.#inRoutes.has(`${provider}\n${model}`)) return model;
+    return this.registry().find(this.kinds.get(provider) ?? '', model)?.id ?? OTHER;
+  }
+}

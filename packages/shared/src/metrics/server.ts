@@ -1,0 +1,76 @@
+/**
+ * The listener that no caller sees: `/metrics`, `/healthz` (the process is up) and `/readyz` (it can do its work). It
+ * outlives the work it reports on, so that what happened last is scraped too.
+ */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { Metrics } from './create.js';
+
+/** A scraper that has not come for this long does not come any more. */
+const SCRAPED_LATELY_MS = 120_000;
+
+export interface MetricsServer {
+  address: AddressInfo;
+  /** Waits for the scraper to come once more, if one comes here at all and `lingerMs` is not over before; closes. */
+  close(lingerMs: number): Promise<void>;
+}
+
+export interface MetricsServerOptions {
+  host: string;
+  port: number;
+  metrics: Metrics;
+  isReady(): boolean;
+}
+
+export async function startMetricsServer(options: MetricsServerOptions): Promise<MetricsServer> {
+  const runtime = new Registry();
+  collectDefaultMetrics({ register: runtime, eventLoopMonitoringPrecision: 20 });
+  let scrapedAt = Number.NEGATIVE_INFINITY;
+  let onScrape = () => {};
+
+  const server = createServer(async (request, response) => {
+    const path = request.url?.split('?')[0];
+    if (path === '/metrics') {
+      try {
+        const text = `${await options.metrics.text()}${await runtime.metrics()}`;
+        response.writeHead(200, { 'content-type': runtime.contentType });
+        response.end(text, () => onScrape());
+        scrapedAt = performance.now();
+      } catch {
+        response.writeHead(500).end();
+      }
+      return;
+    }
+    const status = path === '/healthz' ? 200 : path === '/readyz' ? (options.isReady() ? 200 : 503) : 404;
+    const text = status === 200 ? 'ok' : status === 503 ? 'not ready' : 'not found';
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ status: text }));
+  });
+  await listen(server, options);
+
+  return {
+    address: server.address() as AddressInfo,
+    async close(lingerMs) {
+      if (lingerMs > 0 && performance.now() - scrapedAt < SCRAPED_LATELY_MS)
+        await new Promise<void>((resolve) => {
+          const timeUp = setTimeout(resolve, lingerMs);
+          onScrape = () => {
+            clearTimeout(timeUp);
+            resolve();
+          };
+        });
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function listen(server: Server, { port, host }: MetricsServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+}

@@ -1,0 +1,135 @@
+/** What a worker counts. Spend and tokens are counted when a request is settled, so that they agree with the ledger. */
+import type { Blocked } from '@sluice/shared/availability';
+import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/job';
+import type { Metrics } from '@sluice/shared/metrics/create';
+import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
+import { type ModelLabels, routeLabel } from '@sluice/shared/metrics/labels';
+import type { LogEntry } from '@sluice/shared/request-log';
+
+const PICODOLLARS_PER_USD = 1e12;
+/** Direct model ids could be asked for by every workspace; so many series are made in advance, and no more. */
+const MAX_DIRECT_SERIES = 2_000;
+const TOKEN_TYPES = ['input', 'cached_input', 'cache_write', 'output'] as const;
+/** Outcomes after which a request goes on to its next entry. */
+const FALLBACK_REASONS: readonly AttemptOutcome[] = [
+  'auth',
+  'bad_response',
+  'circuit_open',
+  'concurrency',
+  'connection',
+  'context_length',
+  'cooldown',
+  'model_not_found',
+  'overloaded',
+  'rate_limited',
+  'server_error',
+  'timeout',
+];
+
+export class WorkerMetrics {
+  readonly #queueWait;
+  readonly #requests;
+  readonly #duration;
+  readonly #tokens;
+  readonly #cost;
+  readonly #unpriced;
+  readonly #fallbacks;
+  readonly #rateLimited;
+  readonly #recovered;
+  readonly #quarantined;
+  readonly #late;
+
+  constructor(
+    metrics: Metrics,
+    private readonly models: ModelLabels,
+    providers: Iterable<string>,
+    private readonly directModels: readonly { provider: string; model: string }[],
+  ) {
+    this.#queueWait = metrics.histogram('queueWait');
+    this.#requests = metrics.counter('providerRequests');
+    this.#duration = metrics.histogram('providerDuration');
+    this.#tokens = metrics.counter('tokens');
+    this.#cost = metrics.counter('cost');
+    this.#unpriced = metrics.counter('unpriced');
+    this.#fallbacks = metrics.counter('fallbacks');
+    this.#rateLimited = metrics.counter('rateLimited');
+    this.#recovered = metrics.counter('jobsRecovered');
+    this.#quarantined = metrics.counter('jobsQuarantined');
+    this.#late = metrics.counter('lateResults');
+    for (const provider of providers) {
+      this.#queueWait.zero({ provider });
+      for (const reason of ['upstream', 'cooldown', 'concurrency'])
+        this.#rateLimited.inc({ provider, reason }, 0);
+      for (const counter of [this.#recovered, this.#quarantined, this.#late]) counter.inc({ provider }, 0);
+      this.#unpriced.inc({ provider, model: 'other' }, 0);
+    }
+  }
+
+  /** Makes the series of what has been configured, at zero. */
+  update(directory: DirectorySnapshot): void {
+    this.models.update(directory);
+    const direct = this.directModels.slice(0, MAX_DIRECT_SERIES / Math.max(1, directory.length));
+    for (const { id: workspace, routes } of directory) {
+      for (const { provider, model } of direct)
+        this.#cost.inc({ workspace, route: routeLabel(null), provider, model }, 0);
+      for (const [route, { chain }] of routes) {
+        for (const [i, { provider, model }] of chain.entries()) {
+          this.#cost.inc({ workspace, route, provider, model }, 0);
+          this.#requests.inc({ provider, model, outcome: 'ok' }, 0);
+          this.#unpriced.inc({ provider, model }, 0);
+          for (const type of TOKEN_TYPES) this.#tokens.inc({ provider, model, type }, 0);
+          const to = chain[i + 1]?.provider;
+          if (to === undefined) continue;
+          for (const reason of FALLBACK_REASONS)
+            this.#fallbacks.inc({ route, from: provider, to, reason }, 0);
+        }
+      }
+    }
+  }
+
+  waited(provider: string, ms: number): void {
+    this.#queueWait.observe({ provider }, ms / 1000);
+  }
+
+  /** A job that a lost worker had begun. */
+  recovered({ provider, model }: ChainEntry, quarantined: boolean): void {
+    this.#recovered.inc({ provider });
+    if (quarantined) this.#quarantined.inc({ provider });
+    this.#requests.inc({ provider, model: this.models.of(provider, model), outcome: 'unknown' });
+  }
+
+  /** `ms` is not set when nothing was sent. */
+  called(entry: ChainEntry, outcome: AttemptOutcome, ms: number | undefined): void {
+    const { provider } = entry;
+    const model = this.models.of(provider, entry.model);
+    if (outcome === 'rate_limited') this.#rateLimited.inc({ provider, reason: 'upstream' });
+    this.#requests.inc({ provider, model, outcome });
+    if (ms !== undefined) this.#duration.observe({ provider, model }, ms / 1000);
+  }
+
+  passedOver(provider: string, outcome: Blocked['outcome']): void {
+    if (outcome !== 'circuit_open') this.#rateLimited.inc({ provider, reason: outcome });
+  }
+
+  movedOn({ route }: ChatJob, { provider, outcome }: Attempt, to: ChainEntry): void {
+    this.#fallbacks.inc({ route: routeLabel(route), from: provider, to: to.provider, reason: outcome });
+  }
+
+  settled({ workspace, route, served }: LogEntry): void {
+    if (!served) return;
+    const { provider, usage, cost, price } = served;
+    const model = this.models.of(provider, served.model);
+    this.#cost.inc({ workspace, route: routeLabel(route), provider, model }, cost / PICODOLLARS_PER_USD);
+    if (!price) this.#unpriced.inc({ provider, model });
+    const count = (type: (typeof TOKEN_TYPES)[number], tokens: number) =>
+      tokens > 0 && this.#tokens.inc({ provider, model, type }, tokens);
+    count('input', usage.input);
+    count('cached_input', usage.cachedInput);
+    count('cache_write', usage.cacheWrite + usage.cacheWrite1h);
+    count('output', usage.output);
+  }
+
+  refusedLate(provider: string): void {
+    this.#late.inc({ provider });
+  }
+}

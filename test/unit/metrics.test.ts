@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs';
+import { generatedFiles } from '@sluice/observability/generated';
+import { Metrics } from '@sluice/shared/metrics/create';
+import { METRICS, type MetricDefinition } from '@sluice/shared/metrics/definitions';
+import { ModelLabels } from '@sluice/shared/metrics/labels';
+import { startMetricsServer } from '@sluice/shared/metrics/server';
+import { loadShippedRegistry } from '@sluice/shared/model-registry';
+import { WorkerMetrics } from '@sluice/worker/worker-metrics';
+import test from 'ava';
+import { parseSamples, sumOf } from '../helpers/scrape.js';
+import { until } from '../helpers/until.js';
+
+const KINDS = new Map([
+  ['openai', 'openai'],
+  ['anthropic', 'anthropic'],
+]);
+const DIRECTORY = [
+  {
+    id: 'demo',
+    name: 'demo',
+    created: 0,
+    limits: { requestsPerMinute: undefined, concurrentRequests: undefined, budgetUsdPerMonth: undefined },
+    routes: new Map([
+      [
+        'fast',
+        {
+          chain: [
+            { provider: 'openai', model: 'gpt-4o-mini' },
+            { provider: 'anthropic', model: 'my-own-model' },
+          ],
+          onCrash: 'rerun' as const,
+          created: 0,
+        },
+      ],
+    ]),
+  },
+];
+
+function createWorkerMetrics() {
+  const registry = loadShippedRegistry();
+  const metrics = new Metrics('worker');
+  const worker = new WorkerMetrics(metrics, new ModelLabels(() => registry, KINDS), KINDS.keys(), [
+    { provider: 'openai', model: 'gpt-4o' },
+  ]);
+  worker.update(DIRECTORY);
+  return { metrics, worker, samples: async () => parseSamples(await metrics.text()) };
+}
+
+test('names and labels follow Prometheus’ conventions', (t) => {
+  const definitions: MetricDefinition[] = Object.values(METRICS);
+  t.is(new Set(definitions.map(({ name }) => name)).size, definitions.length);
+  for (const { name, type, labels, help, buckets } of definitions) {
+    t.regex(name, /^gateway_[a-z_]+$/);
+    t.is(name.endsWith('_total'), type === 'counter', name);
+    if (type === 'histogram') t.true(name.endsWith('_seconds'), name);
+    t.is(buckets !== undefined, type === 'histogram', name);
+    t.deepEqual(
+      buckets,
+      buckets && [...buckets].sort((a, b) => a - b),
+      `the buckets of ${name} are in order`,
+    );
+    t.true(help.endsWith('.'), name);
+    for (const label of labels) t.notRegex(label, /key|user|request|prompt|id$/, name);
+  }
+});
+
+test('every file that is made from code is as the code makes it', (t) => {
+  for (const [path, text] of generatedFiles()) {
+    const committed = readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
+    t.true(committed === text, `${path} is out of date: run "npm run docs"`);
+  }
+});
+
+test('what is configured has its series before anything has happened', async (t) => {
+  const samples = await createWorkerMetrics().samples();
+  const route = { workspace: 'demo', route: 'fast' };
+  t.is(sumOf(samples, 'gateway_cost_usd_total', { ...route, model: 'gpt-4o-mini' }), 0);
+  t.is(sumOf(samples, 'gateway_cost_usd_total', { ...route, model: 'my-own-model' }), 0);
+  t.is(sumOf(samples, 'gateway_cost_usd_total', { route: '(direct)', model: 'gpt-4o' }), 0);
+  t.is(sumOf(samples, 'gateway_fallbacks_total', { route: 'fast', reason: 'timeout' }), 0);
+  t.is(sumOf(samples, 'gateway_jobs_recovered_total', { provider: 'anthropic' }), 0);
+  t.is(sumOf(samples, 'gateway_queue_wait_seconds_count', { provider: 'openai' }), 0);
+});
+
+test('ten thousand made-up models are one label', async (t) => {
+  const { worker, samples } = createWorkerMetrics();
+  const before = (await samples()).length;
+  for (let i = 0; i < 10_000; i++)
+    worker.called({ provider: 'openai', model: `gpt-${i}-nonsense` }, 'ok', 10);
+  const after = await samples();
+  t.is(sumOf(after, 'gateway_provider_requests_total', { model: 'other', outcome: 'ok' }), 10_000);
+  t.true(after.length - before < 50, `${after.length - before} more samples`);
+});
+
+test('a model of a route, and a dated id of a known model, keep their names', async (t) => {
+  const { worker, samples } = createWorkerMetrics();
+  worker.called({ provider: 'anthropic', model: 'my-own-model' }, 'timeout', 10);
+  worker.called({ provider: 'openai', model: 'gpt-4o-mini-2024-07-18' }, 'ok', 10);
+  worker.called({ provider: 'openai', model: 'my-own-model' }, 'ok', 10);
+  const requests = (labels: Record<string, string>) => async () =>
+    sumOf(await samples(), 'gateway_provider_requests_total', labels);
+  t.is(await requests({ model: 'my-own-model', outcome: 'timeout' })(), 1);
+  t.is(await requests({ provider: 'openai', model: 'other' })(), 1);
+  const mini = (await samples()).filter(({ labels }) => labels.model?.startsWith('gpt-4o-mini'));
+  t.is(sumOf(mini, 'gateway_provider_requests_total', { outcome: 'ok' }), 1);
+});
+
+const listenerFor = (metrics: Metrics) =>
+  startMetricsServer({ host: '127.0.0.1', port: 0, metrics, isReady: () => true });
+
+test('a process that is scraped stays for one more scrape, and then leaves at once', async (t) => {
+  const listener = await listenerFor(new Metrics('worker'));
+  const url = `http://127.0.0.1:${listener.address.port}/metrics`;
+  t.is((await fetch(url)).status, 200);
+  let closed = false;
+  const closing = listener.close(3_600_000).then(() => {
+    closed = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  t.false(closed);
+  t.regex(await (await fetch(url)).text(), /gateway_build_info\{.*role="worker"\} 1/);
+  await closing;
+  await t.throwsAsync(fetch(url));
+});
+
+test('a process that nobody scrapes does not wait to be scraped', async (t) => {
+  const listener = await listenerFor(new Metrics('worker'));
+  await listener.close(3_600_000);
+  t.pass();
+});
+
+test('a scraper that has gone is not waited for without end', async (t) => {
+  const listener = await listenerFor(new Metrics('worker'));
+  await (await fetch(`http://127.0.0.1:${listener.address.port}/metrics`)).text();
+  let closed = false;
+  void listener.close(50).then(() => {
+    closed = true;
+  });
+  await t.notThrowsAsync(until('closed', () => closed));
+});
