@@ -1,3 +1,4 @@
+import { checkAnswer } from './conformance.js';
 import type { Gateway } from './gateway.js';
 
 export interface AdminAnswer {
@@ -14,7 +15,7 @@ export type CallAdmin = (
   init?: { token?: string | null; headers?: Record<string, string> },
 ) => Promise<AdminAnswer>;
 
-/** Calls to the gateway's admin api. */
+/** Calls to the gateway's admin api. Every answer is held to the OpenAPI document. */
 export function adminOf(gateway: Gateway): CallAdmin {
   return async (method, path, body, { token = gateway.adminToken, headers = {} } = {}) => {
     const response = await fetch(gateway.adminUrl + path, {
@@ -26,6 +27,8 @@ export function adminOf(gateway: Gateway): CallAdmin {
       },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-    return { status: response.status, headers: response.headers, body: await response.json() };
+    const answer = { status: response.status, headers: response.headers, body: await response.json() };
+    checkAnswer(method, path, answer);
+    return answer;
   };
 }

@@ -238,6 +238,9 @@ export async function startApi({
       registry,
       registryStore,
       refresh,
+      coolDowns,
+      circuits,
+      presence,
     }));
   const url = await listen(server, port, host);
 

@@ -52,7 +52,7 @@ export function createApp(parts: AppParts): Koa {
   const app = new Koa();
   app.silent = true;
   app.use(identify);
-  app.use(createMeasure(parts.metrics));
+  app.use(createMeasure(parts.metrics, logger));
   app.use(createSayGoodbye(parts.isDraining));
   app.use(createReportErrors(logger));
   app.use(refuseUnaddressed);

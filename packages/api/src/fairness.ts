@@ -3,7 +3,7 @@
  * jobs until it has as many in flight as the provider takes at a time. Those beyond get a BullMQ priority that grows with
  * their number; jobs without a priority run first, so the flood waits behind everybody else, and two floods take turns.
  */
-const MAX_PRIORITY = 2 ** 21; // BullMQ's own limit
+const MAX_PRIORITY = 2 ** 21 - 1; // BullMQ’s own limit
 
 export class Fairness {
   readonly #inFlight = new Map<string, number>();

@@ -1,20 +1,32 @@
+import type { ReplyHead } from '@sluice/shared/job';
+import type { Logger } from '@sluice/shared/logger';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiMetrics } from './api-metrics.js';
+import type { Authenticated } from './authenticate.js';
+import type { Identified } from './request-id.js';
+import { toRequestLine } from './request-line.js';
 
 export interface Measured {
   /** By `performance.now()`. */
   startedAt: number;
   /** Of the error that was answered with. */
   code?: string;
+  /** Of a chat request that was let in. */
+  route?: string | null;
+  reply?: { head: ReplyHead; replayed: boolean };
 }
+
+export type MeasuredState = Measured & Identified & Partial<Authenticated>;
 
 /** The status that web servers log for a caller who hung up. */
 const CANCELLED = { status: 499, code: 'cancelled' };
 
 const TEMPLATES = new Map([['/v1/models/*id', '/v1/models/{id}']]);
 
-/** Counts a request when its answer has left, or its caller. */
-export function createMeasure(metrics: ApiMetrics): Middleware<Measured> {
+const HEALTH_CHECKS = new Set(['/healthz', '/readyz']);
+
+/** Counts and logs a request when its answer has left, or its caller. */
+export function createMeasure(metrics: ApiMetrics, logger: Logger): Middleware<MeasuredState> {
   return async (ctx, next) => {
     const startedAt = performance.now();
     ctx.state.startedAt = startedAt;
@@ -23,7 +35,11 @@ export function createMeasure(metrics: ApiMetrics): Middleware<Measured> {
       const { status, code } = ctx.res.writableFinished
         ? { status: ctx.status, code: ctx.state.code ?? 'ok' }
         : CANCELLED;
-      metrics.ended(pathOf(ctx), ctx.method, status, code, (performance.now() - startedAt) / 1000);
+      const path = pathOf(ctx);
+      const ms = performance.now() - startedAt;
+      metrics.ended(path, ctx.method, status, code, ms / 1000);
+      if (!HEALTH_CHECKS.has(path))
+        logger.info(toRequestLine(ctx.state, { method: ctx.method, path, status, code, ms }), 'request');
     });
     await next();
   };

@@ -21,9 +21,7 @@ export class RedisMemory {
   ) {}
 
   async check(): Promise<void> {
-    const info = await this.redis.info('memory');
-    const limit = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? 0);
-    const used = Number(/^used_memory:(\d+)/m.exec(info)?.[1] ?? 0);
+    const { used, limit } = await readMemory(this.redis);
     this.#room = limit > 0 ? (NEARLY_FULL * limit - used) / this.apis() : Number.POSITIVE_INFINITY;
   }
 
@@ -34,4 +32,11 @@ export class RedisMemory {
     this.#room -= bytes;
     return true;
   }
+}
+
+/** Bytes; a limit of 0 is none. */
+export async function readMemory(redis: Redis): Promise<{ used: number; limit: number }> {
+  const info = await redis.info('memory');
+  const read = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
+  return { used: read('used_memory'), limit: read('maxmemory') };
 }

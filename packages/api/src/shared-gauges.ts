@@ -12,6 +12,7 @@ import type { KeyNames } from '@sluice/shared/key-names';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
 import type { Redis } from 'ioredis';
+import { type QueueReading, readQueue } from './read-queue.js';
 
 const PICODOLLARS_PER_USD = 1e12;
 
@@ -23,14 +24,6 @@ export interface SharedGaugesParts {
   coolDowns: CoolDowns;
   circuits: CircuitBreakers;
   workersSeen(): number;
-}
-
-interface QueueReading {
-  provider: string;
-  waiting: number;
-  prioritized: number;
-  active: number;
-  oldestMs: number;
 }
 
 interface SpendReading {
@@ -99,29 +92,14 @@ export class SharedGauges {
   }
 
   async #read(): Promise<{ queues: QueueReading[]; spend: SpendReading[] }> {
+    const { redis, names, clock } = this.parts;
     const [queues, spend] = await Promise.all([
-      Promise.all([...this.parts.providers.keys()].map((provider) => this.#readQueue(provider))),
+      Promise.all(
+        [...this.parts.providers.keys()].map((provider) => readQueue(redis, names, clock, provider)),
+      ),
       Promise.all(this.#directory.map(({ id }) => this.#readSpend(id))),
     ]);
     return { queues, spend };
-  }
-
-  async #readQueue(provider: string): Promise<QueueReading> {
-    const { redis, names, clock } = this.parts;
-    const key = (name: string) => names.queueKey(provider, name);
-    const [waiting, prioritized, active, head, first, last] = await Promise.all([
-      redis.llen(key('wait')),
-      redis.zcard(key('prioritized')),
-      redis.llen(key('active')),
-      redis.lindex(key('wait'), -1),
-      redis.zrange(key('prioritized'), '0', '0'),
-      redis.zrange(key('prioritized'), '-1', '-1'),
-    ]);
-    // The oldest prioritised job may be anywhere among them; the most urgent and the least urgent are near enough.
-    const oldest = [head, ...first, ...last].filter((jobId) => jobId !== null);
-    const since = await Promise.all(oldest.map((jobId) => redis.hget(key(jobId), 'timestamp')));
-    const ages = since.map((time) => (time === null ? 0 : clock.now() - Number(time)));
-    return { provider, waiting, prioritized, active, oldestMs: Math.max(0, ...ages) };
   }
 
   #showQueue({ provider, waiting, prioritized, active, oldestMs }: QueueReading): void {

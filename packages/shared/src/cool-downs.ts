@@ -66,6 +66,17 @@ export class CoolDowns {
     );
   }
 
+  /** Of a provider: the model that is left alone, or null for all of its models, and until when. */
+  list(provider: string): { model: string | null; until: number }[] {
+    const now = this.clock.now();
+    return [...this.#until].flatMap(([subject, until]) => {
+      if (until <= now) return [];
+      if (subject === provider) return { model: null, until };
+      const prefix = subjectOf(provider, '');
+      return subject.startsWith(prefix) ? { model: subject.slice(prefix.length), until } : [];
+    });
+  }
+
   /** Takes effect in this process at once, in the others as soon as Redis has passed it on. */
   async start(provider: string, model: string | undefined, ms: number): Promise<void> {
     const subject = model === undefined ? provider : subjectOf(provider, model);

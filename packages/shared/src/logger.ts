@@ -3,13 +3,25 @@ import { pino } from 'pino';
 
 export type { Logger };
 
+const FLUSH_MS = 250;
+
 /**
  * One JSON line per event, or readable text on a terminal. What is logged is chosen field by field where it is
  * logged: never a request's or an error's whole object, which may carry a prompt or a key.
  */
 export function createLogger(role: string, level: string, destination?: DestinationStream): Logger {
-  const options = { level, base: { role, pid: process.pid } };
+  const options = {
+    level,
+    base: { role, pid: process.pid },
+    // As the caller was told it, so that a search for that text finds it.
+    serializers: { requestId: (id: string) => `req_${id}` },
+    formatters: { level: (label: string) => ({ level: label }) },
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+  };
   if (destination) return pino(options, destination);
-  if (!process.stdout.isTTY) return pino(options);
-  return pino({ ...options, transport: { target: 'pino-pretty', options: { ignore: 'hostname,pid' } } });
+  // Written in blocks: a system call per line would cost more than the line. What is left is written at exit.
+  if (!process.stdout.isTTY)
+    return pino(options, pino.destination({ sync: false, minLength: 4096, periodicFlush: FLUSH_MS }));
+  const { formatters: _, ...forTerminal } = options;
+  return pino({ ...forTerminal, transport: { target: 'pino-pretty', options: { ignore: 'hostname,pid' } } });
 }

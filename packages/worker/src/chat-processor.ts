@@ -17,6 +17,7 @@ import type { Logger } from '@sluice/shared/logger';
 import type { Queues } from '@sluice/shared/queues';
 import { failedLogEntry, servedLogEntry } from '@sluice/shared/request-log';
 import { type NextEntry, providerOf, type Settlement, type Settlements } from '@sluice/shared/settle';
+import { toAttemptLine } from './attempt-line.js';
 import { type CallResult, callProvider, type Upstream } from './call-provider.js';
 import { expired, interrupted, ourFault, toErrorInfo } from './failed-job.js';
 import type { Pricing } from './pricing.js';
@@ -115,7 +116,7 @@ export class ChatProcessor {
 
     for (let call = 0; ; call++) {
       const result = await this.#call(job, entry, run);
-      job = withAttempt(job, toAttempt(entry, result));
+      job = this.#withAttempt(job, toAttempt(entry, result));
       if (result.failure?.outcome === 'cancelled') return this.#settleCancelled(job, run);
       if (result.response) return this.#settleServed(job, entry, result.response, result.ms ?? 0, run);
       const isLast = call >= (entry.retries ?? 0) || !this.#hasTime(job);
@@ -171,7 +172,12 @@ export class ChatProcessor {
       fallback: true,
       retryAfterMs,
     };
-    return this.#fail(withAttempt(job, { provider, model, outcome }), failure, run);
+    return this.#fail(this.#withAttempt(job, { provider, model, outcome }), failure, run);
+  }
+
+  #withAttempt(job: ChatJob, attempt: Attempt): ChatJob {
+    this.parts.logger[attempt.outcome === 'ok' ? 'info' : 'warn'](toAttemptLine(job, attempt), 'attempt');
+    return { ...job, attempts: [...job.attempts, attempt] };
   }
 
   async #fail(job: ChatJob, failure: ProviderFailure, run: Run): Promise<void> {
@@ -269,10 +275,6 @@ function entryOf(job: ChatJob): ChainEntry {
   const entry = job.chain[job.entry];
   if (!entry) throw new Error(`the chain has no entry ${job.entry}`);
   return entry;
-}
-
-function withAttempt(job: ChatJob, attempt: Attempt): ChatJob {
-  return { ...job, attempts: [...job.attempts, attempt] };
 }
 
 function toAttempt({ provider, model }: ChainEntry, { ms, upstreamId, failure }: CallResult): Attempt {

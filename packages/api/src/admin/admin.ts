@@ -3,19 +3,27 @@
  * does not stand in the way of callers' commands, and closes them in `close`.
  */
 import { readLimitUse } from '@sluice/shared/budget';
+import type { CircuitBreakers } from '@sluice/shared/circuit-breakers';
 import type { Clock } from '@sluice/shared/clock';
 import type { GatewayConfig } from '@sluice/shared/config';
+import type { CoolDowns } from '@sluice/shared/cool-downs';
 import { Directory } from '@sluice/shared/directory';
 import type { KeyNames } from '@sluice/shared/key-names';
 import { KeyUse } from '@sluice/shared/key-use';
 import type { LiveRegistry } from '@sluice/shared/live-registry';
 import type { Logger } from '@sluice/shared/logger';
+import type { Presence } from '@sluice/shared/presence';
 import { connectImpatiently, waitForRedis } from '@sluice/shared/redis';
 import type { RegistryRefresh } from '@sluice/shared/registry-refresh';
 import type { RegistryStore } from '@sluice/shared/registry-store';
+import { readSpend } from '@sluice/shared/spend';
 import { createHttpServer } from '../http-server.js';
 import { listen } from '../listen.js';
+import { readQueue } from '../read-queue.js';
+import { readMemory } from '../redis-memory.js';
 import { createAdminApp } from './app.js';
+import { LogFollowers } from './follow-log.js';
+import { LogReader } from './log-reader.js';
 
 const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 10_000;
@@ -35,6 +43,9 @@ export interface AdminContext {
   registry: LiveRegistry;
   registryStore: RegistryStore;
   refresh: RegistryRefresh;
+  coolDowns: CoolDowns;
+  circuits: CircuitBreakers;
+  presence: Presence;
 }
 
 export interface RunningAdmin {
@@ -44,11 +55,13 @@ export interface RunningAdmin {
 
 export async function startAdmin(
   { host, port, token }: AdminOptions,
-  { redisUrl, names, config, clock, logger, ...registryParts }: AdminContext,
+  { redisUrl, names, config, clock, logger, ...watched }: AdminContext,
 ): Promise<RunningAdmin> {
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
   try {
     await waitForRedis(redis, REDIS_START_MS);
+    const log = new LogReader(redis, names, config.requestLog.maxEntries);
+    const followers = new LogFollowers(redisUrl, names);
     const app = createAdminApp({
       token,
       logger,
@@ -56,7 +69,18 @@ export async function startAdmin(
       directory: new Directory(redis, names),
       keyUse: new KeyUse(redis, names, clock),
       providers: config.providers,
-      ...registryParts,
+      ...watched,
+      log,
+      followers,
+      readSpend: (question) => readSpend(redis, names, question),
+      readQueue: (provider) => readQueue(redis, names, clock, provider),
+      async readRedis() {
+        const [{ used, limit }, logEntries] = await Promise.all([
+          readMemory(redis),
+          redis.xlen(names.requestLog),
+        ]);
+        return { usedBytes: used, limitBytes: limit, logEntries };
+      },
       readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
     });
     const server = createHttpServer(app, config.request.receiveTimeoutMs);
@@ -64,6 +88,8 @@ export async function startAdmin(
     return {
       url,
       async close() {
+        log.close();
+        followers.close();
         const closed = new Promise((resolve) => server.close(resolve));
         server.closeIdleConnections();
         setTimeout(() => server.closeAllConnections(), 1_000).unref();

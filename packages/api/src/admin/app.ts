@@ -3,6 +3,7 @@ import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
 import type { Logger } from '@sluice/shared/logger';
 import Koa from 'koa';
+import { openapi } from '../openapi/document.js';
 import { refuseUnaddressed } from '../refuse-unaddressed.js';
 import { createReportErrors } from '../report-errors.js';
 import { identify } from '../request-id.js';
@@ -11,14 +12,18 @@ import { createReadBody } from './read-body.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
 import { addLimitRoutes, type LimitParts } from './routes/limits.js';
 import { addModelRoutes, type ModelParts } from './routes/models.js';
+import { addRequestRoutes, type RequestParts } from './routes/requests.js';
 import { addRouteRoutes, type RouteParts } from './routes/routes.js';
+import { addSpendRoutes, type SpendParts } from './routes/spend.js';
+import { addStatusRoutes, type StatusParts } from './routes/status.js';
 import { addWorkspaceRoutes } from './routes/workspaces.js';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DOCUMENT_BYTES = 20 * 1024 * 1024;
 
-export interface AdminParts
-  extends Omit<KeyParts & RouteParts & LimitParts & ModelParts, 'readBody' | 'readDocument'> {
+type Parts = KeyParts & RouteParts & LimitParts & ModelParts & RequestParts & SpendParts & StatusParts;
+
+export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
   token: string;
   logger: Logger;
 }
@@ -40,6 +45,12 @@ export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
   addRouteRoutes(router, parts);
   addLimitRoutes(router, parts);
   addModelRoutes(router, parts);
+  addRequestRoutes(router, parts);
+  addSpendRoutes(router, parts);
+  addStatusRoutes(router, parts);
+  router.get('/openapi.json', (ctx) => {
+    ctx.body = openapi;
+  });
 
   const app = new Koa();
   app.silent = true;

@@ -53,11 +53,14 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
       deadline: clock.now() + timeoutMs,
       request,
     };
+    ctx.state.route = resolved.route;
     const idempotencyKey = ctx.get('idempotency-key');
-    const { head, body, replayed } =
+    const reply =
       idempotencyKey === ''
         ? await runWhileWanted(ctx, accepted)
         : await idempotent.dispatch(accepted, idempotencyKey, rawBody);
+    const { head, body, replayed } = reply;
+    ctx.state.reply = { head, replayed };
     if (replayed) {
       ctx.set('idempotent-replayed', 'true');
       metrics.replayed();

@@ -1,0 +1,38 @@
+import { figure, times } from '../markdown.js';
+import { type CompareResult, findRow } from './result.js';
+
+/** What this project set out to reach, beside what was measured. Rows whose situation was not measured are left out. */
+export function goalRows(result: CompareResult): string[][] {
+  const row = (prompt: string, connections: number, name = 'sluice') =>
+    findRow(result, { upstreamMs: 0, prompt, connections } as Parameters<typeof findRow>[1], name);
+  const rows: (string[] | undefined)[] = [
+    atMost('added latency, one caller, p50', row('small', 1)?.addedP50, 1.5, 'ms'),
+    atMost('added latency, one caller, p99', row('small', 1)?.addedP99, 5, 'ms'),
+    atLeast('requests/s to Portkey’s, 10 callers', row('small', 10)?.toPortkey, 3),
+    atLeast('requests/s to Portkey’s, 64 callers', row('small', 64)?.toPortkey, 4),
+    atMost('CPU per request, 64 callers', row('small', 64)?.gatewayUs, 500, 'µs'),
+    ...[1, 10, 64].map((callers) =>
+      atMost(
+        `100 KB prompt, p50 to Portkey’s, ${callers} caller${callers === 1 ? '' : 's'}`,
+        ratio(row('100kb', callers)?.p50, row('100kb', callers, 'portkey')?.p50),
+        1,
+        '×',
+      ),
+    ),
+  ];
+  return rows.filter((line) => line !== undefined);
+}
+
+function ratio(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : a / b;
+}
+
+function atMost(what: string, value: number | undefined, goal: number, unit: string): string[] | undefined {
+  if (value === undefined) return undefined;
+  return [what, `at most ${goal} ${unit}`, `${figure(value)} ${unit}`, value <= goal ? 'reached' : 'missed'];
+}
+
+function atLeast(what: string, value: number | undefined, goal: number): string[] | undefined {
+  if (value === undefined) return undefined;
+  return [what, `at least ${goal}×`, times(value), value >= goal ? 'reached' : 'missed'];
+}

@@ -1,0 +1,113 @@
+import { machineLines } from '../machine.js';
+import { figure, table, times } from '../markdown.js';
+import { duration } from '../progress.js';
+import { goalRows } from './goals.js';
+import { type CellResult, type CompareResult, type Row, rowsOf } from './result.js';
+
+/** Below this the upstream itself, not the gateways, may be what is measured. */
+const FAST_ENOUGH = 2;
+
+const HEAD = [
+  'callers',
+  'target',
+  'requests/s',
+  'spread',
+  'p50 ms',
+  'p95 ms',
+  'p99 ms',
+  'added p50',
+  'added p99',
+  'CPU µs/request',
+  'memory MB',
+  'errors',
+  'to direct',
+  'to Portkey',
+];
+
+export function toPage(result: CompareResult): string {
+  const { machine, generator, note, rounds, versions, idle, missing } = result;
+  const list = (values: Record<string, string>) =>
+    Object.entries(values)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(', ');
+  const percent = Object.fromEntries(
+    Object.entries(idle).map(([name, value]) => [name, `${figure(value)} %`]),
+  );
+  const lengths = [...new Set(result.cells.map(({ cell }) => duration(cell.seconds)))].join(' or ');
+  const intro = [
+    ...machineLines(machine),
+    `Versions: ${list(versions)}. Load: ${generator}, one thread; ${rounds} rounds of ${lengths}, medians.`,
+    `CPU of one core while idle: ${list(percent) || '–'}.`,
+    upstreamLine(result),
+    ...(note ? [note] : []),
+    ...missing.map((line) => `Not measured, ${line}.`),
+  ];
+  const goals = goalRows(result);
+  const parts = [
+    intro.join('\n'),
+    ...(goals.length > 0 ? [`### Goals\n\n${table(['what', 'goal', 'measured', ''], goals, 2)}`] : []),
+    ...groups(result).map(([title, cells]) => `### ${title}\n\n${table(HEAD, cells.flatMap(toLines), 2)}`),
+  ];
+  return parts.join('\n\n');
+}
+
+function groups({ cells }: CompareResult): [string, CellResult[]][] {
+  const titles = new Set(cells.map(titleOf));
+  return [...titles].map((title) => [title, cells.filter((cell) => titleOf(cell) === title)]);
+}
+
+function titleOf({ cell }: CellResult): string {
+  const prompt = cell.prompt === 'small' ? 'Small prompt' : '100 KB prompt';
+  return `${prompt}, upstream answers ${cell.upstreamMs === 0 ? 'at once' : `after ${cell.upstreamMs} ms`}`;
+}
+
+function toLines(result: CellResult): string[][] {
+  return rowsOf(result).map((row) => [
+    figureWhole(result.cell.connections),
+    row.title,
+    figure(row.perSecond),
+    `${Math.round(100 * row.spread)} %`,
+    figure(row.p50),
+    figure(row.p95),
+    figure(row.p99),
+    figure(row.addedP50),
+    figure(row.addedP99),
+    cpu(row),
+    memory(row),
+    figureWhole(row.errors),
+    times(row.toDirect),
+    times(row.toPortkey),
+  ]);
+}
+
+/** The sum, and its parts where there are several. The upstream's own is left to the data. */
+function cpu({ cpuUs, gatewayUs, name }: Row): string {
+  if (name === 'direct') return '–';
+  const { api, worker, redis } = cpuUs;
+  if (api === undefined || worker === undefined || redis === undefined) return figure(gatewayUs);
+  return `${figure(gatewayUs)} (api ${figure(api)}, worker ${figure(worker)}, redis ${figure(redis)})`;
+}
+
+function memory({ residentMb, name }: Row): string {
+  const { upstream: _, ...own } = residentMb;
+  const parts = Object.entries(own);
+  if (name === 'direct') return '–';
+  if (parts.length === 1) return figureWhole(parts[0]?.[1] ?? 0);
+  return parts.map(([process, mb]) => `${process} ${figureWhole(mb)}`).join(', ');
+}
+
+function upstreamLine(result: CompareResult): string {
+  const ratios = result.cells
+    .filter(({ cell }) => cell.upstreamMs === 0 && cell.connections > 1)
+    .map((cell) => Math.max(...rowsOf(cell).flatMap(({ toDirect }) => toDirect ?? [])))
+    .filter(Number.isFinite);
+  if (ratios.length === 0)
+    return 'Whether the upstream was the limit was not checked: that takes the target direct.';
+  const least = 1 / Math.max(...ratios);
+  const verdict = least >= FAST_ENOUGH ? 'it was not the limit' : 'TOO LITTLE: it may have been the limit';
+  return `The upstream alone served ${times(least)} what the fastest gateway did, or more (10 callers and above): ${verdict}.`;
+}
+
+function figureWhole(value: number): string {
+  return Math.round(value).toLocaleString('en');
+}

@@ -1,0 +1,37 @@
+import type { Caller, Generator } from '../load/load.js';
+import { Progress } from '../progress.js';
+import { startUpstream } from '../simulator.js';
+import { type Sluice, startSluice } from '../sluice.js';
+import { addRoutes, addWorkspaces } from './add-workspaces.js';
+import type { GrowthOptions } from './options.js';
+import { measurePoint, type Point, pointTable, type StudyResult } from './study.js';
+
+const SIZES = [1, 100, 10_000];
+const GROWS: Record<string, (sluice: Sluice, count: number) => Promise<Caller[]>> = {
+  workspaces: addWorkspaces,
+  routes: addRoutes,
+};
+
+/** Every one of them is used: the callers take turns among all. */
+export async function studyDirectory(options: GrowthOptions, generator: Generator): Promise<StudyResult> {
+  const steps = 2 * SIZES.length * (options.rounds + 1);
+  const progress = new Progress(steps, steps * (options.seconds + 1));
+  const upstream = await startUpstream(0);
+  const parts: string[] = [];
+  const data: Record<string, Point[]> = {};
+  for (const [what, add] of Object.entries(GROWS)) {
+    const points: Point[] = [];
+    for (const size of SIZES) {
+      const sluice = await startSluice({ upstreamUrl: upstream.url });
+      const callers = await add(sluice, size);
+      const title = size.toLocaleString('en');
+      points.push(await measurePoint({ study: what, title, sluice, options, generator, progress, callers }));
+      await sluice.stop();
+    }
+    data[what] = points;
+    parts.push(pointTable(what, points));
+  }
+  await upstream.stop();
+  progress.end();
+  return { name: 'directory', page: `### Workspaces and routes\n\n${parts.join('\n\n')}`, data };
+}

@@ -1,0 +1,85 @@
+import type { Caller, Generator } from '../load/load.js';
+import { figure, table, times } from '../markdown.js';
+import { measure, type Sample } from '../measure.js';
+import { medianOf, sum } from '../numbers.js';
+import { type Progress, rest } from '../progress.js';
+import type { Sluice } from '../sluice.js';
+import type { GrowthOptions } from './options.js';
+
+export interface StudyResult {
+  name: string;
+  page: string;
+  data: unknown;
+}
+
+/** One situation of a study, measured. */
+export interface Point {
+  title: string;
+  sample: Sample;
+}
+
+const REST_MS = 1_000;
+
+export interface PointParts {
+  /** Of the study, for the progress line. */
+  study: string;
+  title: string;
+  sluice: Sluice;
+  options: GrowthOptions;
+  generator: Generator;
+  progress: Progress;
+  callers?: readonly Caller[];
+  beforeLoad?(): Promise<void>;
+  afterLoad?(): Promise<void>;
+}
+
+/** A warm-up and the rounds; the medians. */
+export async function measurePoint(parts: PointParts): Promise<Point> {
+  const { study, title, sluice, options, generator, progress, callers = [sluice.caller] } = parts;
+  const { seconds, rounds, connections } = options;
+  const shot = { urls: sluice.urls, callers, prompt: 'small' as const, connections, seconds };
+  const samples: Sample[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    progress.step(`${study}: ${title} · ${round === 0 ? 'warm-up' : `round ${round}`}`);
+    await parts.beforeLoad?.();
+    const sample = await measure(generator, shot, sluice.processes);
+    await parts.afterLoad?.();
+    if (round > 0) samples.push(sample);
+    await rest(REST_MS);
+  }
+  return { title, sample: { ...medianOf(samples), errors: sum(samples.map(({ errors }) => errors)) } };
+}
+
+export function cpuOfRequest({ cpuUs }: Sample): number {
+  return sum(Object.values(cpuUs));
+}
+
+/** Every row beside the first. */
+export function pointTable(what: string, points: readonly Point[]): string {
+  const [first] = points;
+  const head = [
+    what,
+    'requests/s',
+    'p50 ms',
+    'p99 ms',
+    'CPU µs/request',
+    'api',
+    'worker',
+    'redis',
+    'CPU to first',
+    'errors',
+  ];
+  const rows = points.map(({ title, sample }) => [
+    title,
+    figure(sample.perSecond),
+    figure(sample.p50),
+    figure(sample.p99),
+    figure(cpuOfRequest(sample)),
+    figure(sample.cpuUs.api),
+    figure(sample.cpuUs.worker),
+    figure(sample.cpuUs.redis),
+    first ? times(cpuOfRequest(sample) / cpuOfRequest(first.sample)) : '–',
+    String(Math.round(sample.errors)),
+  ]);
+  return table(head, rows);
+}

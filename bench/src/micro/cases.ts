@@ -1,0 +1,103 @@
+/** The steps of a request, in the order in which it pays for them. */
+import { DirectoryCache } from '@sluice/api/directory-cache';
+import { parseChatRequest } from '@sluice/api/parse-chat-request';
+import { resolveModel } from '@sluice/api/resolve-model';
+import type { ChatRequest } from '@sluice/shared/chat';
+import { digestKey, isWellFormedKey } from '@sluice/shared/gateway-key';
+import type { ChatJob } from '@sluice/shared/job';
+import { keyNames } from '@sluice/shared/key-names';
+import { loadShippedRegistry } from '@sluice/shared/model-registry';
+import { makeRequestId } from '@sluice/shared/request-id';
+import { servedLogEntry } from '@sluice/shared/request-log';
+import { Settlements } from '@sluice/shared/settle';
+import { Pricing } from '@sluice/worker/pricing';
+import { providers } from '@sluice/worker/providers/index';
+import type { Redis } from 'ioredis';
+import { CHAIN, startSluice } from '../sluice.js';
+import type { Case } from './cost.js';
+import { ANTHROPIC_ANSWER, OPENAI_ANSWER, REQUESTS } from './requests.js';
+
+const [OPENAI_ENTRY = { provider: '', model: '' }, ANTHROPIC_ENTRY = { provider: '', model: '' }] = CHAIN;
+const USAGE = { input: 8, cachedInput: 4, cacheWrite: 0, cacheWrite1h: 0, output: 3 };
+
+export async function createCases(): Promise<{ cases: Case[]; close(): Promise<void> }> {
+  // Only its Redis is needed, for the directory behind the cache.
+  const sluice = await startSluice({ upstreamUrl: 'http://127.0.0.1:9', apis: 0, workers: 0 });
+  const cache = new DirectoryCache(sluice.directory);
+  const { key, model } = sluice.caller;
+  const configured = new Map(CHAIN.map(({ provider }) => [provider, true]));
+  const registry = loadShippedRegistry();
+  const pricing = new Pricing(() => registry);
+  const settlements = new Settlements(unconnected(), keyNames('bench'), 100_000);
+  const job = jobOf(REQUESTS.small as ChatRequest);
+
+  const cases: Case[] = [
+    { name: 'request id', run: makeRequestId },
+    {
+      name: 'authenticate: digest and cache',
+      run: () => (isWellFormedKey(key) ? cache.findKey(digestKey(key)) : undefined),
+    },
+    ...eachRequest('validate', (request) => parseChatRequest(request)),
+    { name: 'resolve the model', run: () => resolveModel(model, 'bench', cache, configured) },
+    ...eachRequest('job to JSON and back', (request) => JSON.parse(JSON.stringify(jobOf(request)))),
+    ...eachRequest('OpenAI request to JSON', (request) =>
+      JSON.stringify(providers.openai.buildRequest(request, OPENAI_ENTRY)),
+    ),
+    { name: 'OpenAI answer', run: () => providers.openai.parseResponse(OPENAI_ANSWER) },
+    ...eachRequest('Anthropic request to JSON', (request) =>
+      JSON.stringify(providers.anthropic.buildRequest(request, ANTHROPIC_ENTRY)),
+    ),
+    { name: 'Anthropic answer', run: () => providers.anthropic.parseResponse(ANTHROPIC_ANSWER) },
+    { name: 'price, and its text', run: () => pricing.of('openai', 'gpt-4o-mini', USAGE, 'default') },
+    {
+      name: 'log entry and settle arguments',
+      run() {
+        const { price, cost, costUsd } = pricing.of('openai', 'gpt-4o-mini', USAGE);
+        const served = { ...OPENAI_ENTRY, latencyMs: 20, usage: USAGE, cost, price };
+        const head = {
+          queueMs: 0,
+          attempts: 1,
+          served: { ...OPENAI_ENTRY, fallbackUsed: false, latencyMs: 20, costUsd },
+        };
+        const settlement = { job, log: servedLogEntry(job, served, job.acceptedAt), head, body: BODY };
+        return settlements.settle(settlement, { as: 'worker', token: 'token' });
+      },
+    },
+  ];
+  return { cases, close: sluice.stop };
+}
+
+const BODY = JSON.stringify(OPENAI_ANSWER);
+
+function eachRequest(name: string, run: (request: ChatRequest) => unknown): Case[] {
+  return Object.entries(REQUESTS).map(([size, request]) => ({
+    name: `${name}, ${size}`,
+    run: () => run(request),
+  }));
+}
+
+/** Takes the script's arguments and sends them nowhere. */
+function unconnected(): Redis {
+  return { sluiceSettle: () => Promise.resolve('settled') } as unknown as Redis;
+}
+
+export function jobOf(request: ChatRequest, requestId = 'bench', now = 1_767_225_600_000): ChatJob {
+  return {
+    requestId,
+    workspace: 'bench',
+    keyId: 'key_bench',
+    model: request.model,
+    route: 'bench',
+    chain: CHAIN,
+    entry: 0,
+    onCrash: 'rerun',
+    inbox: 'bench',
+    acceptedAt: now,
+    queuedAt: now,
+    waitUntil: now + 10_000,
+    deadline: now + 300_000,
+    queueMs: 0,
+    attempts: [{ ...OPENAI_ENTRY, outcome: 'ok', ms: 20 }],
+    request,
+  };
+}

@@ -1,0 +1,85 @@
+/** The life of a job in Redis, step by step, with the time that Redis itself counts for each script. */
+import { Queues } from '@sluice/shared/queues';
+import { makeRequestId } from '@sluice/shared/request-id';
+import { servedLogEntry } from '@sluice/shared/request-log';
+import { type Settlement, Settlements } from '@sluice/shared/settle';
+import { type Job, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { PROVIDER, startSluice } from '../sluice.js';
+import { jobOf } from './cases.js';
+import { OPENAI_ANSWER, REQUESTS } from './requests.js';
+
+const AT_ONCE = 64;
+const TOKEN = 'bench';
+
+export interface RedisStep {
+  name: string;
+  us: number;
+}
+
+export async function measureRedis(requests: number): Promise<RedisStep[]> {
+  const { redis, names, clock, stop } = await startSluice({
+    upstreamUrl: 'http://127.0.0.1:9',
+    apis: 0,
+    workers: 0,
+  });
+  const queues = new Queues(redis, names, [PROVIDER]);
+  const settlements = new Settlements(redis, names, 100_000);
+  const worker = new Worker(PROVIDER, null, {
+    connection: redis,
+    prefix: names.queuePrefix,
+    autorun: false,
+    lockDuration: 600_000,
+  });
+  await worker.waitUntilReady();
+  const { small } = REQUESTS;
+  if (!small) throw new Error('no request');
+  const jobs = Array.from({ length: requests }, () => jobOf(small, makeRequestId(), clock.now()));
+  const ends = jobs.map((job) => settlementOf(job));
+  const taken: Job[] = [];
+
+  const step = async (name: string, run: (i: number) => Promise<unknown>): Promise<RedisStep> => {
+    await redis.config('RESETSTAT');
+    for (let i = 0; i < requests; i += AT_ONCE) {
+      const batch = Array.from({ length: Math.min(AT_ONCE, requests - i) }, (_, j) => run(i + j));
+      await Promise.all(batch);
+    }
+    return { name, us: (await scriptUs(redis)) / requests };
+  };
+  const steps = [
+    await step('add (BullMQ)', (i) => queues.addChat(jobs[i] ?? jobOf(small))),
+    await step('take (BullMQ)', async () => {
+      const job = await worker.getNextJob(TOKEN, { block: false });
+      if (job) taken.push(job);
+    }),
+    await step('settle', (i) => {
+      const settlement = ends[i];
+      if (!settlement) throw new Error('no settlement');
+      return settlements.settle(settlement, { as: 'worker', token: TOKEN });
+    }),
+    await step('complete (BullMQ)', async (i) => taken[i]?.moveToCompleted(null, TOKEN, false)),
+  ];
+  if (taken.length !== requests) throw new Error(`only ${taken.length} of ${requests} jobs were taken`);
+  await worker.close();
+  await queues.close();
+  await stop();
+  return steps;
+}
+
+function settlementOf(job: ReturnType<typeof jobOf>): Settlement {
+  const usage = { input: 8, cachedInput: 4, cacheWrite: 0, cacheWrite1h: 0, output: 3 };
+  const call = { provider: PROVIDER, model: 'gpt-4o-mini', latencyMs: 20 };
+  return {
+    job,
+    log: servedLogEntry(job, { ...call, usage, cost: 3_000_000, price: null }, job.acceptedAt),
+    head: { queueMs: 0, attempts: 1, served: { ...call, fallbackUsed: false, costUsd: '0.000003' } },
+    body: JSON.stringify(OPENAI_ANSWER),
+  };
+}
+
+/** Time in all scripts since the last reset. What they call inside is counted in it. */
+async function scriptUs(redis: Redis): Promise<number> {
+  const stats = await redis.info('commandstats');
+  const matches = stats.matchAll(/^cmdstat_(?:eval|evalsha|fcall):calls=\d+,usec=(\d+)/gm);
+  return [...matches].reduce((sum, [, usec]) => sum + Number(usec), 0);
+}

@@ -1,0 +1,18 @@
+import { freePort } from '@sluice/cli/free-port';
+import { type Child, startOwn } from './children.js';
+
+export interface Upstream extends Child {
+  url: string;
+}
+
+/** The simulated provider as a process of its own, with everything off that costs it time. */
+export async function startUpstream(latencyMs: number): Promise<Upstream> {
+  const port = await freePort();
+  const child = await startOwn('@sluice/simulator/main', {
+    PORT: String(port),
+    SIMULATOR_LATENCY_MS: String(latencyMs),
+    SIMULATOR_KEEP_BODIES: 'false',
+    SIMULATOR_ECHO: 'false',
+  });
+  return { ...child, url: `http://127.0.0.1:${port}` };
+}

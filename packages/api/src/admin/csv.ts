@@ -1,0 +1,50 @@
+import type { PresentedRequest } from './present-request.js';
+
+const COLUMNS: readonly [
+  name: string,
+  value: (request: PresentedRequest) => string | number | boolean | null,
+][] = [
+  ['id', (request) => request.id],
+  ['accepted_at', (request) => request.accepted_at],
+  ['settled_at', (request) => request.settled_at],
+  ['workspace', (request) => request.workspace],
+  ['key_id', (request) => request.key_id],
+  ['route', (request) => request.route],
+  ['model', (request) => request.model],
+  ['status', (request) => request.status],
+  ['code', (request) => request.code],
+  ['provider', (request) => request.provider],
+  ['provider_model', (request) => request.provider_model],
+  ['attempts', (request) => request.attempts.length],
+  ['queue_ms', (request) => request.queue_ms],
+  ['latency_ms', (request) => request.latency_ms],
+  ['input_tokens', (request) => request.usage?.input ?? null],
+  ['cached_input_tokens', (request) => request.usage?.cached_input ?? null],
+  ['cache_write_tokens', (request) => request.usage?.cache_write ?? null],
+  ['cache_write_1h_tokens', (request) => request.usage?.cache_write_1h ?? null],
+  ['output_tokens', (request) => request.usage?.output ?? null],
+  ['cost_usd', (request) => request.cost_usd],
+  ['cost_picodollars', (request) => request.cost_picodollars],
+  ['priced', (request) => request.priced],
+  ['price_registry', (request) => request.price?.registry ?? null],
+];
+
+export const CSV_HEAD = line(COLUMNS.map(([name]) => name));
+
+export function toCsvLine(request: PresentedRequest): string {
+  return line(COLUMNS.map(([, value]) => value(request)));
+}
+
+/** RFC 4180. */
+function line(cells: (string | number | boolean | null)[]): string {
+  return `${cells.map((cell) => quote(typeof cell === 'string' ? disarm(cell) : String(cell ?? ''))).join(',')}\r\n`;
+}
+
+/** A spreadsheet runs a cell that begins like a formula, and callers choose some of the texts here. */
+function disarm(text: string): string {
+  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+}
+
+function quote(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

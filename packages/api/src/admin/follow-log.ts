@@ -1,0 +1,60 @@
+/**
+ * The request log as it grows. Every follower has a Redis connection of its own, which waits for the next entries and is
+ * closed when the follower leaves or the listener ends.
+ */
+import { GatewayError } from '@sluice/shared/errors';
+import type { KeyNames } from '@sluice/shared/key-names';
+import { connectPatiently } from '@sluice/shared/redis';
+import type { Redis } from 'ioredis';
+import { type LogFilter, matches } from './log-filter.js';
+import { type LoggedRequest, toRequest } from './log-reader.js';
+
+const MAX_FOLLOWERS = 32;
+const BLOCK_MS = 5_000;
+const BATCH = 250;
+
+export class LogFollowers {
+  readonly #connections = new Set<Redis>();
+
+  constructor(
+    private readonly redisUrl: string,
+    private readonly names: KeyNames,
+  ) {}
+
+  close(): void {
+    for (const connection of this.#connections) connection.disconnect();
+  }
+
+  /**
+   * Entries after the cursor, or from now on; an empty batch now and then while there are none. `left` ends it.
+   */
+  async *follow(
+    filter: LogFilter,
+    after: string | undefined,
+    left: AbortSignal,
+  ): AsyncGenerator<LoggedRequest[]> {
+    if (this.#connections.size >= MAX_FOLLOWERS)
+      throw new GatewayError('rate_limited', `There are ${MAX_FOLLOWERS} followers already.`, {
+        retryAfterMs: 5_000,
+      });
+    const redis = connectPatiently(this.redisUrl);
+    this.#connections.add(redis);
+    left.addEventListener('abort', () => redis.disconnect(), { once: true });
+    try {
+      const key = this.names.requestLog;
+      let last = after ?? (await redis.xrevrange(key, '+', '-', 'COUNT', 1))[0]?.[0] ?? '0-0';
+      yield [];
+      while (!left.aborted) {
+        const streams = await redis.xread('COUNT', BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', key, last);
+        const requests = (streams?.[0]?.[1] ?? []).map(toRequest);
+        last = requests.at(-1)?.id ?? last;
+        yield requests.filter(({ entry }) => matches(entry, filter));
+      }
+    } catch (error) {
+      if (redis.status !== 'end') throw error;
+    } finally {
+      redis.disconnect();
+      this.#connections.delete(redis);
+    }
+  }
+}

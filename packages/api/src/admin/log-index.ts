@@ -1,0 +1,167 @@
+/**
+ * What a request log is searched by, in memory: a ring of numbers per column, 46 bytes an entry. Texts are kept as
+ * 32-bit hashes, so that its size does not depend on what callers send; a hit is therefore only likely, and whoever
+ * fetches the entry checks it. Entries have consecutive positions in the order of the log, which never change.
+ */
+import type { LogEntry } from '@sluice/shared/request-log';
+import { type LogFilter, lastCall } from './log-filter.js';
+
+const FIRST_CAPACITY = 4_096;
+
+const HASHED = ['workspace', 'route', 'provider', 'asked', 'called', 'key', 'code', 'request'] as const;
+type Hashed = (typeof HASHED)[number];
+
+interface Columns {
+  capacity: number;
+  ms: Float64Array;
+  sequence: Uint32Array;
+  status: Uint16Array;
+  hashes: Record<Hashed, Uint32Array>;
+}
+
+export class LogIndex {
+  #columns: Columns;
+  /** Position of the oldest entry, and of the next one to come. */
+  #first = 0;
+  #next = 0;
+
+  constructor(private readonly maxEntries: number) {
+    this.#columns = makeColumns(Math.min(FIRST_CAPACITY, maxEntries));
+  }
+
+  get size(): number {
+    return this.#next - this.#first;
+  }
+
+  /** The position after the newest entry. */
+  get end(): number {
+    return this.#next;
+  }
+
+  /** Of the stream, as Redis writes it; undefined while there is no entry. */
+  get newestId(): string | undefined {
+    return this.size === 0 ? undefined : this.idAt(this.#next - 1);
+  }
+
+  idAt(position: number): string {
+    const { ms, sequence, capacity } = this.#columns;
+    return `${ms[position % capacity]}-${sequence[position % capacity]}`;
+  }
+
+  /** Entries come in the order of the log. */
+  add(id: string, entry: LogEntry): void {
+    if (this.size === this.#columns.capacity) this.#makeRoom();
+    const columns = this.#columns;
+    const at = this.#next % columns.capacity;
+    const { ms, sequence } = splitId(id);
+    const { provider, model } = lastCall(entry);
+    columns.ms[at] = ms;
+    columns.sequence[at] = sequence;
+    columns.status[at] = entry.status;
+    const { hashes } = columns;
+    hashes.workspace[at] = hash(entry.workspace);
+    hashes.route[at] = hash(entry.route ?? '');
+    hashes.provider[at] = hash(provider ?? '');
+    hashes.asked[at] = hash(entry.model);
+    hashes.called[at] = hash(model ?? '');
+    hashes.key[at] = hash(entry.keyId);
+    hashes.code[at] = hash(entry.code ?? '');
+    hashes.request[at] = hash(entry.id);
+    this.#next++;
+  }
+
+  /** Forgets what came before this entry of the stream; undefined forgets all. */
+  dropBefore(id: string | undefined): void {
+    this.#first = id === undefined ? this.#next : this.positionOf(id);
+  }
+
+  /** The position of this entry of the stream, or of the first one after it. */
+  positionOf(id: string): number {
+    const wanted = splitId(id);
+    const { ms, sequence, capacity } = this.#columns;
+    let low = this.#first;
+    let high = this.#next;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const at = middle % capacity;
+      const time = ms[at] ?? 0;
+      const isBefore = time < wanted.ms || (time === wanted.ms && (sequence[at] ?? 0) < wanted.sequence);
+      if (isBefore) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Positions of up to `limit` likely hits before `end`, newest first. */
+  search(filter: LogFilter, end: number, limit: number): number[] {
+    const { capacity, status, hashes } = this.#columns;
+    const from = filter.since === undefined ? this.#first : this.positionOf(`${Math.ceil(filter.since)}-0`);
+    const wanted: [Uint32Array, number][] = [];
+    for (const name of ['workspace', 'route', 'provider', 'key', 'code'] as const)
+      if (filter[name] !== undefined) wanted.push([hashes[name], hash(filter[name])]);
+    const model = filter.model === undefined ? undefined : hash(filter.model);
+    const { from: low = 0, to: high = 999 } = filter.status ?? {};
+
+    const found: number[] = [];
+    for (let position = Math.min(end, this.#next) - 1; position >= from; position--) {
+      const at = position % capacity;
+      const code = status[at] ?? 0;
+      if (code < low || code > high) continue;
+      if (model !== undefined && hashes.asked[at] !== model && hashes.called[at] !== model) continue;
+      if (!wanted.every(([column, value]) => column[at] === value)) continue;
+      found.push(position);
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+
+  /** Likely positions of a request, newest first. */
+  findRequest(requestId: string): number[] {
+    const { capacity, hashes } = this.#columns;
+    const wanted = hash(requestId);
+    const found: number[] = [];
+    for (let position = this.#next - 1; position >= this.#first; position--)
+      if (hashes.request[position % capacity] === wanted) found.push(position);
+    return found;
+  }
+
+  #makeRoom(): void {
+    const old = this.#columns;
+    if (old.capacity === this.maxEntries) {
+      this.#first++;
+      return;
+    }
+    const grown = makeColumns(Math.min(2 * old.capacity, this.maxEntries));
+    for (let position = this.#first; position < this.#next; position++) {
+      const [from, to] = [position % old.capacity, position % grown.capacity];
+      grown.ms[to] = old.ms[from] ?? 0;
+      grown.sequence[to] = old.sequence[from] ?? 0;
+      grown.status[to] = old.status[from] ?? 0;
+      for (const name of HASHED) grown.hashes[name][to] = old.hashes[name][from] ?? 0;
+    }
+    this.#columns = grown;
+  }
+}
+
+function makeColumns(capacity: number): Columns {
+  const hashes = Object.fromEntries(HASHED.map((name) => [name, new Uint32Array(capacity)]));
+  return {
+    capacity,
+    ms: new Float64Array(capacity),
+    sequence: new Uint32Array(capacity),
+    status: new Uint16Array(capacity),
+    hashes: hashes as Record<Hashed, Uint32Array>,
+  };
+}
+
+function splitId(id: string): { ms: number; sequence: number } {
+  const [ms, sequence] = id.split('-');
+  return { ms: Number(ms), sequence: Number(sequence) };
+}
+
+/** FNV-1a. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+  return value >>> 0;
+}

@@ -1,0 +1,133 @@
+/**
+ * The request log as operators read it. The stream in Redis is the truth; an index of it in memory answers which entries
+ * a filter wants, and only those are fetched. The index catches up before every question, and by itself while somebody
+ * has asked lately, so that a question seldom has much to catch up with.
+ */
+import type { KeyNames } from '@sluice/shared/key-names';
+import { repeatEvery } from '@sluice/shared/repeat-every';
+import type { LogEntry } from '@sluice/shared/request-log';
+import type { Redis } from 'ioredis';
+import { type LogFilter, matches } from './log-filter.js';
+import { LogIndex } from './log-index.js';
+
+/** One entry takes some microseconds to read, and callers wait meanwhile. */
+const CHUNK = 250;
+const CATCH_UP_EVERY_MS = 2_000;
+const ASKED_LATELY_MS = 600_000;
+/** An index of more would take too much memory: of a larger log it knows the newest part. An export has all. */
+const MAX_INDEXED = 1_000_000;
+/** Redis trims a log in blocks, so that it may be a little longer than it should. */
+const TRIM_SLACK = 1_000;
+
+export interface LoggedRequest {
+  /** Id in the stream: a cursor. */
+  id: string;
+  entry: LogEntry;
+}
+
+export class LogReader {
+  readonly #index: LogIndex;
+  readonly #chore: { stop(): void };
+  #catchingUp: Promise<void> | undefined;
+  #askedAt = performance.now();
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    maxEntries: number,
+  ) {
+    this.#index = new LogIndex(Math.min(maxEntries + TRIM_SLACK, MAX_INDEXED));
+    this.#chore = repeatEvery(CATCH_UP_EVERY_MS, async () => {
+      if (performance.now() - this.#askedAt < ASKED_LATELY_MS) await this.#catchUp();
+    });
+  }
+
+  close(): void {
+    this.#chore.stop();
+  }
+
+  /** Newest first; `before` is the cursor of an entry. */
+  async page(
+    filter: LogFilter,
+    limit: number,
+    before?: string,
+  ): Promise<{ requests: LoggedRequest[]; hasMore: boolean }> {
+    await this.#ask();
+    const ends = [
+      ...(before === undefined ? [] : [this.#index.positionOf(before)]),
+      ...(filter.until === undefined ? [] : [this.#index.positionOf(`${Math.ceil(filter.until)}-0`)]),
+    ];
+    let end = Math.min(this.#index.end, ...ends);
+    const requests: LoggedRequest[] = [];
+    while (requests.length <= limit) {
+      const wanted = limit + 1 - requests.length;
+      const positions = this.#index.search(filter, end, wanted);
+      const fetched = await this.#fetch(positions.map((position) => this.#index.idAt(position)));
+      requests.push(...fetched.filter(({ entry }) => matches(entry, filter)));
+      if (positions.length < wanted) break;
+      end = positions.at(-1) ?? 0;
+    }
+    return { requests: requests.slice(0, limit), hasMore: requests.length > limit };
+  }
+
+  async find(requestId: string): Promise<LoggedRequest | undefined> {
+    await this.#ask();
+    const ids = this.#index.findRequest(requestId).map((position) => this.#index.idAt(position));
+    return (await this.#fetch(ids)).find(({ entry }) => entry.id === requestId);
+  }
+
+  /** All of them, oldest first, read as fast as they are taken. */
+  async *all(filter: LogFilter): AsyncGenerator<LoggedRequest[]> {
+    const end = filter.until === undefined ? '+' : `(${Math.ceil(filter.until)}-0`;
+    let from = filter.since === undefined ? '-' : String(Math.ceil(filter.since));
+    for (;;) {
+      const chunk = await this.redis.xrange(this.names.requestLog, from, end, 'COUNT', CHUNK);
+      const requests = chunk.map(toRequest);
+      yield requests.filter(({ entry }) => matches(entry, filter));
+      if (chunk.length < CHUNK) return;
+      from = `(${chunk.at(-1)?.[0]}`;
+    }
+  }
+
+  #ask(): Promise<void> {
+    this.#askedAt = performance.now();
+    return this.#catchUp();
+  }
+
+  /** Those who ask at the same time wait for the same. */
+  #catchUp(): Promise<void> {
+    this.#catchingUp ??= this.#readNew().finally(() => {
+      this.#catchingUp = undefined;
+    });
+    return this.#catchingUp;
+  }
+
+  async #readNew(): Promise<void> {
+    const key = this.names.requestLog;
+    const [oldest] = await this.redis.xrange(key, '-', '+', 'COUNT', 1);
+    this.#index.dropBefore(oldest?.[0]);
+    for (;;) {
+      const from = this.#index.newestId === undefined ? '-' : `(${this.#index.newestId}`;
+      const chunk = await this.redis.xrange(key, from, '+', 'COUNT', CHUNK);
+      for (const each of chunk) {
+        const { id, entry } = toRequest(each);
+        this.#index.add(id, entry);
+      }
+      if (chunk.length < CHUNK) return;
+    }
+  }
+
+  async #fetch(ids: string[]): Promise<LoggedRequest[]> {
+    const pipeline = this.redis.pipeline();
+    for (const id of ids) pipeline.xrange(this.names.requestLog, id, id);
+    const answers = ids.length > 0 ? await pipeline.exec() : [];
+    return (answers ?? []).flatMap(([error, entries]) => {
+      if (error) throw error;
+      return (entries as [string, string[]][]).map(toRequest);
+    });
+  }
+}
+
+export function toRequest([id, fields]: [id: string, fields: string[]]): LoggedRequest {
+  return { id, entry: JSON.parse(fields[1] ?? '') as LogEntry };
+}

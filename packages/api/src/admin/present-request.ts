@@ -1,0 +1,59 @@
+import { formatUsd } from '@sluice/shared/price';
+import { lastCall } from './log-filter.js';
+import type { LoggedRequest } from './log-reader.js';
+import { isoOrNull } from './present.js';
+
+/** A request of the log, as the admin api shows it. */
+export function presentRequest({ id: cursor, entry }: LoggedRequest) {
+  const { served } = entry;
+  const { provider, model: providerModel } = lastCall(entry);
+  return {
+    id: `req_${entry.id}`,
+    object: 'request' as const,
+    cursor,
+    accepted_at: isoOrNull(entry.acceptedAt),
+    settled_at: isoOrNull(entry.settledAt),
+    workspace: entry.workspace,
+    key_id: entry.keyId,
+    route: entry.route,
+    model: entry.model,
+    status: entry.status,
+    code: entry.code,
+    provider,
+    provider_model: providerModel,
+    queue_ms: entry.queueMs,
+    latency_ms: served?.latencyMs ?? null,
+    attempts: entry.attempts.map(({ upstreamId, ...attempt }) => ({
+      ...attempt,
+      ...(upstreamId === undefined ? {} : { upstream_id: upstreamId }),
+    })),
+    usage: served
+      ? {
+          input: served.usage.input,
+          cached_input: served.usage.cachedInput,
+          cache_write: served.usage.cacheWrite,
+          cache_write_1h: served.usage.cacheWrite1h,
+          output: served.usage.output,
+        }
+      : null,
+    cost_usd: formatUsd(served?.cost ?? 0),
+    cost_picodollars: String(served?.cost ?? 0),
+    /** False: it was served, and nobody knows at what price. */
+    priced: !served || served.price !== null,
+    price: served?.price
+      ? {
+          registry: served.price.registry,
+          model: served.price.model,
+          tier: served.price.tier,
+          unit: 'picodollars_per_token' as const,
+          input: served.price.input,
+          cached_input: served.price.cachedInput,
+          cache_write: served.price.cacheWrite,
+          cache_write_1h: served.price.cacheWrite1h,
+          output: served.price.output,
+        }
+      : null,
+  };
+}
+
+export type PresentedRequest = ReturnType<typeof presentRequest>;

@@ -1,0 +1,28 @@
+import { type ConfigReader, isAbsent } from '@sluice/shared/config-reader';
+
+const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/;
+const AGO = /^(\d{1,6})([smhd])$/;
+const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `2026-11-15`, `2026-11-15T09:30:00Z`, or `90m` for that long ago; a day is UTC's and begins at midnight. */
+export function readMoment(
+  reader: ConfigReader,
+  value: unknown,
+  path: string,
+  now: number,
+): number | undefined {
+  if (isAbsent(value)) return undefined;
+  const text = typeof value === 'string' ? value : '';
+  const [, count, unit = ''] = AGO.exec(text) ?? [];
+  const time = count
+    ? now - Number(count) * (UNIT_MS[unit] ?? 0)
+    : MOMENT.test(text)
+      ? Date.parse(text)
+      : Number.NaN;
+  if (Number.isNaN(time))
+    reader.fault(
+      path,
+      'must be a moment such as 2027-01-31 or 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long ago',
+    );
+  return time;
+}

@@ -1,0 +1,108 @@
+import { Readable } from 'node:stream';
+import type { Router } from '@koa/router';
+import type { Clock } from '@sluice/shared/clock';
+import { isAbsent } from '@sluice/shared/config-reader';
+import { GatewayError } from '@sluice/shared/errors';
+import { readInput } from '@sluice/shared/read-input';
+import { CSV_HEAD, toCsvLine } from '../csv.js';
+import type { LogFollowers } from '../follow-log.js';
+import { FILTER_FIELDS, readLogFilter } from '../log-filter.js';
+import type { LoggedRequest, LogReader } from '../log-reader.js';
+import { list } from '../present.js';
+import { presentRequest } from '../present-request.js';
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 200;
+const CURSOR = { pattern: /^\d{1,15}-\d{1,9}$/, allowed: 'a cursor of an earlier answer' };
+
+export interface RequestParts {
+  log: LogReader;
+  followers: LogFollowers;
+  clock: Clock;
+}
+
+/** /requests: the request log. */
+export function addRequestRoutes(router: Router, { log, followers, clock }: RequestParts): void {
+  router.get('/requests', async (ctx) => {
+    const { filter, limit, before } = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', [...FILTER_FIELDS, 'limit', 'before']);
+      const count =
+        typeof query?.limit === 'string' && /^\d+$/.test(query.limit) ? Number(query.limit) : query?.limit;
+      return {
+        filter: readLogFilter(reader, query, clock.now()),
+        limit: reader.number(count ?? DEFAULT_LIMIT, 'limit', { min: 1, max: MAX_LIMIT }),
+        before: isAbsent(query?.before) ? undefined : reader.text(query.before, 'before', CURSOR),
+      };
+    });
+    const started = performance.now();
+    const { requests, hasMore } = await log.page(filter, limit, before);
+    ctx.set('server-timing', `log;dur=${(performance.now() - started).toFixed(1)}`);
+    const data = requests.map(presentRequest);
+    ctx.body = {
+      ...list(data),
+      has_more: hasMore,
+      next_before: hasMore ? (data.at(-1)?.cursor ?? null) : null,
+    };
+  });
+
+  router.get('/requests/follow', async (ctx) => {
+    const { filter, after } = readInput((reader) => {
+      const fields = FILTER_FIELDS.filter((name) => name !== 'since' && name !== 'until');
+      const query = reader.fields(ctx.query, '', [...fields, 'after']);
+      return {
+        filter: readLogFilter(reader, query, clock.now()),
+        after: isAbsent(query?.after) ? undefined : reader.text(query.after, 'after', CURSOR),
+      };
+    });
+    const left = new AbortController();
+    ctx.res.once('close', () => left.abort());
+    const batches = followers.follow(filter, after, left.signal);
+    // The first batch is empty and comes at once: a refusal can still be an ordinary answer.
+    await batches.next();
+    ctx.type = 'application/x-ndjson';
+    ctx.body = Readable.from(toLines(batches, { first: '\n', idle: '\n' }));
+  });
+
+  router.get('/requests/export', (ctx) => {
+    const { filter, format } = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', [...FILTER_FIELDS, 'format']);
+      return {
+        filter: readLogFilter(reader, query, clock.now()),
+        format: reader.oneOf(query?.format ?? 'jsonl', 'format', ['jsonl', 'csv']),
+      };
+    });
+    const isCsv = format === 'csv';
+    ctx.type = isCsv ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson';
+    ctx.set('content-disposition', `attachment; filename="requests.${isCsv ? 'csv' : 'jsonl'}"`);
+    const batches = log.all(filter);
+    ctx.body = Readable.from(
+      isCsv
+        ? toLines(batches, { first: CSV_HEAD, line: (each) => toCsvLine(presentRequest(each)) })
+        : toLines(batches),
+    );
+  });
+
+  router.get('/requests/:id', async (ctx) => {
+    const found = await log.find((ctx.params.id ?? '').replace(/^req_/, ''));
+    if (!found) throw new GatewayError('not_found', 'The log has no request of this id.');
+    ctx.body = presentRequest(found);
+  });
+}
+
+interface LineOptions {
+  first?: string;
+  /** For a batch without any entry; a sign of life. */
+  idle?: string;
+  line?(request: LoggedRequest): string;
+}
+
+async function* toLines(
+  batches: AsyncGenerator<LoggedRequest[]>,
+  { first = '', idle = '', line = (each) => `${JSON.stringify(presentRequest(each))}\n` }: LineOptions = {},
+): AsyncGenerator<string> {
+  if (first !== '') yield first;
+  for await (const batch of batches) {
+    const text = batch.length === 0 ? idle : batch.map(line).join('');
+    if (text !== '') yield text;
+  }
+}

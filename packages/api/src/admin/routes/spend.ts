@@ -1,0 +1,72 @@
+import type { Router } from '@koa/router';
+import { dayOf } from '@sluice/shared/calendar';
+import type { Clock } from '@sluice/shared/clock';
+import { type ConfigReader, isAbsent } from '@sluice/shared/config-reader';
+import { formatUsd } from '@sluice/shared/price';
+import { readInput } from '@sluice/shared/read-input';
+import { SPEND_FIELDS, type SpendField, type SpendQuestion, type SpendRow } from '@sluice/shared/spend';
+import { readMoment } from '../read-moment.js';
+
+const DEFAULT_DAYS = 30;
+const MAX_DAYS = 3_660;
+const DAY_MS = 86_400_000;
+const TEXT = { pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' };
+const FILTERS = SPEND_FIELDS.filter((name) => name !== 'day');
+
+export interface SpendParts {
+  clock: Clock;
+  readSpend(question: SpendQuestion): Promise<{ rows: SpendRow[]; total: SpendRow['sums'] }>;
+}
+
+/** /spend: the ledger, summed. */
+export function addSpendRoutes(router: Router, { clock, readSpend }: SpendParts): void {
+  router.get('/spend', async (ctx) => {
+    const question = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', ['since', 'until', 'by', ...FILTERS]);
+      const now = clock.now();
+      const until = readMoment(reader, query?.until, 'until', now) ?? now;
+      const since = readMoment(reader, query?.since, 'since', now) ?? until - (DEFAULT_DAYS - 1) * DAY_MS;
+      if (until - since > MAX_DAYS * DAY_MS)
+        reader.fault('since', `must be at most ${MAX_DAYS} days before until`);
+      const isValid = reader.faults.length === 0;
+      return {
+        from: isValid ? dayOf(since) : '',
+        to: isValid ? dayOf(until) : '',
+        by: readBy(reader, query?.by),
+        filter: Object.fromEntries(
+          FILTERS.filter((name) => !isAbsent(query?.[name])).map((name) => [
+            name,
+            reader.text(query?.[name], name, TEXT),
+          ]),
+        ),
+      };
+    });
+    const { rows, total } = await readSpend(question);
+    ctx.body = {
+      object: 'spend',
+      from: question.from,
+      to: question.to,
+      by: question.by,
+      data: rows.map(({ group, sums }) => ({ ...group, ...presentSums(sums) })),
+      total: presentSums(total),
+    };
+  });
+}
+
+function readBy(reader: ConfigReader, value: unknown): SpendField[] {
+  const names = isAbsent(value) ? ['workspace'] : typeof value === 'string' ? value.split(',') : [''];
+  const fields = names.map((name) => reader.oneOf(name, 'by', SPEND_FIELDS));
+  return [...new Set(fields.filter((field) => field !== undefined))];
+}
+
+function presentSums({ requests, cost, input, cached_input, cache_write, output }: SpendRow['sums']) {
+  return {
+    requests: Number(requests),
+    input_tokens: Number(input),
+    cached_input_tokens: Number(cached_input),
+    cache_write_tokens: Number(cache_write),
+    output_tokens: Number(output),
+    cost_usd: formatUsd(cost),
+    cost_picodollars: String(cost),
+  };
+}

@@ -1,0 +1,81 @@
+import type { Router } from '@koa/router';
+import type { CircuitBreakers } from '@sluice/shared/circuit-breakers';
+import type { Clock } from '@sluice/shared/clock';
+import type { ProviderConfig } from '@sluice/shared/config';
+import type { CoolDowns } from '@sluice/shared/cool-downs';
+import type { LiveRegistry } from '@sluice/shared/live-registry';
+import type { Presence } from '@sluice/shared/presence';
+import type { QueueReading } from '../../read-queue.js';
+import { isoOrNull } from '../present.js';
+
+export interface RedisReading {
+  usedBytes: number;
+  /** 0: no limit. */
+  limitBytes: number;
+  logEntries: number;
+}
+
+export interface StatusParts {
+  clock: Clock;
+  providers: ReadonlyMap<string, ProviderConfig>;
+  registry: LiveRegistry;
+  coolDowns: CoolDowns;
+  circuits: CircuitBreakers;
+  presence: Presence;
+  readQueue(provider: string): Promise<QueueReading>;
+  readRedis(): Promise<RedisReading>;
+}
+
+/** /status: who is there, what waits, and who is left alone. */
+export function addStatusRoutes(router: Router, parts: StatusParts): void {
+  const { clock, providers, registry, coolDowns, circuits, presence, readQueue, readRedis } = parts;
+
+  const presentProvider = async ({ name, kind, concurrency, maxBacklog }: ProviderConfig) => {
+    const { waiting, prioritized, active, oldestMs } = await readQueue(name);
+    const { state, until } = circuits.get(name);
+    return {
+      name,
+      kind,
+      waiting: waiting + prioritized,
+      max_backlog: maxBacklog,
+      oldest_waiting_ms: Math.round(oldestMs),
+      active,
+      concurrency,
+      circuit: { state, until: state === 'open' ? isoOrNull(until) : null },
+      cool_downs: coolDowns.list(name).map(({ model, until }) => ({
+        model,
+        until: isoOrNull(until),
+        remaining_ms: Math.ceil(until - clock.now()),
+      })),
+    };
+  };
+
+  router.get('/status', async (ctx) => {
+    const [processes, shown, redis] = await Promise.all([
+      presence.alive(),
+      Promise.all([...providers.values()].map(presentProvider)),
+      readRedis(),
+    ]);
+    ctx.body = {
+      object: 'status',
+      time: isoOrNull(clock.now()),
+      processes: processes
+        .sort((a, b) => (a.role === b.role ? a.startedAt - b.startedAt : a.role < b.role ? -1 : 1))
+        .map(({ id, role, host, pid, startedAt, seenAt }) => ({
+          id,
+          role,
+          host,
+          pid,
+          started_at: isoOrNull(startedAt),
+          seen_at: isoOrNull(seenAt),
+        })),
+      providers: shown,
+      redis: {
+        memory_used_bytes: redis.usedBytes,
+        memory_limit_bytes: redis.limitBytes === 0 ? null : redis.limitBytes,
+        request_log_entries: redis.logEntries,
+      },
+      registry: { version: registry.current.version, models: registry.current.models.length },
+    };
+  });
+}

@@ -1,0 +1,264 @@
+import * as s from './parts.js';
+
+const workspace = s.inPath('id', 'Id of a workspace.');
+const key = s.inPath('id', 'Id of a key.');
+const alias = s.inPath('alias', 'Name of the route.');
+const model = [s.inPath('provider', 'openai or anthropic.'), s.inPath('id', 'Id of the model.')];
+const moment = '2027-01-31, 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long ago.';
+const span = [
+  s.inQuery('since', `Ended from then on: ${moment}`),
+  s.inQuery('until', `Ended before: ${moment}`),
+];
+const filters = [
+  s.inQuery('workspace', 'Id of a workspace.'),
+  s.inQuery('route', 'Name of a route.'),
+  s.inQuery('provider', 'Who served, or was asked last.'),
+  s.inQuery('model', 'What was asked for, or what was called.'),
+  s.inQuery('key_id', 'Id of a key.'),
+  s.inQuery('code', 'Error code, or cancelled.'),
+  s.inQuery('status', '429, or 4xx for all of its kind.'),
+];
+const lines = (description: string) => ({
+  description,
+  content: { 'application/x-ndjson': { schema: s.text }, 'text/csv': { schema: s.text } },
+});
+
+type Paths = Record<string, Record<string, s.Operation>>;
+
+/** Every operation needs the token, and may find Redis away. */
+function guarded(paths: Paths): Paths {
+  const always = s.errors('invalid_api_key', 'service_unavailable');
+  return Object.fromEntries(
+    Object.entries(paths).map(([path, operations]) => [
+      path,
+      Object.fromEntries(
+        Object.entries(operations).map(([method, operation]) => [
+          method,
+          { ...operation, responses: { ...operation.responses, ...always } },
+        ]),
+      ),
+    ]),
+  );
+}
+
+const unreadable = ['invalid_request', 'request_too_large', 'unsupported_media_type'] as const;
+
+export const adminPaths: Paths = guarded({
+  '/workspaces': {
+    get: {
+      summary: 'List the workspaces.',
+      responses: { '200': s.json('By id.', s.listOf(s.ref('Workspace'))) },
+    },
+    post: {
+      summary: 'Create a workspace.',
+      requestBody: s.body(s.ref('WorkspaceInput')),
+      responses: {
+        '201': s.json('It is there.', s.ref('Workspace')),
+        ...s.errors(...unreadable, 'conflict'),
+      },
+    },
+  },
+  '/workspaces/{id}': {
+    get: {
+      summary: 'One workspace.',
+      parameters: [workspace],
+      responses: { '200': s.json('The workspace.', s.ref('Workspace')), ...s.errors('not_found') },
+    },
+    patch: {
+      summary: 'Change its name or its limits.',
+      parameters: [workspace],
+      requestBody: s.body(s.ref('WorkspaceChange')),
+      responses: { '200': s.json('Changed.', s.ref('Workspace')), ...s.errors(...unreadable, 'not_found') },
+    },
+    delete: {
+      summary: 'Delete it with its keys and routes. What it has spent stays in the ledger.',
+      parameters: [workspace],
+      responses: { '200': s.json('Gone.', s.deleted('workspace')), ...s.errors('not_found') },
+    },
+  },
+  '/workspaces/{id}/keys': {
+    get: {
+      summary: 'List its keys.',
+      parameters: [workspace],
+      responses: { '200': s.json('Oldest first.', s.listOf(s.ref('Key'))), ...s.errors('not_found') },
+    },
+    post: {
+      summary: 'Issue a key. Its value is in the answer, and nowhere else.',
+      parameters: [workspace],
+      requestBody: s.body(s.ref('KeyInput')),
+      responses: {
+        '200': s.json('The workspace has a key of this value already.', s.ref('IssuedKey')),
+        '201': s.json('Issued.', s.ref('IssuedKey')),
+        ...s.errors(...unreadable, 'not_found', 'conflict'),
+      },
+    },
+  },
+  '/keys/{id}': {
+    patch: {
+      summary: 'Change its name, or when it expires.',
+      parameters: [key],
+      requestBody: s.body(s.ref('KeyChange')),
+      responses: {
+        '200': s.json('Changed.', s.ref('Key')),
+        ...s.errors(...unreadable, 'not_found', 'conflict'),
+      },
+    },
+    delete: {
+      summary: 'Revoke it. Every api process refuses it within two seconds.',
+      parameters: [key],
+      responses: { '200': s.json('Gone.', s.deleted('key')), ...s.errors('not_found') },
+    },
+  },
+  '/keys/{id}/rotate': {
+    post: {
+      summary: 'Issue a second key, and let this one live on for a grace period.',
+      parameters: [key],
+      requestBody: s.body(s.ref('Rotation'), false),
+      responses: {
+        '201': s.json('Issued.', s.ref('RotatedKey')),
+        ...s.errors(...unreadable, 'not_found', 'conflict'),
+      },
+    },
+  },
+  '/workspaces/{id}/routes': {
+    get: {
+      summary: 'List its routes.',
+      parameters: [workspace],
+      responses: { '200': s.json('By name.', s.listOf(s.ref('Route'))), ...s.errors('not_found') },
+    },
+  },
+  '/workspaces/{id}/routes/{alias}': {
+    get: {
+      summary: 'One route.',
+      parameters: [workspace, alias],
+      responses: { '200': s.json('The route.', s.ref('Route')), ...s.errors('not_found') },
+    },
+    put: {
+      summary: 'Create or replace it. In effect on every api process within two seconds.',
+      parameters: [workspace, alias],
+      requestBody: s.body(s.ref('RouteInput')),
+      responses: {
+        '200': s.json('Replaced.', s.ref('Route')),
+        '201': s.json('Created.', s.ref('Route')),
+        ...s.errors(...unreadable, 'not_found'),
+      },
+    },
+    delete: {
+      summary: 'Delete it.',
+      parameters: [workspace, alias],
+      responses: { '200': s.json('Gone.', s.deleted('route')), ...s.errors('not_found') },
+    },
+  },
+  '/workspaces/{id}/limits': {
+    get: {
+      summary: 'Its limits, and what of them is used.',
+      parameters: [workspace],
+      responses: { '200': s.json('The limits.', s.ref('LimitsUse')), ...s.errors('not_found') },
+    },
+    put: {
+      summary: 'Replace its limits; one that is left out is lifted.',
+      parameters: [workspace],
+      requestBody: s.body(s.ref('LimitsInput'), false),
+      responses: { '200': s.json('Replaced.', s.ref('LimitsUse')), ...s.errors(...unreadable, 'not_found') },
+    },
+  },
+  '/models': {
+    get: {
+      summary: 'The model registry: prices, context windows, capabilities.',
+      responses: {
+        '200': s.json('By provider and id.', s.listOf(s.ref('Model'), { registry: s.ref('Registry') })),
+      },
+    },
+  },
+  '/models/{provider}/{id}': {
+    put: {
+      summary: 'Override a model. The override survives refreshes.',
+      parameters: model,
+      requestBody: s.body(s.ref('ModelOverride')),
+      responses: { '200': s.json('In effect.', s.ref('Model')), ...s.errors(...unreadable, 'not_found') },
+    },
+    delete: {
+      summary: 'Remove the override.',
+      parameters: model,
+      responses: {
+        '200': s.json('Gone.', s.deleted('override', { provider: s.text })),
+        ...s.errors('invalid_request', 'not_found'),
+      },
+    },
+  },
+  '/models/refresh': {
+    post: {
+      summary: 'Replace the registry by a document, uploaded or fetched.',
+      requestBody: s.body(s.ref('RefreshInput')),
+      responses: {
+        '200': s.json('Done, or what it would do.', s.ref('Refresh')),
+        ...s.errors(...unreadable, 'refresh_failed'),
+        '409': s.json('It needs a confirmation.', s.ref('RefreshRefused')),
+      },
+    },
+  },
+  '/requests': {
+    get: {
+      summary: 'The request log, newest first.',
+      parameters: [
+        ...span,
+        ...filters,
+        s.inQuery('limit', 'Entries in a page, 1 to 200.', { ...s.whole, default: 50 }),
+        s.inQuery('before', 'Cursor: the next_before of the page before.'),
+      ],
+      responses: {
+        '200': s.json(
+          'A page.',
+          s.listOf(s.ref('Request'), { has_more: s.flag, next_before: s.textOrNull }),
+          { 'server-timing': { description: 'What it took.', schema: s.text } },
+        ),
+        ...s.errors('invalid_request'),
+      },
+    },
+  },
+  '/requests/{id}': {
+    get: {
+      summary: 'One request.',
+      parameters: [s.inPath('id', 'The x-request-id of its answer.')],
+      responses: { '200': s.json('The request.', s.ref('Request')), ...s.errors('not_found') },
+    },
+  },
+  '/requests/follow': {
+    get: {
+      summary: 'The request log as it grows: one JSON object a line, an empty line now and then.',
+      parameters: [...filters, s.inQuery('after', 'Cursor: go on after this entry.')],
+      responses: { '200': lines('Without an end.'), ...s.errors('invalid_request', 'rate_limited') },
+    },
+  },
+  '/requests/export': {
+    get: {
+      summary: 'The whole request log, oldest first.',
+      parameters: [...span, ...filters, s.inQuery('format', 'jsonl or csv.', s.oneOf('jsonl', 'csv'))],
+      responses: { '200': lines('One request a line.'), ...s.errors('invalid_request') },
+    },
+  },
+  '/spend': {
+    get: {
+      summary: 'The ledger, summed.',
+      parameters: [
+        s.inQuery('since', `First day, UTC: ${moment} Default: 29 days before until.`),
+        s.inQuery('until', `Last day, UTC: ${moment} Default: today.`),
+        s.inQuery('by', 'Any of workspace, route, provider, model, day, with commas. Default: workspace.'),
+        ...filters.slice(0, 4),
+      ],
+      responses: { '200': s.json('The sums.', s.ref('Spend')), ...s.errors('invalid_request') },
+    },
+  },
+  '/status': {
+    get: {
+      summary: 'Processes, queues, cool-downs, circuits and memory.',
+      responses: { '200': s.json('The status.', s.ref('Status')) },
+    },
+  },
+  '/openapi.json': {
+    get: {
+      summary: 'This document.',
+      responses: { '200': s.json('OpenAPI 3.1.', { type: 'object' }) },
+    },
+  },
+});

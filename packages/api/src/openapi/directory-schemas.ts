@@ -1,0 +1,72 @@
+import * as s from './parts.js';
+
+const limit = { type: ['integer', 'null'], minimum: 1 };
+const budget = { type: ['number', 'null'], minimum: 0, description: 'USD a calendar month, UTC.' };
+const limits = { requests_per_minute: limit, concurrent_requests: limit, budget_usd_per_month: budget };
+
+const key = {
+  id: s.text,
+  object: { const: 'key' },
+  workspace: s.text,
+  name: s.text,
+  prefix: { ...s.text, description: 'The first characters of the key.' },
+  created_at: s.moment,
+  last_used_at: { ...s.momentOrNull, description: 'To within a few seconds.' },
+  expires_at: s.momentOrNull,
+};
+const value = { ...s.text, description: 'The key itself. Shown here and never again.' };
+
+const route = {
+  chain: { type: 'array', items: s.ref('ChainEntry'), minItems: 1, maxItems: 8 },
+  on_crash: {
+    ...s.oneOf('rerun', 'fail'),
+    description: 'What becomes of a request whose worker dies in mid-call.',
+  },
+};
+
+export const directorySchemas = {
+  Limits: s.object(limits),
+  LimitsInput: s.object({}, limits),
+  LimitsUse: s.object({
+    object: { const: 'limits' },
+    workspace: s.text,
+    ...limits,
+    used: s.object({
+      month: { ...s.text, pattern: '^\\d{4}-\\d\\d$' },
+      in_flight: s.whole,
+      spent_usd: s.usd,
+      spent_picodollars: s.picodollars,
+      reserved_usd: s.usd,
+      reserved_picodollars: s.picodollars,
+      left_usd: s.orNull(s.usd),
+      left_picodollars: s.orNull(s.picodollars),
+    }),
+  }),
+  Workspace: s.object({
+    id: s.text,
+    object: { const: 'workspace' },
+    name: s.text,
+    created_at: s.moment,
+    limits: s.ref('Limits'),
+  }),
+  WorkspaceInput: s.object({ id: s.text }, { name: s.text, limits: s.ref('LimitsInput') }),
+  WorkspaceChange: s.object({}, { name: s.text, limits: s.ref('LimitsInput') }),
+  Key: s.object(key),
+  IssuedKey: s.object(key, { value }),
+  RotatedKey: s.object({ ...key, value, replaced: s.ref('Key') }),
+  KeyInput: s.object(
+    { name: s.text },
+    {
+      expires_at: s.momentOrNull,
+      value: { ...s.text, description: 'A value of your own, 16 to 200 letters, digits, _ . and -.' },
+    },
+  ),
+  KeyChange: s.object({}, { name: s.text, expires_at: s.momentOrNull }),
+  Rotation: s.object({}, { grace_seconds: { ...s.whole, default: 86_400 } }),
+  ChainEntry: s.object(
+    { provider: s.text, model: s.text },
+    { timeout_ms: s.whole, max_tokens: s.whole, retries: s.whole },
+  ),
+  Route: s.object({ id: s.text, object: { const: 'route' }, ...route, created_at: s.moment }),
+  RouteInput: { anyOf: [s.object({ chain: route.chain }, { on_crash: route.on_crash }), route.chain] },
+} satisfies Record<string, s.Schema>;

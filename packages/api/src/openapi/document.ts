@@ -1,0 +1,37 @@
+import { adminPaths } from './admin-paths.js';
+import { directorySchemas } from './directory-schemas.js';
+import { json, ref } from './parts.js';
+import { publicPaths, publicSchemas } from './public-api.js';
+import { recordSchemas } from './record-schemas.js';
+
+/** Describes both listeners. A test holds it to what they really answer. */
+export const openapi = {
+  openapi: '3.1.0',
+  info: {
+    title: 'Sluice',
+    version: '0.1.0',
+    description:
+      'An LLM gateway with a durable queue. The paths under /v1 and /routes are the public listener’s.',
+    license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+  },
+  servers: [{ url: 'http://127.0.0.1:8081', description: 'The admin listener.' }],
+  security: [{ adminToken: [] }],
+  paths: {
+    ...publicPaths,
+    '/healthz': {
+      get: {
+        summary: 'Whether the process is up; on both listeners.',
+        security: [],
+        responses: { '200': json('It is.', ref('Health')) },
+      },
+    },
+    ...adminPaths,
+  },
+  components: {
+    securitySchemes: {
+      gatewayKey: { type: 'http', scheme: 'bearer', description: 'A key of a workspace.' },
+      adminToken: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN.' },
+    },
+    schemas: { ...publicSchemas, ...directorySchemas, ...recordSchemas },
+  },
+};

@@ -1,0 +1,165 @@
+import * as s from './parts.js';
+
+const message = {
+  type: 'object',
+  properties: { role: s.text, content: { type: ['string', 'null'] } },
+  required: ['role', 'content'],
+};
+
+export const publicSchemas = {
+  ErrorDetail: s.object({ message: s.text, type: s.text, code: s.text, param: s.textOrNull }),
+  Error: s.object({ error: s.ref('ErrorDetail') }),
+  Health: s.object({ status: s.text }),
+  ChatRequest: {
+    type: 'object',
+    description: 'Fields that are not listed are passed on.',
+    properties: {
+      model: { ...s.text, description: 'A route of the workspace, or a model id.' },
+      messages: {
+        type: 'array',
+        minItems: 1,
+        items: {
+          type: 'object',
+          properties: { role: s.text, content: {}, name: s.text },
+          required: ['role'],
+        },
+      },
+      temperature: { type: ['number', 'null'] },
+      max_tokens: { type: ['integer', 'null'], minimum: 1 },
+      top_p: { type: ['number', 'null'] },
+      stop: { anyOf: [s.text, s.arrayOf(s.text), { type: 'null' }] },
+      stream: { enum: [false, null] },
+    },
+    required: ['model', 'messages'],
+  },
+  ChatCompletion: {
+    type: 'object',
+    properties: {
+      id: { ...s.text, pattern: '^chatcmpl_' },
+      object: { const: 'chat.completion' },
+      created: s.whole,
+      model: { ...s.text, description: 'What the caller sent.' },
+      choices: s.arrayOf({
+        type: 'object',
+        properties: { index: s.whole, message, finish_reason: s.text },
+        required: ['index', 'message', 'finish_reason'],
+      }),
+      usage: {
+        type: 'object',
+        properties: { prompt_tokens: s.whole, completion_tokens: s.whole, total_tokens: s.whole },
+        required: ['prompt_tokens', 'completion_tokens', 'total_tokens'],
+      },
+    },
+    required: ['id', 'object', 'created', 'model', 'choices', 'usage'],
+  },
+  ModelListEntry: s.object({
+    id: s.text,
+    object: { const: 'model' },
+    created: s.whole,
+    owned_by: { ...s.text, description: '`route:<provider>` for a route, else the provider.' },
+  }),
+  OwnRoute: s.object({
+    id: s.text,
+    object: { const: 'route' },
+    chain: s.arrayOf(s.ref('ChainEntry')),
+    on_crash: s.oneOf('rerun', 'fail'),
+  }),
+} satisfies Record<string, s.Schema>;
+
+const header = (description: string, schema: s.Schema = s.text) => ({ description, required: true, schema });
+const HEADERS = {
+  'x-gateway-provider': header('Who served the request.'),
+  'x-gateway-model': header('The model at that provider.'),
+  'x-gateway-fallback-used': header(
+    'Whether an entry other than the first served.',
+    s.oneOf('true', 'false'),
+  ),
+  'x-gateway-latency-ms': header('Duration of the provider call.', { ...s.text, pattern: '^\\d+$' }),
+  'x-gateway-cost-usd': header('Estimated cost.', s.usd),
+  'x-request-id': header('Names the request in the log.'),
+};
+
+const KEY = [{ gatewayKey: [] }];
+const PUBLIC = [{ url: 'http://127.0.0.1:8080', description: 'The public listener.' }];
+
+export const publicPaths: Record<string, Record<string, unknown>> = {
+  '/v1/chat/completions': {
+    servers: PUBLIC,
+    post: {
+      summary: 'Create a chat completion.',
+      security: KEY,
+      parameters: [
+        {
+          name: 'idempotency-key',
+          in: 'header',
+          required: false,
+          schema: s.text,
+          description: 'Makes a retry safe.',
+        },
+      ],
+      requestBody: s.body(s.ref('ChatRequest')),
+      responses: {
+        '200': s.json('The completion.', s.ref('ChatCompletion'), HEADERS),
+        ...s.errors(
+          'invalid_request',
+          'invalid_api_key',
+          'model_not_found',
+          'request_too_large',
+          'unsupported_media_type',
+          'idempotency_conflict',
+          'budget_exceeded',
+          'rate_limited',
+          'internal_error',
+          'not_implemented',
+          'provider_error',
+          'provider_outcome_unknown',
+          'provider_unavailable',
+          'service_unavailable',
+          'provider_timeout',
+        ),
+      },
+    },
+  },
+  '/v1/models': {
+    servers: PUBLIC,
+    get: {
+      summary: 'List the workspace’s routes, then the providers’ model ids.',
+      security: KEY,
+      responses: {
+        '200': s.json('The models.', s.listOf(s.ref('ModelListEntry'))),
+        ...s.errors('invalid_api_key', 'service_unavailable'),
+      },
+    },
+  },
+  '/v1/models/{id}': {
+    servers: PUBLIC,
+    get: {
+      summary: 'One of those models.',
+      security: KEY,
+      parameters: [s.inPath('id', 'A route or a model id.')],
+      responses: {
+        '200': s.json('The model.', s.ref('ModelListEntry')),
+        ...s.errors('invalid_api_key', 'model_not_found', 'service_unavailable'),
+      },
+    },
+  },
+  '/routes': {
+    servers: PUBLIC,
+    get: {
+      summary: 'List the workspace’s routes with their chains.',
+      security: KEY,
+      responses: {
+        '200': s.json('The routes.', s.listOf(s.ref('OwnRoute'))),
+        ...s.errors('invalid_api_key', 'service_unavailable'),
+      },
+    },
+  },
+  '/readyz': {
+    servers: PUBLIC,
+    get: {
+      summary: 'Whether the process may be sent requests.',
+      security: [],
+      responses: { '200': s.json('It may.', s.ref('Health')), '503': s.json('It may not.', s.ref('Health')) },
+    },
+  },
+};

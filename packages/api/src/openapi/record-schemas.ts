@@ -1,0 +1,173 @@
+import * as s from './parts.js';
+
+const price = { type: 'number', minimum: 0, description: 'USD per million tokens.' };
+const prices = s.object(
+  { input: price, output: price },
+  { cached_input: price, cache_write: price, cache_write_1h: price },
+);
+const serviceTiers = { type: 'object', additionalProperties: prices };
+const longContext = s.arrayOf(s.object({ above: s.whole, prices }, { service_tiers: serviceTiers }));
+const facts = {
+  long_context: longContext,
+  service_tiers: serviceTiers,
+  context_window: s.whole,
+  max_output_tokens: s.whole,
+  capabilities: s.arrayOf(s.text),
+  deprecated: s.text,
+  as_of: s.text,
+};
+
+const diff = s.object({
+  from: s.text,
+  to: s.text,
+  models: s.whole,
+  added: s.arrayOf(s.text),
+  removed: s.arrayOf(s.text),
+  changed: s.arrayOf(s.text),
+  wild: s.arrayOf(s.object({ model: s.text, price: s.oneOf('input', 'output'), from: price, to: price })),
+  counts: s.object({ added: s.whole, removed: s.whole, changed: s.whole, wild: s.whole }),
+  reasons: s.arrayOf(s.text),
+});
+const refresh = { object: { const: 'refresh' }, applied: s.flag, version: s.text, diff };
+
+const sums = {
+  requests: { ...s.whole, description: 'Served ones.' },
+  input_tokens: s.whole,
+  cached_input_tokens: s.whole,
+  cache_write_tokens: s.whole,
+  output_tokens: s.whole,
+  cost_usd: s.usd,
+  cost_picodollars: s.picodollars,
+};
+
+const perToken = s.whole;
+const usage = {
+  input: s.whole,
+  cached_input: s.whole,
+  cache_write: s.whole,
+  cache_write_1h: s.whole,
+  output: s.whole,
+};
+
+export const recordSchemas = {
+  Model: s.object(
+    {
+      id: s.text,
+      object: { const: 'model' },
+      provider: s.oneOf('openai', 'anthropic'),
+      prices,
+      overridden: s.flag,
+    },
+    { ...facts, source: s.text },
+  ),
+  ModelOverride: s.object({ prices }, facts),
+  Registry: s.object({
+    version: s.text,
+    origin: s.oneOf('shipped', 'operator'),
+    source: s.text,
+    refreshed_at: s.momentOrNull,
+    last_scheduled: s.orNull(s.object({ at: s.moment, problem: s.textOrNull })),
+  }),
+  RefreshInput: s.object(
+    {},
+    {
+      url: { ...s.text, description: 'Where to fetch the document.' },
+      document: { type: 'object', description: 'The document itself: our shape, or LiteLLM’s price map.' },
+      confirm: { ...s.flag, description: 'Apply it although it drops models or changes prices wildly.' },
+      dry_run: { ...s.flag, description: 'Only tell what it would change.' },
+    },
+  ),
+  Refresh: s.object(refresh),
+  RefreshRefused: s.object({ error: s.ref('ErrorDetail') }, refresh),
+  Request: s.object({
+    id: s.text,
+    object: { const: 'request' },
+    cursor: s.text,
+    accepted_at: s.moment,
+    settled_at: s.moment,
+    workspace: s.text,
+    key_id: s.text,
+    route: s.textOrNull,
+    model: s.text,
+    status: s.whole,
+    code: { ...s.textOrNull, description: 'An error code, or `cancelled` when the caller hung up.' },
+    provider: s.textOrNull,
+    provider_model: s.textOrNull,
+    queue_ms: { type: 'number', minimum: 0 },
+    latency_ms: { type: ['number', 'null'], minimum: 0 },
+    attempts: s.arrayOf(
+      s.object(
+        { provider: s.text, model: s.text, outcome: s.text },
+        { status: s.whole, ms: { type: 'number', minimum: 0 }, upstream_id: s.text },
+      ),
+    ),
+    usage: s.orNull(s.object(usage)),
+    cost_usd: s.usd,
+    cost_picodollars: s.picodollars,
+    priced: s.flag,
+    price: s.orNull(
+      s.object({
+        registry: s.text,
+        model: s.text,
+        tier: s.text,
+        unit: { const: 'picodollars_per_token' },
+        input: perToken,
+        cached_input: perToken,
+        cache_write: perToken,
+        cache_write_1h: perToken,
+        output: perToken,
+      }),
+    ),
+  }),
+  Spend: s.object({
+    object: { const: 'spend' },
+    from: s.text,
+    to: s.text,
+    by: s.arrayOf(s.oneOf('workspace', 'route', 'provider', 'model', 'day')),
+    data: s.arrayOf(
+      s.object(sums, {
+        workspace: s.text,
+        route: s.textOrNull,
+        provider: s.text,
+        model: s.text,
+        day: s.text,
+      }),
+    ),
+    total: s.object(sums),
+  }),
+  Status: s.object({
+    object: { const: 'status' },
+    time: s.moment,
+    processes: s.arrayOf(
+      s.object({
+        id: s.text,
+        role: s.oneOf('api', 'worker'),
+        host: s.text,
+        pid: s.whole,
+        started_at: s.moment,
+        seen_at: s.moment,
+      }),
+    ),
+    providers: s.arrayOf(
+      s.object({
+        name: s.text,
+        kind: s.oneOf('openai', 'anthropic'),
+        waiting: s.whole,
+        max_backlog: s.whole,
+        oldest_waiting_ms: s.whole,
+        active: s.whole,
+        concurrency: s.whole,
+        circuit: s.object({ state: s.oneOf('closed', 'failing', 'open'), until: s.momentOrNull }),
+        cool_downs: s.arrayOf(
+          s.object({ model: s.textOrNull, until: s.moment, remaining_ms: { type: 'integer' } }),
+        ),
+      }),
+    ),
+    redis: s.object({
+      memory_used_bytes: s.whole,
+      memory_limit_bytes: s.wholeOrNull,
+      request_log_entries: s.whole,
+    }),
+    registry: s.object({ version: s.text, models: s.whole }),
+  }),
+} satisfies Record<string, s.Schema>;

@@ -1,0 +1,23 @@
+import type { Attempt, ChatJob } from '@sluice/shared/job';
+
+/** All that the log says of an attempt. The job has the prompt, so it is never logged itself. */
+export interface AttemptLine extends Attempt {
+  requestId: string;
+  workspace: string;
+  route?: string;
+  /** Its place in the chain. */
+  entry: number;
+  /** Waited for this entry and those before. */
+  queueMs: number;
+}
+
+export function toAttemptLine(job: ChatJob, attempt: Attempt): AttemptLine {
+  const { requestId, workspace, route, entry, queueMs } = job;
+  const { provider, model, outcome, status, ms, upstreamId } = attempt;
+  const line: AttemptLine = { requestId, workspace, entry, queueMs, provider, model, outcome };
+  if (route !== null) line.route = route;
+  if (status !== undefined) line.status = status;
+  if (ms !== undefined) line.ms = ms;
+  if (upstreamId !== undefined) line.upstreamId = upstreamId;
+  return line;
+}

@@ -1,0 +1,196 @@
+/** A workspace's own limits over two api processes, and what the admin api says of them and of what was spent. */
+import test from 'ava';
+import { adminOf, type CallAdmin } from '../helpers/admin.js';
+import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
+import { createHeldUpstream, type HeldUpstream } from '../helpers/held-upstream.js';
+import { until } from '../helpers/until.js';
+
+/** gpt-4o-mini: 0.15 and 0.60 USD per million tokens. */
+const USAGE = { prompt_tokens: 1_000, completion_tokens: 1_000 };
+const COST = 1_000 * 150_000 + 1_000 * 600_000;
+const BUDGET = (50 * COST) / 1e12;
+
+let gateway: Gateway;
+let admin: CallAdmin;
+let held: HeldUpstream;
+test.before(async () => {
+  held = await createHeldUpstream();
+  const heldRoute = { routes: { held: [{ provider: 'held', model: 'gpt-4o-mini' }] } };
+  gateway = await startGateway({
+    apis: 2,
+    workers: 2,
+    providers: { held: { kind: 'openai', base_url: held.baseUrl } },
+    workspaces: {
+      poor: { limits: { budget_usd_per_month: BUDGET } },
+      hasty: { limits: { requests_per_minute: 20 } },
+      narrow: { ...heldRoute, limits: { concurrent_requests: 5 } },
+      crashy: { ...heldRoute, limits: { budget_usd_per_month: 1 } },
+      spender: { routes: { cheap: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
+    },
+  });
+  admin = adminOf(gateway);
+  gateway.simulator.script({ match: { model: 'gpt-4o-mini' }, action: { usage: USAGE, delayMs: 20 } });
+});
+test.after.always(async () => {
+  held?.release();
+  await gateway?.stop();
+  await held?.close();
+});
+
+const ask = (workspace: string, model: string, i = 0, text = 'Hello'): Promise<ChatAnswer> =>
+  gateway.chat(
+    { model, messages: [{ role: 'user', content: text }], max_tokens: 1_000 },
+    { key: gateway.keys[workspace] ?? '', url: gateway.urls[i % gateway.urls.length] ?? '' },
+  );
+const limitsOf = async (workspace: string) => (await admin('GET', `/workspaces/${workspace}/limits`)).body;
+const count = (answers: ChatAnswer[], code: string | undefined) =>
+  answers.filter(({ body }) => body.error?.code === code).length;
+
+test('200 requests at once against a budget for 50 do not overspend it', async (t) => {
+  // About as many bytes as make the estimate what the request will cost.
+  const text = 'x'.repeat(2_950);
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, i) => ask('poor', 'gpt-4o-mini', i, text)),
+  );
+  const served = count(answers, undefined);
+  t.is(served + count(answers, 'budget_exceeded'), 200);
+  t.true(served >= 45 && served <= 50, `${served} served`);
+  t.true(answers.every(({ status, headers }) => status === 200 || headers.get('x-should-retry') === 'false'));
+  const { used, ...limits } = await limitsOf('poor');
+  t.is(limits.budget_usd_per_month, BUDGET);
+  t.is(used.spent_picodollars, String(served * COST));
+  t.is(used.reserved_picodollars, '0');
+  t.is(used.in_flight, 0);
+  t.is(used.left_picodollars, String((50 - served) * COST));
+
+  const budget = 2 * BUDGET;
+  t.is((await admin('PUT', '/workspaces/poor/limits', { budget_usd_per_month: budget })).status, 200);
+  const again = await until('both api processes know the new budget', async () => {
+    const answers = await Promise.all([
+      ask('poor', 'gpt-4o-mini', 0, text),
+      ask('poor', 'gpt-4o-mini', 1, text),
+    ]);
+    return count(answers, undefined) === 2 && answers;
+  });
+  t.is(again.length, 2);
+});
+
+test('requests per minute are counted over both api processes', async (t) => {
+  const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => ask('hasty', 'gpt-4o-mini', i)));
+  t.is(count(answers, undefined), 20);
+  t.is(count(answers, 'rate_limited'), 40);
+  const seconds = answers
+    .filter(({ status }) => status === 429)
+    .map(({ headers }) => Number(headers.get('retry-after')));
+  t.true(seconds.every((each) => each >= 1 && each <= 60));
+});
+
+test('requests in flight are counted over both api processes, and each place comes back', async (t) => {
+  const answers = Array.from({ length: 30 }, (_, i) => ask('narrow', 'held', i));
+  await until('the others are refused', async () => {
+    const log = (await gateway.log()).filter(({ workspace }) => workspace === 'narrow');
+    return log.length === 25;
+  });
+  t.is((await limitsOf('narrow')).used.in_flight, 5);
+  held.release();
+  const done = await Promise.all(answers);
+  t.is(count(done, undefined), 5);
+  t.is(count(done, 'rate_limited'), 25);
+  t.is((await limitsOf('narrow')).used.in_flight, 0);
+  held.hold();
+});
+
+test.serial('what was spent is summed by any of its fields, and exactly', async (t) => {
+  await Promise.all([ask('spender', 'cheap'), ask('spender', 'cheap'), ask('spender', 'gpt-4o-mini')]);
+  const { body } = await admin('GET', '/spend?workspace=spender&by=route,model,day&since=1d');
+  const today = new Date().toISOString().slice(0, 10);
+  t.is(body.to, today);
+  const row = { model: 'gpt-4o-mini', day: body.data[0].day, cached_input_tokens: 0, cache_write_tokens: 0 };
+  t.deepEqual(body.data, [
+    {
+      route: 'cheap',
+      ...row,
+      requests: 2,
+      input_tokens: 2_000,
+      output_tokens: 2_000,
+      cost_usd: '0.001500',
+      cost_picodollars: String(2 * COST),
+    },
+    {
+      route: null,
+      ...row,
+      requests: 1,
+      input_tokens: 1_000,
+      output_tokens: 1_000,
+      cost_usd: '0.000750',
+      cost_picodollars: String(COST),
+    },
+  ]);
+  t.is(body.total.cost_picodollars, String(3 * COST));
+
+  const old = gateway.names.ledger('2026-01-31');
+  await gateway.redis.hset(old, '["spender",null,"openai","gpt-4o-mini"]:cost', '9007199254740993');
+  const year = (await admin('GET', '/spend?by=provider&since=2026-01-01&until=2026-01-31')).body;
+  t.deepEqual([year.from, year.to], ['2026-01-01', '2026-01-31']);
+  t.is(year.data[0].cost_picodollars, '9007199254740993');
+  t.is(year.data[0].cost_usd, '9007.199255');
+  t.deepEqual((await admin('GET', '/spend?since=2026-02-01&until=2026-02-28')).body.data, []);
+  for (const [query, param] of [
+    ['?by=colour', 'by'],
+    ['?since=never', 'since'],
+    ['?since=1900-01-01', 'since'],
+    ['?workspace=', 'workspace'],
+  ])
+    t.is((await admin('GET', `/spend${query}`)).body.error.param, param);
+});
+
+test.serial('a reservation comes back when the workers are killed in mid-call', async (t) => {
+  const before = held.calls.length;
+  const answer = ask('crashy', 'held');
+  await held.called(before + 1);
+  const { used } = await limitsOf('crashy');
+  t.is(used.in_flight, 1);
+  t.true(BigInt(used.reserved_picodollars) > 0n);
+  t.is(BigInt(used.left_picodollars), 1_000_000_000_000n - BigInt(used.reserved_picodollars));
+  await Promise.all(gateway.workers.map((worker) => worker.end('SIGKILL')));
+  await gateway.addWorker();
+  await held.called(before + 2);
+  t.is((await limitsOf('crashy')).used.in_flight, 1, 'it is held until the request is answered');
+  held.release();
+  t.is((await answer).status, 200);
+  const after = (await limitsOf('crashy')).used;
+  t.is(after.in_flight, 0);
+  t.is(after.reserved_picodollars, '0');
+  t.is(after.spent_picodollars, String(150_000 + 600_000));
+  held.hold();
+});
+
+test.serial('the status names processes, queues, limits and memory', async (t) => {
+  const { body } = await admin('GET', '/status');
+  t.is(body.processes.filter(({ role }: { role: string }) => role === 'api').length, 2);
+  t.true(body.processes.some(({ role }: { role: string }) => role === 'worker'));
+  const [openai] = body.providers;
+  t.like(openai, {
+    name: 'openai',
+    kind: 'openai',
+    waiting: 0,
+    concurrency: 64,
+    circuit: { state: 'closed', until: null },
+  });
+  t.true(body.redis.memory_used_bytes > 0);
+  t.is(body.redis.memory_limit_bytes, null);
+  t.is(body.redis.request_log_entries, (await gateway.log()).length);
+
+  gateway.simulator.script({
+    match: { model: 'gpt-limited' },
+    times: 1,
+    action: { status: 429, headers: { 'retry-after': '30' } },
+  });
+  await ask('demo', 'gpt-limited');
+  const cooling = await until('the cool-down is shown', async () => {
+    const [first] = (await admin('GET', '/status')).body.providers;
+    return first.cool_downs[0];
+  });
+  t.is(cooling.model, 'gpt-limited');
+  t.true(cooling.remaining_ms > 0 && cooling.remaining_ms <= 30_000);
+});

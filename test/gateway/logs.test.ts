@@ -1,0 +1,112 @@
+import test from 'ava';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { until } from '../helpers/until.js';
+
+type Line = Record<string, unknown>;
+
+const PROMPT = 'canary-prompt-of-the-log-test';
+const REQUEST = [
+  'level',
+  'time',
+  'role',
+  'pid',
+  'msg',
+  'requestId',
+  'method',
+  'path',
+  'status',
+  'code',
+  'ms',
+];
+const KNOWN_CALLER = [...REQUEST, 'workspace', 'keyId'];
+const ANSWERED = [...KNOWN_CALLER, 'route', 'queueMs', 'attempts'];
+const SERVED = [...ANSWERED, 'provider', 'model', 'fallbackUsed', 'latencyMs', 'costUsd'];
+const ATTEMPT = [
+  ...['level', 'time', 'role', 'pid', 'msg', 'requestId', 'workspace', 'route', 'entry', 'queueMs'],
+  ...['provider', 'model', 'outcome', 'ms', 'upstreamId'],
+];
+
+let gateway: Gateway;
+test.before(async () => {
+  gateway = await startGateway();
+  gateway.simulator.script({
+    match: { provider: 'openai', textIncludes: 'fall back' },
+    action: { status: 500 },
+  });
+});
+test.after.always(() => gateway?.stop());
+
+const lines = (): Line[] =>
+  gateway
+    .output()
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+    .map((line) => JSON.parse(line) as Line);
+
+/** The lines about a request, once there are so many: the processes write them in blocks. */
+const linesOf = (requestId: string | null, count: number) =>
+  until(`${count} lines of ${requestId}`, () => {
+    const found = lines().filter((line) => line.requestId === requestId);
+    return found.length >= count && found;
+  });
+
+const ask = (text: string, init = {}) =>
+  gateway.chat({ model: 'fast', messages: [{ role: 'user', content: `${PROMPT} ${text}` }] }, init);
+
+const fieldsOf = (line: Line | undefined) => Object.keys(line ?? {}).sort();
+
+test('a request is one line of the api, and an attempt one of a worker, under the id the caller was told', async (t) => {
+  const { headers } = await ask('hello');
+  const found = await linesOf(headers.get('x-request-id'), 2);
+  t.is(found.length, 2);
+  const request = found.find(({ msg }) => msg === 'request');
+  const attempt = found.find(({ msg }) => msg === 'attempt');
+  t.deepEqual(fieldsOf(request), [...SERVED].sort());
+  t.deepEqual(fieldsOf(attempt), [...ATTEMPT].sort());
+  t.like(request, { level: 'info', role: 'api', status: 200, code: 'ok', route: 'fast', workspace: 'demo' });
+  t.is(request?.costUsd, headers.get('x-gateway-cost-usd'));
+  t.like(attempt, { level: 'info', role: 'worker', provider: 'openai', outcome: 'ok', entry: 0 });
+});
+
+test('a request that fell back has a line for each attempt', async (t) => {
+  const { headers } = await ask('fall back');
+  const found = await linesOf(headers.get('x-request-id'), 3);
+  t.like(
+    found.find(({ msg }) => msg === 'request'),
+    { fallbackUsed: true, attempts: 2, provider: 'anthropic' },
+  );
+  const [first, second] = found
+    .filter(({ msg }) => msg === 'attempt')
+    .sort((a, b) => Number(a.entry) - Number(b.entry));
+  t.like(first, { level: 'warn', entry: 0, outcome: 'server_error', status: 500 });
+  t.deepEqual(fieldsOf(first), [...ATTEMPT, 'status'].sort());
+  t.like(second, { level: 'info', entry: 1, outcome: 'ok' });
+});
+
+test('what is refused is logged with its code, and nothing of what was sent', async (t) => {
+  const stranger = await ask('hello', { key: `${gateway.key.slice(0, -4)}AAAA` });
+  const [unknown] = await linesOf(stranger.headers.get('x-request-id'), 1);
+  t.deepEqual(fieldsOf(unknown), [...REQUEST].sort());
+  t.like(unknown, { status: 401, code: 'invalid_api_key' });
+
+  const wrong = await gateway.chat({ model: PROMPT, messages: [{ role: 'user', content: PROMPT }] });
+  const [notFound] = await linesOf(wrong.headers.get('x-request-id'), 1);
+  t.deepEqual(fieldsOf(notFound), [...KNOWN_CALLER].sort());
+  t.like(notFound, { status: 404, code: 'model_not_found' });
+
+  const lost = await fetch(`${gateway.url}/${PROMPT}?key=${gateway.key}`);
+  const [other] = await linesOf(lost.headers.get('x-request-id'), 1);
+  t.like(other, { status: 404, code: 'not_found', path: 'other' });
+});
+
+test('health checks are not logged, and no line has a prompt or a key', async (t) => {
+  for (const path of ['/healthz', '/readyz']) await fetch(`${gateway.url}${path}`);
+  const { headers } = await ask('goodbye');
+  await linesOf(headers.get('x-request-id'), 2);
+  t.deepEqual(
+    lines().filter(({ path }) => path === '/healthz' || path === '/readyz'),
+    [],
+  );
+  t.false(gateway.output().includes(PROMPT));
+  t.false(gateway.output().includes(gateway.key));
+});

@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import { goalRows } from '@sluice/bench/compare/goals';
+import { type CompareResult, rowsOf } from '@sluice/bench/compare/result';
+import { parseWrk } from '@sluice/bench/load/wrk';
+import type { Sample } from '@sluice/bench/measure';
+import { median } from '@sluice/bench/numbers';
+import { UsageError, wholeNumbers } from '@sluice/bench/options';
+import { cpuOf, residentOf } from '@sluice/bench/process-cost';
+import { summarise } from '@sluice/bench/profile/cpu-profile';
+import { replaceSection } from '@sluice/bench/save';
+import test from 'ava';
+
+const sample = (perSecond: number, p50: number, cpuUs: Record<string, number> = {}): Sample => ({
+  requests: perSecond,
+  perSecond,
+  p50,
+  p95: p50,
+  p99: 2 * p50,
+  max: 2 * p50,
+  errors: 1,
+  cpuUs: { ...cpuUs, upstream: 40 },
+  residentMb: {},
+});
+
+const cell = {
+  cell: { upstreamMs: 0, prompt: 'small' as const, connections: 10, seconds: 1, warmUpSeconds: 1 },
+  targets: [
+    {
+      name: 'direct',
+      title: 'no gateway',
+      samples: [sample(9_000, 1), sample(11_000, 1), sample(10_000, 1)],
+    },
+    {
+      name: 'sluice',
+      title: 'Sluice',
+      samples: [3_000, 1_000, 2_000].map((n) => sample(n, 3, { api: 200, redis: 90 })),
+    },
+    { name: 'portkey', title: 'Portkey', samples: [sample(500, 5, { gateway: 900 })] },
+  ],
+};
+
+test('the bench sets medians against the upstream alone and against Portkey', (t) => {
+  const [direct, sluice] = rowsOf(cell);
+  t.is(direct?.perSecond, 10_000);
+  t.is(direct?.addedP50, undefined);
+  t.like(sluice, {
+    perSecond: 2_000,
+    addedP50: 2,
+    addedP99: 4,
+    toDirect: 0.2,
+    toPortkey: 4,
+    errors: 3,
+    spread: 1,
+  });
+});
+
+test('the CPU of a gateway is that of its own processes, without the upstream', (t) => {
+  t.is(rowsOf(cell)[1]?.gatewayUs, 290);
+});
+
+test('only goals whose situation was measured are judged', (t) => {
+  const rows = goalRows({ cells: [cell] } as unknown as CompareResult);
+  t.deepEqual(
+    rows.map(([, , measured, verdict]) => [measured, verdict]),
+    [['4.00×', 'reached']],
+  );
+});
+
+test('the result of wrk is read in ms, and its absence is an error', (t) => {
+  const { perSecond, p50, errors } = parseWrk('Running…\nresult 3000 2000000 1500 2500 4000 9000 7\n');
+  t.deepEqual([perSecond, p50, errors], [1_500, 1.5, 7]);
+  t.throws(() => parseWrk('unable to connect'), { message: /no result/ });
+});
+
+test('the median of an even number of values lies between the middle two', (t) => {
+  t.is(median([4, 1, 3, 2]), 2.5);
+  t.is(median([3, 1, 2]), 2);
+});
+
+test('the CPU and memory of a running process are read, and those of a gone one are nothing', (t) => {
+  for (const end = performance.now() + 50; performance.now() < end; );
+  t.true((cpuOf([{ name: 'me', pid: process.pid }]).get('me') ?? 0) > 0);
+  t.true((residentOf([{ name: 'me', pid: process.pid }]).me ?? 0) > 10);
+  t.is(cpuOf([{ name: 'gone', pid: 2 ** 30 }]).get('gone'), 0);
+});
+
+test('a profile counts the busy time of the load, and not what came before', (t) => {
+  const node = (id: number, functionName: string, url = '', children: number[] = []) => ({
+    id,
+    callFrame: { functionName, url, lineNumber: 0 },
+    children,
+  });
+  const profile = {
+    startTime: 1_000,
+    nodes: [
+      node(1, '(root)', '', [2, 3]),
+      node(2, 'serve', 'file:///x/packages/api/dist/app.js', [4]),
+      node(3, '(idle)'),
+      node(4, 'parse', 'file:///x/node_modules/@koa/router/index.js'),
+    ],
+    samples: [2, 2, 4, 3, 4],
+    timeDeltas: [100, 100, 100, 100, 100],
+  };
+  const { busyUs, packages, tree } = summarise(profile, 1_150, 1_500);
+  t.is(busyUs, 300);
+  t.deepEqual(packages, [
+    { name: '@koa/router', us: 200 },
+    { name: 'sluice api', us: 100 },
+  ]);
+  t.like(tree, [{ name: 'serve api/dist/app.js:1', us: 300 }]);
+});
+
+test('a number that makes no sense is refused before anything starts', (t) => {
+  t.deepEqual(wholeNumbers('concurrency', '1, 10'), [1, 10]);
+  for (const text of ['0', '1.5', 'many', ''])
+    t.throws(() => wholeNumbers('concurrency', text), { instanceOf: UsageError });
+});
+
+test('docs/performance.md has a section for everything that the bench can save', (t) => {
+  const page = readFileSync(new URL('../../../docs/performance.md', import.meta.url), 'utf8');
+  for (const kind of ['compare', 'growth', 'micro', 'profile']) {
+    const saved = replaceSection(page, kind, 'FIGURES');
+    t.true(saved.includes(`<!-- bench:${kind} -->\nFIGURES\n<!-- /bench:${kind} -->`));
+    t.is(replaceSection(saved, kind, 'FIGURES'), saved);
+  }
+});
