@@ -106,17 +106,14 @@ test.serial('errors that are the caller’s or the key’s own do not open it', 
   t.is((await ask('solo')).status, 200);
 });
 
-test.serial(
-  'when its time is over one call probes, and when it fails the circuit stays open',
-  async (t) => {
-    await open();
-    const before = calls();
-    await probe();
-    t.is(calls(), before + 1);
-    t.is(await state(), 'open');
-    t.is(await gateway.redis.hget(gateway.names.circuit('openai'), 'openMs'), '60000', 'at most a minute');
-  },
-);
+test.serial('when its time is over one call probes, and when it fails the circuit stays open', async (t) => {
+  await open();
+  const before = calls();
+  await probe();
+  t.is(calls(), before + 1);
+  t.is(await state(), 'open');
+  t.is(await gateway.redis.hget(gateway.names.circuit('openai'), 'openMs'), '60000', 'at most a minute');
+});
 
 test.serial('a probe that succeeds closes it', async (t) => {
   await open();
