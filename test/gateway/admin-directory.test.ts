@@ -134,6 +134,12 @@ test("an operator's own key value is taken once, and never shown", async (t) => 
   t.is(again.body.id, first.body.id);
   t.false('value' in again.body);
   t.is((await admin('POST', '/workspaces/other/keys', { name: 'ci', value })).body.error.code, 'conflict');
+  const together = await Promise.all(
+    ['own', 'own', 'other', 'other'].map((id) =>
+      admin('POST', `/workspaces/${id}/keys`, { name: 'ci', value: 'sent-by-many-at-once' }),
+    ),
+  );
+  t.deepEqual(together.map(({ status }) => status).sort(), [200, 201, 409, 409], 'one is first');
   for (const bad of [
     'short',
     'gw_live_0123456789012345678901234567890123456x',
@@ -274,6 +280,31 @@ test('what is no JSON is refused as such', async (t) => {
   });
   t.is(status, 415);
   t.is((await admin('POST', '/workspaces', { id: 'x', name: 'x'.repeat(2_000_000) })).status, 413);
+});
+
+test('a hostile path is refused in the common shape', async (t) => {
+  for (const name of [
+    '%E0%A4%A',
+    '__proto__',
+    'constructor',
+    '%00',
+    '%2e%2e%2fdemo',
+    '%0d%0a',
+    '*',
+    'x'.repeat(8000),
+  ])
+    for (const path of [
+      `/workspaces/${name}`,
+      `/workspaces/${name}/keys`,
+      `/workspaces/${name}/routes`,
+      `/workspaces/${name}/limits`,
+      `/workspaces/demo/routes/${name}`,
+      `/requests/${name}`,
+    ])
+      t.is((await admin('GET', path)).body.error.code, 'not_found', path.slice(0, 80));
+  for (const name of ['__proto__', '%00', 'x'.repeat(8000)])
+    t.is((await admin('DELETE', `/keys/${name}`)).status, 404);
+  t.is((await admin('DELETE', '/models/openai/__proto__')).status, 404);
 });
 
 test('neither the token nor a key is in what the processes print', (t) => {
