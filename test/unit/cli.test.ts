@@ -252,6 +252,16 @@ test('wrong usage is one line and exit status 2', async (t) => {
   }
 });
 
+test('npx finds the command in a checkout', (t) => {
+  const linked = new URL('node_modules/.bin/sluice', repository).pathname;
+  const { status, stdout, stderr } = spawnSync(linked, ['check', '--json'], {
+    cwd: new URL(repository).pathname,
+    encoding: 'utf8',
+  });
+  t.is(status, 0, stderr);
+  t.true(JSON.parse(stdout).valid);
+});
+
 test('the command says that it is not built, and is marked as a program', (t) => {
   const folder = folderOf(t, { 'package.json': '{"type":"module"}', 'bin/.keep': '' });
   copyFileSync(BIN, join(folder, 'bin', 'sluice.js'));
