@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findAdmin } from '@sluice/cli/admin-address';
 import { chainText, parseEntry } from '@sluice/cli/chain-text';
 import { cliReference, commandsOf, createReferenceProgram, helpOf, namesOf } from '@sluice/cli/cli-reference';
 import { fromNow, moment, span } from '@sluice/cli/format';
@@ -199,6 +200,15 @@ test('without a token anywhere it says where tokens are looked for', async (t) =
     err,
     /^sluice: there is no admin token: looked for ADMIN_TOKEN, ADMIN_TOKEN_FILE or \.sluice\/admin-token.*\n$/,
   );
+});
+
+test('the token that npm start made is not sent to another machine', (t) => {
+  const folder = folderOf(t, { '.sluice/admin-token': 'made-by-npm-start' });
+  t.is(findAdmin({ ADMIN_URL: 'http://localhost:8081' }, folder).token, 'made-by-npm-start');
+  t.throws(() => findAdmin({ ADMIN_URL: 'https://admin.example.org' }, folder), {
+    message: /no admin token/,
+  });
+  t.is(findAdmin({ ADMIN_URL: 'https://admin.example.org', ADMIN_TOKEN: 'given' }, folder).token, 'given');
 });
 
 test('something else at the address is told from the admin api, and does not get the token twice', async (t) => {
