@@ -203,7 +203,7 @@ export async function startApi({
   }
 
   const isReady = () => !draining && redis.status === 'ready' && workersSeen > 0;
-  const app = createApp({
+  const appParts = {
     dispatcher,
     idempotent,
     directory,
@@ -219,7 +219,9 @@ export async function startApi({
     isDraining: () => draining,
     isReady,
     isFull: () => memory.isNearlyFull,
-  });
+  };
+  const app = createApp(appParts);
+  let url = '';
   const server = createHttpServer(app, config.request.receiveTimeoutMs);
   const admin =
     adminOptions &&
@@ -235,8 +237,11 @@ export async function startApi({
       coolDowns,
       circuits,
       presence,
+      catalogue,
+      chat: appParts,
+      publicUrl: () => url,
     }));
-  const url = await listen(server, port, host);
+  url = await listen(server, port, host);
 
   return {
     url,

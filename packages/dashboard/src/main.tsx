@@ -1,0 +1,5 @@
+import { render } from 'preact';
+import { App } from './app.js';
+
+const host = document.getElementById('app');
+if (host) render(<App />, host);
