@@ -276,6 +276,31 @@ test('what is no JSON is refused as such', async (t) => {
   t.is((await admin('POST', '/workspaces', { id: 'x', name: 'x'.repeat(2_000_000) })).status, 413);
 });
 
+test('a hostile path is refused in the common shape', async (t) => {
+  for (const name of [
+    '%E0%A4%A',
+    '__proto__',
+    'constructor',
+    '%00',
+    '%2e%2e%2fdemo',
+    '%0d%0a',
+    '*',
+    'x'.repeat(8000),
+  ])
+    for (const path of [
+      `/workspaces/${name}`,
+      `/workspaces/${name}/keys`,
+      `/workspaces/${name}/routes`,
+      `/workspaces/${name}/limits`,
+      `/workspaces/demo/routes/${name}`,
+      `/requests/${name}`,
+    ])
+      t.is((await admin('GET', path)).body.error.code, 'not_found', path.slice(0, 80));
+  for (const name of ['__proto__', '%00', 'x'.repeat(8000)])
+    t.is((await admin('DELETE', `/keys/${name}`)).status, 404);
+  t.is((await admin('DELETE', '/models/openai/__proto__')).status, 404);
+});
+
 test('neither the token nor a key is in what the processes print', (t) => {
   t.false(gateway.output().includes(gateway.adminToken));
   t.false(gateway.output().includes('gw_live_'));

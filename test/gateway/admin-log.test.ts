@@ -99,6 +99,17 @@ test.serial('the log is followed live, filtered, and taken up again where it was
   t.deepEqual(missed, newest.slice(0, 2).reverse());
 });
 
+test.serial(
+  'whoever only asks for the headers of a live log takes no place among its followers',
+  async (t) => {
+    const headers = { authorization: `Bearer ${gateway.adminToken}` };
+    for (let i = 0; i < 40; i++)
+      t.is((await fetch(`${gateway.adminUrl}/requests/follow`, { method: 'HEAD', headers })).status, 200);
+    const [line] = await readLines('/requests/follow', 1, () => chat('fast'));
+    t.like(line, { model: 'fast' });
+  },
+);
+
 test.serial('an export has every entry, oldest first, as JSON lines', async (t) => {
   const response = await fetch(`${gateway.adminUrl}/requests/export`, {
     headers: { authorization: `Bearer ${gateway.adminToken}` },

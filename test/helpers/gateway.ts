@@ -128,6 +128,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     GATEWAY_CONFIG: configPath,
     LOG_LEVEL: 'info',
     DRAIN_DELAY_MS: '0',
+    METRICS_LINGER_MS: '0',
     OPENAI_BASE_URL: simulator.openaiBaseUrl,
     ANTHROPIC_BASE_URL: simulator.anthropicBaseUrl,
     OPENAI_API_KEY: 'sk-test-openai',

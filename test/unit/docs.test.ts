@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { adminPaths } from '@sluice/api/openapi/admin-paths';
 import { startEnv } from '@sluice/cli/start-env';
-import { parseConfigText } from '@sluice/shared/config';
+import { parseConfig, parseConfigText } from '@sluice/shared/config';
 import { describeEnv } from '@sluice/shared/env';
 import { ERROR_STATUS } from '@sluice/shared/errors';
 import { keyNames } from '@sluice/shared/key-names';
@@ -50,9 +51,13 @@ test('every link between the pages leads somewhere', (t) => {
     'README.md',
     'ARCHITECTURE.md',
     'CONTRIBUTING.md',
+    'docs/configuration.md',
+    'docs/operating.md',
     'docs/adr/0002-reply-inbox-and-settle.md',
   ]) {
-    const links = [...read(page).matchAll(/\]\((?!https?:)([^)]+)\)/g)].map(([, target]) => target ?? '');
+    const links = [...read(page).matchAll(/\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g)].map(
+      ([, target]) => target ?? '',
+    );
     for (const target of links)
       t.true(
         existsSync(fileURLToPath(new URL(target, new URL(page, repository)))),
@@ -105,6 +110,60 @@ test('docs/translation.md lists every field with its reason', (t) => {
     tableAfter(page, '## Dropped'),
     Object.entries(DROPPED_FIELDS).map(([field, reason]) => [code(field), reason]),
   );
+});
+
+test('docs/operating.md lists every path of the admin api', (t) => {
+  t.deepEqual(
+    tableAfter(read('docs/operating.md'), '<!-- paths -->').sort(),
+    Object.entries(adminPaths)
+      .map(([path, operations]) => [code(path), Object.keys(operations).join(', ').toUpperCase()])
+      .sort(),
+  );
+});
+
+/** What gateway.yaml may have at a place, as its reader says when it finds something else there. */
+function fieldsAt(nest: (fault: object) => unknown): string[] {
+  try {
+    parseConfig(nest({ 'no-such-field': 1 }), {});
+  } catch (error) {
+    const allowed = /no-such-field: unknown field; allowed: ([\w, ]+)/.exec(String(error))?.[1];
+    return allowed?.split(', ') ?? [];
+  }
+  return [];
+}
+
+test('docs/configuration.md has every field of gateway.yaml, and the defaults', (t) => {
+  const page = read('docs/configuration.md');
+  const workspace = (more: object) => ({ workspaces: [{ id: 'x', ...more }] });
+  const places: Record<string, (fault: object) => unknown> = {
+    'Top level': (fault) => fault,
+    Provider: (fault) => ({ providers: { x: fault } }),
+    Workspace: workspace,
+    'Chain entry': (fault) => workspace({ routes: { x: [fault] } }),
+    Limits: (limits) => workspace({ limits }),
+    Request: (request) => ({ request }),
+    'Request log': (log) => ({ request_log: log }),
+    Registry: (registry) => ({ registry }),
+  };
+  for (const [section, nest] of Object.entries(places))
+    t.deepEqual(
+      tableAfter(page, `## ${section}`).map(([field]) => field),
+      fieldsAt(nest).map(code),
+      section,
+    );
+
+  const { providers, request, requestLog, registry } = parseConfig({}, {});
+  const defaults = (section: string) =>
+    tableAfter(page, `## ${section}`).flatMap(([, value]) => value?.replaceAll('`', '') || []);
+  const { concurrency, maxWaitMs, maxBacklog, timeoutMs, cooldownMs, circuitFailures, circuitOpenMs } =
+    providers.get('openai') ?? {};
+  t.deepEqual(
+    defaults('Provider'),
+    [concurrency, maxWaitMs, maxBacklog, timeoutMs, cooldownMs, circuitFailures, circuitOpenMs].map(String),
+  );
+  t.deepEqual(defaults('Request'), Object.values(request).map(String));
+  t.deepEqual(defaults('Request log'), [String(requestLog.maxEntries)]);
+  t.deepEqual(defaults('Registry'), [String(registry.refreshMs / 3_600_000)]);
 });
 
 test('ARCHITECTURE.md lists every Redis key', (t) => {

@@ -37,6 +37,8 @@ export interface AllInOneOptions {
 export interface AllInOne {
   apiUrls: string[];
   adminUrl: string;
+  /** Where the token is kept that was made; undefined when the environment has one. */
+  adminTokenFile: string | undefined;
   /** The first workspace's key: from its variable (GATEWAY_KEY), or made and remembered. */
   key: string | undefined;
   /** Keys for which gateway.yaml names no variable, made now. */
@@ -116,6 +118,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     }
     const adminPort = await claim(env.ADMIN_PORT, env.ADMIN_HOST);
     const adminUrl = urlOf(env.ADMIN_HOST, adminPort);
+    const adminTokenFile = env.ADMIN_TOKEN === undefined ? rememberAdminToken(folder) : undefined;
     writeFileSync(join(folder, 'admin-url'), `${adminUrl}\n`);
     const apiUrls: string[] = [];
     for (let i = 1; i <= apis; i++) {
@@ -123,10 +126,9 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       const metricsPort = await claim(env.METRICS_PORT, env.METRICS_HOST);
       const place = { PORT: String(port), METRICS_PORT: String(metricsPort) };
       const apiEnv = withoutProviderKeys({ ...processEnv, ...place }, config);
-      const admin =
-        env.ADMIN_TOKEN === undefined
-          ? { ...withoutAdminToken(apiEnv), ADMIN_TOKEN_FILE: rememberAdminToken(folder) }
-          : apiEnv;
+      const admin = adminTokenFile
+        ? { ...withoutAdminToken(apiEnv), ADMIN_TOKEN_FILE: adminTokenFile }
+        : apiEnv;
       await run(
         `api ${i}`,
         '@sluice/api/main',
@@ -134,7 +136,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       );
       apiUrls.push(urlOf(env.HOST, port));
     }
-    return { apiUrls, adminUrl, key, madeKeys, config, simulated, stop };
+    return { apiUrls, adminUrl, adminTokenFile, key, madeKeys, config, simulated, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -1,7 +1,15 @@
 import type { AllInOne } from './all-in-one.js';
 
 /** What a person sees first, ending in a line that can be pasted into another terminal. */
-export function welcome({ apiUrls, adminUrl, key, madeKeys, config, simulated }: AllInOne): string {
+export function welcome({
+  apiUrls,
+  adminUrl,
+  adminTokenFile,
+  key,
+  madeKeys,
+  config,
+  simulated,
+}: AllInOne): string {
   const [url = ''] = apiUrls;
   const workspace = config.workspaces[0];
   const model = [...(workspace?.routes.keys() ?? [])][0] ?? 'gpt-4o-mini';
@@ -9,7 +17,7 @@ export function welcome({ apiUrls, adminUrl, key, madeKeys, config, simulated }:
   return [
     '',
     `Sluice is ready at ${apiUrls.map((each) => `${each}/v1`).join(' and ')}`,
-    `Admin api at ${adminUrl}`,
+    `Admin api at ${adminUrl} (token: ${adminTokenFile ?? 'ADMIN_TOKEN'})`,
     ...(workspace && key ? [`Key of workspace ${workspace.id}: ${key}`] : []),
     ...madeKeys.map(
       ({ workspace, name, value }) => `New key "${name}" of workspace ${workspace}, shown only now: ${value}`,

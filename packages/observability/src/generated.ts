@@ -1,6 +1,14 @@
 /** Every file that is made from code: its path in the repository, and what is to be in it. */
+import { dashboards } from './dashboards/index.js';
+import { buildDashboard } from './dashboards/panels.js';
 import { metricsPage } from './metrics-page.js';
 
 export function generatedFiles(): ReadonlyMap<string, string> {
-  return new Map([['docs/metrics.md', metricsPage()]]);
+  return new Map([
+    ['docs/metrics.md', metricsPage()],
+    ...dashboards.map((spec): [string, string] => [
+      `grafana/dashboards/${spec.uid}.json`,
+      buildDashboard(spec),
+    ]),
+  ]);
 }

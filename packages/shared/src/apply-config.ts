@@ -1,10 +1,11 @@
 /** Brings the workspaces, keys and routes of gateway.yaml into Redis. Applying the same file twice changes nothing. */
 import type { Clock } from './clock.js';
 import { type GatewayConfig, resolveWorkspaceKeys } from './config.js';
+import { type KnownWorkspace, planConfig } from './config-plan.js';
+import { type ConfigTarget, performSteps } from './config-steps.js';
 import type { Directory } from './directory.js';
 import type { Env } from './env-lookup.js';
-import { digestKey, displayPrefix, makeGatewayKey } from './gateway-key.js';
-import { makeRequestId } from './request-id.js';
+import { KeyIssuer } from './key-issuer.js';
 
 export interface MadeKey {
   workspace: string;
@@ -19,31 +20,55 @@ export async function applyConfig(
   directory: Directory,
   clock: Clock,
 ): Promise<MadeKey[]> {
+  const keys = resolveWorkspaceKeys(config, env);
+  const steps = planConfig(config, keys, await readKnown(directory), { prune: false });
   const made: MadeKey[] = [];
-  for (const { id, name, routes, limits } of config.workspaces) {
-    const known = await directory.findWorkspace(id);
-    await directory.putWorkspace({ id, name: name ?? id, created: known?.created ?? clock.now(), limits });
-    for (const [alias, route] of routes) {
-      const existing = await directory.findRoute(id, alias);
-      await directory.putRoute(id, alias, { ...route, created: existing?.created ?? clock.now() });
-    }
-  }
-  for (const { workspace, name, value } of resolveWorkspaceKeys(config, env)) {
-    if (value === undefined && (await directory.listKeys(workspace)).some((key) => key.name === name))
-      continue;
-    const key = value ?? makeGatewayKey();
-    const digest = digestKey(key);
-    if (!(await directory.findKey(digest))) {
-      const record = {
-        id: `key_${makeRequestId()}`,
-        workspace,
-        name,
-        prefix: displayPrefix(key),
-        created: clock.now(),
-      };
-      await directory.putKey(digest, record);
-    }
-    if (value === undefined) made.push({ workspace, name, value: key });
-  }
+  for await (const { step, madeValue } of performSteps(createRedisTarget(directory, clock), steps))
+    if (step.kind === 'key' && madeValue !== undefined)
+      made.push({ workspace: step.workspace, name: step.name, value: madeValue });
   return made;
+}
+
+function readKnown(directory: Directory): Promise<KnownWorkspace[]> {
+  return directory.listWorkspaces().then((workspaces) =>
+    Promise.all(
+      workspaces.map(async ({ id, name, limits }) => ({
+        id,
+        name,
+        limits,
+        routes: await directory.listRoutes(id),
+        keys: await directory.listKeys(id),
+      })),
+    ),
+  );
+}
+
+function createRedisTarget(directory: Directory, clock: Clock): ConfigTarget {
+  const issuer = new KeyIssuer(directory, clock);
+  return {
+    async createWorkspace(id, facts) {
+      await directory.createWorkspace({ id, ...facts, created: clock.now() });
+    },
+    async changeWorkspace(id, facts) {
+      await directory.changeWorkspace(id, (workspace) => ({ ...workspace, ...facts }));
+    },
+    async deleteWorkspace(id) {
+      await directory.deleteWorkspace(id);
+    },
+    async putRoute(workspace, alias, route) {
+      const known = await directory.findRoute(workspace, alias);
+      await directory.putRoute(workspace, alias, { ...route, created: known?.created ?? clock.now() });
+    },
+    async deleteRoute(workspace, alias) {
+      await directory.deleteRoute(workspace, alias);
+    },
+    async issueKey(workspace, name, value) {
+      const issued = await issuer.issue(workspace, { name, value });
+      return { id: issued.key.id, name: issued.key.name, value: issued.value };
+    },
+    async renameKey(id, name) {
+      await issuer.change(id, { name });
+    },
+    revokeKey: (id) => issuer.revoke(id),
+  };
 }

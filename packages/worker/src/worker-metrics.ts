@@ -3,7 +3,7 @@ import type { Blocked } from '@sluice/shared/availability';
 import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/job';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
-import { type ModelLabels, routeLabel } from '@sluice/shared/metrics/labels';
+import { type ModelLabels, OTHER, routeLabel } from '@sluice/shared/metrics/labels';
 import type { LogEntry } from '@sluice/shared/request-log';
 
 const PICODOLLARS_PER_USD = 1e12;
@@ -24,6 +24,23 @@ const FALLBACK_REASONS: readonly AttemptOutcome[] = [
   'rate_limited',
   'server_error',
   'timeout',
+];
+
+/** How a call can end. */
+const CALL_OUTCOMES: readonly AttemptOutcome[] = [
+  'ok',
+  'auth',
+  'bad_request',
+  'bad_response',
+  'cancelled',
+  'connection',
+  'context_length',
+  'model_not_found',
+  'overloaded',
+  'rate_limited',
+  'server_error',
+  'timeout',
+  'unknown',
 ];
 
 export class WorkerMetrics {
@@ -61,8 +78,14 @@ export class WorkerMetrics {
       for (const reason of ['upstream', 'cooldown', 'concurrency'])
         this.#rateLimited.inc({ provider, reason }, 0);
       for (const counter of [this.#recovered, this.#quarantined, this.#late]) counter.inc({ provider }, 0);
-      this.#unpriced.inc({ provider, model: 'other' }, 0);
+      this.#knowModel(provider, OTHER);
     }
+  }
+
+  #knowModel(provider: string, model: string): void {
+    for (const outcome of CALL_OUTCOMES) this.#requests.inc({ provider, model, outcome }, 0);
+    for (const type of TOKEN_TYPES) this.#tokens.inc({ provider, model, type }, 0);
+    this.#unpriced.inc({ provider, model }, 0);
   }
 
   /** Makes the series of what has been configured, at zero. */
@@ -75,9 +98,7 @@ export class WorkerMetrics {
       for (const [route, { chain }] of routes) {
         for (const [i, { provider, model }] of chain.entries()) {
           this.#cost.inc({ workspace, route, provider, model }, 0);
-          this.#requests.inc({ provider, model, outcome: 'ok' }, 0);
-          this.#unpriced.inc({ provider, model }, 0);
-          for (const type of TOKEN_TYPES) this.#tokens.inc({ provider, model, type }, 0);
+          this.#knowModel(provider, model);
           const to = chain[i + 1]?.provider;
           if (to === undefined) continue;
           for (const reason of FALLBACK_REASONS)

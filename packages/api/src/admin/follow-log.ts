@@ -39,7 +39,12 @@ export class LogFollowers {
       });
     const redis = connectPatiently(this.redisUrl);
     this.#connections.add(redis);
-    left.addEventListener('abort', () => redis.disconnect(), { once: true });
+    const leave = () => {
+      redis.disconnect();
+      this.#connections.delete(redis);
+    };
+    // Not only in `finally`: nobody may be there to take the next batch, and then it is never reached.
+    left.addEventListener('abort', leave, { once: true });
     try {
       const key = this.names.requestLog;
       let last = after ?? (await redis.xrevrange(key, '+', '-', 'COUNT', 1))[0]?.[0] ?? '0-0';
@@ -53,8 +58,7 @@ export class LogFollowers {
     } catch (error) {
       if (redis.status !== 'end') throw error;
     } finally {
-      redis.disconnect();
-      this.#connections.delete(redis);
+      leave();
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The request log as operators read it. The stream in Redis is the truth; an index of it in memory answers which entries
- * a filter wants, and only those are fetched. The index catches up before every question, and by itself while somebody
- * has asked lately, so that a question seldom has much to catch up with.
+ * a filter wants, and only those are fetched. The index is filled at the start, catches up before every question, and
+ * by itself while somebody has asked lately. When nobody has, it costs nothing, and the next question waits for it.
  */
 import type { KeyNames } from '@sluice/shared/key-names';
 import { repeatEvery } from '@sluice/shared/repeat-every';
@@ -29,7 +29,7 @@ export class LogReader {
   readonly #index: LogIndex;
   readonly #chore: { stop(): void };
   #catchingUp: Promise<void> | undefined;
-  #askedAt = performance.now();
+  #askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly redis: Redis,
@@ -40,6 +40,7 @@ export class LogReader {
     this.#chore = repeatEvery(CATCH_UP_EVERY_MS, async () => {
       if (performance.now() - this.#askedAt < ASKED_LATELY_MS) await this.#catchUp();
     });
+    this.#catchUp().catch(() => {});
   }
 
   close(): void {
@@ -99,9 +100,11 @@ export class LogReader {
     }
   }
 
-  #ask(): Promise<void> {
+  /** What was settled before the question is in the answer: a catch-up that was under way may have missed it. */
+  async #ask(): Promise<void> {
     this.#askedAt = performance.now();
-    return this.#catchUp();
+    await this.#catchingUp?.catch(() => {});
+    await this.#catchUp();
   }
 
   /** Those who ask at the same time wait for the same. */

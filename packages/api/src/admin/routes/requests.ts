@@ -56,6 +56,7 @@ export function addRequestRoutes(router: Router, { log, followers, clock }: Requ
     });
     const left = new AbortController();
     ctx.res.once('close', () => left.abort());
+    if (ctx.res.closed) left.abort();
     const batches = followers.follow(filter, after, left.signal);
     // The first batch is empty and comes at once: a refusal can still be an ordinary answer.
     await batches.next();

@@ -1,0 +1,11 @@
+/** Ends a command with one line on stderr. */
+export class CliError extends Error {
+  override readonly name: string = 'CliError';
+  readonly exitCode: number = 1;
+}
+
+/** The command was written wrongly, or lacks something. */
+export class UsageError extends CliError {
+  override readonly name = 'UsageError';
+  override readonly exitCode = 2;
+}

@@ -1,0 +1,68 @@
+/** What every command needs of one run: the admin api, and ways to say something to people and to programs. */
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import { findAdmin } from './admin-address.js';
+import { AdminClient } from './admin-client.js';
+import { CliError, UsageError } from './cli-error.js';
+import { createStyle, type Style } from './style.js';
+import { type Column, table } from './table.js';
+import type { Terminal } from './terminal.js';
+
+export class Cli {
+  readonly style: Style;
+  #json = false;
+  #admin: AdminClient | undefined;
+
+  constructor(readonly terminal: Terminal) {
+    this.style = createStyle(terminal);
+  }
+
+  readOptions(command: Command): void {
+    this.#json = command.optsWithGlobals<{ json?: boolean }>().json === true;
+  }
+
+  get json(): boolean {
+    return this.#json;
+  }
+
+  get admin(): AdminClient {
+    this.#admin ??= new AdminClient(findAdmin(this.terminal.env, this.terminal.directory));
+    return this.#admin;
+  }
+
+  /** A line on stdout. */
+  say(line: string): void {
+    this.terminal.stdout.write(`${line}\n`);
+  }
+
+  /** A line on stderr: what is not the result. */
+  note(line: string): void {
+    this.terminal.stderr.write(`${line}\n`);
+  }
+
+  /** The result: as JSON for programs, in words for people. */
+  show(value: unknown, words: () => string): void {
+    this.say(this.#json ? JSON.stringify(value, null, 2) : words());
+  }
+
+  showTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], whenEmpty: string): void {
+    this.show(rows, () => (rows.length === 0 ? whenEmpty : table(columns, rows, this.style)));
+  }
+
+  /** Says on a terminal that something takes its time; the next progress, or an empty one, replaces it. */
+  progress(text: string): void {
+    if (this.terminal.stderr.isTTY) this.terminal.stderr.write(`\r\x1b[K${text}`);
+  }
+
+  /** What cannot be undone is asked for on a terminal, and needs --yes elsewhere. */
+  async confirm(what: string, yes: boolean | undefined): Promise<void> {
+    if (yes) return;
+    const { stdin, stderr } = this.terminal;
+    if (!stdin.isTTY || !stderr.isTTY) throw new UsageError(`${what} needs --yes when nobody can be asked`);
+    const question = createInterface({ input: stdin, output: stderr });
+    const closed = new Promise<string>((resolve) => question.once('close', () => resolve('')));
+    const answer = await Promise.race([question.question(`${what}? [y/N] `), closed]);
+    question.close();
+    if (!/^y(es)?$/i.test(answer.trim())) throw new CliError('nothing was done');
+  }
+}

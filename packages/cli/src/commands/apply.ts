@@ -1,0 +1,90 @@
+import { resolveWorkspaceKeys } from '@sluice/shared/config';
+import { type Action, planConfig, type Step } from '@sluice/shared/config-plan';
+import { type Done, performSteps } from '@sluice/shared/config-steps';
+import type { Command } from 'commander';
+import { createAdminTarget, readKnownWorkspaces } from '../admin-target.js';
+import type { Cli } from '../cli.js';
+import { CliError } from '../cli-error.js';
+import { readConfigFile } from '../config-file.js';
+import { nameOf, stepText, summaryText } from '../step-text.js';
+import { withExamples } from './examples.js';
+
+interface ApplyOptions {
+  dryRun?: boolean;
+  prune?: boolean;
+  yes?: boolean;
+}
+
+export function addApplyCommand(program: Command, cli: Cli): void {
+  withExamples(
+    program
+      .command('apply')
+      .summary('Bring gateway.yaml into a running gateway. Applying it again changes nothing.')
+      .description(
+        'Bring the workspaces, keys, routes and limits of gateway.yaml into a running gateway. Applying it again changes nothing. Providers and the other settings are read by the processes themselves when they start.',
+      )
+      .argument('[file]', 'default: GATEWAY_CONFIG, or gateway.yaml')
+      .option('--dry-run', 'only say what would be done')
+      .option('--prune', 'also remove workspaces, routes, keys (by name) and limits that are not in the file')
+      .option('-y, --yes', 'do not ask before removing'),
+    'apply --dry-run',
+    'apply',
+    'apply production.yaml --prune --yes',
+  ).action(async (given: string | undefined, { dryRun = false, prune = false, yes }: ApplyOptions) => {
+    const { config } = readConfigFile(given, cli.terminal);
+    const keys = resolveWorkspaceKeys(config, cli.terminal.env);
+    const plan = planConfig(config, keys, await readKnownWorkspaces(cli.admin), { prune });
+    if (dryRun) {
+      report(
+        cli,
+        plan.map((step) => ({ step, action: step.action, madeValue: undefined })),
+        true,
+      );
+      return;
+    }
+    const removals = plan.filter(({ action }) => action === 'remove');
+    if (removals.length > 0) {
+      if (!yes && !cli.json) for (const step of removals) cli.note(stepText(step, 'remove', cli.style));
+      await cli.confirm(`Removing ${removals.map(nameOf).join(', ')}`, yes);
+    }
+    report(cli, await perform(cli, plan), false);
+  });
+}
+
+/** Says each step as it is done, so that a failure in the middle leaves nobody guessing. */
+async function perform(cli: Cli, plan: Step[]): Promise<Done[]> {
+  const all: Done[] = [];
+  try {
+    for await (const done of performSteps(createAdminTarget(cli.admin), plan)) {
+      all.push(done);
+      if (!cli.json) sayDone(cli, done);
+    }
+  } catch (error) {
+    const failed = plan[all.length];
+    if (!(error instanceof CliError) || !failed) throw error;
+    throw new CliError(`${nameOf(failed)}: ${error.message}`);
+  }
+  return all;
+}
+
+function sayDone(cli: Cli, { step, action, madeValue }: Done): void {
+  cli.say(stepText(step, action, cli.style));
+  if (madeValue !== undefined) cli.say(`  shown only now: ${madeValue}`);
+}
+
+function report(cli: Cli, all: Done[], dryRun: boolean): void {
+  const actions = all.map(({ action }): Action => action);
+  if (!cli.json) {
+    if (dryRun) for (const done of all) sayDone(cli, done);
+    cli.say(summaryText(actions, dryRun));
+    return;
+  }
+  const steps = all.map(({ step, action, madeValue }) => ({
+    action,
+    kind: step.kind,
+    workspace: step.workspace,
+    name: step.kind === 'workspace' ? step.workspace : step.name,
+    ...(madeValue === undefined ? {} : { value: madeValue }),
+  }));
+  cli.show({ dry_run: dryRun, steps }, () => '');
+}

@@ -1,0 +1,136 @@
+import type { Command } from 'commander';
+import { path } from '../admin-client.js';
+import type { IssuedKey, Key, RotatedKey, Workspace } from '../admin-types.js';
+import type { Cli } from '../cli.js';
+import { UsageError } from '../cli-error.js';
+import { findKeyId } from '../find-key.js';
+import { fromNow, moment } from '../format.js';
+import { orWord, parseMoment, parseSpan } from '../parse-arguments.js';
+import { group, withExamples } from './examples.js';
+
+const KEY = 'its id, or <workspace>/<name>';
+
+export function addKeyCommands(program: Command, cli: Cli): void {
+  const keys = group(
+    program,
+    'keys',
+    'Keys that callers authenticate with. Only digests are stored: a value is shown once.',
+    'keys issue demo ci --expires 90d',
+    'keys rotate demo/ci --grace 1h',
+  );
+
+  withExamples(
+    keys.command('list').description('List keys.').argument('[workspace]', 'default: all workspaces'),
+    'keys list',
+    'keys list demo --json',
+  ).action(async (workspace: string | undefined) => {
+    const ids = workspace
+      ? [workspace]
+      : (await cli.admin.list<Workspace>('/workspaces')).map(({ id }) => id);
+    const rows = (
+      await Promise.all(ids.map((id) => cli.admin.list<Key>(path`/workspaces/${id}/keys`)))
+    ).flat();
+    cli.showTable(
+      rows,
+      [
+        { title: 'WORKSPACE', cell: (key) => key.workspace },
+        { title: 'NAME', cell: (key) => key.name },
+        { title: 'KEY', cell: (key) => key.prefix },
+        { title: 'CREATED', cell: (key) => moment(key.created_at) },
+        { title: 'LAST USED', cell: (key) => fromNow(key.last_used_at) },
+        {
+          title: 'EXPIRES',
+          cell: (key) => fromNow(key.expires_at),
+          paint: (key) =>
+            key.expires_at !== null && Date.parse(key.expires_at) <= Date.now() ? cli.style.bad : undefined,
+        },
+        { title: 'ID', cell: (key) => key.id },
+      ],
+      'There are no keys. Issue one with "sluice keys issue <workspace> <name>".',
+    );
+  });
+
+  const showValue = (answer: IssuedKey, quiet: boolean | undefined, words: string) => {
+    if (quiet && !cli.json) cli.say(answer.value ?? '');
+    else cli.show(answer, () => `${words} Its value is shown only now:\n${answer.value}`);
+  };
+
+  withExamples(
+    keys
+      .command('issue')
+      .description('Issue a new key and show its value, once.')
+      .argument('<workspace>')
+      .argument('<name>', 'what it is for')
+      .option('--expires <when>', 'a span such as 90d, or a moment; default: never', parseMoment('future'))
+      .option('-q, --quiet', 'print the value and nothing else'),
+    'keys issue demo ci',
+    'keys issue demo ci --expires 2027-01-31T12:00:00Z',
+    'keys issue demo ci --quiet > ci.key',
+  ).action(async (workspace: string, name: string, options: { expires?: string; quiet?: boolean }) => {
+    const wish = { name, expires_at: options.expires };
+    const key = await cli.admin.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, wish);
+    showValue(key, options.quiet, `Issued key "${key.name}" (${key.id}) of workspace ${workspace}.`);
+  });
+
+  withExamples(
+    keys
+      .command('rotate')
+      .description('Issue a key in the place of another one, which lives on for a while.')
+      .argument('<key>', KEY)
+      .option('--grace <span>', 'how long the old key still works; default: 24h', parseSpan)
+      .option('-q, --quiet', 'print the new value and nothing else'),
+    'keys rotate demo/ci',
+    'keys rotate demo/ci --grace 0s --quiet',
+  ).action(async (key: string, { grace, quiet }: { grace?: number; quiet?: boolean }) => {
+    const body = grace === undefined ? {} : { grace_seconds: grace / 1000 };
+    const id = await findKeyId(cli.admin, key, { current: true });
+    const rotated = await cli.admin.send<RotatedKey>('POST', path`/keys/${id}/rotate`, body);
+    const end = moment(rotated.replaced.expires_at);
+    showValue(
+      rotated,
+      quiet,
+      `Rotated key "${rotated.name}": ${id} works until ${end}, ${rotated.id} from now on.`,
+    );
+  });
+
+  withExamples(
+    keys
+      .command('set')
+      .description('Change the name or the end of a key.')
+      .argument('<key>', KEY)
+      .option('--name <name>', 'what it is for')
+      .option(
+        '--expires <when>',
+        'a span such as 90d, a moment, or never',
+        orWord('never', parseMoment('future')),
+      ),
+    'keys set demo/ci --expires 30d',
+    'keys set demo/ci --name "build server" --expires never',
+  ).action(async (key: string, { name, expires }: { name?: string; expires?: string }) => {
+    if (name === undefined && expires === undefined) throw new UsageError('give --name or --expires');
+    const id = await findKeyId(cli.admin, key, { current: true });
+    const changed = await cli.admin.send<Key>('PATCH', path`/keys/${id}`, {
+      name,
+      expires_at: expires === 'never' ? null : expires,
+    });
+    cli.show(
+      changed,
+      () => `Changed key "${changed.name}" (${changed.id}). It expires: ${fromNow(changed.expires_at)}.`,
+    );
+  });
+
+  withExamples(
+    keys
+      .command('revoke')
+      .description('Revoke a key: within two seconds no api process accepts it.')
+      .argument('<key>', KEY)
+      .option('-y, --yes', 'do not ask'),
+    'keys revoke demo/ci',
+    'keys revoke key_6Yd0mJXkXy0kq3Jt2s8P --yes',
+  ).action(async (key: string, { yes }: { yes?: boolean }) => {
+    const id = await findKeyId(cli.admin, key, { current: false });
+    await cli.confirm(`Revoking key ${key}`, yes);
+    const revoked = await cli.admin.send('DELETE', path`/keys/${id}`);
+    cli.show(revoked, () => `Revoked key ${key}.`);
+  });
+}

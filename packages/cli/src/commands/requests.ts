@@ -1,0 +1,125 @@
+import { pipeline } from 'node:stream/promises';
+import type { PresentedRequest } from '@sluice/api/admin/present-request';
+import { type Command, Option } from 'commander';
+import { path, type Query } from '../admin-client.js';
+import type { Cli } from '../cli.js';
+import { UsageError } from '../cli-error.js';
+import { countBytes } from '../count-bytes.js';
+import { followRequests } from '../follow-requests.js';
+import { parseCount } from '../parse-arguments.js';
+import { requestColumns } from '../request-columns.js';
+import { createRowWriter } from '../table.js';
+import { withExamples } from './examples.js';
+
+const PAGE = 200;
+const DEFAULT_LIMIT = 50;
+/** How many are shown before those that are still to come. */
+const BEFORE_FOLLOWING = 10;
+
+interface Options {
+  since?: string;
+  until?: string;
+  workspace?: string;
+  route?: string;
+  provider?: string;
+  model?: string;
+  key?: string;
+  code?: string;
+  status?: string;
+  limit?: number;
+  follow?: boolean;
+  export?: string;
+}
+
+interface Page {
+  data: PresentedRequest[];
+  next_before: string | null;
+}
+
+export function addRequestCommands(program: Command, cli: Cli): void {
+  withExamples(
+    program
+      .command('requests')
+      .description('The request log: every accepted request, without prompt and completion.')
+      .argument('[id]', 'one request, with its attempts and price, as JSON')
+      .option('--since <when>', 'from a moment on: 15m, 24h, 7d ago, a date or a moment')
+      .option('--until <when>', 'before a moment')
+      .option('--workspace <workspace>', 'of this workspace')
+      .option('--route <alias>', 'by this route')
+      .option('--provider <provider>', 'who served it, or was asked last')
+      .option('--model <model>', 'what the caller sent, or what was called')
+      .option('--key <id>', 'id of the key')
+      .option('--code <code>', 'how it failed, such as rate_limited')
+      .option('--status <status>', 'such as 200, or 5xx for all of its kind')
+      .addOption(new Option('-n, --limit <n>', `how many; default: ${DEFAULT_LIMIT}`).argParser(parseCount))
+      .option('-f, --follow', 'show the latest, and then each as it ends; with --json one object a line')
+      .addOption(
+        new Option('--export <format>', 'all of them, oldest first, to stdout')
+          .choices(['jsonl', 'csv'])
+          .conflicts(['follow', 'limit']),
+      ),
+    'requests --since 1h --status 5xx',
+    'requests --follow --workspace demo',
+    'requests --since 7d --export csv > requests.csv',
+    'requests req_Vh3kq0ZsTn1mXb2yJw5d',
+  ).action(async (id: string | undefined, options: Options) => {
+    const { limit, follow = false, export: format, key, ...filter } = options;
+    const query: Query = { ...filter, key_id: key };
+    if (id !== undefined) {
+      if (Object.keys(options).length > 0) throw new UsageError('give an id or options, not both');
+      cli.say(JSON.stringify(await cli.admin.get(path`/requests/${id}`), null, 2));
+    } else if (format !== undefined) await exportRequests(cli, query, format);
+    else if (follow) await followAll(cli, query, limit ?? BEFORE_FOLLOWING);
+    else await listRequests(cli, query, limit ?? DEFAULT_LIMIT);
+  });
+}
+
+async function listRequests(cli: Cli, query: Query, limit: number): Promise<void> {
+  const rows = (await latest(cli, query, limit)).toReversed();
+  cli.showTable(rows, requestColumns(cli.style), 'No request matches.');
+}
+
+/** Newest first. */
+async function latest(cli: Cli, query: Query, limit: number): Promise<PresentedRequest[]> {
+  const rows: PresentedRequest[] = [];
+  let before: string | undefined;
+  do {
+    const page = await cli.admin.get<Page>('/requests', {
+      ...query,
+      before,
+      limit: Math.min(PAGE, limit - rows.length),
+    });
+    rows.push(...page.data);
+    before = page.next_before ?? undefined;
+    if (limit > PAGE) cli.progress(`${rows.length} requests read…`);
+  } while (before !== undefined && rows.length < limit);
+  cli.progress('');
+  return rows;
+}
+
+async function followAll(cli: Cli, query: Query, limit: number): Promise<void> {
+  if (query.since !== undefined || query.until !== undefined)
+    throw new UsageError('--follow shows what is still to come; leave --since and --until out');
+  const rows = (await latest(cli, query, limit)).toReversed();
+  const writer = createRowWriter(requestColumns(cli.style), rows, cli.style);
+  const show = (request: PresentedRequest) =>
+    cli.say(cli.json ? JSON.stringify(request) : writer.row(request));
+  if (!cli.json) cli.say(writer.head);
+  for (const request of rows) show(request);
+  const newest = rows.at(-1)?.cursor;
+  for await (const request of followRequests(cli.admin, query, newest, (why) =>
+    cli.note(`sluice: ${why}; trying again`),
+  ))
+    show(request);
+}
+
+async function exportRequests(cli: Cli, query: Query, format: string): Promise<void> {
+  const body = await cli.admin.stream('/requests/export', { ...query, format });
+  const onTerminal = cli.terminal.stdout.isTTY;
+  await pipeline(
+    body,
+    countBytes((bytes) => !onTerminal && cli.progress(`${(bytes / 1e6).toFixed(1)} MB exported…`)),
+    cli.terminal.stdout,
+    { end: false },
+  ).finally(() => cli.progress(''));
+}

@@ -1,0 +1,116 @@
+import type { Command } from 'commander';
+import type { Cli } from '../cli.js';
+import { count, fromNow, span, whole } from '../format.js';
+import type { Style } from '../style.js';
+import { table } from '../table.js';
+import { withExamples } from './examples.js';
+
+interface Provider {
+  name: string;
+  kind: string;
+  waiting: number;
+  max_backlog: number;
+  oldest_waiting_ms: number;
+  active: number;
+  concurrency: number;
+  circuit: { state: string; until: string | null };
+  cool_downs: { model: string | null; until: string; remaining_ms: number }[];
+}
+
+interface Status {
+  time: string;
+  processes: { id: string; role: string; host: string; pid: number; started_at: string }[];
+  providers: Provider[];
+  redis: {
+    memory_used_bytes: number;
+    memory_limit_bytes: number | null;
+    request_log_entries: number;
+  };
+  registry: { version: string; models: number };
+}
+
+export function addStatusCommand(program: Command, cli: Cli): void {
+  withExamples(
+    program
+      .command('status')
+      .description('Processes, queues, and providers that cool down or whose circuit is open.'),
+    'status',
+    'status --json',
+  ).action(async () => {
+    const status = await cli.admin.get<Status>('/status');
+    cli.show(status, () => statusText(status, cli.style));
+  });
+}
+
+function statusText({ time, processes, providers, redis, registry }: Status, style: Style): string {
+  const now = Date.parse(time);
+  const workers = processes.filter(({ role }) => role === 'worker').length;
+  const limit = redis.memory_limit_bytes === null ? 'no limit' : `of ${megabytes(redis.memory_limit_bytes)}`;
+  return [
+    table(
+      [
+        { title: 'PROVIDER', cell: (provider) => provider.name },
+        {
+          title: 'CALLS',
+          right: true,
+          cell: ({ active, concurrency }) => `${whole(active)}/${whole(concurrency)}`,
+        },
+        {
+          title: 'WAITING',
+          right: true,
+          cell: ({ waiting, max_backlog }) => `${whole(waiting)}/${whole(max_backlog)}`,
+        },
+        {
+          title: 'OLDEST',
+          right: true,
+          cell: ({ waiting, oldest_waiting_ms }) => (waiting > 0 ? span(oldest_waiting_ms) : ''),
+        },
+        {
+          title: 'CIRCUIT',
+          cell: ({ circuit }) =>
+            circuit.until === null
+              ? circuit.state
+              : `${circuit.state}, probed ${fromNow(circuit.until, now)}`,
+          paint: ({ circuit }) => (circuit.state === 'closed' ? style.good : style.bad),
+        },
+        {
+          title: 'COOLING DOWN',
+          cell: (provider) => coolDownText(provider),
+          paint: ({ cool_downs }) => (cool_downs.length > 0 ? style.bad : undefined),
+        },
+      ],
+      providers,
+      style,
+    ),
+    '',
+    table(
+      [
+        { title: 'PROCESS', cell: ({ role }) => role },
+        { title: 'HOST', cell: ({ host }) => host },
+        { title: 'PID', right: true, cell: ({ pid }) => String(pid) },
+        {
+          title: 'UP',
+          right: true,
+          cell: ({ started_at }) => span(Math.max(0, now - Date.parse(started_at))),
+        },
+        { title: 'ID', cell: ({ id }) => id },
+      ],
+      processes,
+      style,
+    ),
+    '',
+    ...(workers === 0 ? [style.bad('No worker is running: requests are not answered.')] : []),
+    `Redis: ${megabytes(redis.memory_used_bytes)} used (${limit}), ${count(redis.request_log_entries, 'request')} in the log.`,
+    `Model registry ${registry.version}: ${count(registry.models, 'model')}.`,
+  ].join('\n');
+}
+
+function coolDownText({ cool_downs }: Provider): string {
+  return cool_downs
+    .map(({ model, remaining_ms }) => `${model ?? 'all models'} for ${span(Math.max(0, remaining_ms))}`)
+    .join(', ');
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}

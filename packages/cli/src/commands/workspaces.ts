@@ -1,0 +1,78 @@
+import type { Command } from 'commander';
+import { path } from '../admin-client.js';
+import type { Workspace } from '../admin-types.js';
+import type { Cli } from '../cli.js';
+import { moment, whole } from '../format.js';
+import { group, withExamples } from './examples.js';
+
+export function addWorkspaceCommands(program: Command, cli: Cli): void {
+  const workspaces = group(
+    program,
+    'workspaces',
+    'Tenants: each has keys, routes, limits and a spend of its own.',
+    'workspaces list',
+    'workspaces create team-a --name "Team A"',
+  );
+
+  withExamples(
+    workspaces.command('list').description('List all workspaces.'),
+    'workspaces list',
+    'workspaces list --json',
+  ).action(async () => {
+    const rows = await cli.admin.list<Workspace>('/workspaces');
+    cli.showTable(
+      rows,
+      [
+        { title: 'WORKSPACE', cell: ({ id }) => id },
+        { title: 'NAME', cell: ({ name }) => name },
+        { title: 'CREATED', cell: ({ created_at }) => moment(created_at) },
+        { title: 'REQUESTS/MIN', right: true, cell: ({ limits }) => whole(limits.requests_per_minute) },
+        { title: 'CONCURRENT', right: true, cell: ({ limits }) => whole(limits.concurrent_requests) },
+        { title: 'USD/MONTH', right: true, cell: ({ limits }) => whole(limits.budget_usd_per_month) },
+      ],
+      'There are no workspaces. Make one with "sluice workspaces create <id>".',
+    );
+  });
+
+  withExamples(
+    workspaces
+      .command('create')
+      .description('Create a workspace.')
+      .argument('<workspace>', 'its id: a-z, 0-9, _ and -')
+      .option('--name <name>', 'what people call it; default: the id'),
+    'workspaces create team-a',
+    'workspaces create team-a --name "Team A"',
+  ).action(async (id: string, { name }: { name?: string }) => {
+    const created = await cli.admin.send<Workspace>('POST', '/workspaces', { id, name });
+    cli.show(
+      created,
+      () => `Created workspace ${created.id}. Give it a key: sluice keys issue ${created.id} <name>`,
+    );
+  });
+
+  withExamples(
+    workspaces
+      .command('set')
+      .description('Change a workspace. Its limits are set with "sluice limits set".')
+      .argument('<workspace>')
+      .requiredOption('--name <name>', 'what people call it'),
+    'workspaces set team-a --name "Team A (Berlin)"',
+  ).action(async (id: string, { name }: { name: string }) => {
+    const changed = await cli.admin.send<Workspace>('PATCH', path`/workspaces/${id}`, { name });
+    cli.show(changed, () => `Changed workspace ${changed.id}.`);
+  });
+
+  withExamples(
+    workspaces
+      .command('delete')
+      .description('Delete a workspace with its keys and routes. Its log and spend stay on record.')
+      .argument('<workspace>')
+      .option('-y, --yes', 'do not ask'),
+    'workspaces delete team-a',
+    'workspaces delete team-a --yes',
+  ).action(async (id: string, { yes }: { yes?: boolean }) => {
+    await cli.confirm(`Deleting workspace ${id} with its keys and routes`, yes);
+    const deleted = await cli.admin.send('DELETE', path`/workspaces/${id}`);
+    cli.show(deleted, () => `Deleted workspace ${id}.`);
+  });
+}

@@ -1,0 +1,28 @@
+import { type AdminClient, path } from './admin-client.js';
+import type { Key } from './admin-types.js';
+import { CliError } from './cli-error.js';
+
+/**
+ * The id of a key that is given by its id, or as <workspace>/<name>. Of several keys of that name `current` takes the one
+ * that a rotation has left; otherwise it is for the operator to say which one is meant.
+ */
+export async function findKeyId(
+  admin: AdminClient,
+  key: string,
+  { current }: { current: boolean },
+): Promise<string> {
+  const slash = key.indexOf('/');
+  if (slash < 0) return key;
+  const [workspace, name] = [key.slice(0, slash), key.slice(slash + 1)];
+  const named = (await admin.list<Key>(path`/workspaces/${workspace}/keys`)).filter(
+    (each) => each.name === name,
+  );
+  const lasting = named.filter(({ expires_at }) => expires_at === null);
+  const [found, another] = current && lasting.length === 1 ? lasting : named;
+  if (!found) throw new CliError(`workspace ${workspace} has no key named "${name}"`);
+  if (another) {
+    const ids = named.map(({ id, prefix }) => `${id} (${prefix})`).join(', ');
+    throw new CliError(`workspace ${workspace} has ${named.length} keys named "${name}"; give an id: ${ids}`);
+  }
+  return found.id;
+}

@@ -1,0 +1,54 @@
+/** The whole of `sluice`: its commands, in the order in which help shows them. */
+import { Command } from 'commander';
+import type { Cli } from './cli.js';
+import { addApplyCommand } from './commands/apply.js';
+import { addCheckCommand } from './commands/check.js';
+import { withExamples } from './commands/examples.js';
+import { addKeyCommands } from './commands/keys.js';
+import { addLimitCommands } from './commands/limits.js';
+import { addModelCommands } from './commands/models.js';
+import { addRequestCommands } from './commands/requests.js';
+import { addRouteCommands } from './commands/routes.js';
+import { addSpendCommand } from './commands/spend.js';
+import { addStatusCommand } from './commands/status.js';
+import { addWorkspaceCommands } from './commands/workspaces.js';
+
+export function createProgram(cli: Cli): Command {
+  const program = new Command('sluice')
+    .description('Operates a running gateway through its admin api.')
+    .option('--json', 'print JSON, for programs')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => void cli.terminal.stdout.write(text),
+      writeErr: (text) => void cli.terminal.stderr.write(text),
+      outputError: (text, write) => write(text.replace(/^error: /, 'sluice: ')),
+      getOutHelpWidth: () => Math.min(cli.terminal.stdout.columns ?? 100, 120),
+      getErrHelpWidth: () => 100,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .exitOverride()
+    .hook('preAction', (_, command) => cli.readOptions(command));
+  withExamples(program, 'status', 'keys issue demo ci', 'requests --follow', 'spend --by model --since 7d');
+  program.addHelpText(
+    'after',
+    `
+Environment:
+  ADMIN_URL         where the admin api is; default: .sluice/admin-url, which "npm start" writes, or http://127.0.0.1:8081
+  ADMIN_TOKEN       its token, or ADMIN_TOKEN_FILE, a file with it; default: .sluice/admin-token, which "npm start" writes
+  NO_COLOR          no colours
+
+Exit status: 0 done, 1 failed, 2 wrong usage.`,
+  );
+  addWorkspaceCommands(program, cli);
+  addKeyCommands(program, cli);
+  addRouteCommands(program, cli);
+  addLimitCommands(program, cli);
+  addModelCommands(program, cli);
+  addApplyCommand(program, cli);
+  addCheckCommand(program, cli);
+  addStatusCommand(program, cli);
+  addRequestCommands(program, cli);
+  addSpendCommand(program, cli);
+  return program;
+}

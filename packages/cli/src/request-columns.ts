@@ -1,0 +1,35 @@
+import type { PresentedRequest } from '@sluice/api/admin/present-request';
+import { moment, whole } from './format.js';
+import type { Style } from './style.js';
+import type { Column } from './table.js';
+
+export function requestColumns(style: Style): Column<PresentedRequest>[] {
+  return [
+    { title: 'TIME', usual: 19, cell: (request) => moment(request.accepted_at) },
+    {
+      title: 'STATUS',
+      right: true,
+      cell: (request) => String(request.status),
+      paint: ({ status }) => (status < 400 ? style.good : style.bad),
+    },
+    { title: 'WORKSPACE', usual: 12, cell: (request) => request.workspace },
+    { title: 'MODEL', usual: 16, cell: (request) => request.model },
+    {
+      title: 'SERVED BY',
+      usual: 28,
+      cell: ({ provider, provider_model }) => (provider === null ? '' : `${provider}/${provider_model}`),
+    },
+    { title: 'CALLS', right: true, cell: (request) => String(request.attempts.length) },
+    { title: 'QUEUE MS', right: true, cell: (request) => whole(request.queue_ms) },
+    { title: 'LATENCY MS', right: true, cell: (request) => whole(request.latency_ms) },
+    { title: 'IN', right: true, cell: ({ usage }) => whole(usage && promptTokens(usage)) },
+    { title: 'OUT', right: true, cell: ({ usage }) => whole(usage?.output) },
+    { title: 'USD', usual: 9, right: true, cell: ({ priced, cost_usd }) => (priced ? cost_usd : 'unknown') },
+    { title: 'CODE', usual: 14, cell: (request) => request.code ?? '' },
+    { title: 'ID', cell: (request) => request.id },
+  ];
+}
+
+function promptTokens(usage: NonNullable<PresentedRequest['usage']>): number {
+  return usage.input + usage.cached_input + usage.cache_write + usage.cache_write_1h;
+}

@@ -1,0 +1,149 @@
+import type { DashboardSpec } from './panels.js';
+
+const COST = 'gateway_cost_usd_total{workspace=~"$workspace"}';
+const perHour = (labels: string) => `sum by (${labels}) (rate(${COST}[$__rate_interval])) * 3600`;
+const MONTH = 'sum(max by (workspace) (gateway_workspace_month_cost_usd{workspace=~"$workspace"}))';
+
+export const costDashboard: DashboardSpec = {
+  uid: 'sluice-cost',
+  title: 'Sluice: cost',
+  about:
+    'What is spent, by whom, through which route, on which model. By counters, except where it says ledger.',
+  panels: [
+    {
+      title: 'Spend today',
+      about: 'Since midnight.',
+      kind: 'stat',
+      unit: 'currencyUSD',
+      width: 5,
+      timeFrom: 'now/d',
+      queries: [{ expr: `sum(increase(${COST}[$__range]))`, legend: 'today' }],
+    },
+    {
+      title: 'Spend in range',
+      about: 'In the time range of the dashboard.',
+      kind: 'stat',
+      unit: 'currencyUSD',
+      width: 5,
+      queries: [{ expr: `sum(increase(${COST}[$__range]))`, legend: 'range' }],
+    },
+    {
+      title: 'Spend this month (ledger)',
+      about: 'The calendar month, UTC, by the ledger in Redis.',
+      kind: 'stat',
+      unit: 'currencyUSD',
+      width: 5,
+      queries: [{ expr: MONTH, legend: 'month' }],
+    },
+    {
+      title: 'Projected month',
+      about: 'The month’s spend so far, drawn out to the month’s end.',
+      kind: 'stat',
+      unit: 'currencyUSD',
+      width: 5,
+      queries: [
+        {
+          expr: `${MONTH} / (day_of_month() - 1 + (hour() + 1) / 24) * days_in_month()`,
+          legend: 'projected',
+        },
+      ],
+    },
+    {
+      title: 'Unpriced requests',
+      about: 'Served by models without a known price: they count as 0 USD here.',
+      kind: 'stat',
+      unit: 'short',
+      width: 4,
+      queries: [{ expr: 'sum(increase(gateway_unpriced_requests_total[$__range]))', legend: 'unpriced' }],
+    },
+    {
+      title: 'USD per hour by model',
+      about: 'Which models the money goes to.',
+      kind: 'timeseries',
+      unit: 'currencyUSD',
+      width: 12,
+      stacked: true,
+      queries: [{ expr: `${perHour('provider, model')} > 0`, legend: '{{provider}}/{{model}}' }],
+    },
+    {
+      title: 'USD per hour by route',
+      about: '(direct) are requests by model id.',
+      kind: 'timeseries',
+      unit: 'currencyUSD',
+      width: 12,
+      stacked: true,
+      queries: [{ expr: `${perHour('route')} > 0`, legend: '{{route}}' }],
+    },
+    {
+      title: 'USD per hour by workspace',
+      about: 'Who spends it.',
+      kind: 'timeseries',
+      unit: 'currencyUSD',
+      width: 12,
+      stacked: true,
+      queries: [{ expr: `${perHour('workspace')} > 0`, legend: '{{workspace}}' }],
+    },
+    {
+      title: 'Ledger against counter',
+      about: 'The ledger is the truth. The counter is short of it where a worker died between two scrapes.',
+      kind: 'timeseries',
+      unit: 'currencyUSD',
+      width: 12,
+      queries: [
+        {
+          expr: 'sum(max by (workspace) (rate(gateway_ledger_cost_usd_total{workspace=~"$workspace"}[$__rate_interval]))) * 3600',
+          legend: 'ledger, USD/h',
+        },
+        { expr: `sum(rate(${COST}[$__rate_interval])) * 3600`, legend: 'counter, USD/h' },
+      ],
+    },
+    {
+      title: 'USD per 1,000 tokens by model',
+      about: 'Mean over all kinds of tokens.',
+      kind: 'timeseries',
+      unit: 'currencyUSD',
+      width: 12,
+      queries: [
+        {
+          expr: '1000 * sum by (model) (rate(gateway_cost_usd_total[$__rate_interval])) / (sum by (model) (rate(gateway_tokens_total[$__rate_interval])) > 0)',
+          legend: '{{model}}',
+        },
+      ],
+    },
+    {
+      title: 'Tokens per second',
+      about: 'The types are disjoint: their sum is all tokens.',
+      kind: 'timeseries',
+      unit: 'short',
+      width: 12,
+      stacked: true,
+      queries: [{ expr: 'sum by (type) (rate(gateway_tokens_total[$__rate_interval]))', legend: '{{type}}' }],
+    },
+    {
+      title: 'Budget used',
+      about: 'Of workspaces that have a monthly budget.',
+      kind: 'timeseries',
+      unit: 'percentunit',
+      width: 12,
+      queries: [
+        {
+          expr: 'max by (workspace) (gateway_workspace_month_cost_usd{workspace=~"$workspace"}) / max by (workspace) (gateway_workspace_budget_usd)',
+          legend: '{{workspace}}',
+        },
+      ],
+    },
+    {
+      title: 'Spend by workspace, route and model',
+      about: 'In the time range of the dashboard.',
+      kind: 'table',
+      unit: 'currencyUSD',
+      width: 12,
+      queries: [
+        {
+          expr: `sort_desc(sum by (workspace, route, provider, model) (increase(${COST}[$__range])) > 0)`,
+          legend: '{{workspace}} {{route}} {{provider}}/{{model}}',
+        },
+      ],
+    },
+  ],
+};

@@ -1,0 +1,58 @@
+import type { DashboardSpec, PanelSpec, Query } from './panels.js';
+
+const panel = (title: string, about: string, unit: string, ...queries: Query[]): PanelSpec => ({
+  title,
+  about,
+  kind: 'timeseries',
+  unit,
+  width: 12,
+  queries,
+});
+
+/** Every api process reports the same queues, so it is `max`, never `sum`. */
+export const queuesDashboard: DashboardSpec = {
+  uid: 'sluice-queues',
+  title: 'Sluice: queues and processes',
+  about: 'How much waits, for whom, and who works on it.',
+  panels: [
+    panel('Waiting', 'By provider. Prioritized jobs wait behind quieter workspaces.', 'short', {
+      expr: 'max by (provider, state) (gateway_queue_jobs{state!="active"})',
+      legend: '{{provider}} {{state}}',
+    }),
+    panel('Longest wait', 'Of the job at the head of the queue.', 's', {
+      expr: 'max by (provider) (gateway_queue_oldest_waiting_seconds)',
+      legend: '{{provider}}',
+    }),
+    panel(
+      'Calls against their limit',
+      'At the limit, requests wait.',
+      'short',
+      { expr: 'max by (provider) (gateway_provider_active)', legend: '{{provider}} active' },
+      { expr: 'max by (provider) (gateway_provider_concurrency_limit)', legend: '{{provider}} limit' },
+    ),
+    panel(
+      'Processes',
+      'Workers as the apis see them, and what Prometheus can reach.',
+      'short',
+      { expr: 'max(gateway_workers)', legend: 'workers' },
+      { expr: 'sum by (job) (up)', legend: '{{job}} reachable' },
+      { expr: 'min(gateway_redis_up)', legend: 'Redis' },
+    ),
+    panel('Memory', 'Resident, by process.', 'bytes', {
+      expr: 'process_resident_memory_bytes{job=~"api|worker"}',
+      legend: '{{job}} {{instance}}',
+    }),
+    panel('CPU', '1 is one core: an api or worker process cannot use more.', 'percentunit', {
+      expr: 'rate(process_cpu_seconds_total{job=~"api|worker"}[$__rate_interval])',
+      legend: '{{job}} {{instance}}',
+    }),
+    panel('Event loop lag, p99', 'Above some tens of milliseconds a process is overloaded.', 's', {
+      expr: 'nodejs_eventloop_lag_p99_seconds{job=~"api|worker"}',
+      legend: '{{job}} {{instance}}',
+    }),
+    panel('Versions', 'Processes by version and role.', 'short', {
+      expr: 'count by (version, role) (gateway_build_info)',
+      legend: '{{role}} {{version}}',
+    }),
+  ],
+};

@@ -1,0 +1,72 @@
+import type { DashboardSpec, PanelSpec, Query } from './panels.js';
+
+const CHAT = 'gateway_http_requests_total{path="/v1/chat/completions"}';
+
+const panel = (title: string, about: string, unit: string, ...queries: Query[]): PanelSpec => ({
+  title,
+  about,
+  kind: 'timeseries',
+  unit,
+  width: 12,
+  queries,
+});
+
+export const reliabilityDashboard: DashboardSpec = {
+  uid: 'sluice-reliability',
+  title: 'Sluice: reliability',
+  about: 'What fails, where, and what the gateway does about it.',
+  panels: [
+    panel('Answers by code', 'ok and the error codes of the README.', 'reqps', {
+      expr: `sum by (code) (rate(${CHAT}[$__rate_interval])) > 0`,
+      legend: '{{code}}',
+    }),
+    panel(
+      'Share of 5xx',
+      'Of chat completions. A caller’s own mistakes and rate limits are not in it.',
+      'percentunit',
+      {
+        expr: 'sum(rate(gateway_http_requests_total{path="/v1/chat/completions",status=~"5..",code!="not_implemented"}[$__rate_interval])) / sum(rate(gateway_http_requests_total{path="/v1/chat/completions"}[$__rate_interval]))',
+        legend: '5xx',
+      },
+    ),
+    panel('Failed provider calls', 'By provider and outcome.', 'reqps', {
+      expr: 'sum by (provider, outcome) (rate(gateway_provider_requests_total{outcome!="ok"}[$__rate_interval])) > 0',
+      legend: '{{provider}} {{outcome}}',
+    }),
+    panel('Fallbacks by reason', 'Requests that went on to the next entry of their route.', 'reqps', {
+      expr: 'sum by (route, from, to, reason) (rate(gateway_fallbacks_total[$__rate_interval])) > 0',
+      legend: '{{route}}: {{from}} → {{to}} ({{reason}})',
+    }),
+    panel('Limits met by reason', 'The provider’s, ours for the provider, the workspace’s own.', 'reqps', {
+      expr: 'sum by (provider, reason) (rate(gateway_rate_limited_total[$__rate_interval])) > 0',
+      legend: '{{provider}} {{reason}}',
+    }),
+    panel(
+      'Cool-downs and open circuits',
+      '1 while a provider is left alone after a 429, or because it kept failing.',
+      'short',
+      { expr: 'max by (provider) (gateway_provider_cooldown)', legend: '{{provider}} cooling down' },
+      { expr: 'max by (provider) (gateway_provider_circuit_open)', legend: '{{provider}} circuit open' },
+    ),
+    panel(
+      'Work saved',
+      'Jobs taken over from dead workers, added again after Redis lost them, not run a third time, refused late.',
+      'short',
+      { expr: 'sum(increase(gateway_jobs_recovered_total[$__rate_interval]))', legend: 'recovered' },
+      { expr: 'sum(increase(gateway_jobs_readded_total[$__rate_interval]))', legend: 'added again' },
+      { expr: 'sum(increase(gateway_jobs_quarantined_total[$__rate_interval]))', legend: 'quarantined' },
+      { expr: 'sum(increase(gateway_ghost_jobs_total[$__rate_interval]))', legend: 'ghosts' },
+      { expr: 'sum(increase(gateway_late_results_total[$__rate_interval]))', legend: 'late results' },
+    ),
+    panel(
+      'Callers who hung up, and replays',
+      'Cancelled while waiting or running; answered again for an Idempotency-Key.',
+      'reqps',
+      {
+        expr: 'sum by (state) (rate(gateway_cancelled_total[$__rate_interval]))',
+        legend: 'left while {{state}}',
+      },
+      { expr: 'sum(rate(gateway_idempotent_replays_total[$__rate_interval]))', legend: 'replayed' },
+    ),
+  ],
+};

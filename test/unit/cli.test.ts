@@ -1,0 +1,261 @@
+/** What `sluice` does without a gateway. */
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chainText, parseEntry } from '@sluice/cli/chain-text';
+import { cliReference, commandsOf, createReferenceProgram, helpOf, namesOf } from '@sluice/cli/cli-reference';
+import { fromNow, moment, span } from '@sluice/cli/format';
+import { freePort } from '@sluice/cli/free-port';
+import { parseMoment, parseSpan } from '@sluice/cli/parse-arguments';
+import { createStyle } from '@sluice/cli/style';
+import { table } from '@sluice/cli/table';
+import test, { type ExecutionContext } from 'ava';
+import { BIN, sluice } from '../helpers/sluice.js';
+
+const repository = new URL('../../../', import.meta.url);
+const plain = createStyle({ stdout: process.stdout, env: { NO_COLOR: '1' } });
+
+function folderOf(t: ExecutionContext, files: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(folder, name, '..'), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+test('docs/cli.md is what the commands say about themselves; "npm run docs" writes it', (t) => {
+  t.is(readFileSync(new URL('docs/cli.md', repository), 'utf8'), cliReference());
+});
+
+test('every command has a description and examples that begin with it', (t) => {
+  for (const command of commandsOf(createReferenceProgram())) {
+    const name = namesOf(command).join(' ');
+    const [, examples] = helpOf(command).split('\nExamples:\n');
+    t.true(command.description() !== '', name);
+    t.true(
+      examples?.startsWith(`  $ ${name} `) ||
+        examples?.startsWith(`  $ ${name}\n`) ||
+        examples === `  $ ${name}`,
+      name,
+    );
+  }
+});
+
+test('every example of the help is a command line that is understood', async (t) => {
+  const lines = [...cliReference().matchAll(/^ {2}\$ sluice (.*)$/gm)].map(([, line]) => line ?? '');
+  t.true(lines.length > 40);
+  const port = await freePort();
+  for (const line of new Set(lines)) {
+    // What follows `>` is the shell's.
+    const args = [...line.replace(/ > .*/, '').matchAll(/"([^"]*)"|(\S+)/g)].map(
+      ([, quoted, word]) => quoted ?? word ?? '',
+    );
+    const { code, err } = await sluice(args, {
+      env: { ADMIN_URL: `http://127.0.0.1:${port}`, ADMIN_TOKEN: 'token' },
+      directory: new URL(repository).pathname,
+    });
+    t.not(code, args.includes('revoke') || args.includes('delete') ? 0 : 2, `${line}: ${err}`);
+  }
+});
+
+test('a table is aligned, numbers stand right, and what is empty is a dash', (t) => {
+  const rows = [
+    { name: 'a', size: '1' },
+    { name: 'émile', size: '1,000' },
+    { name: '', size: '' },
+  ];
+  const columns = [
+    { title: 'NAME', cell: (row: (typeof rows)[number]) => row.name },
+    { title: 'SIZE', right: true, cell: (row: (typeof rows)[number]) => row.size },
+  ];
+  t.is(table(columns, rows, plain), 'NAME    SIZE\na          1\némile  1,000\n-          -');
+});
+
+test('control characters do not reach the terminal', (t) => {
+  const columns = [{ title: 'MODEL', cell: (row: string) => row }];
+  t.is(table(columns, ['\u001b[31mred\u0007\u202e\r\n'], plain), 'MODEL\n�[31mred����');
+});
+
+test('there are colours on a terminal that has them, and none with NO_COLOR or elsewhere', (t) => {
+  const stdout = (isTTY: boolean) =>
+    Object.assign(Object.create(process.stdout), { isTTY, hasColors: () => true });
+  const painted = (isTTY: boolean, env: Record<string, string>) =>
+    createStyle({ stdout: stdout(isTTY), env }).bad('x');
+  t.is(painted(true, {}), '\u001b[31mx\u001b[39m');
+  t.is(painted(true, { NO_COLOR: '1' }), 'x');
+  t.is(painted(true, { TERM: 'dumb' }), 'x');
+  t.is(painted(false, {}), 'x');
+});
+
+test('moments and spans are written for people', (t) => {
+  const now = Date.parse('2026-11-15T12:00:00Z');
+  t.is(fromNow('2026-11-15T11:57:00Z', now), '3 min ago');
+  t.is(fromNow('2026-11-17T12:00:00Z', now), 'in 2 d');
+  t.is(fromNow('2026-11-15T12:00:00.500Z', now), 'now');
+  t.is(fromNow(null, now), 'never');
+  t.is(span(20), '20 ms');
+  t.regex(moment('2026-11-15T12:00:00Z'), /^2026-11-1[456] \d\d:\d\d:00$/);
+});
+
+test('time spans and moments are read, and nonsense is not', (t) => {
+  t.is(parseSpan('90s'), 90_000);
+  t.is(parseSpan('2w'), 14 * 86_400_000);
+  for (const text of ['', '7', 'd', '-1d', '1.5h', '7 d', '1y'])
+    t.throws(() => parseSpan(text), undefined, text);
+  t.is(parseMoment('future')('2027-01-31'), '2027-01-31T00:00:00.000Z');
+  t.is(parseMoment('future')('2027-01-31T12:00:00+01:00'), '2027-01-31T11:00:00.000Z');
+  t.true(Date.parse(parseMoment('future')('1h')) > Date.now() + 3_500_000);
+  for (const text of ['soon', '2027-13-01', '2027-01-31 12:00', '31.1.2027'])
+    t.throws(() => parseMoment('future')(text), undefined, text);
+});
+
+test('a chain is written as it is read', (t) => {
+  const texts = ['openai/gpt-4o-mini', 'own/meta/llama-3:8b,timeout_ms=30000,max_tokens=10,retries=1'];
+  const chain = texts.map(parseEntry);
+  t.deepEqual(chain[1], {
+    provider: 'own',
+    model: 'meta/llama-3:8b',
+    timeout_ms: 30_000,
+    max_tokens: 10,
+    retries: 1,
+  });
+  t.is(chainText(chain), texts.join(' '));
+  for (const text of [
+    'gpt-4o',
+    '/gpt-4o',
+    'openai/',
+    'openai/a,timeout=1',
+    'openai/a,retries=x',
+    'openai/a,',
+  ])
+    t.throws(() => parseEntry(text), undefined, text);
+});
+
+test('check says what a valid file holds, and what is probably not meant', async (t) => {
+  const directory = folderOf(t, {
+    'gateway.yaml': `
+providers: { openai: { kind: openai, base_url: "https://x.example", api_key: "\${CHECK_KEY}" } }
+workspaces: [{ id: demo, keys: [{ name: k }], routes: { fast: [{ provider: openai, model: unheard-of }] } }]`,
+  });
+  const { code, out, err } = await sluice('check', { directory });
+  t.is(code, 0, err);
+  t.regex(out, /warning: providers\.openai\.api_key: CHECK_KEY is not set here/);
+  t.regex(out, /warning: route fast of workspace demo: .*no price for openai\/unheard-of/);
+  t.regex(out, /^gateway\.yaml is valid: 1 provider, 1 workspace, 1 route, 1 key\.$/m);
+  const quiet = await sluice('check gateway.yaml --json', { directory, env: { CHECK_KEY: 'sk-1' } });
+  t.like(quiet.json(), { valid: true, file: 'gateway.yaml', routes: 1, faults: [] });
+  t.is(quiet.json().warnings.length, 1);
+});
+
+test('check shows every fault of a file, with exit status 1', async (t) => {
+  const directory = folderOf(t, {
+    'bad.yaml': 'workspaces: [{ id: UPPER, routes: { fast: [] } }]\nproviders: { p: { kind: opanai } }',
+  });
+  const { code, out, err } = await sluice('check bad.yaml', { directory });
+  t.is(code, 1);
+  t.is(out, '');
+  t.regex(err, /^sluice: .*bad\.yaml: 4 faults\n/);
+  t.regex(err, /workspaces\[0\]\.id: must be/);
+  const json = await sluice('check bad.yaml --json', { directory });
+  t.is(json.code, 1);
+  t.is(json.json().valid, false);
+  t.is(json.json().faults.length, 4);
+});
+
+test('check needs a file, and a well-formed key in the environment', async (t) => {
+  const directory = folderOf(t, {
+    'gateway.yaml': 'workspaces: [{ id: demo, keys: [{ name: k, value: "${DEMO_KEY}" }] }]',
+  });
+  t.deepEqual(
+    [(await sluice('check nowhere.yaml', { directory })).err, (await sluice('check', { directory })).code],
+    ['sluice: there is no nowhere.yaml; name a file, or set GATEWAY_CONFIG\n', 0],
+  );
+  const { code, err } = await sluice('check', { directory, env: { DEMO_KEY: 'hunter2' } });
+  t.is(code, 1);
+  t.regex(err, /key "k" of workspace demo: must be 16 to 200/);
+  t.false(err.includes('hunter2'));
+});
+
+test('a gateway that is not there is a line that says where it was looked for and what to do', async (t) => {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const { code, out, err } = await sluice('workspaces list', {
+    env: { ADMIN_URL: url, ADMIN_TOKEN: 'token' },
+  });
+  t.deepEqual([code, out], [1, '']);
+  t.is(
+    err,
+    `sluice: cannot reach the admin api at ${url} (ECONNREFUSED); start the gateway with "npm start", or set ADMIN_URL\n`,
+  );
+});
+
+test('without a token anywhere it says where tokens are looked for', async (t) => {
+  const { code, err } = await sluice('workspaces list');
+  t.is(code, 1);
+  t.regex(
+    err,
+    /^sluice: there is no admin token: looked for ADMIN_TOKEN, ADMIN_TOKEN_FILE or \.sluice\/admin-token.*\n$/,
+  );
+});
+
+test('something else at the address is told from the admin api, and does not get the token twice', async (t) => {
+  const seen: string[] = [];
+  const server = createServer((request, response) => {
+    seen.push(request.url ?? '');
+    if (request.url === '/workspaces') response.writeHead(302, { location: '/elsewhere' });
+    response.end('<html>');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void server.close());
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const env = { ADMIN_URL: `http://127.0.0.1:${port}`, ADMIN_TOKEN: 'token' };
+  for (const command of ['workspaces list', 'limits list x']) {
+    const { code, err } = await sluice(command, { env });
+    t.is(code, 1);
+    t.regex(err, /answered \d+ without JSON; ADMIN_URL must be the admin listener\n$/);
+  }
+  t.deepEqual(seen, ['/workspaces', '/workspaces/x/limits']);
+  t.regex(
+    (await sluice('limits list', { env: { ...env, ADMIN_URL: 'localhost:8081' } })).err,
+    /ADMIN_URL must be/,
+  );
+});
+
+test('wrong usage is one line and exit status 2', async (t) => {
+  const env = { ADMIN_URL: 'http://127.0.0.1:1', ADMIN_TOKEN: 'token' };
+  for (const [args, says] of [
+    ['bogus', /unknown command 'bogus'/],
+    ['workspaces lst', /unknown command 'lst'.*list/],
+    ['routes set demo', /missing required argument 'alias'/],
+    ['routes set demo fast gpt-4o', /Write <provider>\/<model>/],
+    ['routes set demo fast openai/a,timeout=1', /timeout_ms=<n>, max_tokens=<n>, retries=<n>/],
+    ['routes set demo fast openai/a --on-crash shrug', /Allowed choices are rerun, fail/],
+    ['limits set demo', /at least one limit/],
+    ['limits set demo --requests-per-minute many', /whole number/],
+    ['models refresh', /--file or --url/],
+    ['models set openai/x --input 1', /--input and --output/],
+    ['keys set key_1', /--name or --expires/],
+    ['keys issue demo ci --expires soon', /time span/],
+    ['requests --follow --since 1h', /leave --since and --until out/],
+    ['requests --follow --export csv', /cannot be used with/],
+    ['workspaces delete demo', /needs --yes/],
+    ['workspaces delete .. --yes', /is no name/],
+  ] as const) {
+    const { code, out, err } = await sluice(args, { env });
+    t.deepEqual([code, out], [2, ''], `${args}: ${err}`);
+    t.regex(err.replaceAll('\n', ' '), says);
+    t.true(err.startsWith('sluice: '), err);
+  }
+});
+
+test('the command says that it is not built, and is marked as a program', (t) => {
+  const folder = folderOf(t, { 'package.json': '{"type":"module"}', 'bin/.keep': '' });
+  copyFileSync(BIN, join(folder, 'bin', 'sluice.js'));
+  const { status, stderr } = spawnSync(join(folder, 'bin', 'sluice.js'), [], { encoding: 'utf8' });
+  t.is(status, 1);
+  t.is(stderr, 'sluice: not built yet; run "npm run build" first\n');
+});
