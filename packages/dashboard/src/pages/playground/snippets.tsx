@@ -14,7 +14,12 @@ export function Snippets({ body, baseUrl }: { body: ChatBody; baseUrl: string })
       <div class="page-head">
         <h2 id="snippets">The same from a program</h2>
         <div class="row">
-          <Choice label="Language" value={language} choices={LANGUAGES} onChange={setLanguage} />
+          <Choice
+            label="Language"
+            value={language}
+            choices={LANGUAGES}
+            onChange={(next) => setLanguage(next)}
+          />
           <CopyButton text={snippet} />
         </div>
       </div>
@@ -25,8 +30,7 @@ export function Snippets({ body, baseUrl }: { body: ChatBody; baseUrl: string })
         type="url"
         hint="Of the public listener, as your programs reach it"
       />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard */}
-      <pre tabIndex={0} role="region" aria-label={`${language} snippet`}>
+      <pre>
         <code>{snippet}</code>
       </pre>
     </section>
