@@ -66,6 +66,11 @@ export function usd(value: number | string): string {
   return `${amount < 0 ? '−' : ''}$${size.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }
 
+/** On an axis: no more digits than the step needs. */
+export function usdShort(value: number): string {
+  return `$${value.toLocaleString('en', { maximumSignificantDigits: 3 })}`;
+}
+
 /** Per million tokens. */
 export function price(value: number | undefined): string {
   if (value === undefined) return NOTHING;

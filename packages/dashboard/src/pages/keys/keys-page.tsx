@@ -89,7 +89,7 @@ function keyColumns(onDo: (doing: Doing) => void): Column<Key>[] {
       cell: ({ workspace }) => workspace,
       sort: ({ workspace }) => workspace,
     },
-    { id: 'prefix', label: 'Begins with', cell: ({ prefix }) => <code>{prefix}…</code> },
+    { id: 'prefix', label: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
     {
       id: 'created',
       label: 'Created',

@@ -13,8 +13,8 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: Key; onClose(): void
       onClose={onClose}
       onDone={onClose}
     >
-      The key <code>{prefix}…</code> of workspace <b>{workspace}</b>, last used {ago(last_used_at)}, is
-      refused by every api process within two seconds. This cannot be undone.
+      The key <code>{prefix}</code> of workspace <b>{workspace}</b>, last used {ago(last_used_at)}, is refused
+      by every api process within two seconds. This cannot be undone.
     </Confirm>
   );
 }

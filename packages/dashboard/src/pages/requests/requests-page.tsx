@@ -87,23 +87,25 @@ export function RequestsPage({ place }: { place: Place }) {
       )}
       {log.data?.data.length === 0 && <NoRequests filtered={query !== ''} />}
       {(!log.data || (log.error && !log.error.isAway)) && <Waiting polled={log} />}
-      <nav class="row" aria-label="Pages of the log">
-        {before !== undefined && (
-          <>
-            <button type="button" onClick={() => setTrail([])}>
-              Newest
+      {(before !== undefined || log.data?.has_more) && (
+        <nav class="row" aria-label="Pages of the log">
+          {before !== undefined && (
+            <>
+              <button type="button" onClick={() => setTrail([])}>
+                Newest
+              </button>
+              <button type="button" onClick={() => setTrail(trail.slice(0, -1))}>
+                Newer
+              </button>
+            </>
+          )}
+          {log.data?.has_more && (
+            <button type="button" onClick={() => setTrail([...trail, log.data?.next_before ?? ''])}>
+              Older
             </button>
-            <button type="button" onClick={() => setTrail(trail.slice(0, -1))}>
-              Newer
-            </button>
-          </>
-        )}
-        {log.data?.has_more && (
-          <button type="button" onClick={() => setTrail([...trail, log.data?.next_before ?? ''])}>
-            Older
-          </button>
-        )}
-      </nav>
+          )}
+        </nav>
+      )}
       {place.item !== undefined && (
         <RequestView
           key={place.item}

@@ -85,7 +85,7 @@ function Entry({ entry, status, served, of }: EntryProps) {
   const settings = [
     ...(timeout_ms === undefined ? [] : [`timeout ${duration(timeout_ms)}`]),
     ...(max_tokens === undefined ? [] : [`max ${count(max_tokens)} tokens`]),
-    ...(retries === undefined ? [] : [`${retries} retries`]),
+    ...(retries === undefined ? [] : [`${retries} ${retries === 1 ? 'retry' : 'retries'}`]),
   ];
   return (
     <li>

@@ -1,5 +1,5 @@
 import type { LimitsUse, SpendRow } from '../../admin-types.js';
-import { date, percent, usd } from '../../format.js';
+import { date, percent, price, usd } from '../../format.js';
 import { Bar, Empty, type Tone } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
 import { forecast, pacePerDay } from './forecast.js';
@@ -18,7 +18,7 @@ export function Budgets({ uses, week }: { uses: LimitsUse[]; week: SpendRow[] })
       id: 'budget',
       label: 'Budget a month',
       numeric: true,
-      cell: ({ budget_usd_per_month }) => usd(budget_usd_per_month ?? 0),
+      cell: ({ budget_usd_per_month }) => price(budget_usd_per_month ?? 0),
     },
     { id: 'spent', label: 'Spent', numeric: true, cell: ({ used }) => usd(used.spent_usd) },
     {

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import type { LimitsUse, Spend, Workspace } from '../../admin-types.js';
-import { count, usd } from '../../format.js';
+import { count, usd, usdShort } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
 import { download, toCsv } from '../../ui/download.js';
 import { LazyChart } from '../../ui/lazy-chart.js';
@@ -74,7 +74,7 @@ export function SpendPage({ place }: { place: Place }) {
               times={series.times}
               series={series.series}
               colours={series.colours}
-              format={usd}
+              format={usdShort}
               height={210}
             />
           </section>
