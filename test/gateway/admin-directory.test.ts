@@ -134,6 +134,12 @@ test("an operator's own key value is taken once, and never shown", async (t) => 
   t.is(again.body.id, first.body.id);
   t.false('value' in again.body);
   t.is((await admin('POST', '/workspaces/other/keys', { name: 'ci', value })).body.error.code, 'conflict');
+  const together = await Promise.all(
+    ['own', 'own', 'other', 'other'].map((id) =>
+      admin('POST', `/workspaces/${id}/keys`, { name: 'ci', value: 'sent-by-many-at-once' }),
+    ),
+  );
+  t.deepEqual(together.map(({ status }) => status).sort(), [200, 201, 409, 409], 'one is first');
   for (const bad of [
     'short',
     'gw_live_0123456789012345678901234567890123456x',

@@ -48,6 +48,8 @@ interface Edit {
   value: string | null;
 }
 
+type Changed = 'done' | 'no_workspace' | 'changed';
+
 export class Directory {
   constructor(
     private readonly redis: Redis,
@@ -141,6 +143,11 @@ export class Directory {
     return existed;
   }
 
+  /** `changed`: there is a key of this value. */
+  createKey(digest: string, key: KeyRecord): Promise<Changed> {
+    return this.#change(key.workspace, [{ ...this.#keyEdit(digest, key), expected: null }]);
+  }
+
   /** False when there is no such workspace. */
   async putKey(digest: string, key: KeyRecord): Promise<boolean> {
     return (await this.#change(key.workspace, [this.#keyEdit(digest, key)])) === 'done';
@@ -192,7 +199,7 @@ export class Directory {
   }
 
   /** `workspace` has to exist, unless it is ''. */
-  #change(workspace: string, edits: Edit[]): Promise<'done' | 'no_workspace' | 'changed'> {
+  #change(workspace: string, edits: Edit[]): Promise<Changed> {
     const { directoryVersion, workspaces } = this.names;
     return changeDirectoryScript(
       this.redis,

@@ -1,6 +1,6 @@
 /** Makes, replaces and withdraws keys. A key's value is in what `issue` and `rotate` return, and nowhere else. */
 import type { Clock } from './clock.js';
-import type { Directory, KeyRecord } from './directory.js';
+import type { Directory, KeyRecord, StoredKey } from './directory.js';
 import { GatewayError } from './errors.js';
 import { digestKey, displayPrefix, makeGatewayKey } from './gateway-key.js';
 import { makeRequestId } from './request-id.js';
@@ -29,16 +29,17 @@ export class KeyIssuer {
   /** The same value for the same workspace again changes nothing. */
   async issue(workspace: string, { name, expires, value = makeGatewayKey() }: KeyWish): Promise<IssuedKey> {
     const digest = digestKey(value);
+    const key = this.#make(workspace, name, value, expires);
+    const result = await this.directory.createKey(digest, key);
+    if (result === 'done') return { key, digest, value };
+    if (result === 'no_workspace') throw noWorkspace();
     const known = await this.directory.findKey(digest);
     if (known?.workspace === workspace) return { key: known, digest, value: undefined };
-    if (known) throw new GatewayError('conflict', 'Another workspace has a key of this value.');
-    const key = this.#make(workspace, name, value, expires);
-    if (!(await this.directory.putKey(digest, key))) throw noWorkspace();
-    return { key, digest, value };
+    throw new GatewayError('conflict', 'Another workspace has a key of this value.');
   }
 
   /** A new key of the same name; the old one lives on for `graceMs`, unless it ends sooner by itself. */
-  async rotate(id: string, graceMs: number): Promise<IssuedKey & { replaced: KeyRecord }> {
+  async rotate(id: string, graceMs: number): Promise<IssuedKey & { replaced: StoredKey }> {
     const { digest: oldDigest, key: old } = await this.#find(id);
     const now = this.clock.now();
     if (old.expires !== undefined && old.expires <= now)
@@ -46,9 +47,10 @@ export class KeyIssuer {
     const value = makeGatewayKey();
     const digest = digestKey(value);
     const key = this.#make(old.workspace, old.name, value);
-    const replaced = { ...old, expires: Math.min(old.expires ?? Number.POSITIVE_INFINITY, now + graceMs) };
+    const expires = Math.min(old.expires ?? Number.POSITIVE_INFINITY, now + graceMs);
+    const replaced = { digest: oldDigest, key: { ...old, expires } };
     const done = await this.directory.replaceKeys([
-      { digest: oldDigest, from: old, to: replaced },
+      { digest: oldDigest, from: old, to: replaced.key },
       { digest, from: null, to: key },
     ]);
     if (!done) throw changedMeanwhile();
@@ -59,7 +61,7 @@ export class KeyIssuer {
   async change(
     id: string,
     { name, expires }: { name?: string; expires?: number | null },
-  ): Promise<KeyRecord> {
+  ): Promise<StoredKey> {
     const { digest, key: from } = await this.#find(id);
     const { expires: before, ...rest } = from;
     const until = expires === undefined ? before : (expires ?? undefined);
@@ -69,7 +71,7 @@ export class KeyIssuer {
       ...(until === undefined ? {} : { expires: until }),
     };
     if (!(await this.directory.replaceKeys([{ digest, from, to }]))) throw changedMeanwhile();
-    return to;
+    return { digest, key: to };
   }
 
   async revoke(id: string): Promise<void> {

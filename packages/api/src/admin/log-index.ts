@@ -112,9 +112,9 @@ export class LogIndex {
   search(filter: LogFilter, end: number, limit: number): number[] {
     const { capacity, status, hashes } = this.#columns;
     const from = filter.since === undefined ? this.#first : this.positionOf(`${Math.ceil(filter.since)}-0`);
-    const wanted: [Uint32Array, number][] = [];
+    const wanted: { column: Uint32Array; value: number }[] = [];
     for (const name of ['workspace', 'route', 'provider', 'key', 'code'] as const)
-      if (filter[name] !== undefined) wanted.push([hashes[name], hash(filter[name])]);
+      if (filter[name] !== undefined) wanted.push({ column: hashes[name], value: hash(filter[name]) });
     const model = filter.model === undefined ? undefined : hash(filter.model);
     const { from: low = 0, to: high = 999 } = filter.status ?? {};
 
@@ -124,7 +124,9 @@ export class LogIndex {
       const code = status[at] ?? 0;
       if (code < low || code > high) continue;
       if (model !== undefined && hashes.asked[at] !== model && hashes.called[at] !== model) continue;
-      if (!wanted.every(([column, value]) => column[at] === value)) continue;
+      let hit = true;
+      for (const { column, value } of wanted) hit &&= column[at] === value;
+      if (!hit) continue;
       found.push(position);
       if (found.length === limit) break;
     }

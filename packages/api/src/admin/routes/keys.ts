@@ -1,6 +1,7 @@
 import type { Router } from '@koa/router';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config-reader';
 import { LABEL } from '@sluice/shared/config-schema';
+import type { StoredKey } from '@sluice/shared/directory';
 import { isWellFormedKey } from '@sluice/shared/gateway-key';
 import { KeyIssuer, noWorkspace } from '@sluice/shared/key-issuer';
 import type { KeyUse } from '@sluice/shared/key-use';
@@ -19,6 +20,11 @@ export interface KeyParts extends DirectoryParts {
 /** /workspaces/{id}/keys and /keys/{id} */
 export function addKeyRoutes(router: Router, { directory, clock, keyUse, readBody }: KeyParts): void {
   const issuer = new KeyIssuer(directory, clock);
+
+  const present = async ({ digest, key }: StoredKey) => {
+    const [lastUsed = null] = await keyUse.read([digest]);
+    return presentKey(key, lastUsed);
+  };
 
   const readExpiry = (reader: ConfigReader, value: unknown): number | undefined => {
     if (isAbsent(value)) return undefined;
@@ -46,9 +52,8 @@ export function addKeyRoutes(router: Router, { directory, clock, keyUse, readBod
       };
     });
     const { key, digest, value } = await issuer.issue(ctx.params.id ?? '', wish);
-    const [lastUsed = null] = await keyUse.read([digest]);
     ctx.status = value === undefined ? 200 : 201;
-    ctx.body = { ...presentKey(key, lastUsed), ...(value === undefined ? {} : { value }) };
+    ctx.body = { ...(await present({ digest, key })), ...(value === undefined ? {} : { value }) };
   });
 
   router.post('/keys/:id/rotate', readBody, async (ctx) => {
@@ -59,7 +64,7 @@ export function addKeyRoutes(router: Router, { directory, clock, keyUse, readBod
     });
     const { key, value, replaced } = await issuer.rotate(ctx.params.id ?? '', graceS * 1000);
     ctx.status = 201;
-    ctx.body = { ...presentKey(key, null), value, replaced: presentKey(replaced, null) };
+    ctx.body = { ...presentKey(key, null), value, replaced: await present(replaced) };
   });
 
   router.patch('/keys/:id', readBody, async (ctx) => {
@@ -71,7 +76,7 @@ export function addKeyRoutes(router: Router, { directory, clock, keyUse, readBod
         ...(expires === undefined ? {} : { expires }),
       };
     });
-    ctx.body = presentKey(await issuer.change(ctx.params.id ?? '', wish), null);
+    ctx.body = await present(await issuer.change(ctx.params.id ?? '', wish));
   });
 
   router.delete('/keys/:id', async (ctx) => {
