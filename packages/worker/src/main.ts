@@ -6,6 +6,7 @@ import { createLogger } from '@sluice/shared/logger';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { runProcess } from '@sluice/shared/run-process';
 import { needsSimulator, simulatedEnv } from '@sluice/shared/simulated-upstream';
+import { startTracer } from '@sluice/shared/tracing/start-tracer';
 import { workerEnv } from './env.js';
 import { startWorker } from './worker.js';
 
@@ -20,12 +21,14 @@ await runProcess('worker', async () => {
     logger.warn({ url: env.SIMULATOR_URL }, 'no provider key is set: a SIMULATED upstream answers');
   }
 
+  const tracer = await startTracer(env.OTEL_EXPORTER_OTLP_ENDPOINT, 'worker');
   const worker = await startWorker({
     redisUrl: env.REDIS_URL,
     cell: env.SLUICE_CELL,
     config,
     env: processEnv,
     logger,
+    tracer,
   });
   let draining = false;
   const metricsServer = await startMetricsServer({
@@ -40,6 +43,7 @@ await runProcess('worker', async () => {
     draining = true;
     logger.info('draining');
     await worker.close(env.DRAIN_MS);
+    await tracer?.close();
     await metricsServer.close(env.METRICS_LINGER_MS);
     logger.info('stopped');
   };
