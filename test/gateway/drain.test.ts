@@ -100,3 +100,15 @@ test.serial('a second signal ends a draining process at once', async (t) => {
   gateway.workers.splice(0);
   await gateway.addWorker();
 });
+
+// The last one: Redis does not come back.
+test.serial('a process ends although Redis is gone', async (t) => {
+  hold.release();
+  await gateway.redisServer.stop('SIGKILL');
+  const processes = [...gateway.apis, ...gateway.workers];
+  for (const { child } of processes) child.kill('SIGTERM');
+  t.deepEqual(
+    await Promise.all(processes.map(exitOf)),
+    processes.map(() => 0),
+  );
+});

@@ -26,6 +26,7 @@ import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
+import { within } from '@sluice/shared/within';
 import { WorkspaceLimits } from '@sluice/shared/workspace-limits';
 import { type AdminOptions, startAdmin } from './admin/admin.js';
 import { Admission } from './admission.js';
@@ -49,6 +50,7 @@ import { SharedGauges } from './shared-gauges.js';
 const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 1_500;
 const HOUSEKEEPING_MS = 1_000;
+const CLOSE_MS = 5_000;
 
 export interface ApiOptions {
   redisUrl: string;
@@ -269,10 +271,10 @@ export async function startApi({
       for (const chore of chores) chore.stop();
       catalogue.close();
       gauges.close();
-      await Promise.allSettled([admin?.close(), keyUse.write()]);
-      await Promise.allSettled([presence.leave(), inbox.close(redis), queues.close()]);
+      await within(CLOSE_MS, Promise.allSettled([admin?.close(), keyUse.write()]));
+      await within(CLOSE_MS, Promise.allSettled([presence.leave(), inbox.close(redis), queues.close()]));
       for (const connection of connections) connection.disconnect();
-      await reading;
+      await within(CLOSE_MS, reading);
     },
   };
 }

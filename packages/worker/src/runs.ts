@@ -3,6 +3,8 @@ import type { ChatJob } from '@sluice/shared/job';
 import type { Job } from 'bullmq';
 import type { Run, StopReason } from './chat-processor.js';
 
+const IDLE_LOOK_MS = 50;
+
 /** The jobs that this process is running, and the means to stop one. */
 export class Runs {
   /** By request id. */
@@ -20,6 +22,11 @@ export class Runs {
     } finally {
       if (this.#running.get(requestId) === controller) this.#running.delete(requestId);
     }
+  }
+
+  /** Resolves once nothing is running. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await new Promise((resolve) => setTimeout(resolve, IDLE_LOOK_MS));
   }
 
   cancel(requestId: string): void {

@@ -28,6 +28,7 @@ import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
 import { INBOX_TTL_MS } from '@sluice/shared/settle-scripts';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
+import { within } from '@sluice/shared/within';
 import { type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Upstream } from './call-provider.js';
@@ -44,6 +45,7 @@ const LOCK_MS = 8_000;
 /** Several renewals fit into a lock's life: one slow answer from Redis must not cost a worker its jobs. */
 const LOCK_RENEW_MS = 4_000;
 const HOUSEKEEPING_MS = 1_000;
+const CLOSE_MS = 5_000;
 const REDIS_START_MS = 10_000;
 /** While a queue is at its limit BullMQ wakes nobody; this is how often an idle worker looks by itself. */
 const LOOK_EVERY_S = 1;
@@ -193,21 +195,14 @@ export async function startWorker({
     isReady: () => redis.status === 'ready' && workers.every((worker) => worker.isRunning()),
     async close(drainMs) {
       housekeeping.stop();
-      await within(drainMs, Promise.all(workers.map((worker) => worker.close())));
+      const closed = Promise.all(workers.map((worker) => worker.close()));
+      // BullMQ waits without limit for a Redis that is gone; when nothing runs any more there is nothing to wait for.
+      const idle = runs.idle().then(() => within(CLOSE_MS, closed));
+      await within(drainMs, Promise.race([closed, idle]));
       await within(1_000, presence.leave());
       await within(1_000, queues.close());
       await Promise.all([...upstreams.values()].map(({ http }) => http.close()));
       for (const connection of [redis, subscriber] satisfies Redis[]) connection.disconnect();
     },
   };
-}
-
-/** Closing must not hang on a Redis that is gone. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeUp = new Promise((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work.catch(() => {}), timeUp]);
-  clearTimeout(timer);
 }
