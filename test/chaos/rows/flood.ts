@@ -1,7 +1,8 @@
 import { type Scenario, SOLO, sleep } from '../trial.js';
 
 const FLOOD = 50;
-const MEASURE_MS = 8_000;
+const MEASURE_MS = 12_000;
+const QUIET = 3;
 
 export const flood: Scenario = {
   name: 'flood',
@@ -14,20 +15,20 @@ export const flood: Scenario = {
       // The upstream, not this machine's two cores, has to be what there is too little of.
       providers: { openai: { concurrency: 16, max_wait_ms: 60_000, max_backlog: 1_000 } },
       // Like a model's, its answers take now more, now less time: the slots do not all become free at once.
-      simulator: { latencyMs: () => 50 + 100 * Math.random() },
+      simulator: { latencyMs: () => 250 + 500 * Math.random() },
     });
     const quiet = { key: gateway.keys.quiet ?? '' };
     const loud = { key: gateway.keys.loud ?? '', expect: [200, 429] };
     const measure = async () => {
       const first = trial.exchanges.length;
-      const load = trial.load(1, () => quiet);
+      const load = trial.load(QUIET, () => quiet);
       await sleep(MEASURE_MS);
       await load.stop();
       return trial.exchanges.slice(first).filter((exchange) => exchange.expect.length === 1);
     };
     await trial.burst(20, quiet);
     const alone = p95((await measure()).map(({ ms }) => ms));
-    const load = trial.load(FLOOD, () => loud);
+    const load = trial.load(FLOOD * QUIET, () => loud);
     await sleep(1_000);
     const beside = await measure();
     await load.stop();

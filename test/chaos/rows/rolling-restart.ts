@@ -37,7 +37,8 @@ async function roll(trial: Trial, each: number): Promise<void> {
     routes: SOLO,
     apis: each,
     workers: each,
-    env: { DRAIN_DELAY_MS: '1000' },
+    // Longer than the balancer takes to see that readiness is red.
+    env: { DRAIN_DELAY_MS: '3000' },
     simulator: { latencyMs: 30 },
   });
   const pick = balance(trial);
