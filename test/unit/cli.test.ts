@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findAdmin } from '@sluice/cli/admin-address';
 import { chainText, parseEntry } from '@sluice/cli/chain-text';
 import { cliReference, commandsOf, createReferenceProgram, helpOf, namesOf } from '@sluice/cli/cli-reference';
 import { fromNow, moment, span } from '@sluice/cli/format';
@@ -201,6 +202,15 @@ test('without a token anywhere it says where tokens are looked for', async (t) =
   );
 });
 
+test('the token that npm start made is not sent to another machine', (t) => {
+  const folder = folderOf(t, { '.sluice/admin-token': 'made-by-npm-start' });
+  t.is(findAdmin({ ADMIN_URL: 'http://localhost:8081' }, folder).token, 'made-by-npm-start');
+  t.throws(() => findAdmin({ ADMIN_URL: 'https://admin.example.org' }, folder), {
+    message: /no admin token/,
+  });
+  t.is(findAdmin({ ADMIN_URL: 'https://admin.example.org', ADMIN_TOKEN: 'given' }, folder).token, 'given');
+});
+
 test('something else at the address is told from the admin api, and does not get the token twice', async (t) => {
   const seen: string[] = [];
   const server = createServer((request, response) => {
@@ -250,6 +260,16 @@ test('wrong usage is one line and exit status 2', async (t) => {
     t.regex(err.replaceAll('\n', ' '), says);
     t.true(err.startsWith('sluice: '), err);
   }
+});
+
+test('npx finds the command in a checkout', (t) => {
+  const linked = new URL('node_modules/.bin/sluice', repository).pathname;
+  const { status, stdout, stderr } = spawnSync(linked, ['check', '--json'], {
+    cwd: new URL(repository).pathname,
+    encoding: 'utf8',
+  });
+  t.is(status, 0, stderr);
+  t.true(JSON.parse(stdout).valid);
 });
 
 test('the command says that it is not built, and is marked as a program', (t) => {

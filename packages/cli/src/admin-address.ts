@@ -23,7 +23,8 @@ export function findAdmin(env: Env, directory: string): AdminAddress {
   if (!url || url.username + url.password + url.search + url.hash !== '')
     throw new CliError('ADMIN_URL must be an http or https address such as http://127.0.0.1:8081');
   const given = look(env, 'ADMIN_TOKEN');
-  const token = given ?? readFrom(join(directory, FOLDER, 'admin-token'));
+  // The token that `npm start` made is for this machine: it is not shown to whoever ADMIN_URL names.
+  const token = given ?? (isLoopback(url) ? readFrom(join(directory, FOLDER, 'admin-token')) : undefined);
   if (token === undefined)
     throw new CliError(
       `there is no admin token: looked for ${TOKEN_PLACES} (in ${directory}); "npm start" makes one`,
@@ -39,6 +40,10 @@ export function findAdmin(env: Env, directory: string): AdminAddress {
           ? 'ADMIN_TOKEN'
           : 'ADMIN_TOKEN_FILE',
   };
+}
+
+function isLoopback({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname);
 }
 
 function look(env: Env, name: string): string | undefined {

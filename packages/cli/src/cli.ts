@@ -59,7 +59,7 @@ export class Cli {
     if (yes) return;
     const { stdin, stderr } = this.terminal;
     if (!stdin.isTTY || !stderr.isTTY) throw new UsageError(`${what} needs --yes when nobody can be asked`);
-    const question = createInterface({ input: stdin, output: stderr });
+    const question = createInterface({ input: stdin, output: stderr, terminal: false });
     const closed = new Promise<string>((resolve) => question.once('close', () => resolve('')));
     const answer = await Promise.race([question.question(`${what}? [y/N] `), closed]);
     question.close();

@@ -9,12 +9,14 @@ import { createScript } from './script.js';
 
 export const WRITE_KEY_USE_EVERY_MS = 3_000;
 
-// A key that was revoked meanwhile is not written down again.
+// A key that was revoked meanwhile is not written down again. The keys themselves are no KEYS of the script: naming them
+// so would take the right to write them, which an api process need not have.
 const writeScript = createScript<number>(
   'sluiceKeyUse',
   `
-for i = 1, #ARGV, 2 do
-  if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 1 then redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
+local keys = ARGV[1]
+for i = 2, #ARGV, 2 do
+  if redis.call('HEXISTS', keys, ARGV[i]) == 1 then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end
 return #ARGV
 `,
@@ -38,7 +40,7 @@ export class KeyUse {
     const seen = this.#seen;
     this.#seen = new Map();
     try {
-      await writeScript(this.redis, [this.names.keys, this.names.keyUse], [...seen].flat());
+      await writeScript(this.redis, [this.names.keyUse], [this.names.keys, ...[...seen].flat()]);
     } catch (error) {
       // To be written the next time, with what has been seen since.
       this.#seen = new Map([...seen, ...this.#seen]);

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { createAdminTarget, readKnownWorkspaces } from '../admin-target.js';
 import type { Cli } from '../cli.js';
 import { CliError } from '../cli-error.js';
-import { readConfigFile } from '../config-file.js';
+import { configFile, readConfigFile } from '../config-file.js';
 import { nameOf, stepText, summaryText } from '../step-text.js';
 import { withExamples } from './examples.js';
 
@@ -31,7 +31,7 @@ export function addApplyCommand(program: Command, cli: Cli): void {
     'apply',
     'apply production.yaml --prune --yes',
   ).action(async (given: string | undefined, { dryRun = false, prune = false, yes }: ApplyOptions) => {
-    const { config } = readConfigFile(given, cli.terminal);
+    const config = readConfigFile(configFile(given, cli.terminal), cli.terminal);
     const keys = resolveWorkspaceKeys(config, cli.terminal.env);
     const plan = planConfig(config, keys, await readKnownWorkspaces(cli.admin), { prune });
     if (dryRun) {

@@ -2,7 +2,7 @@ import { ConfigError, resolveWorkspaceKeys } from '@sluice/shared/config';
 import type { Command } from 'commander';
 import { warningsAbout } from '../check-config.js';
 import type { Cli } from '../cli.js';
-import { readConfigFile } from '../config-file.js';
+import { configFile, readConfigFile } from '../config-file.js';
 import { count } from '../format.js';
 import { withExamples } from './examples.js';
 
@@ -15,8 +15,9 @@ export function addCheckCommand(program: Command, cli: Cli): void {
     'check',
     'check staging.yaml --json',
   ).action((given: string | undefined) => {
+    const file = configFile(given, cli.terminal);
     try {
-      const { file, config } = readConfigFile(given, cli.terminal);
+      const config = readConfigFile(file, cli.terminal);
       resolveWorkspaceKeys(config, cli.terminal.env);
       const warnings = warningsAbout(config, cli.terminal.env);
       const total = {
@@ -34,7 +35,7 @@ export function addCheckCommand(program: Command, cli: Cli): void {
       );
     } catch (error) {
       if (cli.json && error instanceof ConfigError)
-        cli.show({ file: given ?? null, valid: false, warnings: [], faults: error.faults }, () => '');
+        cli.show({ file, valid: false, warnings: [], faults: error.faults }, () => '');
       throw error;
     }
   });

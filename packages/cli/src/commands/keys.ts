@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { path } from '../admin-client.js';
-import type { IssuedKey, Key, RotatedKey, Workspace } from '../admin-types.js';
+import type { IssuedKey, Key, RotatedKey } from '../admin-types.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../cli-error.js';
 import { findKeyId } from '../find-key.js';
 import { fromNow, moment } from '../format.js';
 import { orWord, parseMoment, parseSpan } from '../parse-arguments.js';
+import { perWorkspace } from '../per-workspace.js';
 import { group, withExamples } from './examples.js';
 
 const KEY = 'its id, or <workspace>/<name>';
@@ -24,12 +25,9 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     'keys list',
     'keys list demo --json',
   ).action(async (workspace: string | undefined) => {
-    const ids = workspace
-      ? [workspace]
-      : (await cli.admin.list<Workspace>('/workspaces')).map(({ id }) => id);
-    const rows = (
-      await Promise.all(ids.map((id) => cli.admin.list<Key>(path`/workspaces/${id}/keys`)))
-    ).flat();
+    const rows = await perWorkspace(cli.admin, workspace, (id) =>
+      cli.admin.list<Key>(path`/workspaces/${id}/keys`),
+    );
     cli.showTable(
       rows,
       [

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { path } from '../admin-client.js';
-import type { Limits, LimitsInUse, Workspace } from '../admin-types.js';
+import type { Limits, LimitsInUse } from '../admin-types.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../cli-error.js';
 import { whole } from '../format.js';
 import { orWord, parseAmount, parseCount } from '../parse-arguments.js';
-import type { Column } from '../table.js';
+import { perWorkspace } from '../per-workspace.js';
+import { type Column, table } from '../table.js';
 import { group, withExamples } from './examples.js';
 
 const COLUMNS: Column<LimitsInUse>[] = [
@@ -36,12 +37,9 @@ export function addLimitCommands(program: Command, cli: Cli): void {
     'limits list',
     'limits list demo --json',
   ).action(async (workspace: string | undefined) => {
-    const ids = workspace
-      ? [workspace]
-      : (await cli.admin.list<Workspace>('/workspaces')).map(({ id }) => id);
-    const rows = await Promise.all(
-      ids.map((id) => cli.admin.get<LimitsInUse>(path`/workspaces/${id}/limits`)),
-    );
+    const rows = await perWorkspace(cli.admin, workspace, async (id) => [
+      await cli.admin.get<LimitsInUse>(path`/workspaces/${id}/limits`),
+    ]);
     cli.showTable(rows, COLUMNS, 'There are no workspaces.');
   });
 
@@ -75,8 +73,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
         budget_usd_per_month: keep(wish.budgetUsdPerMonth, before.budget_usd_per_month),
       };
       const changed = await cli.admin.send<LimitsInUse>('PUT', place, after);
-      if (cli.json) cli.show(changed, () => '');
-      else cli.showTable([changed], COLUMNS, '');
+      cli.show(changed, () => table(COLUMNS, [changed], cli.style));
     },
   );
 }

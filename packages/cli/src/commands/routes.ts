@@ -1,9 +1,10 @@
 import type { ChainEntry } from '@sluice/shared/job';
 import { type Command, Option } from 'commander';
 import { AdminRefusal, path } from '../admin-client.js';
-import type { Route, Workspace } from '../admin-types.js';
+import type { Route } from '../admin-types.js';
 import { chainText, parseEntry } from '../chain-text.js';
 import type { Cli } from '../cli.js';
+import { perWorkspace } from '../per-workspace.js';
 import { group, withExamples } from './examples.js';
 
 export function addRouteCommands(program: Command, cli: Cli): void {
@@ -20,17 +21,12 @@ export function addRouteCommands(program: Command, cli: Cli): void {
     'routes list',
     'routes list demo --json',
   ).action(async (workspace: string | undefined) => {
-    const ids = workspace
-      ? [workspace]
-      : (await cli.admin.list<Workspace>('/workspaces')).map(({ id }) => id);
-    const rows = await Promise.all(
-      ids.map(async (id) => {
-        const found = await cli.admin.list<Route>(path`/workspaces/${id}/routes`);
-        return found.map((route) => ({ ...route, workspace: id }));
-      }),
-    );
+    const rows = await perWorkspace(cli.admin, workspace, async (id) => {
+      const found = await cli.admin.list<Route>(path`/workspaces/${id}/routes`);
+      return found.map((route) => ({ ...route, workspace: id }));
+    });
     cli.showTable(
-      rows.flat(),
+      rows,
       [
         { title: 'WORKSPACE', cell: (route) => route.workspace },
         { title: 'ROUTE', cell: (route) => route.id },
