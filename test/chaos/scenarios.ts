@@ -1,7 +1,15 @@
 import * as apiKilled from './rows/api-killed.js';
+import * as clockOff from './rows/clock-off.js';
+import * as flood from './rows/flood.js';
 import * as hangUp from './rows/hang-up.js';
+import * as noWorkers from './rows/no-workers.js';
 import * as redisLost from './rows/redis-lost.js';
+import * as redisRefuses from './rows/redis-refuses.js';
+import * as redisSlow from './rows/redis-slow.js';
 import * as rollingRestart from './rows/rolling-restart.js';
+import * as upstreamGarbage from './rows/upstream-garbage.js';
+import * as upstreamHangs from './rows/upstream-hangs.js';
+import * as upstreamLimits from './rows/upstream-limits.js';
 import * as workerFrozen from './rows/worker-frozen.js';
 import * as workerKilled from './rows/worker-killed.js';
 import type { Scenario } from './trial.js';
@@ -21,6 +29,23 @@ export const SCENARIOS: readonly Scenario[] = [
   redisLost.killedLong,
   redisLost.tailCut,
   redisLost.flushed,
+  redisRefuses.full,
+  redisSlow.slow,
+  redisSlow.verySlow,
+  redisSlow.paused,
+  redisSlow.throttled,
+  redisSlow.reset,
+  redisSlow.halfClosed,
+  redisSlow.stranded,
+  redisRefuses.replica,
+  upstreamHangs.hangs,
+  upstreamLimits.rateLimited,
+  upstreamLimits.outage,
+  upstreamGarbage.garbage,
+  upstreamGarbage.endless,
+  flood.flood,
+  noWorkers.noWorkers,
+  clockOff.clockOff,
   rollingRestart.rollingShort,
   rollingRestart.rolling,
 ];

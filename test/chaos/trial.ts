@@ -4,6 +4,7 @@
  */
 import { type Gateway, type GatewayOptions, startGateway } from '../helpers/gateway.js';
 import { until } from '../helpers/until.js';
+import { textHashOf } from '../helpers/upstream-calls.js';
 import { type Account, type Exchange, takeAccount } from './account.js';
 
 export interface Scenario {
@@ -84,6 +85,11 @@ export class Trial {
   /** A text that no other request has. */
   text(about = 'request'): string {
     return `${this.name} ${about} ${this.#sent++}`;
+  }
+
+  /** What upstream's call log knows a text by. */
+  hashOf(text: string): string {
+    return textHashOf(text);
   }
 
   /** Sends a request and records what became of it. Never rejects. */

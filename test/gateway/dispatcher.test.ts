@@ -8,6 +8,7 @@ import { Availability } from '@sluice/shared/availability';
 import { CircuitBreakers } from '@sluice/shared/circuit-breakers';
 import type { ProviderConfig } from '@sluice/shared/config';
 import { CoolDowns } from '@sluice/shared/cool-downs';
+import type { OnCrash } from '@sluice/shared/job';
 import { createLogger } from '@sluice/shared/logger';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { Settlements } from '@sluice/shared/settle';
@@ -60,7 +61,7 @@ interface Scene {
 /** A request with a short wait, whose first job a worker has taken. */
 const metrics = new ApiMetrics(new Metrics('api'), []);
 
-async function stage(entries: number): Promise<Scene> {
+async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene> {
   const cell = await bench.cell();
   const { names, queues } = cell;
   const settlements = new Watched(bench.redis, names, 1_000);
@@ -95,7 +96,7 @@ async function stage(entries: number): Promise<Scene> {
     hasWorkers: () => true,
     metrics,
   });
-  const { requestId, workspace, keyId, route, chain, onCrash, request } = jobFor('one');
+  const { requestId, workspace, keyId, route, chain, request } = jobFor('one');
   const reply = dispatcher.dispatch({
     requestId,
     workspace,
@@ -150,17 +151,55 @@ test('a request that Redis has lost is put on its queue again', async (t) => {
     logger,
     metrics,
     stopRunning: async () => {},
+    caughtUpAt: () => performance.now(),
   });
-  await net.sweep(dispatcher.pending);
+  await net.sweep(dispatcher);
   t.is(await cell.take('openai', 'other'), undefined, 'a job that is there is left alone');
 
   await bench.redis.del(...(await bench.redis.keys(`${cell.names.queuePrefix}:*`)));
-  await net.sweep(dispatcher.pending);
-  await net.sweep(dispatcher.pending);
+  await net.sweep(dispatcher);
+  await net.sweep(dispatcher);
   const again = await until('the job', () => cell.take('openai', 'again'));
   t.is(again.id, active.id);
   await cell.settlements.settle(served(again.data), { as: 'worker', token: 'again' });
   await deliver();
   t.is((await reply).body, '{"answer":true}');
   t.is(dispatcher.pending.size, 0);
+});
+
+/** A safety net whose inbox has been read up to `caughtUpAt`. */
+function netFor({ settlements, cell }: Scene, caughtUpAt: () => number): SafetyNet {
+  const logger = createLogger('test', 'silent');
+  const { queues } = cell;
+  return new SafetyNet({ settlements, queues, logger, metrics, stopRunning: async () => {}, caughtUpAt });
+}
+
+test('a request whose answer has not been read yet is not taken for lost', async (t) => {
+  const scene = await stage(1);
+  const { cell, dispatcher, active, reply, deliver } = scene;
+  await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+  await active.moveToCompleted(null, 'run', false);
+  let caughtUpAt = 0;
+  const net = netFor(scene, () => caughtUpAt);
+  for (let i = 0; i < 3; i++) await net.sweep(dispatcher);
+  t.is(await cell.take('openai', 'again'), undefined);
+  await deliver();
+  caughtUpAt = performance.now();
+  await net.sweep(dispatcher);
+  t.is((await reply).body, '{"answer":true}');
+  t.is((await cell.log()).length, 1);
+});
+
+test('a lost request that may not be run twice is answered with provider_outcome_unknown', async (t) => {
+  const scene = await stage(1, 'fail');
+  const { cell, dispatcher, reply } = scene;
+  await bench.redis.del(...(await bench.redis.keys(`${cell.names.queuePrefix}:*`)));
+  const net = netFor(scene, () => performance.now());
+  for (let i = 0; i < 2; i++) await net.sweep(dispatcher);
+  t.is((await reply).head.error?.code, 'provider_outcome_unknown');
+  t.is(await cell.take('openai', 'again'), undefined);
+  t.deepEqual(
+    (await cell.log()).map(({ attempts }) => attempts.map(({ outcome }) => outcome)),
+    [['unknown']],
+  );
 });

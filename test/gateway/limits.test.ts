@@ -96,8 +96,11 @@ function isRateLimited(t: ExecutionContext, answer: ChatAnswer, attempts: number
 
 const running = (provider: string) => gateway.redis.llen(gateway.names.queueKey(provider, 'active'));
 
+/** Keys that hold the request. That it has ended is kept a while: a key that holds nothing of it. */
 async function leftOf(answer: ChatAnswer): Promise<string[]> {
-  return gateway.redis.keys(`*${answer.headers.get('x-request-id')?.slice('req_'.length)}*`);
+  const id = answer.headers.get('x-request-id')?.slice('req_'.length) ?? '';
+  const keys = await gateway.redis.keys(`*${id}*`);
+  return keys.filter((key) => key !== gateway.names.settled(id));
 }
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

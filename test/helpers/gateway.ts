@@ -190,7 +190,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     keys,
     simulator,
     redis,
-    redisServer,
+    get redisServer() {
+      return redisServerNow;
+    },
     names,
     async restartRedis(port) {
       redisServerNow = await startRedis({

@@ -119,8 +119,8 @@ export async function startApi({
   let workersSeen = 0;
   let draining = false;
   const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
-  const memory = new RedisMemory(redis);
   const congestion = new Congestion(redis, names, config.providers);
+  const memory = new RedisMemory(redis, () => congestion.apis);
   const cancellations = new Cancellations(names);
   const idempotency = new Idempotency(redis, names);
   const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
@@ -139,7 +139,14 @@ export async function startApi({
     apiMetrics.update(directory);
     gauges.update(directory);
   });
-  const safetyNet = new SafetyNet({ settlements, queues, logger, stopRunning, metrics: apiMetrics });
+  const safetyNet = new SafetyNet({
+    settlements,
+    queues,
+    logger,
+    stopRunning,
+    caughtUpAt: () => inbox.caughtUpAt,
+    metrics: apiMetrics,
+  });
   const dispatcher = new Dispatcher({
     inboxId: id,
     queues,
@@ -156,9 +163,6 @@ export async function startApi({
     ),
     hasWorkers: () => workersSeen > 0,
     stopRunning,
-    onQueued({ workspace, idempotency: digest }) {
-      if (digest !== undefined) idempotency.markQueued(workspace, digest).catch(() => {});
-    },
     onGhost: (job) => safetyNet.addGhost(job),
     metrics: apiMetrics,
   });
@@ -179,6 +183,8 @@ export async function startApi({
       clock.synchronise(redis, 1),
       directoryWatch.refresh(),
       memory.check(),
+      // A subscriber is only told; this shows whether it still can be.
+      subscriber.ping(),
       registry.refresh(),
     ]);
     const alive = await presence.alive();
@@ -191,7 +197,7 @@ export async function startApi({
     repeatEvery(CONFIRM_EVERY_MS, () => directory.confirm()),
     repeatEvery(WRITE_KEY_USE_EVERY_MS, () => keyUse.write()),
     ...scheduleRefreshes(),
-    repeatEvery(SWEEP_EVERY_MS, () => safetyNet.sweep(dispatcher.pending)),
+    repeatEvery(SWEEP_EVERY_MS, () => safetyNet.sweep(dispatcher)),
   ];
 
   function scheduleRefreshes() {
@@ -218,7 +224,7 @@ export async function startApi({
     maxBodyBytes: config.request.maxBodyBytes,
     isDraining: () => draining,
     isReady,
-    isFull: () => memory.isNearlyFull,
+    hasRoom: (bytes) => memory.take(bytes),
   });
   const server = createHttpServer(app, config.request.receiveTimeoutMs);
   const admin =

@@ -56,7 +56,6 @@ export interface DispatcherParts {
   hasWorkers(): boolean;
   /** Asks the worker that runs the request to stop. */
   stopRunning(requestId: string): Promise<void>;
-  onQueued?(job: ChatJob): void;
   /** A job may be on its queue although adding it failed. */
   onGhost(job: ChatJob): void;
   metrics: Pick<ApiMetrics, 'cancelled' | 'passedOver' | 'refusedByWorkspace'>;
@@ -140,8 +139,17 @@ export class Dispatcher {
         this.parts.metrics.cancelled(ended ? 'waiting' : 'running');
         return ended ? undefined : this.parts.stopRunning(requestId);
       })
-      .catch(() => {});
+      .catch(() => setTimeout(() => this.cancel(requestId), RETRY_MS));
   }
+
+  /** The request is on no queue any more and may not be run a second time. */
+  readonly giveUp = async (requestId: string): Promise<void> => {
+    const pending = this.#pending.get(requestId);
+    if (!pending) return;
+    const { provider, model } = pending.job.chain[pending.job.entry] as ChainEntry;
+    const attempts = [...pending.job.attempts, { provider, model, outcome: 'unknown' as const }];
+    await this.#fail(pending, { ...pending.job, attempts }, outcomeUnknown(), { as: 'refuser' });
+  };
 
   /** Puts the request on the first queue from `entry` on that takes it. */
   async #enter(pending: Pending, entry: number): Promise<void> {
@@ -168,23 +176,23 @@ export class Dispatcher {
   /** Returns why the queue did not take the job. */
   async #queue(pending: Pending, provider: string): Promise<Blocked | undefined> {
     const { congestion, fairness, queues, settlements } = this.parts;
-    const { job } = pending;
     const full = (): Blocked => ({ outcome: 'backlog', retryAfterMs: congestion.retryAfterMs(provider) });
     if (congestion.isKnownFull(provider)) return full();
-    const priority = fairness.priority(job.workspace, congestion.share(provider));
-    let backlog = 0;
+    const priority = fairness.priority(pending.job.workspace, congestion.share(provider));
+    const job: ChatJob = { ...pending.job, priority };
+    pending.job = job;
     try {
-      if (congestion.takeKnownRoom(provider)) await queues.addChat(job, priority);
-      else [backlog] = await Promise.all([congestion.backlog(provider), queues.addChat(job, priority)]);
+      let backlog = 0;
+      if (congestion.takeKnownRoom(provider)) await queues.addChat(job);
+      else [backlog] = await Promise.all([congestion.backlog(provider), queues.addChat(job)]);
+      pending.queued = true;
+      if (backlog < congestion.limits(provider).maxBacklog) return undefined;
+      // A job that a worker has taken meanwhile is not waiting any more, whatever the count was.
+      if ((await settlements.withdraw(job)) !== 'withdrawn') return undefined;
     } catch (error) {
       this.parts.onGhost(job);
       throw error;
     }
-    pending.queued = true;
-    this.parts.onQueued?.(job);
-    if (backlog < congestion.limits(provider).maxBacklog) return undefined;
-    // A job that a worker has taken meanwhile is not waiting any more, whatever the count was.
-    if ((await settlements.withdraw(job)) !== 'withdrawn') return undefined;
     pending.queued = false;
     return full();
   }
@@ -292,6 +300,11 @@ function passOver(job: ChatJob, outcome: AttemptOutcome, now: number): ChatJob {
 function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError {
   const message = `No provider could take the request: ${describeAttempts(job.attempts)}.`;
   return new GatewayError(BLOCKED_CODE[outcome], message, { retryAfterMs });
+}
+
+function outcomeUnknown(): GatewayError {
+  const message = 'The queue lost the request; whether the provider answered is not known.';
+  return new GatewayError('provider_outcome_unknown', message);
 }
 
 function timedOut(): GatewayError {

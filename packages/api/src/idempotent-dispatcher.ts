@@ -4,13 +4,17 @@
  */
 import type { Clock } from '@sluice/shared/clock';
 import { GatewayError } from '@sluice/shared/errors';
-import type { Idempotency } from '@sluice/shared/idempotency';
+import type { Idempotency, Leader } from '@sluice/shared/idempotency';
 import type { ReplyHead } from '@sluice/shared/job';
 import type { AcceptedRequest, Dispatcher, Reply } from './dispatcher.js';
 import type { InboxMessage } from './inbox.js';
+import { isRedisAway } from './redis-away.js';
 
-/** A request that has not reached a queue after this long has lost its api process; the next one takes its place. */
-const TAKE_OVER_MS = 1_000;
+/**
+ * How often one who waits looks whether the request is still under way. Missing twice in a row, it is lost: no command of
+ * a live api process takes this long, so a request that is just being queued is not taken for lost.
+ */
+const LOOK_EVERY_MS = 1_500;
 
 const MAX_LENGTH = 255;
 
@@ -36,7 +40,8 @@ export class IdempotentDispatcher {
     }
     const { requestId, workspace, deadline } = accepted;
     const timeoutMs = deadline - this.clock.now();
-    const request = { workspace, key, body, requestId, inbox: this.inboxId, timeoutMs };
+    const { chain } = accepted;
+    const request = { workspace, key, body, requestId, inbox: this.inboxId, timeoutMs, chain };
     const digest = this.idempotency.digestOf(key);
 
     return new Promise<Reply>((resolve, reject) => {
@@ -46,8 +51,8 @@ export class IdempotentDispatcher {
       const give = (error: unknown) => {
         if (this.#forget(requestId)) reject(error);
       };
-      const decide = async (takeOver: boolean): Promise<void> => {
-        const admission = await this.idempotency.admit(request, takeOver);
+      const decide = async (leader?: Leader, takeOver = false): Promise<void> => {
+        const admission = await this.idempotency.admit(request, leader, takeOver);
         if (!this.#waiters.has(requestId)) return;
         switch (admission.as) {
           case 'conflict':
@@ -63,15 +68,23 @@ export class IdempotentDispatcher {
               requestId,
               await this.dispatcher.dispatch({ ...accepted, idempotency: digest }),
             );
-          case 'attached': {
-            const wait = admission.queued || takeOver ? deadline - this.clock.now() : TAKE_OVER_MS;
-            const then =
-              admission.queued || takeOver ? () => give(timedOut()) : () => void decide(true).catch(give);
-            waiter.timer = setTimeout(then, Math.max(0, wait));
-          }
+          case 'attached':
+            // The first time nobody has looked for it yet.
+            return lookLater(admission.to, leader === admission.to && !admission.underWay);
         }
       };
-      decide(false).catch(give);
+      const lookLater = (leader: Leader, missing: boolean) => {
+        const left = deadline - this.clock.now();
+        const look = () => {
+          if (left <= LOOK_EVERY_MS) give(timedOut());
+          else
+            decide(leader, missing).catch((error) =>
+              isRedisAway(error) ? lookLater(leader, false) : give(error),
+            );
+        };
+        waiter.timer = setTimeout(look, Math.max(0, Math.min(left, LOOK_EVERY_MS)));
+      };
+      decide().catch(give);
     });
   }
 

@@ -18,16 +18,23 @@ export class Inbox {
   #lastId = '0-0';
   #trimmedTo = '0-0';
   #open = true;
+  #caughtUpAt = 0;
 
   constructor(id: string, names: KeyNames) {
     this.id = id;
     this.#key = names.inbox(id);
   }
 
+  /** What was in the stream at this moment, of performance.now(), has been handled. */
+  get caughtUpAt(): number {
+    return this.#caughtUpAt;
+  }
+
   /** Reads until `close`. Whatever the handler throws must not stop the reading: it is the handler's to catch. */
   async read(blocking: Redis, handle: (message: InboxMessage) => void): Promise<void> {
     while (this.#open) {
       try {
+        const asked = performance.now();
         const streams = await blocking.xread(
           'COUNT',
           BATCH,
@@ -37,10 +44,12 @@ export class Inbox {
           this.#key,
           this.#lastId,
         );
-        for (const [entryId, fields] of streams?.[0]?.[1] ?? []) {
+        const entries = streams?.[0]?.[1] ?? [];
+        for (const [entryId, fields] of entries) {
           this.#lastId = entryId;
           handle(toMessage(fields));
         }
+        if (entries.length < BATCH) this.#caughtUpAt = asked;
       } catch {
         if (this.#open) await new Promise((resolve) => setTimeout(resolve, 100));
       }

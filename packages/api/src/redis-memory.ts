@@ -1,16 +1,36 @@
+/**
+ * Keeps Redis from running full: at its limit BullMQ cannot even hand out the jobs that would make room. Redis is asked
+ * about once a second; what this process adds in between is counted against its part of the room.
+ */
 import type { Redis } from 'ioredis';
 
 /** New requests are refused from here on, so that those already accepted have room to finish. */
 const NEARLY_FULL = 0.9;
+/** A job in Redis beside its request: its other fields, its lock, its place in the queue, its answer. */
+const PER_JOB_BYTES = 4_096;
+/** Redis allocates in steps of up to a quarter. */
+const ALLOCATED = 1.25;
 
 export class RedisMemory {
-  isNearlyFull = false;
+  #room = Number.POSITIVE_INFINITY;
 
-  constructor(private readonly redis: Redis) {}
+  constructor(
+    private readonly redis: Redis,
+    /** How many api processes share the room. */
+    private readonly apis: () => number,
+  ) {}
 
   async check(): Promise<void> {
     const { used, limit } = await readMemory(this.redis);
-    this.isNearlyFull = limit > 0 && used > NEARLY_FULL * limit;
+    this.#room = limit > 0 ? (NEARLY_FULL * limit - used) / this.apis() : Number.POSITIVE_INFINITY;
+  }
+
+  /** Whether there is room for a request of this size; if so, it is taken. */
+  take(requestBytes: number): boolean {
+    const bytes = requestBytes * ALLOCATED + PER_JOB_BYTES;
+    if (bytes > this.#room) return false;
+    this.#room -= bytes;
+    return true;
   }
 }
 

@@ -19,11 +19,23 @@ export interface SafetyNetParts {
   logger: Logger;
   metrics: Pick<ApiMetrics, 'readded' | 'ghost'>;
   stopRunning(requestId: string): Promise<void>;
+  /** The moment, of performance.now(), up to which every reply that was in the inbox has been read. */
+  caughtUpAt(): number;
+}
+
+/** The dispatcher, as the safety net sees it. */
+export interface Watched {
+  pending: ReadonlyMap<string, Pending>;
+  /** Ends a request of which nobody knows how far it came. */
+  giveUp(requestId: string): Promise<void>;
 }
 
 export class SafetyNet {
-  /** Requests that were missing at the last sweep: a reply on its way makes a job look missing for a moment. */
-  #suspects = new Set<string>();
+  /**
+   * Requests whose jobs are missing, and since when that is known. An answered request has no job either: one is lost
+   * only when the inbox has been read to its end since, and the answer was not in it.
+   */
+  #suspects = new Map<string, number>();
   readonly #ghosts = new Map<string, ChatJob>();
 
   constructor(private readonly parts: SafetyNetParts) {}
@@ -31,33 +43,38 @@ export class SafetyNet {
   addGhost(job: ChatJob): void {
     this.#ghosts.set(job.requestId, job);
     this.parts.metrics.ghost(providerOf(job));
+    // At once too: when Redis is only slow, this follows the add on the same connection, and no worker comes between.
+    this.#lay(job).catch(() => {});
   }
 
-  async sweep(pending: ReadonlyMap<string, Pending>): Promise<void> {
-    await this.#layGhosts();
+  async sweep({ pending, giveUp }: Watched): Promise<void> {
+    await Promise.all([...this.#ghosts.values()].map((job) => this.#lay(job)));
     const queued = [...pending.values()].filter((each) => each.queued).map((each) => each.job);
-    const suspects = new Set<string>();
+    const suspects = new Map<string, number>();
     for (let i = 0; i < queued.length; i += BATCH) {
       for (const job of await this.parts.settlements.missing(queued.slice(i, i + BATCH))) {
-        if (!this.#suspects.has(job.requestId)) suspects.add(job.requestId);
+        const since = this.#suspects.get(job.requestId);
+        if (since === undefined || this.parts.caughtUpAt() <= since)
+          suspects.set(job.requestId, since ?? performance.now());
         // Looked up again: it may have been answered, or have moved to another entry, since the question was asked.
-        else if (pending.get(job.requestId)?.job === job) {
-          await this.parts.queues.addChat(job);
-          this.parts.metrics.readded(providerOf(job));
-          this.parts.logger.warn(
-            { requestId: job.requestId },
-            'the queue had lost this request; added again',
-          );
-        }
+        else if (pending.get(job.requestId)?.job === job) await this.#recover(job, giveUp);
       }
     }
     this.#suspects = suspects;
   }
 
-  async #layGhosts(): Promise<void> {
-    for (const [requestId, job] of this.#ghosts) {
-      if ((await this.parts.settlements.withdraw(job)) === 'running') await this.parts.stopRunning(requestId);
-      this.#ghosts.delete(requestId);
-    }
+  /** Whether the provider was called already is lost too. */
+  async #recover(job: ChatJob, giveUp: Watched['giveUp']): Promise<void> {
+    const { requestId, onCrash } = job;
+    this.parts.logger.warn({ requestId, onCrash }, 'the queue had lost this request');
+    if (onCrash === 'fail') return giveUp(requestId);
+    await this.parts.queues.addChat(job);
+    this.parts.metrics.readded(providerOf(job));
+  }
+
+  async #lay(ghost: ChatJob): Promise<void> {
+    const { requestId } = ghost;
+    if ((await this.parts.settlements.withdraw(ghost)) === 'running') await this.parts.stopRunning(requestId);
+    this.#ghosts.delete(requestId);
   }
 }

@@ -32,6 +32,8 @@ export function circuitSettings({
 }
 
 const MAX_OPEN_MS = 60_000;
+/** After this long a probe's worker is taken for dead, and another may probe. */
+const MAX_PROBE_MS = 30_000;
 /** Failures further apart than this are not "in a row". */
 const FORGET_MS = 60_000;
 
@@ -101,6 +103,14 @@ return 1
 `,
 );
 
+const releaseScript = createScript<number>(
+  'sluiceCircuitRelease',
+  `
+if redis.call('HGET', KEYS[1], 'probe') ~= ARGV[1] then return 0 end
+return redis.call('HDEL', KEYS[1], 'probe', 'probeUntil')
+`,
+);
+
 export class CircuitBreakers {
   readonly #circuits = new Map<string, Circuit>();
 
@@ -150,7 +160,19 @@ export class CircuitBreakers {
   /** Whether this call may be made: at once while the circuit is closed, else as the one probe if it is time for one. */
   async mayCall(provider: string, token: string, probeMs: number): Promise<boolean> {
     if (this.get(provider).state !== 'open') return true;
-    return (await probeScript(this.redis, [this.names.circuit(provider)], [token, Math.ceil(probeMs)])) === 1;
+    return (
+      (await probeScript(
+        this.redis,
+        [this.names.circuit(provider)],
+        [token, Math.ceil(Math.min(probeMs, MAX_PROBE_MS))],
+      )) === 1
+    );
+  }
+
+  /** The call ended without saying anything about the provider: if it was the probe, the next call is. */
+  async release(provider: string, token: string): Promise<void> {
+    if (this.get(provider).state !== 'open') return;
+    await releaseScript(this.redis, [this.names.circuit(provider)], [token]);
   }
 
   /** Returns the change, if this outcome made one. `token` is the one given to `mayCall`. */

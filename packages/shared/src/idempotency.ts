@@ -4,15 +4,18 @@
  *
  *   fingerprint  of the body, so that another body under the same key is refused
  *   request      the id of the request that runs, or ran, for the key
- *   queued       set once that request's job is on a queue; until then its api process may have died
  *   head, body   the answer, once there is one (written by settle)
  *   waiter:<id>  the inbox that waits for the same answer as request <id> (answered by settle)
+ *
+ * Who waits looks again from time to time: the request may be lost (its api process died before it was queued), and the
+ * record may be (Redis was flushed). A request without a job on any queue is lost, and one who waits takes its place.
  */
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { ReplyHead } from './job.js';
+import type { ChainEntry, ReplyHead } from './job.js';
 import type { KeyNames } from './key-names.js';
 import { createScript } from './script.js';
+import { jobIdOf } from './settle.js';
 
 /** How long beyond its request's deadline an unanswered record blocks its key, at most. */
 const GRACE_MS = 60_000;
@@ -22,7 +25,10 @@ export type Admission =
   | { as: 'conflict' }
   | { as: 'replay'; head: ReplyHead; body: string }
   /** The same request is running; its answer comes to the inbox under this request's id. */
-  | { as: 'attached'; queued: boolean };
+  | { as: 'attached'; to: Leader; underWay: boolean };
+
+/** The request that runs for the key. */
+export type Leader = string;
 
 export interface IdempotentRequest {
   workspace: string;
@@ -32,31 +38,35 @@ export interface IdempotentRequest {
   requestId: string;
   inbox: string;
   timeoutMs: number;
+  chain: readonly ChainEntry[];
 }
 
-const admitScript = createScript<[as: string, head?: string, body?: string]>(
+const admitScript = createScript<[as: string, second?: string, third?: string]>(
   'sluiceAdmitIdempotent',
   `
 local key = KEYS[1]
-local fingerprint, requestId, inbox, ttl, takeOver = unpack(ARGV)
-local known, queued, head, body = unpack(redis.call('HMGET', key, 'fingerprint', 'queued', 'head', 'body'))
+local fingerprint, requestId, inbox, ttl, leader, takeOver = unpack(ARGV)
+local known, request, head, body = unpack(redis.call('HMGET', key, 'fingerprint', 'request', 'head', 'body'))
 if known and known ~= fingerprint then return {'conflict'} end
 if head then return {'replay', head, body} end
-if known and not (takeOver == '1' and not queued) then
-  redis.call('HSET', key, 'waiter:' .. requestId, inbox)
-  return {queued and 'attached' or 'attached-unqueued'}
+
+local underWay = false
+for i = 2, #KEYS do underWay = underWay or redis.call('EXISTS', KEYS[i]) == 1 end
+if not known and underWay then
+  redis.call('HSET', key, 'fingerprint', fingerprint, 'request', leader)
+  redis.call('PEXPIRE', key, ttl)
+  request = leader
 end
+if request and (underWay or request ~= leader or takeOver ~= '1') then
+  redis.call('HSET', key, 'waiter:' .. requestId, inbox)
+  return {'attached', request, underWay and '1' or '0'}
+end
+
 redis.call('HSET', key, 'fingerprint', fingerprint, 'request', requestId)
 redis.call('HDEL', key, 'waiter:' .. requestId)
 redis.call('PEXPIRE', key, ttl)
 return {'new'}
 `,
-);
-
-// The request may have been settled already: then there is no record to mark, and none must be made.
-const markQueuedScript = createScript<number>(
-  'sluiceMarkQueued',
-  `if redis.call('EXISTS', KEYS[1]) == 1 then return redis.call('HSET', KEYS[1], 'queued', '1') end`,
 );
 
 export class Idempotency {
@@ -70,32 +80,32 @@ export class Idempotency {
     return createHash('sha256').update(key).digest('hex');
   }
 
-  /** With `takeOver`, a record whose request never reached a queue is given to this request. */
-  async admit(request: IdempotentRequest, takeOver = false): Promise<Admission> {
-    const { workspace, key, body, requestId, inbox, timeoutMs } = request;
+  /**
+   * The first time without a leader, later with the one that the request is attached to. With `takeOver` the request
+   * takes that leader's place, if the leader is not under way.
+   */
+  async admit(request: IdempotentRequest, leader?: Leader, takeOver = false): Promise<Admission> {
+    const { workspace, key, body, requestId, inbox, timeoutMs, chain } = request;
     const fingerprint = createHash('sha256').update(body).digest('hex');
-    const [as, head = '', text = ''] = await admitScript(
+    const jobs = leader === undefined ? [] : chain.map((_, entry) => this.#jobKey(chain, leader, entry));
+    const [as, second = '', third = ''] = await admitScript(
       this.redis,
-      [this.names.idempotency(workspace, this.digestOf(key))],
+      [this.names.idempotency(workspace, this.digestOf(key)), ...jobs],
       [
         fingerprint,
         requestId,
         this.names.inbox(inbox),
-        Math.ceil(timeoutMs) + GRACE_MS,
+        Math.max(0, Math.ceil(timeoutMs)) + GRACE_MS,
+        leader ?? '',
         takeOver ? '1' : '0',
       ],
     );
-    if (as === 'replay') return { as, head: JSON.parse(head) as ReplyHead, body: text };
-    if (as === 'new' || as === 'conflict') return { as };
-    return { as: 'attached', queued: as === 'attached' };
+    if (as === 'replay') return { as, head: JSON.parse(second) as ReplyHead, body: third };
+    if (as === 'attached') return { as, to: second, underWay: third === '1' };
+    return { as: as === 'conflict' ? 'conflict' : 'new' };
   }
 
-  async markQueued(workspace: string, digest: string): Promise<void> {
-    await markQueuedScript(this.redis, [this.names.idempotency(workspace, digest)], []);
-  }
-
-  /** The caller that was attached has gone. */
-  async detach(workspace: string, digest: string, requestId: string): Promise<void> {
-    await this.redis.hdel(this.names.idempotency(workspace, digest), `waiter:${requestId}`);
+  #jobKey(chain: readonly ChainEntry[], requestId: string, entry: number): string {
+    return this.names.queueKey(chain[entry]?.provider ?? '', jobIdOf({ requestId, entry }));
   }
 }

@@ -63,6 +63,8 @@ export interface ChatJob {
   /** Digest of the caller's Idempotency-Key, if there was one. */
   idempotency?: string;
   acceptedAt: number;
+  /** BullMQ's priority; what a flood was given at one entry's queue it keeps at the next one's. */
+  priority?: number;
   /** When this entry's job was put on its queue. */
   queuedAt: number;
   /** Past this moment the entry's wait has run out. */

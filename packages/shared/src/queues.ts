@@ -43,7 +43,7 @@ export class Queues {
   }
 
   /** Adding the same entry of the same request twice is adding it once. */
-  async addChat(job: ChatJob, priority = 0): Promise<void> {
+  async addChat(job: ChatJob, priority = job.priority ?? 0): Promise<void> {
     const options: JobsOptions = { ...FORGET, jobId: jobIdOf(job), timestamp: job.queuedAt };
     if (priority > 0) options.priority = priority;
     await this.of(providerOf(job)).add(CHAT_JOB, job, options);

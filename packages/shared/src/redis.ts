@@ -7,6 +7,9 @@ const common: RedisOptions = {
   retryStrategy,
   enableReadyCheck: true,
   connectTimeout: 5000,
+  // A connection that has gone silent without being closed (a pulled cable, a firewall that forgot it) is given up, when
+  // a command has waited this long for any byte. Longer than any blocking command waits, and than Redis pauses.
+  socketTimeout: 5000,
   // After a failover the old primary is a replica: connect anew, where the new primary is, and send the command again.
   reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
 };

@@ -6,6 +6,8 @@ import { createScript } from './script.js';
 
 /** Longer than any crashed worker's job can take to come back. */
 const SETTLED_TTL_MS = 3_600_000;
+/** Longer than an api goes on asking whether its own withdrawal has happened. */
+const WITHDRAWN_TTL_MS = 60_000;
 /** An inbox that nobody has touched for this long belongs to a process that is gone. */
 export const INBOX_TTL_MS = 600_000;
 
@@ -69,10 +71,15 @@ local refused
 if settler == 'worker' then
   refused = close(jobKey, settledKey, token)
 elseif settler == 'withdrawer' then
+  if redis.call('GET', settledKey) == token then return 'settled' end
   refused = withdraw(jobKey, waitKey, prioritizedKey, settledKey, jobId)
 end
 if refused then return refused end
-if entry ~= '0' then redis.call('SET', settledKey, token, 'PX', ${SETTLED_TTL_MS}) end
+if entry ~= '0' then
+  redis.call('SET', settledKey, token, 'PX', ${SETTLED_TTL_MS})
+elseif settler == 'withdrawer' then
+  redis.call('SET', settledKey, token, 'PX', ${WITHDRAWN_TTL_MS})
+end
 
 redis.call('XADD', logKey, 'MAXLEN', '~', logSize, '*', 'entry', log)
 if ledgerRow ~= '' then

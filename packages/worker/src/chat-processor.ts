@@ -149,8 +149,8 @@ export class ChatProcessor {
     // A caller's short deadline says nothing about the provider's health.
     const inconclusive =
       failure?.outcome === 'cancelled' || (failure?.outcome === 'timeout' && timeoutMs < limitMs);
-    if (!inconclusive)
-      await this.#recordHealth(entry.provider, run, !failure || !UNHEALTHY.has(failure.outcome));
+    if (inconclusive) await this.parts.circuits.release(entry.provider, run.token);
+    else await this.#recordHealth(entry.provider, run, !failure || !UNHEALTHY.has(failure.outcome));
     return result;
   }
 

@@ -180,6 +180,7 @@ export async function startWorker({
       registry.refresh(),
       directoryWatch.refresh(),
       setLimits(),
+      subscriber.ping(),
     ]),
   );
 

@@ -1,5 +1,5 @@
+import { Hold } from '../../helpers/hold.js';
 import { until } from '../../helpers/until.js';
-import { Hold } from '../hold.js';
 import { type Scenario, SOLO } from '../trial.js';
 
 const RUNNING = 2;

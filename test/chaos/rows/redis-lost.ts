@@ -1,9 +1,9 @@
 import { readdirSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Gateway } from '../../helpers/gateway.js';
+import { Hold } from '../../helpers/hold.js';
 import { until } from '../../helpers/until.js';
 import type { Exchange } from '../account.js';
-import { Hold } from '../hold.js';
 import { type Scenario, SOLO, sleep, type Trial } from '../trial.js';
 
 const RUNNING = 4;

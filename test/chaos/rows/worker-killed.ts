@@ -1,5 +1,5 @@
+import { Hold } from '../../helpers/hold.js';
 import { until } from '../../helpers/until.js';
-import { Hold } from '../hold.js';
 import { createTcpProxy, type TcpProxy } from '../tcp-proxy.js';
 import { type Scenario, SOLO, type Trial } from '../trial.js';
 

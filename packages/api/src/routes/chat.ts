@@ -18,8 +18,8 @@ export interface ChatParts {
   providers: ReadonlyMap<string, unknown>;
   clock: Clock;
   metrics: ApiMetrics;
-  /** Whether Redis has no room for more. */
-  isFull(): boolean;
+  /** Takes room for a request of this size in Redis, if there is any. */
+  hasRoom(bytes: number): boolean;
   /** The longest a request may take, in ms. */
   deadlineMs: number;
 }
@@ -40,7 +40,8 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
   return async (ctx) => {
     const { key, requestId } = ctx.state;
     const request = parseChatRequest(ctx.request.body);
-    if (parts.isFull())
+    const rawBody = String(ctx.request.rawBody);
+    if (!parts.hasRoom(rawBody.length))
       throw new GatewayError('service_unavailable', 'The gateway’s queue is full.', { retryAfterMs: 5_000 });
     const resolved = await resolveModel(request.model, key.workspace, directory, providers);
     const timeoutMs = Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout')));
@@ -57,7 +58,7 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
     const reply =
       idempotencyKey === ''
         ? await runWhileWanted(ctx, accepted)
-        : await idempotent.dispatch(accepted, idempotencyKey, String(ctx.request.rawBody));
+        : await idempotent.dispatch(accepted, idempotencyKey, rawBody);
     const { head, body, replayed } = reply;
     ctx.state.reply = { head, replayed };
     if (replayed) {

@@ -1,0 +1,102 @@
+/** SIGTERM: readiness turns red, nothing new is taken, what was accepted is answered. A second signal ends at once. */
+import { once } from 'node:events';
+import test from 'ava';
+import { type ChatAnswer, type Gateway, startGateway, type TestProcess } from '../helpers/gateway.js';
+import { Hold } from '../helpers/hold.js';
+import { until } from '../helpers/until.js';
+import { callsFor } from '../helpers/upstream-calls.js';
+
+const hold = new Hold();
+let gateway: Gateway;
+
+test.before(async () => {
+  gateway = await startGateway({
+    providers: { openai: { max_wait_ms: 60_000 } },
+    routes: { solo: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
+    simulator: { latencyMs: hold.latency },
+  });
+});
+test.beforeEach(() => hold.hold());
+test.afterEach.always(() => hold.release());
+test.after.always(() => gateway?.stop());
+
+function ask(text: string, url = gateway.url): Promise<ChatAnswer> {
+  return gateway.chat({ model: 'solo', messages: [{ role: 'user', content: text }] }, { url });
+}
+
+const statusOf = (url: string) =>
+  fetch(url).then(
+    ({ status }) => status,
+    () => 0,
+  );
+
+async function exitOf({ child }: TestProcess): Promise<number | null> {
+  const [code] = child.exitCode === null ? await once(child, 'exit') : [child.exitCode];
+  return code;
+}
+
+test.serial(
+  'a draining api is not ready, still serves for a while, and answers what it has accepted',
+  async (t) => {
+    const api = await gateway.addApi({ DRAIN_DELAY_MS: '3000' });
+    const accepted = ask('accepted before', api.url);
+    await until('the call', () => hold.held.length === 1);
+    api.child.kill('SIGTERM');
+    await until('readiness red', async () => (await statusOf(`${api.url}/readyz`)) === 503);
+    t.is(await statusOf(`${api.url}/healthz`), 200);
+
+    const late = ask('sent while draining', api.url);
+    await until('its call', () => hold.held.length === 2);
+    await until('no more connections', async () => (await statusOf(`${api.url}/healthz`)) === 0);
+    t.is(api.child.exitCode, null, 'it waits for its callers');
+
+    hold.release();
+    for (const { status, headers } of await Promise.all([accepted, late])) {
+      t.is(status, 200);
+      t.is(headers.get('connection'), 'close');
+    }
+    t.is(await exitOf(api), 0);
+  },
+);
+
+test.serial('a draining worker finishes its calls and takes no more', async (t) => {
+  const [old] = gateway.workers.splice(0);
+  if (!old) return t.fail();
+  const running = ask('running when it drains');
+  await until('the call', () => hold.held.length === 1);
+  old.child.kill('SIGTERM');
+  await until('readiness red', async () => (await statusOf(`${old.url}/readyz`)) === 503);
+
+  const waiting = ask('waits for the next worker');
+  await until('it waits', async () => (await gateway.backlog('openai')) === 1);
+  t.is(old.child.exitCode, null);
+  await gateway.addWorker();
+  await until('its call', () => hold.held.length === 2);
+  hold.release();
+  t.is((await running).status, 200);
+  t.is((await waiting).status, 200);
+  t.is(await exitOf(old), 0);
+  for (const text of ['running when it drains', 'waits for the next worker'])
+    t.is(callsFor(gateway.simulator, text).length, 1, text);
+});
+
+test.serial('a second signal ends a draining process at once', async (t) => {
+  const api = await gateway.addApi();
+  const worker = await gateway.addWorker();
+  await gateway.workers.shift()?.end();
+  const cut = t.throwsAsync(ask('cut off', api.url), { any: true });
+  await until('the call', () => hold.held.length === 1);
+  for (const process of [api, worker]) {
+    process.child.kill('SIGTERM');
+    await until('readiness red', async () => (await statusOf(`${process.url}/readyz`)) !== 200);
+    // Signals within half a second are one: Ctrl-C under npm arrives twice.
+    const ended = exitOf(process);
+    const again = setInterval(() => process.child.kill('SIGTERM'), 200);
+    t.is(await ended, 1);
+    clearInterval(again);
+  }
+  await cut;
+  gateway.apis.pop();
+  gateway.workers.splice(0);
+  await gateway.addWorker();
+});
