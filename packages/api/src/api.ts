@@ -25,6 +25,7 @@ import { RegistryStore } from '@sluice/shared/registry-store';
 import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
+import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { WorkspaceLimits } from '@sluice/shared/workspace-limits';
 import { type AdminOptions, startAdmin } from './admin/admin.js';
 import { Admission } from './admission.js';
@@ -56,6 +57,7 @@ export interface ApiOptions {
   host: string;
   port: number;
   logger: Logger;
+  tracer?: Tracer | undefined;
   /** Without it there is no admin listener. */
   admin?: AdminOptions;
 }
@@ -79,6 +81,7 @@ export async function startApi({
   host,
   port,
   logger,
+  tracer,
   admin: adminOptions,
 }: ApiOptions): Promise<RunningApi> {
   const names = keyNames(cell);
@@ -219,6 +222,7 @@ export async function startApi({
     clock,
     logger,
     metrics: apiMetrics,
+    tracer,
     providers: config.providers,
     deadlineMs: config.request.deadlineMs,
     maxBodyBytes: config.request.maxBodyBytes,

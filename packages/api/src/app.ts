@@ -4,6 +4,7 @@ import { Router } from '@koa/router';
 import type { Directory } from '@sluice/shared/directory';
 import type { KeyUse } from '@sluice/shared/key-use';
 import type { Logger } from '@sluice/shared/logger';
+import type { Tracer } from '@sluice/shared/tracing/tracer';
 import Koa from 'koa';
 import type { ApiMetrics } from './api-metrics.js';
 import { createAuthenticate } from './authenticate.js';
@@ -26,6 +27,7 @@ export interface AppParts extends ChatParts {
   maxBodyBytes: number;
   logger: Logger;
   metrics: ApiMetrics;
+  tracer: Tracer | undefined;
   isReady(): boolean;
   isDraining(): boolean;
 }
@@ -52,7 +54,7 @@ export function createApp(parts: AppParts): Koa {
   const app = new Koa();
   app.silent = true;
   app.use(identify);
-  app.use(createMeasure(parts.metrics, logger));
+  app.use(createMeasure(parts));
   app.use(createSayGoodbye(parts.isDraining));
   app.use(createReportErrors(logger));
   app.use(refuseUnaddressed);

@@ -4,6 +4,7 @@ import { readEnv } from '@sluice/shared/env';
 import { createLogger } from '@sluice/shared/logger';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { runProcess } from '@sluice/shared/run-process';
+import { startTracer } from '@sluice/shared/tracing/start-tracer';
 import { startApi } from './api.js';
 import { apiEnv } from './env.js';
 import { refuseBlank } from './refuse-blank.js';
@@ -13,6 +14,7 @@ await runProcess('api', async () => {
   const env = readEnv(process.env, apiEnv);
   const config = loadConfig(env.GATEWAY_CONFIG, process.env);
   const logger = createLogger('api', env.LOG_LEVEL);
+  const tracer = await startTracer(env.OTEL_EXPORTER_OTLP_ENDPOINT, 'api');
   const api = await startApi({
     redisUrl: env.REDIS_URL,
     cell: env.SLUICE_CELL,
@@ -20,6 +22,7 @@ await runProcess('api', async () => {
     host: env.HOST,
     port: env.PORT,
     logger,
+    tracer,
     ...(env.ADMIN_TOKEN === undefined
       ? {}
       : { admin: { host: env.ADMIN_HOST, port: env.ADMIN_PORT, token: env.ADMIN_TOKEN } }),
@@ -37,6 +40,7 @@ await runProcess('api', async () => {
   return async () => {
     logger.info('draining');
     await api.close(env.DRAIN_DELAY_MS, env.DRAIN_MS);
+    await tracer?.close();
     await metricsServer.close(env.METRICS_LINGER_MS);
     logger.info('stopped');
   };

@@ -1,8 +1,11 @@
+import type { Span } from '@sluice/shared/tracing/tracer';
 import type { MeasuredState } from './measure.js';
 
 /** All that the log says of a request. Nothing else of it may get there: bodies and headers hold prompts and keys. */
 export interface RequestLine {
   requestId: string;
+  /** Of the trace it belongs to, if it is traced. */
+  traceId?: string;
   method: string;
   /** A template, never what the caller sent. */
   path: string;
@@ -22,11 +25,14 @@ export interface RequestLine {
   replayed?: boolean;
 }
 
+type Measures = Pick<RequestLine, 'method' | 'path' | 'status' | 'code' | 'ms'>;
+
 export function toRequestLine(
-  { requestId, key, route, reply }: MeasuredState,
-  { method, path, status, code, ms }: Pick<RequestLine, 'method' | 'path' | 'status' | 'code' | 'ms'>,
+  { requestId, key, route, reply, trace }: MeasuredState,
+  { method, path, status, code, ms }: Measures,
 ): RequestLine {
   const line: RequestLine = { requestId, method, path, status, code, ms: Math.round(ms * 10) / 10 };
+  if (trace) line.traceId = trace.traceId;
   if (key) {
     line.workspace = key.workspace;
     line.keyId = key.id;
@@ -42,4 +48,22 @@ export function toRequestLine(
     Object.assign(line, { provider, model, fallbackUsed, latencyMs, costUsd });
   }
   return line;
+}
+
+/** The same as a span. `now`: Redis time, so that the spans of all processes are on one clock. */
+export function toRequestSpan(
+  { requestId, key, route }: MeasuredState,
+  { method, path, status, code, ms }: Measures,
+  now: number,
+): Span {
+  const attributes = {
+    'http.request.method': method,
+    'http.route': path,
+    'http.response.status_code': status,
+    'gateway.request_id': `req_${requestId}`,
+    'gateway.workspace': key?.workspace,
+    'gateway.route': route ?? undefined,
+  };
+  const error = code === 'ok' ? undefined : code;
+  return { name: `${method} ${path}`, kind: 'server', start: now - ms, end: now, attributes, error };
 }

@@ -5,23 +5,19 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { applyConfig, type MadeKey } from '@sluice/shared/apply-config';
-import { RedisClock } from '@sluice/shared/clock';
+import type { MadeKey } from '@sluice/shared/apply-config';
 import { type GatewayConfig, loadConfig } from '@sluice/shared/config';
-import { Directory } from '@sluice/shared/directory';
-import { keyNames } from '@sluice/shared/key-names';
-import { connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { isSimulated, needsSimulator, simulatedEnv } from '@sluice/shared/simulated-upstream';
 import { rememberAdminToken, withoutAdminToken } from './admin-token.js';
+import { applyToRedis } from './apply-to-redis.js';
 import { findOrInstallRedis } from './find-redis.js';
 import { freePort } from './free-port.js';
 import { ManagedProcess } from './managed-process.js';
 import { startRedis } from './redis-server.js';
 import { rememberKeys, shownKey } from './remember-keys.js';
-import { isSimulated, needsSimulator, simulatedEnv } from './simulated-upstream.js';
 import type { StartEnv } from './start-env.js';
 
 const READY_MS = 30_000;
-const REDIS_MS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
 export interface AllInOneOptions {
@@ -145,23 +141,6 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
 
 function urlOf(host: string, port: number): string {
   return `http://${host === '0.0.0.0' ? LOOPBACK : host}:${port}`;
-}
-
-async function applyToRedis(
-  config: GatewayConfig,
-  processEnv: NodeJS.ProcessEnv,
-  redisUrl: string,
-  cell: string,
-): Promise<MadeKey[]> {
-  const redis = connectPatiently(redisUrl);
-  try {
-    await waitForRedis(redis, REDIS_MS);
-    const clock = new RedisClock();
-    await clock.synchronise(redis);
-    return await applyConfig(config, processEnv, new Directory(redis, keyNames(cell)), clock);
-  } finally {
-    redis.disconnect();
-  }
 }
 
 /** The api resolves no provider key, and here it is not even given one. */

@@ -62,6 +62,8 @@ export interface ChatJob {
   reserved?: number;
   /** Digest of the caller's Idempotency-Key, if there was one. */
   idempotency?: string;
+  /** `traceparent` of the request, if it is traced. */
+  trace?: string;
   acceptedAt: number;
   /** BullMQ's priority; what a flood was given at one entry's queue it keeps at the next one's. */
   priority?: number;

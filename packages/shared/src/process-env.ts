@@ -13,6 +13,10 @@ export const sharedEnv = {
     default: 'info',
     description: 'least level that is logged',
   }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url({
+    protocols: ['http', 'https'],
+    description: 'a collector that spans are sent to (OTLP over HTTP); without it there are none',
+  }),
   METRICS_HOST: text({ default: '127.0.0.1', description: 'address of the metrics and health listener' }),
   METRICS_PORT: port({ default: 9464, description: 'port of the metrics and health listener' }),
   METRICS_LINGER_MS: integer({

@@ -1,8 +1,11 @@
 import type { Attempt, ChatJob } from '@sluice/shared/job';
+import { parseTraceparent } from '@sluice/shared/tracing/trace-context';
 
 /** All that the log says of an attempt. The job has the prompt, so it is never logged itself. */
 export interface AttemptLine extends Attempt {
   requestId: string;
+  /** Of the trace it belongs to, if it is traced. */
+  traceId?: string;
   workspace: string;
   route?: string;
   /** Its place in the chain. */
@@ -15,6 +18,8 @@ export function toAttemptLine(job: ChatJob, attempt: Attempt): AttemptLine {
   const { requestId, workspace, route, entry, queueMs } = job;
   const { provider, model, outcome, status, ms, upstreamId } = attempt;
   const line: AttemptLine = { requestId, workspace, entry, queueMs, provider, model, outcome };
+  const trace = parseTraceparent(job.trace);
+  if (trace) line.traceId = trace.traceId;
   if (route !== null) line.route = route;
   if (status !== undefined) line.status = status;
   if (ms !== undefined) line.ms = ms;

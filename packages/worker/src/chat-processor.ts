@@ -17,9 +17,11 @@ import type { Logger } from '@sluice/shared/logger';
 import type { Queues } from '@sluice/shared/queues';
 import { failedLogEntry, servedLogEntry } from '@sluice/shared/request-log';
 import { type NextEntry, providerOf, type Settlement, type Settlements } from '@sluice/shared/settle';
+import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { toAttemptLine } from './attempt-line.js';
 import { type CallResult, callProvider, type Upstream } from './call-provider.js';
 import { expired, interrupted, ourFault, toErrorInfo } from './failed-job.js';
+import { recordCall, recordQueueWait } from './job-spans.js';
 import type { Pricing } from './pricing.js';
 import type { ParsedResponse, ProviderFailure } from './providers/types.js';
 import type { WorkerMetrics } from './worker-metrics.js';
@@ -52,6 +54,7 @@ export interface ChatProcessorParts {
   clock: Clock;
   logger: Logger;
   metrics: WorkerMetrics;
+  tracer: Tracer | undefined;
 }
 
 export interface Run {
@@ -83,7 +86,7 @@ export class ChatProcessor {
   }
 
   async #process(job: ChatJob, run: Run): Promise<void> {
-    const { availability, clock, metrics, queues, settlements } = this.parts;
+    const { availability, clock, metrics, queues, settlements, tracer } = this.parts;
     const entry = entryOf(job);
     const again = run.start > 1;
 
@@ -108,6 +111,7 @@ export class ChatProcessor {
     const queueMs = Math.max(0, now - job.queuedAt);
     job = { ...job, queueMs: job.queueMs + queueMs };
     metrics.waited(entry.provider, queueMs);
+    if (tracer) recordQueueWait(tracer, job, entry, now);
 
     if (run.signal.aborted) return this.#settleCancelled(job, run);
     if (waited) return this.#passOver(job, { outcome: 'concurrency', retryAfterMs: 1_000 }, run);
@@ -141,6 +145,8 @@ export class ChatProcessor {
     const result = await callProvider(upstream, job.request, entry, timeoutMs, run.signal);
     const { failure } = result;
     this.parts.metrics.called(entry, failure?.outcome ?? 'ok', result.ms);
+    const { tracer, clock } = this.parts;
+    if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
     if (failure?.coolDown) {
       const model = failure.coolDown === 'model' ? entry.model : undefined;
       failure.retryAfterMs ??= upstream.config.cooldownMs;

@@ -1,8 +1,12 @@
-import { type EnvValues, integer } from '@sluice/shared/env';
+import { type EnvValues, integer, url } from '@sluice/shared/env';
 import { sharedEnv } from '@sluice/shared/process-env';
 
 export const workerEnv = {
   ...sharedEnv,
+  SIMULATOR_URL: url({
+    protocols: ['http', 'https'],
+    description: 'a simulated upstream that answers while no provider key is set; for trying things out',
+  }),
   DRAIN_MS: integer({
     default: 310_000,
     min: 0,

@@ -1,23 +1,34 @@
 #!/usr/bin/env node
 import { loadConfig } from '@sluice/shared/config';
 import { readEnv } from '@sluice/shared/env';
+import type { Env } from '@sluice/shared/env-lookup';
 import { createLogger } from '@sluice/shared/logger';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { runProcess } from '@sluice/shared/run-process';
+import { needsSimulator, simulatedEnv } from '@sluice/shared/simulated-upstream';
+import { startTracer } from '@sluice/shared/tracing/start-tracer';
 import { workerEnv } from './env.js';
 import { startWorker } from './worker.js';
 
 await runProcess('worker', async () => {
   const env = readEnv(process.env, workerEnv);
-  const config = loadConfig(env.GATEWAY_CONFIG, process.env);
   const logger = createLogger('worker', env.LOG_LEVEL);
+  let processEnv: Env = process.env;
+  let config = loadConfig(env.GATEWAY_CONFIG, processEnv);
+  if (env.SIMULATOR_URL !== undefined && needsSimulator(config, processEnv)) {
+    processEnv = { ...processEnv, ...simulatedEnv(config, env.SIMULATOR_URL) };
+    config = loadConfig(env.GATEWAY_CONFIG, processEnv);
+    logger.warn({ url: env.SIMULATOR_URL }, 'no provider key is set: a SIMULATED upstream answers');
+  }
 
+  const tracer = await startTracer(env.OTEL_EXPORTER_OTLP_ENDPOINT, 'worker');
   const worker = await startWorker({
     redisUrl: env.REDIS_URL,
     cell: env.SLUICE_CELL,
     config,
-    env: process.env,
+    env: processEnv,
     logger,
+    tracer,
   });
   let draining = false;
   const metricsServer = await startMetricsServer({
@@ -32,6 +43,7 @@ await runProcess('worker', async () => {
     draining = true;
     logger.info('draining');
     await worker.close(env.DRAIN_MS);
+    await tracer?.close();
     await metricsServer.close(env.METRICS_LINGER_MS);
     logger.info('stopped');
   };

@@ -27,6 +27,7 @@ import { repeatEvery } from '@sluice/shared/repeat-every';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Settlements } from '@sluice/shared/settle';
 import { INBOX_TTL_MS } from '@sluice/shared/settle-scripts';
+import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Upstream } from './call-provider.js';
@@ -54,6 +55,7 @@ export interface WorkerOptions {
   /** Where the provider keys are read from. */
   env: Env;
   logger: Logger;
+  tracer?: Tracer | undefined;
 }
 
 export interface RunningWorker {
@@ -69,6 +71,7 @@ export async function startWorker({
   config,
   env,
   logger,
+  tracer,
 }: WorkerOptions): Promise<RunningWorker> {
   const names = keyNames(cell);
   const upstreams = createUpstreams(config, env);
@@ -109,6 +112,7 @@ export async function startWorker({
     clock,
     logger,
     metrics: workerMetrics,
+    tracer,
   });
 
   await clock.synchronise(redis);

@@ -1,5 +1,6 @@
 import type { Clock } from '@sluice/shared/clock';
 import { GatewayError } from '@sluice/shared/errors';
+import { formatTraceparent } from '@sluice/shared/tracing/trace-context';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiMetrics } from '../api-metrics.js';
 import type { Authenticated } from '../authenticate.js';
@@ -54,6 +55,7 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
       request,
     };
     ctx.state.route = resolved.route;
+    if (ctx.state.trace) accepted.trace = formatTraceparent(ctx.state.trace);
     const idempotencyKey = ctx.get('idempotency-key');
     const reply =
       idempotencyKey === ''

@@ -1,5 +1,5 @@
-import type { GatewayConfig } from '@sluice/shared/config';
-import { type Env, lookupEnv } from '@sluice/shared/env-lookup';
+import type { GatewayConfig } from './config.js';
+import { type Env, lookupEnv } from './env-lookup.js';
 
 const BASE_URLS = ['OPENAI_BASE_URL', 'ANTHROPIC_BASE_URL'];
 

@@ -1,0 +1,20 @@
+# One image for api, worker, simulator and the step that applies gateway.yaml; the command says which.
+FROM node:24-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json tsconfig.base.json ./
+COPY bench/package.json ./bench/
+COPY packages ./packages
+RUN npm ci --ignore-scripts
+RUN npx tsc -b packages/cli
+
+FROM node:24-bookworm-slim
+WORKDIR /app
+ENV NODE_ENV=production HOST=0.0.0.0 METRICS_HOST=0.0.0.0
+COPY package.json package-lock.json ./
+COPY bench/package.json ./bench/
+COPY --from=build /app/packages ./packages
+RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
+COPY gateway.yaml ./
+USER node
+EXPOSE 8080 9464
+CMD ["node", "packages/api/dist/main.js"]

@@ -1,0 +1,158 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { apiEnv } from '@sluice/api/env';
+import { workerEnv } from '@sluice/worker/env';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import test from 'ava';
+import { parse, parseAllDocuments } from 'yaml';
+
+const repository = new URL('../../../', import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, repository), 'utf8');
+
+interface Service {
+  image: string;
+  build?: string;
+  command?: string[];
+  environment?: Record<string, string>;
+  volumes?: string[];
+  ports?: string[];
+  networks?: string[];
+  healthcheck?: unknown;
+  init?: boolean;
+  read_only?: boolean;
+  cap_drop?: string[];
+  container_name?: string;
+  depends_on?: Record<string, unknown>;
+  stop_grace_period?: string;
+}
+interface Compose {
+  services: Record<string, Service>;
+  networks: Record<string, { internal?: boolean }>;
+  volumes: Record<string, unknown>;
+}
+const composeText = read('docker-compose.yml');
+const compose = parse(composeText, { merge: true }) as Compose;
+const services = Object.entries(compose.services);
+
+test('docker-compose.yml is valid by the Compose Specification’s schema', (t) => {
+  // It is of a draft that names its parts by `id`.
+  const withoutIds = (key: string, value: unknown) =>
+    (key === 'id' || key === '$schema') && typeof value === 'string' ? undefined : value;
+  const schema = JSON.parse(read('test/fixtures/compose-spec.json'), withoutIds);
+  const ajv = new Ajv2019({
+    strict: false,
+    formats: { ports: true, duration: true, expose: true, subnet_ip_address: true },
+  });
+  const validate = ajv.compile(schema);
+  t.true(validate(compose), JSON.stringify(validate.errors));
+  t.false(validate({ ...compose, services: { api: { imaeg: 'x' } } }), 'the schema can tell');
+});
+
+test('every service is confined, watched and given its time', (t) => {
+  for (const [name, service] of services) {
+    t.true(service.init && service.read_only, name);
+    t.deepEqual(service.cap_drop, ['ALL'], name);
+    t.is(service.container_name, undefined, name);
+    if (name !== 'apply') t.truthy(service.healthcheck, name);
+    for (const network of service.networks ?? []) t.true(network in compose.networks, `${name}: ${network}`);
+    for (const other of Object.keys(service.depends_on ?? {})) t.true(other in compose.services);
+  }
+  t.is(compose.services.worker?.ports, undefined, 'workers can be scaled');
+  t.deepEqual(compose.services.redis?.networks, ['inside']);
+  t.true(compose.networks.inside?.internal);
+  for (const name of ['api', 'worker'])
+    t.true(Number.parseInt(compose.services[name]?.stop_grace_period ?? '', 10) > 310 + 20);
+});
+
+test('only workers have provider keys', (t) => {
+  for (const [name, { environment = {} }] of services) {
+    const keys = Object.keys(environment).filter((variable) => /^(?:OPENAI|ANTHROPIC)_/.test(variable));
+    t.is(keys.length > 0, name === 'worker', name);
+  }
+});
+
+test('every path and image that docker-compose.yml names is there, or is built', (t) => {
+  for (const [name, { volumes = [], command = [], image, build }] of services) {
+    for (const [source = ''] of volumes.map((volume) => volume.split(':')))
+      t.true(
+        source.startsWith('.') ? existsSync(new URL(source, repository)) : source in compose.volumes,
+        source,
+      );
+    for (const path of command.filter((argument) => argument.startsWith('packages/')))
+      t.true(existsSync(new URL(path, repository)), `${name} runs ${path}`);
+    t.true(build === '.' || /^[\w./-]+:v?\d[\w.-]*$/.test(image), `${name} pins ${image}`);
+  }
+  const dockerfile = read('Dockerfile');
+  for (const [, sources = ''] of dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm))
+    for (const source of sources.split(' ')) t.true(existsSync(new URL(source, repository)), source);
+  t.regex(dockerfile, /^USER node$/m);
+});
+
+test('every variable of docker-compose.yml is in .env.example, and nothing else is', (t) => {
+  const used = new Set([...composeText.matchAll(/\$\{(\w+)/g)].map(([, name]) => name));
+  const offered = [...read('.env.example').matchAll(/^(\w+)=/gm)].map(([, name]) => name);
+  t.deepEqual([...used].sort(), offered.sort());
+});
+
+test('every variable that api and worker are given is one that they read', (t) => {
+  const known = new Set([
+    ...Object.keys(apiEnv),
+    ...Object.keys(workerEnv),
+    'OPENAI_API_KEY',
+    'OPENAI_BASE_URL',
+    'ANTHROPIC_API_KEY',
+    'ANTHROPIC_BASE_URL',
+  ]);
+  for (const name of ['api', 'worker'])
+    for (const variable of Object.keys(compose.services[name]?.environment ?? {}))
+      t.true(known.has(variable), `${name}: ${variable}`);
+});
+
+const MODELS: Record<string, string> = {
+  'keda.sh': '@kubernetes-models/keda',
+  'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
+};
+const manifests = new URL('deploy/kubernetes/', repository);
+const files = readdirSync(manifests, { recursive: true, encoding: 'utf8' }).filter(
+  (path) => path.endsWith('.yaml') && !/(?:kustomization|gateway)\.yaml$/.test(path),
+);
+
+interface Manifest {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string };
+}
+const objects = files.flatMap((path) =>
+  parseAllDocuments(readFileSync(new URL(path, manifests), 'utf8')).map(
+    (document) => document.toJS() as Manifest,
+  ),
+);
+
+async function validate(object: Manifest): Promise<void> {
+  const { apiVersion, kind } = object;
+  const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
+  const module = await import(`${MODELS[group] ?? 'kubernetes-models'}/${apiVersion}/${kind}`);
+  new (module[kind] ?? module.default[kind])(object).validate();
+}
+
+test('every Kubernetes manifest is valid by its kind’s published schema', async (t) => {
+  t.true(objects.length > 10);
+  for (const object of objects)
+    await t.notThrowsAsync(validate(object), `${object.kind} ${object.metadata.name}`);
+  const [first] = objects.filter(({ kind }) => kind === 'Deployment');
+  await t.throwsAsync(
+    validate({ ...first, spec: { replicas: 'many' } } as unknown as Manifest),
+    undefined,
+    'the schema can tell',
+  );
+});
+
+test('the kustomizations list every manifest, and the configuration is the shipped one', (t) => {
+  for (const folder of ['base', 'operators']) {
+    const { resources } = parse(readFileSync(new URL(`${folder}/kustomization.yaml`, manifests), 'utf8'));
+    const own = files
+      .filter((path) => path.startsWith(`${folder}/`))
+      .map((path) => path.slice(folder.length + 1));
+    t.deepEqual(resources.filter((path: string) => !path.startsWith('..')).sort(), own.sort());
+  }
+  t.is(read('deploy/kubernetes/base/gateway.yaml'), read('gateway.yaml'));
+});
