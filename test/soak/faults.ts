@@ -36,9 +36,12 @@ export const FAULTS: Record<string, Fault> = {
   'Redis paused': async ({ redis }, random) => {
     await redis.client('PAUSE', Math.round(random.between(200, 3_000)), 'ALL');
   },
+  // For a time, not for a number of calls: of an open circuit only the probes would use them up.
   'upstream fails': async ({ simulator }, random) => {
     const provider = random.pick(['openai', 'anthropic'] as const);
-    simulator.script({ match: { provider }, times: 30, action: { status: random.pick([500, 503, 529]) } });
+    simulator.script({ match: { provider }, action: { status: random.pick([500, 503, 529]) } });
+    await sleep(random.between(1_000, 6_000));
+    simulator.clearScript();
   },
   'upstream limits': async ({ simulator }) => {
     simulator.script({
@@ -51,6 +54,6 @@ export const FAULTS: Record<string, Fault> = {
     simulator.script({ match: { provider: 'openai' }, times: 5, action: { hang: true } });
   },
   'upstream breaks off': async ({ simulator }) => {
-    simulator.script({ match: { provider: 'openai' }, times: 10, action: { reset: 'after_headers' } });
+    simulator.script({ match: { provider: 'openai' }, times: 5, action: { reset: 'after_headers' } });
   },
 };
