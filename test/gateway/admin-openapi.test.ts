@@ -49,7 +49,7 @@ test('every path and method of the admin listener is in the document, and the re
     .flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
     );
-  const app = createAdminApp({ token: 'x', logger: undefined } as never);
+  const app = createAdminApp({ token: 'x', logger: undefined, chat: {} } as never);
   const served = app.middleware.flatMap((middleware) => {
     const { router } = middleware as { router?: { stack: { path: string; methods: string[] }[] } };
     return (router?.stack ?? []).flatMap(({ path, methods }) =>
@@ -76,6 +76,9 @@ test('the listener serves the document, and every GET of it answers as it says',
     '/requests',
     '/spend?by=day,workspace,route,provider,model',
     '/status',
+    '/directory',
+    '/catalogue',
+    '/traffic?since=1h',
     '/healthz',
   ])
     t.is((await admin('GET', path)).status, 200);

@@ -212,7 +212,7 @@ export async function startApi({
   }
 
   const isReady = () => !draining && redis.status === 'ready' && workersSeen > 0;
-  const app = createApp({
+  const appParts = {
     dispatcher,
     idempotent,
     directory,
@@ -228,8 +228,10 @@ export async function startApi({
     maxBodyBytes: config.request.maxBodyBytes,
     isDraining: () => draining,
     isReady,
-    hasRoom: (bytes) => memory.take(bytes),
-  });
+    hasRoom: (bytes: number) => memory.take(bytes),
+  };
+  const app = createApp(appParts);
+  let url = '';
   const server = createHttpServer(app, config.request.receiveTimeoutMs);
   const admin =
     adminOptions &&
@@ -245,8 +247,11 @@ export async function startApi({
       coolDowns,
       circuits,
       presence,
+      catalogue,
+      chat: appParts,
+      publicUrl: () => url,
     }));
-  const url = await listen(server, port, host);
+  url = await listen(server, port, host);
 
   return {
     url,

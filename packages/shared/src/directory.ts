@@ -74,7 +74,12 @@ export class Directory {
   }
 
   async listStoredKeys(workspace: string): Promise<StoredKey[]> {
-    const stored = (await this.#storedKeys()).filter(({ key }) => key.workspace === workspace);
+    return (await this.listAllStoredKeys()).filter(({ key }) => key.workspace === workspace);
+  }
+
+  /** Of all workspaces, oldest first. */
+  async listAllStoredKeys(): Promise<StoredKey[]> {
+    const stored = await this.#storedKeys();
     return stored.sort((a, b) => a.key.created - b.key.created || (a.key.id < b.key.id ? -1 : 1));
   }
 

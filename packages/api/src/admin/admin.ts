@@ -17,10 +17,12 @@ import { connectImpatiently, waitForRedis } from '@sluice/shared/redis';
 import type { RegistryRefresh } from '@sluice/shared/registry-refresh';
 import type { RegistryStore } from '@sluice/shared/registry-store';
 import { readSpend } from '@sluice/shared/spend';
+import type { Catalogue } from '../catalogue.js';
 import { createHttpServer } from '../http-server.js';
 import { listen } from '../listen.js';
 import { readQueue } from '../read-queue.js';
 import { readMemory } from '../redis-memory.js';
+import type { ChatParts } from '../routes/chat.js';
 import { createAdminApp } from './app.js';
 import { LogFollowers } from './follow-log.js';
 import { LogReader } from './log-reader.js';
@@ -46,6 +48,9 @@ export interface AdminContext {
   coolDowns: CoolDowns;
   circuits: CircuitBreakers;
   presence: Presence;
+  catalogue: Catalogue;
+  chat: ChatParts;
+  publicUrl(): string;
 }
 
 export interface RunningAdmin {

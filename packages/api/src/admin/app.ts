@@ -8,20 +8,34 @@ import { refuseUnaddressed } from '../refuse-unaddressed.js';
 import { createReportErrors } from '../report-errors.js';
 import { identify } from '../request-id.js';
 import { createAuthenticateAdmin } from './authenticate-admin.js';
+import { loadDashboardFiles } from './dashboard-files.js';
 import { createReadBody } from './read-body.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
 import { addLimitRoutes, type LimitParts } from './routes/limits.js';
 import { addModelRoutes, type ModelParts } from './routes/models.js';
+import { addOverviewRoutes, type OverviewParts } from './routes/overview.js';
+import { addPlaygroundRoutes, type PlaygroundParts } from './routes/playground.js';
 import { addRequestRoutes, type RequestParts } from './routes/requests.js';
 import { addRouteRoutes, type RouteParts } from './routes/routes.js';
 import { addSpendRoutes, type SpendParts } from './routes/spend.js';
 import { addStatusRoutes, type StatusParts } from './routes/status.js';
+import { addTrafficRoutes, type TrafficParts } from './routes/traffic.js';
 import { addWorkspaceRoutes } from './routes/workspaces.js';
+import { createServeDashboard, keepPrivate } from './serve-dashboard.js';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DOCUMENT_BYTES = 20 * 1024 * 1024;
 
-type Parts = KeyParts & RouteParts & LimitParts & ModelParts & RequestParts & SpendParts & StatusParts;
+type Parts = KeyParts &
+  RouteParts &
+  LimitParts &
+  ModelParts &
+  RequestParts &
+  SpendParts &
+  StatusParts &
+  OverviewParts &
+  TrafficParts &
+  PlaygroundParts;
 
 export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
   token: string;
@@ -48,6 +62,9 @@ export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
   addRequestRoutes(router, parts);
   addSpendRoutes(router, parts);
   addStatusRoutes(router, parts);
+  addOverviewRoutes(router, parts);
+  addTrafficRoutes(router, parts);
+  addPlaygroundRoutes(router, parts);
   router.get('/openapi.json', (ctx) => {
     ctx.body = openapi;
   });
@@ -56,8 +73,10 @@ export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
   app.silent = true;
   app.use(identify);
   app.use(createReportErrors(logger));
+  app.use(keepPrivate);
   app.use(refuseUnaddressed);
   app.use(open.routes());
+  app.use(createServeDashboard(loadDashboardFiles()));
   // Before the routes: who has no token does not learn which paths there are.
   app.use(createAuthenticateAdmin(token));
   app.use(router.routes());

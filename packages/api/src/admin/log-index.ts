@@ -1,5 +1,5 @@
 /**
- * What a request log is searched by, in memory: a ring of numbers per column, 46 bytes an entry. Texts are kept as
+ * What a request log is searched by, in memory: a ring of numbers per column, 51 bytes an entry. Texts are kept as
  * 32-bit hashes, so that its size does not depend on what callers send; a hit is therefore only likely, and whoever
  * fetches the entry checks it. Entries have consecutive positions in the order of the log, which never change.
  */
@@ -7,6 +7,8 @@ import type { LogEntry } from '@sluice/shared/request-log';
 import { type LogFilter, lastCall } from './log-filter.js';
 
 const FIRST_CAPACITY = 4_096;
+const SERVED = 1;
+const FALLBACK = 2;
 
 const HASHED = ['workspace', 'route', 'provider', 'asked', 'called', 'key', 'code', 'request'] as const;
 type Hashed = (typeof HASHED)[number];
@@ -16,7 +18,19 @@ interface Columns {
   ms: Float64Array;
   sequence: Uint32Array;
   status: Uint16Array;
+  tookMs: Uint32Array;
+  /** 1: served, 2: by another entry than the first. */
+  flags: Uint8Array;
   hashes: Record<Hashed, Uint32Array>;
+}
+
+/** What the index has of an entry; texts as their hashes. */
+export interface IndexedRequest extends Record<Exclude<Hashed, 'request' | 'asked' | 'key'>, number> {
+  /** When it was settled. */
+  ms: number;
+  tookMs: number;
+  served: boolean;
+  fallback: boolean;
 }
 
 export class LogIndex {
@@ -58,6 +72,8 @@ export class LogIndex {
     columns.ms[at] = ms;
     columns.sequence[at] = sequence;
     columns.status[at] = entry.status;
+    columns.tookMs[at] = Math.max(0, entry.settledAt - entry.acceptedAt);
+    columns.flags[at] = (entry.served ? SERVED : 0) | (isFallback(entry) ? FALLBACK : 0);
     const { hashes } = columns;
     hashes.workspace[at] = hash(entry.workspace);
     hashes.route[at] = hash(entry.route ?? '');
@@ -117,6 +133,34 @@ export class LogIndex {
     return found;
   }
 
+  /** Entries from then on, oldest first. The object is the same one every time. */
+  visit(since: number, visitor: (request: IndexedRequest) => void): void {
+    const { capacity, ms, tookMs, flags, hashes } = this.#columns;
+    const request: IndexedRequest = {
+      ...{ ms: 0, tookMs: 0, served: false, fallback: false },
+      ...{ workspace: 0, route: 0, provider: 0, called: 0, code: 0 },
+    };
+    for (let position = this.positionOf(`${Math.ceil(since)}-0`); position < this.#next; position++) {
+      const at = position % capacity;
+      const flag = flags[at] ?? 0;
+      request.ms = ms[at] ?? 0;
+      request.tookMs = tookMs[at] ?? 0;
+      request.served = (flag & SERVED) !== 0;
+      request.fallback = (flag & FALLBACK) !== 0;
+      request.workspace = hashes.workspace[at] ?? 0;
+      request.route = hashes.route[at] ?? 0;
+      request.provider = hashes.provider[at] ?? 0;
+      request.called = hashes.called[at] ?? 0;
+      request.code = hashes.code[at] ?? 0;
+      visitor(request);
+    }
+  }
+
+  /** When the oldest entry was written, in ms. */
+  get oldestMs(): number | undefined {
+    return this.size === 0 ? undefined : this.#columns.ms[this.#first % this.#columns.capacity];
+  }
+
   /** Likely positions of a request, newest first. */
   findRequest(requestId: string): number[] {
     const { capacity, hashes } = this.#columns;
@@ -139,6 +183,8 @@ export class LogIndex {
       grown.ms[to] = old.ms[from] ?? 0;
       grown.sequence[to] = old.sequence[from] ?? 0;
       grown.status[to] = old.status[from] ?? 0;
+      grown.tookMs[to] = old.tookMs[from] ?? 0;
+      grown.flags[to] = old.flags[from] ?? 0;
       for (const name of HASHED) grown.hashes[name][to] = old.hashes[name][from] ?? 0;
     }
     this.#columns = grown;
@@ -152,6 +198,8 @@ function makeColumns(capacity: number): Columns {
     ms: new Float64Array(capacity),
     sequence: new Uint32Array(capacity),
     status: new Uint16Array(capacity),
+    tookMs: new Uint32Array(capacity),
+    flags: new Uint8Array(capacity),
     hashes: hashes as Record<Hashed, Uint32Array>,
   };
 }
@@ -161,8 +209,12 @@ function splitId(id: string): { ms: number; sequence: number } {
   return { ms: Number(ms), sequence: Number(sequence) };
 }
 
+function isFallback({ served, attempts: [first] }: LogEntry): boolean {
+  return served !== undefined && (served.provider !== first?.provider || served.model !== first.model);
+}
+
 /** FNV-1a. */
-function hash(text: string): number {
+export function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
   return value >>> 0;

@@ -8,7 +8,7 @@ import { repeatEvery } from '@sluice/shared/repeat-every';
 import type { LogEntry } from '@sluice/shared/request-log';
 import type { Redis } from 'ioredis';
 import { type LogFilter, matches } from './log-filter.js';
-import { LogIndex } from './log-index.js';
+import { type IndexedRequest, LogIndex } from './log-index.js';
 
 /** One entry takes some microseconds to read, and callers wait meanwhile. */
 const CHUNK = 250;
@@ -69,6 +69,16 @@ export class LogReader {
       end = positions.at(-1) ?? 0;
     }
     return { requests: requests.slice(0, limit), hasMore: requests.length > limit };
+  }
+
+  /** Everything since then; tells when the oldest entry of all was written. */
+  async visit(
+    since: number,
+    visitor: (request: IndexedRequest) => void,
+  ): Promise<{ oldest: number | undefined }> {
+    await this.#ask();
+    this.#index.visit(since, visitor);
+    return { oldest: this.#index.oldestMs };
   }
 
   async find(requestId: string): Promise<LoggedRequest | undefined> {

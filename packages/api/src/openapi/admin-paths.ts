@@ -1,4 +1,5 @@
 import * as s from './parts.js';
+import { CHAT_ERRORS, COMPLETION_HEADERS } from './public-api.js';
 
 const workspace = s.inPath('id', 'Id of a workspace.');
 const key = s.inPath('id', 'Id of a key.');
@@ -253,6 +254,40 @@ export const adminPaths: Paths = guarded({
     get: {
       summary: 'Processes, queues, cool-downs, circuits and memory.',
       responses: { '200': s.json('The status.', s.ref('Status')) },
+    },
+  },
+  '/directory': {
+    get: {
+      summary: 'All workspaces with their routes and keys.',
+      responses: { '200': s.json('The directory.', s.ref('Directory')) },
+    },
+  },
+  '/catalogue': {
+    get: {
+      summary: 'The direct model ids that callers are offered beside their routes.',
+      responses: {
+        '200': s.json('By provider and id.', s.listOf(s.ref('CatalogueEntry'), { base_url: s.text })),
+      },
+    },
+  },
+  '/traffic': {
+    get: {
+      summary: 'Rates, durations, failures, and who served each route, from the request log.',
+      parameters: [s.inQuery('since', `From a minute to a day ago: ${moment} Default: 15m.`)],
+      responses: { '200': s.json('The sums.', s.ref('Traffic')), ...s.errors('invalid_request') },
+    },
+  },
+  '/workspaces/{id}/playground': {
+    post: {
+      summary:
+        'Create a chat completion on behalf of a workspace; logged, limited and billed like any other.',
+      parameters: [workspace],
+      requestBody: s.body(s.ref('ChatRequest')),
+      responses: {
+        '200': s.json('The completion.', s.ref('ChatCompletion'), COMPLETION_HEADERS),
+        ...CHAT_ERRORS,
+        ...s.errors('not_found', 'model_not_found'),
+      },
     },
   },
   '/openapi.json': {

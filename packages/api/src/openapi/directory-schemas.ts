@@ -51,6 +51,14 @@ export const directorySchemas = {
   }),
   WorkspaceInput: s.object({ id: s.text }, { name: s.text, limits: s.ref('LimitsInput') }),
   WorkspaceChange: s.object({}, { name: s.text, limits: s.ref('LimitsInput') }),
+  Directory: s.object({
+    object: { const: 'directory' },
+    workspaces: s.arrayOf(s.ref('Workspace')),
+    routes: s.arrayOf(
+      s.object({ id: s.text, object: { const: 'route' }, workspace: s.text, ...route, created_at: s.moment }),
+    ),
+    keys: s.arrayOf(s.ref('Key')),
+  }),
   Key: s.object(key),
   IssuedKey: s.object(key, { value }),
   RotatedKey: s.object({ ...key, value, replaced: s.ref('Key') }),

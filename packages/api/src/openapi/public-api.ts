@@ -67,7 +67,7 @@ export const publicSchemas = {
 } satisfies Record<string, s.Schema>;
 
 const header = (description: string, schema: s.Schema = s.text) => ({ description, required: true, schema });
-const HEADERS = {
+export const COMPLETION_HEADERS = {
   'x-gateway-provider': header('Who served the request.'),
   'x-gateway-model': header('The model at that provider.'),
   'x-gateway-fallback-used': header(
@@ -78,6 +78,24 @@ const HEADERS = {
   'x-gateway-cost-usd': header('Estimated cost.', s.usd),
   'x-request-id': header('Names the request in the log.'),
 };
+
+export const CHAT_ERRORS = s.errors(
+  'invalid_request',
+  'invalid_api_key',
+  'model_not_found',
+  'request_too_large',
+  'unsupported_media_type',
+  'idempotency_conflict',
+  'budget_exceeded',
+  'rate_limited',
+  'internal_error',
+  'not_implemented',
+  'provider_error',
+  'provider_outcome_unknown',
+  'provider_unavailable',
+  'service_unavailable',
+  'provider_timeout',
+);
 
 const KEY = [{ gatewayKey: [] }];
 const PUBLIC = [{ url: 'http://127.0.0.1:8080', description: 'The public listener.' }];
@@ -99,24 +117,8 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
       ],
       requestBody: s.body(s.ref('ChatRequest')),
       responses: {
-        '200': s.json('The completion.', s.ref('ChatCompletion'), HEADERS),
-        ...s.errors(
-          'invalid_request',
-          'invalid_api_key',
-          'model_not_found',
-          'request_too_large',
-          'unsupported_media_type',
-          'idempotency_conflict',
-          'budget_exceeded',
-          'rate_limited',
-          'internal_error',
-          'not_implemented',
-          'provider_error',
-          'provider_outcome_unknown',
-          'provider_unavailable',
-          'service_unavailable',
-          'provider_timeout',
-        ),
+        '200': s.json('The completion.', s.ref('ChatCompletion'), COMPLETION_HEADERS),
+        ...CHAT_ERRORS,
       },
     },
   },

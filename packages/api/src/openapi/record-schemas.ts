@@ -40,6 +40,7 @@ const sums = {
   cost_picodollars: s.picodollars,
 };
 
+const durations = s.object({ p50: s.wholeOrNull, p95: s.wholeOrNull, p99: s.wholeOrNull });
 const perToken = s.whole;
 const usage = {
   input: s.whole,
@@ -134,6 +135,33 @@ export const recordSchemas = {
       }),
     ),
     total: s.object(sums),
+  }),
+  CatalogueEntry: s.object({ id: s.text, object: { const: 'model' }, created: s.whole, provider: s.text }),
+  Traffic: s.object({
+    object: { const: 'traffic' },
+    since: s.moment,
+    until: s.moment,
+    log_begins: {
+      ...s.momentOrNull,
+      description: 'Where the request log begins; before it nothing is counted.',
+    },
+    requests: s.whole,
+    failed: { ...s.whole, description: 'Not served, for whatever reason.' },
+    fallbacks: { ...s.whole, description: 'Served by another entry than the first.' },
+    duration_ms: durations,
+    codes: s.arrayOf(s.object({ code: s.text, requests: s.whole })),
+    bucket_seconds: { type: 'number' },
+    buckets: s.arrayOf(s.object({ requests: s.whole, failed: s.whole, duration_ms: durations })),
+    routes: s.arrayOf(
+      s.object({
+        workspace: s.text,
+        route: s.text,
+        requests: s.whole,
+        failed: s.whole,
+        fallbacks: s.whole,
+        served: { ...s.arrayOf(s.whole), description: 'By entry, in the order of the chain.' },
+      }),
+    ),
   }),
   Status: s.object({
     object: { const: 'status' },

@@ -1,0 +1,75 @@
+import type { Router } from '@koa/router';
+import type { Clock } from '@sluice/shared/clock';
+import type { Directory } from '@sluice/shared/directory';
+import { readInput } from '@sluice/shared/read-input';
+import type { LogReader } from '../log-reader.js';
+import { isoOrNull } from '../present.js';
+import { readMoment } from '../read-moment.js';
+import { type Durations, Traffic } from '../traffic.js';
+
+const BUCKETS = 60;
+const DEFAULT_MS = 15 * 60_000;
+const MIN_MS = 60_000;
+const MAX_MS = 24 * 3_600_000;
+
+export interface TrafficParts {
+  log: LogReader;
+  directory: Directory;
+  clock: Clock;
+}
+
+/** /traffic: how many requests, how fast, how many failed, and who served each route, in the last while. */
+export function addTrafficRoutes(router: Router, { log, directory, clock }: TrafficParts): void {
+  router.get('/traffic', async (ctx) => {
+    const now = Math.floor(clock.now());
+    const since = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', ['since']);
+      const moment = readMoment(reader, query?.since, 'since', now) ?? now - DEFAULT_MS;
+      if (!(now - moment >= MIN_MS && now - moment <= MAX_MS))
+        reader.fault('since', 'must be from a minute to a day ago');
+      return moment;
+    });
+    const bucketMs = (now - since) / BUCKETS;
+    const traffic = new Traffic(since, bucketMs, BUCKETS);
+    const entries = await log.visit(since, (request) => traffic.add(request));
+    const workspaces = await directory.listWorkspaces();
+    const routes = await Promise.all(workspaces.map(({ id }) => directory.listRoutes(id)));
+    ctx.body = {
+      object: 'traffic',
+      since: isoOrNull(since),
+      until: isoOrNull(now),
+      /** When the log does not reach back that far, this is where it begins. */
+      log_begins: isoOrNull(entries.oldest),
+      requests: traffic.all.requests,
+      failed: traffic.all.failed,
+      fallbacks: traffic.fallbacks,
+      duration_ms: presentDurations(traffic.all.durations),
+      codes: traffic.codes,
+      bucket_seconds: bucketMs / 1000,
+      buckets: traffic.buckets.map(({ requests, failed, durations }) => ({
+        requests,
+        failed,
+        duration_ms: presentDurations(durations),
+      })),
+      routes: workspaces.flatMap(({ id: workspace }, i) =>
+        [...(routes[i] ?? [])].map(([route, { chain }]) => {
+          const { servedBy, ...counts } = traffic.route(workspace, route);
+          return {
+            workspace,
+            route,
+            ...counts,
+            served: chain.map((entry) => servedBy(entry.provider, entry.model)),
+          };
+        }),
+      ),
+    };
+  });
+}
+
+function presentDurations(durations: Durations) {
+  return {
+    p50: durations.quantile(0.5),
+    p95: durations.quantile(0.95),
+    p99: durations.quantile(0.99),
+  };
+}

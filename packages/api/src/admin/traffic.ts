@@ -1,0 +1,112 @@
+/** How the requests of the last while went, summed over the index of the log. */
+import { ERROR_STATUS } from '@sluice/shared/errors';
+import { hash, type IndexedRequest } from './log-index.js';
+
+/** Durations are counted in steps of 3 %, from 1 ms to about 17 min: a quantile is right to within that. */
+const STEPS = 480;
+const GROWTH = Math.log(1.03);
+
+const CODES = new Map([...Object.keys(ERROR_STATUS), 'cancelled'].map((code) => [hash(code), code]));
+
+export class Durations {
+  readonly #counts = new Uint32Array(STEPS);
+  #total = 0;
+
+  add(ms: number): void {
+    const step = ms <= 1 ? 0 : Math.ceil(Math.log(ms) / GROWTH);
+    const at = Math.min(step, STEPS - 1);
+    this.#counts[at] = (this.#counts[at] ?? 0) + 1;
+    this.#total++;
+  }
+
+  /** In ms, null when there are none. */
+  quantile(share: number): number | null {
+    if (this.#total === 0) return null;
+    let left = Math.max(1, Math.ceil(share * this.#total));
+    const step = this.#counts.findIndex((count) => {
+      left -= count;
+      return left <= 0;
+    });
+    return Math.round(Math.exp(step * GROWTH));
+  }
+}
+
+class Span {
+  requests = 0;
+  failed = 0;
+  readonly durations = new Durations();
+}
+
+interface RouteCount {
+  requests: number;
+  failed: number;
+  fallbacks: number;
+  /** By the hashes of provider and model. */
+  served: Map<number, number>;
+}
+
+/** Of two hashes one number; it fits a double. */
+const pair = (a: number, b: number) => a * 2 ** 20 + (b >>> 12);
+
+export class Traffic {
+  readonly all = new Span();
+  readonly buckets: Span[];
+  fallbacks = 0;
+  readonly #codes = new Map<number, number>();
+  readonly #routes = new Map<number, RouteCount>();
+
+  constructor(
+    private readonly since: number,
+    private readonly bucketMs: number,
+    buckets: number,
+  ) {
+    this.buckets = Array.from({ length: buckets }, () => new Span());
+  }
+
+  add(request: IndexedRequest): void {
+    const { served } = request;
+    const bucket = this.buckets[Math.floor((request.ms - this.since) / this.bucketMs)];
+    for (const span of bucket ? [this.all, bucket] : [this.all]) {
+      span.requests++;
+      if (served) span.durations.add(request.tookMs);
+      else span.failed++;
+    }
+    if (request.fallback) this.fallbacks++;
+    if (!served) this.#codes.set(request.code, (this.#codes.get(request.code) ?? 0) + 1);
+    this.#addToRoute(request);
+  }
+
+  #addToRoute({ workspace, route, provider, called, served, fallback }: IndexedRequest): void {
+    const key = pair(workspace, route);
+    const count = this.#routes.get(key) ?? { requests: 0, failed: 0, fallbacks: 0, served: new Map() };
+    this.#routes.set(key, count);
+    count.requests++;
+    if (fallback) count.fallbacks++;
+    if (!served) count.failed++;
+    else {
+      const by = pair(provider, called);
+      count.served.set(by, (count.served.get(by) ?? 0) + 1);
+    }
+  }
+
+  /** Requests that failed, by code, most first. */
+  get codes(): { code: string; requests: number }[] {
+    return [...this.#codes]
+      .map(([code, requests]) => ({ code: CODES.get(code) ?? 'other', requests }))
+      .sort((a, b) => b.requests - a.requests);
+  }
+
+  /** Of a route, or of the direct model ids of a workspace for null. */
+  route(
+    workspace: string,
+    route: string | null,
+  ): Omit<RouteCount, 'served'> & {
+    servedBy(provider: string, model: string): number;
+  } {
+    const count = this.#routes.get(pair(hash(workspace), hash(route ?? '')));
+    const { requests = 0, failed = 0, fallbacks = 0 } = count ?? {};
+    const servedBy = (provider: string, model: string) =>
+      count?.served.get(pair(hash(provider), hash(model))) ?? 0;
+    return { requests, failed, fallbacks, servedBy };
+  }
+}

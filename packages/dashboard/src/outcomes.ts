@@ -1,0 +1,36 @@
+import type { Tone } from './ui/small.js';
+
+/** What became of an attempt, in words. */
+const OUTCOMES: Readonly<Record<string, string>> = {
+  ok: 'answered',
+  bad_request: 'refused the request',
+  model_not_found: 'does not know the model',
+  context_length: 'found the prompt too long',
+  auth: 'refused the gateway’s credentials',
+  rate_limited: 'was rate-limiting',
+  overloaded: 'was overloaded',
+  server_error: 'failed',
+  bad_response: 'sent an unusable answer',
+  connection: 'could not be reached',
+  timeout: 'did not answer in time',
+  cancelled: 'was stopped: the caller hung up',
+  cooldown: 'passed over: cooling down',
+  concurrency: 'passed over: no turn in time',
+  backlog: 'passed over: too many waiting',
+  circuit_open: 'passed over: circuit open',
+  unknown: 'interrupted: its worker died',
+};
+
+export function outcomeText(outcome: string): string {
+  return OUTCOMES[outcome] ?? outcome;
+}
+
+export function outcomeTone(outcome: string): Tone {
+  if (outcome === 'ok') return 'good';
+  return outcome === 'cancelled' || outcomeText(outcome).startsWith('passed over') ? 'warn' : 'bad';
+}
+
+export function statusTone(status: number): Tone {
+  if (status < 400) return 'good';
+  return status === 499 ? 'quiet' : status < 500 ? 'warn' : 'bad';
+}

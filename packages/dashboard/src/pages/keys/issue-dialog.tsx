@@ -1,0 +1,74 @@
+import { useState } from 'preact/hooks';
+import { path } from '../../admin-client.js';
+import type { Key } from '../../admin-types.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Field, Select } from '../../ui/field.js';
+import { explain, Notice } from '../../ui/small.js';
+import { useAction } from '../../ui/use-action.js';
+import { NewValue } from './new-value.js';
+
+const LIVES = [
+  ['', 'Never'],
+  ['7', 'In 7 days'],
+  ['30', 'In 30 days'],
+  ['90', 'In 90 days'],
+  ['365', 'In a year'],
+] as const;
+
+const LABEL = /^\P{C}{1,128}$/u;
+
+interface IssueProps {
+  workspaces: string[];
+  workspace: string;
+  onClose(): void;
+}
+
+export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssueProps) {
+  const [workspace, setWorkspace] = useState(chosen || (workspaces[0] ?? ''));
+  const [name, setName] = useState('');
+  const [days, setDays] = useState<string>('');
+  const [issued, setIssued] = useState<Key | undefined>();
+  const action = useAction();
+  const isValid = LABEL.test(name);
+
+  const issue = (event: Event) => {
+    event.preventDefault();
+    if (!isValid) return;
+    const expires =
+      days === '' ? {} : { expires_at: new Date(Date.now() + Number(days) * 86_400_000).toISOString() };
+    action.run(async (client) =>
+      setIssued(await client.send<Key>('POST', path`/workspaces/${workspace}/keys`, { name, ...expires })),
+    );
+  };
+
+  return (
+    <Dialog title={issued ? `Key ${issued.name}` : 'Issue a key'} onClose={onClose}>
+      {issued ? (
+        <NewValue issued={issued} onClose={onClose} />
+      ) : (
+        <form onSubmit={issue} noValidate>
+          <Select
+            label="Workspace"
+            value={workspace}
+            choices={workspaces.map((id) => [id, id] as const)}
+            onChange={setWorkspace}
+          />
+          <Field
+            label="Name"
+            value={name}
+            onInput={setName}
+            fault={name === '' || isValid ? undefined : 'At most 128 printable characters'}
+            hint="For people: which program uses it"
+          />
+          <Select label="Expires" value={days} choices={LIVES} onChange={setDays} />
+          {action.error && <Notice tone="bad">{explain(action.error)}</Notice>}
+          <div class="dialog-end">
+            <button type="submit" class="primary" disabled={!isValid || action.busy}>
+              Issue the key
+            </button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  );
+}

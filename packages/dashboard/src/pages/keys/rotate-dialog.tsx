@@ -1,0 +1,49 @@
+import { useState } from 'preact/hooks';
+import { path } from '../../admin-client.js';
+import type { Key } from '../../admin-types.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Select } from '../../ui/field.js';
+import { explain, Notice } from '../../ui/small.js';
+import { useAction } from '../../ui/use-action.js';
+import { NewValue } from './new-value.js';
+
+const GRACE = [
+  ['0', 'Stops at once'],
+  ['3600', 'Works for an hour more'],
+  ['86400', 'Works for a day more'],
+  ['604800', 'Works for a week more'],
+] as const;
+
+export function RotateDialog({ apiKey, onClose }: { apiKey: Key; onClose(): void }) {
+  const [grace, setGrace] = useState<string>('86400');
+  const [issued, setIssued] = useState<Key | undefined>();
+  const action = useAction();
+  const rotate = (event: Event) => {
+    event.preventDefault();
+    const url = path`/keys/${apiKey.id}/rotate`;
+    action.run(async (client) =>
+      setIssued(await client.send<Key>('POST', url, { grace_seconds: Number(grace) })),
+    );
+  };
+  return (
+    <Dialog title={issued ? `New key ${issued.name}` : `Rotate ${apiKey.name}`} onClose={onClose}>
+      {issued ? (
+        <NewValue issued={issued} onClose={onClose} />
+      ) : (
+        <form onSubmit={rotate}>
+          <p>
+            A second key is issued for workspace <b>{apiKey.workspace}</b>. The old one, which begins with{' '}
+            <code>{apiKey.prefix}</code>, keeps working until its grace period is over.
+          </p>
+          <Select label="The old key" value={grace} choices={GRACE} onChange={setGrace} />
+          {action.error && <Notice tone="bad">{explain(action.error)}</Notice>}
+          <div class="dialog-end">
+            <button type="submit" class="primary" disabled={action.busy}>
+              Rotate the key
+            </button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  );
+}

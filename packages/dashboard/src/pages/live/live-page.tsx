@@ -1,0 +1,123 @@
+import type { Status, Traffic } from '../../admin-types.js';
+import { bytes, count, duration, percent, rate, timeOfDay } from '../../format.js';
+import { changeQuery, formatPlace, type Place } from '../../location.js';
+import { Page } from '../../ui/page.js';
+import { Choice, Empty, Waiting } from '../../ui/small.js';
+import { usePoll } from '../../use-poll.js';
+import { Processes } from './processes.js';
+import { Providers } from './providers.js';
+import { TrafficCharts } from './traffic-charts.js';
+
+const RANGES = [
+  ['5m', '5 min'],
+  ['15m', '15 min'],
+  ['1h', '1 hour'],
+  ['24h', '24 hours'],
+] as const;
+type Range = (typeof RANGES)[number][0];
+
+const EVERY_MS = 2_000;
+
+export function LivePage({ place }: { place: Place }) {
+  const range = RANGES.find(([each]) => each === place.query.range)?.[0] ?? '15m';
+  const status = usePoll('status', EVERY_MS, (client, signal) => client.get<Status>('/status', signal));
+  const traffic = usePoll(`traffic ${range}`, EVERY_MS, (client, signal) =>
+    client.get<Traffic>(`/traffic?since=${range}`, signal),
+  );
+  const select = (next: Range) => changeQuery(place, { range: next });
+  return (
+    <Page
+      title="Live"
+      intro={status.data ? `As of ${timeOfDay(status.data.time)}; updates by itself.` : 'Updates by itself.'}
+      actions={<Choice label="Time range" value={range} choices={RANGES} onChange={select} />}
+    >
+      {traffic.data ? <Figures traffic={traffic.data} /> : <Waiting polled={traffic} />}
+      {traffic.data && <TrafficCharts traffic={traffic.data} />}
+      {status.data ? (
+        <>
+          <Providers providers={status.data.providers} />
+          <Processes status={status.data} />
+          <p class="muted small-print">
+            Redis uses {bytes(status.data.redis.memory_used_bytes)}
+            {status.data.redis.memory_limit_bytes === null
+              ? ''
+              : ` of ${bytes(status.data.redis.memory_limit_bytes)}`}
+            ; the request log has {count(status.data.redis.request_log_entries)} entries; model registry{' '}
+            {status.data.registry.version} with {count(status.data.registry.models)} models.
+          </p>
+        </>
+      ) : (
+        <Waiting polled={status} />
+      )}
+    </Page>
+  );
+}
+
+function Figures({ traffic }: { traffic: Traffic }) {
+  const { requests, failed, fallbacks, duration_ms, codes } = traffic;
+  if (requests === 0)
+    return (
+      <Empty title="No request in this time.">
+        As soon as one is answered it is counted here. <a href="#/playground">Send one from the playground</a>
+      </Empty>
+    );
+  return (
+    <section aria-label="Figures">
+      <dl class="tiles">
+        <Tile
+          name="Requests per second"
+          value={rate(currentRate(traffic))}
+          note={`${count(requests)} in all`}
+        />
+        <Tile name="Median" value={duration(duration_ms.p50)} note="p50, accepted to settled" />
+        <Tile name="p95" value={duration(duration_ms.p95)} note="19 of 20 are faster" />
+        <Tile name="p99" value={duration(duration_ms.p99)} note="99 of 100 are faster" />
+        <Tile
+          name="Failed"
+          value={percent(failed, requests)}
+          note={`${count(failed)} requests`}
+          bad={failed / requests > 0.01}
+        />
+        <Tile name="By fallback" value={percent(fallbacks, requests)} note={`${count(fallbacks)} requests`} />
+      </dl>
+      {codes.length > 0 && (
+        <p class="codes">
+          <span class="muted">Failed with</span>
+          {codes.slice(0, 8).map(({ code, requests }) => (
+            <a key={code} class="badge bad" href={formatPlace({ page: 'requests', query: { code } })}>
+              {code} {count(requests)}
+            </a>
+          ))}
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** Over the last complete twelfth of the range. */
+function currentRate({ buckets, bucket_seconds }: Traffic): number {
+  const lately = buckets.slice(-6, -1);
+  return lately.reduce((sum, { requests }) => sum + requests, 0) / (lately.length * bucket_seconds);
+}
+
+function Tile({
+  name,
+  value,
+  note,
+  bad = false,
+}: {
+  name: string;
+  value: string;
+  note: string;
+  bad?: boolean;
+}) {
+  return (
+    <div class={`tile ${bad ? 'bad' : ''}`}>
+      <dt>{name}</dt>
+      <dd>
+        <span class="big">{value}</span>
+        <span class="muted">{note}</span>
+      </dd>
+    </div>
+  );
+}

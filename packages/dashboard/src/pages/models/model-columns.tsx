@@ -1,0 +1,111 @@
+import { NOTHING, price, tokens } from '../../format.js';
+import { formatPlace } from '../../location.js';
+import { Badge } from '../../ui/small.js';
+import type { Column } from '../../ui/table.js';
+import type { ModelRow } from './model-rows.js';
+
+export function modelColumns(onEdit: (row: ModelRow) => void): Column<ModelRow>[] {
+  return [
+    { id: 'model', label: 'Model', head: true, cell: Name, sort: ({ id }) => id.toLowerCase() },
+    { id: 'provider', label: 'Provider', cell: ({ provider }) => provider, sort: ({ provider }) => provider },
+    {
+      id: 'window',
+      label: 'Context',
+      numeric: true,
+      cell: ({ facts }) => tokens(facts?.context_window),
+      sort: ({ facts }) => facts?.context_window,
+    },
+    {
+      id: 'output-limit',
+      label: 'Max output',
+      numeric: true,
+      cell: ({ facts }) => tokens(facts?.max_output_tokens),
+      sort: ({ facts }) => facts?.max_output_tokens,
+    },
+    {
+      id: 'input',
+      label: 'Input',
+      numeric: true,
+      cell: ({ facts }) => price(facts?.prices?.input),
+      sort: ({ facts }) => facts?.prices?.input,
+    },
+    {
+      id: 'cached',
+      label: 'Cached',
+      numeric: true,
+      cell: ({ facts }) => price(facts?.prices?.cached_input),
+      sort: ({ facts }) => facts?.prices?.cached_input,
+    },
+    {
+      id: 'output',
+      label: 'Output',
+      numeric: true,
+      cell: ({ facts }) => price(facts?.prices?.output),
+      sort: ({ facts }) => facts?.prices?.output,
+    },
+    { id: 'tags', label: 'Capabilities', cell: Tags },
+    { id: 'source', label: 'Price from', cell: Source, sort: ({ facts }) => facts?.as_of },
+    { id: 'edit', label: 'Change', cell: (row) => <Edit row={row} onEdit={onEdit} /> },
+  ];
+}
+
+function Name({ id, route, facts, offered, overridden }: ModelRow) {
+  return (
+    <>
+      <span class="name">{id}</span> {route && <Badge tone="info">route</Badge>}
+      {overridden && <Badge tone="warn">overridden</Badge>}
+      {facts?.deprecated && !route && <Badge tone="bad">deprecated {facts.deprecated}</Badge>}
+      {!offered && (
+        <Badge title="The provider does not list it now, so GET /v1/models does not either.">
+          not listed
+        </Badge>
+      )}
+      {route && (
+        <span class="under">
+          {route.workspace}: {route.chain.join(' → ')}
+        </span>
+      )}
+    </>
+  );
+}
+
+function Tags({ facts }: ModelRow) {
+  const tags = facts?.capabilities ?? [];
+  if (tags.length === 0) return <span class="muted">{NOTHING}</span>;
+  return (
+    <span class="tags">
+      {tags.map((tag) => (
+        <Badge key={tag}>{tag.replaceAll('_', ' ')}</Badge>
+      ))}
+    </span>
+  );
+}
+
+function Source({ facts, route }: ModelRow) {
+  if (route) return <span class="muted">first entry’s</span>;
+  if (!facts?.prices) return <Badge tone="warn">no price</Badge>;
+  return (
+    <span class="source" title={facts.source}>
+      {facts.as_of && <>{facts.as_of} </>}
+      <span class="muted">{facts.source ?? 'registry'}</span>
+    </span>
+  );
+}
+
+function Edit({ row, onEdit }: { row: ModelRow; onEdit(row: ModelRow): void }) {
+  if (row.route)
+    return (
+      <a
+        href={formatPlace({ page: 'routes', query: { search: row.id } })}
+        aria-label={`Edit route ${row.id}`}
+      >
+        Edit route
+      </a>
+    );
+  if (row.provider !== 'openai' && row.provider !== 'anthropic') return null;
+  return (
+    <button type="button" class="small" onClick={() => onEdit(row)} aria-label={`Edit price of ${row.id}`}>
+      Edit price
+    </button>
+  );
+}

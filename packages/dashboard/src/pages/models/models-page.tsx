@@ -1,0 +1,113 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { Catalogue, Directory, ModelList } from '../../admin-types.js';
+import { count, date } from '../../format.js';
+import { changeQuery, type Place } from '../../location.js';
+import { Field, Select } from '../../ui/field.js';
+import { Page } from '../../ui/page.js';
+import { Empty, Waiting } from '../../ui/small.js';
+import { Table } from '../../ui/table.js';
+import { usePoll } from '../../use-poll.js';
+import { modelColumns } from './model-columns.js';
+import { filterModels, type ModelRow, toModelRows } from './model-rows.js';
+import { OverrideDialog } from './override-dialog.js';
+
+const EVERY_MS = 15_000;
+
+const KINDS = [
+  ['', 'Routes and models'],
+  ['routes', 'Routes only'],
+  ['direct', 'Direct model ids'],
+  ['overridden', 'Overridden'],
+  ['deprecated', 'Deprecated'],
+  ['unpriced', 'Without a price'],
+] as const;
+
+export function ModelsPage({ place }: { place: Place }) {
+  const [edited, setEdited] = useState<ModelRow | undefined>();
+  const known = usePoll('models', EVERY_MS, async (client, signal) => {
+    const [models, catalogue, directory] = await Promise.all([
+      client.get<ModelList>('/models', signal),
+      client.get<Catalogue>('/catalogue', signal),
+      client.get<Directory>('/directory', signal),
+    ]);
+    return { rows: toModelRows(models, catalogue, directory), registry: models.registry };
+  });
+  const columns = useMemo(() => modelColumns(setEdited), []);
+  if (!known.data)
+    return (
+      <Page title="Models">
+        <Waiting polled={known} />
+      </Page>
+    );
+  const { rows, registry } = known.data;
+  const filter = {
+    search: place.query.search ?? '',
+    provider: place.query.provider ?? '',
+    kind: place.query.kind ?? '',
+    tag: place.query.tag ?? '',
+  };
+  const set = (name: string) => (value: string) => changeQuery(place, { [name]: value });
+  const found = filterModels(rows, filter);
+  return (
+    <Page
+      title="Models"
+      intro={
+        <>
+          Everything a caller may send as <code>model</code>. Prices are USD per million tokens, from registry{' '}
+          {registry.version}
+          {registry.origin === 'shipped' || registry.refreshed_at === null
+            ? ', as shipped'
+            : `, refreshed ${date(registry.refreshed_at)}`}
+          .
+        </>
+      }
+    >
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <Field
+          label="Search"
+          type="search"
+          value={filter.search}
+          onInput={set('search')}
+          placeholder="claude vision"
+        />
+        <Select label="Show" value={filter.kind} choices={KINDS} onChange={set('kind')} />
+        <Select
+          label="Provider"
+          value={filter.provider}
+          choices={choices(rows.map((row) => row.provider))}
+          onChange={set('provider')}
+        />
+        <Select
+          label="Capability"
+          value={filter.tag}
+          choices={choices(rows.flatMap((row) => row.facts?.capabilities ?? []))}
+          onChange={set('tag')}
+        />
+        <p class="muted found" aria-live="polite">
+          {found.length === rows.length
+            ? `${count(rows.length)} in all`
+            : `${count(found.length)} of ${count(rows.length)}`}
+        </p>
+      </form>
+      {found.length === 0 ? (
+        <Empty title="Nothing fits.">Try fewer words, or another filter.</Empty>
+      ) : (
+        <Table caption="Models and their prices" columns={columns} rows={found} rowKey={({ key }) => key} />
+      )}
+      {edited && (
+        <OverrideDialog
+          row={edited}
+          onClose={() => setEdited(undefined)}
+          onSaved={() => {
+            setEdited(undefined);
+            known.reload();
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+function choices(values: string[]): (readonly [string, string])[] {
+  return [['', 'All'], ...[...new Set(values)].sort().map((each) => [each, each] as const)];
+}

@@ -1,0 +1,91 @@
+import type { Catalogue, Directory } from '../../admin-types.js';
+import { Field, Select } from '../../ui/field.js';
+import type { ChatDraft } from './chat-draft.js';
+
+interface ChatFormProps {
+  draft: ChatDraft;
+  fault: { field: string; text: string } | undefined;
+  directory: Directory;
+  catalogue: Catalogue;
+  busy: boolean;
+  onChange(draft: ChatDraft): void;
+  onSend(): void;
+}
+
+export function ChatForm({ draft, fault, directory, catalogue, busy, onChange, onSend }: ChatFormProps) {
+  const set = (field: keyof ChatDraft) => (value: string) => onChange({ ...draft, [field]: value });
+  const shown = (field: string) => (fault?.field === field && draft.model !== '' ? fault.text : undefined);
+  const aliases = directory.routes
+    .filter(({ workspace }) => workspace === draft.workspace)
+    .map(({ id }) => id);
+  const send = (event: Event) => {
+    event.preventDefault();
+    if (!fault && !busy) onSend();
+  };
+  const sendOnKey = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send(event);
+  };
+  return (
+    <form class="stack" onSubmit={send} noValidate>
+      <div class="grid">
+        <Select
+          label="Workspace"
+          value={draft.workspace}
+          choices={directory.workspaces.map(({ id }) => [id, id] as const)}
+          onChange={set('workspace')}
+        />
+        <Field label="Route or model" value={draft.model} onInput={set('model')} list="playground-models" />
+        <datalist id="playground-models">
+          {aliases.map((id) => (
+            <option key={id} value={id} label={`${id} (route)`} />
+          ))}
+          {catalogue.data.map(({ id }) => (
+            <option key={id} value={id} />
+          ))}
+        </datalist>
+        <Field
+          label="Temperature"
+          value={draft.temperature}
+          onInput={set('temperature')}
+          fault={shown('temperature')}
+          inputMode="decimal"
+          placeholder="model’s"
+        />
+        <Field
+          label="Max tokens"
+          value={draft.maxTokens}
+          onInput={set('maxTokens')}
+          fault={shown('maxTokens')}
+          inputMode="numeric"
+          placeholder="model’s"
+        />
+      </div>
+      <div class="field">
+        <label for="playground-system">System prompt</label>
+        <textarea
+          id="playground-system"
+          rows={2}
+          value={draft.system}
+          onInput={(event) => set('system')(event.currentTarget.value)}
+        />
+      </div>
+      <div class="field">
+        <label for="playground-text">Message</label>
+        <textarea
+          id="playground-text"
+          rows={5}
+          value={draft.text}
+          placeholder="Say hello."
+          onInput={(event) => set('text')(event.currentTarget.value)}
+          onKeyDown={sendOnKey}
+        />
+      </div>
+      <div class="dialog-end">
+        <span class="hint">Ctrl+Enter sends</span>
+        <button type="submit" class="primary" disabled={fault !== undefined || busy}>
+          {busy ? 'Waiting …' : 'Send'}
+        </button>
+      </div>
+    </form>
+  );
+}

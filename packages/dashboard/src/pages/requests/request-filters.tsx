@@ -1,0 +1,124 @@
+import { useState } from 'preact/hooks';
+import type { Directory } from '../../admin-types.js';
+import { goTo } from '../../location.js';
+import { Field, Select } from '../../ui/field.js';
+
+export const FILTERS = [
+  'since',
+  'workspace',
+  'route',
+  'provider',
+  'model',
+  'status',
+  'code',
+  'key_id',
+] as const;
+
+const SINCE = [
+  ['', 'All there is'],
+  ['15m', 'Last 15 minutes'],
+  ['1h', 'Last hour'],
+  ['24h', 'Last 24 hours'],
+  ['7d', 'Last 7 days'],
+] as const;
+
+const STATUS = [
+  ['', 'Any'],
+  ['2xx', 'Served'],
+  ['4xx', 'Refused (4xx)'],
+  ['5xx', 'Failed (5xx)'],
+  ['429', '429'],
+  ['499', 'Caller hung up'],
+] as const;
+
+const CODES = [
+  'budget_exceeded',
+  'cancelled',
+  'internal_error',
+  'invalid_request',
+  'model_not_found',
+  'provider_error',
+  'provider_outcome_unknown',
+  'provider_timeout',
+  'provider_unavailable',
+  'rate_limited',
+  'service_unavailable',
+];
+
+interface RequestFiltersProps {
+  query: Readonly<Record<string, string>>;
+  choices: { directory: Directory; providers: string[] } | undefined;
+  onChange(change: Record<string, string>): void;
+}
+
+export function RequestFilters({ query, choices, onChange }: RequestFiltersProps) {
+  const routes = choices?.directory.routes.filter(
+    ({ workspace }) => !query.workspace || workspace === query.workspace,
+  );
+  const select = (name: string, label: string, values: readonly string[]) => (
+    <Select
+      label={label}
+      value={query[name] ?? ''}
+      choices={withAny(values, query[name])}
+      onChange={(value) => onChange({ [name]: value })}
+    />
+  );
+  return (
+    <form class="filters" onSubmit={(event) => event.preventDefault()}>
+      <Select
+        label="Time"
+        value={query.since ?? ''}
+        choices={listed(SINCE, query.since)}
+        onChange={(since) => onChange({ since })}
+      />
+      {select('workspace', 'Workspace', choices?.directory.workspaces.map(({ id }) => id) ?? [])}
+      {select('route', 'Route', routes?.map(({ id }) => id) ?? [])}
+      {select('provider', 'Provider', choices?.providers ?? [])}
+      <Field
+        label="Model"
+        value={query.model ?? ''}
+        onInput={(model) => onChange({ model })}
+        placeholder="gpt-4o"
+      />
+      <Select
+        label="Status"
+        value={query.status ?? ''}
+        choices={listed(STATUS, query.status)}
+        onChange={(status) => onChange({ status })}
+      />
+      {select('code', 'Code', CODES)}
+      <FindById query={query} />
+    </form>
+  );
+}
+
+/** A request by the x-request-id that its caller got. */
+function FindById({ query }: { query: Readonly<Record<string, string>> }) {
+  const [id, setId] = useState('');
+  return (
+    <Field
+      label="Request id"
+      type="search"
+      value={id}
+      placeholder="req_…"
+      onInput={(value) => {
+        setId(value);
+        if (/^req_[\w-]{20}$/.test(value.trim())) goTo({ page: 'requests', item: value.trim(), query });
+      }}
+    />
+  );
+}
+
+function withAny(values: readonly string[], current: string | undefined): (readonly [string, string])[] {
+  const all = new Set([...values, ...(current ? [current] : [])]);
+  return [['', 'Any'], ...[...all].sort().map((each) => [each, each] as const)];
+}
+
+/** What the address says may be none of ours: `since=3h` is a good filter too. */
+function listed(
+  choices: readonly (readonly [string, string])[],
+  current: string | undefined,
+): (readonly [string, string])[] {
+  const isListed = choices.some(([value]) => value === (current ?? ''));
+  return isListed ? [...choices] : [...choices, [current ?? '', current ?? '']];
+}

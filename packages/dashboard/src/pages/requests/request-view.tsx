@@ -1,0 +1,127 @@
+import type { ComponentChildren } from 'preact';
+import type { LoggedRequest, TokenType } from '../../admin-types.js';
+import { count, moment, price, usd } from '../../format.js';
+import { statusTone } from '../../outcomes.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Badge, CopyButton, Notice, Waiting } from '../../ui/small.js';
+import { usePoll } from '../../use-poll.js';
+import { isFallback } from './request-columns.js';
+import { TimeLine } from './time-line.js';
+
+const TOKENS: readonly (readonly [TokenType, string])[] = [
+  ['input', 'Input'],
+  ['cached_input', 'Cached input'],
+  ['cache_write', 'Cache write'],
+  ['cache_write_1h', 'Cache write, 1 hour'],
+  ['output', 'Output'],
+];
+
+const PICODOLLARS_PER_USD_PER_MILLION = 1e6;
+
+/** One request, opened: its way through the gateway and what it cost. */
+export function RequestView({ id, url, onClose }: { id: string; url: string; onClose(): void }) {
+  const found = usePoll(url, 0, (client, signal) => client.get<LoggedRequest>(url, signal));
+  return (
+    <Dialog title="Request" side onClose={onClose}>
+      <p class="row">
+        <code class="wrap">{id}</code> <CopyButton text={id} />
+      </p>
+      {found.data ? (
+        <Details request={found.data} />
+      ) : found.error?.status === 404 ? (
+        <Notice tone="warn">The log has no request of this id. It may be older than the log is long.</Notice>
+      ) : (
+        <Waiting polled={found} />
+      )}
+    </Dialog>
+  );
+}
+
+function Details({ request }: { request: LoggedRequest }) {
+  const { status, code, workspace, key_id, route, model, accepted_at } = request;
+  return (
+    <div class="stack">
+      <dl class="facts">
+        <Fact name="Status">
+          <Badge tone={statusTone(status)}>{code === null ? status : `${status} ${code}`}</Badge>
+          {isFallback(request) && <Badge tone="warn">fallback</Badge>}
+        </Fact>
+        <Fact name="Accepted">{moment(accepted_at)}</Fact>
+        <Fact name="Workspace">{workspace}</Fact>
+        <Fact name="Key">
+          <code>{key_id}</code>
+        </Fact>
+        <Fact name={route === null ? 'Model asked for' : 'Route asked for'}>
+          <span class="wrap">{route ?? model}</span>
+        </Fact>
+      </dl>
+      <TimeLine request={request} />
+      <Bill request={request} />
+    </div>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Bill({ request: { usage, price: used, cost_usd, priced } }: { request: LoggedRequest }) {
+  if (!usage) return <p class="muted">Not served, so nothing was billed for it here.</p>;
+  return (
+    <section aria-labelledby="bill">
+      <h3 id="bill">Tokens and cost</h3>
+      {!priced && (
+        <Notice tone="warn">The registry had no price for this model, so its cost is not known.</Notice>
+      )}
+      <div class="table-wrap">
+        <table class="keep">
+          <thead>
+            <tr>
+              <th scope="col">Tokens</th>
+              <th scope="col" class="number">
+                Count
+              </th>
+              <th scope="col" class="number">
+                Per million
+              </th>
+              <th scope="col" class="number">
+                Cost
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {TOKENS.filter(([type]) => usage[type] > 0 || type === 'input' || type === 'output').map(
+              ([type, name]) => (
+                <tr key={type}>
+                  <th scope="row">{name}</th>
+                  <td class="number">{count(usage[type])}</td>
+                  <td class="number">{used ? price(used[type] / PICODOLLARS_PER_USD_PER_MILLION) : '–'}</td>
+                  <td class="number">{used ? usd((usage[type] * used[type]) / 1e12) : '–'}</td>
+                </tr>
+              ),
+            )}
+          </tbody>
+          <tfoot>
+            <tr>
+              <th scope="row">Cost</th>
+              <td />
+              <td />
+              <td class="number">{priced ? usd(cost_usd) : 'unknown'}</td>
+            </tr>
+          </tfoot>
+        </table>
+      </div>
+      {used && (
+        <p class="hint">
+          Price of {used.model}, tier {used.tier}, registry {used.registry}; fixed when the request was
+          settled.
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,133 @@
+import { useMemo, useState } from 'preact/hooks';
+import { path } from '../../admin-client.js';
+import type { Directory, LoggedRequest, RequestPage, Status } from '../../admin-types.js';
+import { changeQuery, formatPlace, goTo, type Place } from '../../location.js';
+import { download } from '../../ui/download.js';
+import { Page } from '../../ui/page.js';
+import { Empty, explain, Notice, Waiting } from '../../ui/small.js';
+import { Table } from '../../ui/table.js';
+import { useAction } from '../../ui/use-action.js';
+import { usePoll } from '../../use-poll.js';
+import { requestColumns } from './request-columns.js';
+import { FILTERS, RequestFilters } from './request-filters.js';
+import { RequestView } from './request-view.js';
+
+const EVERY_MS = 2_000;
+const PAGE_SIZE = 50;
+
+export function RequestsPage({ place }: { place: Place }) {
+  const [paused, setPaused] = useState(false);
+  /** Cursors of the pages that were left behind; empty on the newest. */
+  const [trail, setTrail] = useState<string[]>([]);
+  const filters = FILTERS.filter((name) => place.query[name]).map((name) => [name, place.query[name] ?? '']);
+  const query = new URLSearchParams(filters).toString();
+  const before = trail.at(-1);
+  const isLive = !paused && before === undefined;
+  const params = new URLSearchParams([
+    ...filters,
+    ['limit', String(PAGE_SIZE)],
+    ...(before ? [['before', before]] : []),
+  ]);
+  const log = usePoll(params.toString(), isLive ? EVERY_MS : 0, (client, signal) =>
+    client.get<RequestPage>(`/requests?${params}`, signal),
+  );
+  const choices = usePoll('choices', 60_000, async (client, signal) => {
+    const [directory, status] = await Promise.all([
+      client.get<Directory>('/directory', signal),
+      client.get<Status>('/status', signal),
+    ]);
+    return { directory, providers: status.providers.map(({ name }) => name) };
+  });
+  const action = useAction();
+  const columns = useMemo(() => requestColumns(place), [place]);
+  const open = ({ id }: LoggedRequest) => goTo({ ...place, item: id });
+  const saveCsv = () =>
+    action.run(async (client) => {
+      const response = await client.fetch(`/requests/export?${query}${query === '' ? '' : '&'}format=csv`);
+      download('requests.csv', await response.blob());
+    });
+  const filter = (change: Record<string, string>) => {
+    setTrail([]);
+    changeQuery(place, change);
+  };
+
+  return (
+    <Page
+      title="Requests"
+      intro={
+        before
+          ? 'An older page of the log.'
+          : isLive
+            ? 'Newest first; updates by itself.'
+            : 'Newest first; paused.'
+      }
+      actions={
+        <>
+          {before === undefined && (
+            <button type="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>
+              {paused ? 'Resume' : 'Pause'}
+            </button>
+          )}
+          <button type="button" disabled={action.busy} onClick={saveCsv}>
+            {action.busy ? 'Exporting …' : 'Download CSV'}
+          </button>
+        </>
+      }
+    >
+      <RequestFilters query={place.query} choices={choices.data} onChange={filter} />
+      {action.error && <Notice tone="bad">{explain(action.error)}</Notice>}
+      {log.data && log.data.data.length > 0 && (
+        <Table
+          caption="Requests"
+          columns={columns}
+          rows={log.data.data}
+          rowKey={({ id }) => id}
+          onOpen={open}
+        />
+      )}
+      {log.data?.data.length === 0 && <NoRequests filtered={query !== ''} />}
+      {(!log.data || (log.error && !log.error.isAway)) && <Waiting polled={log} />}
+      {(before !== undefined || log.data?.has_more) && (
+        <nav class="row" aria-label="Pages of the log">
+          {before !== undefined && (
+            <>
+              <button type="button" onClick={() => setTrail([])}>
+                Newest
+              </button>
+              <button type="button" onClick={() => setTrail(trail.slice(0, -1))}>
+                Newer
+              </button>
+            </>
+          )}
+          {log.data?.has_more && (
+            <button type="button" onClick={() => setTrail([...trail, log.data?.next_before ?? ''])}>
+              Older
+            </button>
+          )}
+        </nav>
+      )}
+      {place.item !== undefined && (
+        <RequestView
+          key={place.item}
+          id={place.item}
+          url={path`/requests/${place.item}`}
+          onClose={() => goTo({ page: place.page, query: place.query })}
+        />
+      )}
+    </Page>
+  );
+}
+
+function NoRequests({ filtered }: { filtered: boolean }) {
+  if (filtered)
+    return (
+      <Empty title="No request fits these filters.">
+        <a href={formatPlace({ page: 'requests' })}>Show all requests</a>
+      </Empty>
+    );
+  return (
+    <Empty title="No request yet.">
+      Every request that is answered stands here. <a href="#/playground">Send one from the playground</a>
+    </Empty>
+  );
+}

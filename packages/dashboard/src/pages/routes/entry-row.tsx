@@ -1,0 +1,117 @@
+import type { ProviderStatus } from '../../admin-types.js';
+import { Field, Select } from '../../ui/field.js';
+import type { KnownModels } from './route-dialog.js';
+import type { EntryForm } from './route-form.js';
+
+interface EntryRowProps {
+  number: number;
+  count: number;
+  entry: EntryForm;
+  faultOf(field: string): string | undefined;
+  providers: ProviderStatus[];
+  known: KnownModels | undefined;
+  onChange(entry: EntryForm): void;
+  onMove(by: -1 | 1): void;
+  onRemove(): void;
+}
+
+export function EntryRow({
+  number,
+  count,
+  entry,
+  faultOf,
+  providers,
+  known,
+  onChange,
+  onMove,
+  onRemove,
+}: EntryRowProps) {
+  const set = (field: keyof EntryForm) => (value: string) => onChange({ ...entry, [field]: value.trim() });
+  const kind = providers.find(({ name }) => name === entry.provider)?.kind;
+  const ids = known?.models.filter(({ provider }) => provider === kind).map(({ id }) => id) ?? [];
+  const isUnpriced =
+    entry.model !== '' && known !== undefined && kind !== undefined && !ids.includes(entry.model);
+  const list = `models-of-${entry.key}`;
+  return (
+    <li class="entry-form">
+      <fieldset>
+        <legend>{number === 1 ? 'First entry' : `Fallback ${number - 1}`}</legend>
+        <div class="grid">
+          <Select
+            label="Provider"
+            value={entry.provider}
+            choices={[['', 'Choose …'], ...providers.map(({ name }) => [name, name] as const)]}
+            onChange={set('provider')}
+          />
+          <Field
+            label="Model"
+            value={entry.model}
+            onInput={set('model')}
+            list={list}
+            fault={entry.model === '' ? undefined : faultOf('model')}
+            hint={isUnpriced ? 'Not in the registry by this name: check it, and its price' : undefined}
+          />
+          <datalist id={list}>
+            {ids.map((id) => (
+              <option key={id} value={id} />
+            ))}
+          </datalist>
+          <Field
+            label="Timeout, ms"
+            value={entry.timeout_ms}
+            onInput={set('timeout_ms')}
+            fault={faultOf('timeout_ms')}
+            inputMode="numeric"
+            placeholder="provider’s"
+          />
+          <Field
+            label="Max tokens"
+            value={entry.max_tokens}
+            onInput={set('max_tokens')}
+            fault={faultOf('max_tokens')}
+            inputMode="numeric"
+            placeholder="caller’s"
+          />
+          <Field
+            label="Retries"
+            value={entry.retries}
+            onInput={set('retries')}
+            fault={faultOf('retries')}
+            inputMode="numeric"
+            placeholder="0"
+          />
+        </div>
+        {count > 1 && (
+          <div class="row">
+            <button
+              type="button"
+              class="small"
+              disabled={number === 1}
+              aria-label={`Move entry ${number} up`}
+              onClick={() => onMove(-1)}
+            >
+              ↑ Earlier
+            </button>
+            <button
+              type="button"
+              class="small"
+              disabled={number === count}
+              aria-label={`Move entry ${number} down`}
+              onClick={() => onMove(1)}
+            >
+              ↓ Later
+            </button>
+            <button
+              type="button"
+              class="small danger"
+              aria-label={`Remove entry ${number}`}
+              onClick={onRemove}
+            >
+              Remove
+            </button>
+          </div>
+        )}
+      </fieldset>
+    </li>
+  );
+}

@@ -1,0 +1,104 @@
+import type { ChainEntry, Route, RouteTraffic, Status } from '../../admin-types.js';
+import { count, duration, percent } from '../../format.js';
+import { formatPlace } from '../../location.js';
+import { stateOf } from '../../provider-state.js';
+import { Badge, Bar } from '../../ui/small.js';
+
+interface RouteCardProps {
+  route: Route;
+  status: Status | undefined;
+  traffic: RouteTraffic | undefined;
+  onEdit(): void;
+  onDelete(): void;
+}
+
+export function RouteCard({ route, status, traffic, onEdit, onDelete }: RouteCardProps) {
+  const { id, workspace, chain, on_crash } = route;
+  const served = (traffic?.served ?? []).reduce((sum, each) => sum + each, 0);
+  return (
+    <article class="card route" aria-label={`Route ${id} of ${workspace}`}>
+      <header>
+        <h2>
+          <span class="name">{id}</span> <span class="muted">{workspace}</span>{' '}
+          {on_crash === 'fail' && (
+            <Badge title="A request whose worker dies in mid-call is not sent again.">fails on a crash</Badge>
+          )}
+        </h2>
+        <p class="muted">
+          <Figures traffic={traffic} served={served} />{' '}
+          <a
+            href={formatPlace({ page: 'requests', query: { workspace, route: id } })}
+            aria-label={`Requests of ${id}`}
+          >
+            Requests
+          </a>
+        </p>
+        <div class="actions">
+          <button type="button" class="small" aria-label={`Edit ${id}`} onClick={onEdit}>
+            Edit
+          </button>
+          <button type="button" class="small danger" aria-label={`Delete ${id}`} onClick={onDelete}>
+            Delete
+          </button>
+        </div>
+      </header>
+      <ol class="chain">
+        {chain.map((entry, i) => (
+          // The same model may stand in a chain twice.
+          <Entry
+            key={`${i} ${entry.model}`}
+            entry={entry}
+            status={status}
+            served={traffic?.served[i] ?? 0}
+            of={served}
+          />
+        ))}
+      </ol>
+    </article>
+  );
+}
+
+function Figures({ traffic, served }: { traffic: RouteTraffic | undefined; served: number }) {
+  if (!traffic || traffic.requests === 0) return <>No request lately.</>;
+  const { requests, fallbacks, failed } = traffic;
+  return (
+    <>
+      {count(requests)} requests, {percent(fallbacks, served)} by fallback, {percent(failed, requests)}{' '}
+      failed.
+    </>
+  );
+}
+
+interface EntryProps {
+  entry: ChainEntry;
+  status: Status | undefined;
+  served: number;
+  of: number;
+}
+
+function Entry({ entry, status, served, of }: EntryProps) {
+  const { provider, model, timeout_ms, max_tokens, retries } = entry;
+  const state = stateOf(
+    status?.providers.find(({ name }) => name === provider),
+    model,
+  );
+  const settings = [
+    ...(timeout_ms === undefined ? [] : [`timeout ${duration(timeout_ms)}`]),
+    ...(max_tokens === undefined ? [] : [`max ${count(max_tokens)} tokens`]),
+    ...(retries === undefined ? [] : [`${retries} ${retries === 1 ? 'retry' : 'retries'}`]),
+  ];
+  return (
+    <li>
+      <p class="entry-head">
+        <span class="muted">{provider}</span>
+        {status && <Badge tone={state.tone}>{state.text}</Badge>}
+      </p>
+      <p class="name">{model}</p>
+      <p class="entry-share">
+        {of === 0 ? <span class="muted">nothing served lately</span> : <>served {percent(served, of)}</>}
+      </p>
+      <Bar value={served} max={of} />
+      {settings.length > 0 && <p class="hint">{settings.join(', ')}</p>}
+    </li>
+  );
+}

@@ -1,0 +1,133 @@
+import { useState } from 'preact/hooks';
+import { path } from '../../admin-client.js';
+import type { Catalogue, Model, ProviderStatus, Route } from '../../admin-types.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Field, Select } from '../../ui/field.js';
+import { explain, Notice } from '../../ui/small.js';
+import { useAction } from '../../ui/use-action.js';
+import { EntryRow } from './entry-row.js';
+import {
+  blankEntry,
+  type EntryForm,
+  faultsOf,
+  MAX_ENTRIES,
+  moved,
+  type RouteForm,
+  toChain,
+} from './route-form.js';
+
+export interface KnownModels {
+  models: Model[];
+  direct: Catalogue['data'];
+}
+
+interface RouteDialogProps {
+  first: RouteForm;
+  isNew: boolean;
+  workspaces: string[];
+  routes: Route[];
+  providers: ProviderStatus[];
+  known: KnownModels | undefined;
+  onClose(): void;
+  onSaved(): void;
+}
+
+const CRASH = [
+  ['rerun', 'Another worker calls again'],
+  ['fail', 'The request fails: never two calls'],
+] as const;
+
+/** The whole route is sent at once, and only when nothing is wrong with it: nothing is ever saved half. */
+export function RouteDialog({
+  first,
+  isNew,
+  workspaces,
+  routes,
+  providers,
+  known,
+  onClose,
+  onSaved,
+}: RouteDialogProps) {
+  const [form, setForm] = useState(first);
+  const action = useAction();
+  const names = providers.map(({ name }) => name);
+  const faults = faultsOf(form, names);
+  const taken =
+    isNew && routes.some(({ workspace, id }) => workspace === form.workspace && id === form.alias);
+  if (taken) faults.set('alias', 'There is a route of this name; edit that one');
+  const hides = known?.direct.some(({ id }) => id === form.alias) ?? false;
+  const setEntry = (i: number) => (entry: EntryForm) =>
+    setForm({ ...form, chain: form.chain.map((each, at) => (at === i ? entry : each)) });
+
+  const save = async (event: Event) => {
+    event.preventDefault();
+    if (faults.size > 0) return;
+    const url = path`/workspaces/${form.workspace}/routes/${form.alias}`;
+    const route = { chain: toChain(form.chain), on_crash: form.on_crash };
+    if (await action.run(async (client) => void (await client.send('PUT', url, route)))) onSaved();
+  };
+
+  return (
+    <Dialog title={isNew ? 'New route' : `Route ${form.alias}`} onClose={onClose}>
+      <form onSubmit={save} noValidate>
+        {isNew && (
+          <div class="grid">
+            <Select
+              label="Workspace"
+              value={form.workspace}
+              choices={workspaces.map((id) => [id, id] as const)}
+              onChange={(workspace) => setForm({ ...form, workspace })}
+            />
+            <Field
+              label="Name"
+              value={form.alias}
+              onInput={(alias) => setForm({ ...form, alias: alias.trim() })}
+              fault={form.alias === '' ? undefined : faults.get('alias')}
+              hint={
+                hides ? 'Hides the model of the same name in this workspace' : 'What callers send as model'
+              }
+            />
+          </div>
+        )}
+        <ol class="plain stack">
+          {form.chain.map((entry, i) => (
+            <EntryRow
+              key={entry.key}
+              number={i + 1}
+              count={form.chain.length}
+              entry={entry}
+              faultOf={(field) => faults.get(`chain[${i}].${field}`)}
+              providers={providers}
+              known={known}
+              onChange={setEntry(i)}
+              onMove={(by) => setForm({ ...form, chain: moved(form.chain, i, by) })}
+              onRemove={() => setForm({ ...form, chain: form.chain.filter((_, at) => at !== i) })}
+            />
+          ))}
+        </ol>
+        {form.chain.length < MAX_ENTRIES && (
+          <div>
+            <button type="button" onClick={() => setForm({ ...form, chain: [...form.chain, blankEntry()] })}>
+              Add an entry to fall back on
+            </button>
+          </div>
+        )}
+        <Select
+          label="When a worker dies in mid-call"
+          value={form.on_crash}
+          choices={CRASH}
+          onChange={(on_crash) => setForm({ ...form, on_crash })}
+        />
+        {action.error && <Notice tone="bad">{explain(action.error)}</Notice>}
+        <div class="dialog-end">
+          <p class="muted" aria-live="polite">
+            {faults.size > 0 ? 'Not complete yet' : ''}
+          </p>
+          <button type="submit" class="primary" disabled={faults.size > 0 || action.busy}>
+            Save route
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,87 @@
+import { useMemo } from 'preact/hooks';
+import { path } from '../../admin-client.js';
+import type { LimitsUse, Spend, Workspace } from '../../admin-types.js';
+import { count, usd, usdShort } from '../../format.js';
+import { changeQuery, type Place } from '../../location.js';
+import { download, toCsv } from '../../ui/download.js';
+import { LazyChart } from '../../ui/lazy-chart.js';
+import { Page } from '../../ui/page.js';
+import { Choice, Empty, Waiting } from '../../ui/small.js';
+import { usePoll } from '../../use-poll.js';
+import { Budgets } from './budgets.js';
+import { GROUPS, groupRows, toCsvRows, toDaySeries } from './spend-sums.js';
+import { SpendTable } from './spend-table.js';
+
+const EVERY_MS = 10_000;
+const MAX_BUDGETS = 50;
+const DAYS = [
+  ['1', 'Today'],
+  ['7', '7 days'],
+  ['30', '30 days'],
+] as const;
+
+export function SpendPage({ place }: { place: Place }) {
+  const days = DAYS.find(([each]) => each === place.query.days)?.[0] ?? '7';
+  const by = GROUPS.find(([each]) => each === place.query.by)?.[0] ?? 'workspace';
+  const since = `${Number(days) - 1}d`;
+  const spend = usePoll(`spend ${days} ${by}`, EVERY_MS, (client, signal) =>
+    client.get<Spend>(`/spend?since=${since}&by=${by === 'route' ? 'workspace,route' : by},day`, signal),
+  );
+  const budgets = usePoll('budgets', EVERY_MS, async (client, signal) => {
+    const { data } = await client.get<{ data: Workspace[] }>('/workspaces', signal);
+    const limited = data.filter(({ limits }) => limits.budget_usd_per_month !== null).slice(0, MAX_BUDGETS);
+    const [uses, week] = await Promise.all([
+      Promise.all(limited.map(({ id }) => client.get<LimitsUse>(path`/workspaces/${id}/limits`, signal))),
+      client.get<Spend>('/spend?since=6d&by=workspace,day', signal),
+    ]);
+    return { uses, week: week.data };
+  });
+  const series = useMemo(() => spend.data && toDaySeries(spend.data, by), [spend.data, by]);
+  const rows = spend.data ? groupRows(spend.data, by) : [];
+  const save = () => download(`spend-by-${by}.csv`, toCsv(toCsvRows(spend.data?.data ?? [], by)));
+  const set = (name: string) => (value: string) => changeQuery(place, { [name]: value });
+
+  return (
+    <Page
+      title="Spend"
+      intro={
+        spend.data
+          ? `${spend.data.from} to ${spend.data.to}, days of UTC, from the ledger.`
+          : 'From the ledger.'
+      }
+      actions={
+        <>
+          <Choice label="Time range" value={days} choices={DAYS} onChange={set('days')} />
+          <Choice label="Summed by" value={by} choices={GROUPS} onChange={set('by')} />
+          <button type="button" disabled={rows.length === 0} onClick={save}>
+            Download CSV
+          </button>
+        </>
+      }
+    >
+      {!spend.data && <Waiting polled={spend} />}
+      {spend.data && rows.length === 0 && <Empty title="Nothing was spent in these days." />}
+      {spend.data && series && rows.length > 0 && (
+        <>
+          <section class="card" aria-labelledby="by-day">
+            <h2 id="by-day">
+              {usd(spend.data.total.cost_usd)}{' '}
+              <span class="muted">for {count(spend.data.total.requests)} requests</span>
+            </h2>
+            <LazyChart
+              label={`Spend by day and ${by}; the table below has the sums`}
+              kind="bars"
+              times={series.times}
+              series={series.series}
+              colours={series.colours}
+              format={usdShort}
+              height={210}
+            />
+          </section>
+          <SpendTable rows={rows} total={spend.data.total} by={by} />
+        </>
+      )}
+      {budgets.data ? <Budgets {...budgets.data} /> : <Waiting polled={budgets} />}
+    </Page>
+  );
+}

@@ -1,0 +1,87 @@
+import type { Spend, SpendRow, SpendSums } from '../../admin-types.js';
+
+export const GROUPS = [
+  ['workspace', 'Workspace'],
+  ['route', 'Route'],
+  ['model', 'Model'],
+  ['provider', 'Provider'],
+] as const;
+export type Group = (typeof GROUPS)[number][0];
+
+const MAX_SERIES = 6;
+const OTHER_COLOUR = 7;
+const DAY_S = 86_400;
+
+const FIELDS = [
+  'requests',
+  'input_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+] as const;
+
+export interface GroupRow extends Record<(typeof FIELDS)[number], number> {
+  name: string;
+  cost: number;
+}
+
+/** A route's name means something only beside its workspace's. */
+export function nameOf(row: SpendRow, by: Group): string {
+  if (by !== 'route') return row[by] ?? '';
+  return `${row.workspace} / ${row.route ?? 'direct model ids'}`;
+}
+
+/** Summed over the days, most costly first. */
+export function groupRows({ data }: Spend, by: Group): GroupRow[] {
+  const groups = new Map<string, GroupRow>();
+  for (const row of data) {
+    const name = nameOf(row, by);
+    const sum = groups.get(name) ?? { ...blank(), name, cost: 0 };
+    groups.set(name, sum);
+    sum.cost += Number(row.cost_usd);
+    for (const field of FIELDS) sum[field] += row[field];
+  }
+  return [...groups.values()].sort((a, b) => b.cost - a.cost);
+}
+
+/** What is drawn: the most costly groups by day, and the others together. */
+export function toDaySeries(spend: Spend, by: Group) {
+  const days = daysBetween(spend.from, spend.to);
+  const names = groupRows(spend, by).map(({ name }) => name);
+  const shown = names.slice(0, names.length > MAX_SERIES + 1 ? MAX_SERIES : MAX_SERIES + 1);
+  const costs = new Map<string, number>();
+  for (const row of spend.data) {
+    const name = nameOf(row, by);
+    const key = `${row.day} ${shown.includes(name) ? name : ''}`;
+    costs.set(key, (costs.get(key) ?? 0) + Number(row.cost_usd));
+  }
+  const labels = [...shown, ...(names.length > shown.length ? [''] : [])];
+  return {
+    times: days.map((day) => Date.parse(day) / 1000),
+    series: labels.map((name) => ({
+      label: name === '' ? `${names.length - shown.length} others` : name,
+      values: days.map((day) => costs.get(`${day} ${name}`) ?? 0),
+    })),
+    colours: labels.map((name, i) => (name === '' ? OTHER_COLOUR : i + 1)),
+  };
+}
+
+export function daysBetween(from: string, to: string): string[] {
+  const count = Math.round((Date.parse(to) - Date.parse(from)) / 1000 / DAY_S) + 1;
+  return Array.from({ length: count }, (_, i) =>
+    new Date(Date.parse(from) + i * DAY_S * 1000).toISOString().slice(0, 10),
+  );
+}
+
+export function toCsvRows(rows: readonly SpendRow[], by: Group): (string | number)[][] {
+  const names: (keyof SpendRow)[] = by === 'route' ? ['workspace', 'route'] : [by];
+  const columns: (keyof SpendRow)[] = ['day', ...names, ...FIELDS, 'cost_usd'];
+  // The cost is a number also where it is written as a text.
+  const cell = (row: SpendRow, column: keyof SpendRow) =>
+    column === 'cost_usd' ? Number(row.cost_usd).toFixed(6) : (row[column] ?? '');
+  return [columns, ...rows.map((row) => columns.map((column) => cell(row, column)))];
+}
+
+function blank(): Omit<SpendSums, 'cost_usd'> {
+  return { requests: 0, input_tokens: 0, cached_input_tokens: 0, cache_write_tokens: 0, output_tokens: 0 };
+}

@@ -1,0 +1,40 @@
+import type { ComponentChildren } from 'preact';
+import type { AdminClient } from '../admin-client.js';
+import { Dialog } from './dialog.js';
+import { explain, Notice } from './small.js';
+import { useAction } from './use-action.js';
+
+interface ConfirmProps {
+  title: string;
+  /** Says what the button does. */
+  verb: string;
+  work(client: AdminClient): Promise<void>;
+  onClose(): void;
+  onDone(): void;
+  children: ComponentChildren;
+}
+
+/** Asks before something that cannot be undone. */
+export function Confirm({ title, verb, work, onClose, onDone, children }: ConfirmProps) {
+  const action = useAction();
+  const confirm = async (event: Event) => {
+    event.preventDefault();
+    if (await action.run(work)) onDone();
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={confirm}>
+        <p>{children}</p>
+        {action.error && <Notice tone="bad">{explain(action.error)}</Notice>}
+        <div class="dialog-end">
+          <button type="button" onClick={onClose}>
+            Keep it
+          </button>
+          <button type="submit" class="danger" disabled={action.busy}>
+            {verb}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,32 @@
+import { useState } from 'preact/hooks';
+import { type AdminClient, type AdminError, asAdminError } from '../admin-client.js';
+import { useSession } from '../use-poll.js';
+
+export interface Action {
+  busy: boolean;
+  error: AdminError | undefined;
+  /** Does it unless it is being done already. True when it worked. */
+  run(work: (client: AdminClient) => Promise<void>): Promise<boolean>;
+}
+
+/** Something that changes the gateway: one at a time, and a failure is shown where it was asked for. */
+export function useAction(): Action {
+  const { client } = useSession();
+  const [state, setState] = useState<{ busy: boolean; error?: AdminError | undefined }>({ busy: false });
+  return {
+    busy: state.busy,
+    error: state.error,
+    async run(work) {
+      if (state.busy) return false;
+      setState({ busy: true });
+      try {
+        await work(client);
+        setState({ busy: false });
+        return true;
+      } catch (fault) {
+        setState({ busy: false, error: asAdminError(fault) });
+        return false;
+      }
+    },
+  };
+}

@@ -1,0 +1,79 @@
+/** The console in a real browser, signed in. Whatever the page did wrong on the way fails the test that opened it. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { ExecutionContext } from 'ava';
+import type { Browser, Page } from 'playwright-core';
+import type { Gateway } from './gateway.js';
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+
+export interface ConsoleOptions {
+  width?: number;
+  dark?: boolean;
+  /** Messages of the browser's console that the test expects. */
+  expected?: RegExp;
+}
+
+export async function openPage(
+  t: ExecutionContext,
+  browser: Browser,
+  url: string,
+  { width = 1280, dark = false, expected }: ConsoleOptions = {},
+): Promise<Page> {
+  const context = await browser.newContext({
+    viewport: { width, height: 800 },
+    colorScheme: dark ? 'dark' : 'light',
+    acceptDownloads: true,
+    permissions: ['clipboard-read', 'clipboard-write'],
+  });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on('pageerror', (error) => faults.push(`page: ${error.message}`));
+  page.on('dialog', (dialog) => faults.push(`dialog: ${dialog.message()}`));
+  page.on('console', (message) => {
+    const text = message.text();
+    if (message.type() === 'error' && !expected?.test(text)) faults.push(`console: ${text}`);
+  });
+  t.teardown(async () => {
+    await context.close();
+    if (faults.length > 0) throw new Error(faults.join('\n'));
+  });
+  await page.goto(url);
+  return page;
+}
+
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('Admin token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('navigation', { name: 'Pages', exact: true }).waitFor();
+}
+
+/** `place` is what stands behind the #, such as `/models`. */
+export async function openConsole(
+  t: ExecutionContext,
+  browser: Browser,
+  gateway: Gateway,
+  place: string,
+  options?: ConsoleOptions,
+): Promise<Page> {
+  const page = await openPage(t, browser, `${gateway.adminUrl}/#${place}`, options);
+  await signIn(page, gateway.adminToken);
+  return page;
+}
+
+/** What axe finds serious or critical, as short lines. */
+export async function audit(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    interface Finding {
+      id: string;
+      impact: string | null;
+      nodes: { target: string[]; failureSummary?: string }[];
+    }
+    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Finding[] }> } };
+    const { violations } = await axe.run();
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
+  });
+}
