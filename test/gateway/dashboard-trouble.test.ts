@@ -110,7 +110,7 @@ test.serial('axe finds nothing serious in the dialogs', async (t) => {
     .getByRole('link', { name: /^Request req_/ })
     .first()
     .click();
-  await page.getByRole('dialog').getByText('Settled').waitFor();
+  await page.getByRole('dialog').getByText('Settled', { exact: true }).waitFor();
   t.deepEqual(await audit(page), [], 'request');
 });
 
