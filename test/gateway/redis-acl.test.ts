@@ -29,6 +29,7 @@ const lines = readFileSync(new URL('../../../deploy/redis/users.acl', import.met
 const folder = mkdtempSync(join(tmpdir(), 'sluice-acl-'));
 let redisUrl = '';
 let gateway: Gateway;
+const following = new AbortController();
 let commands: Awaited<ReturnType<typeof watchCommands>>;
 
 const urlOf = (user: User) => redisUrl.replace('redis://', `redis://sluice-${user}:change-me-${user}@`);
@@ -72,6 +73,7 @@ test.before(async () => {
   await gateway.addApi({ REDIS_URL: urlOf('api') });
 });
 test.after.always(async () => {
+  following.abort();
   commands?.stop();
   await gateway?.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -141,6 +143,12 @@ async function useEverything(): Promise<void> {
     '/status',
   ])
     await admin('GET', path);
+  // Until the end of the test: commands are told apart by connections that are there.
+  const { status } = await fetch(`${gateway.adminUrl}/requests/follow`, {
+    headers: { authorization: `Bearer ${gateway.adminToken}` },
+    signal: following.signal,
+  });
+  if (status !== 200) throw new Error(`GET /requests/follow: ${status}`);
   for (const { metricsUrl } of [...gateway.apis, ...gateway.workers]) await fetch(`${metricsUrl}/metrics`);
 }
 

@@ -6,6 +6,7 @@ import { parseConfig, parseConfigText } from '@sluice/shared/config';
 import { describeEnv } from '@sluice/shared/env';
 import { ERROR_STATUS } from '@sluice/shared/errors';
 import { keyNames } from '@sluice/shared/key-names';
+import { MAX_DROPPED, MAX_FACTOR } from '@sluice/shared/registry-diff';
 import { DROPPED_FIELDS, REFUSED_FIELDS, TRANSLATED_FIELDS } from '@sluice/worker/providers/anthropic/fields';
 import test from 'ava';
 
@@ -112,7 +113,10 @@ test('docs/translation.md lists every field with its reason', (t) => {
   );
 });
 
-test('docs/operating.md lists every path of the admin api', (t) => {
+test('docs/operating.md lists every path of the admin api, and what makes a refresh need a confirmation', (t) => {
+  const page = read('docs/operating.md').replaceAll('\n', ' ');
+  t.true(page.includes(`drops more than ${MAX_DROPPED} models`));
+  t.true(page.includes(`by more than a factor of ${MAX_FACTOR} `));
   t.deepEqual(
     tableAfter(read('docs/operating.md'), '<!-- paths -->').sort(),
     Object.entries(adminPaths)

@@ -39,8 +39,13 @@ export class KeyUse {
     if (this.#seen.size === 0) return;
     const seen = this.#seen;
     this.#seen = new Map();
-    const pairs = [...seen].flat();
-    await writeScript(this.redis, [this.names.keyUse], [this.names.keys, ...pairs]);
+    try {
+      await writeScript(this.redis, [this.names.keyUse], [this.names.keys, ...[...seen].flat()]);
+    } catch (error) {
+      // To be written the next time, with what has been seen since.
+      this.#seen = new Map([...seen, ...this.#seen]);
+      throw error;
+    }
   }
 
   /** By digest; null for one that was never used. Redis time, in ms. */
