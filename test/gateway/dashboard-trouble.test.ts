@@ -5,6 +5,7 @@ import { adminOf } from '../helpers/admin.js';
 import { launchBrowser } from '../helpers/browser.js';
 import { audit, openConsole, openPage } from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { until } from '../helpers/until.js';
 
 /** Without spaces, so that it can be a model's id too. */
 const HOSTILE = '"><img/src=x/onerror=window.hacked=1><script>window.hacked=1</script>';
@@ -123,8 +124,10 @@ test.serial('every page fits a phone, and the choice of a theme is kept', async 
   const ground = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
   const light = await ground();
   await page.getByLabel('Theme').selectOption('dark');
-  const dark = await ground();
-  t.not(dark, light);
+  const dark = await until('the dark ground', async () => {
+    const now = await ground();
+    return now !== light && now;
+  });
   await page.reload();
   await page.getByLabel('Admin token').waitFor();
   t.is(await ground(), dark);

@@ -23,7 +23,7 @@ export const GATEWAY: GatewayOptions = {
     },
     support: {
       routes: { chat: [entry('openai', 'gpt-4o-mini'), entry('openai', 'gpt-4o')] },
-      limits: { budget_usd_per_month: 5, requests_per_minute: 3000 },
+      limits: { budget_usd_per_month: 40, requests_per_minute: 3000 },
     },
   },
 };

@@ -56,7 +56,11 @@ test('traffic counts what was asked since then, who served it, and what failed',
   ];
   for (const each of log) index.add(`${each.settledAt}-0`, each);
   const traffic = new Traffic(1_000, 1_000, 2);
-  index.visit(1_000, (request) => traffic.add(request));
+  const middle = index.visit(index.positionOf('1000-0'), 2, (request) => traffic.add(request));
+  t.is(
+    index.visit(middle, 100, (request) => traffic.add(request)),
+    index.end,
+  );
 
   t.is(traffic.all.requests, 4);
   t.is(traffic.all.failed, 1);

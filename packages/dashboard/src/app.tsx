@@ -118,10 +118,11 @@ function Navigation({
   theme: [theme, setTheme],
 }: Omit<ConsoleProps, 'token' | 'onRefused'> & { place: Place }) {
   const nav = useRef<HTMLElement>(null);
-  // On a phone the bar is wider than the screen.
+  // On a phone the bar is wider than the screen. Not scrollIntoView: that would also move where Tab goes on from.
   useEffect(() => {
-    if (place.page)
-      nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+    const current = nav.current?.querySelector<HTMLElement>(`[data-page="${CSS.escape(place.page)}"]`);
+    if (nav.current && current)
+      nav.current.scrollLeft = current.offsetLeft - (nav.current.clientWidth - current.offsetWidth) / 2;
   }, [place.page]);
   return (
     <header class="bar">
@@ -131,7 +132,12 @@ function Navigation({
       </a>
       <nav aria-label="Pages" ref={nav}>
         {Object.entries(PAGES).map(([page, { name }]) => (
-          <a key={page} href={formatPlace({ page })} aria-current={place.page === page ? 'page' : undefined}>
+          <a
+            key={page}
+            href={formatPlace({ page })}
+            data-page={page}
+            aria-current={place.page === page ? 'page' : undefined}
+          >
             {name}
           </a>
         ))}
