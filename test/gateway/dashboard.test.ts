@@ -233,7 +233,7 @@ test.serial('a route is created, changed and deleted, and never saved half', asy
   ]);
 
   await page.getByRole('button', { name: 'Edit team/draft' }).click();
-  await dialog.getByRole('button', { name: 'Move entry 2 up' }).click();
+  await dialog.getByRole('button', { name: /Earlier\W+entry 2/ }).click();
   await dialog.getByLabel('When a worker dies').selectOption('fail');
   await save.click();
   await dialog.waitFor({ state: 'detached' });

@@ -17,7 +17,7 @@ export function welcome({
   return [
     '',
     `Sluice is ready at ${apiUrls.map((each) => `${each}/v1`).join(' and ')}`,
-    `Admin api at ${adminUrl} (token: ${adminTokenFile ?? 'ADMIN_TOKEN'})`,
+    `Console and admin api at ${adminUrl} (token: ${adminTokenFile ?? 'ADMIN_TOKEN'})`,
     ...(workspace && key ? [`Key of workspace ${workspace.id}: ${key}`] : []),
     ...madeKeys.map(
       ({ workspace, name, value }) => `New key "${name}" of workspace ${workspace}, shown only now: ${value}`,

@@ -1,6 +1,6 @@
 /** The console: signed in or not, which page, and whether the gateway answers. */
 import type { FunctionComponent } from 'preact';
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AdminClient, type AdminError } from './admin-client.js';
 import { timeOfDay } from './format.js';
 import { formatPlace, type Place, usePlace } from './location.js';
@@ -117,15 +117,27 @@ function Navigation({
   onSignOut,
   theme: [theme, setTheme],
 }: Omit<ConsoleProps, 'token' | 'onRefused'> & { place: Place }) {
+  const nav = useRef<HTMLElement>(null);
+  // On a phone the bar is wider than the screen. Not scrollIntoView: that would also move where Tab goes on from.
+  useEffect(() => {
+    const current = nav.current?.querySelector<HTMLElement>(`[data-page="${CSS.escape(place.page)}"]`);
+    if (nav.current && current)
+      nav.current.scrollLeft = current.offsetLeft - (nav.current.clientWidth - current.offsetWidth) / 2;
+  }, [place.page]);
   return (
     <header class="bar">
       <a class="brand" href="#/live">
         <img src="/dashboard/icon.svg" alt="" width="26" height="26" />
         Sluice
       </a>
-      <nav aria-label="Pages">
+      <nav aria-label="Pages" ref={nav}>
         {Object.entries(PAGES).map(([page, { name }]) => (
-          <a key={page} href={formatPlace({ page })} aria-current={place.page === page ? 'page' : undefined}>
+          <a
+            key={page}
+            href={formatPlace({ page })}
+            data-page={page}
+            aria-current={place.page === page ? 'page' : undefined}
+          >
             {name}
           </a>
         ))}

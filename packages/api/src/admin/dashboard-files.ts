@@ -60,6 +60,8 @@ export function loadDashboardFiles(): ReadonlyMap<string, DashboardFile> {
     add(`${BASE}/${name}`, nameLibraries(readFileSync(join(home, 'dist', name), 'utf8')));
   for (const [name, file] of Object.entries(LIBRARIES))
     add(libraryPath(name), nameLibraries(readFileSync(require.resolve(file), 'utf8')));
+  const styles = readdirSync(join(home, 'styles')).sort();
+  add(`${BASE}/style.css`, styles.map((name) => readFileSync(join(home, 'styles', name), 'utf8')).join('\n'));
   for (const name of readdirSync(join(home, 'static')))
     add(`${BASE}/${name}`, readFileSync(join(home, 'static', name), 'utf8'));
 

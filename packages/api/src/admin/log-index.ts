@@ -133,14 +133,15 @@ export class LogIndex {
     return found;
   }
 
-  /** Entries from then on, oldest first. The object is the same one every time. */
-  visit(since: number, visitor: (request: IndexedRequest) => void): void {
+  /** Up to `limit` entries from a position on, oldest first; tells where to go on. The object is the same every time. */
+  visit(from: number, limit: number, visitor: (request: IndexedRequest) => void): number {
     const { capacity, ms, tookMs, flags, hashes } = this.#columns;
     const request: IndexedRequest = {
       ...{ ms: 0, tookMs: 0, served: false, fallback: false },
       ...{ workspace: 0, route: 0, provider: 0, called: 0, code: 0 },
     };
-    for (let position = this.positionOf(`${Math.ceil(since)}-0`); position < this.#next; position++) {
+    const end = Math.min(from + limit, this.#next);
+    for (let position = Math.max(from, this.#first); position < end; position++) {
       const at = position % capacity;
       const flag = flags[at] ?? 0;
       request.ms = ms[at] ?? 0;
@@ -154,6 +155,7 @@ export class LogIndex {
       request.code = hashes.code[at] ?? 0;
       visitor(request);
     }
+    return end;
   }
 
   /** When the oldest entry was written, in ms. */

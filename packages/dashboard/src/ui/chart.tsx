@@ -21,7 +21,7 @@ export interface ChartProps {
 
 export function Chart(props: ChartProps) {
   const host = useRef<HTMLDivElement>(null);
-  const { label, times, series, kind, format, height = 190, colours } = props;
+  const { label, times, series, kind, format, height = 180, colours } = props;
   useEffect(() => {
     const element = host.current;
     if (!element) return;
@@ -94,7 +94,13 @@ function describe({ times, series, kind, format, colours }: Drawn, width: number
       y: { range: (_plot, _low, high) => [0, Math.max(high, 1e-9) * 1.08] },
     },
     axes: [
-      { ...axis, grid: { show: false }, space: 70, ...(isBars ? { values: days } : { values: clock }) },
+      {
+        ...axis,
+        grid: { show: false },
+        size: 30,
+        space: 70,
+        ...(isBars ? { values: days } : { values: clock }),
+      },
       { ...axis, size: 62, space: 34, values: (_plot, values) => values.map(format) },
     ],
     // The tallest is drawn first, and the others over it.

@@ -69,7 +69,7 @@ function Figures({ traffic }: { traffic: Traffic }) {
           value={rate(currentRate(traffic))}
           note={`${count(requests)} in all`}
         />
-        <Tile name="Median" value={duration(duration_ms.p50)} note="p50, accepted to settled" />
+        <Tile name="Median" value={duration(duration_ms.p50)} note="half are faster" />
         <Tile name="p95" value={duration(duration_ms.p95)} note="19 of 20 are faster" />
         <Tile name="p99" value={duration(duration_ms.p99)} note="99 of 100 are faster" />
         <Tile

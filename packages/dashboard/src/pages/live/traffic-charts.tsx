@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import type { Traffic } from '../../admin-types.js';
-import { duration, rate } from '../../format.js';
+import { duration, short } from '../../format.js';
 import { LazyChart } from '../../ui/lazy-chart.js';
 
 const RATE_COLOURS = [1, 4];
@@ -18,7 +18,7 @@ export function TrafficCharts({ traffic }: { traffic: Traffic }) {
           times={times}
           series={rates}
           colours={RATE_COLOURS}
-          format={rate}
+          format={short}
         />
       </section>
       <section class="card">

@@ -49,23 +49,27 @@ function AttemptStep({ attempt, number, total }: { attempt: Attempt; number: num
     <Step
       tone={outcomeTone(outcome)}
       title={`Attempt ${number}: ${provider}/${model}`}
-      note={`${outcomeText(outcome)}${status === undefined ? '' : ` (${status})`}`}
+      note={
+        <>
+          {outcomeText(outcome)}
+          {status === undefined ? '' : ` (${status})`}
+          {upstream_id && (
+            <>
+              ; upstream’s id <code>{upstream_id}</code>
+            </>
+          )}
+        </>
+      }
       ms={ms}
       total={total}
-    >
-      {upstream_id && (
-        <span class="under">
-          upstream’s id <code>{upstream_id}</code>
-        </span>
-      )}
-    </Step>
+    />
   );
 }
 
 interface StepProps {
   tone: Tone;
   title: string;
-  note?: string;
+  note?: ComponentChildren;
   ms?: number | undefined;
   total?: number;
   children?: ComponentChildren;

@@ -83,31 +83,14 @@ export function EntryRow({
         </div>
         {count > 1 && (
           <div class="row">
-            <button
-              type="button"
-              class="small"
-              disabled={number === 1}
-              aria-label={`Move entry ${number} up`}
-              onClick={() => onMove(-1)}
-            >
-              ↑ Earlier
+            <button type="button" class="small" disabled={number === 1} onClick={() => onMove(-1)}>
+              Earlier<span class="sr-only">: entry {number}</span>
             </button>
-            <button
-              type="button"
-              class="small"
-              disabled={number === count}
-              aria-label={`Move entry ${number} down`}
-              onClick={() => onMove(1)}
-            >
-              ↓ Later
+            <button type="button" class="small" disabled={number === count} onClick={() => onMove(1)}>
+              Later<span class="sr-only">: entry {number}</span>
             </button>
-            <button
-              type="button"
-              class="small danger"
-              aria-label={`Remove entry ${number}`}
-              onClick={onRemove}
-            >
-              Remove
+            <button type="button" class="small danger" onClick={onRemove}>
+              Remove<span class="sr-only"> entry {number}</span>
             </button>
           </div>
         )}

@@ -1,0 +1,188 @@
+/** The console in trouble: hostile texts, a token that is no longer good, a gateway that goes away; and for all who use it. */
+import test from 'ava';
+import type { Browser, Page } from 'playwright-core';
+import { adminOf } from '../helpers/admin.js';
+import { launchBrowser } from '../helpers/browser.js';
+import { audit, openConsole, openPage } from '../helpers/console.js';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { until } from '../helpers/until.js';
+
+/** Without spaces, so that it can be a model's id too. */
+const HOSTILE = '"><img/src=x/onerror=window.hacked=1><script>window.hacked=1</script>';
+const PAGES = ['live', 'requests', 'routes', 'models', 'spend', 'keys', 'playground'];
+const AWAY = /ERR_CONNECTION|Failed to load resource/;
+
+let gateway: Gateway;
+let browser: Browser;
+
+test.before(async () => {
+  [gateway, browser] = await Promise.all([
+    startGateway({ workspaces: { thrifty: { limits: { budget_usd_per_month: 1 } } } }),
+    launchBrowser(),
+  ]);
+  const admin = adminOf(gateway);
+  await admin('PUT', '/workspaces/demo/routes/odd', [{ provider: 'openai', model: HOSTILE }]);
+  await admin('PUT', `/models/openai/${encodeURIComponent(HOSTILE)}`, {
+    prices: { input: 1, output: 1 },
+    capabilities: [HOSTILE],
+  });
+  await admin('POST', '/workspaces/demo/keys', { name: `=1+1 ${HOSTILE}` });
+  gateway.simulator.script({
+    match: { model: HOSTILE },
+    action: { status: 400, body: { error: { message: HOSTILE, type: 'invalid_request_error', code: null } } },
+  });
+  for (const model of ['odd', 'fast', `gpt-${HOSTILE}`])
+    await gateway.chat({ model, messages: [{ role: 'user', content: HOSTILE }] });
+});
+test.after.always(async () => {
+  await browser?.close();
+  await gateway?.stop();
+});
+
+async function go(page: Page, name: string): Promise<void> {
+  const link = page
+    .getByRole('navigation', { name: 'Pages', exact: true })
+    .getByRole('link', { name, exact: true });
+  await link.click();
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+  await page.locator('.loading').first().waitFor({ state: 'detached' });
+}
+
+const titleOf = (page: string) => page.charAt(0).toUpperCase() + page.slice(1);
+
+test.serial('hostile names and messages are shown as text and run nothing', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/models', { expected: /400|404/ });
+  const shown = page.getByText(HOSTILE).locator('visible=true').first();
+  await page.getByRole('searchbox', { name: 'Search' }).fill('onerror');
+  await shown.waitFor();
+  await page.getByRole('button', { name: /^Edit price of/ }).click();
+  await page.getByRole('heading', { name: `Price of ${HOSTILE}` }).waitFor();
+  await page.keyboard.press('Escape');
+  for (const name of ['Routes', 'Requests', 'Keys']) {
+    await go(page, name);
+    await shown.waitFor();
+  }
+  await go(page, 'Playground');
+  await page.getByLabel('Route or model').fill('odd');
+  await page.getByLabel('Message').fill('x');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByRole('alert').getByText(HOSTILE).waitFor();
+  await page.goto(
+    `${gateway.adminUrl}/#/requests/${encodeURIComponent(HOSTILE)}?model=${encodeURIComponent(HOSTILE)}`,
+  );
+  await page.getByText('The log has no request of this id.').waitFor();
+  t.is(await page.evaluate('window.hacked'), undefined);
+  t.is(await page.locator('img[src="x"]').count(), 0);
+});
+
+test.serial('axe finds nothing serious on any page, light or dark', async (t) => {
+  for (const dark of [false, true]) {
+    const page = await openPage(t, browser, gateway.adminUrl, { dark });
+    await page.getByLabel('Admin token').waitFor();
+    t.deepEqual(await audit(page), [], `sign in, ${dark}`);
+    await page.getByLabel('Admin token').fill(gateway.adminToken);
+    await page.keyboard.press('Enter');
+    for (const name of PAGES) {
+      await go(page, titleOf(name));
+      // Rows are all alike, and axe takes its time for each.
+      if (name === 'models') await page.getByRole('searchbox', { name: 'Search' }).fill('o4-mini');
+      t.deepEqual(await audit(page), [], `${name}, ${dark ? 'dark' : 'light'}`);
+    }
+  }
+});
+
+test.serial('axe finds nothing serious in the dialogs', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/live');
+  const check = async (name: string, button: RegExp) => {
+    await go(page, name);
+    await page.getByRole('button', { name: button }).first().click();
+    await page.getByRole('dialog').waitFor();
+    t.deepEqual(await audit(page), [], `${button}`);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  };
+  await check('Models', /^Edit price/);
+  await check('Routes', /^Edit /);
+  await check('Routes', /^Delete /);
+  await check('Keys', /^Issue/);
+  await check('Keys', /^Revoke /);
+  await go(page, 'Requests');
+  await page
+    .getByRole('link', { name: /^Request req_/ })
+    .first()
+    .click();
+  await page.getByRole('dialog').getByText('Settled', { exact: true }).waitFor();
+  t.deepEqual(await audit(page), [], 'request');
+});
+
+test.serial('every page fits a phone, and the choice of a theme is kept', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/live', { width: 380 });
+  for (const name of PAGES) {
+    await go(page, titleOf(name));
+    t.true(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 380, name);
+  }
+  const ground = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
+  const light = await ground();
+  await page.getByLabel('Theme').selectOption('dark');
+  const dark = await until('the dark ground', async () => {
+    const now = await ground();
+    return now !== light && now;
+  });
+  await page.reload();
+  await page.getByLabel('Admin token').waitFor();
+  t.is(await ground(), dark);
+});
+
+test.serial('it is used with the keyboard alone', async (t) => {
+  const page = await openPage(t, browser, `${gateway.adminUrl}/#/keys`);
+  await page.getByLabel('Admin token').waitFor();
+  await page.keyboard.type(gateway.adminToken);
+  await page.keyboard.press('Enter');
+  const issue = page.getByRole('button', { name: 'Issue a key' });
+  await issue.waitFor();
+  await page.keyboard.press('Tab');
+  t.is(await page.evaluate('document.activeElement.textContent'), 'Skip to the page');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog');
+  await dialog.waitFor();
+  for (let i = 0; i < 12; i++) {
+    await page.keyboard.press('Tab');
+    t.true(
+      await page.evaluate(
+        'document.activeElement === document.body || document.activeElement.closest("dialog") !== null',
+      ),
+      'the focus stays in the dialog',
+    );
+  }
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  t.is(await page.evaluate('document.activeElement.textContent'), 'Issue a key');
+});
+
+test.serial('a gateway that is gone is told of, and one that is back is noticed', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/live', { expected: AWAY });
+  const role = page.locator('tbody [data-label="Role"]');
+  await role.first().waitFor();
+  const port = new URL(gateway.adminUrl).port;
+  await gateway.apis[0]?.end();
+  await page.getByText(/Lost contact with the gateway at \d\d:\d\d:\d\d/).waitFor();
+  t.is(await role.count(), 2, 'what was known is still shown');
+  await gateway.addApi({ ADMIN_TOKEN: gateway.adminToken, ADMIN_PORT: port });
+  await page.getByText('Lost contact').waitFor({ state: 'detached' });
+  t.true((await page.getByText(/updates by itself/).count()) > 0);
+});
+
+test.serial('a token that is no longer accepted leads back to the sign-in, with the reason', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/requests', { expected: AWAY });
+  await page.getByRole('table').waitFor();
+  const port = new URL(gateway.adminUrl).port;
+  await gateway.apis.at(-1)?.end();
+  await gateway.addApi({ ADMIN_TOKEN: 'another-admin-token', ADMIN_PORT: port });
+  await page.getByText('The gateway no longer accepts this token.').waitFor();
+  await page.getByLabel('Admin token').fill('another-admin-token');
+  await page.keyboard.press('Enter');
+  await page.getByRole('table').waitFor();
+  t.is(new URL(page.url()).hash, '#/requests', 'where one was, there one is again');
+});

@@ -1,0 +1,100 @@
+/** `npm run screenshots`: the console's pages as they look after a load run, written to docs/images/. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { REPOSITORY } from '../helpers/all-in-one.js';
+import { launchBrowser } from '../helpers/browser.js';
+import { startGateway } from '../helpers/gateway.js';
+import { backdateSpend, GATEWAY, runLoad } from './load.js';
+
+const FOLDER = join(REPOSITORY, 'docs/images');
+const LOAD_MS = 75_000;
+
+interface Shot {
+  name: string;
+  place: string;
+  dark?: boolean;
+  narrow?: boolean;
+  before?(page: Page): Promise<void>;
+}
+
+const openFallback = async (page: Page) => {
+  await page
+    .getByRole('row', { name: /fallback/ })
+    .first()
+    .getByRole('link')
+    .click();
+  await page.getByRole('dialog').getByText('Settled', { exact: true }).waitFor();
+};
+const chat = async (page: Page) => {
+  await page.getByLabel('Message').fill('Name three uses of a sluice.');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText('x-gateway-cost-usd').waitFor();
+};
+const editRoute = async (page: Page) => {
+  await page.getByRole('button', { name: 'Edit fast' }).click();
+  await page.getByRole('dialog').waitFor();
+};
+
+const SHOTS: Shot[] = [
+  { name: 'live', place: '/live?range=5m' },
+  { name: 'live-dark', place: '/live?range=5m', dark: true },
+  { name: 'live-phone', place: '/live?range=5m', narrow: true },
+  { name: 'requests', place: '/requests' },
+  { name: 'request', place: '/requests', before: openFallback },
+  { name: 'request-phone-dark', place: '/requests', dark: true, narrow: true, before: openFallback },
+  { name: 'routes', place: '/routes' },
+  { name: 'routes-dark', place: '/routes', dark: true },
+  { name: 'routes-phone', place: '/routes', narrow: true },
+  { name: 'route-editor', place: '/routes', before: editRoute },
+  { name: 'models', place: '/models' },
+  { name: 'models-dark', place: '/models', dark: true },
+  { name: 'models-phone-dark', place: '/models', dark: true, narrow: true },
+  { name: 'spend', place: '/spend?days=30&by=model' },
+  { name: 'spend-dark', place: '/spend?days=30&by=model', dark: true },
+  { name: 'spend-phone', place: '/spend?days=7', narrow: true },
+  { name: 'keys', place: '/keys' },
+  { name: 'keys-phone-dark', place: '/keys', dark: true, narrow: true },
+  { name: 'playground', place: '/playground', before: chat },
+  { name: 'playground-phone-dark', place: '/playground', dark: true, narrow: true, before: chat },
+];
+
+async function take(browser: Browser, url: string, token: string, shot: Shot): Promise<void> {
+  const context = await browser.newContext({
+    viewport: shot.narrow ? { width: 390, height: 780 } : { width: 1280, height: 820 },
+    colorScheme: shot.dark ? 'dark' : 'light',
+  });
+  const page = await context.newPage();
+  await page.goto(`${url}/#${shot.place}`);
+  await page.getByLabel('Admin token').fill(token);
+  await page.keyboard.press('Enter');
+  await page.getByRole('navigation', { name: 'Pages', exact: true }).waitFor();
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.locator('.loading').first().waitFor({ state: 'detached' });
+  if (/live|spend/.test(shot.name)) await page.locator('canvas').first().waitFor();
+  await shot.before?.(page);
+  await page.mouse.move(0, 0);
+  await page.screenshot({ path: join(FOLDER, `${shot.name}.png`), animations: 'disabled' });
+  await context.close();
+}
+
+const wanted = process.argv.slice(2);
+const say = (line: string) => process.stdout.write(`${line}\n`);
+mkdirSync(FOLDER, { recursive: true });
+const gateway = await startGateway(GATEWAY);
+const browser = await launchBrowser();
+try {
+  say(`Sending requests for ${LOAD_MS / 1000} s …`);
+  const load = runLoad(gateway);
+  await new Promise((resolve) => setTimeout(resolve, LOAD_MS));
+  await backdateSpend(gateway);
+  for (const shot of SHOTS) {
+    if (wanted.length > 0 && !wanted.includes(shot.name)) continue;
+    await take(browser, gateway.adminUrl, gateway.adminToken, shot);
+    say(`docs/images/${shot.name}.png`);
+  }
+  await load.stop();
+} finally {
+  await browser.close();
+  await gateway.stop();
+}
