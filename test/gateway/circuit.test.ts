@@ -29,6 +29,8 @@ test.beforeEach(async () => {
   hold.release();
   gateway.simulator.reset();
   await gateway.redis.del(gateway.names.circuit('openai'));
+  // The copies of both workers and the api, too: whichever was asked last says nothing about the others.
+  await gateway.redis.publish(gateway.names.circuits, JSON.stringify(['openai', 'closed', 0]));
   await until('a closed circuit', async () => (await ask('solo')).status === 200);
   gateway.simulator.reset();
 });

@@ -115,7 +115,7 @@ test('CONNECT is refused with 405', async (t) => {
 test('a length that is far over the limit is refused at once', async (t) => {
   for (const length of ['11000000', '2147483648', '3000000000', '4294967296', '9007199254740993']) {
     const raw = openRaw(gateway.url, post(`Content-Length: ${length}\r\n`, '{'));
-    const [answer] = await raw.answers(1, RECEIVE_TIMEOUT_MS * 0.9);
+    const [answer] = await raw.answers(1);
     raw.socket.destroy();
     t.is(assertRefusal(t, answer ?? t.fail(), length).code, 'request_too_large', length);
   }

@@ -10,7 +10,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findOrInstallRedis } from '@sluice/cli/find-redis';
-import { freePort } from '@sluice/cli/free-port';
 import { type RedisServer, startRedis } from '@sluice/cli/redis-server';
 import { applyConfig } from '@sluice/shared/apply-config';
 import { RedisClock } from '@sluice/shared/clock';
@@ -86,6 +85,8 @@ export interface TestProcess {
   url: string;
   /** Where `/metrics` is; a worker's only address. */
   metricsUrl: string;
+  /** Empty when it has no admin listener. */
+  adminUrl: string;
   /** Ends the process and waits for it; SIGTERM must end it with exit code 0. */
   end(signal?: NodeJS.Signals): Promise<void>;
 }
@@ -148,12 +149,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const apis: TestProcess[] = [];
   const workers: TestProcess[] = [];
   const run = async (role: 'api' | 'worker', env: Record<string, string>) => {
-    const [port, metricsPort] = [await freePort(), await freePort()];
-    const place = { PORT: String(port), METRICS_PORT: String(metricsPort) };
-    const [url, metricsUrl] = [port, metricsPort].map((each) => `http://127.0.0.1:${each}`);
-    const urls = { url: (role === 'api' ? url : metricsUrl) ?? '', metricsUrl: metricsUrl ?? '' };
     const print = (text: string) => printed.push(text);
-    return startProcess(`@sluice/${role}/main`, { ...env, ...place }, urls, print);
+    return startProcess(`@sluice/${role}/main`, { PORT: '0', METRICS_PORT: '0', ...env }, print);
   };
   // An api process never has the provider keys.
   const { OPENAI_API_KEY: _, ANTHROPIC_API_KEY: __, ...apiEnv } = env;
@@ -163,9 +160,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     return worker;
   };
   const adminToken = randomBytes(24).toString('base64url');
-  const adminPort = await freePort();
   const addApi = async (extra: Record<string, string> = {}) => {
-    const admin = { ADMIN_TOKEN: adminToken, ADMIN_PORT: String(adminPort) };
+    const admin = { ADMIN_TOKEN: adminToken, ADMIN_PORT: '0' };
     const own = apis.length === 0 ? { ...apiEnv, ...admin } : apiEnv;
     const api = await run('api', { ...own, ...extra });
     apis.push(api);
@@ -173,7 +169,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   };
   await Promise.all(Array.from({ length: options.workers ?? 1 }, () => addWorker()));
   // The first one has the admin listener.
-  await addApi();
+  const { adminUrl } = await addApi();
   await Promise.all(Array.from({ length: (options.apis ?? 1) - 1 }, () => addApi()));
 
   const key = keys.demo ?? '';
@@ -184,7 +180,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     get url() {
       return apis[0]?.url ?? '';
     },
-    adminUrl: `http://127.0.0.1:${adminPort}`,
+    adminUrl,
     adminToken,
     key,
     keys,
@@ -258,7 +254,6 @@ function providersOf(changes: Record<string, Record<string, unknown>>): Record<s
 async function startProcess(
   module: string,
   env: Record<string, string>,
-  urls: Pick<TestProcess, 'url' | 'metricsUrl'>,
   print: (text: string) => void,
 ): Promise<TestProcess> {
   const script = fileURLToPath(import.meta.resolve(module));
@@ -270,13 +265,15 @@ async function startProcess(
   };
   child.stdout?.on('data', collect);
   child.stderr?.on('data', collect);
-  await Promise.race([
+  const [urls]: Record<string, string>[] = await Promise.race([
     once(child, 'message'),
     once(child, 'exit').then(() => Promise.reject(new Error(`${module} did not start:\n${output}`))),
   ]);
   return {
     child,
-    ...urls,
+    url: urls?.api ?? urls?.metrics ?? '',
+    metricsUrl: urls?.metrics ?? '',
+    adminUrl: urls?.admin ?? '',
     async end(signal = 'SIGTERM') {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');

@@ -110,7 +110,7 @@ const listenerFor = (metrics: Metrics) =>
 
 test('a process that is scraped stays for one more scrape, and then leaves at once', async (t) => {
   const listener = await listenerFor(new Metrics('worker'));
-  const url = `http://127.0.0.1:${listener.address.port}/metrics`;
+  const url = `${listener.url}/metrics`;
   t.is((await fetch(url)).status, 200);
   let closed = false;
   const closing = listener.close(3_600_000).then(() => {
@@ -131,7 +131,7 @@ test('a process that nobody scrapes does not wait to be scraped', async (t) => {
 
 test('a scraper that has gone is not waited for without end', async (t) => {
   const listener = await listenerFor(new Metrics('worker'));
-  await (await fetch(`http://127.0.0.1:${listener.address.port}/metrics`)).text();
+  await (await fetch(`${listener.url}/metrics`)).text();
   let closed = false;
   void listener.close(50).then(() => {
     closed = true;

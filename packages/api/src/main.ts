@@ -33,15 +33,18 @@ await runProcess('api', async () => {
     metrics: api.metrics,
     isReady: api.isReady,
   });
-  logger.info({ url: api.url, metrics: metricsServer.address }, 'api ready');
+  logger.info({ url: api.url, metrics: metricsServer.url }, 'api ready');
   if (api.adminUrl) logger.info({ url: api.adminUrl }, 'admin listener ready');
   else logger.info('ADMIN_TOKEN is not set: this process has no admin listener');
 
-  return async () => {
-    logger.info('draining');
-    await api.close(env.DRAIN_DELAY_MS, env.DRAIN_MS);
-    await tracer?.close();
-    await metricsServer.close(env.METRICS_LINGER_MS);
-    logger.info('stopped');
+  return {
+    urls: { api: api.url, metrics: metricsServer.url, ...(api.adminUrl ? { admin: api.adminUrl } : {}) },
+    async stop() {
+      logger.info('draining');
+      await api.close(env.DRAIN_DELAY_MS, env.DRAIN_MS);
+      await tracer?.close();
+      await metricsServer.close(env.METRICS_LINGER_MS);
+      logger.info('stopped');
+    },
   };
 });

@@ -32,9 +32,12 @@ await runProcess('start', async () => {
     say,
   });
   say(welcome(gateway));
-  return async () => {
-    say('Draining: accepted requests are answered first. Press Ctrl-C again to stop at once.');
-    await gateway.stop();
-    say('Stopped.');
+  return {
+    urls: { api: gateway.apiUrls[0] ?? '' },
+    async stop() {
+      say('Draining: accepted requests are answered first. Press Ctrl-C again to stop at once.');
+      await gateway.stop();
+      say('Stopped.');
+    },
   };
 });

@@ -3,22 +3,28 @@ import { FaultsError } from './faults.js';
 /** Ctrl-C under npm arrives twice, from the terminal and from npm: only a signal later than this is a second one. */
 const SAME_SIGNAL_MS = 500;
 
+export interface Started {
+  /** Where it listens: what a port of 0 became. Told to the process that forked this one, with the news that it is ready. */
+  urls: Record<string, string>;
+  stop(): Promise<void>;
+}
+
 /**
  * The life of a process: start, wait for SIGTERM or SIGINT, stop in order. A second signal ends it at once, as does the
  * first one while it is still starting. A configuration fault is printed as it is; anything else that keeps it from
  * starting is printed in one line.
  */
-export async function runProcess(name: string, start: () => Promise<() => Promise<void>>): Promise<void> {
-  let stop: (() => Promise<void>) | undefined;
+export async function runProcess(name: string, start: () => Promise<Started>): Promise<void> {
+  let started: Started | undefined;
   let stoppingSince: number | undefined;
   const onSignal = () => {
-    if (!stop) process.exit(1);
+    if (!started) process.exit(1);
     if (stoppingSince !== undefined) {
       if (performance.now() - stoppingSince > SAME_SIGNAL_MS) process.exit(1);
       return;
     }
     stoppingSince = performance.now();
-    stop().then(
+    started.stop().then(
       () => process.exit(0),
       (error) => {
         process.stderr.write(`sluice ${name}: stopped with an error: ${error}\n`);
@@ -32,7 +38,7 @@ export async function runProcess(name: string, start: () => Promise<() => Promis
   process.on('disconnect', onSignal);
 
   try {
-    stop = await start();
+    started = await start();
   } catch (error) {
     const text =
       error instanceof FaultsError
@@ -41,5 +47,5 @@ export async function runProcess(name: string, start: () => Promise<() => Promis
     process.stderr.write(`sluice ${name}: ${text}\n`);
     process.exit(1);
   }
-  process.send?.('ready');
+  process.send?.(started.urls);
 }

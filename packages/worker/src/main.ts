@@ -37,14 +37,17 @@ await runProcess('worker', async () => {
     metrics: worker.metrics,
     isReady: () => !draining && worker.isReady(),
   });
-  logger.info({ address: metricsServer.address, providers: [...config.providers.keys()] }, 'worker ready');
+  logger.info({ metrics: metricsServer.url, providers: [...config.providers.keys()] }, 'worker ready');
 
-  return async () => {
-    draining = true;
-    logger.info('draining');
-    await worker.close(env.DRAIN_MS);
-    await tracer?.close();
-    await metricsServer.close(env.METRICS_LINGER_MS);
-    logger.info('stopped');
+  return {
+    urls: { metrics: metricsServer.url },
+    async stop() {
+      draining = true;
+      logger.info('draining');
+      await worker.close(env.DRAIN_MS);
+      await tracer?.close();
+      await metricsServer.close(env.METRICS_LINGER_MS);
+      logger.info('stopped');
+    },
   };
 });

@@ -3,16 +3,16 @@
  * outlives the work it reports on, so that what happened last is scraped too.
  */
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { listen } from '../listen.js';
 import type { Metrics } from './create.js';
 
 /** A scraper that has not come for this long does not come any more. */
 const SCRAPED_LATELY_MS = 120_000;
 
 export interface MetricsServer {
-  address: AddressInfo;
+  url: string;
   /** Waits for the scraper to come once more, if one comes here at all and `lingerMs` is not over before; closes. */
   close(lingerMs: number): Promise<void>;
 }
@@ -47,10 +47,10 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     const text = status === 200 ? 'ok' : status === 503 ? 'not ready' : 'not found';
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ status: text }));
   });
-  await listen(server, options);
+  const url = await listen(server, options.port, options.host);
 
   return {
-    address: server.address() as AddressInfo,
+    url,
     async close(lingerMs) {
       if (lingerMs > 0 && performance.now() - scrapedAt < SCRAPED_LATELY_MS)
         await new Promise<void>((resolve) => {
@@ -66,11 +66,4 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
       await closed;
     },
   };
-}
-
-function listen(server: Server, { port, host }: MetricsServerOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
 }
