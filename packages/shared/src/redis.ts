@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { type Command, Redis, type RedisOptions } from 'ioredis';
 
 /** Quick at first, so that a restarted Redis is back in use at once, then once a second. */
@@ -56,7 +57,26 @@ function giveUpAfter(timeoutMs: number, command: Command): void {
 // Without a listener ioredis prints every failed reconnect; the processes report the state themselves.
 function watch(redis: Redis): Redis {
   redis.on('error', () => {});
+  redis.on('connect', () => cork((redis as unknown as { stream: Socket }).stream));
   return redis;
+}
+
+/** What is sent in one turn of the event loop leaves in one system call. */
+function cork(stream: Socket): void {
+  let corked = false;
+  const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
+  const uncork = () => {
+    corked = false;
+    stream.uncork();
+  };
+  stream.write = ((...args: unknown[]) => {
+    if (!corked) {
+      corked = true;
+      stream.cork();
+      setImmediate(uncork);
+    }
+    return write(...args);
+  }) as typeof stream.write;
 }
 
 /** Resolves when the connection is usable, and rejects with a plain sentence when it does not come in time. */

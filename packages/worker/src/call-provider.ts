@@ -12,6 +12,8 @@ import {
   UnusableResponse,
 } from './providers/types.js';
 
+import type { StopSignal } from './stop-signal.js';
+
 /** A provider as this process can call it. */
 export interface Upstream {
   config: ProviderConfig;
@@ -32,7 +34,7 @@ export async function callProvider(
   request: ChatRequest,
   entry: ChainEntry,
   timeoutMs: number,
-  signal: AbortSignal | undefined,
+  signal: StopSignal,
 ): Promise<CallResult> {
   const { provider, headers, http } = upstream;
   if (!headers) return { failure: toFailure('auth') };

@@ -24,6 +24,7 @@ import { expired, interrupted, ourFault, toErrorInfo } from './failed-job.js';
 import { recordCall, recordQueueWait } from './job-spans.js';
 import type { Pricing } from './pricing.js';
 import type { ParsedResponse, ProviderFailure } from './providers/types.js';
+import type { StopSignal } from './stop-signal.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** The api takes a job off the queue when its wait has run out; this is for jobs whose api is gone. */
@@ -62,12 +63,8 @@ export interface Run {
   token: string;
   /** How often this job has been started, this time included: more than once when a worker was lost with it. */
   start: number;
-  /** Its reason is a StopReason. */
-  signal: AbortSignal;
+  signal: StopSignal;
 }
-
-/** Why a call is ended: nobody waits for it any more, or another worker has been given its job. */
-export type StopReason = 'cancelled' | 'lock_lost';
 
 export class ChatProcessor {
   constructor(private readonly parts: ChatProcessorParts) {}
@@ -113,7 +110,7 @@ export class ChatProcessor {
     metrics.waited(entry.provider, queueMs);
     if (tracer) recordQueueWait(tracer, job, entry, now);
 
-    if (run.signal.aborted) return this.#settleCancelled(job, run);
+    if (run.signal.reason) return this.#settleCancelled(job, run);
     if (waited) return this.#passOver(job, { outcome: 'concurrency', retryAfterMs: 1_000 }, run);
     const blocked = availability.blocked(entry.provider, entry.model) ?? (await this.#circuit(entry, run));
     if (blocked) return this.#passOver(job, blocked, run);
@@ -213,13 +210,7 @@ export class ChatProcessor {
     await queues.addChat({ ...job, ...next });
   }
 
-  #settleServed(
-    job: ChatJob,
-    entry: ChainEntry,
-    response: ParsedResponse,
-    callMs: number,
-    run: Run,
-  ): Promise<void> {
+  #settleServed(job: ChatJob, entry: ChainEntry, response: ParsedResponse, callMs: number, run: Run): void {
     const { usage, serviceTier, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
@@ -245,7 +236,12 @@ export class ChatProcessor {
         model: job.model,
       }),
     };
-    return this.#settle(settlement, run);
+    // Not waited for. The job's completion follows on the same connection: both leave in one write, and Redis takes
+    // them in this order.
+    this.#settle(settlement, run).catch((error) => {
+      const { requestId } = job;
+      this.parts.logger.error({ requestId, error: String(error) }, 'an answer could not be settled');
+    });
   }
 
   #settleError(job: ChatJob, error: ErrorInfo, run: Run): Promise<void> {
@@ -256,7 +252,7 @@ export class ChatProcessor {
 
   /** Nobody is told; the log is. When another worker has the job, it is that worker's to settle. */
   #settleCancelled(job: ChatJob, run: Run): Promise<void> {
-    if (run.signal.reason === ('lock_lost' satisfies StopReason)) throw new LockLost();
+    if (run.signal.reason === 'lock_lost') throw new LockLost();
     const error: ErrorInfo = { code: 'service_unavailable', message: 'The caller hung up.' };
     const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
     return this.#settle({ job, log: failedLogEntry(job, 'cancelled', this.parts.clock.now()), head }, run);

@@ -2,9 +2,10 @@
  * HTTP to one provider: a pool of keep-alive connections, one total time per call, a cap on the answer's size, and
  * no redirects (a redirected POST would carry the provider key to another host).
  */
-import { errors, Pool } from 'undici';
+import { type Dispatcher, errors, Pool } from 'undici';
 import { diedOnReuse } from './dead-sockets.js';
 import type { Headers } from './providers/types.js';
+import type { StopSignal } from './stop-signal.js';
 
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -52,63 +53,89 @@ export class HttpClient {
     headers: Record<string, string>,
     body: string,
     timeoutMs: number,
-    signal?: AbortSignal,
+    signal: StopSignal,
   ): Promise<HttpAnswer> {
-    const call = new AbortController();
-    let reason: 'timeout' | 'cancelled' | undefined;
-    const end = (why: 'timeout' | 'cancelled') => {
-      reason ??= why;
-      call.abort();
-    };
-    const timer = setTimeout(end, timeoutMs, 'timeout');
-    const cancel = () => end('cancelled');
-    if (signal?.aborted) cancel();
-    signal?.addEventListener('abort', cancel, { once: true });
+    if (signal.reason) throw new HttpFailure('cancelled', undefined);
+    const request = { path: this.#basePath + path, method: 'POST', headers, body } as const;
+    const call = new Call(this.#pool, request, this.#secret);
+    const timer = setTimeout(() => call.end('timeout'), timeoutMs);
+    signal.onStop = () => call.end('cancelled');
     try {
-      return await this.#sendOnLiveSocket(path, headers, body, call.signal);
-    } catch (error) {
-      if (error instanceof errors.ResponseExceededMaxSizeError) throw new HttpFailure('too_large', error);
-      throw new HttpFailure(reason ?? 'connection', error);
+      return await call.answer();
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', cancel);
+      signal.onStop = undefined;
     }
-  }
-
-  /** Upstream may have closed a kept-alive socket just as the call was sent on it. The call is then sent again, once. */
-  async #sendOnLiveSocket(
-    path: string,
-    headers: Record<string, string>,
-    body: string,
-    signal: AbortSignal,
-  ): Promise<HttpAnswer> {
-    try {
-      return await this.#send(path, headers, body, signal);
-    } catch (error) {
-      if (signal.aborted || !diedOnReuse(error)) throw error;
-      return await this.#send(path, headers, body, signal);
-    }
-  }
-
-  async #send(
-    path: string,
-    headers: Record<string, string>,
-    body: string,
-    signal: AbortSignal,
-  ): Promise<HttpAnswer> {
-    const request = { path: this.#basePath + path, method: 'POST', headers, body, signal } as const;
-    const response = await this.#pool.request(request);
-    const text = await response.body.text();
-    const isJson = /^application\/(?:[\w.-]+\+)?json\b/i.test(String(response.headers['content-type'] ?? ''));
-    return {
-      status: response.statusCode,
-      headers: response.headers,
-      body: isJson ? parseJson(text, response.statusCode < 300 ? undefined : this.#secret) : undefined,
-    };
   }
 
   close(): Promise<void> {
     return this.#pool.destroy();
+  }
+}
+
+/** One request and its answer, as undici tells of it: a stream for each answer would cost more than the rest. */
+class Call implements Dispatcher.DispatchHandler {
+  #controller: Dispatcher.DispatchController | undefined;
+  #ended: HttpFailure | undefined;
+  #triedAgain = false;
+  #status = 0;
+  #headers: Headers = {};
+  #chunks: Buffer[] = [];
+  #resolve: (answer: HttpAnswer) => void = () => {};
+  #reject: (failure: HttpFailure) => void = () => {};
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly request: Dispatcher.DispatchOptions,
+    private readonly secret: string | undefined,
+  ) {}
+
+  answer(): Promise<HttpAnswer> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.pool.dispatch(this.request, this);
+    });
+  }
+
+  end(reason: HttpFailure['reason'], cause?: unknown): void {
+    if (this.#ended) return;
+    this.#ended = new HttpFailure(reason, cause);
+    this.#reject(this.#ended);
+    this.#controller?.abort(this.#ended);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#ended) controller.abort(this.#ended);
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    const [first, ...more] = this.#chunks;
+    const text = (more.length > 0 ? Buffer.concat(this.#chunks) : first)?.toString() ?? '';
+    const isJson = /^application\/(?:[\w.-]+\+)?json\b/i.test(String(this.#headers['content-type'] ?? ''));
+    this.#resolve({
+      status: this.#status,
+      headers: this.#headers,
+      body: isJson ? parseJson(text, this.#status < 300 ? undefined : this.secret) : undefined,
+    });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    // Upstream may have closed a kept-alive socket just as the call was sent on it. The call is then sent again, once.
+    if (!this.#ended && !this.#triedAgain && diedOnReuse(error)) {
+      this.#triedAgain = true;
+      this.pool.dispatch(this.request, this);
+    } else this.end(error instanceof errors.ResponseExceededMaxSizeError ? 'too_large' : 'connection', error);
   }
 }
 

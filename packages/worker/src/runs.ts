@@ -1,26 +1,27 @@
 import type { Cancellations } from '@sluice/shared/cancellations';
 import type { ChatJob } from '@sluice/shared/job';
 import type { Job } from 'bullmq';
-import type { Run, StopReason } from './chat-processor.js';
+import type { Run } from './chat-processor.js';
+import { type StopReason, StopSignal } from './stop-signal.js';
 
 const IDLE_LOOK_MS = 50;
 
 /** The jobs that this process is running, and the means to stop one. */
 export class Runs {
   /** By request id. */
-  readonly #running = new Map<string, AbortController>();
+  readonly #running = new Map<string, StopSignal>();
 
   constructor(private readonly cancellations: Cancellations) {}
 
   async run(job: Job, process: (run: Run) => Promise<void>): Promise<void> {
     const { requestId } = job.data as ChatJob;
-    const controller = new AbortController();
-    this.#running.set(requestId, controller);
-    if (this.cancellations.has(requestId)) this.#abort(controller, 'cancelled');
+    const signal = new StopSignal();
+    this.#running.set(requestId, signal);
+    if (this.cancellations.has(requestId)) signal.stop('cancelled');
     try {
-      await process({ token: job.token ?? '', start: job.attemptsStarted, signal: controller.signal });
+      await process({ token: job.token ?? '', start: job.attemptsStarted, signal });
     } finally {
-      if (this.#running.get(requestId) === controller) this.#running.delete(requestId);
+      if (this.#running.get(requestId) === signal) this.#running.delete(requestId);
     }
   }
 
@@ -30,19 +31,11 @@ export class Runs {
   }
 
   cancel(requestId: string): void {
-    const controller = this.#running.get(requestId);
-    if (controller) this.#abort(controller, 'cancelled');
+    this.#running.get(requestId)?.stop('cancelled');
   }
 
   /** A job's id is its request's id and the number of the entry. */
   stop(jobIds: readonly string[], reason: StopReason): void {
-    for (const jobId of jobIds) {
-      const controller = this.#running.get(jobId.slice(0, jobId.lastIndexOf('-')));
-      if (controller) this.#abort(controller, reason);
-    }
-  }
-
-  #abort(controller: AbortController, reason: StopReason): void {
-    controller.abort(reason);
+    for (const jobId of jobIds) this.#running.get(jobId.slice(0, jobId.lastIndexOf('-')))?.stop(reason);
   }
 }

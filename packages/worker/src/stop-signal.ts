@@ -1,0 +1,19 @@
+/** Why a call is ended: nobody waits for it any more, or another worker has been given its job. */
+export type StopReason = 'cancelled' | 'lock_lost';
+
+/** What an AbortSignal is, for one listener at a time. One is made for every job, where an AbortController is costly. */
+export class StopSignal {
+  #reason: StopReason | undefined;
+  /** Called once, when it is time to stop. */
+  onStop: (() => void) | undefined;
+
+  get reason(): StopReason | undefined {
+    return this.#reason;
+  }
+
+  stop(reason: StopReason): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    this.onStop?.();
+  }
+}
