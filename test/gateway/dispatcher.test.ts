@@ -13,8 +13,8 @@ import { createLogger } from '@sluice/shared/logger';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { Settlements } from '@sluice/shared/settle';
 import test from 'ava';
-import type { Job } from 'bullmq';
 import {
+  type ActiveJob,
   type Cell,
   createSettleBench,
   jobFor,
@@ -53,7 +53,7 @@ interface Scene {
   settlements: Watched;
   dispatcher: Dispatcher;
   reply: Promise<Reply>;
-  active: Job;
+  active: ActiveJob;
   /** Hands the dispatcher what is in its inbox. */
   deliver(): Promise<void>;
 }
@@ -118,7 +118,7 @@ for (const entries of [1, 2]) {
   test(`a request that is served as its wait runs out is answered with what was served: ${entries} entries`, async (t) => {
     const { cell, settlements, reply, active, deliver } = await stage(entries);
     await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
-    await active.moveToCompleted(null, 'run', false);
+    await active.finish();
     await until('the api looks', () => settlements.looks > 0);
     await deliver();
     t.is((await reply).body, '{"answer":true}');
@@ -131,7 +131,7 @@ test('a request that moves on as its wait runs out is left to its next entry', a
   const { cell, settlements, reply, active, deliver } = await stage(2);
   const next = { ...nextEntry(active.data), queuedAt: Date.now(), waitUntil: Date.now() + 60_000 };
   await cell.settlements.move(active.data, next);
-  await active.moveToCompleted(null, 'run', false);
+  await active.finish();
   await until('the api looks', () => settlements.looks > 0);
   await deliver();
   await cell.queues.addChat({ ...active.data, ...next });
@@ -178,7 +178,7 @@ test('a request whose answer has not been read yet is not taken for lost', async
   const scene = await stage(1);
   const { cell, dispatcher, active, reply, deliver } = scene;
   await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
-  await active.moveToCompleted(null, 'run', false);
+  await active.finish();
   let caughtUpAt = 0;
   const net = netFor(scene, () => caughtUpAt);
   for (let i = 0; i < 3; i++) await net.sweep(dispatcher);

@@ -4,9 +4,9 @@
  */
 import type { ChatJob } from '@sluice/shared/job';
 import test from 'ava';
-import type { Job } from 'bullmq';
 import fc from 'fast-check';
 import {
+  type ActiveJob,
   type Cell,
   createSettleBench,
   failed,
@@ -27,7 +27,7 @@ const STEPS = ['take', 'settle', 'move', 'queue-next', 'complete', 'crash', 'wit
 type Step = (typeof STEPS)[number];
 
 class Story {
-  readonly #runs: { job: Job; data: ChatJob; token: string; lost: boolean }[] = [];
+  readonly #runs: { job: ActiveJob; data: ChatJob; token: string; lost: boolean }[] = [];
   /** As the api knows it; it does nothing more once it has answered its caller. */
   #atApi: ChatJob;
   answeredByApi = 0;
@@ -66,22 +66,22 @@ class Story {
         if (run.lost || state === 'open') return;
         if (typeof state === 'object') await queues.addChat({ ...data, ...state });
         run.lost = true;
-        await run.job.moveToCompleted(null, token, false);
+        await run.job.finish();
         return;
       case 'crash':
         if (run.lost) return;
         run.lost = true;
-        await run.job.moveToWait(token);
+        await run.job.stall();
     }
   }
 
   async #take(): Promise<void> {
     const token = `run-${this.#runs.length}`;
     const job = await this.#next(token);
-    if (job) this.#runs.push({ job, data: job.data as ChatJob, token, lost: false });
+    if (job) this.#runs.push({ job, data: job.data, token, lost: false });
   }
 
-  async #next(token: string): Promise<Job | undefined> {
+  async #next(token: string): Promise<ActiveJob | undefined> {
     for (const provider of PROVIDERS) {
       const job = await this.cell.take(provider, token);
       if (job) return job;
@@ -110,11 +110,11 @@ class Story {
   async end(): Promise<void> {
     for (let i = 0; i < this.#runs.length; i++) await this.do('crash', i);
     for (let job = await this.#next('good'); job; job = await this.#next('good')) {
-      const data = job.data as ChatJob;
+      const { data } = job;
       const state = await this.cell.settlements.stateOf(data);
       if (state === 'open') await this.cell.settlements.settle(served(data), { as: 'worker', token: 'good' });
       else if (state !== 'settled') await this.cell.queues.addChat({ ...data, ...state });
-      await job.moveToCompleted(null, 'good', false);
+      await job.finish();
     }
   }
 }

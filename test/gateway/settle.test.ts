@@ -76,37 +76,26 @@ test('an error is settled with a log entry and a reply, and costs nothing', asyn
   t.deepEqual(await cell.ledger(), {});
 });
 
-test('settling again in the same run settles once', async (t) => {
+test('a settlement that is sent again finds its job gone, and settles once', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
   await cell.queues.addChat(job);
   await cell.take('openai', 'run');
   t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
-  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
+  t.is(await cell.settlements.settle(served(job), by('run')), 'gone');
   await isSettledOnce(t, cell, 'one');
 });
 
-test('another run of a settled job is refused', async (t) => {
+test('a settled job is off its queue, and another run of it finds it gone', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
   await cell.queues.addChat(job);
   await cell.take('openai', 'run');
   await cell.settlements.settle(served(job), by('run'));
-  t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
-  t.is(await cell.settlements.stateOf(job), 'settled');
-  t.false(await cell.settlements.move(job, nextEntry(job)));
-  await isSettledOnce(t, cell, 'one');
-});
-
-test('a run that comes back when the job has completed finds it gone', async (t) => {
-  const cell = await bench.cell();
-  const job = jobFor('one');
-  await cell.queues.addChat(job);
-  const active = await cell.take('openai', 'run');
-  await cell.settlements.settle(served(job), by('run'));
-  await active?.moveToCompleted(null, 'run', false);
+  t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 0);
   t.is(await cell.settlements.settle(served(job), by('frozen')), 'gone');
   t.false(await cell.settlements.move(job, nextEntry(job)));
+  t.is(await cell.settlements.stateOf(job), 'settled');
   await isSettledOnce(t, cell, 'one');
   t.deepEqual(await bench.redis.keys(cell.names.queueKey('openai', 'one-*')), []);
 });
@@ -145,12 +134,12 @@ test('once a later entry is settled, the earlier one is refused, however late it
   await cell.queues.addChat(later);
   const second = await cell.take('anthropic', 'run');
   t.is(await cell.settlements.settle(served(later), by('run')), 'settled');
-  await second?.moveToCompleted(null, 'run', false);
+  await second?.finish();
 
   t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
   t.false(await cell.settlements.move(job, next));
   t.is(await cell.settlements.stateOf(job), 'settled');
-  await first?.moveToCompleted(null, 'run', false);
+  await first?.finish();
   // The worker that died after its move had the job of the later entry put on the queue again.
   await cell.queues.addChat(later);
   t.is(await cell.settlements.stateOf(later), 'settled');
@@ -204,10 +193,10 @@ test('a running job is neither withdrawn nor settled by the api', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
   await cell.queues.addChat(job);
-  const active = await cell.take('openai', 'run');
+  await cell.take('openai', 'run');
   t.is(await cell.settlements.withdraw(job), 'running');
   t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'running');
-  t.true(await active?.isActive());
+  t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 1);
   await isUntouched(t, cell);
   t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
   await isSettledOnce(t, cell, 'one');
@@ -225,23 +214,36 @@ test('a frozen worker can do nothing with a job that was withdrawn', async (t) =
   const job = jobFor('one');
   await cell.queues.addChat(job);
   const active = await cell.take('openai', 'frozen');
-  await active?.moveToWait('frozen');
+  await active?.stall();
   t.is(await cell.settlements.withdraw(job), 'withdrawn');
   t.is(await cell.settlements.settle(served(job), by('frozen')), 'gone');
   t.false(await cell.settlements.move(job, nextEntry(job)));
   await isUntouched(t, cell);
 });
 
-test('a job whose worker died after settling it is waiting again, but not to be withdrawn', async (t) => {
+test('a worker that is taken for dead settles a job that waits again; whoever takes it next finds nothing', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
   await cell.queues.addChat(job);
-  const active = await cell.take('openai', 'run');
-  await cell.settlements.settle(served(job), by('run'));
-  await active?.moveToWait('run');
-  t.is(await cell.settlements.withdraw(job), 'running');
-  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'running');
+  const active = await cell.take('openai', 'late');
+  await active?.stall();
+  t.is(await cell.settlements.settle(served(job), by('late')), 'settled');
+  t.is(await cell.settlements.withdraw(job), 'gone');
+  t.is(await cell.take('openai', 'next'), undefined);
   await isSettledOnce(t, cell, 'one');
+});
+
+test('a job that another worker has is not ended by the one that lost it', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  const lost = await cell.take('openai', 'lost');
+  await lost?.stall();
+  const active = await cell.take('openai', 'run');
+  await lost?.finish();
+  t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 1);
+  await active?.finish();
+  t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 0);
 });
 
 test('a job whose worker died after moving it is waiting again, but not to be withdrawn', async (t) => {
@@ -250,7 +252,7 @@ test('a job whose worker died after moving it is waiting again, but not to be wi
   await cell.queues.addChat(job);
   const active = await cell.take('openai', 'run');
   await cell.settlements.move(job, nextEntry(job));
-  await active?.moveToWait('run');
+  await active?.stall();
   t.is(await cell.settlements.withdraw(job), 'running');
   t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'running');
   t.deepEqual(await cell.log(), []);
@@ -308,7 +310,7 @@ test.serial('the scripts are sent again to a Redis that has forgotten them', asy
   await cell.take('openai', 'b');
   for (let i = 0; i < 2; i++) {
     await bench.redis.script('FLUSH');
-    t.is(await cell.settlements.settle(served(settled), by('a')), 'settled');
+    t.is(await cell.settlements.settle(served(settled), by('a')), i === 0 ? 'settled' : 'gone');
     t.true(await cell.settlements.move(moved, nextEntry(moved)));
     t.is(await cell.settlements.withdraw(waiting), i === 0 ? 'withdrawn' : 'gone');
   }

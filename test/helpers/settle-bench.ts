@@ -11,7 +11,7 @@ import { Queues } from '@sluice/shared/queues';
 import { connectPatiently } from '@sluice/shared/redis';
 import { failedLogEntry, type LogEntry, servedLogEntry } from '@sluice/shared/request-log';
 import { type NextEntry, type Settlement, Settlements } from '@sluice/shared/settle';
-import { type Job, Worker } from 'bullmq';
+import { type TakenJob, WorkQueue } from '@sluice/shared/work-queue';
 import type { Redis } from 'ioredis';
 
 export const NOW = Date.UTC(2026, 10, 15, 12);
@@ -29,11 +29,19 @@ export interface Cell {
   queues: Queues;
   settlements: Settlements;
   /** Makes the provider's next job active, as a worker would; undefined when none waits. */
-  take(provider: string, token: string): Promise<Job | undefined>;
+  take(provider: string, token: string): Promise<ActiveJob | undefined>;
   log(): Promise<LogEntry[]>;
   /** What the api of the jobs has been told: replies and notices of a move. */
   inbox(): Promise<Record<string, string>[]>;
   ledger(): Promise<Record<string, string>>;
+}
+
+export interface ActiveJob extends Pick<TakenJob, 'id' | 'token'> {
+  data: ChatJob;
+  /** Its worker says that it is done. */
+  finish(): Promise<void>;
+  /** Its worker is taken for dead: BullMQ's checker puts the job back. */
+  stall(): Promise<void>;
 }
 
 export async function createSettleBench(): Promise<SettleBench> {
@@ -47,19 +55,26 @@ export async function createSettleBench(): Promise<SettleBench> {
     async cell(logSize = 1_000) {
       const names = keyNames(`cell-${cells++}`);
       const queues = new Queues(redis, names, [...PROVIDERS]);
-      const options = { connection: redis, prefix: names.queuePrefix, autorun: false, lockDuration: 600_000 };
-      const workers = new Map(PROVIDERS.map((name) => [name as string, new Worker(name, null, options)]));
-      await Promise.all([...workers.values()].map((worker) => worker.waitUntilReady()));
-      closers.push(async () => {
-        await Promise.all([...workers.values()].map((worker) => worker.close()));
-        await queues.close();
-      });
+      closers.push(() => queues.close());
       return {
         names,
         queues,
         settlements: new Settlements(redis, names, logSize),
-        take: (provider, token) =>
-          workers.get(provider)?.getNextJob(token, { block: false }) ?? Promise.resolve(undefined),
+        async take(provider, token) {
+          const queue = new WorkQueue(redis, names, provider, 600_000);
+          const [job] = await queue.take(token, 1);
+          if (!job) return undefined;
+          const key = (name: string) => names.queueKey(provider, name);
+          return {
+            ...job,
+            data: JSON.parse(job.data) as ChatJob,
+            finish: () => queue.finish(job),
+            async stall() {
+              await redis.del(key(`${job.id}:lock`));
+              if ((await redis.lrem(key('active'), 1, job.id)) > 0) await redis.rpush(key('wait'), job.id);
+            },
+          };
+        },
         log: async () =>
           (await entriesOf(redis, names.requestLog)).map(({ entry }) => JSON.parse(entry ?? '')),
         inbox: () => entriesOf(redis, names.inbox('api')),

@@ -1,8 +1,12 @@
+export interface RepeatedTask {
+  stop(): void;
+}
+
 /**
  * Does the work again and again, never twice at the same time: while Redis is away, what waits for it must not pile up. A
  * failure is left to the next time.
  */
-export function repeatEvery(ms: number, work: () => Promise<unknown>): { stop(): void } {
+export function repeatEvery(ms: number, work: () => Promise<unknown>): RepeatedTask {
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
   const schedule = () => {

@@ -2,6 +2,7 @@
  * The Lua behind settle.ts. The scripts know how BullMQ lays out a queue (`wait`, `prioritized`, a hash per job);
  * its version is pinned, and tests run each script against the real thing.
  */
+import { FINISH_JOB } from './queue-scripts.js';
 import { createScript } from './script.js';
 
 /** Longer than any crashed worker's job can take to come back. */
@@ -15,20 +16,22 @@ const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 
 export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running';
 
-const CLOSE_JOB = `
-local function close(jobKey, settledKey, token)
-  local settledBy = redis.call('GET', settledKey) or redis.call('HGET', jobKey, 'closed')
+/** Why a worker may not settle the job, if it may not. */
+const REFUSE_WORKER = `
+local function refuseWorker(jobKey, settledKey, token)
+  local settledBy = redis.call('GET', settledKey)
   if settledBy then return settledBy == token and 'settled' or 'already_settled' end
-  if redis.call('EXISTS', jobKey) == 0 then return 'gone' end
-  redis.call('HSET', jobKey, 'closed', token)
+  local name, moved = unpack(redis.call('HMGET', jobKey, 'name', 'moved'))
+  if not name then return 'gone' end
+  if moved then return 'already_settled' end
 end
 `;
 
-// A job that waits again because its worker died may be closed already: then a worker has the say, as if it ran.
+// A job that waits again because its worker died may have moved on already: then a worker has the say, as if it ran.
 // The oldest job is at the tail of the list, and the ones whose wait has run out are the oldest.
 const WITHDRAW_JOB = `
 local function withdraw(jobKey, waitKey, prioritizedKey, settledKey, jobId)
-  if redis.call('HEXISTS', jobKey, 'closed') == 1 or redis.call('EXISTS', settledKey) == 1 then return 'running' end
+  if redis.call('HEXISTS', jobKey, 'moved') == 1 or redis.call('EXISTS', settledKey) == 1 then return 'running' end
   if redis.call('LREM', waitKey, -1, jobId) == 0 and redis.call('ZREM', prioritizedKey, jobId) == 0 then
     return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
   end
@@ -62,14 +65,14 @@ end
 export const settleScript = createScript<SettleResult>(
   'sluiceSettle',
   `#!lua flags=allow-oom
-local jobKey, waitKey, prioritizedKey, settledKey, logKey, ledgerKey, inboxKey, spentKey, reservationsKey, reservedKey,
-  idempotencyKey = unpack(KEYS)
+local jobKey, waitKey, prioritizedKey, activeKey, stalledKey, markerKey, settledKey, logKey, ledgerKey, inboxKey,
+  spentKey, reservationsKey, reservedKey, idempotencyKey = unpack(KEYS)
 local settler, jobId, token, entry, requestId, head, body, log, logSize, ledgerRow, cost, input, cached, write, output,
   month, reservation, reserved = unpack(ARGV)
-${CLOSE_JOB}${WITHDRAW_JOB}${ANSWER_IDEMPOTENT}
+${REFUSE_WORKER}${FINISH_JOB}${WITHDRAW_JOB}${ANSWER_IDEMPOTENT}
 local refused
 if settler == 'worker' then
-  refused = close(jobKey, settledKey, token)
+  refused = refuseWorker(jobKey, settledKey, token)
 elseif settler == 'withdrawer' then
   if redis.call('GET', settledKey) == token then return 'settled' end
   refused = withdraw(jobKey, waitKey, prioritizedKey, settledKey, jobId)
@@ -94,6 +97,7 @@ end
 if settler == 'worker' then
   redis.call('XADD', inboxKey, '*', 'id', requestId, 'head', head, 'body', body)
   redis.call('PEXPIRE', inboxKey, ${INBOX_TTL_MS})
+  finish(jobKey, waitKey, prioritizedKey, activeKey, stalledKey, markerKey, jobId)
 end
 if reservation ~= '' and redis.call('ZREM', reservationsKey, reservation) == 1 then
   redis.call('DECRBY', reservedKey, reserved)
@@ -110,9 +114,8 @@ export const moveScript = createScript<'moved' | 'closed'>(
 local jobKey, settledKey, inboxKey = unpack(KEYS)
 local requestId, next = unpack(ARGV)
 if redis.call('EXISTS', settledKey) == 1 or redis.call('EXISTS', jobKey) == 0 then return 'closed' end
-local closed = redis.call('HGET', jobKey, 'closed')
-if closed then return closed == 'moved' and 'moved' or 'closed' end
-redis.call('HSET', jobKey, 'closed', 'moved', 'next', next)
+if redis.call('HGET', jobKey, 'moved') then return 'moved' end
+redis.call('HSET', jobKey, 'moved', next)
 redis.call('XADD', inboxKey, '*', 'id', requestId, 'moved', next)
 redis.call('PEXPIRE', inboxKey, ${INBOX_TTL_MS})
 return 'moved'

@@ -1,13 +1,12 @@
 /**
  * The end of a request, and the steps between its entries. Each is one script: it happens whole or not at all.
  *
- * A request is in exactly one job at a time: `<request id>-<entry>` on the queue of that entry's provider. The job's
- * hash carries a field `closed` once the job has nothing left to do: `moved` (the next entry has the request) or the
- * token of the run that settled it. A job that runs again after a crash, and a frozen worker that wakes up late, find
- * the job closed or gone and change nothing.
+ * A request is in exactly one job at a time: `<request id>-<entry>` on the queue of that entry's provider. Settling it
+ * takes the job off its queue, hash and all; while the next entry gets the request, the hash carries a field `moved`. A
+ * job that runs again after a crash, and a frozen worker that wakes up late, find the job moved or gone and change nothing.
  *
- * A job's hash vanishes when the job completes. That is enough for a request that stays at its first entry; one that
- * moved on leaves a `settled` key for a while, because an earlier entry's job may still come back after a crash.
+ * That is enough for a request that stays at its first entry; one that moved on leaves a `settled` key for a while,
+ * because an earlier entry's job may still come back after a crash.
  */
 import type { Redis } from 'ioredis';
 import { dayOf, monthOf } from './calendar.js';
@@ -53,11 +52,13 @@ export class Settlements {
     private readonly logSize: number,
   ) {}
 
-  /** `settled` also when this very run had settled already: a command is sent again after a reconnect. */
+  /** By a worker it also ends the job. Sent again after a reconnect, it finds the job `gone`. */
   settle({ job, log, head, body }: Settlement, by: Settler): Promise<SettleResult> {
     const served = log.served;
+    const { queue, settled } = this.keysOf(job);
     const keys = [
-      ...this.jobKeys(job),
+      ...queue,
+      settled,
       this.names.requestLog,
       this.names.ledger(dayOf(log.settledAt)),
       this.names.inbox(job.inbox),
@@ -90,43 +91,49 @@ export class Settlements {
 
   /** Worker: this entry is done with and the next one gets the request. Tells the api, which minds the waiting time. */
   async move(job: ChatJob, next: NextEntry): Promise<boolean> {
-    const [jobKey, , , settledKey] = this.jobKeys(job);
-    const keys = [jobKey, settledKey, this.names.inbox(job.inbox)];
+    const { queue, settled } = this.keysOf(job);
+    const keys = [queue[0], settled, this.names.inbox(job.inbox)];
     return (await moveScript(this.redis, keys, [job.requestId, JSON.stringify(next)])) === 'moved';
   }
 
   /** Api: takes a job that is still waiting off its queue; what becomes of the request is then the api's to say. */
   withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
-    return withdrawScript(this.redis, this.jobKeys(job), [jobIdOf(job)]);
+    const { queue, settled } = this.keysOf(job);
+    const [jobKey, wait, prioritized] = queue;
+    return withdrawScript(this.redis, [jobKey, wait, prioritized, settled], [jobIdOf(job)]);
   }
 
   /** Worker: what an earlier run of this request left behind. */
   async stateOf(job: ChatJob): Promise<'open' | 'settled' | NextEntry> {
-    const [jobKey, , , settledKey] = this.jobKeys(job);
-    const [[closed, next], settled] = await Promise.all([
-      this.redis.hmget(jobKey, 'closed', 'next'),
-      this.redis.exists(settledKey),
+    const { queue, settled } = this.keysOf(job);
+    const [[name, moved], isSettled] = await Promise.all([
+      this.redis.hmget(queue[0], 'name', 'moved'),
+      this.redis.exists(settled),
     ]);
-    if (settled) return 'settled';
-    if (!closed) return 'open';
-    return closed === 'moved' && next ? (JSON.parse(next) as NextEntry) : 'settled';
+    if (isSettled || !name) return 'settled';
+    return moved ? (JSON.parse(moved) as NextEntry) : 'open';
   }
 
   /** Api: which of these jobs Redis does not have. */
   async missing(jobs: readonly ChatJob[]): Promise<ChatJob[]> {
-    const keys = jobs.map((job) => this.jobKeys(job)[0]);
+    const keys = jobs.map((job) => this.keysOf(job).queue[0]);
     const absent = new Set(keys.length > 0 ? await missingScript(this.redis, keys, []) : []);
     return jobs.filter((_, i) => absent.has(i));
   }
 
-  private jobKeys(job: ChatJob): [job: string, wait: string, prioritized: string, settled: string] {
+  private keysOf(job: ChatJob) {
     const provider = providerOf(job);
-    return [
-      this.names.queueKey(provider, jobIdOf(job)),
-      this.names.queueKey(provider, 'wait'),
-      this.names.queueKey(provider, 'prioritized'),
-      this.names.settled(job.requestId),
-    ];
+    const key = (name: string) => this.names.queueKey(provider, name);
+    const jobKey = key(jobIdOf(job));
+    const queue = [
+      jobKey,
+      key('wait'),
+      key('prioritized'),
+      key('active'),
+      key('stalled'),
+      key('marker'),
+    ] as const;
+    return { queue, settled: this.names.settled(job.requestId) };
   }
 }
 

@@ -69,20 +69,21 @@ export interface Run {
 export class ChatProcessor {
   constructor(private readonly parts: ChatProcessorParts) {}
 
-  async process(job: ChatJob, run: Run): Promise<void> {
+  /** True when the job has ended with it: it is off its queue. */
+  async process(job: ChatJob, run: Run): Promise<boolean> {
     try {
-      await this.#process(job, run);
+      return await this.#process(job, run);
     } catch (error) {
-      if (error instanceof LockLost) return;
+      if (error instanceof LockLost) return false;
       this.parts.logger.error(
         { requestId: job.requestId, error: String(error) },
         'a job failed by our own fault',
       );
-      await this.#settleError(job, ourFault(), run);
+      return this.#settleError(job, ourFault(), run);
     }
   }
 
-  async #process(job: ChatJob, run: Run): Promise<void> {
+  async #process(job: ChatJob, run: Run): Promise<boolean> {
     const { availability, clock, metrics, queues, settlements, tracer } = this.parts;
     const entry = entryOf(job);
     const again = run.start > 1;
@@ -90,8 +91,8 @@ export class ChatProcessor {
     // The job of a later entry may be here a second time, put on the queue by a crashed worker's job that came back.
     if (again || job.entry > 0) {
       const state = await settlements.stateOf(job);
-      if (state === 'settled') return;
-      if (state !== 'open') return queues.addChat({ ...job, ...state });
+      if (state !== 'open' && state !== 'settled') await queues.addChat({ ...job, ...state });
+      if (state !== 'open') return false;
     }
     if (again) {
       const lost: Attempt = { provider: entry.provider, model: entry.model, outcome: 'unknown' };
@@ -164,7 +165,7 @@ export class ChatProcessor {
   }
 
   /** The provider was not called. */
-  #passOver(job: ChatJob, { outcome, retryAfterMs }: Blocked, run: Run): Promise<void> {
+  #passOver(job: ChatJob, { outcome, retryAfterMs }: Blocked, run: Run): Promise<boolean> {
     const { provider, model } = entryOf(job);
     const code = BLOCKED_CODE[outcome];
     this.parts.metrics.passedOver(provider, outcome);
@@ -183,7 +184,7 @@ export class ChatProcessor {
     return { ...job, attempts: [...job.attempts, attempt] };
   }
 
-  async #fail(job: ChatJob, failure: ProviderFailure, run: Run): Promise<void> {
+  async #fail(job: ChatJob, failure: ProviderFailure, run: Run): Promise<boolean> {
     const next = job.chain[job.entry + 1];
     if (failure.fallback && next && this.#hasTime(job)) return this.#moveOn(job, next);
     return this.#settleError(job, toErrorInfo(job.attempts, failure), run);
@@ -194,7 +195,8 @@ export class ChatProcessor {
     return job.deadline - this.parts.clock.now() > SHORTEST_CALL_MS;
   }
 
-  async #moveOn(job: ChatJob, to: ChainEntry): Promise<void> {
+  /** This job is then over, but still on its queue. */
+  async #moveOn(job: ChatJob, to: ChainEntry): Promise<false> {
     const { clock, metrics, queues, settlements } = this.parts;
     const queuedAt = clock.now();
     const next: NextEntry = {
@@ -204,13 +206,20 @@ export class ChatProcessor {
       queueMs: job.queueMs,
       attempts: job.attempts,
     };
-    if (!(await settlements.move(job, next))) return;
+    if (!(await settlements.move(job, next))) return false;
     const failed = job.attempts.at(-1);
     if (failed) metrics.movedOn(job, failed, to);
     await queues.addChat({ ...job, ...next });
+    return false;
   }
 
-  #settleServed(job: ChatJob, entry: ChainEntry, response: ParsedResponse, callMs: number, run: Run): void {
+  #settleServed(
+    job: ChatJob,
+    entry: ChainEntry,
+    response: ParsedResponse,
+    callMs: number,
+    run: Run,
+  ): Promise<boolean> {
     const { usage, serviceTier, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
@@ -236,34 +245,33 @@ export class ChatProcessor {
         model: job.model,
       }),
     };
-    // Not waited for. The job's completion follows on the same connection: both leave in one write, and Redis takes
-    // them in this order.
-    this.#settle(settlement, run).catch((error) => {
-      const { requestId } = job;
-      this.parts.logger.error({ requestId, error: String(error) }, 'an answer could not be settled');
-    });
+    return this.#settle(settlement, run);
   }
 
-  #settleError(job: ChatJob, error: ErrorInfo, run: Run): Promise<void> {
+  #settleError(job: ChatJob, error: ErrorInfo, run: Run): Promise<boolean> {
     const log = failedLogEntry(job, error.code, this.parts.clock.now());
     const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
     return this.#settle({ job, log, head }, run);
   }
 
   /** Nobody is told; the log is. When another worker has the job, it is that worker's to settle. */
-  #settleCancelled(job: ChatJob, run: Run): Promise<void> {
+  #settleCancelled(job: ChatJob, run: Run): Promise<boolean> {
     if (run.signal.reason === 'lock_lost') throw new LockLost();
     const error: ErrorInfo = { code: 'service_unavailable', message: 'The caller hung up.' };
     const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
     return this.#settle({ job, log: failedLogEntry(job, 'cancelled', this.parts.clock.now()), head }, run);
   }
 
-  async #settle(settlement: Settlement, run: Run): Promise<void> {
+  async #settle(settlement: Settlement, run: Run): Promise<boolean> {
     const result = await this.parts.settlements.settle(settlement, { as: 'worker', token: run.token });
     const { requestId } = settlement.job;
-    if (result === 'settled') return this.parts.metrics.settled(settlement.log);
+    if (result === 'settled') {
+      this.parts.metrics.settled(settlement.log);
+      return true;
+    }
     this.parts.metrics.refusedLate(providerOf(settlement.job));
     this.parts.logger.warn({ requestId, result }, 'a late result was refused');
+    return false;
   }
 
   #upstream(entry: ChainEntry): Upstream {

@@ -1,6 +1,5 @@
 import type { Cancellations } from '@sluice/shared/cancellations';
-import type { ChatJob } from '@sluice/shared/job';
-import type { Job } from 'bullmq';
+import type { TakenJob } from '@sluice/shared/work-queue';
 import type { Run } from './chat-processor.js';
 import { type StopReason, StopSignal } from './stop-signal.js';
 
@@ -13,13 +12,16 @@ export class Runs {
 
   constructor(private readonly cancellations: Cancellations) {}
 
-  async run(job: Job, process: (run: Run) => Promise<void>): Promise<void> {
-    const { requestId } = job.data as ChatJob;
+  async run<T>(
+    requestId: string,
+    { token, starts }: TakenJob,
+    process: (run: Run) => Promise<T>,
+  ): Promise<T> {
     const signal = new StopSignal();
     this.#running.set(requestId, signal);
     if (this.cancellations.has(requestId)) signal.stop('cancelled');
     try {
-      await process({ token: job.token ?? '', start: job.attemptsStarted, signal });
+      return await process({ token, start: starts, signal });
     } finally {
       if (this.#running.get(requestId) === signal) this.#running.delete(requestId);
     }

@@ -1,6 +1,6 @@
 /**
- * A worker process: takes jobs from every provider's queue and runs them. It owns its Redis connections, its BullMQ
- * workers and its HTTP pools, and closes them in `close`.
+ * A worker process: takes jobs from every provider's queue and runs them. It owns its Redis connections and its HTTP
+ * pools, and closes them in `close`.
  */
 
 import { Availability } from '@sluice/shared/availability';
@@ -29,27 +29,19 @@ import { Settlements } from '@sluice/shared/settle';
 import { INBOX_TTL_MS } from '@sluice/shared/settle-scripts';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { within } from '@sluice/shared/within';
-import { type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Upstream } from './call-provider.js';
 import { ChatProcessor } from './chat-processor.js';
+import { JobSource } from './job-source.js';
 import { listModels } from './list-models.js';
 import { Pricing } from './pricing.js';
 import { Runs } from './runs.js';
 import { createUpstreams } from './upstreams.js';
 import { WorkerMetrics } from './worker-metrics.js';
 
-/** A dead worker's job is given to another at most this long after its lock ran out. */
-const STALLED_INTERVAL_MS = 2_000;
-const LOCK_MS = 8_000;
-/** Several renewals fit into a lock's life: one slow answer from Redis must not cost a worker its jobs. */
-const LOCK_RENEW_MS = 4_000;
 const HOUSEKEEPING_MS = 1_000;
 const CLOSE_MS = 5_000;
 const REDIS_START_MS = 10_000;
-/** While a queue is at its limit BullMQ wakes nobody; this is how often an idle worker looks by itself. */
-const LOOK_EVERY_S = 1;
-
 export interface WorkerOptions {
   redisUrl: string;
   cell: string;
@@ -129,32 +121,28 @@ export async function startWorker({
 
   const runs = new Runs(cancellations);
   await cancellations.watch(subscriber, (requestId) => runs.cancel(requestId));
-  const workers = [...upstreams.values()].map((upstream) => {
-    const { name, concurrency } = upstream.config;
-    const worker = new Worker(
-      name,
-      async (job: Job) => {
-        if (job.name === MODELS_JOB) return replyWithModels(job.data as ModelsJob, upstream);
-        await runs.run(job, (run) => chat.process(job.data as ChatJob, run));
+  const sources = [...upstreams.values()].map((upstream) => {
+    const { name: provider, concurrency } = upstream.config;
+    return new JobSource({
+      provider,
+      concurrency,
+      workerId: id,
+      redis,
+      blocking: connectPatiently(redisUrl),
+      names,
+      async run(taken) {
+        if (taken.name === MODELS_JOB) {
+          await replyWithModels(JSON.parse(taken.data) as ModelsJob, upstream);
+          return false;
+        }
+        const job = JSON.parse(taken.data) as ChatJob;
+        return runs.run(job.requestId, taken, (run) => chat.process(job, run));
       },
-      {
-        connection: redis,
-        prefix: names.queuePrefix,
-        concurrency,
-        drainDelay: LOOK_EVERY_S,
-        lockDuration: LOCK_MS,
-        lockRenewTime: LOCK_RENEW_MS,
-        stalledInterval: STALLED_INTERVAL_MS,
-        // How often is enough is for the chat processor to say: it can still answer the caller.
-        maxStalledCount: 100,
-        runRetryDelay: 500,
-      },
-    );
-    worker.on('lockRenewalFailed', (jobIds) => runs.stop(jobIds, 'lock_lost'));
-    worker.on('error', (error) => logger.debug({ provider: name, error: error.message }, 'queue error'));
-    return worker;
+      onLost: (jobIds) => runs.stop(jobIds, 'lock_lost'),
+      onError: (error) => logger.debug({ provider, error: String(error) }, 'queue error'),
+    });
   });
-  await Promise.all(workers.map((worker) => worker.waitUntilReady()));
+  await Promise.all(sources.map((source) => source.start()));
 
   // Again and again: a Redis that lost its data must not leave the providers without a limit.
   async function setLimits(): Promise<void> {
@@ -192,10 +180,10 @@ export async function startWorker({
 
   return {
     metrics,
-    isReady: () => redis.status === 'ready' && workers.every((worker) => worker.isRunning()),
+    isReady: () => redis.status === 'ready' && sources.every(({ isOpen }) => isOpen),
     async close(drainMs) {
       housekeeping.stop();
-      const closed = Promise.all(workers.map((worker) => worker.close()));
+      const closed = Promise.all(sources.map((source) => source.close()));
       // BullMQ waits without limit for a Redis that is gone; when nothing runs any more there is nothing to wait for.
       const idle = runs.idle().then(() => within(CLOSE_MS, closed));
       await within(drainMs, Promise.race([closed, idle]));
