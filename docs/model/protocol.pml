@@ -3,8 +3,8 @@
  *
  * Two requests, each with a chain of two entries; two workers; one api process that minds waiting times and finds lost
  * jobs. Faults, each bounded so that the search ends: a worker dies at any step; a lock expires while its worker goes on
- * (frozen, or cut off) and that worker acts on late; Redis loses a job. Steps that are one script or one BullMQ call in
- * the code are atomic here, and nothing else is.
+ * (frozen, or cut off) and that worker acts on late; Redis loses a job. Steps that are one script in the code are atomic
+ * here, and nothing else is.
  *
  * Held in every state: a request is settled at most once, and the caller answered at most once. At the end of every run
  * (no deadlock, and the bounded faults used up): each request is settled exactly once and answered, unless its caller was
@@ -28,11 +28,10 @@
 #define JOB(r, e) ((r) * ENTRIES + (e))
 #define JOBS (REQUESTS * ENTRIES)
 
-/* A job's place in its queue, and its hash: `closed` is the field of that name. */
+/* A job's place in its queue, and its hash: `left` is whether it has the field `moved`. */
 mtype = { absent, waiting, running };
 mtype place[JOBS] = absent;
-mtype = { open, moved, settled };
-mtype closed[JOBS] = open;
+bool left[JOBS];
 byte starts[JOBS];          /* how often it was taken */
 byte owner[JOBS] = NOBODY;  /* whose lock it is; NOBODY: expired */
 
@@ -47,20 +46,20 @@ byte crashes = CRASHES, expiries = EXPIRIES, losses = LOSSES;
 inline add(r, e) { /* BullMQ add: adding an id that exists is a no-op */
   if
   :: place[JOB(r, e)] == absent ->
-       place[JOB(r, e)] = waiting; closed[JOB(r, e)] = open; starts[JOB(r, e)] = 0; owner[JOB(r, e)] = NOBODY
+       place[JOB(r, e)] = waiting; left[JOB(r, e)] = false; starts[JOB(r, e)] = 0; owner[JOB(r, e)] = NOBODY
   :: else
   fi
 }
 
 inline removeJob(r, e) {
-  place[JOB(r, e)] = absent; closed[JOB(r, e)] = open; owner[JOB(r, e)] = NOBODY; starts[JOB(r, e)] = 0
+  place[JOB(r, e)] = absent; left[JOB(r, e)] = false; owner[JOB(r, e)] = NOBODY; starts[JOB(r, e)] = 0
 }
 
 /* With -DNO_FENCE or -DNO_SETTLED_KEY a guard is taken away, and the search must find the fault. */
 #ifdef NO_FENCE
-#define FENCED (settledKey[r] || place[JOB(r, e)] == absent)
+#define FENCED (settledKey[r] || left[JOB(r, e)])
 #else
-#define FENCED (settledKey[r] || closed[JOB(r, e)] != open || place[JOB(r, e)] == absent)
+#define FENCED (settledKey[r] || left[JOB(r, e)] || place[JOB(r, e)] == absent)
 #endif
 
 inline begin(r, e) {
@@ -80,7 +79,7 @@ proctype Worker(byte me) {
   byte r, e;
   bool again, ok;
 
-take: /* moveToActive: any waiting job */
+take: /* any waiting job */
   atomic { r = 0; e = 0; again = false; ok = false };
 end_idle:
   if
@@ -99,9 +98,9 @@ end_idle:
   if
   :: (again || e > 0) ->
        if
-       :: atomic { settledKey[r] || closed[JOB(r, e)] == settled || place[JOB(r, e)] == absent -> goto complete }
-       :: atomic { !settledKey[r] && place[JOB(r, e)] != absent && closed[JOB(r, e)] == moved -> add(r, e + 1); goto complete }
-       :: atomic { !settledKey[r] && place[JOB(r, e)] != absent && closed[JOB(r, e)] == open -> skip }
+       :: atomic { settledKey[r] || place[JOB(r, e)] == absent -> goto complete }
+       :: atomic { !settledKey[r] && place[JOB(r, e)] != absent && left[JOB(r, e)] -> add(r, e + 1); goto complete }
+       :: atomic { !settledKey[r] && place[JOB(r, e)] != absent && !left[JOB(r, e)] -> skip }
        fi
   :: else
   fi;
@@ -118,18 +117,18 @@ end_idle:
 
   if
   :: ok || e == ENTRIES - 1 ->
-       atomic { /* settle, as worker */
+       atomic { /* settle, as worker: the job leaves its queue with it, whoever runs it now */
          if
          :: FENCED -> skip /* refused */
-         :: else -> closed[JOB(r, e)] = settled; record(r, e); inbox[r]++
+         :: else -> record(r, e); inbox[r]++; removeJob(r, e)
          fi
        }
   :: else ->
        atomic { /* move: a notice goes to the api */
          if
-         :: settledKey[r] || place[JOB(r, e)] == absent || closed[JOB(r, e)] == settled -> goto complete
-         :: closed[JOB(r, e)] == moved -> skip
-         :: else -> closed[JOB(r, e)] = moved; atEntry[r] = (atEntry[r] > e + 1 -> atEntry[r] : e + 1)
+         :: settledKey[r] || place[JOB(r, e)] == absent -> goto complete
+         :: place[JOB(r, e)] != absent && !settledKey[r] && left[JOB(r, e)] -> skip
+         :: else -> left[JOB(r, e)] = true; atEntry[r] = (atEntry[r] > e + 1 -> atEntry[r] : e + 1)
          fi
        };
        if
@@ -143,7 +142,7 @@ end_idle:
   :: skip
   fi;
 
-complete: /* moveToFinished: only by whoever holds the lock */
+complete: /* finish: only by whoever holds the lock */
   atomic {
     if
     :: place[JOB(r, e)] == running && owner[JOB(r, e)] == me -> removeJob(r, e)
@@ -162,7 +161,7 @@ died: /* its lock runs out by itself; a new worker takes its place */
 #define LOCKED(j)   (place[j] == running && owner[j] != NOBODY && expiries > 0)
 #define LOSABLE(j)  (place[j] != absent && losses > 0)
 
-inline lose(j) { losses--; place[j] = absent; closed[j] = open; owner[j] = NOBODY; starts[j] = 0 }
+inline lose(j) { losses--; place[j] = absent; left[j] = false; owner[j] = NOBODY; starts[j] = 0 }
 
 proctype Redis() {
 end_quiet:
@@ -189,7 +188,7 @@ proctype Api(byte r) {
   :: answered[r] && inbox[r] == 0 -> break
   /* the wait ran out: withdraw, which only works on a waiting job that is open */
   :: atomic { !answered[r] && inbox[r] == 0 && place[JOB(r, atEntry[r])] == waiting && !settledKey[r] &&
-       closed[JOB(r, atEntry[r])] == open && starts[JOB(r, atEntry[r])] == 0 ->
+       !left[JOB(r, atEntry[r])] && starts[JOB(r, atEntry[r])] == 0 ->
          removeJob(r, atEntry[r]);
          if
          :: atEntry[r] == ENTRIES - 1 -> record(r, atEntry[r]); answered[r]++

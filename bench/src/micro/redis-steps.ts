@@ -3,7 +3,7 @@ import { Queues } from '@sluice/shared/queues';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { servedLogEntry } from '@sluice/shared/request-log';
 import { type Settlement, Settlements } from '@sluice/shared/settle';
-import { type Job, Worker } from 'bullmq';
+import { WorkQueue } from '@sluice/shared/work-queue';
 import type { Redis } from 'ioredis';
 import { PROVIDER, startSluice } from '../sluice.js';
 import { jobOf } from './cases.js';
@@ -25,18 +25,12 @@ export async function measureRedis(requests: number): Promise<RedisStep[]> {
   });
   const queues = new Queues(redis, names, [PROVIDER]);
   const settlements = new Settlements(redis, names, 100_000);
-  const worker = new Worker(PROVIDER, null, {
-    connection: redis,
-    prefix: names.queuePrefix,
-    autorun: false,
-    lockDuration: 600_000,
-  });
-  await worker.waitUntilReady();
+  const queue = new WorkQueue(redis, names, PROVIDER, 600_000);
   const { small } = REQUESTS;
   if (!small) throw new Error('no request');
   const jobs = Array.from({ length: requests }, () => jobOf(small, makeRequestId(), clock.now()));
   const ends = jobs.map((job) => settlementOf(job));
-  const taken: Job[] = [];
+  let taken = 0;
 
   const step = async (name: string, run: (i: number) => Promise<unknown>): Promise<RedisStep> => {
     await redis.config('RESETSTAT');
@@ -48,19 +42,16 @@ export async function measureRedis(requests: number): Promise<RedisStep[]> {
   };
   const steps = [
     await step('add (BullMQ)', (i) => queues.addChat(jobs[i] ?? jobOf(small))),
-    await step('take (BullMQ)', async () => {
-      const job = await worker.getNextJob(TOKEN, { block: false });
-      if (job) taken.push(job);
+    await step('take, one at a time', async () => {
+      taken += (await queue.take(TOKEN, 1)).length;
     }),
     await step('settle', (i) => {
       const settlement = ends[i];
       if (!settlement) throw new Error('no settlement');
       return settlements.settle(settlement, { as: 'worker', token: TOKEN });
     }),
-    await step('complete (BullMQ)', async (i) => taken[i]?.moveToCompleted(null, TOKEN, false)),
   ];
-  if (taken.length !== requests) throw new Error(`only ${taken.length} of ${requests} jobs were taken`);
-  await worker.close();
+  if (taken !== requests) throw new Error(`only ${taken} of ${requests} jobs were taken`);
   await queues.close();
   await stop();
   return steps;
