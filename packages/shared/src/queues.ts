@@ -42,6 +42,11 @@ export class Queues {
     return queue;
   }
 
+  /** Requests that wait for the provider now. */
+  backlog(provider: string): Promise<number> {
+    return this.of(provider).getJobCountByTypes('wait', 'prioritized');
+  }
+
   /** Adding the same entry of the same request twice is adding it once. */
   async addChat(job: ChatJob, priority = job.priority ?? 0): Promise<void> {
     const options: JobsOptions = { ...FORGET, jobId: jobIdOf(job), timestamp: job.queuedAt };
