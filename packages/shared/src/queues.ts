@@ -20,7 +20,11 @@ const FORGET: JobsOptions = { removeOnComplete: true, removeOnFail: true };
 export class Queues {
   readonly #queues: Map<string, Queue>;
 
-  constructor(redis: Redis, names: KeyNames, providers: string[]) {
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    providers: string[],
+  ) {
     this.#queues = new Map(
       providers.map((provider) => [
         provider,
@@ -43,8 +47,12 @@ export class Queues {
   }
 
   /** Requests that wait for the provider now. */
-  backlog(provider: string): Promise<number> {
-    return this.of(provider).getJobCountByTypes('wait', 'prioritized');
+  async backlog(provider: string): Promise<number> {
+    const [plain, prioritized] = await Promise.all([
+      this.redis.llen(this.names.queueKey(provider, 'wait')),
+      this.redis.zcard(this.names.queueKey(provider, 'prioritized')),
+    ]);
+    return plain + prioritized;
   }
 
   /** Adding the same entry of the same request twice is adding it once. */
