@@ -50,7 +50,10 @@ export function buildImage(context: string): Image {
       image.workdir = words[0] ?? '/';
       mkdirSync(join(image.root, image.workdir), { recursive: true });
     } else if (instruction === 'ENV') {
-      for (const word of words) image.env[word.split('=')[0] ?? ''] = word.slice(word.indexOf('=') + 1);
+      for (const word of words)
+        image.env[word.split('=')[0] ?? ''] = word
+          .slice(word.indexOf('=') + 1)
+          .replace('$PATH', process.env.PATH ?? '');
     } else if (instruction === 'COPY') copy(words);
     else if (instruction === 'RUN') run(words.join(' '));
     else if (instruction === 'USER') image.user = words[0] ?? '';

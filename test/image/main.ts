@@ -10,7 +10,7 @@ import { startRedis } from '@sluice/cli/redis-server';
 import { parse } from 'yaml';
 import { until } from '../helpers/until.js';
 import { buildImage } from './build-image.js';
-import { Service, type ServiceConfig } from './service.js';
+import { interpolate, Service, type ServiceConfig } from './service.js';
 
 const ADMIN_TOKEN = 'a-token-for-this-run';
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
@@ -25,7 +25,11 @@ const compose = parse(readFileSync(join(repository, 'docker-compose.yml'), 'utf8
 };
 const image = buildImage(repository);
 const redisFolder = join(image.root, '..', 'redis');
-const redis = await startRedis({ program: findOrInstallRedis(() => {}), folder: redisFolder, extra: [] });
+const redis = await startRedis({
+  program: findOrInstallRedis(() => {}),
+  folder: redisFolder,
+  extra: compose.services.redis?.command.slice(1).map(interpolate) ?? [],
+});
 const redisPort = new URL(redis.url).port;
 
 const running: Service[] = [];
@@ -78,7 +82,7 @@ try {
   check('the first request is answered', (await ask()).status === 200);
   const page = await fetch('http://127.1.0.21:8081/');
   check('the console is there', page.status === 200 && (await page.text()).includes('modulepreload'));
-  const status = await api.exec(['node', 'packages/cli/bin/sluice.js', 'status'], {
+  const status = await api.exec(['sluice', 'status'], {
     ADMIN_TOKEN,
     ADMIN_URL: 'http://127.1.0.21:8081',
   });

@@ -65,8 +65,8 @@ export class Service {
   }
 
   #spawn(command: string[], extra: Record<string, string>): ChildProcess {
-    const values = { ...this.image.env, ...interpolate(this.config.environment ?? {}), ...extra };
-    const env = Object.entries(values).map(([name, value]) => [name, this.#local(value)]);
+    const values = { ...this.image.env, ...this.config.environment, ...extra };
+    const env = Object.entries(values).map(([name, value]) => [name, this.#local(interpolate(value))]);
     return spawn(
       'unshare',
       [
@@ -85,7 +85,7 @@ export class Service {
 
   #local(value: string): string {
     if (value === '0.0.0.0') return this.address;
-    return value.replace(/:\/\/(\w+):/, (whole, name: string) => {
+    return value.replace(this.image.workdir, '/mnt/app').replace(/:\/\/(\w+):/, (whole, name: string) => {
       const address = this.hosts[name];
       return address === undefined ? whole : `://${address}:`;
     });
@@ -93,8 +93,6 @@ export class Service {
 }
 
 /** `${NAME:-default}` where NAME is not set: as `docker compose up` without a .env file. */
-function interpolate(environment: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(environment).map(([name, value]) => [name, value.replace(/\$\{\w+:-([^}]*)\}/g, '$1')]),
-  );
+export function interpolate(value: string): string {
+  return value.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
 }
