@@ -163,3 +163,46 @@ test.serial('a file with faults is not applied at all', async (t) => {
   t.regex(err, /workspaces\[1\]\.routes\.x\[0\]\.provider: must be one of openai, anthropic/);
   t.is(await version(), before);
 });
+
+test.serial('two applies of one file at the same time both end well, and leave what it says', async (t) => {
+  const ids = Array.from({ length: 20 }, (_, i) => `twice-${i}`);
+  const file = ids.map((id) => ({ id, limits: { concurrent_requests: 3 }, routes: { fast } }));
+  for (const args of ['', '--prune --yes']) {
+    const wanted = args === '' ? [team, ...file] : [team];
+    for (const { code, err } of await Promise.all([apply(args, wanted), apply(args, wanted)]))
+      t.is(code, 0, err);
+    const known = await idsOf('/workspaces');
+    t.is(known.filter((id: string) => ids.includes(id)).length, args === '' ? 20 : 0);
+  }
+});
+
+const FILL = `
+for i = 1, ARGV[1] do
+  local id = 'many-' .. i
+  redis.call('HSET', KEYS[1], id, cjson.encode({id = id, name = id, created = 0, limits = {none = 0}}))
+  redis.call('HSET', KEYS[2], id, cjson.encode({id = 'key_' .. i, workspace = id, name = 'k', prefix = 'gw_live_', created = 0}))
+  redis.call('HSET', KEYS[3] .. id, 'fast', ARGV[2])
+end
+`;
+
+test.serial('ten thousand workspaces are listed and compared without asking for each', async (t) => {
+  const { names, redis } = gateway;
+  const route = JSON.stringify({ chain: fast, onCrash: 'rerun', created: 0 });
+  await redis.eval(FILL, 3, names.workspaces, names.keys, names.routes(''), 10_000, route);
+  const timed = async (run: Promise<Ran>) => {
+    const started = performance.now();
+    const ran = await run;
+    t.log(`${Math.round(performance.now() - started)} ms`);
+    t.is(ran.code, 0, ran.err);
+    return ran;
+  };
+  const many = (rows: { workspace: string }[]) => rows.filter((row) => row.workspace.startsWith('many-'));
+  const sluice = sluiceOf(gateway);
+  t.is(many((await timed(sluice('keys list --json'))).json()).length, 10_000);
+  t.is(many((await timed(sluice('routes list --json'))).json()).length, 10_000);
+  const file = Array.from({ length: 10_000 }, (_, i) => ({ id: `many-${i + 1}`, keys: [{ name: 'k' }] }));
+  const { out } = await timed(apply('--dry-run', [team, ...file]));
+  t.regex(out, /Nothing was done: 0 to create, 0 to change, 2000\d as they are, 0 to remove\.\n$/);
+  const prune = await apply('--prune', [team]);
+  t.regex(prune.err, /sluice: Removing 1000\d things needs --yes when nobody can be asked\n$/);
+});

@@ -17,7 +17,7 @@ local function finish(jobKey, waitKey, prioritizedKey, activeKey, stalledKey, ma
 end
 `;
 
-/** `[job id, name, data, how often it has been started]` of each job taken. */
+/** Of each job taken. Its lock is the token of the take, a colon, and its place among those taken. */
 export type TakenFields = [id: string, name: string, data: string, starts: number];
 
 /**
@@ -43,7 +43,7 @@ while #taken < room do
   local jobKey = prefix .. jobId
   local name, data = unpack(redis.call('HMGET', jobKey, 'name', 'data'))
   if data then
-    redis.call('SET', jobKey .. ':lock', token, 'PX', lockMs)
+    redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
     taken[#taken + 1] = {jobId, name, data, redis.call('HINCRBY', jobKey, 'ats', 1)}
   else
     redis.call('LREM', activeKey, 1, jobId)

@@ -36,11 +36,11 @@ export class WorkQueue {
     this.#stalled = key('stalled');
   }
 
-  /** Up to `most` jobs. Each is locked by the token. */
+  /** Up to `most` jobs. `token` names this take, and no other one ever. */
   async take(token: string, most: number): Promise<TakenJob[]> {
     const keys = [...this.#lists, this.#meta, this.marker];
     const taken = await takeScript(this.redis, keys, [this.#prefix, token, this.lockMs, most]);
-    return taken.map(([id, name, data, starts]) => ({ id, name, data, token, starts }));
+    return taken.map(([id, name, data, starts], i) => ({ id, name, data, token: `${token}:${i}`, starts }));
   }
 
   /** Takes a job off the queue that needs no settling (any more), unless another worker has it now. */
