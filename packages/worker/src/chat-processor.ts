@@ -32,6 +32,9 @@ const WAIT_GRACE_MS = 1_000;
 /** No provider answers within this; a call that ended at the deadline leaves a millisecond or two by another clock. */
 const SHORTEST_CALL_MS = 20;
 const MAX_STARTS = 2;
+/** Together longer than a lock lives: afterwards another worker has the job. */
+const SETTLE_TRIES = 20;
+const SETTLE_AGAIN_MS = 500;
 
 /** Outcomes that say the provider as a whole is in trouble. */
 const UNHEALTHY: ReadonlySet<AttemptOutcome> = new Set([
@@ -67,6 +70,12 @@ export interface Run {
 }
 
 export class ChatProcessor {
+  /**
+   * Whether the last answer was settled at the first try. A script that Redis refused may be unknown to it: it is then sent
+   * a second time, and the job's completion, were it sent ahead, would come before it.
+   */
+  #settlesAtOnce = false;
+
   constructor(private readonly parts: ChatProcessorParts) {}
 
   async process(job: ChatJob, run: Run): Promise<void> {
@@ -224,7 +233,13 @@ export class ChatProcessor {
     if (failed) this.parts.metrics.movedOn(job, failed, to);
   }
 
-  #settleServed(job: ChatJob, entry: ChainEntry, response: ParsedResponse, callMs: number, run: Run): void {
+  #settleServed(
+    job: ChatJob,
+    entry: ChainEntry,
+    response: ParsedResponse,
+    callMs: number,
+    run: Run,
+  ): Promise<void> | undefined {
     const { usage, serviceTier, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
@@ -250,12 +265,28 @@ export class ChatProcessor {
         model: job.model,
       }),
     };
-    // Not waited for. The job's completion follows on the same connection: both leave in one write, and Redis takes
-    // them in this order.
-    this.#settle(settlement, run).catch((error) => {
+    const settled = this.#settleSurely(settlement, run).catch((error) => {
       const { requestId } = job;
       this.parts.logger.error({ requestId, error: String(error) }, 'an answer could not be settled');
     });
+    // Mostly not waited for. The job's completion follows on the same connection: both leave in one write, and Redis
+    // takes them in this order.
+    return this.#settlesAtOnce ? undefined : settled;
+  }
+
+  /** A Redis that refuses to write, its disk being full, may take the answer a moment later. */
+  async #settleSurely(settlement: Settlement, run: Run): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#settle(settlement, run);
+        this.#settlesAtOnce = true;
+        return;
+      } catch (error) {
+        this.#settlesAtOnce = false;
+        if (tries === SETTLE_TRIES) throw error;
+        await new Promise((resolve) => setTimeout(resolve, SETTLE_AGAIN_MS));
+      }
+    }
   }
 
   #settleError(job: ChatJob, error: ErrorInfo, run: Run): Promise<void> {
