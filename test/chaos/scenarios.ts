@@ -3,6 +3,7 @@ import * as clockOff from './rows/clock-off.js';
 import * as flood from './rows/flood.js';
 import * as hangUp from './rows/hang-up.js';
 import * as noWorkers from './rows/no-workers.js';
+import * as overload from './rows/overload.js';
 import * as redisLost from './rows/redis-lost.js';
 import * as redisRefuses from './rows/redis-refuses.js';
 import * as redisSlow from './rows/redis-slow.js';
@@ -44,6 +45,8 @@ export const SCENARIOS: readonly Scenario[] = [
   upstreamGarbage.garbage,
   upstreamGarbage.endless,
   flood.flood,
+  overload.overload,
+  overload.overloadWaiting,
   noWorkers.noWorkers,
   clockOff.clockOff,
   rollingRestart.rollingShort,

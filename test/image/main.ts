@@ -10,6 +10,8 @@ import { startRedis } from '@sluice/cli/redis-server';
 import { parse } from 'yaml';
 import { until } from '../helpers/until.js';
 import { buildImage } from './build-image.js';
+import { startNameServer } from './dns.js';
+import { Prometheus } from './prometheus.js';
 import { interpolate, Service, type ServiceConfig } from './service.js';
 
 const ADMIN_TOKEN = 'a-token-for-this-run';
@@ -31,6 +33,11 @@ const redis = await startRedis({
   extra: compose.services.redis?.command.slice(1).map(interpolate) ?? [],
 });
 const redisPort = new URL(redis.url).port;
+
+const workerAddresses = ['127.1.0.11', '127.1.0.12', '127.1.0.13'];
+const addresses: Record<string, string[]> = { api: ['127.1.0.21'], worker: workerAddresses };
+const nameServer = await startNameServer('127.1.0.53', (name) => addresses[name] ?? []);
+const prometheus = new Prometheus(repository, '127.1.0.53', '127.1.0.31:9090');
 
 const running: Service[] = [];
 function start(name: string, address: string, extra: Record<string, string> = {}): Service {
@@ -55,7 +62,7 @@ try {
   const key = /shown only now: (\S+)/.exec(apply.output)?.[1] ?? '';
   check('apply ends with 0 and shows a key', applied === 0 && key !== '', apply.output);
 
-  const workers = ['127.1.0.11', '127.1.0.12', '127.1.0.13'].map((address) => start('worker', address));
+  const workers = workerAddresses.map((address) => start('worker', address));
   for (const [i, worker] of workers.entries()) {
     await until(`worker ${i + 1} is healthy`, () => worker.isHealthy());
     check(`worker ${i + 1} is healthy by compose's check`, true);
@@ -92,6 +99,16 @@ try {
     check(`${address} has metrics`, status === 200);
   }
 
+  const isUp = async (job: string, count: number) => {
+    const targets = (await prometheus.targets()).filter(({ labels }) => labels.job === job);
+    return targets.length === count && targets.every(({ health }) => health === 'up');
+  };
+  await until('the targets', async () => (await isUp('api', 1)) && (await isUp('worker', 3)), 60_000);
+  check('Prometheus finds the api and three workers by name', true);
+  workerAddresses.pop();
+  await until('the target to go', () => isUp('worker', 2), 60_000);
+  check('a worker whose name is gone is forgotten', true);
+
   const answers = Array.from({ length: 6 }, ask);
   await until('requests in flight', async () => {
     const text = await (await fetch('http://127.1.0.21:9464/metrics')).text();
@@ -111,9 +128,14 @@ try {
     api.output.slice(-1000),
   );
 } catch (error) {
-  check('the run', false, `${error}\n${running.map(({ output }) => output.slice(-1000)).join('\n')}`);
+  check(
+    'the run',
+    false,
+    `${error}\n${[...running, prometheus].map(({ output }) => output.slice(-1000)).join('\n')}`,
+  );
 } finally {
-  for (const { child } of running) child.kill('SIGKILL');
+  for (const { child } of [...running, prometheus]) child.kill('SIGKILL');
+  nameServer.close();
   await redis.stop();
   rmSync(join(image.root, '..'), { recursive: true, force: true });
 }

@@ -33,5 +33,8 @@ export function createLogger(role: string, level: string, destination?: Destinat
       }),
     );
   const { formatters: _, ...forTerminal } = options;
-  return pino({ ...forTerminal, transport: { target: 'pino-pretty', options: { ignore: 'hostname,pid' } } });
+  return pino({
+    ...forTerminal,
+    transport: { target: 'pino-pretty', options: { ignore: 'hostname,pid', singleLine: true } },
+  });
 }
