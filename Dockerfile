@@ -10,6 +10,8 @@ RUN npx tsc -b packages/cli
 FROM node:24-bookworm-slim
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 METRICS_HOST=0.0.0.0
+# For `sluice status` and the like in a running container.
+ENV PATH=/app/node_modules/.bin:$PATH
 COPY package.json package-lock.json ./
 COPY bench/package.json ./bench/
 COPY --from=build /app/packages ./packages

@@ -14,7 +14,7 @@ export function saveResult(kind: string, data: object, page: string): string {
   return `${base}.json`;
 }
 
-/** Replaces the section of this kind in docs/performance.md. */
+/** Replaces the section of this kind in docs/performance.md, or in another page. */
 export function saveToDocs(kind: string, page: string, path = DOCS): void {
   writeFileSync(path, replaceSection(readFileSync(path, 'utf8'), kind, page));
 }
@@ -22,6 +22,6 @@ export function saveToDocs(kind: string, page: string, path = DOCS): void {
 export function replaceSection(text: string, kind: string, page: string): string {
   const [open, close] = [`<!-- bench:${kind} -->`, `<!-- /bench:${kind} -->`];
   const [start, end] = [text.indexOf(open), text.indexOf(close)];
-  if (start < 0 || end < start) throw new Error(`docs/performance.md has no section ${kind}`);
+  if (start < 0 || end < start) throw new Error(`the page has no section ${kind}`);
   return `${text.slice(0, start + open.length)}\n${page.trim()}\n${text.slice(end)}`;
 }

@@ -5,8 +5,8 @@ export interface Upstream extends Child {
   url: string;
 }
 
-/** The simulated provider as a process of its own, with everything off that costs it time. */
-export async function startUpstream(latencyMs: number): Promise<Upstream> {
+/** The simulated provider as a process of its own (`latencyMs`: milliseconds, or a range of them), with everything off that costs it time. */
+export async function startUpstream(latencyMs: number | string): Promise<Upstream> {
   const port = await freePort();
   const child = await startOwn('@sluice/simulator/main', {
     PORT: String(port),

@@ -1,14 +1,16 @@
 /** `npm run chaos`: every fault of the table against real processes. Exits with 1 when a row fails. */
 import { parseArgs } from 'node:util';
+import { figuresSaver } from '../helpers/save-figures.js';
 import { runScenario, type Verdict } from './run-scenario.js';
 import { SCENARIOS } from './scenarios.js';
-import { toTable } from './table.js';
+import { toPage, toTable } from './table.js';
 
 const HELP = `npm run chaos -- [options]
 
   --only <name>   only this scenario; may be given more than once
   --short         only those that are part of npm test
   --list          names and faults, and nothing else
+  --save docs     write the table to docs/reliability.md, if all rows were run and held
   --help          this text
 
 Each scenario starts a gateway of its own (Redis with AOF, api and worker processes, a simulated upstream) and ends in an
@@ -20,6 +22,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true },
     short: { type: 'boolean' },
     list: { type: 'boolean' },
+    save: { type: 'string' },
     help: { type: 'boolean' },
   },
 });
@@ -33,7 +36,11 @@ if (values.help) {
 } else if (unknown.length > 0) {
   process.stderr.write(`no such scenario: ${unknown.join(', ')}; --list shows them\n`);
   process.exitCode = 2;
+} else if (values.save !== undefined && (values.only || values.short)) {
+  process.stderr.write('--save is for a run of all rows\n');
+  process.exitCode = 2;
 } else {
+  const save = figuresSaver('chaos', values.save);
   const chosen = SCENARIOS.filter(
     ({ name, short }) => (!values.only || values.only.includes(name)) && (!values.short || short),
   );
@@ -52,5 +59,6 @@ if (values.help) {
   process.stdout.write(
     failed.length === 0 ? '\nAll held.\n' : `\n${failed.length} of ${verdicts.length} failed.\n`,
   );
+  if (failed.length === 0) save?.(toPage(verdicts));
   process.exitCode = failed.length === 0 ? 0 : 1;
 }

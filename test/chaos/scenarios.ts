@@ -1,8 +1,10 @@
 import * as apiKilled from './rows/api-killed.js';
 import * as clockOff from './rows/clock-off.js';
+import * as diskFull from './rows/disk-full.js';
 import * as flood from './rows/flood.js';
 import * as hangUp from './rows/hang-up.js';
 import * as noWorkers from './rows/no-workers.js';
+import * as overload from './rows/overload.js';
 import * as redisLost from './rows/redis-lost.js';
 import * as redisRefuses from './rows/redis-refuses.js';
 import * as redisSlow from './rows/redis-slow.js';
@@ -30,6 +32,7 @@ export const SCENARIOS: readonly Scenario[] = [
   redisLost.tailCut,
   redisLost.flushed,
   redisRefuses.full,
+  diskFull.diskFull,
   redisSlow.slow,
   redisSlow.verySlow,
   redisSlow.paused,
@@ -44,6 +47,8 @@ export const SCENARIOS: readonly Scenario[] = [
   upstreamGarbage.garbage,
   upstreamGarbage.endless,
   flood.flood,
+  overload.overload,
+  overload.overloadWaiting,
   noWorkers.noWorkers,
   clockOff.clockOff,
   rollingRestart.rollingShort,

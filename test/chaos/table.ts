@@ -20,6 +20,15 @@ export function toTable(verdicts: readonly Verdict[]): string {
   return [lines[0], rule, ...lines.slice(1)].join('\n');
 }
 
+/** The table, and what else was measured. */
+export function toPage(verdicts: readonly Verdict[]): string {
+  const notes = verdicts.flatMap(({ scenario, notes, skipped }) => [
+    ...notes.map((note) => `- \`${scenario.name}\`: ${note}.`),
+    ...(skipped === undefined ? [] : [`- \`${scenario.name}\` was skipped: ${skipped}.`]),
+  ]);
+  return [toTable(verdicts), ...(notes.length > 0 ? ['', ...notes] : [])].join('\n');
+}
+
 function toRow({ scenario, account, recoveryMs, failures, skipped }: Verdict): string[] {
   const verdict = skipped !== undefined ? 'skipped' : failures.length === 0 ? 'ok' : 'FAILED';
   const figures = account

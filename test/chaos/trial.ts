@@ -146,6 +146,22 @@ export class Trial {
     return { stop };
   }
 
+  /** So many requests a second, whatever becomes of them. `stop` waits for the answers. */
+  offer(perSecond: number, pick: () => SendOptions = () => ({})): { stop(): Promise<void> } {
+    const started = performance.now();
+    const sent: Promise<Exchange>[] = [];
+    const timer = setInterval(() => {
+      const due = ((performance.now() - started) * perSecond) / 1000;
+      while (sent.length < due) sent.push(this.send(undefined, pick()));
+    }, 5);
+    const stop = async () => {
+      clearInterval(timer);
+      await Promise.all(sent);
+    };
+    this.onClose(stop);
+    return { stop };
+  }
+
   /** Waits until no job is left on any queue, then draws up the account. */
   async settleUp(timeoutMs = 30_000): Promise<Account> {
     const { redis, names } = this.gateway;

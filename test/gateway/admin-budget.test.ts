@@ -260,3 +260,36 @@ test.serial('the status names processes, queues, limits and memory', async (t) =
   t.is(cooling.model, 'gpt-limited');
   t.true(cooling.remaining_ms > 0 && cooling.remaining_ms <= 30_000);
 });
+
+test.serial('a reservation lapses when the api process and all workers die with the request', async (t) => {
+  const before = held.calls.length;
+  const api = await gateway.addApi();
+  gateway.apis.splice(gateway.apis.indexOf(api), 1);
+  const lost = gateway.chat(
+    { model: 'held', messages: [{ role: 'user', content: 'Hello' }] },
+    {
+      key: gateway.keys.crashy ?? '',
+      url: api.url,
+      headers: { 'x-stainless-timeout': '1' },
+    },
+  );
+  lost.catch(() => {});
+  await held.called(before + 1);
+  t.is((await limitsOf('crashy')).used.in_flight, 1);
+  await Promise.all([api, ...gateway.workers].map((each) => each.end('SIGKILL')));
+  await t.throwsAsync(lost);
+  const used = await until(
+    'it has lapsed',
+    async () => {
+      const { used } = await limitsOf('crashy');
+      return used.in_flight === 0 && used;
+    },
+    60_000,
+  );
+  t.is(used.reserved_picodollars, '0');
+  await gateway.addWorker();
+  held.release();
+  t.is((await ask('crashy', 'held')).status, 200);
+  t.like((await limitsOf('crashy')).used, { in_flight: 0, reserved_picodollars: '0' });
+  held.hold();
+});

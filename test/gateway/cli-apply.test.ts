@@ -1,8 +1,10 @@
 /** `sluice apply`: gateway.yaml brought into a running gateway. The steps build on one another. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeGatewayKey } from '@sluice/shared/gateway-key';
+import { listen } from '@sluice/shared/listen';
 import test from 'ava';
 import { stringify } from 'yaml';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
@@ -162,4 +164,54 @@ test.serial('a file with faults is not applied at all', async (t) => {
   t.deepEqual([code, out], [1, '']);
   t.regex(err, /workspaces\[1\]\.routes\.x\[0\]\.provider: must be one of openai, anthropic/);
   t.is(await version(), before);
+});
+
+test.serial('two applies of one file at the same time both end well, and leave what it says', async (t) => {
+  const ids = Array.from({ length: 20 }, (_, i) => `twice-${i}`);
+  const file = ids.map((id) => ({ id, limits: { concurrent_requests: 3 }, routes: { fast } }));
+  for (const args of ['', '--prune --yes']) {
+    const wanted = args === '' ? [team, ...file] : [team];
+    for (const { code, err } of await Promise.all([apply(args, wanted), apply(args, wanted)]))
+      t.is(code, 0, err);
+    const known = await idsOf('/workspaces');
+    t.is(known.filter((id: string) => ids.includes(id)).length, args === '' ? 20 : 0);
+  }
+});
+
+const FILL = `
+for i = 1, ARGV[1] do
+  local id = 'many-' .. i
+  redis.call('HSET', KEYS[1], id, cjson.encode({id = id, name = id, created = 0, limits = {none = 0}}))
+  redis.call('HSET', KEYS[2], id, cjson.encode({id = 'key_' .. i, workspace = id, name = 'k', prefix = 'gw_live_', created = 0}))
+  redis.call('HSET', KEYS[3] .. id, 'fast', ARGV[2])
+end
+`;
+
+test.serial('however many workspaces there are, they are listed and compared in one call', async (t) => {
+  const { names, redis } = gateway;
+  const route = JSON.stringify({ chain: fast, onCrash: 'rerun', created: 0 });
+  await redis.eval(FILL, 3, names.workspaces, names.keys, names.routes(''), 300, route);
+  const calls: string[] = [];
+  const counting = createServer((request, response) => {
+    calls.push(request.url ?? '');
+    const headers = { authorization: request.headers.authorization ?? '' };
+    get(gateway.adminUrl + request.url, { headers }, (answer) => answer.pipe(response));
+  });
+  const url = await listen(counting, 0, '127.0.0.1');
+  t.teardown(() => {
+    counting.closeAllConnections();
+    counting.close();
+  });
+  const counted = { env: { ...env, ADMIN_URL: url } };
+  const sluice = sluiceOf(gateway);
+  const many = ({ json }: Ran) =>
+    json().filter((row: { workspace: string }) => row.workspace.startsWith('many-')).length;
+  t.is(many(await sluice('keys list --json', counted)), 300);
+  t.is(many(await sluice('routes list --json', counted)), 300);
+  const file = Array.from({ length: 300 }, (_, i) => ({ id: `many-${i + 1}`, keys: [{ name: 'k' }] }));
+  const { out } = await apply('--dry-run', [team, ...file], counted);
+  t.regex(out, /Nothing was done: 0 to create, 0 to change, 60\d as they are, 0 to remove\.\n$/);
+  const prune = await apply('--prune', [team], counted);
+  t.regex(prune.err, /sluice: Removing 30\d things needs --yes when nobody can be asked\n$/);
+  t.deepEqual(calls, Array(4).fill('/directory'));
 });

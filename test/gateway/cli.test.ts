@@ -132,6 +132,12 @@ test('a key is renamed, and its end set and taken back', async (t) => {
   t.regex((await sluice('keys list ends')).out, / in 90 d /);
   t.is((await sluice(['keys', 'set', 'ends/a', '--name', 'b c', '--expires', 'never'])).code, 0);
   t.like((await sluice('keys list ends --json')).json()[0], { name: 'b c', expires_at: null });
+  const fresh = await sluice(['keys', 'rotate', 'ends/b c', '--expires', '30d']);
+  t.regex(fresh.out, / from now on \(it expires: in 30 d\)\./);
+  const again = await sluice(['keys', 'rotate', 'ends/b c']);
+  t.regex(again.out, / from now on \(it expires: never\)\./, again.err);
+  const all = (await sluice('keys list --json')).json() as { workspace: string }[];
+  t.is(all.filter(({ workspace }) => workspace === 'ends').length, 3);
 });
 
 test('a route takes effect, keeps its on_crash when its chain changes, and is deleted', async (t) => {
@@ -154,6 +160,20 @@ test('a route takes effect, keeps its on_crash when its chain changes, and is de
   );
   t.is((await sluice('routes delete demo swift --yes')).code, 0);
   await until('the route is gone', async () => (await chat('swift')).status === 404);
+});
+
+test('two who set different limits at the same time both get their say', async (t) => {
+  await sluice('workspaces create contested');
+  for (let i = 1; i <= 5; i++) {
+    await Promise.all([
+      sluice(`limits set contested --requests-per-minute ${i}`),
+      sluice(`limits set contested --concurrent-requests ${i}`),
+    ]);
+    t.like((await sluice('limits list contested --json')).json()[0], {
+      requests_per_minute: i,
+      concurrent_requests: i,
+    });
+  }
 });
 
 test('limits that are not mentioned stay', async (t) => {
@@ -180,6 +200,7 @@ test.serial('prices are listed, set by hand and taken back', async (t) => {
     /\nopenai +gpt-4\.1 +7 +- +9\.5 +1,000 +[\d,]+ +override\nRegistry /,
   );
   t.is((await sluice('models unset openai/gpt-4.1')).code, 0);
+  t.regex((await sluice('models list --overridden')).out, /^No model matches\.\nRegistry /);
   t.is((await sluice('models unset openai/gpt-4.1')).err, 'sluice: This model has no override.\n');
   const anthropic = (await sluice('models list --provider anthropic --json')).json();
   t.true(
@@ -212,7 +233,7 @@ test.serial('a refresh shows the difference, and one that changes much needs --c
 
   const garbage = await sluice(['models', 'refresh', '--file', file('garbage.json', { hello: 1 })]);
   t.is(garbage.code, 1);
-  t.regex(garbage.err, /^sluice: The model registry was not refreshed: .*\n$/);
+  t.regex(garbage.err, /^sluice: The model registry was not refreshed: .* missing; .* missing.*\n$/);
   t.regex((await sluice('models refresh --file /nowhere.json')).err, /cannot be read \(ENOENT\)/);
   await sluice(['models', 'refresh', '--file', more, '--confirm']);
 });
@@ -297,6 +318,8 @@ test('spend is summed by what is asked for', async (t) => {
   t.is(json.data.length, 2);
   t.true(Math.abs(Number(json.total.cost_usd) - costs.reduce((sum, cost) => sum + cost, 0)) < 0.000_004);
   t.regex((await sluice('spend --by moon')).err, /^sluice: by: must be one of workspace, route/);
+  const reversed = await sluice('spend --since 2026-02-01 --until 2026-01-01');
+  t.deepEqual([reversed.code, reversed.err], [1, 'sluice: since: must not be after until\n']);
 });
 
 test('status shows queues, processes, and a model that cools down', async (t) => {

@@ -28,6 +28,8 @@ test.before(async () => {
     providers: {
       ...(await narrow('waiting', { max_wait_ms: 500 })),
       ...(await narrow('full', { max_wait_ms: 60_000, max_backlog: 2 })),
+      ...(await narrow('brim', { max_wait_ms: 60_000, max_backlog: 1 })),
+      failing: simulated({ circuit_failures: 0 }),
       ...(await narrow('slots', { max_wait_ms: 60_000, concurrency: 3 })),
       ...(await narrow('crowded', { max_wait_ms: 60_000 })),
       'cool-model': simulated(),
@@ -42,6 +44,16 @@ test.before(async () => {
       'waiting-spared': [{ provider: 'waiting', model: 'gpt-waiting' }, SPARE],
       full: [{ provider: 'full', model: 'gpt-full' }],
       'full-spared': [{ provider: 'full', model: 'gpt-full' }, SPARE],
+      brim: [{ provider: 'brim', model: 'gpt-brim' }],
+      'failing-brim': [
+        { provider: 'failing', model: 'gpt-failing' },
+        { provider: 'brim', model: 'gpt-brim' },
+      ],
+      'failing-brim-spared': [
+        { provider: 'failing', model: 'gpt-failing' },
+        { provider: 'brim', model: 'gpt-brim' },
+        SPARE,
+      ],
       slots: [{ provider: 'slots', model: 'gpt-slots' }],
       crowded: [{ provider: 'crowded', model: 'gpt-crowded' }],
       'cool-model': [{ provider: 'cool-model', model: 'gpt-cool-model' }],
@@ -149,6 +161,30 @@ test('a request that finds too many waiting is passed on or rate limited at once
 
   upstream.release();
   for (const answer of await Promise.all([first, ...waiting])) t.is(answer.status, 200);
+  t.is(upstream.calls.length, 3);
+});
+
+test('a request that falls back to a provider for which too many wait is passed on or rate limited at once', async (t) => {
+  const upstream = upstreamOf('brim');
+  const first = ask('brim');
+  await upstream.called(1);
+  const waiting = ask('brim');
+  await until('one waits', async () => (await gateway.backlog('brim')) === 1);
+  gateway.simulator.script({ match: { model: 'gpt-failing' }, action: { status: 500 } });
+
+  const refused = await ask('failing-brim');
+  isRateLimited(t, refused, 1);
+  t.deepEqual(await outcomesOf(refused), ['server_error', 'backlog']);
+  t.deepEqual(await leftOf(refused), []);
+  const spared = await ask('failing-brim-spared');
+  t.is(spared.headers.get('x-gateway-provider'), SPARE.provider);
+  t.is(spared.headers.get('x-gateway-fallback-used'), 'true');
+  t.deepEqual(await outcomesOf(spared), ['server_error', 'backlog', 'ok']);
+  t.is(await gateway.backlog('brim'), 1);
+
+  upstream.release();
+  for (const answer of await Promise.all([first, waiting])) t.is(answer.status, 200);
+  t.is((await ask('failing-brim')).headers.get('x-gateway-provider'), 'brim');
   t.is(upstream.calls.length, 3);
 });
 

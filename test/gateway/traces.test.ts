@@ -156,6 +156,9 @@ test('what is no traceparent is none', (t) => {
     `ff-${TRACE}-${PARENT}-01`,
     `00-${TRACE.toUpperCase()}-${PARENT}-01`,
     `00-${TRACE}-${PARENT}-0`,
+    `00-${TRACE}-${PARENT}-01-more`,
+    `00-${TRACE}-${PARENT}-01, 00-${TRACE}-${PARENT}-01`,
+    `00-${TRACE}-${PARENT}-01${'-'.repeat(10_000)}`,
   ])
     t.is(parseTraceparent(header), undefined, header);
   t.deepEqual(parseTraceparent(`01-${TRACE}-${PARENT}-03-more`), {

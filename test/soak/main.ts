@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import { PAIR } from '../chaos/trial.js';
 import { startGateway } from '../helpers/gateway.js';
+import { figuresSaver } from '../helpers/save-figures.js';
 import { until } from '../helpers/until.js';
 import { Books } from './books.js';
 import { Callers } from './callers.js';
@@ -15,6 +16,7 @@ const HELP = `npm run soak -- [options]
   --requests <n>   how many, if that is sooner (1000000)
   --seed <n>       of the faults (1)
   --callers <n>    at a time (16)
+  --save docs      write the figures to docs/reliability.md, if all held
   --help           this text
 `;
 const REPORT_EVERY_MS = 10_000;
@@ -27,6 +29,7 @@ const { values } = parseArgs({
     requests: { type: 'string', default: '1000000' },
     seed: { type: 'string', default: '1' },
     callers: { type: 'string', default: '16' },
+    save: { type: 'string' },
     help: { type: 'boolean' },
   },
 });
@@ -35,6 +38,7 @@ if (values.help) {
   process.exit(0);
 }
 
+const save = figuresSaver('soak', values.save);
 const say = (text: string) => process.stdout.write(`${text}\n`);
 const random = new Random(Number(values.seed));
 const gateway = await startGateway({
@@ -136,8 +140,12 @@ for (const memory of memories) {
   ]);
   if (after - before > GROWTH_LIMIT_MB) failures.push(`${memory.name} grew from ${before} to ${after} MB`);
 }
-say(`\n| | |\n|---|---|\n${rows.map(([name, value]) => `| ${name} | ${value} |`).join('\n')}\n`);
+const table = [['what', 'figure'], ['---', '---'], ...rows]
+  .map(([name, value]) => `| ${name} | ${value} |`)
+  .join('\n');
+say(`\n${table}\n`);
 for (const failure of failures.slice(0, 20)) say(`FAILED: ${failure}`);
 await gateway.stop().catch((error) => failures.push(String(error)));
+if (failures.length === 0) save?.(table);
 say(failures.length === 0 ? 'All held.' : `${failures.length} failures.`);
 process.exit(failures.length === 0 ? 0 : 1);

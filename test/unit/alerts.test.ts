@@ -116,7 +116,12 @@ test('Grafana’s idea of the scrape interval is Prometheus’', (t) => {
   t.is(datasources[0].jsonData.timeInterval, parse(read('prometheus.yml')).global.scrape_interval);
   t.is(datasources[0].uid, 'prometheus');
   for (const { uid } of dashboards) {
-    const { panels } = JSON.parse(read(`grafana/dashboards/${uid}.json`));
+    const { panels, templating } = JSON.parse(read(`grafana/dashboards/${uid}.json`));
+    for (const { name, refresh } of templating?.list ?? [])
+      t.true(
+        refresh > 0,
+        `${uid}: the values of $${name} would be those of this file, of which there are none`,
+      );
     for (const panel of panels) {
       t.is(panel.datasource.uid, 'prometheus');
       const refIds = panel.targets.map(({ refId }: { refId: string }) => refId);

@@ -116,11 +116,14 @@ test('a number that makes no sense is refused before anything starts', (t) => {
     t.throws(() => wholeNumbers('concurrency', text), { instanceOf: UsageError });
 });
 
-test('docs/performance.md has a section for everything that the bench can save', (t) => {
-  const page = readFileSync(new URL('../../../docs/performance.md', import.meta.url), 'utf8');
-  for (const kind of ['compare', 'growth', 'micro', 'profile']) {
-    const saved = replaceSection(page, kind, 'FIGURES');
-    t.true(saved.includes(`<!-- bench:${kind} -->\nFIGURES\n<!-- /bench:${kind} -->`));
-    t.is(replaceSection(saved, kind, 'FIGURES'), saved);
+test('the pages have a section for everything that bench, chaos and soak can save', (t) => {
+  const kinds = { performance: ['compare', 'growth', 'micro', 'profile'], reliability: ['chaos', 'soak'] };
+  for (const [name, sections] of Object.entries(kinds)) {
+    const page = readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), 'utf8');
+    for (const kind of sections) {
+      const saved = replaceSection(page, kind, 'FIGURES');
+      t.true(saved.includes(`<!-- bench:${kind} -->\nFIGURES\n<!-- /bench:${kind} -->`));
+      t.is(replaceSection(saved, kind, 'FIGURES'), saved);
+    }
   }
 });

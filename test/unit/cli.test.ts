@@ -235,6 +235,22 @@ test('something else at the address is told from the admin api, and does not get
   );
 });
 
+test('the public listener at the address is told from the admin api', async (t) => {
+  const error = { message: 'There is nothing at this path.', code: 'not_found' };
+  const server = createServer((_, response) => response.writeHead(404).end(JSON.stringify({ error })));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void server.close());
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+  for (const command of ['status', 'requests --since 1h', 'keys list']) {
+    const { code, err } = await sluice(command, { env: { ADMIN_URL: url, ADMIN_TOKEN: 'token' } });
+    t.deepEqual(
+      [code, err],
+      [1, `sluice: ${url} is not the admin api; ADMIN_URL must be the admin listener\n`],
+    );
+  }
+});
+
 test('wrong usage is one line and exit status 2', async (t) => {
   const env = { ADMIN_URL: 'http://127.0.0.1:1', ADMIN_TOKEN: 'token' };
   for (const [args, says] of [

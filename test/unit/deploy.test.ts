@@ -60,8 +60,18 @@ test('every service is confined, watched and given its time', (t) => {
   t.deepEqual(compose.services.redis?.networks, ['inside']);
   t.true(compose.networks.inside?.internal);
   for (const name of ['api', 'worker'])
-    t.true(Number.parseInt(compose.services[name]?.stop_grace_period ?? '', 10) > 310 + 20);
+    t.true(
+      Number.parseInt(compose.services[name]?.stop_grace_period ?? '', 10) * 1000 >= stopMs(name, {}),
+      name,
+    );
 });
+
+/** The longest that a process may take to stop: what it is set to wait, and what it gives connections to close. */
+function stopMs(name: string, env: Record<string, string>): number {
+  const value = (variable: keyof typeof apiEnv) => Number(env[variable] ?? apiEnv[variable].default);
+  const delayMs = name === 'api' ? value('DRAIN_DELAY_MS') : 0;
+  return delayMs + value('DRAIN_MS') + value('METRICS_LINGER_MS') + 20_000;
+}
 
 test('only workers have provider keys', (t) => {
   for (const [name, { environment = {} }] of services) {
@@ -146,9 +156,45 @@ test('every Kubernetes manifest is valid by its kind’s published schema', asyn
   );
 });
 
+test('a pod is given the time that its process takes to stop', (t) => {
+  for (const name of ['api', 'worker']) {
+    const { template } = deployment(name);
+    const env = template.spec.containers[0]?.env.map(({ name, value }) => [name, value]) ?? [];
+    t.true(template.spec.terminationGracePeriodSeconds * 1000 >= stopMs(name, Object.fromEntries(env)), name);
+  }
+  t.is(deployment('api').replicas, undefined, 'that is for the autoscaler to say');
+});
+
+interface Deployment {
+  replicas?: number;
+  template: {
+    spec: {
+      terminationGracePeriodSeconds: number;
+      containers: { command: string[]; env: { name: string; value: string }[] }[];
+    };
+  };
+}
+function deployment(name: string): Deployment {
+  const found = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name);
+  return (found as unknown as { spec: Deployment }).spec;
+}
+
+interface Kustomization {
+  resources: string[];
+  patches?: { target: { kind: string; name: string } }[];
+}
+
 test('the kustomizations list every manifest, and the configuration is the shipped one', (t) => {
-  for (const folder of ['base', 'operators']) {
-    const { resources } = parse(readFileSync(new URL(`${folder}/kustomization.yaml`, manifests), 'utf8'));
+  for (const folder of ['base', 'operators', 'tracing']) {
+    const text = readFileSync(new URL(`${folder}/kustomization.yaml`, manifests), 'utf8');
+    const { resources, patches = [] } = parse(text) as Kustomization;
+    for (const { target } of patches)
+      t.true(
+        objects.some(
+          ({ kind, metadata }) => kind === target.kind && new RegExp(target.name).test(metadata.name),
+        ),
+        `${folder} patches ${target.kind} ${target.name}`,
+      );
     const own = files
       .filter((path) => path.startsWith(`${folder}/`))
       .map((path) => path.slice(folder.length + 1));

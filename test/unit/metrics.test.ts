@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { ApiMetrics } from '@sluice/api/api-metrics';
 import { generatedFiles } from '@sluice/observability/generated';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { METRICS, type MetricDefinition } from '@sluice/shared/metrics/definitions';
@@ -90,6 +91,16 @@ test('ten thousand made-up models are one label', async (t) => {
   const after = await samples();
   t.is(sumOf(after, 'gateway_provider_requests_total', { model: 'other', outcome: 'ok' }), 10_000);
   t.true(after.length - before < 50, `${after.length - before} more samples`);
+});
+
+test('ten thousand made-up methods are one label', async (t) => {
+  const metrics = new Metrics('api');
+  const api = new ApiMetrics(metrics, KINDS.keys());
+  const count = async () => parseSamples(await metrics.text()).length;
+  api.ended('other', 'MADE-UP', 404, 'not_found', 0.001);
+  const before = await count();
+  for (let i = 0; i < 10_000; i++) api.ended('other', `METHOD-${i}`, 404, 'not_found', 0.001);
+  t.is(await count(), before);
 });
 
 test('a model of a route, and a dated id of a known model, keep their names', async (t) => {

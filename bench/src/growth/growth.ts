@@ -5,6 +5,7 @@ import { saveResult, saveToDocs } from '../save.js';
 import { studyBacklog } from './backlog.js';
 import { studyDirectory } from './directory.js';
 import { studyEndurance } from './endurance.js';
+import { studyInFlight } from './in-flight.js';
 import { GROWTH_HELP, readGrowthOptions } from './options.js';
 import { studyProcesses } from './processes.js';
 import type { StudyResult } from './study.js';
@@ -13,6 +14,7 @@ const RUN = {
   processes: studyProcesses,
   backlog: studyBacklog,
   directory: studyDirectory,
+  'in-flight': studyInFlight,
   endurance: studyEndurance,
 };
 

@@ -15,6 +15,7 @@ import { providers } from '@sluice/worker/providers/index';
 import type { Redis } from 'ioredis';
 import { CHAIN, startSluice } from '../sluice.js';
 import type { Case } from './cost.js';
+import { observingCases } from './observing.js';
 import { ANTHROPIC_ANSWER, OPENAI_ANSWER, REQUESTS } from './requests.js';
 
 const [OPENAI_ENTRY = { provider: '', model: '' }, ANTHROPIC_ENTRY = { provider: '', model: '' }] = CHAIN;
@@ -30,6 +31,12 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
   const pricing = new Pricing(() => registry);
   const settlements = new Settlements(unconnected(), keyNames('bench'), 100_000);
   const job = jobOf(REQUESTS.small as ChatRequest);
+  const served = {
+    ...OPENAI_ENTRY,
+    latencyMs: 20,
+    usage: USAGE,
+    ...pricing.of('openai', 'gpt-4o-mini', USAGE),
+  };
 
   const cases: Case[] = [
     { name: 'request id', run: makeRequestId },
@@ -63,6 +70,12 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
         return settlements.settle(settlement, { as: 'worker', token: 'token' });
       },
     },
+    ...observingCases(registry, job, servedLogEntry(job, served, job.acceptedAt), {
+      queueMs: 0,
+      attempts: 1,
+      callMs: 20,
+      served: { ...served, fallbackUsed: false },
+    }),
   ];
   return { cases, close: sluice.stop };
 }

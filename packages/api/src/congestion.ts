@@ -1,7 +1,6 @@
 /** How busy each provider's queue is, and what the configuration allows. */
 import type { ProviderConfig } from '@sluice/shared/config';
-import type { KeyNames } from '@sluice/shared/key-names';
-import type { Redis } from 'ioredis';
+import type { Queues } from '@sluice/shared/queues';
 
 const FIRST_GUESS_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 60_000;
@@ -25,8 +24,7 @@ export class Congestion {
   apis = 1;
 
   constructor(
-    private readonly redis: Redis,
-    private readonly names: KeyNames,
+    private readonly queues: Queues,
     private readonly providers: ReadonlyMap<string, ProviderConfig>,
   ) {}
 
@@ -45,12 +43,9 @@ export class Congestion {
 
   /** Requests waiting for the provider now. */
   async backlog(provider: string): Promise<number> {
-    const [plain, prioritized] = await Promise.all([
-      this.redis.llen(this.names.queueKey(provider, 'wait')),
-      this.redis.zcard(this.names.queueKey(provider, 'prioritized')),
-    ]);
-    this.#backlog.set(provider, { jobs: plain + prioritized, at: performance.now(), added: 1 });
-    return plain + prioritized;
+    const jobs = await this.queues.backlog(provider);
+    this.#backlog.set(provider, { jobs, at: performance.now(), added: 1 });
+    return jobs;
   }
 
   /** Full a moment ago: under overload a request is refused without asking Redis again. */

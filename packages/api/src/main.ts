@@ -35,6 +35,8 @@ await runProcess('api', async () => {
   });
   logger.info({ url: api.url, metrics: metricsServer.url }, 'api ready');
   if (api.adminUrl) logger.info({ url: api.adminUrl }, 'admin listener ready');
+  else if (process.env.ADMIN_TOKEN === '')
+    logger.warn('ADMIN_TOKEN is empty: this process has no admin listener');
   else logger.info('ADMIN_TOKEN is not set: this process has no admin listener');
 
   return {

@@ -116,8 +116,13 @@ export class SharedGauges {
 
   async #readSpend(workspace: string): Promise<SpendReading> {
     const byMonth = await this.parts.redis.hgetall(this.parts.names.spent(workspace));
-    const usd = (picodollars: string | undefined) => Number(picodollars ?? 0) / PICODOLLARS_PER_USD;
-    const total = Object.values(byMonth).reduce((sum, spent) => sum + usd(spent), 0);
-    return { workspace, total, month: usd(byMonth[monthOf(this.parts.clock.now())]) };
+    // Summed exactly: a counter that went back by a rounding error would be a restart to Prometheus.
+    const total = Object.values(byMonth).reduce((sum, spent) => sum + BigInt(spent), 0n);
+    const month = byMonth[monthOf(this.parts.clock.now())] ?? 0;
+    return {
+      workspace,
+      total: Number(total) / PICODOLLARS_PER_USD,
+      month: Number(month) / PICODOLLARS_PER_USD,
+    };
   }
 }

@@ -1,4 +1,6 @@
 /** Calls to the admin api. Everything that goes wrong becomes one line for a person. */
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
 import fetch, { type Response } from 'node-fetch';
 import { type AdminAddress, TOKEN_PLACES } from './admin-address.js';
 import { CliError, UsageError } from './cli-error.js';
@@ -23,7 +25,12 @@ export class AdminRefusal extends CliError {
 }
 
 export class AdminClient {
-  constructor(private readonly address: AdminAddress) {}
+  /** An apply may make thousands of calls: they share a few connections. */
+  readonly #agent: HttpAgent;
+
+  constructor(private readonly address: AdminAddress) {
+    this.#agent = new (address.url.startsWith('https:') ? HttpsAgent : HttpAgent)({ keepAlive: true });
+  }
 
   get url(): string {
     return this.address.url;
@@ -58,6 +65,7 @@ export class AdminClient {
         authorization: `Bearer ${token}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
+      agent: this.#agent,
       // The token is for this address only.
       redirect: 'manual',
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -65,7 +73,7 @@ export class AdminClient {
     }).catch((error: unknown) => {
       throw this.unreachable(error);
     });
-    if (!response.ok) throw this.#refusal(response.status, await this.#json(response));
+    if (!response.ok) throw this.#refusal(path, response.status, await this.#json(response));
     return response;
   }
 
@@ -82,12 +90,15 @@ export class AdminClient {
     }
   }
 
-  #refusal(status: number, body: unknown): CliError {
+  #refusal(path: string, status: number, body: unknown): CliError {
     const { message, code } = errorOf(body);
     if (status === 401)
       return new CliError(
         `the admin api at ${this.url} refused the token of ${this.address.tokenFrom}; it is looked for in ${TOKEN_PLACES}`,
       );
+    // A path that names nothing is always there.
+    if (status === 404 && /^\/\w+(?:\?|$)/.test(path))
+      return new CliError(`${this.url} is not the admin api; ADMIN_URL must be the admin listener`);
     return new AdminRefusal(message ?? `${this.url} answered ${status}`, status, code ?? '', body);
   }
 

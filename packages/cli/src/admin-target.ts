@@ -2,43 +2,56 @@
 import type { LimitsConfig } from '@sluice/shared/config';
 import type { KnownWorkspace, WorkspaceFacts } from '@sluice/shared/config-plan';
 import type { ConfigTarget } from '@sluice/shared/config-steps';
-import { type AdminClient, path } from './admin-client.js';
-import type { IssuedKey, Key, Limits, Route, Workspace } from './admin-types.js';
+import { type AdminClient, AdminRefusal, path } from './admin-client.js';
+import type { IssuedKey, Limits } from './admin-types.js';
+import { readDirectory } from './read-directory.js';
 
 export async function readKnownWorkspaces(admin: AdminClient): Promise<KnownWorkspace[]> {
-  const known: KnownWorkspace[] = [];
-  for (const { id, name, limits } of await admin.list<Workspace>('/workspaces')) {
-    const routes = await admin.list<Route>(path`/workspaces/${id}/routes`);
-    known.push({
-      id,
-      name,
-      limits: fromWire(limits),
-      routes: new Map(routes.map(({ id, chain, on_crash }) => [id, { chain, onCrash: on_crash }])),
-      keys: await admin.list<Key>(path`/workspaces/${id}/keys`),
-    });
-  }
-  return known;
+  return (await readDirectory(admin)).map(({ id, name, limits, routes, keys }) => ({
+    id,
+    name,
+    limits: fromWire(limits),
+    routes: new Map(routes.map(({ id, chain, on_crash }) => [id, { chain, onCrash: on_crash }])),
+    keys,
+  }));
 }
 
 export function createAdminTarget(admin: AdminClient): ConfigTarget {
   const send = async (method: string, place: string, body?: unknown): Promise<void> => {
     await admin.send(method, place, body);
   };
+  const remove = async (place: string): Promise<void> => {
+    await unless(404, send('DELETE', place));
+  };
   return {
-    createWorkspace: (id, facts) => send('POST', '/workspaces', { id, ...factsToWire(facts) }),
+    async createWorkspace(id, facts) {
+      const created = await unless(409, send('POST', '/workspaces', { id, ...factsToWire(facts) }));
+      if (!created) await this.changeWorkspace(id, facts);
+    },
     changeWorkspace: (id, facts) => send('PATCH', path`/workspaces/${id}`, factsToWire(facts)),
-    deleteWorkspace: (id) => send('DELETE', path`/workspaces/${id}`),
+    deleteWorkspace: (id) => remove(path`/workspaces/${id}`),
     putRoute: (workspace, alias, { chain, onCrash }) =>
       send('PUT', path`/workspaces/${workspace}/routes/${alias}`, { chain, on_crash: onCrash }),
-    deleteRoute: (workspace, alias) => send('DELETE', path`/workspaces/${workspace}/routes/${alias}`),
+    deleteRoute: (workspace, alias) => remove(path`/workspaces/${workspace}/routes/${alias}`),
     async issueKey(workspace, name, value) {
       const wish = { name, value };
       const issued = await admin.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, wish);
       return { id: issued.id, name: issued.name, value: issued.value };
     },
     renameKey: (id, name) => send('PATCH', path`/keys/${id}`, { name }),
-    revokeKey: (id) => send('DELETE', path`/keys/${id}`),
+    revokeKey: (id) => remove(path`/keys/${id}`),
   };
+}
+
+/** False when the gateway refuses with this status: somebody else, another `apply` perhaps, was faster. */
+async function unless(status: number, done: Promise<void>): Promise<boolean> {
+  try {
+    await done;
+    return true;
+  } catch (error) {
+    if (error instanceof AdminRefusal && error.status === status) return false;
+    throw error;
+  }
 }
 
 function factsToWire({ name, limits }: WorkspaceFacts) {

@@ -4,7 +4,7 @@ import { CliError } from './cli-error.js';
 
 /**
  * The id of a key that is given by its id, or as <workspace>/<name>. Of several keys of that name `current` takes the one
- * that a rotation has left; otherwise it is for the operator to say which one is meant.
+ * that lives longest, which a rotation has left; otherwise it is for the operator to say which one is meant.
  */
 export async function findKeyId(
   admin: AdminClient,
@@ -17,12 +17,17 @@ export async function findKeyId(
   const named = (await admin.list<Key>(path`/workspaces/${workspace}/keys`)).filter(
     (each) => each.name === name,
   );
-  const lasting = named.filter(({ expires_at }) => expires_at === null);
-  const [found, another] = current && lasting.length === 1 ? lasting : named;
+  const latest = Math.max(...named.map(endOf));
+  const lasting = named.filter((each) => endOf(each) === latest);
+  const [found, another] = current ? lasting : named;
   if (!found) throw new CliError(`workspace ${workspace} has no key named "${name}"`);
   if (another) {
     const ids = named.map(({ id, prefix }) => `${id} (${prefix})`).join(', ');
     throw new CliError(`workspace ${workspace} has ${named.length} keys named "${name}"; give an id: ${ids}`);
   }
   return found.id;
+}
+
+function endOf({ expires_at }: Key): number {
+  return expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
 }

@@ -1,4 +1,5 @@
 /** The whole of `sluice`: its commands, in the order in which help shows them. */
+import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import type { Cli } from './cli.js';
 import { addApplyCommand } from './commands/apply.js';
@@ -13,9 +14,14 @@ import { addSpendCommand } from './commands/spend.js';
 import { addStatusCommand } from './commands/status.js';
 import { addWorkspaceCommands } from './commands/workspaces.js';
 
+const { version: VERSION } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { version: string };
+
 export function createProgram(cli: Cli): Command {
   const program = new Command('sluice')
     .description('Operates a running gateway through its admin api.')
+    .version(VERSION, '--version', 'print the version')
     .option('--json', 'print JSON, for programs')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({

@@ -16,7 +16,10 @@ export async function runSluice(args: readonly string[], terminal: Terminal): Pr
     // Commander has said what it has to say.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     const message = error instanceof Error ? error.message : String(error);
-    const text = error instanceof FaultsError ? message : message.replaceAll(/\s*\n\s*/g, ' ');
+    const text =
+      error instanceof FaultsError
+        ? message
+        : message.replaceAll(/:\s*\n\s*/g, ': ').replaceAll(/\s*\n\s*/g, '; ');
     terminal.stderr.write(`sluice: ${text}\n`);
     return error instanceof CliError ? error.exitCode : 1;
   }

@@ -39,14 +39,17 @@ export class KeyIssuer {
   }
 
   /** A new key of the same name; the old one lives on for `graceMs`, unless it ends sooner by itself. */
-  async rotate(id: string, graceMs: number): Promise<IssuedKey & { replaced: StoredKey }> {
+  async rotate(
+    id: string,
+    { graceMs, expires: end }: { graceMs: number; expires?: number | undefined },
+  ): Promise<IssuedKey & { replaced: StoredKey }> {
     const { digest: oldDigest, key: old } = await this.#find(id);
     const now = this.clock.now();
     if (old.expires !== undefined && old.expires <= now)
       throw new GatewayError('conflict', 'The key has expired; issue a new one.');
     const value = makeGatewayKey();
     const digest = digestKey(value);
-    const key = this.#make(old.workspace, old.name, value);
+    const key = this.#make(old.workspace, old.name, value, end);
     const expires = Math.min(old.expires ?? Number.POSITIVE_INFINITY, now + graceMs);
     const replaced = { digest: oldDigest, key: { ...old, expires } };
     const done = await this.directory.replaceKeys([

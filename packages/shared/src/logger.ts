@@ -4,6 +4,8 @@ import { pino } from 'pino';
 export type { Logger };
 
 const FLUSH_MS = 250;
+/** Of lines that nobody takes off our hands; further ones are dropped. */
+const MAX_HELD_BYTES = 16 * 2 ** 20;
 
 /**
  * One JSON line per event, or readable text on a terminal. What is logged is chosen field by field where it is
@@ -21,7 +23,18 @@ export function createLogger(role: string, level: string, destination?: Destinat
   if (destination) return pino(options, destination);
   // Written in blocks: a system call per line would cost more than the line. What is left is written at exit.
   if (!process.stdout.isTTY)
-    return pino(options, pino.destination({ sync: false, minLength: 4096, periodicFlush: FLUSH_MS }));
+    return pino(
+      options,
+      pino.destination({
+        sync: false,
+        minLength: 4096,
+        maxLength: MAX_HELD_BYTES,
+        periodicFlush: FLUSH_MS,
+      }),
+    );
   const { formatters: _, ...forTerminal } = options;
-  return pino({ ...forTerminal, transport: { target: 'pino-pretty', options: { ignore: 'hostname,pid' } } });
+  return pino({
+    ...forTerminal,
+    transport: { target: 'pino-pretty', options: { ignore: 'hostname,pid', singleLine: true } },
+  });
 }

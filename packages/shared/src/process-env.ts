@@ -1,9 +1,10 @@
 import { choice, integer, port, text, url } from './env.js';
+import { REDIS_PROTOCOLS } from './redis-address.js';
 
 /** The environment that api and worker processes have in common. */
 export const sharedEnv = {
   REDIS_URL: url({
-    protocols: ['redis', 'rediss'],
+    protocols: REDIS_PROTOCOLS,
     required: true,
     description: 'the Redis that all processes share',
   }),

@@ -20,7 +20,11 @@ const FORGET: JobsOptions = { removeOnComplete: true, removeOnFail: true };
 export class Queues {
   readonly #queues: Map<string, Queue>;
 
-  constructor(redis: Redis, names: KeyNames, providers: string[]) {
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    providers: string[],
+  ) {
     this.#queues = new Map(
       providers.map((provider) => [
         provider,
@@ -40,6 +44,15 @@ export class Queues {
     const queue = this.#queues.get(provider);
     if (!queue) throw new Error(`no queue for provider ${provider}`);
     return queue;
+  }
+
+  /** Requests that wait for the provider now. */
+  async backlog(provider: string): Promise<number> {
+    const [plain, prioritized] = await Promise.all([
+      this.redis.llen(this.names.queueKey(provider, 'wait')),
+      this.redis.zcard(this.names.queueKey(provider, 'prioritized')),
+    ]);
+    return plain + prioritized;
   }
 
   /** Adding the same entry of the same request twice is adding it once. */

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { type Command, Redis, type RedisOptions } from 'ioredis';
+import { sentinelOptions } from './redis-address.js';
 
 /** Quick at first, so that a restarted Redis is back in use at once, then once a second. */
 const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
@@ -20,7 +21,7 @@ const common: RedisOptions = {
  * reconnect. Every script that goes through it is therefore written to be repeatable.
  */
 export function connectPatiently(url: string): Redis {
-  return watch(new Redis(url, { ...common, maxRetriesPerRequest: null }));
+  return connect(url, { maxRetriesPerRequest: null });
 }
 
 /**
@@ -28,8 +29,7 @@ export function connectPatiently(url: string): Redis {
  * Nothing is re-sent: a refused caller must not have a ghost of its request appear after the reconnect.
  */
 export function connectImpatiently(url: string, timeoutMs: number): Redis {
-  const redis = new Redis(url, {
-    ...common,
+  const redis = connect(url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
@@ -39,7 +39,7 @@ export function connectImpatiently(url: string, timeoutMs: number): Redis {
     giveUpAfter(timeoutMs, command);
     return send(command, stream);
   };
-  return watch(redis);
+  return redis;
 }
 
 /**
@@ -62,7 +62,10 @@ function giveUpAfter(timeoutMs: number, command: Command): void {
   command.promise.then(stop, stop);
 }
 
-function watch(redis: Redis): Redis {
+function connect(url: string, own: RedisOptions): Redis {
+  const options = { ...common, ...own };
+  const sentinel = sentinelOptions(url);
+  const redis = sentinel ? new Redis({ ...options, ...sentinel }) : new Redis(url, options);
   // Without a listener ioredis prints every failed reconnect; the processes report the state themselves.
   redis.on('error', () => {});
   redis.on('connect', () => writeByTurn((redis as unknown as { stream: Socket }).stream));

@@ -3,15 +3,18 @@ import { createSimulator } from './simulator.js';
 
 const { values } = parseArgs({ options: { port: { type: 'string' } } });
 const port = Number(values.port ?? process.env.PORT ?? 0);
-const latencyMs = Number(process.env.SIMULATOR_LATENCY_MS ?? 0);
-if (!Number.isInteger(port) || port < 0 || port > 65_535 || !(latencyMs >= 0)) {
-  console.error('simulator: --port (or PORT) must be a port, SIMULATOR_LATENCY_MS a number of milliseconds');
+const latency = /^(\d+)(?:-(\d+))?$/.exec(process.env.SIMULATOR_LATENCY_MS ?? '0');
+if (!Number.isInteger(port) || port < 0 || port > 65_535 || !latency) {
+  console.error(
+    'simulator: --port (or PORT) must be a port, SIMULATOR_LATENCY_MS a number of milliseconds or a range (5-15)',
+  );
   process.exit(2);
 }
 
+const [shortest, longest] = [Number(latency[1]), Number(latency[2] ?? latency[1])];
 const simulator = await createSimulator({
   port,
-  latencyMs,
+  latencyMs: shortest === longest ? shortest : () => shortest + Math.random() * (longest - shortest),
   host: process.env.HOST ?? '127.0.0.1',
   // A long run must not grow: as many bodies as somebody would look at.
   maxCalls: Number(process.env.SIMULATOR_MAX_CALLS ?? 10_000),

@@ -7,7 +7,7 @@
  * the request any more. So a fault of our own is settled too, as an internal error.
  */
 import { countCalls } from '@sluice/shared/attempts';
-import { type Availability, BLOCKED_CODE, type Blocked } from '@sluice/shared/availability';
+import type { Availability, Blocked } from '@sluice/shared/availability';
 import type { CircuitBreakers } from '@sluice/shared/circuit-breakers';
 import type { Clock } from '@sluice/shared/clock';
 import type { CoolDowns } from '@sluice/shared/cool-downs';
@@ -20,7 +20,7 @@ import { type NextEntry, providerOf, type Settlement, type Settlements } from '@
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { toAttemptLine } from './attempt-line.js';
 import { type CallResult, callProvider, type Upstream } from './call-provider.js';
-import { expired, interrupted, ourFault, toErrorInfo } from './failed-job.js';
+import { expired, interrupted, ourFault, toErrorInfo, toFailure } from './failed-job.js';
 import { recordCall, recordQueueWait } from './job-spans.js';
 import type { Pricing } from './pricing.js';
 import type { ParsedResponse, ProviderFailure } from './providers/types.js';
@@ -32,6 +32,9 @@ const WAIT_GRACE_MS = 1_000;
 /** No provider answers within this; a call that ended at the deadline leaves a millisecond or two by another clock. */
 const SHORTEST_CALL_MS = 20;
 const MAX_STARTS = 2;
+/** Together longer than a lock lives: afterwards another worker has the job. */
+const SETTLE_TRIES = 20;
+const SETTLE_AGAIN_MS = 500;
 
 /** Outcomes that say the provider as a whole is in trouble. */
 const UNHEALTHY: ReadonlySet<AttemptOutcome> = new Set([
@@ -67,6 +70,12 @@ export interface Run {
 }
 
 export class ChatProcessor {
+  /**
+   * Whether the last answer was settled at the first try. A script that Redis refused may be unknown to it: it is then sent
+   * a second time, and the job's completion, were it sent ahead, would come before it.
+   */
+  #settlesAtOnce = false;
+
   constructor(private readonly parts: ChatProcessorParts) {}
 
   async process(job: ChatJob, run: Run): Promise<void> {
@@ -111,9 +120,10 @@ export class ChatProcessor {
     if (tracer) recordQueueWait(tracer, job, entry, now);
 
     if (run.signal.reason) return this.#settleCancelled(job, run);
-    if (waited) return this.#passOver(job, { outcome: 'concurrency', retryAfterMs: 1_000 }, run);
-    const blocked = availability.blocked(entry.provider, entry.model) ?? (await this.#circuit(entry, run));
-    if (blocked) return this.#passOver(job, blocked, run);
+    const blocked = waited
+      ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
+      : (availability.blocked(entry.provider, entry.model) ?? (await this.#circuit(entry, run)));
+    if (blocked) return this.#fail(this.#passOver(job, entry, blocked), toFailure(blocked), run);
 
     for (let call = 0; ; call++) {
       const result = await this.#call(job, entry, run);
@@ -164,18 +174,9 @@ export class ChatProcessor {
   }
 
   /** The provider was not called. */
-  #passOver(job: ChatJob, { outcome, retryAfterMs }: Blocked, run: Run): Promise<void> {
-    const { provider, model } = entryOf(job);
-    const code = BLOCKED_CODE[outcome];
+  #passOver(job: ChatJob, { provider, model }: ChainEntry, { outcome }: Blocked): ChatJob {
     this.parts.metrics.passedOver(provider, outcome);
-    const failure: ProviderFailure = {
-      outcome,
-      code,
-      message: 'The provider was not called.',
-      fallback: true,
-      retryAfterMs,
-    };
-    return this.#fail(this.#withAttempt(job, { provider, model, outcome }), failure, run);
+    return this.#withAttempt(job, { provider, model, outcome });
   }
 
   #withAttempt(job: ChatJob, attempt: Attempt): ChatJob {
@@ -183,10 +184,28 @@ export class ChatProcessor {
     return { ...job, attempts: [...job.attempts, attempt] };
   }
 
+  /** Goes to the first entry behind that takes the request; where there is none, the last one's error is the answer. */
   async #fail(job: ChatJob, failure: ProviderFailure, run: Run): Promise<void> {
-    const next = job.chain[job.entry + 1];
-    if (failure.fallback && next && this.#hasTime(job)) return this.#moveOn(job, next);
+    if (failure.fallback && this.#hasTime(job)) {
+      for (const [i, next] of job.chain.entries()) {
+        if (i <= job.entry) continue;
+        const blocked = await this.#blockedAt(next);
+        if (!blocked) return this.#moveOn(job, i, next);
+        this.#countFallback(job, next);
+        job = this.#passOver(job, next, blocked);
+        failure = toFailure(blocked);
+      }
+    }
     return this.#settleError(job, toErrorInfo(job.attempts, failure), run);
+  }
+
+  /** Why the request need not wait at this entry: the same reasons for which the api would not put it there. */
+  async #blockedAt(entry: ChainEntry): Promise<Blocked | undefined> {
+    const { provider, model } = entry;
+    const blocked = this.parts.availability.blocked(provider, model);
+    if (blocked) return blocked;
+    const isFull = (await this.parts.queues.backlog(provider)) >= this.#upstream(entry).config.maxBacklog;
+    return isFull ? { outcome: 'backlog', retryAfterMs: 1_000 } : undefined;
   }
 
   /** For one more call. */
@@ -194,23 +213,33 @@ export class ChatProcessor {
     return job.deadline - this.parts.clock.now() > SHORTEST_CALL_MS;
   }
 
-  async #moveOn(job: ChatJob, to: ChainEntry): Promise<void> {
-    const { clock, metrics, queues, settlements } = this.parts;
+  async #moveOn(job: ChatJob, entry: number, to: ChainEntry): Promise<void> {
+    const { clock, queues, settlements } = this.parts;
     const queuedAt = clock.now();
     const next: NextEntry = {
-      entry: job.entry + 1,
+      entry,
       queuedAt,
       waitUntil: Math.min(queuedAt + this.#upstream(to).config.maxWaitMs, job.deadline),
       queueMs: job.queueMs,
       attempts: job.attempts,
     };
     if (!(await settlements.move(job, next))) return;
-    const failed = job.attempts.at(-1);
-    if (failed) metrics.movedOn(job, failed, to);
+    this.#countFallback(job, to);
     await queues.addChat({ ...job, ...next });
   }
 
-  #settleServed(job: ChatJob, entry: ChainEntry, response: ParsedResponse, callMs: number, run: Run): void {
+  #countFallback(job: ChatJob, to: ChainEntry): void {
+    const failed = job.attempts.at(-1);
+    if (failed) this.parts.metrics.movedOn(job, failed, to);
+  }
+
+  #settleServed(
+    job: ChatJob,
+    entry: ChainEntry,
+    response: ParsedResponse,
+    callMs: number,
+    run: Run,
+  ): Promise<void> | undefined {
     const { usage, serviceTier, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
@@ -236,12 +265,28 @@ export class ChatProcessor {
         model: job.model,
       }),
     };
-    // Not waited for. The job's completion follows on the same connection: both leave in one write, and Redis takes
-    // them in this order.
-    this.#settle(settlement, run).catch((error) => {
+    const settled = this.#settleSurely(settlement, run).catch((error) => {
       const { requestId } = job;
       this.parts.logger.error({ requestId, error: String(error) }, 'an answer could not be settled');
     });
+    // Mostly not waited for. The job's completion follows on the same connection: both leave in one write, and Redis
+    // takes them in this order.
+    return this.#settlesAtOnce ? undefined : settled;
+  }
+
+  /** A Redis that refuses to write, its disk being full, may take the answer a moment later. */
+  async #settleSurely(settlement: Settlement, run: Run): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#settle(settlement, run);
+        this.#settlesAtOnce = true;
+        return;
+      } catch (error) {
+        this.#settlesAtOnce = false;
+        if (tries === SETTLE_TRIES) throw error;
+        await new Promise((resolve) => setTimeout(resolve, SETTLE_AGAIN_MS));
+      }
+    }
   }
 
   #settleError(job: ChatJob, error: ErrorInfo, run: Run): Promise<void> {

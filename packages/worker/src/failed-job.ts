@@ -1,4 +1,5 @@
 import { describeAttempts } from '@sluice/shared/attempts';
+import { BLOCKED_CODE, type Blocked } from '@sluice/shared/availability';
 import type { ErrorInfo } from '@sluice/shared/errors';
 import type { Attempt } from '@sluice/shared/job';
 import type { ProviderFailure } from './providers/types.js';
@@ -14,6 +15,12 @@ export function toErrorInfo(attempts: readonly Attempt[], failure: ProviderFailu
   else if (failure.code === 'rate_limited' || failure.code === 'provider_unavailable')
     info.retryAfterMs = 1_000;
   return info;
+}
+
+/** An entry that was passed over. */
+export function toFailure({ outcome, retryAfterMs }: Blocked): ProviderFailure {
+  const message = 'The provider was not called.';
+  return { outcome, code: BLOCKED_CODE[outcome], message, fallback: true, retryAfterMs };
 }
 
 export function expired(): ErrorInfo {

@@ -37,9 +37,13 @@ export function readLogFilter(
   now: number,
 ): LogFilter {
   const text = (name: string) => (isAbsent(query?.[name]) ? undefined : reader.text(query[name], name, TEXT));
+  const since = readMoment(reader, query?.since, 'since', now);
+  const until = readMoment(reader, query?.until, 'until', now);
+  if (since !== undefined && until !== undefined && since > until)
+    reader.fault('since', 'must not be after until');
   return {
-    since: readMoment(reader, query?.since, 'since', now),
-    until: readMoment(reader, query?.until, 'until', now),
+    since,
+    until,
     workspace: text('workspace'),
     route: text('route'),
     provider: text('provider'),

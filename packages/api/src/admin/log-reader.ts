@@ -15,7 +15,7 @@ const CHUNK = 250;
 /** Entries of the index, well under a microsecond each: callers go first after every so many. */
 const VISIT_CHUNK = 5_000;
 const CATCH_UP_EVERY_MS = 2_000;
-const ASKED_LATELY_MS = 600_000;
+const ASKED_LATELY_MS = 24 * 3_600_000;
 /** An index of more would take too much memory: of a larger log it knows the newest part. An export has all. */
 const MAX_INDEXED = 1_000_000;
 /** Redis trims a log in blocks, so that it may be a little longer than it should. */

@@ -162,6 +162,12 @@ export const adminPaths: Paths = guarded({
       requestBody: s.body(s.ref('LimitsInput'), false),
       responses: { '200': s.json('Replaced.', s.ref('LimitsUse')), ...s.errors(...unreadable, 'not_found') },
     },
+    patch: {
+      summary: 'Change some of its limits: one that is left out stays, null lifts it.',
+      parameters: [workspace],
+      requestBody: s.body(s.ref('LimitsInput'), false),
+      responses: { '200': s.json('Changed.', s.ref('LimitsUse')), ...s.errors(...unreadable, 'not_found') },
+    },
   },
   '/models': {
     get: {

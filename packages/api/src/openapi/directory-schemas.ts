@@ -70,7 +70,7 @@ export const directorySchemas = {
     },
   ),
   KeyChange: s.object({}, { name: s.text, expires_at: s.momentOrNull }),
-  Rotation: s.object({}, { grace_seconds: { ...s.whole, default: 86_400 } }),
+  Rotation: s.object({}, { grace_seconds: { ...s.whole, default: 86_400 }, expires_at: s.momentOrNull }),
   ChainEntry: s.object(
     { provider: s.text, model: s.text },
     { timeout_ms: s.whole, max_tokens: s.whole, retries: s.whole },

@@ -9,6 +9,9 @@ import { configFile, readConfigFile } from '../config-file.js';
 import { nameOf, stepText, summaryText } from '../step-text.js';
 import { withExamples } from './examples.js';
 
+/** A question with more names than these is not read. */
+const MANY = 10;
+
 interface ApplyOptions {
   dryRun?: boolean;
   prune?: boolean;
@@ -45,7 +48,8 @@ export function addApplyCommand(program: Command, cli: Cli): void {
     const removals = plan.filter(({ action }) => action === 'remove');
     if (removals.length > 0) {
       if (!yes && !cli.json) for (const step of removals) cli.note(stepText(step, 'remove', cli.style));
-      await cli.confirm(`Removing ${removals.map(nameOf).join(', ')}`, yes);
+      const what = removals.length > MANY ? `${removals.length} things` : removals.map(nameOf).join(', ');
+      await cli.confirm(`Removing ${what}`, yes);
     }
     report(cli, await perform(cli, plan), false);
   });

@@ -6,7 +6,7 @@ import { UsageError } from '../cli-error.js';
 import { findKeyId } from '../find-key.js';
 import { fromNow, moment } from '../format.js';
 import { orWord, parseMoment, parseSpan } from '../parse-arguments.js';
-import { perWorkspace } from '../per-workspace.js';
+import { readDirectory } from '../read-directory.js';
 import { group, withExamples } from './examples.js';
 
 const KEY = 'its id, or <workspace>/<name>';
@@ -25,9 +25,10 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     'keys list',
     'keys list demo --json',
   ).action(async (workspace: string | undefined) => {
-    const rows = await perWorkspace(cli.admin, workspace, (id) =>
-      cli.admin.list<Key>(path`/workspaces/${id}/keys`),
-    );
+    const rows =
+      workspace === undefined
+        ? (await readDirectory(cli.admin)).flatMap(({ keys }) => keys)
+        : await cli.admin.list<Key>(path`/workspaces/${workspace}/keys`);
     cli.showTable(
       rows,
       [
@@ -76,18 +77,24 @@ export function addKeyCommands(program: Command, cli: Cli): void {
       .description('Issue a key in the place of another one, which lives on for a while.')
       .argument('<key>', KEY)
       .option('--grace <span>', 'how long the old key still works; default: 24h', parseSpan)
+      .option(
+        '--expires <when>',
+        'end of the new key: a span such as 90d, or a moment; default: never',
+        parseMoment('future'),
+      )
       .option('-q, --quiet', 'print the new value and nothing else'),
-    'keys rotate demo/ci',
+    'keys rotate demo/ci --expires 90d',
     'keys rotate demo/ci --grace 0s --quiet',
-  ).action(async (key: string, { grace, quiet }: { grace?: number; quiet?: boolean }) => {
-    const body = grace === undefined ? {} : { grace_seconds: grace / 1000 };
+  ).action(async (key: string, options: { grace?: number; expires?: string; quiet?: boolean }) => {
+    const { grace, expires, quiet } = options;
+    const body = { grace_seconds: grace === undefined ? undefined : grace / 1000, expires_at: expires };
     const id = await findKeyId(cli.admin, key, { current: true });
     const rotated = await cli.admin.send<RotatedKey>('POST', path`/keys/${id}/rotate`, body);
     const end = moment(rotated.replaced.expires_at);
     showValue(
       rotated,
       quiet,
-      `Rotated key "${rotated.name}": ${id} works until ${end}, ${rotated.id} from now on.`,
+      `Rotated key "${rotated.name}": ${id} works until ${end}, ${rotated.id} from now on (it expires: ${fromNow(rotated.expires_at)}).`,
     );
   });
 

@@ -1,13 +1,16 @@
 import type { Command } from 'commander';
 import { path } from '../admin-client.js';
-import type { Limits, LimitsInUse } from '../admin-types.js';
+import type { LimitsInUse, Workspace } from '../admin-types.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../cli-error.js';
 import { whole } from '../format.js';
 import { orWord, parseAmount, parseCount } from '../parse-arguments.js';
-import { perWorkspace } from '../per-workspace.js';
 import { type Column, table } from '../table.js';
 import { group, withExamples } from './examples.js';
+
+const AT_ONCE = 8;
+/** From so many on it takes long enough to say how far it is. */
+const MANY = 100;
 
 const COLUMNS: Column<LimitsInUse>[] = [
   { title: 'WORKSPACE', cell: (limits) => limits.workspace },
@@ -37,9 +40,18 @@ export function addLimitCommands(program: Command, cli: Cli): void {
     'limits list',
     'limits list demo --json',
   ).action(async (workspace: string | undefined) => {
-    const rows = await perWorkspace(cli.admin, workspace, async (id) => [
-      await cli.admin.get<LimitsInUse>(path`/workspaces/${id}/limits`),
-    ]);
+    const ids =
+      workspace === undefined
+        ? (await cli.admin.list<Workspace>('/workspaces')).map(({ id }) => id)
+        : [workspace];
+    const rows: LimitsInUse[] = [];
+    for (let i = 0; i < ids.length; i += AT_ONCE) {
+      const some = ids.slice(i, i + AT_ONCE);
+      const read = (id: string) => cli.admin.get<LimitsInUse>(path`/workspaces/${id}/limits`);
+      rows.push(...(await Promise.all(some.map(read))));
+      if (ids.length > MANY) cli.progress(`${rows.length} of ${ids.length} workspaces read…`);
+    }
+    cli.progress('');
     cli.showTable(rows, COLUMNS, 'There are no workspaces.');
   });
 
@@ -64,15 +76,12 @@ export function addLimitCommands(program: Command, cli: Cli): void {
     ) => {
       if (Object.keys(wish).length === 0) throw new UsageError('give at least one limit to set');
       const place = path`/workspaces/${workspace}/limits`;
-      const before = await cli.admin.get<LimitsInUse>(place);
-      const keep = (wished: number | 'none' | undefined, was: number | null) =>
-        wished === undefined ? was : wished === 'none' ? null : wished;
-      const after: Limits = {
-        requests_per_minute: keep(wish.requestsPerMinute, before.requests_per_minute),
-        concurrent_requests: keep(wish.concurrentRequests, before.concurrent_requests),
-        budget_usd_per_month: keep(wish.budgetUsdPerMonth, before.budget_usd_per_month),
-      };
-      const changed = await cli.admin.send<LimitsInUse>('PUT', place, after);
+      const wire = (wished: number | 'none' | undefined) => (wished === 'none' ? null : wished);
+      const changed = await cli.admin.send<LimitsInUse>('PATCH', place, {
+        requests_per_minute: wire(wish.requestsPerMinute),
+        concurrent_requests: wire(wish.concurrentRequests),
+        budget_usd_per_month: wire(wish.budgetUsdPerMonth),
+      });
       cli.show(changed, () => table(COLUMNS, [changed], cli.style));
     },
   );

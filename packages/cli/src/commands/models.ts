@@ -63,20 +63,25 @@ export function addModelCommands(program: Command, cli: Cli): void {
     );
     cli.show(rows, () =>
       [
-        table(
-          [
-            { title: 'PROVIDER', cell: (model) => model.provider },
-            { title: 'MODEL', cell: (model) => model.id },
-            { title: 'INPUT', right: true, cell: ({ prices }) => usd(prices.input) },
-            { title: 'CACHED', right: true, cell: ({ prices }) => usd(prices.cached_input) },
-            { title: 'OUTPUT', right: true, cell: ({ prices }) => usd(prices.output) },
-            { title: 'WINDOW', right: true, cell: (model) => whole(model.context_window) },
-            { title: 'MAX OUTPUT', right: true, cell: (model) => whole(model.max_output_tokens) },
-            { title: 'PRICE FROM', cell: (model) => (model.overridden ? 'override' : (model.as_of ?? '')) },
-          ],
-          rows,
-          cli.style,
-        ),
+        rows.length === 0
+          ? 'No model matches.'
+          : table(
+              [
+                { title: 'PROVIDER', cell: (model) => model.provider },
+                { title: 'MODEL', cell: (model) => model.id },
+                { title: 'INPUT', right: true, cell: ({ prices }) => usd(prices.input) },
+                { title: 'CACHED', right: true, cell: ({ prices }) => usd(prices.cached_input) },
+                { title: 'OUTPUT', right: true, cell: ({ prices }) => usd(prices.output) },
+                { title: 'WINDOW', right: true, cell: (model) => whole(model.context_window) },
+                { title: 'MAX OUTPUT', right: true, cell: (model) => whole(model.max_output_tokens) },
+                {
+                  title: 'PRICE FROM',
+                  cell: (model) => (model.overridden ? 'override' : (model.as_of ?? '')),
+                },
+              ],
+              rows,
+              cli.style,
+            ),
         `Registry ${registry.version} (${registry.source}), refreshed: ${fromNow(registry.refreshed_at)}.`,
       ].join('\n'),
     );

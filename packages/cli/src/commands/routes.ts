@@ -4,7 +4,7 @@ import { AdminRefusal, path } from '../admin-client.js';
 import type { Route } from '../admin-types.js';
 import { chainText, parseEntry } from '../chain-text.js';
 import type { Cli } from '../cli.js';
-import { perWorkspace } from '../per-workspace.js';
+import { readDirectory } from '../read-directory.js';
 import { group, withExamples } from './examples.js';
 
 export function addRouteCommands(program: Command, cli: Cli): void {
@@ -21,10 +21,13 @@ export function addRouteCommands(program: Command, cli: Cli): void {
     'routes list',
     'routes list demo --json',
   ).action(async (workspace: string | undefined) => {
-    const rows = await perWorkspace(cli.admin, workspace, async (id) => {
-      const found = await cli.admin.list<Route>(path`/workspaces/${id}/routes`);
-      return found.map((route) => ({ ...route, workspace: id }));
-    });
+    const rows =
+      workspace === undefined
+        ? (await readDirectory(cli.admin)).flatMap(({ routes }) => routes)
+        : (await cli.admin.list<Route>(path`/workspaces/${workspace}/routes`)).map((route) => ({
+            ...route,
+            workspace,
+          }));
     cli.showTable(
       rows,
       [

@@ -4,6 +4,7 @@ import {
   DashboardBuilder,
   type Panel,
   QueryVariableBuilder,
+  VariableRefresh,
 } from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder, PromQueryFormat } from '@grafana/grafana-foundation-sdk/prometheus';
 import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/stat';
@@ -55,6 +56,7 @@ export function buildDashboard({ uid, title, about, panels }: DashboardSpec): st
         .label('Workspace')
         .datasource(DATASOURCE)
         .query('label_values(gateway_cost_usd_total, workspace)')
+        .refresh(VariableRefresh.OnTimeRangeChanged)
         .multi(true)
         .includeAll(true)
         .allValue('.*')

@@ -1,13 +1,16 @@
 /**
- * Sends spans to an OpenTelemetry collector: OTLP over HTTP, in JSON. Spans are gathered and sent every second. A
- * collector that is away or slow costs the spans and nothing else: the buffer is bounded, and nobody waits for it.
+ * Sends spans to an OpenTelemetry collector: OTLP over HTTP, in JSON. Spans are gathered and sent every second, or when
+ * there are enough for a batch. A collector that is away or slow costs the spans and nothing else: the buffer and the
+ * batches under way are bounded, and nobody waits for them.
  *
  * Written by hand: there are three kinds of spans with fixed attributes, for which the SDK would bring a dozen packages.
  */
 import { childOf, type TraceContext } from './trace-context.js';
 
 const SEND_EVERY_MS = 1_000;
+const BATCH = 512;
 const MAX_BUFFERED = 2_048;
+const MAX_SENDING = 4;
 const TIMEOUT_MS = 5_000;
 
 const KINDS = { server: 2, client: 3, consumer: 5 } as const;
@@ -26,6 +29,7 @@ export interface Span {
 
 export class Tracer {
   #spans: object[] = [];
+  readonly #sending = new Set<Promise<void>>();
   readonly #timer: NodeJS.Timeout;
   readonly #url: string;
 
@@ -34,7 +38,7 @@ export class Tracer {
     private readonly role: string,
   ) {
     this.#url = `${endpoint.replace(/\/$/, '')}/v1/traces`;
-    this.#timer = setInterval(() => void this.#send(), SEND_EVERY_MS).unref();
+    this.#timer = setInterval(() => this.#send(), SEND_EVERY_MS).unref();
   }
 
   /** `own` is the span's own context, if others already know it as their parent. */
@@ -51,17 +55,24 @@ export class Tracer {
       attributes: toAttributes({ ...span.attributes, 'error.type': span.error }),
       status: span.error === undefined ? {} : { code: 2 },
     });
+    if (this.#spans.length >= BATCH) this.#send();
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#send();
+    await Promise.all([...this.#sending, ...(this.#spans.length > 0 ? [this.#post(this.#spans)] : [])]);
   }
 
-  async #send(): Promise<void> {
+  /** What is gathered stays so while too many batches are under way. */
+  #send(): void {
     const spans = this.#spans;
-    if (spans.length === 0) return;
+    if (spans.length === 0 || this.#sending.size >= MAX_SENDING) return;
     this.#spans = [];
+    const sending = this.#post(spans).finally(() => this.#sending.delete(sending));
+    this.#sending.add(sending);
+  }
+
+  async #post(spans: object[]): Promise<void> {
     const resource = { attributes: toAttributes({ 'service.name': `sluice-${this.role}` }) };
     const body = { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'sluice' }, spans }] }] };
     const request = fetch(this.#url, {

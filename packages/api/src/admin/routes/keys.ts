@@ -57,12 +57,15 @@ export function addKeyRoutes(router: Router, { directory, clock, keyUse, readBod
   });
 
   router.post('/keys/:id/rotate', readBody, async (ctx) => {
-    const graceS = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['grace_seconds']);
+    const wish = readInput((reader) => {
+      const body = reader.fields(ctx.request.body, '', ['grace_seconds', 'expires_at']);
       const rule = { min: 0, max: MAX_GRACE_S };
-      return reader.number(body?.grace_seconds ?? DEFAULT_GRACE_S, 'grace_seconds', rule);
+      return {
+        graceMs: reader.number(body?.grace_seconds ?? DEFAULT_GRACE_S, 'grace_seconds', rule) * 1000,
+        expires: readExpiry(reader, body?.expires_at),
+      };
     });
-    const { key, value, replaced } = await issuer.rotate(ctx.params.id ?? '', graceS * 1000);
+    const { key, value, replaced } = await issuer.rotate(ctx.params.id ?? '', wish);
     ctx.status = 201;
     ctx.body = { ...presentKey(key, null), value, replaced: await present(replaced) };
   });

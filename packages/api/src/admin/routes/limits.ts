@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router';
 import type { LimitUse } from '@sluice/shared/budget';
+import type { LimitsConfig } from '@sluice/shared/config';
 import { readLimits } from '@sluice/shared/config-schema';
 import type { WorkspaceRecord } from '@sluice/shared/directory';
 import { noWorkspace } from '@sluice/shared/key-issuer';
@@ -21,14 +22,29 @@ export function addLimitRoutes(router: Router, { directory, readBody, readLimitU
     ctx.body = present(workspace, await readLimitUse(workspace.id));
   });
 
-  router.put('/workspaces/:id/limits', readBody, async (ctx) => {
-    const limits = readInput((reader) => readLimits(reader, ctx.request.body, ''));
-    const changed = await directory.changeWorkspace(ctx.params.id ?? '', (workspace) => ({
+  const change = async (id: string, toLimits: (before: LimitsConfig) => LimitsConfig) => {
+    const changed = await directory.changeWorkspace(id, (workspace) => ({
       ...workspace,
-      limits,
+      limits: toLimits(workspace.limits),
     }));
     if (!changed) throw noWorkspace();
-    ctx.body = present(changed, await readLimitUse(changed.id));
+    return present(changed, await readLimitUse(changed.id));
+  };
+
+  router.put('/workspaces/:id/limits', readBody, async (ctx) => {
+    const limits = readInput((reader) => readLimits(reader, ctx.request.body, ''));
+    ctx.body = await change(ctx.params.id ?? '', () => limits);
+  });
+
+  router.patch('/workspaces/:id/limits', readBody, async (ctx) => {
+    const given = ctx.request.body;
+    const limits = readInput((reader) => readLimits(reader, given, ''));
+    const isGiven = (field: string) => typeof given === 'object' && given !== null && field in given;
+    ctx.body = await change(ctx.params.id ?? '', (before) => ({
+      requestsPerMinute: (isGiven('requests_per_minute') ? limits : before).requestsPerMinute,
+      concurrentRequests: (isGiven('concurrent_requests') ? limits : before).concurrentRequests,
+      budgetUsdPerMonth: (isGiven('budget_usd_per_month') ? limits : before).budgetUsdPerMonth,
+    }));
   });
 }
 

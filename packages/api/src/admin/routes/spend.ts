@@ -35,6 +35,7 @@ export function addSpendRoutes(router: Router, { clock, readSpend }: SpendParts)
       const since = readMoment(reader, query?.since, 'since', now) ?? until - (DEFAULT_DAYS - 1) * DAY_MS;
       if (until - since > MAX_DAYS * DAY_MS)
         reader.fault('since', `must be at most ${MAX_DAYS} days before until`);
+      if (since > until) reader.fault('since', 'must not be after until');
       const isValid = reader.faults.length === 0;
       return {
         from: isValid ? dayOf(since) : '',

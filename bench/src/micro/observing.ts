@@ -1,0 +1,56 @@
+/** What it costs that a request is seen: its metrics and its log line, in both processes. */
+import { ApiMetrics, CHAT_PATH } from '@sluice/api/api-metrics';
+import { toRequestLine } from '@sluice/api/request-line';
+import type { ChatJob, ReplyHead } from '@sluice/shared/job';
+import { createLogger } from '@sluice/shared/logger';
+import { Metrics } from '@sluice/shared/metrics/create';
+import { ModelLabels } from '@sluice/shared/metrics/labels';
+import type { ModelRegistry } from '@sluice/shared/model-registry';
+import type { LogEntry } from '@sluice/shared/request-log';
+import { toAttemptLine } from '@sluice/worker/attempt-line';
+import { WorkerMetrics } from '@sluice/worker/worker-metrics';
+import type { Case } from './cost.js';
+
+const MEASURES = { method: 'POST', path: CHAT_PATH, status: 200, code: 'ok', ms: 21.4 };
+
+export function observingCases(
+  registry: ModelRegistry,
+  job: ChatJob,
+  log: LogEntry,
+  head: ReplyHead,
+): Case[] {
+  const kinds = new Map(job.chain.map(({ provider }) => [provider, provider]));
+  const api = new ApiMetrics(new Metrics('api'), kinds.keys());
+  const models = new ModelLabels(() => registry, kinds);
+  const worker = new WorkerMetrics(new Metrics('worker'), models, kinds.keys(), []);
+  const logger = createLogger('bench', 'info', { write: () => true });
+  const [entry = { provider: '', model: '' }] = job.chain;
+  const [attempt = { ...entry, outcome: 'ok' as const }] = job.attempts;
+  const state = {
+    requestId: job.requestId,
+    startedAt: 0,
+    key: { id: job.keyId, workspace: job.workspace, name: 'bench', prefix: '', created: 0 },
+    route: job.route,
+    reply: { head, replayed: false },
+  };
+  return [
+    {
+      name: 'metrics of a request, api',
+      run() {
+        api.began();
+        api.replied(head, MEASURES.ms);
+        api.ended(MEASURES.path, MEASURES.method, MEASURES.status, MEASURES.code, MEASURES.ms / 1000);
+      },
+    },
+    {
+      name: 'metrics of a request, worker',
+      run() {
+        worker.waited(entry.provider, 1);
+        worker.called(entry, 'ok', 20);
+        worker.settled(log);
+      },
+    },
+    { name: 'log line, api', run: () => logger.info(toRequestLine(state, MEASURES), 'request') },
+    { name: 'log line, worker', run: () => logger.info(toAttemptLine(job, attempt), 'attempt') },
+  ];
+}

@@ -1,0 +1,35 @@
+/** Where Redis is: at an address, or wherever its Sentinels say the primary is now. */
+import type { RedisOptions } from 'ioredis';
+
+export const REDIS_PROTOCOLS = ['redis', 'rediss', 'redis+sentinel', 'rediss+sentinel'] as const;
+
+const SENTINEL_PORT = 26_379;
+
+/**
+ * The options for `redis+sentinel://user:password@mymaster/0?sentinels=host:26379,host:26379`, whose host is the name that
+ * the Sentinels know the primary by (`rediss+sentinel`: TLS to Redis); undefined for a plain address.
+ */
+export function sentinelOptions(url: string): RedisOptions | undefined {
+  const { protocol, hostname, username, password, pathname, searchParams } = new URL(url);
+  if (!protocol.endsWith('+sentinel:')) return undefined;
+  const sentinels = (searchParams.get('sentinels') ?? '').split(',').filter((each) => each !== '');
+  if (hostname === '' || sentinels.length === 0)
+    throw new Error(
+      'REDIS_URL names no Sentinel; it is written redis+sentinel://<name of the primary>?sentinels=<host:port>,<host:port>',
+    );
+  const sentinelPassword = searchParams.get('sentinel_password');
+  return {
+    name: hostname,
+    sentinels: sentinels.map((each) => {
+      const { hostname: host, port } = new URL(`sentinel://${each}`);
+      return { host, port: port === '' ? SENTINEL_PORT : Number(port) };
+    }),
+    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
+    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+    ...(sentinelPassword === null ? {} : { sentinelPassword }),
+    ...(/^\/\d+$/.test(pathname) ? { db: Number(pathname.slice(1)) } : {}),
+    ...(protocol === 'rediss+sentinel:' ? { enableTLSForSentinelMode: true, tls: {} } : {}),
+    // While they are choosing a new primary they name the old one, or none: ask again soon.
+    sentinelRetryStrategy: (times) => Math.min(50 * times, 1_000),
+  };
+}

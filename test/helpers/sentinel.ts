@@ -1,0 +1,66 @@
+/** A replica of a Redis, and a Sentinel that makes it the primary when that one dies. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findOrInstallRedis } from '@sluice/cli/find-redis';
+import { freePort } from '@sluice/cli/free-port';
+import { type RedisServer, startRedis } from '@sluice/cli/redis-server';
+import { connectPatiently } from '@sluice/shared/redis';
+import { until } from './until.js';
+
+export interface Sentinel {
+  /** For REDIS_URL. */
+  url: string;
+  replica: RedisServer;
+  /** Resolves when the replica has all that the primary has, and the Sentinel knows both. */
+  inSync(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startSentinel(primaryUrl: string): Promise<Sentinel> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-sentinel-'));
+  const program = findOrInstallRedis(() => {});
+  const primaryPort = new URL(primaryUrl).port;
+  const replica = await startRedis({
+    program,
+    folder: join(folder, 'replica'),
+    extra: ['--replicaof', `127.0.0.1 ${primaryPort}`],
+  });
+  const port = await freePort();
+  const config = join(folder, 'sentinel.conf');
+  writeFileSync(
+    config,
+    `port ${port}
+bind 127.0.0.1
+dir ${folder}
+sentinel monitor main 127.0.0.1 ${primaryPort} 1
+sentinel down-after-milliseconds main 1000
+sentinel failover-timeout main 10000
+`,
+  );
+  const child = spawn(program, [config, '--sentinel'], { stdio: 'ignore' });
+  const asked = connectPatiently(`redis://127.0.0.1:${port}`);
+  const primary = connectPatiently(primaryUrl);
+  return {
+    url: `redis+sentinel://main/0?sentinels=127.0.0.1:${port}`,
+    replica,
+    async inSync() {
+      await until('the Sentinel to know the replica', async () => {
+        const known = (await asked.call('SENTINEL', 'REPLICAS', 'main')) as unknown[];
+        return known.length === 1;
+      });
+      await until('the replica to follow', async () => (await primary.wait(1, 1_000)) === 1);
+    },
+    async stop() {
+      asked.disconnect();
+      primary.disconnect();
+      const exited = once(child, 'exit');
+      child.kill();
+      await exited;
+      await replica.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
