@@ -1,5 +1,7 @@
 /** Workspaces, keys and routes over the admin api, and what two running api processes make of every change. */
+import { digestKey, makeGatewayKey } from '@sluice/shared/gateway-key';
 import test from 'ava';
+import { createTcpProxy } from '../chaos/tcp-proxy.js';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { until } from '../helpers/until.js';
@@ -90,6 +92,61 @@ test('a key works on both api processes from when it is issued until it is revok
   t.log(`refused by both after ${Math.round(performance.now() - revoked)} ms`);
   t.deepEqual((await admin('GET', '/workspaces/keys/keys')).body.data, []);
   t.is((await admin('DELETE', `/keys/${key.id}`)).body.error.code, 'not_found');
+});
+
+test.serial(
+  'a key revoked while an api process hears nothing from Redis is not accepted there',
+  async (t) => {
+    const { value, id } = (await createWorkspace('deaf')) && (await issueKey('deaf'));
+    const { hostname: host, port } = new URL(gateway.redisServer.url);
+    const proxy = await createTcpProxy({ host, port: Number(port) });
+    t.teardown(() => proxy.close());
+    const api = await gateway.addApi({ REDIS_URL: `redis://${proxy.host}:${proxy.port}` });
+    gateway.apis.splice(gateway.apis.indexOf(api), 1);
+    t.teardown(() => api.end());
+    const routes = async () =>
+      (await fetch(`${api.url}/routes`, { headers: { authorization: `Bearer ${value}` } })).status;
+    t.is(await routes(), 200);
+    proxy.set({ kind: 'hold' });
+    t.is((await admin('DELETE', `/keys/${id}`)).status, 200);
+    const since = performance.now();
+    const seen = new Set<number>();
+    while (performance.now() - since < 4_000) {
+      const asked = performance.now();
+      const status = await routes();
+      if (asked - since > 2_000) seen.add(status);
+    }
+    t.deepEqual([...seen], [503]);
+    proxy.set({ kind: 'clear' });
+    await until('it refuses the key', async () => (await routes()) === 401);
+  },
+);
+
+test.serial('with an empty ADMIN_TOKEN there is no admin listener, and the log says so', async (t) => {
+  const api = await gateway.addApi({ ADMIN_TOKEN: '' });
+  gateway.apis.splice(gateway.apis.indexOf(api), 1);
+  t.teardown(() => api.end());
+  t.is(api.adminUrl, '');
+  await until('it is said', async () =>
+    /"level":"warn".*ADMIN_TOKEN is empty: this process has no admin listener/.test(gateway.output()),
+  );
+});
+
+test.serial('a malformed key is refused without a look-up', async (t) => {
+  const monitor = await gateway.redis.monitor();
+  t.teardown(() => monitor.disconnect());
+  const lookups: string[] = [];
+  monitor.on('monitor', (_: string, [command, key, field = '']: string[]) => {
+    if (command?.toLowerCase() === 'hget' && key === gateway.names.keys) lookups.push(field);
+  });
+  const complete = makeGatewayKey();
+  const other = complete.endsWith('A') ? 'B' : 'A';
+  for (const key of ['x', 'gw_live_', `${complete}A`, complete.slice(0, -1) + other, 'a'.repeat(201)])
+    t.deepEqual(await askBoth(key), [401, 401]);
+  t.deepEqual(await askBoth(complete), [401, 401]);
+  await until('the whole one is looked up', async () => lookups.includes(digestKey(complete)));
+  const own = [complete, `${complete}A`, complete.slice(0, -1) + other].map(digestKey);
+  t.deepEqual([...new Set(lookups.filter((field) => own.includes(field)))], [digestKey(complete)]);
 });
 
 test('a rotated key lives on for its grace period beside the new one', async (t) => {
@@ -206,6 +263,8 @@ const BAD: [method: string, path: string, body: unknown, param: string | null, s
   ['POST', '/workspaces', {}, 'id', /missing/],
   ['POST', '/workspaces', [], null, /map with id, name, limits/],
   ['POST', '/workspaces', { id: 'UPPER' }, 'id', /a-z/],
+  ['PATCH', '/workspaces/demo/limits', [], null, /map with/],
+  ['PATCH', '/workspaces/demo/limits', { requests_per_minute: '5' }, 'requests_per_minute', /whole number/],
   ['POST', '/workspaces', { id: '../demo' }, 'id', /a-z/],
   ['POST', '/workspaces', { id: 'a\r\nb' }, 'id', /a-z/],
   ['POST', '/workspaces', { id: 'demo:keys' }, 'id', /a-z/],

@@ -67,12 +67,15 @@ export function planConfig(
   { prune }: { prune: boolean },
 ): Step[] {
   const steps: Step[] = [];
+  const knownById = new Map(known.map((workspace) => [workspace.id, workspace]));
+  const keysOf = new Map<string, ResolvedKey[]>(config.workspaces.map(({ id }) => [id, []]));
+  for (const key of keys) keysOf.get(key.workspace)?.push(key);
   for (const wanted of config.workspaces) {
-    const existing = known.find(({ id }) => id === wanted.id);
+    const existing = knownById.get(wanted.id);
     steps.push(planWorkspace(wanted, existing, prune));
     for (const [alias, route] of wanted.routes)
       steps.push(planRoute(wanted.id, alias, existing?.routes.get(alias), route));
-    for (const key of keys) if (key.workspace === wanted.id) steps.push(planKey(key, existing?.keys ?? []));
+    for (const key of keysOf.get(wanted.id) ?? []) steps.push(planKey(key, existing?.keys ?? []));
   }
   return prune ? [...steps, ...planRemovals(config, known, steps)] : steps;
 }
@@ -120,9 +123,10 @@ function planRemovals(
   steps: readonly Step[],
 ): Step[] {
   const action = 'remove';
-  const wanted = steps.flatMap((step) => (step.kind === 'key' && step.known ? step.known.id : []));
+  const wanted = new Set(steps.flatMap((step) => (step.kind === 'key' && step.known ? step.known.id : [])));
+  const inFileById = new Map(config.workspaces.map((workspace) => [workspace.id, workspace]));
   return known.flatMap(({ id: workspace, name, limits, routes, keys }): Step[] => {
-    const inFile = config.workspaces.find(({ id }) => id === workspace);
+    const inFile = inFileById.get(workspace);
     if (!inFile)
       return [{ kind: 'workspace', action, workspace, before: { name, limits }, after: undefined }];
     const names = inFile.keys.map((key) => key.name);
@@ -133,7 +137,7 @@ function planRemovals(
           return { kind: 'route', action, workspace, name: alias, before, after: undefined };
         }),
       ...keys
-        .filter((key) => !names.includes(key.name) && !wanted.includes(key.id))
+        .filter((key) => !names.includes(key.name) && !wanted.has(key.id))
         .map((key): Step => {
           return { kind: 'key', action, workspace, name: key.name, known: key, value: undefined };
         }),

@@ -18,11 +18,9 @@ export function makeGatewayKey(): string {
 }
 
 export function isWellFormedKey(key: string): boolean {
-  if (ISSUED.test(key)) {
-    const split = key.length - CHECKSUM_LENGTH;
-    return checksum(key.slice(0, split)) === key.slice(split);
-  }
-  return WELL_FORMED.test(key);
+  if (!key.startsWith(PREFIX)) return WELL_FORMED.test(key);
+  const split = key.length - CHECKSUM_LENGTH;
+  return ISSUED.test(key) && checksum(key.slice(0, split)) === key.slice(split);
 }
 
 /** Keys are stored and looked up by this and by nothing shorter. */
