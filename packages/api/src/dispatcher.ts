@@ -178,7 +178,8 @@ export class Dispatcher {
     const { congestion, fairness, queues, settlements } = this.parts;
     const full = (): Blocked => ({ outcome: 'backlog', retryAfterMs: congestion.retryAfterMs(provider) });
     if (congestion.isKnownFull(provider)) return full();
-    const priority = fairness.priority(pending.job.workspace, congestion.share(provider));
+    const { workspace, queuedAt, waitUntil } = pending.job;
+    const priority = fairness.priority(workspace, congestion.share(provider), queuedAt, waitUntil);
     const job: ChatJob = { ...pending.job, priority };
     pending.job = job;
     try {
