@@ -1,5 +1,6 @@
 import * as apiKilled from './rows/api-killed.js';
 import * as clockOff from './rows/clock-off.js';
+import * as diskFull from './rows/disk-full.js';
 import * as flood from './rows/flood.js';
 import * as hangUp from './rows/hang-up.js';
 import * as noWorkers from './rows/no-workers.js';
@@ -31,6 +32,7 @@ export const SCENARIOS: readonly Scenario[] = [
   redisLost.tailCut,
   redisLost.flushed,
   redisRefuses.full,
+  diskFull.diskFull,
   redisSlow.slow,
   redisSlow.verySlow,
   redisSlow.paused,

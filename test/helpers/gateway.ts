@@ -37,6 +37,8 @@ export interface GatewayOptions {
   simulator?: SimulatorOptions;
   env?: Record<string, string>;
   redisExtra?: string[];
+  /** What Redis is started by, when not by the program itself. */
+  redisWrapper?: (program: string) => string;
   /** Where the processes find Redis, when it is not at its own address: behind a proxy. */
   redisVia?: (url: string) => Promise<string>;
 }
@@ -95,8 +97,9 @@ const CELL = 'test';
 
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
+  const redisProgram = findOrInstallRedis(() => {});
   const redisServer = await startRedis({
-    program: findOrInstallRedis(() => {}),
+    program: options.redisWrapper?.(redisProgram) ?? redisProgram,
     folder: join(folder, 'redis'),
     extra: options.redisExtra ?? [],
   });

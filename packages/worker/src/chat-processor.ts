@@ -6,25 +6,22 @@
  * DANGER: a job must not complete before its request is settled or moved. Once it completes, nothing in Redis knows
  * the request any more. So a fault of our own is settled too, as an internal error.
  */
-import { countCalls } from '@sluice/shared/attempts';
 import type { Availability, Blocked } from '@sluice/shared/availability';
 import type { CircuitBreakers } from '@sluice/shared/circuit-breakers';
 import type { Clock } from '@sluice/shared/clock';
 import type { CoolDowns } from '@sluice/shared/cool-downs';
-import type { ErrorInfo } from '@sluice/shared/errors';
 import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/job';
 import type { Logger } from '@sluice/shared/logger';
 import type { Queues } from '@sluice/shared/queues';
-import { failedLogEntry, servedLogEntry } from '@sluice/shared/request-log';
-import { type NextEntry, providerOf, type Settlement, type Settlements } from '@sluice/shared/settle';
+import type { NextEntry, Settlements } from '@sluice/shared/settle';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { toAttemptLine } from './attempt-line.js';
 import { type CallResult, callProvider, type Upstream } from './call-provider.js';
+import { type Ending, LockLost } from './ending.js';
 import { expired, interrupted, ourFault, toErrorInfo, toFailure } from './failed-job.js';
 import { recordCall, recordQueueWait } from './job-spans.js';
-import type { Pricing } from './pricing.js';
-import type { ParsedResponse, ProviderFailure } from './providers/types.js';
-import type { StopSignal } from './stop-signal.js';
+import type { ProviderFailure } from './providers/types.js';
+import type { Run } from './runs.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** The api takes a job off the queue when its wait has run out; this is for jobs whose api is gone. */
@@ -42,8 +39,6 @@ const UNHEALTHY: ReadonlySet<AttemptOutcome> = new Set([
   'bad_response',
 ]);
 
-class LockLost extends Error {}
-
 export interface ChatProcessorParts {
   upstreams: ReadonlyMap<string, Upstream>;
   queues: Queues;
@@ -51,19 +46,11 @@ export interface ChatProcessorParts {
   coolDowns: CoolDowns;
   circuits: CircuitBreakers;
   availability: Availability;
-  pricing: Pricing;
+  ending: Ending;
   clock: Clock;
   logger: Logger;
   metrics: WorkerMetrics;
   tracer: Tracer | undefined;
-}
-
-export interface Run {
-  /** Identifies this run of the job; a later run of the same job has another. */
-  token: string;
-  /** How often this job has been started, this time included: more than once when a worker was lost with it. */
-  start: number;
-  signal: StopSignal;
 }
 
 export class ChatProcessor {
@@ -78,12 +65,12 @@ export class ChatProcessor {
         { requestId: job.requestId, error: String(error) },
         'a job failed by our own fault',
       );
-      await this.#settleError(job, ourFault(), run);
+      await this.parts.ending.failed(job, ourFault(), run);
     }
   }
 
   async #process(job: ChatJob, run: Run): Promise<void> {
-    const { availability, clock, metrics, queues, settlements, tracer } = this.parts;
+    const { availability, clock, ending, metrics, queues, settlements, tracer } = this.parts;
     const entry = entryOf(job);
     const again = run.start > 1;
 
@@ -99,18 +86,18 @@ export class ChatProcessor {
       // A request that has taken two workers with it does not get a third.
       const quarantined = run.start > MAX_STARTS;
       metrics.recovered(entry, quarantined);
-      if (job.onCrash === 'fail' || quarantined) return this.#settleError(job, interrupted(), run);
+      if (job.onCrash === 'fail' || quarantined) return ending.failed(job, interrupted(), run);
     }
 
     const now = clock.now();
-    if (now >= job.deadline) return this.#settleError(job, expired(), run);
+    if (now >= job.deadline) return ending.failed(job, expired(), run);
     const waited = now - job.waitUntil > WAIT_GRACE_MS && !again;
     const queueMs = Math.max(0, now - job.queuedAt);
     job = { ...job, queueMs: job.queueMs + queueMs };
     metrics.waited(entry.provider, queueMs);
     if (tracer) recordQueueWait(tracer, job, entry, now);
 
-    if (run.signal.reason) return this.#settleCancelled(job, run);
+    if (run.signal.reason) return ending.cancelled(job, run);
     const blocked = waited
       ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
       : (availability.blocked(entry.provider, entry.model) ?? (await this.#circuit(entry, run)));
@@ -119,8 +106,18 @@ export class ChatProcessor {
     for (let call = 0; ; call++) {
       const result = await this.#call(job, entry, run);
       job = this.#withAttempt(job, toAttempt(entry, result));
-      if (result.failure?.outcome === 'cancelled') return this.#settleCancelled(job, run);
-      if (result.response) return this.#settleServed(job, entry, result.response, result.ms ?? 0, run);
+      if (result.failure?.outcome === 'cancelled') return ending.cancelled(job, run);
+      if (result.response)
+        return ending.served(
+          job,
+          {
+            entry,
+            kind: this.#upstream(entry).config.kind,
+            response: result.response,
+            callMs: result.ms ?? 0,
+          },
+          run,
+        );
       const isLast = call >= (entry.retries ?? 0) || !this.#hasTime(job);
       if (isLast || !mayRetry(result.failure)) return this.#fail(job, result.failure, run);
     }
@@ -187,7 +184,7 @@ export class ChatProcessor {
         failure = toFailure(blocked);
       }
     }
-    return this.#settleError(job, toErrorInfo(job.attempts, failure), run);
+    return this.parts.ending.failed(job, toErrorInfo(job.attempts, failure), run);
   }
 
   /** Why the request need not wait at this entry: the same reasons for which the api would not put it there. */
@@ -222,62 +219,6 @@ export class ChatProcessor {
   #countFallback(job: ChatJob, to: ChainEntry): void {
     const failed = job.attempts.at(-1);
     if (failed) this.parts.metrics.movedOn(job, failed, to);
-  }
-
-  #settleServed(job: ChatJob, entry: ChainEntry, response: ParsedResponse, callMs: number, run: Run): void {
-    const { usage, serviceTier, completion } = response;
-    const latencyMs = Math.round(callMs);
-    const { provider, model } = entry;
-    const { price, cost, costUsd } = this.parts.pricing.of(
-      this.#upstream(entry).config.kind,
-      model,
-      usage,
-      serviceTier,
-    );
-    const settlement: Settlement = {
-      job,
-      log: servedLogEntry(job, { provider, model, latencyMs, usage, cost, price }, this.parts.clock.now()),
-      head: {
-        queueMs: job.queueMs,
-        attempts: countCalls(job.attempts),
-        callMs,
-        served: { provider, model, fallbackUsed: job.entry > 0, latencyMs, costUsd },
-      },
-      body: JSON.stringify({
-        id: `chatcmpl_${job.requestId}`,
-        object: 'chat.completion',
-        ...completion,
-        model: job.model,
-      }),
-    };
-    // Not waited for. The job's completion follows on the same connection: both leave in one write, and Redis takes
-    // them in this order.
-    this.#settle(settlement, run).catch((error) => {
-      const { requestId } = job;
-      this.parts.logger.error({ requestId, error: String(error) }, 'an answer could not be settled');
-    });
-  }
-
-  #settleError(job: ChatJob, error: ErrorInfo, run: Run): Promise<void> {
-    const log = failedLogEntry(job, error.code, this.parts.clock.now());
-    const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
-    return this.#settle({ job, log, head }, run);
-  }
-
-  /** Nobody is told; the log is. When another worker has the job, it is that worker's to settle. */
-  #settleCancelled(job: ChatJob, run: Run): Promise<void> {
-    if (run.signal.reason === 'lock_lost') throw new LockLost();
-    const error: ErrorInfo = { code: 'service_unavailable', message: 'The caller hung up.' };
-    const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
-    return this.#settle({ job, log: failedLogEntry(job, 'cancelled', this.parts.clock.now()), head }, run);
-  }
-
-  async #settle(settlement: Settlement, run: Run): Promise<void> {
-    const result = await this.parts.settlements.settle(settlement, { as: 'worker', token: run.token });
-    const { requestId } = settlement.job;
-    if (result === 'settled') return this.parts.metrics.settled(settlement.log);
-    this.parts.metrics.refusedLate(providerOf(settlement.job));
-    this.parts.logger.warn({ requestId, result }, 'a late result was refused');
   }
 
   #upstream(entry: ChainEntry): Upstream {

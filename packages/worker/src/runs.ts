@@ -1,10 +1,17 @@
 import type { Cancellations } from '@sluice/shared/cancellations';
 import type { ChatJob } from '@sluice/shared/job';
 import type { Job } from 'bullmq';
-import type { Run } from './chat-processor.js';
 import { type StopReason, StopSignal } from './stop-signal.js';
 
 const IDLE_LOOK_MS = 50;
+
+export interface Run {
+  /** Identifies this run of the job; a later run of the same job has another. */
+  token: string;
+  /** How often this job has been started, this time included: more than once when a worker was lost with it. */
+  start: number;
+  signal: StopSignal;
+}
 
 /** The jobs that this process is running, and the means to stop one. */
 export class Runs {

@@ -33,6 +33,7 @@ import { type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Upstream } from './call-provider.js';
 import { ChatProcessor } from './chat-processor.js';
+import { Ending } from './ending.js';
 import { listModels } from './list-models.js';
 import { Pricing } from './pricing.js';
 import { Runs } from './runs.js';
@@ -103,14 +104,16 @@ export async function startWorker({
   const directoryWatch = new DirectoryWatch(new Directory(redis, names), (directory) =>
     workerMetrics.update(directory),
   );
+  const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
+  const pricing = new Pricing(() => registry.current);
   const chat = new ChatProcessor({
     upstreams,
     queues,
-    settlements: new Settlements(redis, names, config.requestLog.maxEntries),
+    settlements,
+    ending: new Ending({ settlements, pricing, clock, logger, metrics: workerMetrics }),
     coolDowns,
     circuits,
     availability: new Availability(coolDowns, circuits),
-    pricing: new Pricing(() => registry.current),
     clock,
     logger,
     metrics: workerMetrics,

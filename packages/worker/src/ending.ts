@@ -1,0 +1,114 @@
+/**
+ * How a job ends when its request ends with it: the answer, the error or the hang-up is settled. Whether answers are settled
+ * at once is remembered here.
+ */
+import { countCalls } from '@sluice/shared/attempts';
+import type { Clock } from '@sluice/shared/clock';
+import type { ErrorInfo } from '@sluice/shared/errors';
+import type { ChainEntry, ChatJob } from '@sluice/shared/job';
+import type { Logger } from '@sluice/shared/logger';
+import { failedLogEntry, servedLogEntry } from '@sluice/shared/request-log';
+import { providerOf, type Settlement, type Settlements } from '@sluice/shared/settle';
+import type { Pricing } from './pricing.js';
+import type { ParsedResponse } from './providers/types.js';
+import type { Run } from './runs.js';
+import type { WorkerMetrics } from './worker-metrics.js';
+
+/** Together longer than a lock lives: afterwards another worker has the job. */
+const SETTLE_TRIES = 20;
+const SETTLE_AGAIN_MS = 500;
+
+export class LockLost extends Error {}
+
+export interface EndingParts {
+  settlements: Settlements;
+  pricing: Pricing;
+  clock: Clock;
+  logger: Logger;
+  metrics: Pick<WorkerMetrics, 'settled' | 'refusedLate'>;
+}
+
+export interface Answer {
+  entry: ChainEntry;
+  /** Of the provider. */
+  kind: string;
+  response: ParsedResponse;
+  callMs: number;
+}
+
+export class Ending {
+  /**
+   * Whether the last answer was settled at the first try. A script that Redis refused may be unknown to it: it is then sent
+   * a second time, and the job's completion, were it sent ahead, would come before it.
+   */
+  #settlesAtOnce = false;
+
+  constructor(private readonly parts: EndingParts) {}
+
+  served(job: ChatJob, { entry, kind, response, callMs }: Answer, run: Run): Promise<void> | undefined {
+    const { usage, serviceTier, completion } = response;
+    const latencyMs = Math.round(callMs);
+    const { provider, model } = entry;
+    const { price, cost, costUsd } = this.parts.pricing.of(kind, model, usage, serviceTier);
+    const settlement: Settlement = {
+      job,
+      log: servedLogEntry(job, { provider, model, latencyMs, usage, cost, price }, this.parts.clock.now()),
+      head: {
+        queueMs: job.queueMs,
+        attempts: countCalls(job.attempts),
+        callMs,
+        served: { provider, model, fallbackUsed: job.entry > 0, latencyMs, costUsd },
+      },
+      body: JSON.stringify({
+        id: `chatcmpl_${job.requestId}`,
+        object: 'chat.completion',
+        ...completion,
+        model: job.model,
+      }),
+    };
+    const settled = this.#settleSurely(settlement, run).catch((error) => {
+      const { requestId } = job;
+      this.parts.logger.error({ requestId, error: String(error) }, 'an answer could not be settled');
+    });
+    // Mostly not waited for. The job's completion follows on the same connection: both leave in one write, and Redis
+    // takes them in this order.
+    return this.#settlesAtOnce ? undefined : settled;
+  }
+
+  /** A Redis that refuses to write, its disk being full, may take the answer a moment later. */
+  async #settleSurely(settlement: Settlement, run: Run): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#settle(settlement, run);
+        this.#settlesAtOnce = true;
+        return;
+      } catch (error) {
+        this.#settlesAtOnce = false;
+        if (tries === SETTLE_TRIES) throw error;
+        await new Promise((resolve) => setTimeout(resolve, SETTLE_AGAIN_MS));
+      }
+    }
+  }
+
+  failed(job: ChatJob, error: ErrorInfo, run: Run): Promise<void> {
+    const log = failedLogEntry(job, error.code, this.parts.clock.now());
+    const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
+    return this.#settle({ job, log, head }, run);
+  }
+
+  /** Nobody is told; the log is. When another worker has the job, it is that worker's to settle. */
+  cancelled(job: ChatJob, run: Run): Promise<void> {
+    if (run.signal.reason === 'lock_lost') throw new LockLost();
+    const error: ErrorInfo = { code: 'service_unavailable', message: 'The caller hung up.' };
+    const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
+    return this.#settle({ job, log: failedLogEntry(job, 'cancelled', this.parts.clock.now()), head }, run);
+  }
+
+  async #settle(settlement: Settlement, run: Run): Promise<void> {
+    const result = await this.parts.settlements.settle(settlement, { as: 'worker', token: run.token });
+    const { requestId } = settlement.job;
+    if (result === 'settled') return this.parts.metrics.settled(settlement.log);
+    this.parts.metrics.refusedLate(providerOf(settlement.job));
+    this.parts.logger.warn({ requestId, result }, 'a late result was refused');
+  }
+}
