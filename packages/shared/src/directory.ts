@@ -71,10 +71,6 @@ export class Directory {
   }
 
   /** Oldest first. */
-  async listKeys(workspace: string): Promise<KeyRecord[]> {
-    return (await this.listStoredKeys(workspace)).map(({ key }) => key);
-  }
-
   async listStoredKeys(workspace: string): Promise<StoredKey[]> {
     return oldestFirst(await this.#storedKeys(workspace)).filter(({ key }) => key.workspace === workspace);
   }
