@@ -144,6 +144,72 @@ test.serial('what was spent is summed by any of its fields, and exactly', async 
     t.is((await admin('GET', `/spend${query}`)).body.error.param, param);
 });
 
+test.serial('the dearest groups can be asked for alone, with what the others come to', async (t) => {
+  const ledger = (day: string) => gateway.names.ledger(`2026-03-${day}`);
+  for (const [workspace, first, second] of [
+    ['dear', 500, 400],
+    ['late', 0, 450],
+    ['cheap', 3, 2],
+    ['cheaper', 1, 1],
+  ] as const) {
+    const field = `["${workspace}","chat","openai","gpt-4o"]:cost`;
+    if (first > 0) await gateway.redis.hset(ledger('01'), field, first);
+    await gateway.redis.hset(ledger('02'), field, second);
+  }
+  const days = 'since=2026-03-01&until=2026-03-02';
+  const { body } = await admin('GET', `/spend?${days}&by=workspace,day&top=2`);
+  const short = (rows: { workspace?: string; day: string; cost_picodollars: string }[]) =>
+    rows.map(({ workspace, day, cost_picodollars }) => [day.slice(-2), workspace, cost_picodollars]);
+  t.deepEqual(short(body.data), [
+    ['01', 'dear', '500'],
+    ['02', 'late', '450'],
+    ['02', 'dear', '400'],
+  ]);
+  t.deepEqual(short(body.others), [
+    ['01', undefined, '4'],
+    ['02', undefined, '3'],
+  ]);
+  t.is(body.groups, 4);
+  t.is(body.total.cost_picodollars, '1357');
+  const whole = (await admin('GET', `/spend?${days}&by=workspace,day`)).body;
+  t.deepEqual([whole.data.length, whole.groups, whole.others.length], [7, 4, 0]);
+  t.deepEqual((await admin('GET', `/spend?${days}&by=workspace&top=9`)).body.others, []);
+  for (const top of ['0', '-1', 'x', '10000'])
+    t.is((await admin('GET', `/spend?top=${top}`)).body.error.param, 'top');
+});
+
+test.serial('budgets come with the most used first, and with what is spent a day', async (t) => {
+  const today = new Date().toISOString().slice(0, 10);
+  for (const [id, cents] of [
+    ['b-half', 50],
+    ['b-over', 120],
+    ['b-new', 0],
+  ] as const) {
+    await admin('POST', '/workspaces', { id, limits: { budget_usd_per_month: 1 } });
+    const amount = cents * 1e10;
+    if (amount === 0) continue;
+    await gateway.redis.hset(gateway.names.spent(id), today.slice(0, 7), amount);
+    const longAgo = new Date(Date.now() - 5 * 86_400_000).toISOString().slice(0, 10);
+    await gateway.redis.hset(gateway.names.ledger(longAgo), `["${id}",null,"openai","gpt-4o"]:cost`, amount);
+  }
+  const { body } = await admin('GET', '/budgets?limit=9999');
+  const own = body.data.filter(({ workspace }: { workspace: string }) => workspace.startsWith('b-'));
+  t.deepEqual(
+    own.map(({ workspace, left_usd }: { workspace: string; left_usd: string }) => [workspace, left_usd]),
+    [
+      ['b-over', '-0.200000'],
+      ['b-half', '0.500000'],
+      ['b-new', '1.000000'],
+    ],
+  );
+  // Over the five days and today's part since it was spent.
+  t.true(own[1].pace_usd_per_day > 0.5 / 6.01 && own[1].pace_usd_per_day <= 0.5 / 4.99);
+  t.is(own[2].pace_usd_per_day, 0);
+  const one = (await admin('GET', '/budgets?limit=1')).body;
+  t.deepEqual([one.data.length, one.total], [1, body.total]);
+  t.is((await admin('GET', '/budgets?limit=0')).body.error.param, 'limit');
+});
+
 test.serial('a reservation comes back when the workers are killed in mid-call', async (t) => {
   const before = held.calls.length;
   const answer = ask('crashy', 'held');

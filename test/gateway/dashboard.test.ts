@@ -23,7 +23,10 @@ let admin: CallAdmin;
 test.before(async () => {
   [gateway, browser] = await Promise.all([
     startGateway({
-      routes: { fast: CHAIN, steady: CHAIN },
+      providers: {
+        other: { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${OPENAI_API_KEY}' },
+      },
+      routes: { fast: CHAIN, steady: CHAIN, elsewhere: [{ provider: 'other', model: 'gpt-4o' }] },
       workspaces: {
         research: { routes: { smart: [{ provider: 'anthropic', model: 'claude-opus-4-1' }] } },
         thrifty: { limits: { budget_usd_per_month: 5 } },
@@ -126,6 +129,9 @@ test.serial('Models has routes and direct ids, and searches, filters and sorts t
     ),
   );
 
+  const elsewhere = await page.getByRole('row', { name: /elsewhere route/ }).innerText();
+  t.true(elsewhere.includes('$2.50'), 'a provider of another name has the prices of its kind');
+
   await page.getByRole('searchbox', { name: 'Search' }).fill('claude vision');
   await page.getByLabel('Capability').selectOption('reasoning');
   t.true(new URL(page.url()).hash.includes('search=claude+vision'));
@@ -170,6 +176,7 @@ test.serial('a price is overridden with checks as it is typed, and the override 
 });
 
 test.serial('Routes draws each chain with its state and who served', async (t) => {
+  await admin('PUT', '/workspaces/research/routes/cooling', [{ provider: 'openai', model: 'gpt-3.5-turbo' }]);
   const page = await openConsole(t, browser, gateway, '/routes?workspace=demo');
   const card = page.getByRole('article', { name: 'Route steady of demo' });
   await card.getByText('served 75%').waitFor();
@@ -185,7 +192,6 @@ test.serial('Routes draws each chain with its state and who served', async (t) =
     times: 1,
     action: { status: 429, headers: { 'retry-after': '60' } },
   });
-  await admin('PUT', '/workspaces/research/routes/cooling', [{ provider: 'openai', model: 'gpt-3.5-turbo' }]);
   await until(
     'the rate limit',
     async () =>

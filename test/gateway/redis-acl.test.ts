@@ -139,7 +139,10 @@ async function useEverything(): Promise<void> {
     '/models',
     '/requests',
     '/requests/export?format=csv',
-    '/spend?by=model',
+    '/spend?by=model&top=5',
+    '/budgets',
+    '/directory',
+    '/traffic',
     '/status',
   ])
     await admin('GET', path);

@@ -61,19 +61,23 @@ export async function openConsole(
   return page;
 }
 
-/** What axe finds serious or critical, as short lines. */
-export async function audit(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  return page.evaluate(async () => {
+/** What axe finds serious or critical, as short lines: in an open dialog, else on the page. `only`: rules by id. */
+export async function audit(page: Page, only?: string[]): Promise<string[]> {
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(AXE);
+  const context = (await page.locator('dialog[open]').count()) > 0 ? 'dialog[open]' : 'html';
+  const run = async ({ context, only }: { context: string; only: string[] | undefined }) => {
     interface Finding {
       id: string;
       impact: string | null;
       nodes: { target: string[]; failureSummary?: string }[];
     }
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Finding[] }> } };
-    const { violations } = await axe.run();
+    const { axe } = globalThis as unknown as {
+      axe: { run(context: string, options: object): Promise<{ violations: Finding[] }> };
+    };
+    const { violations } = await axe.run(context, only ? { runOnly: only } : {});
     return violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
-  });
+  };
+  return page.evaluate(run, { context, only });
 }

@@ -1,4 +1,7 @@
-/** `npm run screenshots`: the console's pages as they look after a load run, written to docs/images/. */
+/**
+ * `npm run screenshots`: the console's pages as they look after a load run, written to docs/images/. With `-- --timings`
+ * it takes no pictures and prints how soon each page is painted.
+ */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
@@ -6,9 +9,11 @@ import { REPOSITORY } from '../helpers/all-in-one.js';
 import { launchBrowser } from '../helpers/browser.js';
 import { startGateway } from '../helpers/gateway.js';
 import { backdateSpend, GATEWAY, runLoad } from './load.js';
+import { takeTimings } from './timings.js';
 
 const FOLDER = join(REPOSITORY, 'docs/images');
-const LOAD_MS = 75_000;
+const timingsOnly = process.argv.includes('--timings');
+const LOAD_MS = timingsOnly ? 5_000 : 75_000;
 
 interface Shot {
   name: string;
@@ -78,7 +83,7 @@ async function take(browser: Browser, url: string, token: string, shot: Shot): P
   await context.close();
 }
 
-const wanted = process.argv.slice(2);
+const wanted = process.argv.slice(2).filter((name) => !name.startsWith('--'));
 const say = (line: string) => process.stdout.write(`${line}\n`);
 mkdirSync(FOLDER, { recursive: true });
 const gateway = await startGateway(GATEWAY);
@@ -88,7 +93,15 @@ try {
   const load = runLoad(gateway);
   await new Promise((resolve) => setTimeout(resolve, LOAD_MS));
   await backdateSpend(gateway);
-  for (const shot of SHOTS) {
+  if (timingsOnly) {
+    await load.stop();
+    say('page        first paint   first contentful paint   data after sign-in');
+    for (const timing of await takeTimings(browser, gateway.adminUrl, gateway.adminToken)) {
+      const [paint, contentful, data] = [timing.firstPaint, timing.firstContentfulPaint, timing.data];
+      say(`${timing.page.padEnd(12)}${`${paint} ms`.padEnd(14)}${`${contentful} ms`.padEnd(25)}${data} ms`);
+    }
+  }
+  for (const shot of timingsOnly ? [] : SHOTS) {
     if (wanted.length > 0 && !wanted.includes(shot.name)) continue;
     await take(browser, gateway.adminUrl, gateway.adminToken, shot);
     say(`docs/images/${shot.name}.png`);

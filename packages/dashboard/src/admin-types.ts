@@ -199,12 +199,21 @@ export interface Spend extends List<SpendRow> {
   from: string;
   to: string;
   total: SpendSums;
+  groups: number;
+  /** By day: what the groups beyond `top` come to. */
+  others: SpendRow[];
 }
 
-export interface LimitsUse {
+export interface Budget {
   workspace: string;
-  budget_usd_per_month: number | null;
-  used: { month: string; spent_usd: string; reserved_usd: string; left_usd: string | null };
+  budget_usd_per_month: number;
+  spent_usd: string;
+  left_usd: string;
+  pace_usd_per_day: number;
+}
+
+export interface Budgets extends List<Budget> {
+  total: number;
 }
 
 export interface Completion {

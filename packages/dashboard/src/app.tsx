@@ -64,10 +64,12 @@ interface ConsoleProps {
 
 function Console({ token, onRefused, onSignOut, theme }: ConsoleProps) {
   const place = usePlace();
-  const [lostAt, setLostAt] = useState<number | undefined>();
+  const [lost, setLost] = useState<{ at: number; what: string } | undefined>();
   const session = useMemo<Session>(() => {
     const report = (error: AdminError | undefined) =>
-      setLostAt((before) => (error?.isAway ? (before ?? Date.now()) : undefined));
+      setLost((before) =>
+        error?.isAway ? { at: before?.at ?? Date.now(), what: whatIsLost(error) } : undefined,
+      );
     return { client: new AdminClient(token, onRefused), report };
   }, [token, onRefused]);
   const page = Object.hasOwn(PAGES, place.page) ? PAGES[place.page] : undefined;
@@ -79,10 +81,9 @@ function Console({ token, onRefused, onSignOut, theme }: ConsoleProps) {
       <Navigation place={place} onSignOut={onSignOut} theme={theme} />
       <main id="main" tabIndex={-1}>
         <div class="alerts" aria-live="assertive">
-          {lostAt !== undefined && (
+          {lost && (
             <div class="notice bad lost">
-              Lost contact with the gateway at {timeOfDay(lostAt)}. What is shown is from before; trying again
-              …
+              {lost.what} at {timeOfDay(lost.at)}. What is shown is from before; trying again …
             </div>
           )}
         </div>
@@ -96,6 +97,12 @@ function Console({ token, onRefused, onSignOut, theme }: ConsoleProps) {
       </main>
     </SessionContext.Provider>
   );
+}
+
+function whatIsLost({ code }: AdminError): string {
+  return code === 'service_unavailable'
+    ? 'The gateway lost contact with its Redis'
+    : 'Lost contact with the gateway';
 }
 
 function LazyPage({ place, load }: { place: Place; load(): Promise<PageComponent> }) {

@@ -1,12 +1,15 @@
 /**
  * Data that is read again and again while its page is open. A failed reading keeps the last one and is tried again soon;
- * nothing is read while nobody looks at the tab.
+ * nothing is read while nobody looks at the tab, and at once when somebody does again. What takes long to read is read
+ * less often: a console must not become the gateway's main caller.
  */
 import { createContext } from 'preact';
 import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { type AdminClient, type AdminError, asAdminError } from './admin-client.js';
 
 const RETRY_MS = 2_000;
+/** At most a tenth of the time is spent reading. */
+const REST_PER_READING = 9;
 
 export interface Session {
   client: AdminClient;
@@ -47,13 +50,21 @@ export function usePoll<T>(
       if (!stop.signal.aborted && ms > 0) timer = setTimeout(read, ms);
     };
     const read = async () => {
-      if (document.hidden) return next(everyMs);
+      if (document.hidden) {
+        const back = () => !document.hidden && resume();
+        const resume = () => {
+          document.removeEventListener('visibilitychange', back);
+          read();
+        };
+        return document.addEventListener('visibilitychange', back, { signal: stop.signal });
+      }
+      const began = performance.now();
       try {
         const data = await latest.current(client, stop.signal);
         if (stop.signal.aborted) return;
         setState({ key, data });
         report(undefined);
-        next(everyMs);
+        if (everyMs > 0) next(Math.max(everyMs, REST_PER_READING * (performance.now() - began)));
       } catch (fault) {
         if (stop.signal.aborted) return;
         const error = asAdminError(fault);

@@ -24,6 +24,7 @@ import { readQueue } from '../read-queue.js';
 import { readMemory } from '../redis-memory.js';
 import type { ChatParts } from '../routes/chat.js';
 import { createAdminApp } from './app.js';
+import { DirectorySnapshot } from './directory-snapshot.js';
 import { LogFollowers } from './follow-log.js';
 import { LogReader } from './log-reader.js';
 
@@ -67,11 +68,13 @@ export async function startAdmin(
     await waitForRedis(redis, REDIS_START_MS);
     const log = new LogReader(redis, names, config.requestLog.maxEntries);
     const followers = new LogFollowers(redisUrl, names);
+    const directory = new Directory(redis, names);
     const app = createAdminApp({
       token,
       logger,
       clock,
-      directory: new Directory(redis, names),
+      directory,
+      snapshot: new DirectorySnapshot(directory),
       keyUse: new KeyUse(redis, names, clock),
       providers: config.providers,
       ...watched,

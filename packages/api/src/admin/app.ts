@@ -10,6 +10,7 @@ import { identify } from '../request-id.js';
 import { createAuthenticateAdmin } from './authenticate-admin.js';
 import { loadDashboardFiles } from './dashboard-files.js';
 import { createReadBody } from './read-body.js';
+import { addBudgetRoutes, type BudgetParts } from './routes/budgets.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
 import { addLimitRoutes, type LimitParts } from './routes/limits.js';
 import { addModelRoutes, type ModelParts } from './routes/models.js';
@@ -35,6 +36,7 @@ type Parts = KeyParts &
   StatusParts &
   OverviewParts &
   TrafficParts &
+  BudgetParts &
   PlaygroundParts;
 
 export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
@@ -61,6 +63,7 @@ export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
   addModelRoutes(router, parts);
   addRequestRoutes(router, parts);
   addSpendRoutes(router, parts);
+  addBudgetRoutes(router, parts);
   addStatusRoutes(router, parts);
   addOverviewRoutes(router, parts);
   addTrafficRoutes(router, parts);

@@ -251,9 +251,20 @@ export const adminPaths: Paths = guarded({
         s.inQuery('since', `First day, UTC: ${moment} Default: 29 days before until.`),
         s.inQuery('until', `Last day, UTC: ${moment} Default: today.`),
         s.inQuery('by', 'Any of workspace, route, provider, model, day, with commas. Default: workspace.'),
+        s.inQuery('top', 'Rows for so many of the dearest groups only; the rest is summed in others.'),
         ...filters.slice(0, 4),
       ],
       responses: { '200': s.json('The sums.', s.ref('Spend')), ...s.errors('invalid_request') },
+    },
+  },
+  '/budgets': {
+    get: {
+      summary: 'Workspaces with a budget, the most used first, and what each spends a day.',
+      parameters: [s.inQuery('limit', 'At most so many. Default: 100.')],
+      responses: {
+        '200': s.json('The budgets.', s.listOf(s.ref('Budget'), { total: s.whole })),
+        ...s.errors('invalid_request'),
+      },
     },
   },
   '/status': {
@@ -265,7 +276,8 @@ export const adminPaths: Paths = guarded({
   '/directory': {
     get: {
       summary: 'All workspaces with their routes and keys.',
-      responses: { '200': s.json('The directory.', s.ref('Directory')) },
+      parameters: [s.inQuery('keys', 'false: without the keys.')],
+      responses: { '200': s.json('The directory.', s.ref('Directory')), ...s.errors('invalid_request') },
     },
   },
   '/catalogue': {

@@ -40,6 +40,14 @@ const sums = {
   cost_picodollars: s.picodollars,
 };
 
+const spendRow = s.object(sums, {
+  workspace: s.text,
+  route: s.textOrNull,
+  provider: s.text,
+  model: s.text,
+  day: s.text,
+});
+
 const durations = s.object({ p50: s.wholeOrNull, p95: s.wholeOrNull, p99: s.wholeOrNull });
 const perToken = s.whole;
 const usage = {
@@ -125,16 +133,23 @@ export const recordSchemas = {
     from: s.text,
     to: s.text,
     by: s.arrayOf(s.oneOf('workspace', 'route', 'provider', 'model', 'day')),
-    data: s.arrayOf(
-      s.object(sums, {
-        workspace: s.text,
-        route: s.textOrNull,
-        provider: s.text,
-        model: s.text,
-        day: s.text,
-      }),
-    ),
+    data: s.arrayOf(spendRow),
+    groups: { ...s.whole, description: 'How many groups there are, whatever the day.' },
+    others: { ...s.arrayOf(spendRow), description: 'What the groups beyond `top` come to.' },
     total: s.object(sums),
+  }),
+  Budget: s.object({
+    object: { const: 'budget' },
+    workspace: s.text,
+    month: s.text,
+    budget_usd_per_month: { type: 'number' },
+    spent_usd: s.usd,
+    reserved_usd: s.usd,
+    left_usd: s.usd,
+    pace_usd_per_day: {
+      type: 'number',
+      description: 'Over the last seven days, or since the first of them on which anything was spent.',
+    },
   }),
   CatalogueEntry: s.object({ id: s.text, object: { const: 'model' }, created: s.whole, provider: s.text }),
   Traffic: s.object({

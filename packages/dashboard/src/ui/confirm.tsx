@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { AdminClient } from '../admin-client.js';
 import { Dialog } from './dialog.js';
-import { explain, Notice } from './small.js';
+import { explainFailure, Notice } from './small.js';
 import { useAction } from './use-action.js';
 
 interface ConfirmProps {
@@ -25,7 +25,7 @@ export function Confirm({ title, verb, work, onClose, onDone, children }: Confir
     <Dialog title={title} onClose={onClose}>
       <form onSubmit={confirm}>
         <p>{children}</p>
-        {action.error && <Notice tone="bad">{explain(action.error)}</Notice>}
+        {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           <button type="button" onClick={onClose}>
             Keep it

@@ -48,22 +48,32 @@ interface SelectProps<T extends string> {
   value: T;
   choices: readonly (readonly [value: T, text: string])[];
   onChange(value: T): void;
-  hint?: ComponentChildren;
+  fault?: string | undefined;
 }
 
-export function Select<T extends string>({ label, value, choices, onChange, hint }: SelectProps<T>) {
+export function Select<T extends string>({ label, value, choices, onChange, fault }: SelectProps<T>) {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value as T)}>
+      <select
+        id={id}
+        value={value}
+        onChange={(event) => onChange(event.currentTarget.value as T)}
+        aria-invalid={fault !== undefined}
+        aria-describedby={fault === undefined ? undefined : `${id}-note`}
+      >
         {choices.map(([each, text]) => (
           <option key={each} value={each}>
             {text}
           </option>
         ))}
       </select>
-      {hint && <p class="hint">{hint}</p>}
+      {fault !== undefined && (
+        <p id={`${id}-note`} class="fault">
+          {fault}
+        </p>
+      )}
     </div>
   );
 }

@@ -57,6 +57,15 @@ export function explain(error: AdminError): string {
   return error.message;
 }
 
+/** Of something that was to be done. Nobody tries it again, and it may have been done all the same. */
+export function explainFailure(error: AdminError): string {
+  if (error.code === 'unreachable')
+    return 'The gateway did not answer: this may or may not have been done. Look before you try again.';
+  if (error.code === 'service_unavailable')
+    return 'The gateway cannot reach its Redis at the moment: this may or may not have been done. Try again in a while.';
+  return error.message;
+}
+
 export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [copied, setCopied] = useState<boolean | undefined>();
   useEffect(() => {

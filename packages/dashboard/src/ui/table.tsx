@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { count } from '../format.js';
 
 export interface Column<T> {
   id: string;
@@ -60,7 +61,7 @@ export function Table<T>({ caption, columns, rows, rowKey, sortBy = '', onOpen, 
       {sorted.length > visible.length && (
         <p class="more">
           <button type="button" onClick={() => setShown(shown + STEP)}>
-            Show {Math.min(STEP, sorted.length - visible.length)} more of {sorted.length}
+            Show {Math.min(STEP, sorted.length - visible.length)} more of {count(sorted.length)}
           </button>
         </p>
       )}

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { type AdminClient, type AdminError, asAdminError } from '../admin-client.js';
 import { useSession } from '../use-poll.js';
 
@@ -12,12 +12,15 @@ export interface Action {
 /** Something that changes the gateway: one at a time, and a failure is shown where it was asked for. */
 export function useAction(): Action {
   const { client } = useSession();
+  // Not the state: a second click may come before the page is drawn anew.
+  const busy = useRef(false);
   const [state, setState] = useState<{ busy: boolean; error?: AdminError | undefined }>({ busy: false });
   return {
     busy: state.busy,
     error: state.error,
     async run(work) {
-      if (state.busy) return false;
+      if (busy.current) return false;
+      busy.current = true;
       setState({ busy: true });
       try {
         await work(client);
@@ -26,6 +29,8 @@ export function useAction(): Action {
       } catch (fault) {
         setState({ busy: false, error: asAdminError(fault) });
         return false;
+      } finally {
+        busy.current = false;
       }
     },
   };

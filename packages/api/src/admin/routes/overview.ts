@@ -1,10 +1,13 @@
 import type { Router } from '@koa/router';
 import type { KeyUse } from '@sluice/shared/key-use';
+import { readInput } from '@sluice/shared/read-input';
 import type { Catalogue } from '../../catalogue.js';
+import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list, presentKey, presentRoute, presentWorkspace } from '../present.js';
 import type { DirectoryParts } from './workspaces.js';
 
 export interface OverviewParts extends DirectoryParts {
+  snapshot: DirectorySnapshot;
   keyUse: KeyUse;
   catalogue: Catalogue;
   /** Of this process's public listener. */
@@ -13,22 +16,23 @@ export interface OverviewParts extends DirectoryParts {
 
 /** /directory: all workspaces with all that is theirs. /catalogue: the direct model ids that callers are offered. */
 export function addOverviewRoutes(router: Router, parts: OverviewParts): void {
-  const { directory, keyUse, catalogue, publicUrl } = parts;
+  const { directory, snapshot, keyUse, catalogue, publicUrl } = parts;
 
   router.get('/directory', async (ctx) => {
+    const withKeys = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', ['keys']);
+      return reader.oneOf(query?.keys ?? 'true', 'keys', ['true', 'false']) === 'true';
+    });
     const [workspaces, stored] = await Promise.all([
-      directory.listWorkspaces(),
-      directory.listAllStoredKeys(),
+      snapshot.read(),
+      withKeys ? directory.listAllStoredKeys() : [],
     ]);
-    const [routes, lastUsed] = await Promise.all([
-      Promise.all(workspaces.map(({ id }) => directory.listRoutes(id))),
-      keyUse.read(stored.map(({ digest }) => digest)),
-    ]);
+    const lastUsed = await keyUse.read(stored.map(({ digest }) => digest));
     ctx.body = {
       object: 'directory',
       workspaces: workspaces.map(presentWorkspace),
-      routes: workspaces.flatMap(({ id: workspace }, i) =>
-        [...(routes[i] ?? [])].map(([alias, route]) => ({ ...presentRoute(alias, route), workspace })),
+      routes: workspaces.flatMap(({ id: workspace, routes }) =>
+        [...routes].map(([alias, route]) => ({ ...presentRoute(alias, route), workspace })),
       ),
       keys: stored.map(({ key }, i) => presentKey(key, lastUsed[i] ?? null)),
     };

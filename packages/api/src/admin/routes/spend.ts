@@ -4,25 +4,32 @@ import type { Clock } from '@sluice/shared/clock';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config-reader';
 import { formatUsd } from '@sluice/shared/price';
 import { readInput } from '@sluice/shared/read-input';
-import { SPEND_FIELDS, type SpendField, type SpendQuestion, type SpendRow } from '@sluice/shared/spend';
+import {
+  SPEND_FIELDS,
+  type SpendAnswer,
+  type SpendField,
+  type SpendQuestion,
+  type SpendRow,
+} from '@sluice/shared/spend';
 import { readMoment } from '../read-moment.js';
 
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 3_660;
 const DAY_MS = 86_400_000;
 const TEXT = { pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' };
+const TOP = { pattern: /^[1-9]\d{0,3}$/, allowed: 'a whole number from 1 to 9999' };
 const FILTERS = SPEND_FIELDS.filter((name) => name !== 'day');
 
 export interface SpendParts {
   clock: Clock;
-  readSpend(question: SpendQuestion): Promise<{ rows: SpendRow[]; total: SpendRow['sums'] }>;
+  readSpend(question: SpendQuestion): Promise<SpendAnswer>;
 }
 
 /** /spend: the ledger, summed. */
 export function addSpendRoutes(router: Router, { clock, readSpend }: SpendParts): void {
   router.get('/spend', async (ctx) => {
     const question = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', ['since', 'until', 'by', ...FILTERS]);
+      const query = reader.fields(ctx.query, '', ['since', 'until', 'by', 'top', ...FILTERS]);
       const now = clock.now();
       const until = readMoment(reader, query?.until, 'until', now) ?? now;
       const since = readMoment(reader, query?.since, 'since', now) ?? until - (DEFAULT_DAYS - 1) * DAY_MS;
@@ -34,6 +41,7 @@ export function addSpendRoutes(router: Router, { clock, readSpend }: SpendParts)
         from: isValid ? dayOf(since) : '',
         to: isValid ? dayOf(until) : '',
         by: readBy(reader, query?.by),
+        ...readTop(reader, query?.top),
         filter: Object.fromEntries(
           FILTERS.filter((name) => !isAbsent(query?.[name])).map((name) => [
             name,
@@ -42,13 +50,15 @@ export function addSpendRoutes(router: Router, { clock, readSpend }: SpendParts)
         ),
       };
     });
-    const { rows, total } = await readSpend(question);
+    const { rows, total, others, groups } = await readSpend(question);
     ctx.body = {
       object: 'spend',
       from: question.from,
       to: question.to,
       by: question.by,
-      data: rows.map(({ group, sums }) => ({ ...group, ...presentSums(sums) })),
+      data: rows.map(presentRow),
+      groups,
+      others: others.map(presentRow),
       total: presentSums(total),
     };
   });
@@ -58,6 +68,15 @@ function readBy(reader: ConfigReader, value: unknown): SpendField[] {
   const names = isAbsent(value) ? ['workspace'] : typeof value === 'string' ? value.split(',') : [''];
   const fields = names.map((name) => reader.oneOf(name, 'by', SPEND_FIELDS));
   return [...new Set(fields.filter((field) => field !== undefined))];
+}
+
+function readTop(reader: ConfigReader, value: unknown): { top?: number } {
+  if (isAbsent(value)) return {};
+  return { top: Number(reader.text(value, 'top', TOP)) };
+}
+
+function presentRow({ group, sums }: SpendRow) {
+  return { ...group, ...presentSums(sums) };
 }
 
 function presentSums({ requests, cost, input, cached_input, cache_write, output }: SpendRow['sums']) {

@@ -1,7 +1,7 @@
 import type { Router } from '@koa/router';
 import type { Clock } from '@sluice/shared/clock';
-import type { Directory } from '@sluice/shared/directory';
 import { readInput } from '@sluice/shared/read-input';
+import type { DirectorySnapshot } from '../directory-snapshot.js';
 import type { LogReader } from '../log-reader.js';
 import { isoOrNull } from '../present.js';
 import { readMoment } from '../read-moment.js';
@@ -14,12 +14,12 @@ const MAX_MS = 24 * 3_600_000;
 
 export interface TrafficParts {
   log: LogReader;
-  directory: Directory;
+  snapshot: DirectorySnapshot;
   clock: Clock;
 }
 
 /** /traffic: how many requests, how fast, how many failed, and who served each route, in the last while. */
-export function addTrafficRoutes(router: Router, { log, directory, clock }: TrafficParts): void {
+export function addTrafficRoutes(router: Router, { log, snapshot, clock }: TrafficParts): void {
   router.get('/traffic', async (ctx) => {
     const now = Math.floor(clock.now());
     const since = readInput((reader) => {
@@ -32,8 +32,7 @@ export function addTrafficRoutes(router: Router, { log, directory, clock }: Traf
     const bucketMs = (now - since) / BUCKETS;
     const traffic = new Traffic(since, bucketMs, BUCKETS);
     const entries = await log.visit(since, (request) => traffic.add(request));
-    const workspaces = await directory.listWorkspaces();
-    const routes = await Promise.all(workspaces.map(({ id }) => directory.listRoutes(id)));
+    const workspaces = await snapshot.read();
     ctx.body = {
       object: 'traffic',
       since: isoOrNull(since),
@@ -51,15 +50,12 @@ export function addTrafficRoutes(router: Router, { log, directory, clock }: Traf
         failed,
         duration_ms: presentDurations(durations),
       })),
-      routes: workspaces.flatMap(({ id: workspace }, i) =>
-        [...(routes[i] ?? [])].map(([route, { chain }]) => {
+      routes: workspaces.flatMap(({ id: workspace, routes }) =>
+        [...routes].flatMap(([route, { chain }]) => {
           const { servedBy, ...counts } = traffic.route(workspace, route);
-          return {
-            workspace,
-            route,
-            ...counts,
-            served: chain.map((entry) => servedBy(entry.provider, entry.model)),
-          };
+          if (counts.requests === 0) return [];
+          const served = chain.map((entry) => servedBy(entry.provider, entry.model));
+          return [{ workspace, route, ...counts, served }];
         }),
       ),
     };

@@ -3,7 +3,8 @@ import { path } from '../../admin-client.js';
 import type { Key } from '../../admin-types.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
-import { explain, Notice } from '../../ui/small.js';
+import { Pick } from '../../ui/pick.js';
+import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { NewValue } from './new-value.js';
 
@@ -47,12 +48,7 @@ export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssuePro
         <NewValue issued={issued} onClose={onClose} />
       ) : (
         <form onSubmit={issue} noValidate>
-          <Select
-            label="Workspace"
-            value={workspace}
-            choices={workspaces.map((id) => [id, id] as const)}
-            onChange={setWorkspace}
-          />
+          <Pick label="Workspace" value={workspace} values={workspaces} onChange={setWorkspace} />
           <Field
             label="Name"
             value={name}
@@ -61,7 +57,7 @@ export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssuePro
             hint="For people: which program uses it"
           />
           <Select label="Expires" value={days} choices={LIVES} onChange={setDays} />
-          {action.error && <Notice tone="bad">{explain(action.error)}</Notice>}
+          {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
           <div class="dialog-end">
             <button type="submit" class="primary" disabled={!isValid || action.busy}>
               Issue the key

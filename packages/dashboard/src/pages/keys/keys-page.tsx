@@ -2,8 +2,9 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Directory, Key } from '../../admin-types.js';
 import { ago, date } from '../../format.js';
 import { changeQuery, formatPlace, type Place } from '../../location.js';
-import { Select } from '../../ui/field.js';
+import { Field } from '../../ui/field.js';
 import { Page } from '../../ui/page.js';
+import { Pick } from '../../ui/pick.js';
 import { Badge, Empty, Waiting } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
 import { usePoll } from '../../use-poll.js';
@@ -27,7 +28,10 @@ export function KeysPage({ place }: { place: Place }) {
     directory.reload();
   };
   const workspaces = directory.data?.workspaces.map(({ id }) => id) ?? [];
-  const keys = directory.data?.keys.filter((key) => workspace === '' || key.workspace === workspace) ?? [];
+  const search = (place.query.search ?? '').toLowerCase();
+  const keys = (directory.data?.keys ?? []).filter(
+    (key) => (workspace === '' || key.workspace === workspace) && textOf(key).includes(search),
+  );
   return (
     <Page
       title="Keys"
@@ -43,12 +47,20 @@ export function KeysPage({ place }: { place: Place }) {
         </button>
       }
     >
-      {workspaces.length > 1 && (
+      {workspaces.length > 0 && (
         <form class="filters" onSubmit={(event) => event.preventDefault()}>
-          <Select
+          <Field
+            label="Search"
+            type="search"
+            value={place.query.search ?? ''}
+            onInput={(value) => changeQuery(place, { search: value })}
+            placeholder="Name or beginning"
+          />
+          <Pick
             label="Workspace"
             value={workspace}
-            choices={[['', 'All'], ...workspaces.map((id) => [id, id] as const)]}
+            values={workspaces}
+            none="All"
             onChange={(value) => changeQuery(place, { workspace: value })}
           />
         </form>
@@ -60,7 +72,9 @@ export function KeysPage({ place }: { place: Place }) {
         </Empty>
       )}
       {workspaces.length > 0 && keys.length === 0 && (
-        <Empty title="No key here.">Issue one, and give it to a program that should call the gateway.</Empty>
+        <Empty title={search === '' ? 'No key here.' : 'No key fits.'}>
+          Issue one, and give it to a program that should call the gateway.
+        </Empty>
       )}
       {keys.length > 0 && (
         <Table caption="Keys" columns={columns} rows={keys} rowKey={({ id }) => id} sortBy="workspace" />
@@ -133,6 +147,10 @@ function keyColumns(onDo: (doing: Doing) => void): Column<Key>[] {
       ),
     },
   ];
+}
+
+function textOf({ name, workspace, prefix }: Key): string {
+  return `${name} ${workspace} ${prefix}`.toLowerCase();
 }
 
 function Expiry({ expires_at }: Key) {

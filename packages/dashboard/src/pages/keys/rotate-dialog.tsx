@@ -3,7 +3,7 @@ import { path } from '../../admin-client.js';
 import type { Key } from '../../admin-types.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Select } from '../../ui/field.js';
-import { explain, Notice } from '../../ui/small.js';
+import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { NewValue } from './new-value.js';
 
@@ -36,7 +36,7 @@ export function RotateDialog({ apiKey, onClose }: { apiKey: Key; onClose(): void
             <code>{apiKey.prefix}</code>, keeps working until its grace period is over.
           </p>
           <Select label="The old key" value={grace} choices={GRACE} onChange={setGrace} />
-          {action.error && <Notice tone="bad">{explain(action.error)}</Notice>}
+          {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
           <div class="dialog-end">
             <button type="submit" class="primary" disabled={action.busy}>
               Rotate the key

@@ -54,7 +54,11 @@ function Name({ id, route, facts, offered, overridden }: ModelRow) {
     <>
       <span class="name">{id}</span> {route && <Badge tone="info">route</Badge>}
       {overridden && <Badge tone="warn">overridden</Badge>}
-      {facts?.deprecated && !route && <Badge tone="bad">deprecated {facts.deprecated}</Badge>}
+      {facts?.deprecated && (
+        <Badge tone="bad" {...(route ? { title: 'The model of its first entry' } : {})}>
+          deprecated {facts.deprecated}
+        </Badge>
+      )}
       {!offered && (
         <Badge title="The provider does not list it now, so GET /v1/models does not either.">
           not listed

@@ -1,4 +1,11 @@
-import type { Catalogue, Directory, Model, ModelFacts, ModelList } from '../../admin-types.js';
+import type {
+  Catalogue,
+  Directory,
+  Model,
+  ModelFacts,
+  ModelList,
+  ProviderStatus,
+} from '../../admin-types.js';
 
 /** One line of the catalogue: a route of a workspace, or a direct model id. */
 export interface ModelRow {
@@ -13,12 +20,19 @@ export interface ModelRow {
   offered: boolean;
 }
 
-export function toModelRows(models: ModelList, catalogue: Catalogue, directory: Directory): ModelRow[] {
+/** The registry knows models by the kind of their provider, whatever name an operator has given it. */
+export function toModelRows(
+  models: ModelList,
+  catalogue: Catalogue,
+  directory: Directory,
+  providers: readonly ProviderStatus[],
+): ModelRow[] {
+  const kinds = new Map(providers.map(({ name, kind }) => [name, kind]));
   const known = new Map(models.data.map((model) => [`${model.provider}/${model.id}`, model]));
   const offered = new Set(catalogue.data.map(({ provider, id }) => `${provider}/${id}`));
   const routes = directory.routes.map(({ workspace, id, chain }): ModelRow => {
     const [first] = chain;
-    const facts = first && known.get(`${first.provider}/${first.model}`);
+    const facts = first && known.get(`${kinds.get(first.provider) ?? first.provider}/${first.model}`);
     return {
       key: `route ${workspace} ${id}`,
       id,

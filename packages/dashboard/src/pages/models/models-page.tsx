@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { Catalogue, Directory, ModelList } from '../../admin-types.js';
+import type { Catalogue, Directory, ModelList, Status } from '../../admin-types.js';
 import { count, date } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
 import { Field, Select } from '../../ui/field.js';
@@ -25,14 +25,20 @@ const KINDS = [
 export function ModelsPage({ place }: { place: Place }) {
   const [edited, setEdited] = useState<ModelRow | undefined>();
   const known = usePoll('models', EVERY_MS, async (client, signal) => {
-    const [models, catalogue, directory] = await Promise.all([
+    const [models, catalogue, directory, { providers }] = await Promise.all([
       client.get<ModelList>('/models', signal),
       client.get<Catalogue>('/catalogue', signal),
-      client.get<Directory>('/directory', signal),
+      client.get<Directory>('/directory?keys=false', signal),
+      client.get<Status>('/status', signal),
     ]);
-    return { rows: toModelRows(models, catalogue, directory), registry: models.registry };
+    return { rows: toModelRows(models, catalogue, directory, providers), registry: models.registry };
   });
   const columns = useMemo(() => modelColumns(setEdited), []);
+  const providers = useMemo(() => choices(known.data?.rows.map((row) => row.provider)), [known.data]);
+  const tags = useMemo(
+    () => choices(known.data?.rows.flatMap((row) => row.facts?.capabilities ?? [])),
+    [known.data],
+  );
   if (!known.data)
     return (
       <Page title="Models">
@@ -71,18 +77,8 @@ export function ModelsPage({ place }: { place: Place }) {
           placeholder="claude vision"
         />
         <Select label="Show" value={filter.kind} choices={KINDS} onChange={set('kind')} />
-        <Select
-          label="Provider"
-          value={filter.provider}
-          choices={choices(rows.map((row) => row.provider))}
-          onChange={set('provider')}
-        />
-        <Select
-          label="Capability"
-          value={filter.tag}
-          choices={choices(rows.flatMap((row) => row.facts?.capabilities ?? []))}
-          onChange={set('tag')}
-        />
+        <Select label="Provider" value={filter.provider} choices={providers} onChange={set('provider')} />
+        <Select label="Capability" value={filter.tag} choices={tags} onChange={set('tag')} />
         <p class="muted found" aria-live="polite">
           {found.length === rows.length
             ? `${count(rows.length)} in all`
@@ -108,6 +104,6 @@ export function ModelsPage({ place }: { place: Place }) {
   );
 }
 
-function choices(values: string[]): (readonly [string, string])[] {
+function choices(values: string[] = []): (readonly [string, string])[] {
   return [['', 'All'], ...[...new Set(values)].sort().map((each) => [each, each] as const)];
 }

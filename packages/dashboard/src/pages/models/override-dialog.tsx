@@ -3,7 +3,7 @@ import { path } from '../../admin-client.js';
 import type { ModelFacts } from '../../admin-types.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
-import { explain, Notice } from '../../ui/small.js';
+import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import type { ModelRow } from './model-rows.js';
 import { FIELDS, type FieldName, faultOf, toForm, toOverride } from './override-form.js';
@@ -40,6 +40,11 @@ export function OverrideDialog({ row, onClose, onSaved }: OverrideProps) {
           What you set here stands above the registry and survives its refreshes. Requests that are settled
           keep the price they were settled at.
         </p>
+        {row.facts?.source && (
+          <p class="small-print wrap">
+            Shown now: {row.facts.as_of} <span class="muted">{row.facts.source}</span>
+          </p>
+        )}
         <div class="grid">
           {FIELDS.map(({ name, label, hint }) => (
             <Field
@@ -64,7 +69,7 @@ export function OverrideDialog({ row, onClose, onSaved }: OverrideProps) {
             request.
           </label>
         )}
-        {action.error && <Notice tone="bad">{explain(action.error)}</Notice>}
+        {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           {row.overridden && (
             <button type="button" class="danger" disabled={action.busy} onClick={remove}>

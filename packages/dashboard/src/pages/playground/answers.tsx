@@ -2,7 +2,7 @@ import type { AdminError } from '../../admin-client.js';
 import type { Completion } from '../../admin-types.js';
 import { count, duration, usd } from '../../format.js';
 import { formatPlace } from '../../location.js';
-import { Badge, Empty, explain, Notice } from '../../ui/small.js';
+import { Badge, Empty, explainFailure, Notice } from '../../ui/small.js';
 
 export interface Answer {
   question: string;
@@ -32,7 +32,7 @@ export function Answers({ answers, busy, error, onClear }: AnswersProps) {
       {error && (
         <Notice tone="bad">
           <b>{error.code === 'unreachable' ? 'No answer' : `${error.status} ${error.code}`}</b>{' '}
-          {explain(error)}
+          {explainFailure(error)}
         </Notice>
       )}
       {answers.length > 0 && !busy && (

@@ -1,5 +1,7 @@
+import { useMemo } from 'preact/hooks';
 import type { Catalogue, Directory } from '../../admin-types.js';
-import { Field, Select } from '../../ui/field.js';
+import { Field } from '../../ui/field.js';
+import { Pick } from '../../ui/pick.js';
 import type { ChatDraft } from './chat-draft.js';
 
 interface ChatFormProps {
@@ -15,6 +17,7 @@ interface ChatFormProps {
 export function ChatForm({ draft, fault, directory, catalogue, busy, onChange, onSend }: ChatFormProps) {
   const set = (field: keyof ChatDraft) => (value: string) => onChange({ ...draft, [field]: value });
   const shown = (field: string) => (fault?.field === field && draft.model !== '' ? fault.text : undefined);
+  const workspaces = useMemo(() => directory.workspaces.map(({ id }) => id), [directory]);
   const aliases = directory.routes
     .filter(({ workspace }) => workspace === draft.workspace)
     .map(({ id }) => id);
@@ -28,12 +31,7 @@ export function ChatForm({ draft, fault, directory, catalogue, busy, onChange, o
   return (
     <form class="stack" onSubmit={send} noValidate>
       <div class="grid">
-        <Select
-          label="Workspace"
-          value={draft.workspace}
-          choices={directory.workspaces.map(({ id }) => [id, id] as const)}
-          onChange={set('workspace')}
-        />
+        <Pick label="Workspace" value={draft.workspace} values={workspaces} onChange={set('workspace')} />
         <Field label="Route or model" value={draft.model} onInput={set('model')} list="playground-models" />
         <datalist id="playground-models">
           {aliases.map((id) => (

@@ -16,7 +16,7 @@ const SHOWN_HEADERS = /^(?:x-gateway-|x-request-id$)/;
 export function PlaygroundPage({ place }: { place: Place }) {
   const known = usePoll('playground', 0, async (client, signal) => {
     const [directory, catalogue] = await Promise.all([
-      client.get<Directory>('/directory', signal),
+      client.get<Directory>('/directory?keys=false', signal),
       client.get<Catalogue>('/catalogue', signal),
     ]);
     return { directory, catalogue };

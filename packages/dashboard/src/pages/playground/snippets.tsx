@@ -8,7 +8,7 @@ import { LANGUAGES, type Language, reachable, writeSnippet } from './write-snipp
 export function Snippets({ body, baseUrl }: { body: ChatBody; baseUrl: string }) {
   const [language, setLanguage] = useState<Language>('curl');
   const [base, setBase] = useState(() => reachable(baseUrl, location.hostname));
-  const snippet = writeSnippet(language, body, base);
+  const snippet = writeSnippet(language, body, base.trim().replace(/\/+$/, ''));
   return (
     <section class="card stack" aria-labelledby="snippets">
       <div class="page-head">

@@ -1,7 +1,8 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { Directory } from '../../admin-types.js';
 import { goTo } from '../../location.js';
 import { Field, Select } from '../../ui/field.js';
+import { Pick } from '../../ui/pick.js';
 
 export const FILTERS = [
   'since',
@@ -52,8 +53,16 @@ interface RequestFiltersProps {
 }
 
 export function RequestFilters({ query, choices, onChange }: RequestFiltersProps) {
-  const routes = choices?.directory.routes.filter(
-    ({ workspace }) => !query.workspace || workspace === query.workspace,
+  const workspaces = useMemo(() => choices?.directory.workspaces.map(({ id }) => id) ?? [], [choices]);
+  const routes = useMemo(() => routeNames(choices?.directory, query.workspace), [choices, query.workspace]);
+  const pick = (name: string, label: string, values: readonly string[]) => (
+    <Pick
+      label={label}
+      value={query[name] ?? ''}
+      values={values}
+      none="Any"
+      onChange={(value) => onChange({ [name]: value })}
+    />
   );
   const select = (name: string, label: string, values: readonly string[]) => (
     <Select
@@ -71,8 +80,8 @@ export function RequestFilters({ query, choices, onChange }: RequestFiltersProps
         choices={listed(SINCE, query.since)}
         onChange={(since) => onChange({ since })}
       />
-      {select('workspace', 'Workspace', choices?.directory.workspaces.map(({ id }) => id) ?? [])}
-      {select('route', 'Route', routes?.map(({ id }) => id) ?? [])}
+      {pick('workspace', 'Workspace', workspaces)}
+      {pick('route', 'Route', routes)}
       {select('provider', 'Provider', choices?.providers ?? [])}
       <Field
         label="Model"
@@ -107,6 +116,11 @@ function FindById({ query }: { query: Readonly<Record<string, string>> }) {
       }}
     />
   );
+}
+
+function routeNames(directory: Directory | undefined, workspace: string | undefined): string[] {
+  const routes = directory?.routes.filter((route) => !workspace || route.workspace === workspace) ?? [];
+  return [...new Set(routes.map(({ id }) => id))].sort();
 }
 
 function withAny(values: readonly string[], current: string | undefined): (readonly [string, string])[] {

@@ -1,10 +1,10 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import type { Directory, LoggedRequest, RequestPage, Status } from '../../admin-types.js';
 import { changeQuery, formatPlace, goTo, type Place } from '../../location.js';
 import { download } from '../../ui/download.js';
 import { Page } from '../../ui/page.js';
-import { Empty, explain, Notice, Waiting } from '../../ui/small.js';
+import { Empty, explainFailure, Notice, Waiting } from '../../ui/small.js';
 import { Table } from '../../ui/table.js';
 import { useAction } from '../../ui/use-action.js';
 import { usePoll } from '../../use-poll.js';
@@ -33,7 +33,7 @@ export function RequestsPage({ place }: { place: Place }) {
   );
   const choices = usePoll('choices', 60_000, async (client, signal) => {
     const [directory, status] = await Promise.all([
-      client.get<Directory>('/directory', signal),
+      client.get<Directory>('/directory?keys=false', signal),
       client.get<Status>('/status', signal),
     ]);
     return { directory, providers: status.providers.map(({ name }) => name) };
@@ -46,6 +46,13 @@ export function RequestsPage({ place }: { place: Place }) {
       const response = await client.fetch(`/requests/export?${query}${query === '' ? '' : '&'}format=csv`);
       download('requests.csv', await response.blob());
     });
+  /** Whether a request was opened from this list: then closing it is going back, and Back does not open it again. */
+  const wasList = useRef(false);
+  if (place.item === undefined) wasList.current = true;
+  const close = () => {
+    if (wasList.current) history.back();
+    else goTo({ page: place.page, query: place.query });
+  };
   const filter = (change: Record<string, string>) => {
     setTrail([]);
     changeQuery(place, change);
@@ -75,7 +82,7 @@ export function RequestsPage({ place }: { place: Place }) {
       }
     >
       <RequestFilters query={place.query} choices={choices.data} onChange={filter} />
-      {action.error && <Notice tone="bad">{explain(action.error)}</Notice>}
+      {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
       {log.data && log.data.data.length > 0 && (
         <Table
           caption="Requests"
@@ -107,12 +114,7 @@ export function RequestsPage({ place }: { place: Place }) {
         </nav>
       )}
       {place.item !== undefined && (
-        <RequestView
-          key={place.item}
-          id={place.item}
-          url={path`/requests/${place.item}`}
-          onClose={() => goTo({ page: place.page, query: place.query })}
-        />
+        <RequestView key={place.item} id={place.item} url={path`/requests/${place.item}`} onClose={close} />
       )}
     </Page>
   );

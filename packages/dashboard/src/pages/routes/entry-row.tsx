@@ -40,8 +40,9 @@ export function EntryRow({
           <Select
             label="Provider"
             value={entry.provider}
-            choices={[['', 'Choose …'], ...providers.map(({ name }) => [name, name] as const)]}
+            choices={choicesOf(entry.provider, providers)}
             onChange={set('provider')}
+            fault={entry.provider === '' ? undefined : faultOf('provider')}
           />
           <Field
             label="Model"
@@ -97,4 +98,15 @@ export function EntryRow({
       </fieldset>
     </li>
   );
+}
+
+/** One that was taken out of the configuration still stands in its routes. */
+function choicesOf(provider: string, providers: ProviderStatus[]): (readonly [string, string])[] {
+  const known = providers.map(({ name }) => [name, name] as const);
+  const isKnown = provider === '' || known.some(([name]) => name === provider);
+  return [
+    ['', 'Choose …'],
+    ...known,
+    ...(isKnown ? [] : [[provider, `${provider} (not configured)`] as const]),
+  ];
 }

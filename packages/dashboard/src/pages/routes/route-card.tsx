@@ -63,8 +63,8 @@ function Figures({ traffic, served }: { traffic: RouteTraffic | undefined; serve
   const { requests, fallbacks, failed } = traffic;
   return (
     <>
-      {count(requests)} requests, {percent(fallbacks, served)} by fallback, {percent(failed, requests)}{' '}
-      failed.
+      {count(requests)} {requests === 1 ? 'request' : 'requests'}, {percent(fallbacks, served)} by fallback,{' '}
+      {percent(failed, requests)} failed.
     </>
   );
 }

@@ -3,13 +3,15 @@ import { path } from '../../admin-client.js';
 import type { Catalogue, Model, ProviderStatus, Route } from '../../admin-types.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
-import { explain, Notice } from '../../ui/small.js';
+import { Pick } from '../../ui/pick.js';
+import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { EntryRow } from './entry-row.js';
 import {
   blankEntry,
   type EntryForm,
   faultsOf,
+  isSame,
   MAX_ENTRIES,
   moved,
   type RouteForm,
@@ -55,6 +57,8 @@ export function RouteDialog({
   const taken =
     isNew && routes.some(({ workspace, id }) => workspace === form.workspace && id === form.alias);
   if (taken) faults.set('alias', 'There is a route of this name; edit that one');
+  const now = routes.find(({ workspace, id }) => workspace === first.workspace && id === first.alias);
+  const isStale = !isNew && !action.busy && !(now && isSame(first, now));
   const hides = known?.direct.some(({ id }) => id === form.alias) ?? false;
   const setEntry = (i: number) => (entry: EntryForm) =>
     setForm({ ...form, chain: form.chain.map((each, at) => (at === i ? entry : each)) });
@@ -72,10 +76,10 @@ export function RouteDialog({
       <form onSubmit={save} noValidate>
         {isNew && (
           <div class="grid">
-            <Select
+            <Pick
               label="Workspace"
               value={form.workspace}
-              choices={workspaces.map((id) => [id, id] as const)}
+              values={workspaces}
               onChange={(workspace) => setForm({ ...form, workspace })}
             />
             <Field
@@ -118,7 +122,14 @@ export function RouteDialog({
           choices={CRASH}
           onChange={(on_crash) => setForm({ ...form, on_crash })}
         />
-        {action.error && <Notice tone="bad">{explain(action.error)}</Notice>}
+        {isStale && (
+          <Notice tone="warn">
+            {now
+              ? 'Somebody has changed this route since you opened it; saving replaces what they did.'
+              : 'Somebody has deleted this route since you opened it; saving makes it anew.'}
+          </Notice>
+        )}
+        {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           <p class="muted" aria-live="polite">
             {faults.size > 0 ? 'Not complete yet' : ''}

@@ -56,13 +56,29 @@ export function toRouteForm({ workspace, id, chain, on_crash }: Route): RouteFor
   };
 }
 
+/** Whether the route is what the form was filled with. */
+export function isSame(form: RouteForm, { chain, on_crash }: Route): boolean {
+  const inOrder = (entries: readonly ChainEntry[]) =>
+    JSON.stringify(
+      entries.map(({ provider, model, timeout_ms, max_tokens, retries }) => [
+        provider,
+        model,
+        timeout_ms,
+        max_tokens,
+        retries,
+      ]),
+    );
+  return form.on_crash === on_crash && inOrder(toChain(form.chain)) === inOrder(chain);
+}
+
 /** By path, as the gateway names them: `alias`, `chain[0].model`. */
 export function faultsOf({ alias, chain }: RouteForm, providers: readonly string[]): Map<string, string> {
   const faults = new Map<string, string>();
   if (!ALIAS.test(alias)) faults.set('alias', 'Letters, digits and . _ - : / @, at most 128');
   chain.forEach((entry, i) => {
     const at = `chain[${i}]`;
-    if (!providers.includes(entry.provider)) faults.set(`${at}.provider`, 'Choose a provider');
+    if (!providers.includes(entry.provider))
+      faults.set(`${at}.provider`, 'Choose a provider that is configured');
     if (!MODEL.test(entry.model)) faults.set(`${at}.model`, 'A model id without spaces');
     for (const field of Object.keys(NUMBERS) as NumberField[]) {
       const { min, max } = NUMBERS[field];

@@ -1,11 +1,12 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import type { Catalogue, Directory, ModelList, Route, Status, Traffic } from '../../admin-types.js';
 import { count } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
 import { Confirm } from '../../ui/confirm.js';
-import { Field, Select } from '../../ui/field.js';
+import { Field } from '../../ui/field.js';
 import { Page } from '../../ui/page.js';
+import { Pick } from '../../ui/pick.js';
 import { Empty, Waiting } from '../../ui/small.js';
 import { usePoll } from '../../use-poll.js';
 import { RouteCard } from './route-card.js';
@@ -13,6 +14,7 @@ import { RouteDialog } from './route-dialog.js';
 import { blankForm, type RouteForm, toRouteForm } from './route-form.js';
 
 const EVERY_MS = 2_000;
+const ROUTES_EVERY_MS = 5_000;
 const SLOWLY_MS = 30_000;
 const STEP = 30;
 
@@ -21,13 +23,18 @@ type Doing = { what: 'edit'; form: RouteForm; isNew: boolean } | { what: 'delete
 export function RoutesPage({ place }: { place: Place }) {
   const [doing, setDoing] = useState<Doing | undefined>();
   const [shown, setShown] = useState(STEP);
-  const live = usePoll('routes', EVERY_MS, async (client, signal) => {
-    const [directory, status, traffic] = await Promise.all([
-      client.get<Directory>('/directory', signal),
+  const directory = usePoll('routes', ROUTES_EVERY_MS, (client, signal) =>
+    client.get<Directory>('/directory?keys=false', signal),
+  );
+  const live = usePoll('live', EVERY_MS, async (client, signal) => {
+    const [status, traffic] = await Promise.all([
       client.get<Status>('/status', signal),
       client.get<Traffic>('/traffic?since=15m', signal),
     ]);
-    return { directory, status, traffic };
+    return {
+      status,
+      traffic: new Map(traffic.routes.map((each) => [keyOf(each.workspace, each.route), each])),
+    };
   });
   const known = usePoll('known models', SLOWLY_MS, async (client, signal) => {
     const [models, catalogue] = await Promise.all([
@@ -37,14 +44,15 @@ export function RoutesPage({ place }: { place: Place }) {
     return { models: models.data, direct: catalogue.data };
   });
   const { search = '', workspace = '' } = place.query;
-  const workspaces = live.data?.directory.workspaces.map(({ id }) => id) ?? [];
-  const routes = (live.data?.directory.routes ?? []).filter(
+  const all = directory.data?.routes ?? [];
+  const workspaces = useMemo(() => directory.data?.workspaces.map(({ id }) => id) ?? [], [directory.data]);
+  const routes = all.filter(
     (route) =>
       (workspace === '' || route.workspace === workspace) && textOf(route).includes(search.toLowerCase()),
   );
   const done = () => {
     setDoing(undefined);
-    live.reload();
+    directory.reload();
   };
   const create = () =>
     setDoing({ what: 'edit', form: blankForm(workspace || (workspaces[0] ?? '')), isNew: true });
@@ -67,31 +75,30 @@ export function RoutesPage({ place }: { place: Place }) {
           onInput={(value) => changeQuery(place, { search: value })}
           placeholder="Name, provider or model"
         />
-        <Select
+        <Pick
           label="Workspace"
           value={workspace}
-          choices={[['', 'All'], ...workspaces.map((id) => [id, id] as const)]}
+          values={workspaces}
+          none="All"
           onChange={(value) => changeQuery(place, { workspace: value })}
         />
         <p class="muted found" aria-live="polite">
           {count(routes.length)} routes
         </p>
       </form>
-      {!live.data && <Waiting polled={live} />}
-      {live.data && routes.length === 0 && (
-        <Empty title={live.data.directory.routes.length === 0 ? 'No route yet.' : 'No route fits.'}>
+      {!directory.data && <Waiting polled={directory} />}
+      {directory.data && routes.length === 0 && (
+        <Empty title={all.length === 0 ? 'No route yet.' : 'No route fits.'}>
           Callers can still ask for model ids directly, without any fallback.
         </Empty>
       )}
       <div class="stack">
         {routes.slice(0, shown).map((route) => (
           <RouteCard
-            key={`${route.workspace} ${route.id}`}
+            key={keyOf(route.workspace, route.id)}
             route={route}
             status={live.data?.status}
-            traffic={live.data?.traffic.routes.find(
-              (each) => each.workspace === route.workspace && each.route === route.id,
-            )}
+            traffic={live.data?.traffic.get(keyOf(route.workspace, route.id))}
             onEdit={() => setDoing({ what: 'edit', form: toRouteForm(route), isNew: false })}
             onDelete={() => setDoing({ what: 'delete', route })}
           />
@@ -109,7 +116,7 @@ export function RoutesPage({ place }: { place: Place }) {
           first={doing.form}
           isNew={doing.isNew}
           workspaces={workspaces}
-          routes={live.data.directory.routes}
+          routes={all}
           providers={live.data.status.providers}
           known={known.data}
           onClose={() => setDoing(undefined)}
@@ -144,6 +151,11 @@ function DeleteRoute({
       model.
     </Confirm>
   );
+}
+
+/** Neither can have a space. */
+function keyOf(workspace: string, route: string): string {
+  return `${workspace} ${route}`;
 }
 
 function textOf({ id, workspace, chain }: Route): string {

@@ -1,13 +1,13 @@
-import type { LimitsUse, SpendRow } from '../../admin-types.js';
-import { date, percent, price, usd } from '../../format.js';
+import type { Budget, Budgets as BudgetList } from '../../admin-types.js';
+import { count, date, percent, price, usd } from '../../format.js';
 import { Bar, Empty, type Tone } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
-import { forecast, pacePerDay } from './forecast.js';
+import { forecast } from './forecast.js';
 
 /** What is left of each workspace's month, and until when at the pace of the last week. */
-export function Budgets({ uses, week }: { uses: LimitsUse[]; week: SpendRow[] }) {
+export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
   const now = Date.now();
-  const columns: Column<LimitsUse>[] = [
+  const columns: Column<Budget>[] = [
     {
       id: 'workspace',
       label: 'Workspace',
@@ -18,36 +18,31 @@ export function Budgets({ uses, week }: { uses: LimitsUse[]; week: SpendRow[] })
       id: 'budget',
       label: 'Budget a month',
       numeric: true,
-      cell: ({ budget_usd_per_month }) => price(budget_usd_per_month ?? 0),
+      cell: ({ budget_usd_per_month }) => price(budget_usd_per_month),
     },
-    { id: 'spent', label: 'Spent', numeric: true, cell: ({ used }) => usd(used.spent_usd) },
+    { id: 'spent', label: 'Spent', numeric: true, cell: ({ spent_usd }) => usd(spent_usd) },
     {
       id: 'left',
       label: 'Left',
       numeric: true,
-      cell: ({ used }) => usd(used.left_usd ?? 0),
-      sort: ({ used }) => Number(used.left_usd),
+      cell: ({ left_usd }) => usd(left_usd),
+      sort: ({ left_usd }) => Number(left_usd),
     },
     {
       id: 'used',
       label: 'Used',
-      cell: ({ used, budget_usd_per_month: budget }) => (
+      cell: ({ spent_usd, budget_usd_per_month: budget }) => (
         <span class="with-bar">
-          <span class="number">{percent(Number(used.spent_usd), budget ?? 0)}</span>
-          <Bar
-            value={Number(used.spent_usd)}
-            max={budget ?? 0}
-            tone={toneOf(Number(used.spent_usd), budget ?? 0)}
-          />
+          <span class="number">{percent(Number(spent_usd), budget)}</span>
+          <Bar value={Number(spent_usd)} max={budget} tone={toneOf(Number(spent_usd), budget)} />
         </span>
       ),
     },
     {
       id: 'runs-out',
       label: 'Runs out',
-      cell: ({ workspace, used }) => {
-        const pace = pacePerDay(week, workspace, now);
-        const end = forecast(Number(used.left_usd ?? 0), pace, now);
+      cell: ({ left_usd, pace_usd_per_day: pace }) => {
+        const end = forecast(Number(left_usd), pace, now);
         if (end === 'spent') return <b class="fault">It is spent</b>;
         if (end === 'lasts') return <span class="muted">Lasts the month, at {usd(pace)} a day</span>;
         return (
@@ -60,13 +55,20 @@ export function Budgets({ uses, week }: { uses: LimitsUse[]; week: SpendRow[] })
   ];
   return (
     <section aria-labelledby="budgets">
-      <h2 id="budgets">Budgets</h2>
-      {uses.length === 0 ? (
+      <h2 id="budgets">
+        Budgets{' '}
+        {total > data.length && (
+          <span class="muted">
+            the {count(data.length)} most used of {count(total)}
+          </span>
+        )}
+      </h2>
+      {data.length === 0 ? (
         <Empty title="No workspace has a budget.">
           <code>sluice limits set</code> gives it one, in USD a calendar month.
         </Empty>
       ) : (
-        <Table caption="Budgets" columns={columns} rows={uses} rowKey={({ workspace }) => workspace} />
+        <Table caption="Budgets" columns={columns} rows={data} rowKey={({ workspace }) => workspace} />
       )}
     </section>
   );

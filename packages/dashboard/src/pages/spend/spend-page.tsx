@@ -1,19 +1,20 @@
 import { useMemo } from 'preact/hooks';
-import { path } from '../../admin-client.js';
-import type { LimitsUse, Spend, Workspace } from '../../admin-types.js';
+import type { Budgets as BudgetList, Spend } from '../../admin-types.js';
 import { count, usd, usdShort } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
 import { download, toCsv } from '../../ui/download.js';
 import { LazyChart } from '../../ui/lazy-chart.js';
 import { Page } from '../../ui/page.js';
-import { Choice, Empty, Waiting } from '../../ui/small.js';
+import { Choice, Empty, explainFailure, Notice, Waiting } from '../../ui/small.js';
+import { useAction } from '../../ui/use-action.js';
 import { usePoll } from '../../use-poll.js';
 import { Budgets } from './budgets.js';
-import { GROUPS, groupRows, toCsvRows, toDaySeries } from './spend-sums.js';
+import { GROUPS, groupRows, toCsvRows, toDaySeries, withOthers } from './spend-sums.js';
 import { SpendTable } from './spend-table.js';
 
 const EVERY_MS = 10_000;
-const MAX_BUDGETS = 50;
+/** With a row of their own; the others have one together. */
+const MAX_GROUPS = 100;
 const DAYS = [
   ['1', 'Today'],
   ['7', '7 days'],
@@ -24,21 +25,21 @@ export function SpendPage({ place }: { place: Place }) {
   const days = DAYS.find(([each]) => each === place.query.days)?.[0] ?? '7';
   const by = GROUPS.find(([each]) => each === place.query.by)?.[0] ?? 'workspace';
   const since = `${Number(days) - 1}d`;
-  const spend = usePoll(`spend ${days} ${by}`, EVERY_MS, (client, signal) =>
-    client.get<Spend>(`/spend?since=${since}&by=${by === 'route' ? 'workspace,route' : by},day`, signal),
+  const query = `since=${since}&by=${by === 'route' ? 'workspace,route' : by},day`;
+  const spend = usePoll(query, EVERY_MS, (client, signal) =>
+    client.get<Spend>(`/spend?${query}&top=${MAX_GROUPS}`, signal),
   );
-  const budgets = usePoll('budgets', EVERY_MS, async (client, signal) => {
-    const { data } = await client.get<{ data: Workspace[] }>('/workspaces', signal);
-    const limited = data.filter(({ limits }) => limits.budget_usd_per_month !== null).slice(0, MAX_BUDGETS);
-    const [uses, week] = await Promise.all([
-      Promise.all(limited.map(({ id }) => client.get<LimitsUse>(path`/workspaces/${id}/limits`, signal))),
-      client.get<Spend>('/spend?since=6d&by=workspace,day', signal),
-    ]);
-    return { uses, week: week.data };
-  });
+  const budgets = usePoll('budgets', EVERY_MS, (client, signal) =>
+    client.get<BudgetList>('/budgets', signal),
+  );
   const series = useMemo(() => spend.data && toDaySeries(spend.data, by), [spend.data, by]);
-  const rows = spend.data ? groupRows(spend.data, by) : [];
-  const save = () => download(`spend-by-${by}.csv`, toCsv(toCsvRows(spend.data?.data ?? [], by)));
+  const rows = spend.data ? withOthers(groupRows(spend.data.data, by), spend.data) : [];
+  const action = useAction();
+  const save = () =>
+    action.run(async (client) => {
+      const { data } = await client.get<Spend>(`/spend?${query}`);
+      download(`spend-by-${by}.csv`, toCsv(toCsvRows(data, by)));
+    });
   const set = (name: string) => (value: string) => changeQuery(place, { [name]: value });
 
   return (
@@ -53,12 +54,13 @@ export function SpendPage({ place }: { place: Place }) {
         <>
           <Choice label="Time range" value={days} choices={DAYS} onChange={set('days')} />
           <Choice label="Summed by" value={by} choices={GROUPS} onChange={set('by')} />
-          <button type="button" disabled={rows.length === 0} onClick={save}>
-            Download CSV
+          <button type="button" disabled={rows.length === 0 || action.busy} onClick={save}>
+            {action.busy ? 'Exporting …' : 'Download CSV'}
           </button>
         </>
       }
     >
+      {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
       {!spend.data && <Waiting polled={spend} />}
       {spend.data && rows.length === 0 && <Empty title="Nothing was spent in these days." />}
       {spend.data && series && rows.length > 0 && (
@@ -81,7 +83,7 @@ export function SpendPage({ place }: { place: Place }) {
           <SpendTable rows={rows} total={spend.data.total} by={by} />
         </>
       )}
-      {budgets.data ? <Budgets {...budgets.data} /> : <Waiting polled={budgets} />}
+      {budgets.data ? <Budgets budgets={budgets.data} /> : <Waiting polled={budgets} />}
     </Page>
   );
 }

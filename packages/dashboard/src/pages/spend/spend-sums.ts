@@ -1,4 +1,5 @@
 import type { Spend, SpendRow, SpendSums } from '../../admin-types.js';
+import { count } from '../../format.js';
 
 export const GROUPS = [
   ['workspace', 'Workspace'],
@@ -32,22 +33,34 @@ export function nameOf(row: SpendRow, by: Group): string {
 }
 
 /** Summed over the days, most costly first. */
-export function groupRows({ data }: Spend, by: Group): GroupRow[] {
+export function groupRows(data: readonly SpendRow[], by: Group): GroupRow[] {
   const groups = new Map<string, GroupRow>();
   for (const row of data) {
     const name = nameOf(row, by);
     const sum = groups.get(name) ?? { ...blank(), name, cost: 0 };
     groups.set(name, sum);
-    sum.cost += Number(row.cost_usd);
-    for (const field of FIELDS) sum[field] += row[field];
+    add(sum, row);
   }
   return [...groups.values()].sort((a, b) => b.cost - a.cost);
+}
+
+/** With one row for all that have none of their own. */
+export function withOthers(rows: GroupRow[], { others, groups }: Spend): GroupRow[] {
+  if (others.length === 0) return rows;
+  const rest: GroupRow = { ...blank(), name: `${count(groups - rows.length)} others`, cost: 0 };
+  for (const row of others) add(rest, row);
+  return [...rows, rest];
+}
+
+function add(sum: GroupRow, row: SpendRow): void {
+  sum.cost += Number(row.cost_usd);
+  for (const field of FIELDS) sum[field] += row[field];
 }
 
 /** What is drawn: the most costly groups by day, and the others together. */
 export function toDaySeries(spend: Spend, by: Group) {
   const days = daysBetween(spend.from, spend.to);
-  const names = groupRows(spend, by).map(({ name }) => name);
+  const names = groupRows(spend.data, by).map(({ name }) => name);
   const shown = names.slice(0, names.length > MAX_SERIES + 1 ? MAX_SERIES : MAX_SERIES + 1);
   const costs = new Map<string, number>();
   for (const row of spend.data) {
@@ -55,11 +68,13 @@ export function toDaySeries(spend: Spend, by: Group) {
     const key = `${row.day} ${shown.includes(name) ? name : ''}`;
     costs.set(key, (costs.get(key) ?? 0) + Number(row.cost_usd));
   }
-  const labels = [...shown, ...(names.length > shown.length ? [''] : [])];
+  for (const { day, cost_usd } of spend.others)
+    costs.set(`${day} `, (costs.get(`${day} `) ?? 0) + Number(cost_usd));
+  const labels = [...shown, ...(spend.groups > shown.length ? [''] : [])];
   return {
     times: days.map((day) => Date.parse(day) / 1000),
     series: labels.map((name) => ({
-      label: name === '' ? `${names.length - shown.length} others` : name,
+      label: name === '' ? `${count(spend.groups - shown.length)} others` : name,
       values: days.map((day) => costs.get(`${day} ${name}`) ?? 0),
     })),
     colours: labels.map((name, i) => (name === '' ? OTHER_COLOUR : i + 1)),
@@ -67,8 +82,8 @@ export function toDaySeries(spend: Spend, by: Group) {
 }
 
 export function daysBetween(from: string, to: string): string[] {
-  const count = Math.round((Date.parse(to) - Date.parse(from)) / 1000 / DAY_S) + 1;
-  return Array.from({ length: count }, (_, i) =>
+  const length = Math.round((Date.parse(to) - Date.parse(from)) / 1000 / DAY_S) + 1;
+  return Array.from({ length }, (_, i) =>
     new Date(Date.parse(from) + i * DAY_S * 1000).toISOString().slice(0, 10),
   );
 }

@@ -1,0 +1,95 @@
+import type { Router } from '@koa/router';
+import type { LimitUse } from '@sluice/shared/budget';
+import { dayOf } from '@sluice/shared/calendar';
+import type { Clock } from '@sluice/shared/clock';
+import { formatUsd } from '@sluice/shared/price';
+import { readInput } from '@sluice/shared/read-input';
+import type { SpendAnswer, SpendQuestion } from '@sluice/shared/spend';
+import { toBudgetPicodollars } from '@sluice/shared/workspace-limits';
+import type { DirectorySnapshot } from '../directory-snapshot.js';
+import { list } from '../present.js';
+
+const LIMIT = { pattern: /^[1-9]\d{0,3}$/, allowed: 'a whole number from 1 to 9999' };
+const DEFAULT_LIMIT = '100';
+const AT_ONCE = 250;
+const PACE_DAYS = 7;
+const DAY_MS = 86_400_000;
+
+export interface BudgetParts {
+  clock: Clock;
+  snapshot: DirectorySnapshot;
+  readLimitUse(workspace: string): Promise<LimitUse>;
+  readSpend(question: SpendQuestion): Promise<SpendAnswer>;
+}
+
+interface Budget {
+  workspace: string;
+  usd: number;
+  amount: bigint;
+  use: LimitUse;
+}
+
+/** /budgets: what is left of every workspace's month, the most used first, and what each spends a day. */
+export function addBudgetRoutes(router: Router, parts: BudgetParts): void {
+  const { clock, snapshot, readLimitUse, readSpend } = parts;
+
+  router.get('/budgets', async (ctx) => {
+    const limit = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', ['limit']);
+      return Number(reader.text(query?.limit ?? DEFAULT_LIMIT, 'limit', LIMIT));
+    });
+    const limited = (await snapshot.read()).flatMap(({ id, limits: { budgetUsdPerMonth: usd } }) =>
+      usd === undefined ? [] : [{ workspace: id, usd, amount: toBudgetPicodollars(usd) }],
+    );
+    const budgets: Budget[] = [];
+    for (let i = 0; i < limited.length; i += AT_ONCE) {
+      const some = limited.slice(i, i + AT_ONCE);
+      const uses = await Promise.all(
+        some.map(async (each) => ({ ...each, use: await readLimitUse(each.workspace) })),
+      );
+      budgets.push(...uses);
+    }
+    const shown = budgets.sort((a, b) => usedShare(b) - usedShare(a)).slice(0, limit);
+    const now = clock.now();
+    const week = await readSpend({
+      from: dayOf(now - (PACE_DAYS - 1) * DAY_MS),
+      to: dayOf(now),
+      by: ['workspace', 'day'],
+      filter: {},
+      workspaces: new Set(shown.map(({ workspace }) => workspace)),
+    });
+    ctx.body = {
+      ...list(shown.map((budget) => present(budget, paceOf(budget.workspace, week, now)))),
+      total: budgets.length,
+    };
+  });
+}
+
+function usedShare({ amount, use: { spent, reserved } }: Budget): number {
+  return amount === 0n ? 1 : Number(spent + reserved) / Number(amount);
+}
+
+/** USD a day, from the first day of the last week on which anything was spent until now. */
+function paceOf(workspace: string, { rows }: SpendAnswer, now: number): number {
+  const own = rows.filter(({ group }) => group.workspace === workspace);
+  // Rows come by day.
+  const first = own[0]?.group.day;
+  if (!first) return 0;
+  const spent = own.reduce((sum, { sums }) => sum + sums.cost, 0n);
+  // Of a first day that is today only the part that is over counts, but not less than an hour.
+  const days = Math.max((now - Date.parse(first)) / DAY_MS, 1 / 24);
+  return Number(spent) / 1e12 / days;
+}
+
+function present({ workspace, usd, amount, use: { month, spent, reserved } }: Budget, pace: number) {
+  return {
+    object: 'budget' as const,
+    workspace,
+    month,
+    budget_usd_per_month: usd,
+    spent_usd: formatUsd(spent),
+    reserved_usd: formatUsd(reserved),
+    left_usd: formatUsd(amount - spent - reserved),
+    pace_usd_per_day: pace,
+  };
+}
