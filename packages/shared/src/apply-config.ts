@@ -3,7 +3,7 @@ import type { Clock } from './clock.js';
 import { type GatewayConfig, resolveWorkspaceKeys } from './config.js';
 import { type KnownWorkspace, planConfig } from './config-plan.js';
 import { type ConfigTarget, performSteps } from './config-steps.js';
-import type { Directory } from './directory.js';
+import type { Directory, KeyRecord } from './directory.js';
 import type { Env } from './env-lookup.js';
 import { KeyIssuer } from './key-issuer.js';
 
@@ -21,7 +21,7 @@ export async function applyConfig(
   clock: Clock,
 ): Promise<MadeKey[]> {
   const keys = resolveWorkspaceKeys(config, env);
-  const steps = planConfig(config, keys, await readKnown(directory), { prune: false });
+  const steps = planConfig(config, keys, await readKnown(config, directory), { prune: false });
   const made: MadeKey[] = [];
   for await (const { step, madeValue } of performSteps(createRedisTarget(directory, clock), steps))
     if (step.kind === 'key' && madeValue !== undefined)
@@ -29,17 +29,19 @@ export async function applyConfig(
   return made;
 }
 
-function readKnown(directory: Directory): Promise<KnownWorkspace[]> {
-  return directory.listWorkspaces().then((workspaces) =>
-    Promise.all(
-      workspaces.map(async ({ id, name, limits }) => ({
-        id,
-        name,
-        limits,
-        routes: await directory.listRoutes(id),
-        keys: await directory.listKeys(id),
-      })),
-    ),
+/** Those that the file names: the others stay as they are, and there may be many. */
+async function readKnown(config: GatewayConfig, directory: Directory): Promise<KnownWorkspace[]> {
+  const keysOf = new Map<string, KeyRecord[]>(config.workspaces.map(({ id }) => [id, []]));
+  for (const { key } of await directory.listAllStoredKeys()) keysOf.get(key.workspace)?.push(key);
+  const workspaces = (await directory.listWorkspaces()).filter(({ id }) => keysOf.has(id));
+  return Promise.all(
+    workspaces.map(async ({ id, name, limits }) => ({
+      id,
+      name,
+      limits,
+      routes: await directory.listRoutes(id),
+      keys: keysOf.get(id) ?? [],
+    })),
   );
 }
 

@@ -48,6 +48,8 @@ interface Edit {
   value: string | null;
 }
 
+const SCAN_COUNT = 500;
+
 type Changed = 'done' | 'no_workspace' | 'changed';
 
 export class Directory {
@@ -65,22 +67,17 @@ export class Directory {
   }
 
   async findKeyById(id: string): Promise<StoredKey | undefined> {
-    return (await this.#storedKeys()).find(({ key }) => key.id === id);
+    return (await this.#storedKeys(id)).find(({ key }) => key.id === id);
   }
 
   /** Oldest first. */
-  async listKeys(workspace: string): Promise<KeyRecord[]> {
-    return (await this.listStoredKeys(workspace)).map(({ key }) => key);
-  }
-
   async listStoredKeys(workspace: string): Promise<StoredKey[]> {
-    return (await this.listAllStoredKeys()).filter(({ key }) => key.workspace === workspace);
+    return oldestFirst(await this.#storedKeys(workspace)).filter(({ key }) => key.workspace === workspace);
   }
 
   /** Of all workspaces, oldest first. */
   async listAllStoredKeys(): Promise<StoredKey[]> {
-    const stored = await this.#storedKeys();
-    return stored.sort((a, b) => a.key.created - b.key.created || (a.key.id < b.key.id ? -1 : 1));
+    return oldestFirst(await this.#storedKeys());
   }
 
   async findRoute(workspace: string, alias: string): Promise<RouteRecord | undefined> {
@@ -181,9 +178,23 @@ export class Directory {
     return true;
   }
 
-  async #storedKeys(): Promise<StoredKey[]> {
-    const stored = Object.entries(await this.redis.hgetall(this.names.keys));
-    return stored.map(([digest, text]) => ({ digest, key: JSON.parse(text) as KeyRecord }));
+  /**
+   * All keys, or those whose record has this text somewhere as a value. There may be many, and callers wait while they
+   * are read: so it is done in parts. What is there all the time is found, perhaps twice.
+   */
+  async #storedKeys(value?: string): Promise<StoredKey[]> {
+    const part = value === undefined ? '' : JSON.stringify(value);
+    const found = new Map<string, KeyRecord>();
+    let cursor = '0';
+    do {
+      const [next, fields] = await this.redis.hscan(this.names.keys, cursor, 'COUNT', SCAN_COUNT);
+      for (let i = 0; i < fields.length; i += 2) {
+        const [digest = '', text = ''] = fields.slice(i, i + 2);
+        if (text.includes(part)) found.set(digest, JSON.parse(text) as KeyRecord);
+      }
+      cursor = next;
+    } while (cursor !== '0');
+    return [...found].map(([digest, key]) => ({ digest, key }));
   }
 
   #workspaceEdit(id: string, workspace: WorkspaceRecord | null): Edit {
@@ -214,6 +225,10 @@ export class Directory {
       ],
     );
   }
+}
+
+function oldestFirst(stored: StoredKey[]): StoredKey[] {
+  return stored.sort((a, b) => a.key.created - b.key.created || (a.key.id < b.key.id ? -1 : 1));
 }
 
 function parse<Record>(text: string | null): Record | undefined {
