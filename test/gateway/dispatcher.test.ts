@@ -91,7 +91,7 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
     admission: { admit: async (job) => job },
     stopRunning: async () => {},
     onGhost: () => {},
-    congestion: new Congestion(queues, new Map(PROVIDERS.map((name) => [name, limits(name)]))),
+    congestion: new Congestion(new Map(PROVIDERS.map((name) => [name, limits(name)]))),
     clock,
     hasWorkers: () => true,
     metrics,

@@ -4,6 +4,7 @@ import type { LogEntry } from '@sluice/shared/request-log';
 import test, { type ExecutionContext } from 'ava';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { createHeldUpstream, type HeldUpstream, occupy } from '../helpers/held-upstream.js';
+import { watchCommands } from '../helpers/redis-contents.js';
 import { until } from '../helpers/until.js';
 
 let gateway: Gateway;
@@ -268,14 +269,22 @@ test('an entry that is cooling down is passed over without a trip through its qu
     match: { model: 'gpt-cool-chain' },
     action: { status: 429, headers: { 'retry-after': '60' } },
   });
+  const commands = await watchCommands(gateway.redisServer.url);
+  t.teardown(() => commands.stop());
+  const added = new RegExp(`"HSET" "${gateway.names.queueKey('cool-chain', '')}[^"]+" "name"`);
+  const jobs = async () => {
+    const mark = `asked after ${commands.seen().length}`;
+    await gateway.redis.echo(mark);
+    await until('all commands to be seen', () => commands.seen().some((line) => line.includes(mark)));
+    return commands.seen().filter((line) => added.test(line)).length;
+  };
   t.is((await ask('cool-chain')).headers.get('x-gateway-attempts'), '2');
-  const jobs = () => gateway.redis.get(gateway.names.queueKey('cool-chain', 'id'));
-  t.is(await jobs(), '1');
+  t.is(await jobs(), 1);
   const answer = await ask('cool-chain');
   t.is(answer.headers.get('x-gateway-attempts'), '1');
   t.is(answer.headers.get('x-gateway-fallback-used'), 'true');
   t.deepEqual(await outcomesOf(answer), ['cooldown', 'ok']);
-  t.is(await jobs(), '1');
+  t.is(await jobs(), 1);
 });
 
 test('when every entry is cooling down, the caller is told when the first is over', async (t) => {

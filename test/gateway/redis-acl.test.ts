@@ -18,8 +18,8 @@ type User = (typeof USERS)[number];
 const RARE: Record<User, string[]> = {
   // A request that ends at the api after it has moved on, or while it holds a reservation.
   api: ['set', 'decrby'],
-  // A job that runs while stalled ones are looked for, and one that is given to another worker.
-  worker: ['sadd', 'rpush'],
+  // A job that runs while stalled ones are looked for, one that is given to another worker, a flood that falls back.
+  worker: ['sadd', 'rpush', 'incr'],
   admin: [],
 };
 

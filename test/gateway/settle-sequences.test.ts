@@ -39,7 +39,7 @@ class Story {
     this.#atApi = jobFor(requestId);
   }
 
-  start(): Promise<void> {
+  start(): Promise<unknown> {
     return this.cell.queues.addChat(this.#atApi);
   }
 

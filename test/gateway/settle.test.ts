@@ -166,7 +166,7 @@ for (const priority of [0, 7]) {
   test(`a waiting job is withdrawn and the others stay: ${kind}`, async (t) => {
     const cell = await bench.cell();
     const queue = cell.queues.of('openai');
-    for (const id of ['one', 'two', 'three']) await cell.queues.addChat(jobFor(id), priority);
+    for (const id of ['one', 'two', 'three']) await cell.queues.addChat({ ...jobFor(id), priority });
     t.is(await cell.settlements.withdraw(jobFor('two')), 'withdrawn');
     t.is(await queue.getJob('two-0'), undefined);
     t.is((await cell.take('openai', 'a'))?.id, 'one-0');
@@ -179,7 +179,7 @@ for (const priority of [0, 7]) {
   test(`a waiting job is withdrawn and settled in one: ${kind}`, async (t) => {
     const cell = await bench.cell();
     const job = jobFor('one');
-    await cell.queues.addChat(job, priority);
+    await cell.queues.addChat({ ...job, priority });
     t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'settled');
     t.is(await cell.take('openai', 'run'), undefined);
     t.is(await cell.queues.of('openai').getJob('one-0'), undefined);

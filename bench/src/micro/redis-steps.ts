@@ -41,7 +41,7 @@ export async function measureRedis(requests: number): Promise<RedisStep[]> {
     return { name, us: (await scriptUs(redis)) / requests };
   };
   const steps = [
-    await step('add (BullMQ)', (i) => queues.addChat(jobs[i] ?? jobOf(small))),
+    await step('add', (i) => queues.addChat(jobs[i] ?? jobOf(small))),
     await step('take, one at a time', async () => {
       taken += (await queue.take(TOKEN, 1)).length;
     }),

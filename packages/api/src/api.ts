@@ -124,7 +124,7 @@ export async function startApi({
   let workersSeen = 0;
   let draining = false;
   const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
-  const congestion = new Congestion(queues, config.providers);
+  const congestion = new Congestion(config.providers);
   const memory = new RedisMemory(redis, () => congestion.apis);
   const cancellations = new Cancellations(names);
   const idempotency = new Idempotency(redis, names);

@@ -175,7 +175,7 @@ export class Dispatcher {
 
   /** Returns why the queue did not take the job. */
   async #queue(pending: Pending, provider: string): Promise<Blocked | undefined> {
-    const { congestion, fairness, queues, settlements } = this.parts;
+    const { congestion, fairness, queues } = this.parts;
     const full = (): Blocked => ({ outcome: 'backlog', retryAfterMs: congestion.retryAfterMs(provider) });
     if (congestion.isKnownFull(provider)) return full();
     const { workspace, queuedAt, waitUntil } = pending.job;
@@ -183,18 +183,14 @@ export class Dispatcher {
     const job: ChatJob = { ...pending.job, priority };
     pending.job = job;
     try {
-      let backlog = 0;
-      if (congestion.takeKnownRoom(provider)) await queues.addChat(job);
-      else [backlog] = await Promise.all([congestion.backlog(provider), queues.addChat(job)]);
-      pending.queued = true;
-      if (backlog < congestion.limits(provider).maxBacklog) return undefined;
-      // A job that a worker has taken meanwhile is not waiting any more, whatever the count was.
-      if ((await settlements.withdraw(job)) !== 'withdrawn') return undefined;
+      const waiting = await queues.addChat(job, congestion.limits(provider).maxBacklog);
+      pending.queued = waiting === undefined;
+      if (waiting === undefined) return undefined;
+      congestion.recordFull(provider, waiting);
     } catch (error) {
       this.parts.onGhost(job);
       throw error;
     }
-    pending.queued = false;
     return full();
   }
 

@@ -1,8 +1,38 @@
 /**
- * How a worker takes jobs, keeps them and ends them. The scripts keep to BullMQ's layout of a queue: BullMQ adds the jobs,
- * and gives those whose lock has run out to another worker. Its version is pinned, and tests run both on the same queue.
+ * How a job is added, taken, kept and ended. The scripts keep to BullMQ's layout of a queue: BullMQ holds its limit, and
+ * gives jobs whose lock has run out to another worker. Its version is pinned, and tests run both on the same queue.
  */
 import { createScript } from './script.js';
+
+/** What `addScript` answers when the job is on the queue. */
+export const ADDED = -1;
+
+/**
+ * Adds a job, unless it is there already, or as many wait as may: then their number is returned. Jobs without a priority
+ * run first, then those with a lower number, each in the order they came.
+ */
+export const addScript = createScript<number>(
+  'sluiceAdd',
+  `
+local jobKey, waitKey, prioritizedKey, activeKey, metaKey, counterKey, markerKey = unpack(KEYS)
+local jobId, name, data, timestamp, priority, most = unpack(ARGV)
+if redis.call('EXISTS', jobKey) == 1 then return ${ADDED} end
+if most ~= '' then
+  local waiting = redis.call('LLEN', waitKey) + redis.call('ZCARD', prioritizedKey)
+  if waiting >= tonumber(most) then return waiting end
+end
+redis.call('HSET', jobKey, 'name', name, 'data', data, 'opts', '{}', 'timestamp', timestamp, 'priority', priority)
+if priority == '0' then
+  redis.call('LPUSH', waitKey, jobId)
+else
+  local score = tonumber(priority) * 0x100000000 + redis.call('INCR', counterKey) % 0x100000000
+  redis.call('ZADD', prioritizedKey, string.format('%.0f', score), jobId)
+end
+local limit = redis.call('HGET', metaKey, 'concurrency')
+if not limit or redis.call('LLEN', activeKey) < tonumber(limit) then redis.call('ZADD', markerKey, 0, '0') end
+return ${ADDED}
+`,
+);
 
 // The job leaves its queue; one whose worker was taken for dead waits again. Its slot is free then: whoever waits for
 // one is woken.

@@ -2,6 +2,7 @@ import { type JobsOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { ChatJob } from './job.js';
 import type { KeyNames } from './key-names.js';
+import { ADDED, addScript } from './queue-scripts.js';
 import { jobIdOf, providerOf } from './settle.js';
 
 export const CHAT_JOB = 'chat';
@@ -55,11 +56,20 @@ export class Queues {
     return plain + prioritized;
   }
 
-  /** Adding the same entry of the same request twice is adding it once. */
-  async addChat(job: ChatJob, priority = job.priority ?? 0): Promise<void> {
-    const options: JobsOptions = { ...FORGET, jobId: jobIdOf(job), timestamp: job.queuedAt };
-    if (priority > 0) options.priority = priority;
-    await this.of(providerOf(job)).add(CHAT_JOB, job, options);
+  /**
+   * Adding the same entry of the same request twice is adding it once. Returns how many wait when those are `most`, and the
+   * job was not added.
+   */
+  async addChat(job: ChatJob, most?: number): Promise<number | undefined> {
+    const provider = providerOf(job);
+    const key = (name: string) => this.names.queueKey(provider, name);
+    const jobId = jobIdOf(job);
+    const waiting = await addScript(
+      this.redis,
+      [key(jobId), key('wait'), key('prioritized'), key('active'), key('meta'), key('pc'), key('marker')],
+      [jobId, CHAT_JOB, JSON.stringify(job), job.queuedAt, job.priority ?? 0, most ?? ''],
+    );
+    return waiting === ADDED ? undefined : waiting;
   }
 
   /** Goes to the head of the queue: an api process is not ready to list models before it is answered. */
