@@ -113,6 +113,8 @@ return redis.call('HDEL', KEYS[1], 'probe', 'probeUntil')
 
 export class CircuitBreakers {
   readonly #circuits = new Map<string, Circuit>();
+  /** Of which a change was heard while `refresh` waited for its answer, which may be older. */
+  readonly #changed = new Set<string>();
 
   constructor(
     private readonly redis: Redis,
@@ -127,12 +129,14 @@ export class CircuitBreakers {
       if (channel !== this.names.circuits) return;
       const [provider, state, until] = JSON.parse(message) as [string, CircuitState, number];
       this.#circuits.set(provider, { state, until });
+      this.#changed.add(provider);
     });
     await subscriber.subscribe(this.names.circuits);
     await this.refresh();
   }
 
   async refresh(): Promise<void> {
+    this.#changed.clear();
     await Promise.all(
       [...this.settings.keys()].map(async (provider) => {
         const [state, until, failures] = await this.redis.hmget(
@@ -141,6 +145,7 @@ export class CircuitBreakers {
           'until',
           'failures',
         );
+        if (this.#changed.has(provider)) return;
         if (state === 'open') this.#circuits.set(provider, { state, until: Number(until) });
         else this.#circuits.set(provider, { state: failures ? 'failing' : 'closed', until: 0 });
       }),

@@ -21,8 +21,21 @@ return untilThen
 `,
 );
 
+/** Arguments: the moment, then the subjects. One that has been prolonged meanwhile stays. */
+const forget = createScript<null>(
+  'sluiceForgetCoolDowns',
+  `
+for i = 2, #ARGV do
+  local untilThen = redis.call('HGET', KEYS[1], ARGV[i])
+  if untilThen and tonumber(untilThen) <= tonumber(ARGV[1]) then redis.call('HDEL', KEYS[1], ARGV[i]) end
+end
+`,
+);
+
 export class CoolDowns {
   #until = new Map<string, number>();
+  /** What was heard while `refresh` waited for its answer, which may be older. */
+  readonly #news = new Map<string, number>();
 
   constructor(
     private readonly redis: Redis,
@@ -35,20 +48,28 @@ export class CoolDowns {
     subscriber.on('message', (channel, message) => {
       if (channel !== this.names.coolDowns) return;
       const [subject, until] = JSON.parse(message) as [string, number];
-      this.#until.set(subject, until);
+      this.#hear(subject, until);
     });
     await subscriber.subscribe(this.names.coolDowns);
     await this.refresh();
   }
 
   async refresh(): Promise<void> {
+    this.#news.clear();
     const stored = Object.entries(await this.redis.hgetall(this.names.coolDowns));
     const now = this.clock.now();
     const over = stored.filter(([, until]) => Number(until) <= now).map(([subject]) => subject);
-    if (over.length > 0) await this.redis.hdel(this.names.coolDowns, ...over);
-    this.#until = new Map(
-      stored.filter(([, until]) => Number(until) > now).map(([subject, until]) => [subject, Number(until)]),
-    );
+    if (over.length > 0) await forget(this.redis, [this.names.coolDowns], [now, ...over]);
+    const current = stored.filter(([, until]) => Number(until) > now);
+    this.#until = new Map([
+      ...current.map(([subject, until]): [string, number] => [subject, Number(until)]),
+      ...this.#news,
+    ]);
+  }
+
+  #hear(subject: string, until: number): void {
+    this.#until.set(subject, until);
+    this.#news.set(subject, until);
   }
 
   /** Milliseconds until this model of this provider may be called again; 0 when it may be called now. */
@@ -81,7 +102,7 @@ export class CoolDowns {
   async start(provider: string, model: string | undefined, ms: number): Promise<void> {
     const subject = model === undefined ? provider : subjectOf(provider, model);
     const until = Math.ceil(this.clock.now() + ms);
-    this.#until.set(subject, Math.max(until, this.#until.get(subject) ?? 0));
+    this.#hear(subject, Math.max(until, this.#until.get(subject) ?? 0));
     await extend(this.redis, [this.names.coolDowns], [subject, until]);
   }
 }
