@@ -60,7 +60,7 @@ test('an api is alive by itself, and ready while there is a worker', async (t) =
   const api = await launch(t, 'api', { REDIS_URL, ADMIN_TOKEN: '' });
   await until(async () => (await statusOf(`${api.url}/healthz`)) === 200);
   t.is(await statusOf(`${api.url}/readyz`), 503);
-  await until(() => api.output().includes('ADMIN_TOKEN is not set: this process has no admin listener'));
+  await until(() => api.output().includes('ADMIN_TOKEN is empty: this process has no admin listener'));
 
   const worker = await launch(t, 'worker', { REDIS_URL });
   await until(async () => (await statusOf(`${worker.url}/readyz`)) === 200);
