@@ -14,7 +14,8 @@ export function recordQueueWait(tracer: Tracer, job: ChatJob, { provider }: Chai
     name: `queue ${provider}`,
     kind: 'consumer',
     start: job.queuedAt,
-    end: now,
+    // Two processes' ideas of Redis time may be a little apart.
+    end: Math.max(now, job.queuedAt),
     attributes,
   } as const;
   tracer.record(span, parseTraceparent(job.trace));
