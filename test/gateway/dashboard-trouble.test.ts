@@ -218,7 +218,7 @@ test.serial('of many workspaces one is found by typing, and a closed request sta
   await field.fill('nobody');
   await page.getByText('There is none of this name').waitFor();
   await field.fill('many-7');
-  t.is(new URL(page.url()).hash, '#/requests?workspace=many-7');
+  await page.waitForURL(({ hash }) => hash === '#/requests?workspace=many-7');
   await page.getByText('No request fits these filters.').waitFor();
   await field.fill('');
   await page
@@ -228,12 +228,14 @@ test.serial('of many workspaces one is found by typing, and a closed request sta
   const dialog = page.getByRole('dialog');
   await dialog.waitFor();
   await page.keyboard.press('Escape');
+  // The dialog is gone a moment before the address is the list's again.
+  await page.waitForURL(({ hash }) => hash === '#/requests');
   await dialog.waitFor({ state: 'detached' });
-  t.is(new URL(page.url()).hash, '#/requests');
   await page.goForward();
   await dialog.waitFor();
   await page.goBack();
   await dialog.waitFor({ state: 'detached' });
+  t.is(new URL(page.url()).hash, '#/requests');
 });
 
 test.serial('a Redis that is away is told of as such, and one that is back is noticed', async (t) => {
