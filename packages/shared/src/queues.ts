@@ -1,4 +1,4 @@
-import { type JobsOptions, Queue } from 'bullmq';
+import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { ChatJob } from './job.js';
 import type { KeyNames } from './key-names.js';
@@ -13,9 +13,6 @@ export interface ModelsJob {
   requestId: string;
   inbox: string;
 }
-
-// Nothing is kept in the queue: what is worth keeping is in the request log, and prompts are to leave Redis.
-const FORGET: JobsOptions = { removeOnComplete: true, removeOnFail: true };
 
 /** One queue per provider, so that a slow provider keeps only its own requests waiting. */
 export class Queues {
@@ -32,7 +29,7 @@ export class Queues {
         new Queue(provider, {
           connection: redis,
           prefix: names.queuePrefix,
-          // Nobody reads BullMQ's event stream here; short, it costs the least.
+          // Nobody reads BullMQ's event stream here.
           streams: { events: { maxLen: 100 } },
         }),
       ]),
@@ -74,7 +71,7 @@ export class Queues {
 
   /** Goes to the head of the queue: an api process is not ready to list models before it is answered. */
   async addModels(provider: string, job: ModelsJob): Promise<void> {
-    await this.of(provider).add(MODELS_JOB, job, { ...FORGET, jobId: `models-${job.requestId}`, lifo: true });
+    await this.of(provider).add(MODELS_JOB, job, { jobId: `models-${job.requestId}`, lifo: true });
   }
 
   async close(): Promise<void> {

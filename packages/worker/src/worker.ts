@@ -187,7 +187,7 @@ export async function startWorker({
     async close(drainMs) {
       housekeeping.stop();
       const closed = Promise.all(sources.map((source) => source.close()));
-      // BullMQ waits without limit for a Redis that is gone; when nothing runs any more there is nothing to wait for.
+      // What asks a Redis that is gone waits without limit; when nothing runs any more there is nothing to wait for.
       const idle = runs.idle().then(() => within(CLOSE_MS, closed));
       await within(drainMs, Promise.race([closed, idle]));
       await within(1_000, presence.leave());
