@@ -80,7 +80,6 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
     circuitOpenMs: 1_000,
   });
   const dispatcher = new Dispatcher({
-    inboxId: 'api',
     queues,
     settlements,
     availability: new Availability(
@@ -96,17 +95,20 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
     hasWorkers: () => true,
     metrics,
   });
-  const { requestId, workspace, keyId, route, chain, request } = jobFor('one');
-  const reply = dispatcher.dispatch({
-    requestId,
-    workspace,
-    keyId,
-    route,
-    chain: chain.slice(0, entries),
-    onCrash,
-    deadline: Date.now() + 120_000,
-    request,
-  });
+  const now = Date.now();
+  const job = jobFor('one');
+  const reply = dispatcher.dispatch(
+    {
+      ...job,
+      chain: job.chain.slice(0, entries),
+      onCrash,
+      acceptedAt: now,
+      queuedAt: now,
+      waitUntil: now,
+      deadline: now + 120_000,
+    },
+    JSON.parse(job.request),
+  );
   const active = await until('the job', () => cell.take('openai', 'run'));
   const deliver = async () => {
     for (const message of await cell.inbox()) dispatcher.receive(new Map(Object.entries(message)));

@@ -67,7 +67,7 @@ export async function createSettleBench(): Promise<SettleBench> {
           const key = (name: string) => names.queueKey(provider, name);
           return {
             ...job,
-            data: JSON.parse(job.data) as ChatJob,
+            data: { ...JSON.parse(job.data), request: job.request } as ChatJob,
             finish: () => queue.finish(job),
             async stall() {
               await redis.del(key(`${job.id}:lock`));
@@ -116,7 +116,7 @@ export function jobFor(requestId: string, entry = 0): ChatJob {
     deadline: NOW + 300_000,
     queueMs: 0,
     attempts: [],
-    request: { model: 'fast', messages: [{ role: 'user', content: 'a secret prompt' }] },
+    request: '{"model":"fast","messages":[{"role":"user","content":"a secret prompt"}]}',
   };
 }
 

@@ -108,6 +108,6 @@ function waitingJob(now: number): ChatJob {
     deadline: now + HOUR_MS,
     queueMs: 0,
     attempts: [],
-    request: { model: 'bench', messages: [{ role: 'user', content: 'Say ok.' }] },
+    request: JSON.stringify({ model: 'bench', messages: [{ role: 'user', content: 'Say ok.' }] }),
   };
 }

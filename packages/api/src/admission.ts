@@ -1,5 +1,6 @@
 /** Lets a request in under its workspace's own limits. A workspace without limits pays nothing for this. */
 
+import type { ChatRequest } from '@sluice/shared/chat';
 import type { Clock } from '@sluice/shared/clock';
 import type { GatewayError } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/job';
@@ -16,18 +17,19 @@ export class Admission {
   ) {}
 
   /** The job, with what was reserved for it; or why the workspace may not send it now. */
-  async admit(job: ChatJob): Promise<ChatJob | GatewayError> {
+  async admit(job: ChatJob, request: ChatRequest): Promise<ChatJob | GatewayError> {
     const workspace = await this.directory.findWorkspace(job.workspace);
     if (!workspace || !isLimited(workspace.limits)) return job;
     const { requestId, deadline } = job;
-    const reserved = workspace.limits.budgetUsdPerMonth === undefined ? 0 : this.estimate.of(job);
-    const request = {
+    const reserved =
+      workspace.limits.budgetUsdPerMonth === undefined ? 0 : this.estimate.of(job.chain, request);
+    const asked = {
       requestId,
       workspace: workspace.id,
       estimate: reserved,
       now: this.clock.now(),
       deadline,
     };
-    return (await this.limits.admit(request, workspace.limits)) ?? { ...job, reserved };
+    return (await this.limits.admit(asked, workspace.limits)) ?? { ...job, reserved };
   }
 }

@@ -153,7 +153,6 @@ export async function startApi({
     metrics: apiMetrics,
   });
   const dispatcher = new Dispatcher({
-    inboxId: id,
     queues,
     settlements,
     availability: new Availability(coolDowns, circuits),
@@ -171,7 +170,7 @@ export async function startApi({
     onGhost: (job) => safetyNet.addGhost(job),
     metrics: apiMetrics,
   });
-  const idempotent = new IdempotentDispatcher(dispatcher, idempotency, id, clock);
+  const idempotent = new IdempotentDispatcher(dispatcher, idempotency, clock);
 
   await Promise.all([coolDowns.watch(subscriber), circuits.watch(subscriber)]);
   const reading = inbox.read(inboxReader, (message) => {
@@ -215,6 +214,7 @@ export async function startApi({
 
   const isReady = () => !draining && redis.status === 'ready' && workersSeen > 0;
   const appParts = {
+    inboxId: id,
     dispatcher,
     idempotent,
     directory,

@@ -2,8 +2,9 @@
  * What a request may cost at most, before anyone has counted its tokens: for holding back enough of a budget. It is made
  * to err upwards, and settling replaces it by the true cost.
  */
+import type { ChatRequest } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config';
-import type { ChainEntry, ChatJob } from '@sluice/shared/job';
+import type { ChainEntry } from '@sluice/shared/job';
 import type { ModelRegistry } from '@sluice/shared/model-registry';
 import { costOf, priceFor } from '@sluice/shared/price';
 
@@ -20,7 +21,7 @@ export class CostEstimate {
   ) {}
 
   /** Picodollars: the dearest entry of the chain, since any of them may serve. */
-  of({ chain, request }: ChatJob): number {
+  of(chain: readonly ChainEntry[], request: ChatRequest): number {
     const promptTokens = Math.ceil(Buffer.byteLength(JSON.stringify(request.messages)) / BYTES_PER_TOKEN);
     const choices = typeof request.n === 'number' ? request.n : 1;
     const asked = request.max_completion_tokens ?? request.max_tokens ?? undefined;

@@ -14,6 +14,7 @@
  */
 import { countCalls, describeAttempts } from '@sluice/shared/attempts';
 import { type Availability, BLOCKED_CODE, type Blocked } from '@sluice/shared/availability';
+import type { ChatRequest } from '@sluice/shared/chat';
 import type { Clock } from '@sluice/shared/clock';
 import { GatewayError } from '@sluice/shared/errors';
 import type { AttemptOutcome, ChainEntry, ChatJob, ReplyHead } from '@sluice/shared/job';
@@ -31,11 +32,6 @@ const DEADLINE_GRACE_MS = 100;
 /** How soon to try again when Redis could not be asked. */
 const RETRY_MS = 250;
 
-export type AcceptedRequest = Omit<
-  ChatJob,
-  'model' | 'inbox' | 'acceptedAt' | 'queuedAt' | 'waitUntil' | 'entry' | 'queueMs' | 'attempts'
->;
-
 export interface Reply {
   head: ReplyHead;
   body: string;
@@ -44,7 +40,6 @@ export interface Reply {
 }
 
 export interface DispatcherParts {
-  inboxId: string;
   queues: Queues;
   settlements: Settlements;
   availability: Availability;
@@ -79,29 +74,18 @@ export class Dispatcher {
     return this.#pending;
   }
 
-  dispatch(accepted: AcceptedRequest): Promise<Reply> {
-    const now = this.parts.clock.now();
-    const job: ChatJob = {
-      ...accepted,
-      model: accepted.request.model,
-      inbox: this.parts.inboxId,
-      acceptedAt: now,
-      queuedAt: now,
-      waitUntil: now,
-      entry: 0,
-      queueMs: 0,
-      attempts: [],
-    };
+  /** `request` is the job's, parsed. */
+  dispatch(job: ChatJob, request: ChatRequest): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const pending: Pending = { job, queued: false, cancelled: false, timer: undefined, resolve, reject };
       this.#pending.set(job.requestId, pending);
       this.parts.fairness.enter(job.workspace);
-      this.#admit(pending).catch((error) => this.#abandon(pending, error));
+      this.#admit(pending, request).catch((error) => this.#abandon(pending, error));
     });
   }
 
-  async #admit(pending: Pending): Promise<void> {
-    const admitted = await this.parts.admission.admit(pending.job);
+  async #admit(pending: Pending, request: ChatRequest): Promise<void> {
+    const admitted = await this.parts.admission.admit(pending.job, request);
     if (admitted instanceof GatewayError) {
       this.parts.metrics.refusedByWorkspace();
       await this.#fail(pending, pending.job, admitted, { as: 'refuser' });

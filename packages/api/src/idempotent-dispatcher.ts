@@ -2,11 +2,12 @@
  * Requests with an Idempotency-Key. The first one runs; the same request again, sent to whichever api process, waits for
  * that one's answer or is given the kept one. Who waits is registered in Redis and answered when the request is settled.
  */
+import type { ChatRequest } from '@sluice/shared/chat';
 import type { Clock } from '@sluice/shared/clock';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Idempotency, Leader } from '@sluice/shared/idempotency';
-import type { ReplyHead } from '@sluice/shared/job';
-import type { AcceptedRequest, Dispatcher, Reply } from './dispatcher.js';
+import type { ChatJob, ReplyHead } from '@sluice/shared/job';
+import type { Dispatcher, Reply } from './dispatcher.js';
 import type { InboxMessage } from './inbox.js';
 import { isRedisAway } from './redis-away.js';
 
@@ -29,19 +30,17 @@ export class IdempotentDispatcher {
   constructor(
     private readonly dispatcher: Dispatcher,
     private readonly idempotency: Idempotency,
-    private readonly inboxId: string,
     private readonly clock: Clock,
   ) {}
 
-  async dispatch(accepted: AcceptedRequest, key: string, body: string): Promise<Reply> {
+  async dispatch(job: ChatJob, parsed: ChatRequest, key: string): Promise<Reply> {
     if (!/^[\x20-\x7e]+$/.test(key) || key.length > MAX_LENGTH) {
       const message = `Idempotency-Key must be 1 to ${MAX_LENGTH} printable ASCII characters.`;
       throw new GatewayError('invalid_request', message, { param: 'Idempotency-Key' });
     }
-    const { requestId, workspace, deadline } = accepted;
+    const { requestId, workspace, deadline, inbox, chain, request: body } = job;
     const timeoutMs = deadline - this.clock.now();
-    const { chain } = accepted;
-    const request = { workspace, key, body, requestId, inbox: this.inboxId, timeoutMs, chain };
+    const request = { workspace, key, body, requestId, inbox, timeoutMs, chain };
     const digest = this.idempotency.digestOf(key);
 
     return new Promise<Reply>((resolve, reject) => {
@@ -66,7 +65,7 @@ export class IdempotentDispatcher {
           case 'new':
             return this.#answer(
               requestId,
-              await this.dispatcher.dispatch({ ...accepted, idempotency: digest }),
+              await this.dispatcher.dispatch({ ...job, idempotency: digest }, parsed),
             );
           case 'attached':
             // The first time nobody has looked for it yet.

@@ -1,6 +1,9 @@
 import { GatewayError } from '@sluice/shared/errors';
-import type { Middleware } from 'koa';
+import type { Middleware, ParameterizedContext } from 'koa';
 import bodyParser from 'koa-bodyparser';
+
+/** What nearly every client sends. */
+const PLAIN_JSON = /^application\/json(?:; ?charset=utf-8)?$/i;
 
 /** Whatever the content type says, koa-bodyparser reads UTF-8. JSON needs no charset, so none is right too. */
 const UTF_8 = /^(?:utf-?8|us-ascii)?$/i;
@@ -12,6 +15,8 @@ const UTF_8 = /^(?:utf-?8|us-ascii)?$/i;
 export function createParseBody(maxBytes: number): Middleware {
   const parse = bodyParser({
     enableTypes: ['json'],
+    // The content type has been checked when it is asked.
+    detectJSON: () => true,
     jsonLimit: `${maxBytes}b`,
     onerror(error, ctx) {
       const status = 'status' in error ? error.status : undefined;
@@ -27,16 +32,18 @@ export function createParseBody(maxBytes: number): Middleware {
     if (encoding !== '' && encoding !== 'identity') {
       throw new GatewayError('unsupported_media_type', 'The body must not be compressed.');
     }
-    if (!ctx.is('application/json')) {
-      throw new GatewayError('unsupported_media_type', 'Send the body as content-type: application/json.');
-    }
-    if (!UTF_8.test(ctx.request.charset)) {
-      throw new GatewayError('unsupported_media_type', 'The body must be encoded in UTF-8.');
-    }
+    if (!PLAIN_JSON.test(ctx.get('content-type'))) checkContentType(ctx);
     // The parser reads the length as a number of 32 bits.
     if ((ctx.request.length ?? 0) > maxBytes) throw tooLarge(maxBytes);
     return parse(ctx, next);
   };
+}
+
+function checkContentType(ctx: ParameterizedContext): void {
+  if (!ctx.is('application/json'))
+    throw new GatewayError('unsupported_media_type', 'Send the body as content-type: application/json.');
+  if (!UTF_8.test(ctx.request.charset))
+    throw new GatewayError('unsupported_media_type', 'The body must be encoded in UTF-8.');
 }
 
 function tooLarge(maxBytes: number): GatewayError {

@@ -1,4 +1,3 @@
-import type { ChatRequest } from './chat.js';
 import type { ErrorInfo } from './errors.js';
 
 export interface ChainEntry {
@@ -43,7 +42,10 @@ export interface Attempt {
   upstreamId?: string;
 }
 
-/** The data of one BullMQ job: one request, waiting for one entry of its chain. Times are Redis time, in ms. */
+/**
+ * One BullMQ job: one request, waiting for one entry of its chain. Times are Redis time, in ms. In the job's hash `request`
+ * is a field of its own, beside `data`: it may be large, and is not to be serialised a second time.
+ */
 export interface ChatJob {
   requestId: string;
   workspace: string;
@@ -76,7 +78,8 @@ export interface ChatJob {
   queueMs: number;
   /** What happened at earlier entries. */
   attempts: Attempt[];
-  request: ChatRequest;
+  /** The caller's body as it came: JSON that the api has checked. */
+  request: string;
 }
 
 /** What the caller is told about a served request; the body travels beside it, already serialised. */

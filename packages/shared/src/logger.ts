@@ -27,7 +27,7 @@ export function createLogger(role: string, level: string, destination?: Destinat
       options,
       pino.destination({
         sync: false,
-        minLength: 4096,
+        minLength: 16_000,
         maxLength: MAX_HELD_BYTES,
         periodicFlush: FLUSH_MS,
       }),

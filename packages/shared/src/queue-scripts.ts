@@ -15,13 +15,14 @@ export const addScript = createScript<number>(
   'sluiceAdd',
   `
 local jobKey, waitKey, prioritizedKey, activeKey, metaKey, counterKey, markerKey = unpack(KEYS)
-local jobId, name, data, timestamp, priority, most = unpack(ARGV)
+local jobId, name, data, request, timestamp, priority, most = unpack(ARGV)
 if redis.call('EXISTS', jobKey) == 1 then return ${ADDED} end
 if most ~= '' then
   local waiting = redis.call('LLEN', waitKey) + redis.call('ZCARD', prioritizedKey)
   if waiting >= tonumber(most) then return waiting end
 end
-redis.call('HSET', jobKey, 'name', name, 'data', data, 'opts', '{}', 'timestamp', timestamp, 'priority', priority)
+redis.call('HSET', jobKey, 'name', name, 'data', data, 'request', request, 'opts', '{}', 'timestamp', timestamp,
+  'priority', priority)
 if priority == '0' then
   redis.call('LPUSH', waitKey, jobId)
 else
@@ -48,7 +49,7 @@ end
 `;
 
 /** Of each job taken. Its lock is the token of the take, a colon, and its place among those taken. */
-export type TakenFields = [id: string, name: string, data: string, starts: number];
+export type TakenFields = [id: string, name: string, data: string, request: string | null, starts: number];
 
 /**
  * Takes up to so many of the jobs that wait, the plain ones before those with a priority, as far as the provider's
@@ -71,10 +72,10 @@ while #taken < room do
     redis.call('LPUSH', activeKey, jobId)
   end
   local jobKey = prefix .. jobId
-  local name, data = unpack(redis.call('HMGET', jobKey, 'name', 'data'))
+  local name, data, request = unpack(redis.call('HMGET', jobKey, 'name', 'data', 'request'))
   if data then
     redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
-    taken[#taken + 1] = {jobId, name, data, redis.call('HINCRBY', jobKey, 'ats', 1)}
+    taken[#taken + 1] = {jobId, name, data, request, redis.call('HINCRBY', jobKey, 'ats', 1)}
   else
     redis.call('LREM', activeKey, 1, jobId)
   end

@@ -61,10 +61,11 @@ export class Queues {
     const provider = providerOf(job);
     const key = (name: string) => this.names.queueKey(provider, name);
     const jobId = jobIdOf(job);
+    const { request, ...data } = job;
     const waiting = await addScript(
       this.redis,
       [key(jobId), key('wait'), key('prioritized'), key('active'), key('meta'), key('pc'), key('marker')],
-      [jobId, CHAT_JOB, JSON.stringify(job), job.queuedAt, job.priority ?? 0, most ?? ''],
+      [jobId, CHAT_JOB, JSON.stringify(data), request, job.queuedAt, job.priority ?? 0, most ?? ''],
     );
     return waiting === ADDED ? undefined : waiting;
   }

@@ -39,16 +39,17 @@ export interface ServedCall {
 }
 
 export function servedLogEntry(job: ChatJob, served: ServedCall, settledAt: number): LogEntry {
-  return { ...logEntry(job, settledAt), status: 200, code: null, served };
+  const entry = logEntry(job, 200, null, settledAt);
+  entry.served = served;
+  return entry;
 }
 
 export function failedLogEntry(job: ChatJob, code: LogCode, settledAt: number): LogEntry {
-  const status = code === 'cancelled' ? CANCELLED_STATUS : ERROR_STATUS[code];
-  return { ...logEntry(job, settledAt), status, code };
+  return logEntry(job, code === 'cancelled' ? CANCELLED_STATUS : ERROR_STATUS[code], code, settledAt);
 }
 
 // Field by field: a job carries the prompt.
-function logEntry(job: ChatJob, settledAt: number): Omit<LogEntry, 'status' | 'code'> {
+function logEntry(job: ChatJob, status: number, code: LogCode | null, settledAt: number): LogEntry {
   return {
     id: job.requestId,
     acceptedAt: job.acceptedAt,
@@ -57,6 +58,8 @@ function logEntry(job: ChatJob, settledAt: number): Omit<LogEntry, 'status' | 'c
     keyId: job.keyId,
     model: job.model,
     route: job.route,
+    status,
+    code,
     attempts: job.attempts,
     queueMs: job.queueMs,
   };

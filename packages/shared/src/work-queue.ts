@@ -8,6 +8,8 @@ export interface TakenJob {
   name: string;
   /** JSON. */
   data: string;
+  /** Of a chat job: its request, in JSON too. */
+  request: string;
   /** Identifies this run of the job; a later run of the same job has another. */
   token: string;
   /** How often the job has been started, this time included: more than once when a worker was lost with it. */
@@ -40,7 +42,14 @@ export class WorkQueue {
   async take(token: string, most: number): Promise<TakenJob[]> {
     const keys = [...this.#lists, this.#meta, this.marker];
     const taken = await takeScript(this.redis, keys, [this.#prefix, token, this.lockMs, most]);
-    return taken.map(([id, name, data, starts], i) => ({ id, name, data, token: `${token}:${i}`, starts }));
+    return taken.map(([id, name, data, request, starts], i) => ({
+      id,
+      name,
+      data,
+      request: request ?? '',
+      token: `${token}:${i}`,
+      starts,
+    }));
   }
 
   /** Takes a job off the queue that needs no settling (any more), unless another worker has it now. */

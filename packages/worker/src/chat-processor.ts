@@ -7,6 +7,7 @@
  * the request any more. So a fault of our own is settled too, as an internal error.
  */
 import type { Availability, Blocked } from '@sluice/shared/availability';
+import type { ChatRequest } from '@sluice/shared/chat';
 import type { CircuitBreakers } from '@sluice/shared/circuit-breakers';
 import type { Clock } from '@sluice/shared/clock';
 import type { CoolDowns } from '@sluice/shared/cool-downs';
@@ -138,7 +139,13 @@ export class ChatProcessor {
     const upstream = this.#upstream(entry);
     const limitMs = entry.timeout_ms ?? upstream.config.timeoutMs;
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - this.parts.clock.now()));
-    const result = await callProvider(upstream, job.request, entry, timeoutMs, run.signal);
+    const result = await callProvider(
+      upstream,
+      JSON.parse(job.request) as ChatRequest,
+      entry,
+      timeoutMs,
+      run.signal,
+    );
     const { failure } = result;
     this.parts.metrics.called(entry, failure?.outcome ?? 'ok', result.ms);
     const { tracer, clock } = this.parts;

@@ -139,6 +139,7 @@ export async function startWorker({
           return false;
         }
         const job = JSON.parse(taken.data) as ChatJob;
+        job.request = taken.request;
         return runs.run(job.requestId, taken, (run) => chat.process(job, run));
       },
       onLost: (jobIds) => runs.stop(jobIds, 'lock_lost'),

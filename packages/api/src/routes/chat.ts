@@ -1,11 +1,13 @@
+import type { ChatRequest } from '@sluice/shared/chat';
 import type { Clock } from '@sluice/shared/clock';
 import { GatewayError } from '@sluice/shared/errors';
+import type { ChatJob } from '@sluice/shared/job';
 import { formatTraceparent } from '@sluice/shared/tracing/trace-context';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiMetrics } from '../api-metrics.js';
 import type { Authenticated } from '../authenticate.js';
 import type { DirectoryCache } from '../directory-cache.js';
-import type { AcceptedRequest, Dispatcher, Reply } from '../dispatcher.js';
+import type { Dispatcher, Reply } from '../dispatcher.js';
 import type { IdempotentDispatcher } from '../idempotent-dispatcher.js';
 import type { Measured } from '../measure.js';
 import { parseChatRequest } from '../parse-chat-request.js';
@@ -13,6 +15,8 @@ import type { Identified } from '../request-id.js';
 import { resolveModel } from '../resolve-model.js';
 
 export interface ChatParts {
+  /** Where replies to this process go. */
+  inboxId: string;
   dispatcher: Dispatcher;
   idempotent: IdempotentDispatcher;
   directory: DirectoryCache;
@@ -27,15 +31,15 @@ export interface ChatParts {
 
 /** POST /v1/chat/completions */
 export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Identified & Measured> {
-  const { dispatcher, idempotent, directory, providers, clock, metrics, deadlineMs } = parts;
+  const { inboxId, dispatcher, idempotent, directory, providers, clock, metrics, deadlineMs } = parts;
 
   /** Nobody pays for an answer that nobody waits for. With an Idempotency-Key it runs on: the retry will ask for it. */
-  function runWhileWanted({ res }: ParameterizedContext, accepted: AcceptedRequest): Promise<Reply> {
+  function runWhileWanted({ res }: ParameterizedContext, job: ChatJob, request: ChatRequest): Promise<Reply> {
     const hungUp = () => {
-      if (!res.writableFinished) dispatcher.cancel(accepted.requestId);
+      if (!res.writableFinished) dispatcher.cancel(job.requestId);
     };
     res.once('close', hungUp);
-    return dispatcher.dispatch(accepted).finally(() => res.off('close', hungUp));
+    return dispatcher.dispatch(job, request).finally(() => res.off('close', hungUp));
   }
 
   return async (ctx) => {
@@ -44,23 +48,35 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
     const rawBody = String(ctx.request.rawBody);
     if (!parts.hasRoom(rawBody.length))
       throw new GatewayError('service_unavailable', 'The gateway’s queue is full.', { retryAfterMs: 5_000 });
-    const resolved = await resolveModel(request.model, key.workspace, directory, providers);
-    const timeoutMs = Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout')));
-    const accepted: AcceptedRequest = {
+    const { route, chain, onCrash } = await resolveModel(request.model, key.workspace, directory, providers);
+    const now = clock.now();
+    // Field by field, in one piece: a field that is added to a copy by spreading costs more than all of these.
+    const job: ChatJob = {
       requestId,
       workspace: key.workspace,
       keyId: key.id,
-      ...resolved,
-      deadline: clock.now() + timeoutMs,
-      request,
+      model: request.model,
+      route,
+      chain,
+      entry: 0,
+      onCrash,
+      inbox: inboxId,
+      acceptedAt: now,
+      priority: 0,
+      queuedAt: now,
+      waitUntil: now,
+      deadline: now + Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout'))),
+      queueMs: 0,
+      attempts: [],
+      request: rawBody,
     };
-    ctx.state.route = resolved.route;
-    if (ctx.state.trace) accepted.trace = formatTraceparent(ctx.state.trace);
+    ctx.state.route = route;
+    if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
     const idempotencyKey = ctx.get('idempotency-key');
     const reply =
       idempotencyKey === ''
-        ? await runWhileWanted(ctx, accepted)
-        : await idempotent.dispatch(accepted, idempotencyKey, rawBody);
+        ? await runWhileWanted(ctx, job, request)
+        : await idempotent.dispatch(job, request, idempotencyKey);
     const { head, body, replayed } = reply;
     ctx.state.reply = { head, replayed };
     if (replayed) {

@@ -44,7 +44,7 @@ function toMessage(message: unknown): AssistantMessage {
   const toolCalls = toToolCalls(rawCalls ?? []);
   const content = rawContent === undefined && toolCalls.length > 0 ? null : rawContent;
   if (typeof content !== 'string' && content !== null) throw new UnusableResponse('a message has no content');
-  const result: AssistantMessage = { ...rest, role: 'assistant', content };
+  const result: AssistantMessage = { role: 'assistant', content, ...rest };
   if (typeof refusal === 'string' || refusal === null) result.refusal = refusal;
   if (Array.isArray(rawCalls)) result.tool_calls = toolCalls;
   return result;
