@@ -7,7 +7,7 @@
 import { findGenerator } from '../load/find-generator.js';
 import type { Generator } from '../load/load.js';
 import { describeMachine } from '../machine.js';
-import { measure } from '../measure.js';
+import { measure, type Sample } from '../measure.js';
 import { sum } from '../numbers.js';
 import { cpuOf } from '../process-cost.js';
 import { Progress, rest } from '../progress.js';
@@ -21,6 +21,9 @@ import { toPage } from './page.js';
 import { type Cell, type CellResult, type CompareResult, UPSTREAM } from './result.js';
 
 const IDLE_MS = 3_000;
+
+/** Gateways run for days: each is measured with its code compiled, whatever it is asked first. */
+const FIRST_WARM_UP = { connections: 64, seconds: 10 };
 
 interface Contestant {
   target: Target;
@@ -44,17 +47,21 @@ export async function compare(args: string[]): Promise<void> {
   };
   const { targets, cells, rounds } = options;
   const secondsOf = (cell: Cell) =>
-    cell.warmUpSeconds + rounds * cell.seconds + ((rounds + 1) * restMs(cell)) / 1000;
+    cell.warmUpSeconds + rounds * cell.seconds + ((rounds + 1) * restMs(cell.upstreamMs)) / 1000;
+  const upstreams = [...new Set(cells.map((cell) => cell.upstreamMs))];
+  const firstSeconds = upstreams.length * FIRST_WARM_UP.seconds;
   const progress = new Progress(
-    cells.length * targets.length * (rounds + 1),
-    targets.length * sum(cells.map(secondsOf)),
+    targets.length * (cells.length * (rounds + 1) + upstreams.length),
+    targets.length * (sum(cells.map(secondsOf)) + firstSeconds),
   );
-  for (const upstreamMs of new Set(options.cells.map((cell) => cell.upstreamMs))) {
-    const cells = options.cells.filter((cell) => cell.upstreamMs === upstreamMs);
+  for (const upstreamMs of upstreams) {
     const upstream = await startUpstream(upstreamMs);
-    const contestants = await startAll(options.targets, upstream, result);
-    for (const cell of cells)
-      result.cells.push(await runCell(cell, contestants, upstream, rounds, generator, progress));
+    const contestants = await startAll(targets, upstream, result);
+    const range = new Range(generator, upstream, progress);
+    for (const contestant of contestants)
+      await range.shoot({ prompt: 'small', upstreamMs, ...FIRST_WARM_UP }, contestant, 'first warm-up');
+    for (const cell of cells.filter((cell) => cell.upstreamMs === upstreamMs))
+      result.cells.push(await runCell(cell, contestants, rounds, range));
     for (const { running } of contestants) await running.stop();
     await upstream.stop();
   }
@@ -89,48 +96,53 @@ async function startAll(
 }
 
 /** The requests that were cut off at the end of a measurement are to be over before the next one. */
-function restMs({ upstreamMs }: Cell): number {
+function restMs(upstreamMs: number): number {
   return 1_000 + 4 * upstreamMs;
+}
+
+/** Where the shots are fired, one at a time. */
+class Range {
+  constructor(
+    private readonly generator: Generator,
+    private readonly upstream: Upstream,
+    private readonly progress: Progress,
+  ) {}
+
+  async shoot(
+    { connections, prompt, upstreamMs, seconds }: Omit<Cell, 'warmUpSeconds'>,
+    { target, running }: Contestant,
+    which: string,
+  ): Promise<Sample> {
+    this.progress.step(
+      `${connections} callers, ${prompt} prompt, upstream ${upstreamMs} ms · ${target.title}, ${which}`,
+    );
+    const { url, headers = {}, caller } = running;
+    const shot = { urls: [url], headers, callers: [caller], prompt, connections, seconds };
+    const processes = [...running.processes, { name: UPSTREAM, pid: this.upstream.pid }];
+    const sample = await measure(this.generator, shot, processes);
+    await rest(restMs(upstreamMs));
+    return sample;
+  }
 }
 
 async function runCell(
   cell: Cell,
   contestants: readonly Contestant[],
-  upstream: Upstream,
   rounds: number,
-  generator: Generator,
-  progress: Progress,
+  range: Range,
 ): Promise<CellResult> {
-  const what = `${cell.connections} callers, ${cell.prompt} prompt, upstream ${cell.upstreamMs} ms`;
-  const shoot = async ({ target, running }: Contestant, seconds: number, round: string) => {
-    progress.step(`${what} · ${target.title}, ${round}`);
-    const { url, headers = {}, caller } = running;
-    const shot = {
-      urls: [url],
-      headers,
-      callers: [caller],
-      prompt: cell.prompt,
-      connections: cell.connections,
-      seconds,
-    };
-    const sample = await measure(generator, shot, [
-      ...running.processes,
-      { name: UPSTREAM, pid: upstream.pid },
-    ]);
-    await rest(restMs(cell));
-    return sample;
-  };
   const targets = contestants.map(({ target: { name, title } }) => ({
     name,
     title,
-    samples: [] as CellResult['targets'][number]['samples'],
+    samples: [] as Sample[],
   }));
-  for (const contestant of contestants) await shoot(contestant, cell.warmUpSeconds, 'warm-up');
+  const warmUp = { ...cell, seconds: cell.warmUpSeconds };
+  for (const contestant of contestants) await range.shoot(warmUp, contestant, 'warm-up');
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < contestants.length; turn++) {
       const i = (turn + round) % contestants.length;
       const contestant = contestants[i];
-      if (contestant) targets[i]?.samples.push(await shoot(contestant, cell.seconds, `round ${round + 1}`));
+      if (contestant) targets[i]?.samples.push(await range.shoot(cell, contestant, `round ${round + 1}`));
     }
   }
   return { cell, targets };

@@ -61,11 +61,12 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
       name: 'log entry and settle arguments',
       run() {
         const { price, cost, costUsd } = pricing.of('openai', 'gpt-4o-mini', USAGE);
-        const served = { ...OPENAI_ENTRY, latencyMs: 20, usage: USAGE, cost, price };
+        const { provider, model } = OPENAI_ENTRY;
+        const served = { provider, model, latencyMs: 20, usage: USAGE, cost, price };
         const head = {
           queueMs: 0,
           attempts: 1,
-          served: { ...OPENAI_ENTRY, fallbackUsed: false, latencyMs: 20, costUsd },
+          served: { provider, model, fallbackUsed: false, latencyMs: 20, costUsd },
         };
         const settlement = { job, log: servedLogEntry(job, served, job.acceptedAt), head, body: BODY };
         return settlements.settle(settlement, { as: 'worker', token: 'token' });

@@ -43,7 +43,8 @@ export async function measureRedis(requests: number): Promise<RedisStep[]> {
   const steps = [
     await step('add', (i) => queues.addChat(jobs[i] ?? jobOf(small))),
     await step('take, one at a time', async () => {
-      taken += (await queue.take(TOKEN, 1)).length;
+      const { length } = await queue.take(TOKEN, 1);
+      taken += length;
     }),
     await step('settle', (i) => {
       const settlement = ends[i];

@@ -133,9 +133,19 @@ export function findFault(request: object): Fault | undefined {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+const PLAIN_ROLES: ReadonlySet<unknown> = new Set(['developer', 'system', 'user', 'assistant']);
+
+/** Most messages are a role and a text: nothing in them is left to check. */
+function isPlain(message: Fields): boolean {
+  return (
+    typeof message.content === 'string' && PLAIN_ROLES.has(message.role) && Object.keys(message).length === 2
+  );
+}
+
 function findFaultInMessage(message: unknown): Fault | undefined {
   if (!isObject(message)) return check(message, object({}) as AnyStruct, []);
   const fields = message as Fields;
+  if (isPlain(fields)) return undefined;
   const known = typeof fields.role === 'string' && Object.hasOwn(messageShapes, fields.role);
   return findFaultIn(fields, (known && messageShapes[fields.role as string]) || plainMessage);
 }
