@@ -112,6 +112,7 @@ async function useEverything(): Promise<void> {
   );
   await Promise.all(Array.from({ length: 3 }, (_, i) => ask(`slow ${i}`, { model: 'short' })));
   await ask('limited');
+  await ask('large '.repeat(4_000));
   for (let i = 0; i < 4; i++) await ask('broken');
   const headers = { 'idempotency-key': 'one' };
   await Promise.all([ask('slow twice', { headers }), ask('slow twice', { headers })]);

@@ -160,6 +160,30 @@ test('a request that stays at its first entry leaves no mark behind', async (t) 
   t.is(await bench.redis.exists(cell.names.settled('one')), 0);
 });
 
+test('a large request lies beside its job, for as long as the job', async (t) => {
+  const cell = await bench.cell();
+  const job = { ...jobFor('one'), request: JSON.stringify({ text: 'x'.repeat(20_000) }) };
+  const key = `${cell.names.queueKey('openai', 'one-0')}:request`;
+  const isKept = async () => (await bench.redis.exists(key)) === 1;
+
+  await cell.queues.addChat(job);
+  t.true(await isKept());
+  t.true(
+    (await bench.redis.pttl(key)) > job.deadline - job.queuedAt,
+    'and not for ever, should its job be lost',
+  );
+  t.is((await cell.take('openai', 'run'))?.data.request, job.request);
+  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
+  t.false(await isKept());
+
+  await cell.queues.addChat(job);
+  t.is(await cell.settlements.withdraw(job), 'withdrawn');
+  t.false(await isKept());
+
+  t.is(await cell.queues.addChat(job, 0), 0, 'none may wait');
+  t.false(await isKept());
+});
+
 for (const priority of [0, 7]) {
   const kind = priority > 0 ? 'prioritized' : 'plain';
 

@@ -8,6 +8,12 @@ import { createScript } from './script.js';
 export const ADDED = -1;
 
 /**
+ * A job's request lies in its hash, or when it is large in a key of its own, which no script reads: Lua goes through every
+ * byte of a string that it is given.
+ */
+export const LARGE_REQUEST = ':request';
+
+/**
  * Adds a job, unless it is there already, or as many wait as may: then their number is returned. Jobs without a priority
  * run first, then those with a lower number, each in the order they came.
  */
@@ -19,10 +25,13 @@ local jobId, name, data, request, timestamp, priority, most = unpack(ARGV)
 if redis.call('EXISTS', jobKey) == 1 then return ${ADDED} end
 if most ~= '' then
   local waiting = redis.call('LLEN', waitKey) + redis.call('ZCARD', prioritizedKey)
-  if waiting >= tonumber(most) then return waiting end
+  if waiting >= tonumber(most) then
+    redis.call('DEL', jobKey .. '${LARGE_REQUEST}')
+    return waiting
+  end
 end
-redis.call('HSET', jobKey, 'name', name, 'data', data, 'request', request, 'opts', '{}', 'timestamp', timestamp,
-  'priority', priority)
+redis.call('HSET', jobKey, 'name', name, 'data', data, 'opts', '{}', 'timestamp', timestamp, 'priority', priority)
+if request ~= '' then redis.call('HSET', jobKey, 'request', request) end
 if priority == '0' then
   redis.call('LPUSH', waitKey, jobId)
 else
@@ -41,7 +50,7 @@ export const FINISH_JOB = `
 local function finish(jobKey, waitKey, prioritizedKey, activeKey, stalledKey, markerKey, jobId)
   if redis.call('LREM', activeKey, -1, jobId) == 0 then redis.call('LREM', waitKey, -1, jobId) end
   redis.call('SREM', stalledKey, jobId)
-  redis.call('DEL', jobKey, jobKey .. ':lock')
+  redis.call('DEL', jobKey, jobKey .. ':lock', jobKey .. '${LARGE_REQUEST}')
   if redis.call('LLEN', waitKey) > 0 or redis.call('ZCARD', prioritizedKey) > 0 then
     redis.call('ZADD', markerKey, 0, '0')
   end

@@ -2,11 +2,14 @@ import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { ChatJob } from './job.js';
 import type { KeyNames } from './key-names.js';
-import { ADDED, addScript } from './queue-scripts.js';
+import { ADDED, addScript, LARGE_REQUEST } from './queue-scripts.js';
 import { jobIdOf, providerOf } from './settle.js';
 
 export const CHAT_JOB = 'chat';
 export const MODELS_JOB = 'models';
+
+const LARGE_LENGTH = 16_384;
+const LARGE_GRACE_MS = 60_000;
 
 /** Asks a worker for the provider's model list; the api has no provider key to ask with. */
 export interface ModelsJob {
@@ -62,12 +65,29 @@ export class Queues {
     const key = (name: string) => this.names.queueKey(provider, name);
     const jobId = jobIdOf(job);
     const { request, ...data } = job;
-    const waiting = await addScript(
+    const isLarge = request.length > LARGE_LENGTH;
+    // Sent together with the script, and so before it.
+    const kept = isLarge && this.#keepLarge(`${key(jobId)}${LARGE_REQUEST}`, job);
+    const added = addScript(
       this.redis,
       [key(jobId), key('wait'), key('prioritized'), key('active'), key('meta'), key('pc'), key('marker')],
-      [jobId, CHAT_JOB, JSON.stringify(data), request, job.queuedAt, job.priority ?? 0, most ?? ''],
+      [
+        jobId,
+        CHAT_JOB,
+        JSON.stringify(data),
+        isLarge ? '' : request,
+        job.queuedAt,
+        job.priority ?? 0,
+        most ?? '',
+      ],
     );
+    const [waiting] = await Promise.all([added, kept]);
     return waiting === ADDED ? undefined : waiting;
+  }
+
+  /** Until nobody can want it any more, so that it does not stay when its job is not added after all. */
+  async #keepLarge(key: string, { request, deadline, queuedAt }: ChatJob): Promise<void> {
+    await this.redis.set(key, request, 'PX', Math.ceil(Math.max(0, deadline - queuedAt)) + LARGE_GRACE_MS);
   }
 
   /** Goes to the head of the queue: an api process is not ready to list models before it is answered. */

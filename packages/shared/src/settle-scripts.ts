@@ -2,7 +2,7 @@
  * The Lua behind settle.ts. The scripts know how BullMQ lays out a queue (`wait`, `prioritized`, a hash per job);
  * its version is pinned, and tests run each script against the real thing.
  */
-import { FINISH_JOB } from './queue-scripts.js';
+import { FINISH_JOB, LARGE_REQUEST } from './queue-scripts.js';
 import { createScript } from './script.js';
 
 /** Longer than any crashed worker's job can take to come back. */
@@ -35,7 +35,7 @@ local function withdraw(jobKey, waitKey, prioritizedKey, settledKey, jobId)
   if redis.call('LREM', waitKey, -1, jobId) == 0 and redis.call('ZREM', prioritizedKey, jobId) == 0 then
     return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
   end
-  redis.call('DEL', jobKey)
+  redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
 end
 `;
 

@@ -1,14 +1,14 @@
 /** A provider's queue, as those see it who work on it. What is written of it elsewhere is settle.ts's. */
 import type { Redis } from 'ioredis';
 import type { KeyNames } from './key-names.js';
-import { finishScript, renewScript, takeScript } from './queue-scripts.js';
+import { finishScript, LARGE_REQUEST, renewScript, takeScript } from './queue-scripts.js';
 
 export interface TakenJob {
   id: string;
   name: string;
   /** JSON. */
   data: string;
-  /** Of a chat job: its request, in JSON too. */
+  /** Of a chat job: its request, in JSON too. Otherwise empty. */
   request: string;
   /** Identifies this run of the job; a later run of the same job has another. */
   token: string;
@@ -42,14 +42,16 @@ export class WorkQueue {
   async take(token: string, most: number): Promise<TakenJob[]> {
     const keys = [...this.#lists, this.#meta, this.marker];
     const taken = await takeScript(this.redis, keys, [this.#prefix, token, this.lockMs, most]);
-    return taken.map(([id, name, data, request, starts], i) => ({
-      id,
-      name,
-      data,
-      request: request ?? '',
-      token: `${token}:${i}`,
-      starts,
-    }));
+    return Promise.all(
+      taken.map(async ([id, name, data, request, starts], i) => ({
+        id,
+        name,
+        data,
+        request: request ?? (await this.redis.get(this.#prefix + id + LARGE_REQUEST)) ?? '',
+        token: `${token}:${i}`,
+        starts,
+      })),
+    );
   }
 
   /** Takes a job off the queue that needs no settling (any more), unless another worker has it now. */

@@ -139,6 +139,8 @@ export async function startWorker({
           return false;
         }
         const job = JSON.parse(taken.data) as ChatJob;
+        // Redis refused it, and so the api its caller; or its time has been over for long. Whoever still waits adds it anew.
+        if (taken.request === '') return false;
         job.request = taken.request;
         return runs.run(job.requestId, taken, (run) => chat.process(job, run));
       },
