@@ -62,8 +62,15 @@ function titleOf({ cell }: CellResult): string {
 }
 
 function toLines(result: CellResult): string[][] {
-  return rowsOf(result).map((row) => [
-    figureWhole(result.cell.connections),
+  return rowsOf(result).map((row) => toLine(figureWhole(result.cell.connections), row));
+}
+
+function toLine(callers: string, row: Row): string[] {
+  // Nothing was answered within the time: there is nothing to divide by.
+  if (row.perSecond === 0)
+    return [callers, row.title, '0', ...Array(7).fill('–'), memory(row), figureWhole(row.errors), '–', '–'];
+  return [
+    callers,
     row.title,
     figure(row.perSecond),
     `${Math.round(100 * row.spread)} %`,
@@ -77,7 +84,7 @@ function toLines(result: CellResult): string[][] {
     figureWhole(row.errors),
     times(row.toDirect),
     times(row.toPortkey),
-  ]);
+  ];
 }
 
 /** The sum, and its parts where there are several. The upstream's own is left to the data. */
