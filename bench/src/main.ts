@@ -1,3 +1,4 @@
+import { against } from './against.js';
 import { endOnSignals } from './children.js';
 import { compare } from './compare/compare.js';
 import { growth } from './growth/growth.js';
@@ -5,7 +6,7 @@ import { micro } from './micro/micro.js';
 import { UsageError } from './options.js';
 import { profile } from './profile/profile.js';
 
-const COMMANDS = { compare, growth, micro, profile };
+const COMMANDS = { compare, growth, micro, profile, against };
 
 endOnSignals();
 const [first = '', ...rest] = process.argv.slice(2);

@@ -29,6 +29,10 @@ export interface SluiceOptions {
   /** Calls at a time to the provider. Far above any load here unless given. */
   concurrency?: number;
   execArgv?(role: 'api' | 'worker'): string[];
+  /** For api and worker, beside what they need. */
+  env?: Readonly<Record<string, string>>;
+  /** Of redis-server. */
+  redisOptions?: string[];
 }
 
 export interface Sluice {
@@ -48,7 +52,11 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   const { upstreamUrl, apis = 1, workers = 1, concurrency = 4_096 } = options;
   const name = `sluice-${++started}`;
   const caller: Caller = { key: makeGatewayKey(), model: 'bench' };
-  const redisServer = await startRedis({ program: findOrInstallRedis(console.error), folder: scratch(name) });
+  const redisServer = await startRedis({
+    program: findOrInstallRedis(console.error),
+    folder: scratch(name),
+    extra: options.redisOptions ?? [],
+  });
   const configPath = scratch(`${name}.yaml`);
   const limits = { concurrency, max_wait_ms: 600_000, max_backlog: 1_000_000 };
   writeFileSync(
@@ -75,6 +83,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     GATEWAY_CONFIG: configPath,
     DRAIN_DELAY_MS: '0',
     ADMIN_TOKEN: makeGatewayKey(),
+    ...options.env,
   };
   const secrets = { OPENAI_API_KEY: 'sk-bench', ANTHROPIC_API_KEY: 'sk-ant-bench' };
 

@@ -16,6 +16,7 @@ npm run bench -- [options]            gateways side by side, in one run on this 
 npm run bench -- growth --help        what more processes, waiting jobs, workspaces and requests cost
 npm run bench -- micro --help         what a request pays in our own code, step by step
 npm run bench -- profile --help       where the CPU of api and worker goes
+npm run bench -- against --help       this checkout beside another: is a change worth it?
 
   --targets direct,sluice,portkey,litellm,bifrost
                           default: all that are there; direct is the upstream without a gateway

@@ -1,0 +1,113 @@
+/** This checkout beside another one, or beside itself with other settings: is a change worth it? They take turns. */
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { findGenerator } from './load/find-generator.js';
+import { describeMachine, machineLines } from './machine.js';
+import { figure, table, times } from './markdown.js';
+import { measure, type Sample } from './measure.js';
+import { median, medianOf, sum } from './numbers.js';
+import { choices, readArgs, UsageError, wholeNumber } from './options.js';
+import { Progress, rest } from './progress.js';
+import { PROMPTS } from './prompts.js';
+import { startUpstream } from './simulator.js';
+import { type Sluice, startSluice } from './sluice.js';
+
+const HELP = `
+npm run bench -- against [options]    this checkout beside another, taking turns: is a change worth it?
+
+  --folder <path>         the other checkout, built (npm ci && npm run build); this one if left out
+  --env <NAME=value>      set for the other's api and worker
+  --redis="--io-threads 2"
+                          further options of the other's redis-server
+  --concurrency 64        callers at a time
+  --prompt small          or 100kb
+  --seconds 3             of one turn
+  --rounds 6              turns of each; medians are shown
+  --help
+`.trim();
+
+const WARM_UP = { connections: 64, seconds: 8 };
+const REST_MS = 500;
+
+interface Side {
+  title: string;
+  sluice: Sluice;
+  samples: Sample[];
+}
+
+export async function against(args: string[]): Promise<void> {
+  const texts = ['folder', 'env', 'redis', 'concurrency', 'prompt', 'seconds', 'rounds'] as const;
+  const values = readArgs(args, texts, ['help']);
+  if (values.help) return console.log(HELP);
+  const connections = wholeNumber('concurrency', values.concurrency ?? '64');
+  const [prompt = 'small'] = choices('prompt', values.prompt ?? 'small', PROMPTS);
+  const seconds = wholeNumber('seconds', values.seconds ?? '3');
+  const rounds = wholeNumber('rounds', values.rounds ?? '6');
+  const startOther = await findOther(values.folder);
+  const env = readEnv(values.env);
+  const redisOptions = values.redis?.split(/\s+/) ?? [];
+
+  const machine = describeMachine();
+  const generator = findGenerator(console.error);
+  const upstream = await startUpstream(0);
+  const upstreamUrl = upstream.url;
+  const sides: Side[] = [
+    { title: 'this', sluice: await startSluice({ upstreamUrl }), samples: [] },
+    { title: 'the other', sluice: await startOther({ upstreamUrl, env, redisOptions }), samples: [] },
+  ];
+  const turn = async ({ sluice }: Side, how: { connections: number; seconds: number }) => {
+    const { urls, caller, processes } = sluice;
+    const sample = await measure(generator, { urls, callers: [caller], prompt, ...how }, processes);
+    await rest(REST_MS);
+    return sample;
+  };
+  const progress = new Progress(2 * (rounds + 1), 2 * (WARM_UP.seconds + rounds * (seconds + 0.5)));
+  for (const side of sides) {
+    progress.step(`${side.title}, warm-up`);
+    await turn(side, WARM_UP);
+  }
+  for (let round = 0; round < rounds; round++)
+    for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+      progress.step(`${side.title}, round ${round + 1}`);
+      side.samples.push(await turn(side, { connections, seconds }));
+    }
+  progress.end();
+  console.log([...machineLines(machine), '', toTable(sides), '', toVerdict(sides)].join('\n'));
+  for (const { sluice } of sides) await sluice.stop();
+  await upstream.stop();
+}
+
+async function findOther(folder: string | undefined): Promise<typeof startSluice> {
+  if (folder === undefined) return startSluice;
+  const module = join(resolve(folder), 'bench/dist/sluice.js');
+  if (!existsSync(module)) throw new UsageError(`${folder} is no checkout that has been built`);
+  return (await import(pathToFileURL(module).href)).startSluice;
+}
+
+function readEnv(text: string | undefined): Record<string, string> {
+  if (text === undefined) return {};
+  const at = text.indexOf('=');
+  if (at < 1) throw new UsageError('--env is written NAME=value');
+  return { [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+function toTable(sides: readonly Side[]): string {
+  const head = ['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs/request', 'api', 'worker', 'redis'];
+  const rows = sides.map(({ title, samples }) => {
+    const { perSecond, p50, p99, cpuUs, residentMb } = medianOf(samples);
+    const figures = [perSecond, p50, p99, sum(Object.values(cpuUs)), cpuUs.api, cpuUs.worker, cpuUs.redis];
+    const errors = sum(samples.map((sample) => sample.errors));
+    return [title, ...[...figures, residentMb.api, residentMb.worker].map(figure), String(errors)];
+  });
+  return table([...head, 'api MB', 'worker MB', 'errors'], rows);
+}
+
+/** Round by round, so that a machine that grows slower or faster does so for both. */
+function toVerdict([own, other]: readonly Side[]): string {
+  const ratioOf = (value: (sample: Sample) => number) =>
+    median((own?.samples ?? []).map((sample, i) => value(other?.samples[i] as Sample) / value(sample)));
+  const perSecond = times(ratioOf((sample) => sample.perSecond));
+  const cpu = times(ratioOf(({ cpuUs }) => sum(Object.values(cpuUs))));
+  return `The other to this one, median of the rounds: requests/s ${perSecond}, CPU ${cpu}.`;
+}
