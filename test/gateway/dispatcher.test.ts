@@ -205,3 +205,18 @@ test('a lost request that may not be run twice is answered with provider_outcome
     [['unknown']],
   );
 });
+
+test('a large request whose job was not added does not stay in Redis', async (t) => {
+  const scene = await stage(1);
+  const { cell, dispatcher, active, reply, deliver } = scene;
+  await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+  await deliver();
+  await reply;
+  const ghost = { ...jobFor('ghost'), request: JSON.stringify({ text: 'x'.repeat(20_000) }) };
+  const key = `${cell.names.queueKey('openai', 'ghost-0')}:request`;
+  await bench.redis.set(key, ghost.request);
+  const net = netFor(scene, () => performance.now());
+  net.addGhost(ghost);
+  await net.sweep(dispatcher);
+  t.is(await bench.redis.exists(key), 0);
+});

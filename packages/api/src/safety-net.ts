@@ -74,7 +74,10 @@ export class SafetyNet {
 
   async #lay(ghost: ChatJob): Promise<void> {
     const { requestId } = ghost;
-    if ((await this.parts.settlements.withdraw(ghost)) === 'running') await this.parts.stopRunning(requestId);
+    const state = await this.parts.settlements.withdraw(ghost);
+    if (state === 'running') await this.parts.stopRunning(requestId);
+    // The request may have come that far, and not the job.
+    if (state === 'gone') await this.parts.queues.dropRequest(ghost);
     this.#ghosts.delete(requestId);
   }
 }

@@ -67,7 +67,7 @@ export class Queues {
     const { request, ...data } = job;
     const isLarge = request.length > LARGE_LENGTH;
     // Sent together with the script, and so before it.
-    const kept = isLarge && this.#keepLarge(`${key(jobId)}${LARGE_REQUEST}`, job);
+    const kept = isLarge && this.#keepLarge(job);
     const added = addScript(
       this.redis,
       [key(jobId), key('wait'), key('prioritized'), key('active'), key('meta'), key('pc'), key('marker')],
@@ -85,9 +85,20 @@ export class Queues {
     return waiting === ADDED ? undefined : waiting;
   }
 
-  /** Until nobody can want it any more, so that it does not stay when its job is not added after all. */
-  async #keepLarge(key: string, { request, deadline, queuedAt }: ChatJob): Promise<void> {
-    await this.redis.set(key, request, 'PX', Math.ceil(Math.max(0, deadline - queuedAt)) + LARGE_GRACE_MS);
+  /** Takes away the large request of a job that was not added after all. */
+  async dropRequest(job: ChatJob): Promise<void> {
+    if (job.request.length > LARGE_LENGTH) await this.redis.del(this.#largeKey(job));
+  }
+
+  /** Until nobody can want it any more, should nobody take it away before. */
+  async #keepLarge(job: ChatJob): Promise<void> {
+    const { request, deadline, queuedAt } = job;
+    const ms = Math.ceil(Math.max(0, deadline - queuedAt)) + LARGE_GRACE_MS;
+    await this.redis.set(this.#largeKey(job), request, 'PX', ms);
+  }
+
+  #largeKey(job: ChatJob): string {
+    return this.names.queueKey(providerOf(job), jobIdOf(job)) + LARGE_REQUEST;
   }
 
   /** Goes to the head of the queue: an api process is not ready to list models before it is answered. */

@@ -139,8 +139,8 @@ export async function startWorker({
           return false;
         }
         const job = JSON.parse(taken.data) as ChatJob;
-        // Redis refused it, and so the api its caller; or its time has been over for long. Whoever still waits adds it anew.
-        if (taken.request === '') return false;
+        // Redis refused it, and so the api its caller. (It is also gone some time after the deadline, and not missed then.)
+        if (taken.request === '' && clock.now() < job.deadline) return false;
         job.request = taken.request;
         return runs.run(job.requestId, taken, (run) => chat.process(job, run));
       },

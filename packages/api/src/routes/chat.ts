@@ -46,7 +46,7 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
     const { key, requestId } = ctx.state;
     const request = parseChatRequest(ctx.request.body);
     const rawBody = String(ctx.request.rawBody);
-    if (!parts.hasRoom(rawBody.length))
+    if (!parts.hasRoom(Buffer.byteLength(rawBody)))
       throw new GatewayError('service_unavailable', 'The gateway’s queue is full.', { retryAfterMs: 5_000 });
     const { route, chain, onCrash } = await resolveModel(request.model, key.workspace, directory, providers);
     const now = clock.now();
