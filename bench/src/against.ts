@@ -17,6 +17,7 @@ const HELP = `
 npm run bench -- against [options]    this checkout beside another, taking turns: is a change worth it?
 
   --folder <path>         the other checkout, built (npm ci && npm run build); this one if left out
+  --apis 1, --workers 1   processes of the other
   --env <NAME=value>      set for the other's api and worker
   --redis="--io-threads 2"
                           further options of the other's redis-server
@@ -37,7 +38,17 @@ interface Side {
 }
 
 export async function against(args: string[]): Promise<void> {
-  const texts = ['folder', 'env', 'redis', 'concurrency', 'prompt', 'seconds', 'rounds'] as const;
+  const texts = [
+    'folder',
+    'apis',
+    'workers',
+    'env',
+    'redis',
+    'concurrency',
+    'prompt',
+    'seconds',
+    'rounds',
+  ] as const;
   const values = readArgs(args, texts, ['help']);
   if (values.help) return console.log(HELP);
   const connections = wholeNumber('concurrency', values.concurrency ?? '64');
@@ -45,6 +56,8 @@ export async function against(args: string[]): Promise<void> {
   const seconds = wholeNumber('seconds', values.seconds ?? '3');
   const rounds = wholeNumber('rounds', values.rounds ?? '6');
   const startOther = await findOther(values.folder);
+  const apis = wholeNumber('apis', values.apis ?? '1');
+  const workers = wholeNumber('workers', values.workers ?? '1');
   const env = readEnv(values.env);
   const redisOptions = values.redis?.split(/\s+/) ?? [];
 
@@ -54,7 +67,11 @@ export async function against(args: string[]): Promise<void> {
   const upstreamUrl = upstream.url;
   const sides: Side[] = [
     { title: 'this', sluice: await startSluice({ upstreamUrl }), samples: [] },
-    { title: 'the other', sluice: await startOther({ upstreamUrl, env, redisOptions }), samples: [] },
+    {
+      title: 'the other',
+      sluice: await startOther({ upstreamUrl, apis, workers, env, redisOptions }),
+      samples: [],
+    },
   ];
   const turn = async ({ sluice }: Side, how: { connections: number; seconds: number }) => {
     const { urls, caller, processes } = sluice;
