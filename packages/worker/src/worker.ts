@@ -43,6 +43,7 @@ import { WorkerMetrics } from './worker-metrics.js';
 const HOUSEKEEPING_MS = 1_000;
 const CLOSE_MS = 5_000;
 const REDIS_START_MS = 10_000;
+
 export interface WorkerOptions {
   redisUrl: string;
   cell: string;

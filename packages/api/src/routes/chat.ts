@@ -70,8 +70,6 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
       attempts: [],
       request: rawBody,
     };
-    // The parsed request is not needed while the answer is waited for, and may be large.
-    ctx.request.body = undefined;
     ctx.state.route = route;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
     const idempotencyKey = ctx.get('idempotency-key');
