@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
-import { findOrInstallRedis } from '@sluice/cli/find-redis';
+import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 
 /** What the figures were measured on. */
 export interface Machine {

@@ -1,4 +1,4 @@
-import { freePort } from '@sluice/cli/free-port';
+import { freePort } from '@sluice/cli/start/free-port';
 import { type Child, startOwn } from './children.js';
 
 export interface Upstream extends Child {

@@ -1,15 +1,15 @@
 /** A whole Sluice for the bench: Redis with its append-only file, api and worker processes. It owns all of them. */
 import { writeFileSync } from 'node:fs';
-import { findOrInstallRedis } from '@sluice/cli/find-redis';
-import { freePort } from '@sluice/cli/free-port';
-import { startRedis } from '@sluice/cli/redis-server';
-import { applyConfig } from '@sluice/shared/apply-config';
-import { RedisClock } from '@sluice/shared/clock';
-import { loadConfig } from '@sluice/shared/config';
-import { Directory } from '@sluice/shared/directory';
-import { makeGatewayKey } from '@sluice/shared/gateway-key';
-import { type KeyNames, keyNames } from '@sluice/shared/key-names';
-import { connectPatiently } from '@sluice/shared/redis';
+import { applyConfig } from '@sluice/cli/apply/apply-config';
+import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
+import { freePort } from '@sluice/cli/start/free-port';
+import { startRedis } from '@sluice/cli/start/redis-server';
+import { loadConfig } from '@sluice/shared/config/config';
+import { Directory } from '@sluice/shared/directory/directory';
+import { makeGatewayKey } from '@sluice/shared/directory/gateway-key';
+import { RedisClock } from '@sluice/shared/redis/clock';
+import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
+import { connectPatiently } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 import { type Child, scratch, startOwn } from './children.js';
 import type { Caller } from './load/load.js';

@@ -2,7 +2,7 @@
  * The joined account of a run: what callers were told × what upstream saw × the request log × the ledger. Upstream's own
  * call log is the judge, and every answer carries the digest of the text that only its own request had.
  */
-import type { LogEntry } from '@sluice/shared/request-log';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { Gateway } from '../helpers/gateway.js';
 import { textHashOf } from '../helpers/upstream-calls.js';
 

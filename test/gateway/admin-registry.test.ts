@@ -1,8 +1,8 @@
 /** The live model registry: refreshed and overridden while requests are priced by it. */
 import type { ServerResponse } from 'node:http';
-import { loadShippedRegistry } from '@sluice/shared/model-registry';
-import { costOf, formatUsd } from '@sluice/shared/price';
-import type { RegistryDocument } from '@sluice/shared/registry-document';
+import type { RegistryDocument } from '@sluice/shared/registry/document';
+import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
+import { costOf, formatUsd } from '@sluice/shared/registry/price';
 import test, { type ExecutionContext } from 'ava';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';

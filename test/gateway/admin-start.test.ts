@@ -1,7 +1,7 @@
 /** Where the admin listener is, and where it is not. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '@sluice/cli/free-port';
+import { freePort } from '@sluice/cli/start/free-port';
 import test from 'ava';
 import { makeFolder, run, start } from '../helpers/all-in-one.js';
 

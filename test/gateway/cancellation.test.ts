@@ -1,5 +1,5 @@
 /** A caller who hangs up: nobody works, and nobody pays, for an answer that nobody waits for. */
-import type { LogEntry } from '@sluice/shared/request-log';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
 import test, { type ExecutionContext } from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';

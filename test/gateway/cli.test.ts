@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { loadShippedRegistry } from '@sluice/shared/model-registry';
+import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import test from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { type Sluice, sluiceOf, spawnSluice } from '../helpers/sluice.js';

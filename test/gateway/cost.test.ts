@@ -5,8 +5,8 @@
  */
 
 import { dayOf } from '@sluice/shared/calendar';
-import type { LogEntry } from '@sluice/shared/request-log';
-import { ledgerRow } from '@sluice/shared/settle';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
+import { ledgerRow } from '@sluice/shared/queue/settle';
 import test, { type ExecutionContext } from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 

@@ -1,17 +1,17 @@
 /** The moments in which a job ends or moves on just as its wait runs out: the news is then still on its way to the api. */
-import { ApiMetrics } from '@sluice/api/api-metrics';
-import { Congestion } from '@sluice/api/congestion';
-import { Dispatcher, type Reply } from '@sluice/api/dispatcher';
-import { Fairness } from '@sluice/api/fairness';
-import { SafetyNet } from '@sluice/api/safety-net';
-import { Availability } from '@sluice/shared/availability';
-import { CircuitBreakers } from '@sluice/shared/circuit-breakers';
-import type { ProviderConfig } from '@sluice/shared/config';
-import { CoolDowns } from '@sluice/shared/cool-downs';
-import type { OnCrash } from '@sluice/shared/job';
-import { createLogger } from '@sluice/shared/logger';
+import { ApiMetrics } from '@sluice/api/cell/metrics';
+import { Congestion } from '@sluice/api/chat/congestion';
+import { Dispatcher, type Reply } from '@sluice/api/chat/dispatcher';
+import { Fairness } from '@sluice/api/chat/fairness';
+import { SafetyNet } from '@sluice/api/chat/safety-net';
+import type { ProviderConfig } from '@sluice/shared/config/config';
 import { Metrics } from '@sluice/shared/metrics/create';
-import { Settlements } from '@sluice/shared/settle';
+import { createLogger } from '@sluice/shared/process/logger';
+import { Availability } from '@sluice/shared/providers/availability';
+import { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
+import { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { OnCrash } from '@sluice/shared/queue/job';
+import { Settlements } from '@sluice/shared/queue/settle';
 import test from 'ava';
 import {
   type ActiveJob,

@@ -5,8 +5,8 @@
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ErrorCode } from '@sluice/shared/errors';
-import type { AttemptOutcome } from '@sluice/shared/job';
-import type { LogEntry } from '@sluice/shared/request-log';
+import type { AttemptOutcome } from '@sluice/shared/queue/job';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { Action } from '@sluice/simulator/faults';
 import test, { type ExecutionContext } from 'ava';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';

@@ -1,6 +1,6 @@
 /** Idempotency-Key: one provider call, however often, and to whichever api, the same request is sent. */
 import { createHash } from 'node:crypto';
-import { Idempotency } from '@sluice/shared/idempotency';
+import { Idempotency } from '@sluice/shared/queue/idempotency';
 import test from 'ava';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';

@@ -1,4 +1,4 @@
-import { loadShippedRegistry } from '@sluice/shared/model-registry';
+import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import test from 'ava';
 import type OpenAI from 'openai';
 import { type Gateway, startGateway } from '../helpers/gateway.js';

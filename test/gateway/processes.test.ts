@@ -1,9 +1,9 @@
 /** api and worker, each on its own: what `npm run api` and `npm run worker` run. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { findOrInstallRedis } from '@sluice/cli/find-redis';
-import { freePort } from '@sluice/cli/free-port';
-import { type RedisServer, startRedis } from '@sluice/cli/redis-server';
+import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
+import { freePort } from '@sluice/cli/start/free-port';
+import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
 import test, { type ExecutionContext } from 'ava';
 import { makeFolder, REPOSITORY, until } from '../helpers/all-in-one.js';
 

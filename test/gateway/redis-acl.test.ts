@@ -5,7 +5,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connectPatiently } from '@sluice/shared/redis';
+import { connectPatiently } from '@sluice/shared/redis/redis';
 import test from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { watchCommands } from '../helpers/redis-contents.js';

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findOrInstallRedis } from '@sluice/cli/find-redis';
-import { type RedisServer, startRedis } from '@sluice/cli/redis-server';
-import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis';
+import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
+import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
+import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
 import test from 'ava';
 import type { Redis } from 'ioredis';
 

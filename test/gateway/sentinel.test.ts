@@ -1,7 +1,8 @@
 /** Redis with a replica and a Sentinel: the primary dies, and the gateway goes on with the new one by itself. */
-import { keyNames } from '@sluice/shared/key-names';
-import { connectPatiently } from '@sluice/shared/redis';
-import type { LogEntry } from '@sluice/shared/request-log';
+
+import type { LogEntry } from '@sluice/shared/queue/request-log';
+import { keyNames } from '@sluice/shared/redis/key-names';
+import { connectPatiently } from '@sluice/shared/redis/redis';
 import test from 'ava';
 import { startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';

@@ -2,7 +2,7 @@
  * Whatever workers and the api do, in whatever order, a request is settled exactly once. The moves that a run makes are
  * those that a worker can make: also one that was taken for dead, and wakes up late.
  */
-import type { ChatJob } from '@sluice/shared/job';
+import type { ChatJob } from '@sluice/shared/queue/job';
 import test from 'ava';
 import fc from 'fast-check';
 import {

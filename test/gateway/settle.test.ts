@@ -1,4 +1,4 @@
-import { jobIdOf, ledgerRow } from '@sluice/shared/settle';
+import { jobIdOf, ledgerRow } from '@sluice/shared/queue/settle';
 import test, { type ExecutionContext } from 'ava';
 import {
   type Cell,

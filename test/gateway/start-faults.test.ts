@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '@sluice/cli/free-port';
+import { freePort } from '@sluice/cli/start/free-port';
 import test, { type ExecutionContext } from 'ava';
 import { makeFolder, occupyPort, type Run, type RunOptions, run } from '../helpers/all-in-one.js';
 

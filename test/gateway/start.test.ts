@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findOrInstallRedis } from '@sluice/cli/find-redis';
-import { startRedis } from '@sluice/cli/redis-server';
-import { makeGatewayKey } from '@sluice/shared/gateway-key';
-import { keyNames } from '@sluice/shared/key-names';
-import { connectPatiently } from '@sluice/shared/redis';
+import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
+import { startRedis } from '@sluice/cli/start/redis-server';
+import { makeGatewayKey } from '@sluice/shared/directory/gateway-key';
+import { keyNames } from '@sluice/shared/redis/key-names';
+import { connectPatiently } from '@sluice/shared/redis/redis';
 import test, { type ExecutionContext } from 'ava';
 import {
   chat,

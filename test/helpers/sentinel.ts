@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findOrInstallRedis } from '@sluice/cli/find-redis';
-import { freePort } from '@sluice/cli/free-port';
-import { type RedisServer, startRedis } from '@sluice/cli/redis-server';
-import { connectPatiently } from '@sluice/shared/redis';
+import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
+import { freePort } from '@sluice/cli/start/free-port';
+import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
+import { connectPatiently } from '@sluice/shared/redis/redis';
 import { until } from './until.js';
 
 export interface Sentinel {

@@ -2,16 +2,16 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findOrInstallRedis } from '@sluice/cli/find-redis';
-import { startRedis } from '@sluice/cli/redis-server';
+import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
+import { startRedis } from '@sluice/cli/start/redis-server';
 import { dayOf } from '@sluice/shared/calendar';
-import type { ChatJob } from '@sluice/shared/job';
-import { type KeyNames, keyNames } from '@sluice/shared/key-names';
-import { Queues } from '@sluice/shared/queues';
-import { connectPatiently } from '@sluice/shared/redis';
-import { failedLogEntry, type LogEntry, servedLogEntry } from '@sluice/shared/request-log';
-import { type NextEntry, type Settlement, Settlements } from '@sluice/shared/settle';
-import { type TakenJob, WorkQueue } from '@sluice/shared/work-queue';
+import type { ChatJob } from '@sluice/shared/queue/job';
+import { Queues } from '@sluice/shared/queue/queues';
+import { failedLogEntry, type LogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
+import { type NextEntry, type Settlement, Settlements } from '@sluice/shared/queue/settle';
+import { type TakenJob, WorkQueue } from '@sluice/shared/queue/work-queue';
+import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
+import { connectPatiently } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 
 export const NOW = Date.UTC(2026, 10, 15, 12);

@@ -5,8 +5,8 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findOrInstallRedis } from '@sluice/cli/find-redis';
-import { startRedis } from '@sluice/cli/redis-server';
+import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
+import { startRedis } from '@sluice/cli/start/redis-server';
 import { parse } from 'yaml';
 import { until } from '../helpers/until.js';
 import { buildImage } from './build-image.js';

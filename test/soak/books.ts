@@ -1,5 +1,5 @@
 /** Reads the request log as it grows (it is capped), and compares it with the ledger in the end. */
-import type { LogEntry } from '@sluice/shared/request-log';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { Gateway } from '../helpers/gateway.js';
 
 const BATCH = 5_000;

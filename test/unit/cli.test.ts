@@ -4,14 +4,20 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findAdmin } from '@sluice/cli/admin-address';
-import { chainText, parseEntry } from '@sluice/cli/chain-text';
-import { cliReference, commandsOf, createReferenceProgram, helpOf, namesOf } from '@sluice/cli/cli-reference';
-import { fromNow, moment, span } from '@sluice/cli/format';
-import { freePort } from '@sluice/cli/free-port';
-import { parseMoment, parseSpan } from '@sluice/cli/parse-arguments';
-import { createStyle } from '@sluice/cli/style';
-import { table } from '@sluice/cli/table';
+import { findAdmin } from '@sluice/cli/admin/address';
+import { parseMoment, parseSpan } from '@sluice/cli/commands/parse-arguments';
+import { chainText, parseEntry } from '@sluice/cli/output/chain-text';
+import {
+  cliReference,
+  commandsOf,
+  createReferenceProgram,
+  helpOf,
+  namesOf,
+} from '@sluice/cli/output/cli-reference';
+import { fromNow, moment, span } from '@sluice/cli/output/format';
+import { createStyle } from '@sluice/cli/output/style';
+import { table } from '@sluice/cli/output/table';
+import { freePort } from '@sluice/cli/start/free-port';
 import test, { type ExecutionContext } from 'ava';
 import { BIN, sluice } from '../helpers/sluice.js';
 

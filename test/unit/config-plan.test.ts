@@ -1,8 +1,8 @@
-import type { GatewayConfig, LimitsConfig } from '@sluice/shared/config';
-import { parseConfig, resolveWorkspaceKeys } from '@sluice/shared/config';
-import { type KnownWorkspace, planConfig, type Step } from '@sluice/shared/config-plan';
-import { type ConfigTarget, performSteps } from '@sluice/shared/config-steps';
-import { displayPrefix, makeGatewayKey } from '@sluice/shared/gateway-key';
+import { type KnownWorkspace, planConfig, type Step } from '@sluice/cli/apply/plan';
+import { type ConfigTarget, performSteps } from '@sluice/cli/apply/steps';
+import type { GatewayConfig, LimitsConfig } from '@sluice/shared/config/config';
+import { parseConfig, resolveWorkspaceKeys } from '@sluice/shared/config/config';
+import { displayPrefix, makeGatewayKey } from '@sluice/shared/directory/gateway-key';
 import test from 'ava';
 
 const NONE: LimitsConfig = {

@@ -9,7 +9,7 @@ import {
   parseConfigText,
   resolveProviderKeys,
   resolveWorkspaceKeys,
-} from '@sluice/shared/config';
+} from '@sluice/shared/config/config';
 import test from 'ava';
 import fc from 'fast-check';
 

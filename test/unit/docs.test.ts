@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { adminPaths } from '@sluice/api/openapi/admin-paths';
-import { startEnv } from '@sluice/cli/start-env';
-import { parseConfig, parseConfigText } from '@sluice/shared/config';
-import { describeEnv } from '@sluice/shared/env';
+import { startEnv } from '@sluice/cli/start/env';
+import { parseConfig, parseConfigText } from '@sluice/shared/config/config';
 import { ERROR_STATUS } from '@sluice/shared/errors';
-import { keyNames } from '@sluice/shared/key-names';
-import { MAX_DROPPED, MAX_FACTOR } from '@sluice/shared/registry-diff';
+import { describeEnv } from '@sluice/shared/process/env';
+import { keyNames } from '@sluice/shared/redis/key-names';
+import { MAX_DROPPED, MAX_FACTOR } from '@sluice/shared/registry/diff';
 import { DROPPED_FIELDS, REFUSED_FIELDS, TRANSLATED_FIELDS } from '@sluice/worker/providers/anthropic/fields';
 import test from 'ava';
 

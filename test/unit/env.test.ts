@@ -13,7 +13,7 @@ import {
   secret,
   text,
   url,
-} from '@sluice/shared/env';
+} from '@sluice/shared/process/env';
 import test from 'ava';
 import fc from 'fast-check';
 

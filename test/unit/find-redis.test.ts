@@ -1,4 +1,4 @@
-import { findOrInstallRedis, type Machine } from '@sluice/cli/find-redis';
+import { findOrInstallRedis, type Machine } from '@sluice/cli/start/find-redis';
 import test from 'ava';
 
 /** A machine with these programs; `apt-get install` brings what `brings` says, on the attempts it says. */

@@ -1,6 +1,6 @@
 import { type LogFilter, matches } from '@sluice/api/admin/log-filter';
 import { LogIndex } from '@sluice/api/admin/log-index';
-import type { LogEntry } from '@sluice/shared/request-log';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
 import test from 'ava';
 import fc from 'fast-check';
 

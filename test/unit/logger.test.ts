@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import test from 'ava';
 
-const LOGGER = JSON.stringify(import.meta.resolve('@sluice/shared/logger'));
+const LOGGER = JSON.stringify(import.meta.resolve('@sluice/shared/process/logger'));
 const program = (body: string) => `import { createLogger } from ${LOGGER}; ${body}`;
 const ONE_LINE = program("createLogger('api', 'info').info({ requestId: 'abc', status: 200 }, 'request');");
 

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { ApiMetrics } from '@sluice/api/api-metrics';
+import { ApiMetrics } from '@sluice/api/cell/metrics';
 import { generatedFiles } from '@sluice/observability/generated';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { METRICS, type MetricDefinition } from '@sluice/shared/metrics/definitions';
 import { ModelLabels } from '@sluice/shared/metrics/labels';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
-import { loadShippedRegistry } from '@sluice/shared/model-registry';
+import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { WorkerMetrics } from '@sluice/worker/worker-metrics';
 import test from 'ava';
 import { parseSamples, sumOf } from '../helpers/scrape.js';

@@ -1,5 +1,5 @@
-import { loadShippedRegistry, parseRegistry } from '@sluice/shared/model-registry';
-import { InvalidRegistry } from '@sluice/shared/registry-document';
+import { InvalidRegistry } from '@sluice/shared/registry/document';
+import { loadShippedRegistry, parseRegistry } from '@sluice/shared/registry/model-registry';
 import test from 'ava';
 
 const prices = { input: 1, output: 2 };

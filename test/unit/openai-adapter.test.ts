@@ -1,5 +1,5 @@
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { ChainEntry } from '@sluice/shared/job';
+import type { ChainEntry } from '@sluice/shared/queue/job';
 import { openai } from '@sluice/worker/providers/openai/index';
 import { UnusableResponse } from '@sluice/worker/providers/types';
 import test from 'ava';

@@ -1,4 +1,4 @@
-import { parseChatRequest } from '@sluice/api/parse-chat-request';
+import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
 import { GatewayError } from '@sluice/shared/errors';
 import test from 'ava';
 

@@ -1,6 +1,13 @@
 import type { TokenUsage } from '@sluice/shared/chat';
-import { parseRegistry } from '@sluice/shared/model-registry';
-import { costOf, formatUsd, type PriceUsed, priceFor, type Rates, toPicodollars } from '@sluice/shared/price';
+import { parseRegistry } from '@sluice/shared/registry/model-registry';
+import {
+  costOf,
+  formatUsd,
+  type PriceUsed,
+  priceFor,
+  type Rates,
+  toPicodollars,
+} from '@sluice/shared/registry/price';
 import test from 'ava';
 import fc from 'fast-check';
 

@@ -1,4 +1,4 @@
-import { sentinelOptions } from '@sluice/shared/redis-address';
+import { sentinelOptions } from '@sluice/shared/redis/address';
 import test from 'ava';
 
 test('a plain address has no Sentinels', (t) => {

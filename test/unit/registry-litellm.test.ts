@@ -1,5 +1,5 @@
-import { buildPriceTable } from '@sluice/shared/price-table';
-import { looksLikeLitellm, parseLitellm } from '@sluice/shared/registry-litellm';
+import { looksLikeLitellm, parseLitellm } from '@sluice/shared/registry/litellm';
+import { buildPriceTable } from '@sluice/shared/registry/price-table';
 import test from 'ava';
 
 const facts = (more = {}) => ({

@@ -1,7 +1,7 @@
 import { LogIndex } from '@sluice/api/admin/log-index';
 import { Durations, Traffic } from '@sluice/api/admin/traffic';
-import type { Attempt } from '@sluice/shared/job';
-import type { LogEntry } from '@sluice/shared/request-log';
+import type { Attempt } from '@sluice/shared/queue/job';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
 import test from 'ava';
 import fc from 'fast-check';
 

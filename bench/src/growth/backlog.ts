@@ -6,9 +6,9 @@
  * that their jobs have no priority: plain first come, first served, as under ordinary load.
  */
 
-import type { ChatJob } from '@sluice/shared/job';
-import { CHAT_JOB, Queues } from '@sluice/shared/queues';
-import { makeRequestId } from '@sluice/shared/request-id';
+import type { ChatJob } from '@sluice/shared/queue/job';
+import { CHAT_JOB, Queues } from '@sluice/shared/queue/queues';
+import { makeRequestId } from '@sluice/shared/queue/request-id';
 import type { Generator } from '../load/load.js';
 import { Progress } from '../progress.js';
 import { startUpstream } from '../simulator.js';

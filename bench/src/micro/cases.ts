@@ -1,15 +1,15 @@
 /** The steps of a request, in the order in which it pays for them. */
-import { DirectoryCache } from '@sluice/api/directory-cache';
-import { parseChatRequest } from '@sluice/api/parse-chat-request';
-import { resolveModel } from '@sluice/api/resolve-model';
+import { DirectoryCache } from '@sluice/api/cell/directory-cache';
+import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
+import { resolveModel } from '@sluice/api/chat/resolve-model';
 import type { ChatRequest } from '@sluice/shared/chat';
-import { digestKey, isWellFormedKey } from '@sluice/shared/gateway-key';
-import type { ChatJob } from '@sluice/shared/job';
-import { keyNames } from '@sluice/shared/key-names';
-import { loadShippedRegistry } from '@sluice/shared/model-registry';
-import { makeRequestId } from '@sluice/shared/request-id';
-import { servedLogEntry } from '@sluice/shared/request-log';
-import { Settlements } from '@sluice/shared/settle';
+import { digestKey, isWellFormedKey } from '@sluice/shared/directory/gateway-key';
+import type { ChatJob } from '@sluice/shared/queue/job';
+import { makeRequestId } from '@sluice/shared/queue/request-id';
+import { servedLogEntry } from '@sluice/shared/queue/request-log';
+import { Settlements } from '@sluice/shared/queue/settle';
+import { keyNames } from '@sluice/shared/redis/key-names';
+import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { Pricing } from '@sluice/worker/pricing';
 import { providers } from '@sluice/worker/providers/index';
 import type { Redis } from 'ioredis';

@@ -1,12 +1,12 @@
 /** What it costs that a request is seen: its metrics and its log line, in both processes. */
-import { ApiMetrics, CHAT_PATH } from '@sluice/api/api-metrics';
-import { toRequestLine } from '@sluice/api/request-line';
-import type { ChatJob, ReplyHead } from '@sluice/shared/job';
-import { createLogger } from '@sluice/shared/logger';
+import { ApiMetrics, CHAT_PATH } from '@sluice/api/cell/metrics';
+import { toRequestLine } from '@sluice/api/http/request-line';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { ModelLabels } from '@sluice/shared/metrics/labels';
-import type { ModelRegistry } from '@sluice/shared/model-registry';
-import type { LogEntry } from '@sluice/shared/request-log';
+import { createLogger } from '@sluice/shared/process/logger';
+import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
+import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { toAttemptLine } from '@sluice/worker/attempt-line';
 import { WorkerMetrics } from '@sluice/worker/worker-metrics';
 import type { Case } from './cost.js';

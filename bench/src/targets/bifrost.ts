@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '@sluice/cli/free-port';
+import { freePort } from '@sluice/cli/start/free-port';
 import { scratch, startOther } from '../children.js';
 import { findProgram } from '../find-program.js';
 import { MODEL, PROVIDER_KEY, type Target } from './target.js';

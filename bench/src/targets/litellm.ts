@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { freePort } from '@sluice/cli/free-port';
+import { freePort } from '@sluice/cli/start/free-port';
 import { scratch, startOther } from '../children.js';
 import { findProgram } from '../find-program.js';
 import { MODEL, PROVIDER_KEY, type Target } from './target.js';

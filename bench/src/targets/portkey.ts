@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { freePort } from '@sluice/cli/free-port';
+import { freePort } from '@sluice/cli/start/free-port';
 import { startOther } from '../children.js';
 import { installRival } from '../install-rival.js';
 import { MODEL, PROVIDER_KEY, type Target } from './target.js';

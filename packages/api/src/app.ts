@@ -1,24 +1,24 @@
 /** The public HTTP interface: what a request passes through, in order. */
 import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
-import type { Directory } from '@sluice/shared/directory';
-import type { KeyUse } from '@sluice/shared/key-use';
-import type { Logger } from '@sluice/shared/logger';
+import type { Directory } from '@sluice/shared/directory/directory';
+import type { Logger } from '@sluice/shared/process/logger';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import Koa from 'koa';
-import type { ApiMetrics } from './api-metrics.js';
-import { createAuthenticate } from './authenticate.js';
-import type { Catalogue } from './catalogue.js';
-import { createMeasure } from './measure.js';
-import { createParseBody } from './parse-body.js';
-import { refuseUnaddressed } from './refuse-unaddressed.js';
-import { createReportErrors } from './report-errors.js';
-import { identify } from './request-id.js';
-import { type ChatParts, createChatRoute } from './routes/chat.js';
-import { createHealthRoutes } from './routes/health.js';
-import { createModelRoute, createModelsRoute } from './routes/models.js';
-import { createRoutesRoute } from './routes/routes.js';
-import { createSayGoodbye } from './say-goodbye.js';
+import type { Catalogue } from './cell/catalogue.js';
+import type { KeyUse } from './cell/key-use.js';
+import type { ApiMetrics } from './cell/metrics.js';
+import { createModelRoute, createModelsRoute } from './cell/models-route.js';
+import { createRoutesRoute } from './cell/routes-route.js';
+import { type ChatParts, createChatRoute } from './chat/route.js';
+import { createAuthenticate } from './http/authenticate.js';
+import { createHealthRoutes } from './http/health.js';
+import { createMeasure } from './http/measure.js';
+import { createParseBody } from './http/parse-body.js';
+import { refuseUnaddressed } from './http/refuse-unaddressed.js';
+import { createReportErrors } from './http/report-errors.js';
+import { identify } from './http/request-id.js';
+import { createSayGoodbye } from './http/say-goodbye.js';
 
 export interface AppParts extends ChatParts {
   store: Directory;

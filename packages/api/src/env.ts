@@ -1,5 +1,5 @@
-import { integer, port, secret, text } from '@sluice/shared/env';
-import { sharedEnv } from '@sluice/shared/process-env';
+import { integer, port, secret, text } from '@sluice/shared/process/env';
+import { sharedEnv } from '@sluice/shared/process/shared-env';
 
 export const apiEnv = {
   ...sharedEnv,

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { loadConfig } from '@sluice/shared/config';
-import { readEnv } from '@sluice/shared/env';
-import { createLogger } from '@sluice/shared/logger';
+import { loadConfig } from '@sluice/shared/config/config';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
-import { runProcess } from '@sluice/shared/run-process';
+import { readEnv } from '@sluice/shared/process/env';
+import { createLogger } from '@sluice/shared/process/logger';
+import { runProcess } from '@sluice/shared/process/run-process';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
 import { startApi } from './api.js';
 import { apiEnv } from './env.js';

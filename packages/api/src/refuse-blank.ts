@@ -1,5 +1,5 @@
-import { EnvError } from '@sluice/shared/env';
-import type { Env } from '@sluice/shared/env-lookup';
+import type { Env } from '@sluice/shared/config/env-lookup';
+import { EnvError } from '@sluice/shared/process/env';
 
 /**
  * Elsewhere blank means not set. For a secret, spaces are a mistake: whoever sets one wants to be protected by it. An

@@ -1,12 +1,12 @@
 /** What every command needs of one run: the admin api, and ways to say something to people and to programs. */
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
-import { findAdmin } from './admin-address.js';
-import { AdminClient } from './admin-client.js';
-import { CliError, UsageError } from './cli-error.js';
-import { createStyle, type Style } from './style.js';
-import { type Column, table } from './table.js';
-import type { Terminal } from './terminal.js';
+import { findAdmin } from './admin/address.js';
+import { AdminClient } from './admin/client.js';
+import { CliError, UsageError } from './output/cli-error.js';
+import { createStyle, type Style } from './output/style.js';
+import { type Column, table } from './output/table.js';
+import type { Terminal } from './output/terminal.js';
 
 export class Cli {
   readonly style: Style;

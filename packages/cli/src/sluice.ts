@@ -1,11 +1,11 @@
-import { FaultsError } from '@sluice/shared/faults';
+import { FaultsError } from '@sluice/shared/config/faults';
 import { CommanderError } from 'commander';
 import { Cli } from './cli.js';
-import { CliError } from './cli-error.js';
+import { CliError } from './output/cli-error.js';
+import type { Terminal } from './output/terminal.js';
 import { createProgram } from './program.js';
-import type { Terminal } from './terminal.js';
 
-export { thisTerminal } from './terminal.js';
+export { thisTerminal } from './output/terminal.js';
 
 /** One run of `sluice`. Resolves to its exit status; a failure is one line on stderr, faults of a file one each. */
 export async function runSluice(args: readonly string[], terminal: Terminal): Promise<number> {

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-import { readEnv } from '@sluice/shared/env';
-import { runProcess } from '@sluice/shared/run-process';
+import { readEnv } from '@sluice/shared/process/env';
+import { runProcess } from '@sluice/shared/process/run-process';
 import { Command, InvalidArgumentError } from 'commander';
-import { startAllInOne } from './all-in-one.js';
-import { startEnv } from './start-env.js';
-import { welcome } from './welcome.js';
+import { startAllInOne } from './start/all-in-one.js';
+import { startEnv } from './start/env.js';
+import { welcome } from './start/welcome.js';
 
 const count = (text: string): number => {
   if (!/^[1-9]\d?$/.test(text)) throw new InvalidArgumentError('must be a whole number from 1 to 99.');

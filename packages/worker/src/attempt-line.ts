@@ -1,4 +1,4 @@
-import type { Attempt, ChatJob } from '@sluice/shared/job';
+import type { Attempt, ChatJob } from '@sluice/shared/queue/job';
 import { parseTraceparent } from '@sluice/shared/tracing/trace-context';
 
 /** All that the log says of an attempt. The job has the prompt, so it is never logged itself. */

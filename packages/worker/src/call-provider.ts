@@ -1,8 +1,8 @@
 /** One call of one entry: build, send, read. Its result is data either way; it does not throw for what upstream does. */
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { ProviderConfig } from '@sluice/shared/config';
+import type { ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
-import type { ChainEntry } from '@sluice/shared/job';
+import type { ChainEntry } from '@sluice/shared/queue/job';
 import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
 import { toFailure } from './providers/failure.js';
 import {

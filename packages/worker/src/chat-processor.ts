@@ -6,15 +6,16 @@
  * DANGER: a job must not complete before its request is settled or moved. Once it completes, nothing in Redis knows
  * the request any more. So a fault of our own is settled too, as an internal error.
  */
-import type { Availability, Blocked } from '@sluice/shared/availability';
+
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { CircuitBreakers } from '@sluice/shared/circuit-breakers';
-import type { Clock } from '@sluice/shared/clock';
-import type { CoolDowns } from '@sluice/shared/cool-downs';
-import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/job';
-import type { Logger } from '@sluice/shared/logger';
-import type { Queues } from '@sluice/shared/queues';
-import type { NextEntry, Settlements } from '@sluice/shared/settle';
+import type { Logger } from '@sluice/shared/process/logger';
+import type { Availability, Blocked } from '@sluice/shared/providers/availability';
+import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
+import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import type { Queues } from '@sluice/shared/queue/queues';
+import type { NextEntry, Settlements } from '@sluice/shared/queue/settle';
+import type { Clock } from '@sluice/shared/redis/clock';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { toAttemptLine } from './attempt-line.js';
 import { type CallResult, callProvider, type Upstream } from './call-provider.js';

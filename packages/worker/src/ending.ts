@@ -1,11 +1,12 @@
 /** How a job ends when its request ends with it: the answer, the error or the hang-up is settled. */
-import { countCalls } from '@sluice/shared/attempts';
-import type { Clock } from '@sluice/shared/clock';
+
 import type { ErrorInfo } from '@sluice/shared/errors';
-import type { ChainEntry, ChatJob } from '@sluice/shared/job';
-import type { Logger } from '@sluice/shared/logger';
-import { failedLogEntry, servedLogEntry } from '@sluice/shared/request-log';
-import { providerOf, type Settlement, type Settlements } from '@sluice/shared/settle';
+import type { Logger } from '@sluice/shared/process/logger';
+import { countCalls } from '@sluice/shared/queue/attempts';
+import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import { failedLogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
+import { providerOf, type Settlement, type Settlements } from '@sluice/shared/queue/settle';
+import type { Clock } from '@sluice/shared/redis/clock';
 import type { Pricing } from './pricing.js';
 import type { ParsedResponse } from './providers/types.js';
 import type { Run } from './runs.js';

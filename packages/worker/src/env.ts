@@ -1,5 +1,5 @@
-import { type EnvValues, integer, url } from '@sluice/shared/env';
-import { sharedEnv } from '@sluice/shared/process-env';
+import { type EnvValues, integer, url } from '@sluice/shared/process/env';
+import { sharedEnv } from '@sluice/shared/process/shared-env';
 
 export const workerEnv = {
   ...sharedEnv,

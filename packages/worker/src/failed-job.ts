@@ -1,7 +1,7 @@
-import { describeAttempts } from '@sluice/shared/attempts';
-import { BLOCKED_CODE, type Blocked } from '@sluice/shared/availability';
 import type { ErrorInfo } from '@sluice/shared/errors';
-import type { Attempt } from '@sluice/shared/job';
+import { BLOCKED_CODE, type Blocked } from '@sluice/shared/providers/availability';
+import { describeAttempts } from '@sluice/shared/queue/attempts';
+import type { Attempt } from '@sluice/shared/queue/job';
 import type { ProviderFailure } from './providers/types.js';
 
 /** The last entry's error, and in short what every entry answered. A caller's own mistake is told as it is. */

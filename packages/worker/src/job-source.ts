@@ -3,9 +3,10 @@
  * lock, which is renewed while the job runs. BullMQ's own worker would take them one by one, with a round trip for each
  * job's beginning and one for its end; of it only the checker is used, which gives a dead worker's jobs to another.
  */
-import type { KeyNames } from '@sluice/shared/key-names';
-import { type RepeatedTask, repeatEvery } from '@sluice/shared/repeat-every';
-import { type TakenJob, WorkQueue } from '@sluice/shared/work-queue';
+
+import { type RepeatedTask, repeatEvery } from '@sluice/shared/process/repeat-every';
+import { type TakenJob, WorkQueue } from '@sluice/shared/queue/work-queue';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 

@@ -1,5 +1,5 @@
 /** The spans of a job. Names as in OpenTelemetry's conventions for generative AI; no prompt, no completion. */
-import type { ChainEntry, ChatJob } from '@sluice/shared/job';
+import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import { parseTraceparent } from '@sluice/shared/tracing/trace-context';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import type { CallResult } from './call-provider.js';

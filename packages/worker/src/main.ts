@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-import { loadConfig } from '@sluice/shared/config';
-import { readEnv } from '@sluice/shared/env';
-import type { Env } from '@sluice/shared/env-lookup';
-import { createLogger } from '@sluice/shared/logger';
+import { loadConfig } from '@sluice/shared/config/config';
+import type { Env } from '@sluice/shared/config/env-lookup';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
-import { runProcess } from '@sluice/shared/run-process';
-import { needsSimulator, simulatedEnv } from '@sluice/shared/simulated-upstream';
+import { readEnv } from '@sluice/shared/process/env';
+import { createLogger } from '@sluice/shared/process/logger';
+import { runProcess } from '@sluice/shared/process/run-process';
+import { needsSimulator, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
 import { workerEnv } from './env.js';
 import { startWorker } from './worker.js';

@@ -1,6 +1,6 @@
 import type { TokenUsage } from '@sluice/shared/chat';
-import type { ModelRegistry } from '@sluice/shared/model-registry';
-import { costOf, formatUsd, type PriceUsed, priceFor } from '@sluice/shared/price';
+import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
+import { costOf, formatUsd, type PriceUsed, priceFor } from '@sluice/shared/registry/price';
 
 export interface Priced {
   /** Null when the registry does not know the model: the cost is then 0, and the log says why. */

@@ -1,5 +1,5 @@
-import type { Cancellations } from '@sluice/shared/cancellations';
-import type { TakenJob } from '@sluice/shared/work-queue';
+import type { Cancellations } from '@sluice/shared/queue/cancellations';
+import type { TakenJob } from '@sluice/shared/queue/work-queue';
 import { type StopReason, StopSignal } from './stop-signal.js';
 
 const IDLE_LOOK_MS = 50;

@@ -1,5 +1,5 @@
-import { type GatewayConfig, resolveProviderKeys } from '@sluice/shared/config';
-import type { Env } from '@sluice/shared/env-lookup';
+import { type GatewayConfig, resolveProviderKeys } from '@sluice/shared/config/config';
+import type { Env } from '@sluice/shared/config/env-lookup';
 import type { Upstream } from './call-provider.js';
 import { HttpClient } from './http-client.js';
 import { providers } from './providers/index.js';

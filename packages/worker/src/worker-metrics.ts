@@ -1,10 +1,11 @@
 /** What a worker counts. Spend and tokens are counted when a request is settled, so that they agree with the ledger. */
-import type { Blocked } from '@sluice/shared/availability';
-import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/job';
+
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
 import { type ModelLabels, OTHER, routeLabel } from '@sluice/shared/metrics/labels';
-import type { LogEntry } from '@sluice/shared/request-log';
+import type { Blocked } from '@sluice/shared/providers/availability';
+import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
 
 const PICODOLLARS_PER_USD = 1e12;
 /** Direct model ids could be asked for by every workspace; so many series are made in advance, and no more. */

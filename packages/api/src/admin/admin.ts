@@ -2,31 +2,32 @@
  * The admin listener of an api process. It owns its server and its Redis connection, so that an operator's long listing
  * does not stand in the way of callers' commands, and closes them in `close`.
  */
-import { readLimitUse } from '@sluice/shared/budget';
-import type { CircuitBreakers } from '@sluice/shared/circuit-breakers';
-import type { Clock } from '@sluice/shared/clock';
-import type { GatewayConfig } from '@sluice/shared/config';
-import type { CoolDowns } from '@sluice/shared/cool-downs';
-import { Directory } from '@sluice/shared/directory';
-import type { KeyNames } from '@sluice/shared/key-names';
-import { KeyUse } from '@sluice/shared/key-use';
-import { listen } from '@sluice/shared/listen';
-import type { LiveRegistry } from '@sluice/shared/live-registry';
-import type { Logger } from '@sluice/shared/logger';
-import type { Presence } from '@sluice/shared/presence';
-import { connectImpatiently, waitForRedis } from '@sluice/shared/redis';
-import type { RegistryRefresh } from '@sluice/shared/registry-refresh';
-import type { RegistryStore } from '@sluice/shared/registry-store';
-import { readSpend } from '@sluice/shared/spend';
-import type { Catalogue } from '../catalogue.js';
-import { createHttpServer } from '../http-server.js';
-import { readQueue } from '../read-queue.js';
-import { readMemory } from '../redis-memory.js';
-import type { ChatParts } from '../routes/chat.js';
+
+import type { GatewayConfig } from '@sluice/shared/config/config';
+import { Directory } from '@sluice/shared/directory/directory';
+import { listen } from '@sluice/shared/process/listen';
+import type { Logger } from '@sluice/shared/process/logger';
+import type { Presence } from '@sluice/shared/process/presence';
+import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
+import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { connectImpatiently, waitForRedis } from '@sluice/shared/redis/redis';
+import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
+import type { RegistryStore } from '@sluice/shared/registry/store';
+import type { Catalogue } from '../cell/catalogue.js';
+import { KeyUse } from '../cell/key-use.js';
+import { readQueue } from '../cell/read-queue.js';
+import { readMemory } from '../cell/redis-memory.js';
+import type { RegistryRefresh } from '../cell/registry-refresh.js';
+import type { ChatParts } from '../chat/route.js';
+import { createHttpServer } from '../http/server.js';
 import { createAdminApp } from './app.js';
+import { readLimitUse } from './budget.js';
 import { DirectorySnapshot } from './directory-snapshot.js';
 import { LogFollowers } from './follow-log.js';
 import { LogReader } from './log-reader.js';
+import { readSpend } from './spend.js';
 
 const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 10_000;

@@ -1,14 +1,14 @@
 /** The admin HTTP interface: what a request passes through, in order. */
 import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
-import type { Logger } from '@sluice/shared/logger';
+import type { Logger } from '@sluice/shared/process/logger';
 import Koa from 'koa';
+import { refuseUnaddressed } from '../http/refuse-unaddressed.js';
+import { createReportErrors } from '../http/report-errors.js';
+import { identify } from '../http/request-id.js';
 import { openapi } from '../openapi/document.js';
-import { refuseUnaddressed } from '../refuse-unaddressed.js';
-import { createReportErrors } from '../report-errors.js';
-import { identify } from '../request-id.js';
 import { createAuthenticateAdmin } from './authenticate-admin.js';
-import { loadDashboardFiles } from './dashboard-files.js';
+import { loadConsoleFiles } from './console-files.js';
 import { createReadBody } from './read-body.js';
 import { addBudgetRoutes, type BudgetParts } from './routes/budgets.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
@@ -22,7 +22,7 @@ import { addSpendRoutes, type SpendParts } from './routes/spend.js';
 import { addStatusRoutes, type StatusParts } from './routes/status.js';
 import { addTrafficRoutes, type TrafficParts } from './routes/traffic.js';
 import { addWorkspaceRoutes } from './routes/workspaces.js';
-import { createServeDashboard, keepPrivate } from './serve-dashboard.js';
+import { createServeConsole, keepPrivate } from './serve-console.js';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DOCUMENT_BYTES = 20 * 1024 * 1024;
@@ -79,7 +79,7 @@ export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
   app.use(keepPrivate);
   app.use(refuseUnaddressed);
   app.use(open.routes());
-  app.use(createServeDashboard(loadDashboardFiles()));
+  app.use(createServeConsole(loadConsoleFiles()));
   // Before the routes: who has no token does not learn which paths there are.
   app.use(createAuthenticateAdmin(token));
   app.use(router.routes());

@@ -2,7 +2,7 @@
  * Workspaces and their routes, read again only when the directory's version has changed: reading thousands of them takes
  * a command each, and a page of the console asks every few seconds.
  */
-import type { Directory, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory';
+import type { Directory, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
 
 export type ListedWorkspace = WorkspaceRecord & { routes: ReadonlyMap<string, RouteRecord> };
 

@@ -3,8 +3,8 @@
  * closed when the follower leaves or the listener ends.
  */
 import { GatewayError } from '@sluice/shared/errors';
-import type { KeyNames } from '@sluice/shared/key-names';
-import { connectPatiently } from '@sluice/shared/redis';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { connectPatiently } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 import { type LogFilter, matches } from './log-filter.js';
 import { type LoggedRequest, toRequest } from './log-reader.js';

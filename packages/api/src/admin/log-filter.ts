@@ -1,5 +1,5 @@
-import { type ConfigReader, isAbsent } from '@sluice/shared/config-reader';
-import type { LogEntry } from '@sluice/shared/request-log';
+import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { readMoment } from './read-moment.js';
 
 export interface LogFilter {

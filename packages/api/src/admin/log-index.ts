@@ -3,7 +3,7 @@
  * 32-bit hashes, so that its size does not depend on what callers send; a hit is therefore only likely, and whoever
  * fetches the entry checks it. Entries have consecutive positions in the order of the log, which never change.
  */
-import type { LogEntry } from '@sluice/shared/request-log';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { type LogFilter, lastCall } from './log-filter.js';
 
 const FIRST_CAPACITY = 4_096;

@@ -3,9 +3,10 @@
  * a filter wants, and only those are fetched. The index is filled at the start, catches up before every question, and
  * by itself while somebody has asked lately. When nobody has, it costs nothing, and the next question waits for it.
  */
-import type { KeyNames } from '@sluice/shared/key-names';
-import { repeatEvery } from '@sluice/shared/repeat-every';
-import type { LogEntry } from '@sluice/shared/request-log';
+
+import { repeatEvery } from '@sluice/shared/process/repeat-every';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import { type LogFilter, matches } from './log-filter.js';
 import { type IndexedRequest, LogIndex } from './log-index.js';

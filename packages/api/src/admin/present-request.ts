@@ -1,4 +1,4 @@
-import { formatUsd } from '@sluice/shared/price';
+import { formatUsd } from '@sluice/shared/registry/price';
 import { lastCall } from './log-filter.js';
 import type { LoggedRequest } from './log-reader.js';
 import { isoOrNull } from './present.js';

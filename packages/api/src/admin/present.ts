@@ -1,6 +1,6 @@
 /** What the admin api shows of the directory's records: snake_case, moments in ISO 8601. */
-import type { LimitsConfig } from '@sluice/shared/config';
-import type { KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory';
+import type { LimitsConfig } from '@sluice/shared/config/config';
+import type { KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
 
 export function list<T>(data: T[]) {
   return { object: 'list' as const, data };

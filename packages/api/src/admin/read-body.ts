@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { createParseBody } from '../parse-body.js';
+import { createParseBody } from '../http/parse-body.js';
 
 /** A JSON body, or none at all where every field has a default. */
 export function createReadBody(maxBytes: number): Middleware {

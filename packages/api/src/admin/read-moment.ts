@@ -1,4 +1,4 @@
-import { type ConfigReader, isAbsent } from '@sluice/shared/config-reader';
+import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
 
 const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/;
 const AGO = /^(\d{1,6})([smhd])$/;

@@ -1,12 +1,12 @@
-import { resolveWorkspaceKeys } from '@sluice/shared/config';
-import { type Action, planConfig, type Step } from '@sluice/shared/config-plan';
-import { type Done, performSteps } from '@sluice/shared/config-steps';
+import { resolveWorkspaceKeys } from '@sluice/shared/config/config';
 import type { Command } from 'commander';
-import { createAdminTarget, readKnownWorkspaces } from '../admin-target.js';
+import { createAdminTarget, readKnownWorkspaces } from '../apply/admin-target.js';
+import { type Action, planConfig, type Step } from '../apply/plan.js';
+import { nameOf, stepText, summaryText } from '../apply/step-text.js';
+import { type Done, performSteps } from '../apply/steps.js';
 import type { Cli } from '../cli.js';
-import { CliError } from '../cli-error.js';
-import { configFile, readConfigFile } from '../config-file.js';
-import { nameOf, stepText, summaryText } from '../step-text.js';
+import { CliError } from '../output/cli-error.js';
+import { configFile, readConfigFile } from './config-file.js';
 import { withExamples } from './examples.js';
 
 /** A question with more names than these is not read. */

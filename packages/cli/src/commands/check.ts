@@ -1,9 +1,9 @@
-import { ConfigError, resolveWorkspaceKeys } from '@sluice/shared/config';
+import { ConfigError, resolveWorkspaceKeys } from '@sluice/shared/config/config';
 import type { Command } from 'commander';
-import { warningsAbout } from '../check-config.js';
+import { warningsAbout } from '../apply/check-config.js';
 import type { Cli } from '../cli.js';
-import { configFile, readConfigFile } from '../config-file.js';
-import { count } from '../format.js';
+import { count } from '../output/format.js';
+import { configFile, readConfigFile } from './config-file.js';
 import { withExamples } from './examples.js';
 
 export function addCheckCommand(program: Command, cli: Cli): void {

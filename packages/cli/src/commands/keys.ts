@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { path } from '../admin-client.js';
-import type { IssuedKey, Key, RotatedKey } from '../admin-types.js';
+import { path } from '../admin/client.js';
+import { findKeyId } from '../admin/find-key.js';
+import { readDirectory } from '../admin/read-directory.js';
+import type { IssuedKey, Key, RotatedKey } from '../admin/types.js';
 import type { Cli } from '../cli.js';
-import { UsageError } from '../cli-error.js';
-import { findKeyId } from '../find-key.js';
-import { fromNow, moment } from '../format.js';
-import { orWord, parseMoment, parseSpan } from '../parse-arguments.js';
-import { readDirectory } from '../read-directory.js';
+import { UsageError } from '../output/cli-error.js';
+import { fromNow, moment } from '../output/format.js';
 import { group, withExamples } from './examples.js';
+import { orWord, parseMoment, parseSpan } from './parse-arguments.js';
 
 const KEY = 'its id, or <workspace>/<name>';
 

@@ -1,15 +1,15 @@
-import type { RegistryDiff } from '@sluice/shared/registry-diff';
-import type { ModelEntry } from '@sluice/shared/registry-document';
+import type { RegistryDiff } from '@sluice/shared/registry/diff';
+import type { ModelEntry } from '@sluice/shared/registry/document';
 import { type Command, Option } from 'commander';
-import { AdminRefusal, path } from '../admin-client.js';
+import { AdminRefusal, path } from '../admin/client.js';
 import type { Cli } from '../cli.js';
-import { CliError, UsageError } from '../cli-error.js';
-import { fromNow, whole } from '../format.js';
-import { parseAmount, parseCount, parseModelName } from '../parse-arguments.js';
-import { readJsonFile } from '../read-json-file.js';
-import { refreshText } from '../refresh-text.js';
-import { table } from '../table.js';
+import { CliError, UsageError } from '../output/cli-error.js';
+import { fromNow, whole } from '../output/format.js';
+import { refreshText } from '../output/refresh-text.js';
+import { table } from '../output/table.js';
 import { group, withExamples } from './examples.js';
+import { parseAmount, parseCount, parseModelName } from './parse-arguments.js';
+import { readJsonFile } from './read-json-file.js';
 
 type Model = ModelEntry & { overridden: boolean };
 

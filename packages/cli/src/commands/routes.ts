@@ -1,10 +1,10 @@
-import type { ChainEntry } from '@sluice/shared/job';
+import type { ChainEntry } from '@sluice/shared/queue/job';
 import { type Command, Option } from 'commander';
-import { AdminRefusal, path } from '../admin-client.js';
-import type { Route } from '../admin-types.js';
-import { chainText, parseEntry } from '../chain-text.js';
+import { AdminRefusal, path } from '../admin/client.js';
+import { readDirectory } from '../admin/read-directory.js';
+import type { Route } from '../admin/types.js';
 import type { Cli } from '../cli.js';
-import { readDirectory } from '../read-directory.js';
+import { chainText, parseEntry } from '../output/chain-text.js';
 import { group, withExamples } from './examples.js';
 
 export function addRouteCommands(program: Command, cli: Cli): void {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.js';
-import { whole } from '../format.js';
-import { type Column, table } from '../table.js';
+import { whole } from '../output/format.js';
+import { type Column, table } from '../output/table.js';
 import { withExamples } from './examples.js';
 
 interface Sums {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.js';
-import { count, fromNow, span, whole } from '../format.js';
-import type { Style } from '../style.js';
-import { table } from '../table.js';
+import { count, fromNow, span, whole } from '../output/format.js';
+import type { Style } from '../output/style.js';
+import { table } from '../output/table.js';
 import { withExamples } from './examples.js';
 
 interface Provider {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { path } from '../admin-client.js';
-import type { Workspace } from '../admin-types.js';
+import { path } from '../admin/client.js';
+import type { Workspace } from '../admin/types.js';
 import type { Cli } from '../cli.js';
-import { moment, whole } from '../format.js';
+import { moment, whole } from '../output/format.js';
 import { group, withExamples } from './examples.js';
 
 export function addWorkspaceCommands(program: Command, cli: Cli): void {

@@ -2,7 +2,7 @@
  * What the operator has configured, for the series that are to exist before anything has happened: Prometheus takes a
  * series' first value for its start, so the first increment of one that was not there before is lost.
  */
-import type { Directory, RouteRecord, WorkspaceRecord } from '../directory.js';
+import type { Directory, RouteRecord, WorkspaceRecord } from '../directory/directory.js';
 
 export type DirectorySnapshot = readonly (WorkspaceRecord & { routes: ReadonlyMap<string, RouteRecord> })[];
 

@@ -1,5 +1,5 @@
 /** Values of labels that stand for something that has no name, or none that may become a label. */
-import type { ModelRegistry } from '../model-registry.js';
+import type { ModelRegistry } from '../registry/model-registry.js';
 import type { DirectorySnapshot } from './directory-watch.js';
 
 export const OTHER = 'other';

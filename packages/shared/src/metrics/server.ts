@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { listen } from '../listen.js';
+import { listen } from '../process/listen.js';
 import type { Metrics } from './create.js';
 
 /** A scraper that has not come for this long does not come any more. */

@@ -1,4 +1,4 @@
-import type { ProviderKind } from '@sluice/shared/config';
+import type { ProviderKind } from '@sluice/shared/config/config';
 import { anthropic } from './anthropic/index.js';
 import { openai } from './openai/index.js';
 import type { Provider } from './types.js';

@@ -1,13 +1,13 @@
 import type { Router } from '@koa/router';
-import type { LimitUse } from '@sluice/shared/budget';
 import { dayOf } from '@sluice/shared/calendar';
-import type { Clock } from '@sluice/shared/clock';
-import { formatUsd } from '@sluice/shared/price';
-import { readInput } from '@sluice/shared/read-input';
-import type { SpendAnswer, SpendQuestion } from '@sluice/shared/spend';
-import { toBudgetPicodollars } from '@sluice/shared/workspace-limits';
+import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { formatUsd } from '@sluice/shared/registry/price';
+import type { LimitUse } from '../budget.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list } from '../present.js';
+import { readInput } from '../read-input.js';
+import type { SpendAnswer, SpendQuestion } from '../spend.js';
 
 const LIMIT = { pattern: /^[1-9]\d{0,3}$/, allowed: 'a whole number from 1 to 9999' };
 const DEFAULT_LIMIT = '100';

@@ -1,12 +1,12 @@
 import type { Router } from '@koa/router';
-import { type ConfigReader, isAbsent } from '@sluice/shared/config-reader';
-import { LABEL } from '@sluice/shared/config-schema';
-import type { StoredKey } from '@sluice/shared/directory';
-import { isWellFormedKey } from '@sluice/shared/gateway-key';
-import { KeyIssuer, noWorkspace } from '@sluice/shared/key-issuer';
-import type { KeyUse } from '@sluice/shared/key-use';
-import { readInput } from '@sluice/shared/read-input';
+import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
+import { LABEL } from '@sluice/shared/config/schema';
+import type { StoredKey } from '@sluice/shared/directory/directory';
+import { isWellFormedKey } from '@sluice/shared/directory/gateway-key';
+import { KeyIssuer, noWorkspace } from '@sluice/shared/directory/key-issuer';
+import type { KeyUse } from '../../cell/key-use.js';
 import { list, presentKey } from '../present.js';
+import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
 
 const DEFAULT_GRACE_S = 24 * 3600;

@@ -1,13 +1,13 @@
 import type { Router } from '@koa/router';
-import type { LimitUse } from '@sluice/shared/budget';
-import type { LimitsConfig } from '@sluice/shared/config';
-import { readLimits } from '@sluice/shared/config-schema';
-import type { WorkspaceRecord } from '@sluice/shared/directory';
-import { noWorkspace } from '@sluice/shared/key-issuer';
-import { formatUsd } from '@sluice/shared/price';
-import { readInput } from '@sluice/shared/read-input';
-import { toBudgetPicodollars } from '@sluice/shared/workspace-limits';
+import type { LimitsConfig } from '@sluice/shared/config/config';
+import { readLimits } from '@sluice/shared/config/schema';
+import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
+import { noWorkspace } from '@sluice/shared/directory/key-issuer';
+import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
+import { formatUsd } from '@sluice/shared/registry/price';
+import type { LimitUse } from '../budget.js';
 import { presentLimits } from '../present.js';
+import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
 
 export interface LimitParts extends DirectoryParts {

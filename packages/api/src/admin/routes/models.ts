@@ -1,16 +1,16 @@
 import type { Router } from '@koa/router';
-import { isAbsent } from '@sluice/shared/config-reader';
-import { MODEL } from '@sluice/shared/config-schema';
+import { isAbsent } from '@sluice/shared/config/reader';
+import { MODEL } from '@sluice/shared/config/schema';
 import { GatewayError } from '@sluice/shared/errors';
-import type { LiveRegistry } from '@sluice/shared/live-registry';
-import type { ModelFacts } from '@sluice/shared/model-registry';
-import { readInput } from '@sluice/shared/read-input';
-import { InvalidRegistry, type ModelOverride, parseModelOverride } from '@sluice/shared/registry-document';
-import { overrideKey } from '@sluice/shared/registry-overrides';
-import type { RegistryRefresh } from '@sluice/shared/registry-refresh';
-import type { RegistryStore } from '@sluice/shared/registry-store';
+import { InvalidRegistry, type ModelOverride, parseModelOverride } from '@sluice/shared/registry/document';
+import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
+import type { ModelFacts } from '@sluice/shared/registry/model-registry';
+import { overrideKey } from '@sluice/shared/registry/overrides';
+import type { RegistryStore } from '@sluice/shared/registry/store';
 import type { Middleware } from 'koa';
+import type { RegistryRefresh } from '../../cell/registry-refresh.js';
 import { isoOrNull, list } from '../present.js';
+import { readInput } from '../read-input.js';
 
 const HTTP_ADDRESS = { pattern: /^https?:\/\/\S+$/i, allowed: 'an http or https address' };
 

@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router';
-import type { KeyUse } from '@sluice/shared/key-use';
-import { readInput } from '@sluice/shared/read-input';
-import type { Catalogue } from '../../catalogue.js';
+import type { Catalogue } from '../../cell/catalogue.js';
+import type { KeyUse } from '../../cell/key-use.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list, presentKey, presentRoute, presentWorkspace } from '../present.js';
+import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
 
 export interface OverviewParts extends DirectoryParts {

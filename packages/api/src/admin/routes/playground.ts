@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router';
-import { noWorkspace } from '@sluice/shared/key-issuer';
-import { type ChatParts, createChatRoute } from '../../routes/chat.js';
+import { noWorkspace } from '@sluice/shared/directory/key-issuer';
+import { type ChatParts, createChatRoute } from '../../chat/route.js';
 import type { DirectoryParts } from './workspaces.js';
 
 /** Stands in the request log where a caller's key id does. */

@@ -1,15 +1,15 @@
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
-import type { Clock } from '@sluice/shared/clock';
-import { isAbsent } from '@sluice/shared/config-reader';
+import { isAbsent } from '@sluice/shared/config/reader';
 import { GatewayError } from '@sluice/shared/errors';
-import { readInput } from '@sluice/shared/read-input';
+import type { Clock } from '@sluice/shared/redis/clock';
 import { CSV_HEAD, toCsvLine } from '../csv.js';
 import type { LogFollowers } from '../follow-log.js';
 import { FILTER_FIELDS, readLogFilter } from '../log-filter.js';
 import type { LoggedRequest, LogReader } from '../log-reader.js';
 import { list } from '../present.js';
 import { presentRequest } from '../present-request.js';
+import { readInput } from '../read-input.js';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 200;

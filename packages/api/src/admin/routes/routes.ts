@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router';
-import { ALIAS, readRoute } from '@sluice/shared/config-schema';
+import { ALIAS, readRoute } from '@sluice/shared/config/schema';
+import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
-import { noWorkspace } from '@sluice/shared/key-issuer';
-import { readInput } from '@sluice/shared/read-input';
 import { list, presentRoute } from '../present.js';
+import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
 
 export interface RouteParts extends DirectoryParts {

@@ -1,17 +1,17 @@
 import type { Router } from '@koa/router';
 import { dayOf } from '@sluice/shared/calendar';
-import type { Clock } from '@sluice/shared/clock';
-import { type ConfigReader, isAbsent } from '@sluice/shared/config-reader';
-import { formatUsd } from '@sluice/shared/price';
-import { readInput } from '@sluice/shared/read-input';
+import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { formatUsd } from '@sluice/shared/registry/price';
+import { readInput } from '../read-input.js';
+import { readMoment } from '../read-moment.js';
 import {
   SPEND_FIELDS,
   type SpendAnswer,
   type SpendField,
   type SpendQuestion,
   type SpendRow,
-} from '@sluice/shared/spend';
-import { readMoment } from '../read-moment.js';
+} from '../spend.js';
 
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 3_660;

@@ -1,11 +1,11 @@
 import type { Router } from '@koa/router';
-import type { CircuitBreakers } from '@sluice/shared/circuit-breakers';
-import type { Clock } from '@sluice/shared/clock';
-import type { ProviderConfig } from '@sluice/shared/config';
-import type { CoolDowns } from '@sluice/shared/cool-downs';
-import type { LiveRegistry } from '@sluice/shared/live-registry';
-import type { Presence } from '@sluice/shared/presence';
-import type { QueueReading } from '../../read-queue.js';
+import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { Presence } from '@sluice/shared/process/presence';
+import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
+import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
+import type { QueueReading } from '../../cell/read-queue.js';
 import { isoOrNull } from '../present.js';
 
 export interface RedisReading {

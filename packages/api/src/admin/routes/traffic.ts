@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router';
-import type { Clock } from '@sluice/shared/clock';
-import { readInput } from '@sluice/shared/read-input';
+import type { Clock } from '@sluice/shared/redis/clock';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import type { LogReader } from '../log-reader.js';
 import { isoOrNull } from '../present.js';
+import { readInput } from '../read-input.js';
 import { readMoment } from '../read-moment.js';
 import { type Durations, Traffic } from '../traffic.js';
 

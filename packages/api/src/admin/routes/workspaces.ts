@@ -1,13 +1,13 @@
 import type { Router } from '@koa/router';
-import type { Clock } from '@sluice/shared/clock';
-import { isAbsent } from '@sluice/shared/config-reader';
-import { ID, LABEL, readLimits } from '@sluice/shared/config-schema';
-import type { Directory } from '@sluice/shared/directory';
+import { isAbsent } from '@sluice/shared/config/reader';
+import { ID, LABEL, readLimits } from '@sluice/shared/config/schema';
+import type { Directory } from '@sluice/shared/directory/directory';
+import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
-import { noWorkspace } from '@sluice/shared/key-issuer';
-import { readInput } from '@sluice/shared/read-input';
+import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware } from 'koa';
 import { list, presentWorkspace } from '../present.js';
+import { readInput } from '../read-input.js';
 
 export interface DirectoryParts {
   directory: Directory;

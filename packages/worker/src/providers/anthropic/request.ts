@@ -1,5 +1,5 @@
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { ChainEntry } from '@sluice/shared/job';
+import type { ChainEntry } from '@sluice/shared/queue/job';
 import { type JsonObject, toText } from '../json.js';
 import { REFUSED_FIELDS } from './fields.js';
 import { toConversation } from './messages.js';

@@ -1,5 +1,5 @@
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { ChainEntry } from '@sluice/shared/job';
+import type { ChainEntry } from '@sluice/shared/queue/job';
 
 /** Reasoning models refuse `max_tokens` and want `max_completion_tokens`. */
 const WANTS_COMPLETION_LIMIT = /^(?:ft:)?(?:o\d|gpt-[5-9])/;

@@ -1,0 +1,155 @@
+/** What was spent, summed from the ledger. Sums are exact: whole picodollars as bigint. */
+
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { Redis } from 'ioredis';
+
+export const SPEND_FIELDS = ['workspace', 'route', 'provider', 'model', 'day'] as const;
+export type SpendField = (typeof SPEND_FIELDS)[number];
+
+const COLUMNS = ['requests', 'cost', 'input', 'cached_input', 'cache_write', 'output'] as const;
+type Column = (typeof COLUMNS)[number];
+
+const DAY_MS = 86_400_000;
+/** Fields of a ledger that are summed in one go: in an api process callers go first after every so many. */
+const FIELDS_AT_ONCE = 1_000;
+
+export interface SpendQuestion {
+  /** `2026-11-15`, UTC; both days are included. */
+  from: string;
+  to: string;
+  by: readonly SpendField[];
+  filter: Partial<Record<SpendField, string>>;
+  /** Only these workspaces. */
+  workspaces?: ReadonlySet<string>;
+  /** Only the dearest groups, over all days; what the others come to is summed in `others`. */
+  top?: number;
+}
+
+export interface SpendRow {
+  /** The fields it was summed by; route is null for direct model ids. */
+  group: Partial<Record<SpendField, string | null>>;
+  sums: Record<Column, bigint>;
+}
+
+export interface SpendAnswer {
+  rows: SpendRow[];
+  total: SpendRow['sums'];
+  /** By day where asked for; empty when every group has a row. */
+  others: SpendRow[];
+  /** How many there are, whatever the day. */
+  groups: number;
+}
+
+/** By day where asked for, then the dearest first. */
+export async function readSpend(
+  redis: Redis,
+  names: KeyNames,
+  question: SpendQuestion,
+): Promise<SpendAnswer> {
+  const { by, top } = question;
+  const fields = by.filter((field) => field !== 'day');
+  const byDay = fields.length < by.length;
+  const read = (groupOf: GroupOf, days: boolean) => sumLedger(redis, names, question, groupOf, days);
+  if (top === undefined) {
+    const { rows, total, groups } = await read((row) => pick(row, fields), byDay);
+    return { rows, total, others: [], groups };
+  }
+  // Read twice: a row for every group and day, only to drop most of them, could take too much memory.
+  const whole = await read((row) => pick(row, fields), false);
+  const shown = new Set(whole.rows.slice(0, top).map(({ group }) => keyOf(group, fields)));
+  const isShown = (row: Group) => shown.has(keyOf(row, fields));
+  const { rows, total } = await read((row) => (isShown(row) ? pick(row, fields) : {}), byDay);
+  return {
+    rows: rows.filter(({ group }) => isShown(group)),
+    total,
+    others: rows.filter(({ group }) => !isShown(group)),
+    groups: whole.groups,
+  };
+}
+
+type Group = SpendRow['group'];
+/** Of a row of the ledger, whatever its day. */
+type GroupOf = (row: Group) => Group;
+
+async function sumLedger(
+  redis: Redis,
+  names: KeyNames,
+  { from, to, filter, workspaces }: SpendQuestion,
+  groupOf: GroupOf,
+  byDay: boolean,
+): Promise<Pick<SpendAnswer, 'rows' | 'total' | 'groups'>> {
+  const rows = new Map<string, SpendRow>();
+  const total = noSums();
+  /** By the name of the ledger's row; a name comes once a column, and again on other days. */
+  const groups = new Map<string, { key: string; group: Group } | undefined>();
+  const toGroup = (name: string) => {
+    const row = parseName(name);
+    if (SPEND_FIELDS.some((field) => filter[field] !== undefined && filter[field] !== row[field]))
+      return undefined;
+    if (workspaces && !workspaces.has(row.workspace ?? '')) return undefined;
+    const group = groupOf(row);
+    return { key: JSON.stringify(group), group };
+  };
+  const findRow = (name: string, day: string) => {
+    if (!groups.has(name)) groups.set(name, toGroup(name));
+    const found = groups.get(name);
+    if (!found) return undefined;
+    const key = byDay ? `${day} ${found.key}` : found.key;
+    const row = rows.get(key) ?? { group: byDay ? { ...found.group, day } : found.group, sums: noSums() };
+    rows.set(key, row);
+    return row;
+  };
+  for (const day of daysBetween(from, to)) {
+    // As a list: an object of many thousand fields takes longer to make than to sum.
+    const ledger = (await redis.call('HGETALL', names.ledger(day))) as string[];
+    const known = new Map<string, SpendRow | undefined>();
+    for (let i = 0; i < ledger.length; i += 2) {
+      if (i % FIELDS_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
+      const field = ledger[i] ?? '';
+      const split = field.lastIndexOf(':');
+      const column = COLUMNS.find((name) => name === field.slice(split + 1));
+      if (!column) continue;
+      const name = field.slice(0, split);
+      if (!known.has(name)) known.set(name, findRow(name, day));
+      const row = known.get(name);
+      if (!row) continue;
+      const amount = BigInt(ledger[i + 1] ?? 0);
+      row.sums[column] += amount;
+      total[column] += amount;
+    }
+  }
+  const keys = new Set([...groups.values()].map((found) => found?.key));
+  keys.delete(undefined);
+  return { rows: [...rows.values()].sort(compareRows), total, groups: keys.size };
+}
+
+function pick(row: Group, fields: readonly SpendField[]): Group {
+  return Object.fromEntries(fields.map((field) => [field, row[field] ?? null]));
+}
+
+function keyOf(row: Group, fields: readonly SpendField[]): string {
+  return JSON.stringify(pick(row, fields));
+}
+
+/** `["workspace","route","provider","model"]`, before the `:column` of a ledger's field. */
+function parseName(name: string): Group {
+  const [workspace, route, provider, model] = JSON.parse(name) as (string | null)[];
+  return { workspace: workspace ?? '', route: route ?? null, provider: provider ?? '', model: model ?? '' };
+}
+
+function noSums(): SpendRow['sums'] {
+  return { requests: 0n, cost: 0n, input: 0n, cached_input: 0n, cache_write: 0n, output: 0n };
+}
+
+function compareRows(a: SpendRow, b: SpendRow): number {
+  if (a.group.day !== b.group.day) return (a.group.day ?? '') < (b.group.day ?? '') ? -1 : 1;
+  if (a.sums.cost !== b.sums.cost) return a.sums.cost > b.sums.cost ? -1 : 1;
+  return JSON.stringify(a.group) < JSON.stringify(b.group) ? -1 : 1;
+}
+
+export function daysBetween(from: string, to: string): string[] {
+  const days: string[] = [];
+  for (let time = Date.parse(from); time <= Date.parse(to); time += DAY_MS)
+    days.push(new Date(time).toISOString().slice(0, 10));
+  return days;
+}

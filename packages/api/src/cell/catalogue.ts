@@ -1,0 +1,96 @@
+/**
+ * The direct model ids, read from the providers once in the life of an api process. It has no provider keys, so it asks
+ * through a job; until a provider has answered, the registry's ids for it stand in. A provider may list more than what
+ * can be asked for by id; only what can is kept.
+ */
+import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { Logger } from '@sluice/shared/process/logger';
+import type { Queues } from '@sluice/shared/queue/queues';
+import { makeRequestId } from '@sluice/shared/queue/request-id';
+import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
+import type { InboxMessage } from '../chat/inbox.js';
+import { DIRECT_PROVIDERS, directProviderOf } from './direct-models.js';
+
+const FIRST_RETRY_MS = 2_000;
+const MAX_RETRY_MS = 60_000;
+
+export interface DirectModel {
+  id: string;
+  created: number;
+  provider: string;
+}
+
+export class Catalogue {
+  readonly #models = new Map<string, DirectModel[]>();
+  /** Provider → the id under which it is asked for: asking again while the question waits is asking once. */
+  readonly #questions = new Map<string, string>();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  #closed = false;
+
+  constructor(
+    private readonly inboxId: string,
+    private readonly queues: Queues,
+    private readonly logger: Logger,
+    providers: Iterable<ProviderConfig>,
+    registry: ModelRegistry,
+    now: number,
+  ) {
+    const created = Math.floor(now / 1000);
+    for (const { name, kind } of providers) {
+      if (!DIRECT_PROVIDERS.has(name)) continue;
+      this.#questions.set(name, makeRequestId());
+      this.#keep(
+        name,
+        registry.ids(kind).map((id) => ({ id, created })),
+      );
+    }
+  }
+
+  /** By provider and id. */
+  list(): DirectModel[] {
+    return [...this.#models.keys()].sort().flatMap((provider) => this.#models.get(provider) ?? []);
+  }
+
+  start(): void {
+    for (const [provider, requestId] of this.#questions) this.#ask(provider, requestId, FIRST_RETRY_MS);
+  }
+
+  /** Asks until the first success; a question that got no answer in time is asked anew. */
+  #ask(provider: string, requestId: string, retryMs: number): void {
+    if (this.#closed) return;
+    this.queues.addModels(provider, { requestId, inbox: this.inboxId }).catch(() => {});
+    this.#timers.set(
+      provider,
+      setTimeout(() => this.#ask(provider, requestId, Math.min(2 * retryMs, MAX_RETRY_MS)), retryMs).unref(),
+    );
+  }
+
+  /** Whether the message was the answer to a question about models. */
+  receive(message: InboxMessage): boolean {
+    const answer = message.get('models');
+    if (answer === undefined) return false;
+    const [provider] = [...this.#questions].find(([, requestId]) => requestId === message.get('id')) ?? [];
+    const models = JSON.parse(answer) as { id: string; created: number }[] | null;
+    if (provider === undefined || models === null) return true;
+    clearTimeout(this.#timers.get(provider));
+    this.#questions.delete(provider);
+    this.#keep(provider, models);
+    this.logger.info({ provider, models: models.length }, 'model catalogue read');
+    return true;
+  }
+
+  #keep(provider: string, models: { id: string; created: number }[]): void {
+    const direct = models
+      .filter(({ id }) => directProviderOf(id) === provider)
+      .map(({ id, created }) => ({ id, created, provider }));
+    this.#models.set(
+      provider,
+      direct.sort((a, b) => (a.id < b.id ? -1 : 1)),
+    );
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+  }
+}

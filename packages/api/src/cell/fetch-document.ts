@@ -1,0 +1,42 @@
+import { GatewayError } from '@sluice/shared/errors';
+import fetch from 'node-fetch';
+
+const TIMEOUT_MS = 10_000;
+const MAX_BYTES = 20 * 1024 * 1024;
+
+/** A JSON document from an address that the operator named. Throws `refresh_failed`, which never quotes the document. */
+export async function fetchDocument(url: string, timeoutMs = TIMEOUT_MS): Promise<unknown> {
+  let text: string;
+  try {
+    const response = await fetch(url, {
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+      size: MAX_BYTES,
+      headers: { accept: 'application/json', 'user-agent': 'sluice' },
+    });
+    text = await response.text();
+    if (!response.ok) throw failed(`the address answered ${response.status}`);
+  } catch (error) {
+    throw error instanceof GatewayError ? error : failed(reasonOf(error, timeoutMs));
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw failed('the address did not answer with JSON');
+  }
+}
+
+function failed(reason: string): GatewayError {
+  return new GatewayError('refresh_failed', `The model registry was not refreshed: ${reason}.`);
+}
+
+function reasonOf(error: unknown, timeoutMs: number): string {
+  if (!(error instanceof Error)) return 'the address could not be read';
+  if (error.name === 'TimeoutError' || error.name === 'AbortError')
+    return `no whole answer within ${timeoutMs} ms`;
+  if ('type' in error && error.type === 'max-size') return `the answer is larger than ${MAX_BYTES} bytes`;
+  if ('type' in error && error.type === 'no-redirect')
+    return 'the address redirects; name its target instead';
+  const code = 'code' in error ? ` (${error.code})` : '';
+  return `the address could not be read${code}`;
+}

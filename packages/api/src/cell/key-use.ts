@@ -1,0 +1,58 @@
+/**
+ * When each key was last used. An api process collects the keys it sees and writes them down together every few
+ * seconds: a request pays nothing for it, and what a killed process had not written yet is lost.
+ */
+
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { createScript } from '@sluice/shared/redis/script';
+import type { Redis } from 'ioredis';
+
+export const WRITE_KEY_USE_EVERY_MS = 3_000;
+
+// A key that was revoked meanwhile is not written down again. The keys themselves are no KEYS of the script: naming them
+// so would take the right to write them, which an api process need not have.
+const writeScript = createScript<number>(
+  'sluiceKeyUse',
+  `
+local keys = ARGV[1]
+for i = 2, #ARGV, 2 do
+  if redis.call('HEXISTS', keys, ARGV[i]) == 1 then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+end
+return #ARGV
+`,
+);
+
+export class KeyUse {
+  #seen = new Map<string, number>();
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    private readonly clock: Clock,
+  ) {}
+
+  saw(digest: string): void {
+    this.#seen.set(digest, this.clock.now());
+  }
+
+  async write(): Promise<void> {
+    if (this.#seen.size === 0) return;
+    const seen = this.#seen;
+    this.#seen = new Map();
+    try {
+      await writeScript(this.redis, [this.names.keyUse], [this.names.keys, ...[...seen].flat()]);
+    } catch (error) {
+      // To be written the next time, with what has been seen since.
+      this.#seen = new Map([...seen, ...this.#seen]);
+      throw error;
+    }
+  }
+
+  /** By digest; null for one that was never used. Redis time, in ms. */
+  async read(digests: readonly string[]): Promise<(number | null)[]> {
+    if (digests.length === 0) return [];
+    const times = await this.redis.hmget(this.names.keyUse, ...digests);
+    return times.map((time) => (time === null ? null : Number(time)));
+  }
+}

@@ -1,0 +1,106 @@
+/** What an api process counts. What it reads from Redis when it is scraped is in shared-gauges.ts. */
+
+import { ERROR_STATUS } from '@sluice/shared/errors';
+import type { Metrics } from '@sluice/shared/metrics/create';
+import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
+import { NO_PROVIDER, OTHER, routeLabel } from '@sluice/shared/metrics/labels';
+import type { Blocked } from '@sluice/shared/providers/availability';
+import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
+
+export const CHAT_PATH = '/v1/chat/completions';
+const PATHS = [CHAT_PATH, '/v1/models', '/v1/models/{id}', '/routes', OTHER];
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+const PASSED_OVER: readonly Blocked['outcome'][] = ['cooldown', 'concurrency', 'backlog', 'circuit_open'];
+
+export class ApiMetrics {
+  readonly #requests;
+  readonly #duration;
+  readonly #inFlight;
+  readonly #overhead;
+  readonly #replays;
+  readonly #cancelled;
+  readonly #readded;
+  readonly #ghosts;
+  readonly #rateLimited;
+  readonly #fallbacks;
+
+  constructor(metrics: Metrics, providers: Iterable<string>) {
+    this.#requests = metrics.counter('httpRequests');
+    this.#duration = metrics.histogram('httpDuration');
+    this.#inFlight = metrics.gauge('httpInFlight');
+    this.#overhead = metrics.histogram('overhead');
+    this.#replays = metrics.counter('idempotentReplays');
+    this.#cancelled = metrics.counter('cancelled');
+    this.#readded = metrics.counter('jobsLost');
+    this.#ghosts = metrics.counter('ghosts');
+    this.#rateLimited = metrics.counter('rateLimited');
+    this.#fallbacks = metrics.counter('fallbacks');
+
+    for (const path of PATHS) this.#duration.zero({ path });
+    const chat = { path: CHAT_PATH, method: 'POST' };
+    const codes = Object.entries({ ok: 200, cancelled: 499, ...ERROR_STATUS });
+    for (const [code, status] of codes) this.#requests.inc({ ...chat, status, code }, 0);
+    for (const state of ['waiting', 'running']) this.#cancelled.inc({ state }, 0);
+    this.#rateLimited.inc({ provider: NO_PROVIDER, reason: 'workspace' }, 0);
+    for (const provider of providers) {
+      this.#readded.inc({ provider }, 0);
+      this.#ghosts.inc({ provider }, 0);
+      for (const reason of PASSED_OVER)
+        if (reason !== 'circuit_open') this.#rateLimited.inc({ provider, reason }, 0);
+    }
+  }
+
+  update(directory: DirectorySnapshot): void {
+    for (const { routes } of directory)
+      for (const [route, { chain }] of routes)
+        for (const [i, { provider: from }] of chain.entries()) {
+          const to = chain[i + 1]?.provider;
+          if (to === undefined) continue;
+          for (const reason of PASSED_OVER) this.#fallbacks.inc({ route, from, to, reason }, 0);
+        }
+  }
+
+  began(): void {
+    this.#inFlight.inc();
+  }
+
+  ended(path: string, method: string, status: number, code: string, seconds: number): void {
+    this.#inFlight.dec();
+    this.#duration.observe({ path }, seconds);
+    this.#requests.inc({ path, method: METHODS.has(method) ? method : OTHER, status, code });
+  }
+
+  /** Only where one call was made: the time of an earlier one is not in the reply. */
+  replied({ served, attempts, queueMs, callMs }: ReplyHead, totalMs: number): void {
+    if (!served || attempts !== 1 || callMs === undefined) return;
+    this.#overhead.observe(Math.max(0, totalMs - queueMs - callMs) / 1000);
+  }
+
+  replayed(): void {
+    this.#replays.inc();
+  }
+
+  cancelled(state: 'waiting' | 'running'): void {
+    this.#cancelled.inc({ state });
+  }
+
+  readded(provider: string): void {
+    this.#readded.inc({ provider });
+  }
+
+  ghost(provider: string): void {
+    this.#ghosts.inc({ provider });
+  }
+
+  refusedByWorkspace(): void {
+    this.#rateLimited.inc({ provider: NO_PROVIDER, reason: 'workspace' });
+  }
+
+  /** The entry was not called; `to` is the one that is tried next, if there is one. */
+  passedOver({ route, chain, entry }: ChatJob, reason: Blocked['outcome']): void {
+    const from = chain[entry]?.provider ?? NO_PROVIDER;
+    if (reason !== 'circuit_open') this.#rateLimited.inc({ provider: from, reason });
+    const to = chain[entry + 1]?.provider;
+    if (to !== undefined) this.#fallbacks.inc({ route: routeLabel(route), from, to, reason });
+  }
+}

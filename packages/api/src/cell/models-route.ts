@@ -1,0 +1,54 @@
+import type { Directory } from '@sluice/shared/directory/directory';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Middleware } from 'koa';
+import type { Authenticated } from '../http/authenticate.js';
+import type { Catalogue } from './catalogue.js';
+
+interface ModelEntry {
+  id: string;
+  object: 'model';
+  created: number;
+  owned_by: string;
+}
+
+/** Aliases first, by name; then direct ids, by provider and id. An alias hides a direct id of the same name. */
+async function listModels(
+  workspace: string,
+  directory: Directory,
+  catalogue: Catalogue,
+): Promise<ModelEntry[]> {
+  const routes = await directory.listRoutes(workspace);
+  const aliases = [...routes].map(([alias, { chain, created }]): ModelEntry => {
+    return {
+      id: alias,
+      object: 'model',
+      created: Math.floor(created / 1000),
+      owned_by: `route:${chain[0]?.provider}`,
+    };
+  });
+  const direct = catalogue.list().filter(({ id }) => !routes.has(id));
+  return [
+    ...aliases,
+    ...direct.map(
+      ({ id, created, provider }): ModelEntry => ({ id, object: 'model', created, owned_by: provider }),
+    ),
+  ];
+}
+
+/** GET /v1/models */
+export function createModelsRoute(directory: Directory, catalogue: Catalogue): Middleware<Authenticated> {
+  return async (ctx) => {
+    ctx.body = { object: 'list', data: await listModels(ctx.state.key.workspace, directory, catalogue) };
+  };
+}
+
+/** GET /v1/models/{id} */
+export function createModelRoute(directory: Directory, catalogue: Catalogue): Middleware<Authenticated> {
+  return async (ctx) => {
+    const id: string = ctx.params.id;
+    const models = await listModels(ctx.state.key.workspace, directory, catalogue);
+    const found = models.find((model) => model.id === id);
+    if (!found) throw new GatewayError('model_not_found', 'No such model.', { param: 'model' });
+    ctx.body = found;
+  };
+}

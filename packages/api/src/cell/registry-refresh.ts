@@ -1,0 +1,82 @@
+/** Replaces the registry's document by another one. Whatever goes wrong, the old one stays. */
+import { dayOf } from '@sluice/shared/calendar';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { diffRegistries, type RegistryDiff } from '@sluice/shared/registry/diff';
+import {
+  InvalidRegistry,
+  parseRegistryDocument,
+  type RegistryDocument,
+} from '@sluice/shared/registry/document';
+import { looksLikeLitellm, parseLitellm } from '@sluice/shared/registry/litellm';
+import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
+import type { RegistryStore } from '@sluice/shared/registry/store';
+import { fetchDocument } from './fetch-document.js';
+
+export interface RefreshWish {
+  /** One of the two. */
+  url?: string | undefined;
+  document?: unknown;
+  /** Apply it although it changes much. */
+  confirm: boolean;
+  /** Only tell what it would change. */
+  dryRun?: boolean;
+}
+
+export interface Refreshed {
+  applied: boolean;
+  diff: RegistryDiff;
+}
+
+export class RegistryRefresh {
+  constructor(
+    private readonly store: RegistryStore,
+    private readonly live: LiveRegistry,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Not applied: it has `diff.reasons` and was not confirmed. Throws `invalid_request` or `refresh_failed`. */
+  async run({ url, document: uploaded, confirm, dryRun = false }: RefreshWish): Promise<Refreshed> {
+    const now = this.clock.now();
+    const json = url === undefined ? uploaded : await fetchDocument(url);
+    const document = toDocument(json, dayOf(now), url === undefined ? 'invalid_request' : 'refresh_failed');
+    await this.live.refresh();
+    const stored = this.live.stored;
+    const diff = diffRegistries(stored?.document ?? this.live.current.toJSON(), document);
+    if (dryRun || (diff.reasons.length > 0 && !confirm)) return { applied: false, diff };
+    const origin = {
+      origin: 'operator',
+      source: url === undefined ? 'upload' : shown(url),
+      refreshedAt: now,
+    } as const;
+    if (!(await this.store.replace(document, origin, stored?.revision ?? '*')))
+      throw new GatewayError(
+        'conflict',
+        'The model registry was changed by somebody else meanwhile; try again.',
+      );
+    await this.live.refresh();
+    return { applied: true, diff };
+  }
+}
+
+function toDocument(
+  json: unknown,
+  day: string,
+  code: 'invalid_request' | 'refresh_failed',
+): RegistryDocument {
+  try {
+    return looksLikeLitellm(json) ? parseLitellm(json, day) : parseRegistryDocument(json);
+  } catch (error) {
+    if (error instanceof InvalidRegistry)
+      throw new GatewayError(code, `The model registry was not refreshed: ${error.message}`, {
+        param: 'document',
+      });
+    throw error;
+  }
+}
+
+/** A query may hold a secret. */
+function shown(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}

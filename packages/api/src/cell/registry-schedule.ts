@@ -1,0 +1,66 @@
+/**
+ * Refreshes the model registry from the configured address now and then. Every api process looks whether it is time; the
+ * one that gets the lock does it. A refresh that needs a confirmation is not applied: the operator is told, and gives it.
+ */
+
+import { GatewayError } from '@sluice/shared/errors';
+import type { Logger } from '@sluice/shared/process/logger';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { RegistryStore } from '@sluice/shared/registry/store';
+import type { Redis } from 'ioredis';
+import type { RegistryRefresh } from './registry-refresh.js';
+
+export const LOOK_EVERY_MS = 5_000;
+const RETRY_MS = 600_000;
+/** Longer than a refresh takes. */
+const LOCK_MS = 60_000;
+
+export interface ScheduleParts {
+  redis: Redis;
+  names: KeyNames;
+  store: RegistryStore;
+  refresh: RegistryRefresh;
+  clock: Clock;
+  logger: Logger;
+  url: string;
+  periodMs: number;
+}
+
+export class RegistrySchedule {
+  constructor(private readonly parts: ScheduleParts) {}
+
+  async look(): Promise<void> {
+    const { redis, names } = this.parts;
+    if (!(await this.#isDue())) return;
+    if ((await redis.set(names.registryLock, 'held', 'PX', LOCK_MS, 'NX')) === null) return;
+    try {
+      // Another process may have done it between the look and the lock.
+      if (await this.#isDue()) await this.#run();
+    } finally {
+      await redis.del(names.registryLock);
+    }
+  }
+
+  async #isDue(): Promise<boolean> {
+    const attempt = await this.parts.store.readAttempt();
+    return !attempt || attempt.nextAt <= this.parts.clock.now();
+  }
+
+  async #run(): Promise<void> {
+    const { store, refresh, clock, logger, url, periodMs } = this.parts;
+    let problem = '';
+    let waitMs = periodMs;
+    try {
+      const { applied, diff } = await refresh.run({ url, confirm: false });
+      if (!applied) problem = `it needs a confirmation: ${diff.reasons.join('; ')}`;
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      problem = error.message;
+      waitMs = Math.min(RETRY_MS, periodMs);
+    }
+    if (problem !== '') logger.warn({ problem }, 'the model registry was not refreshed');
+    const at = clock.now();
+    await store.writeAttempt({ at, problem, nextAt: at + waitMs });
+  }
+}

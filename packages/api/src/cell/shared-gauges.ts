@@ -1,0 +1,128 @@
+/**
+ * What is true of the whole cell, read from Redis when the process is scraped. Every api process says the same. While
+ * Redis cannot be asked, nothing is said: an old number is worse than none.
+ */
+
+import { monthOf } from '@sluice/shared/calendar';
+import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { Metrics } from '@sluice/shared/metrics/create';
+import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
+import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
+import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { Redis } from 'ioredis';
+import { type QueueReading, readQueue } from './read-queue.js';
+
+const PICODOLLARS_PER_USD = 1e12;
+
+export interface SharedGaugesParts {
+  redis: Redis;
+  names: KeyNames;
+  clock: Clock;
+  providers: ReadonlyMap<string, ProviderConfig>;
+  coolDowns: CoolDowns;
+  circuits: CircuitBreakers;
+  workersSeen(): number;
+}
+
+interface SpendReading {
+  workspace: string;
+  /** USD. */
+  total: number;
+  month: number;
+}
+
+export class SharedGauges {
+  readonly #jobs;
+  readonly #oldest;
+  readonly #limit;
+  readonly #active;
+  readonly #coolDown;
+  readonly #circuitOpen;
+  readonly #workers;
+  readonly #redisUp;
+  readonly #ledger;
+  readonly #month;
+  readonly #budget;
+  #directory: DirectorySnapshot = [];
+  #closed = false;
+
+  constructor(
+    metrics: Metrics,
+    private readonly parts: SharedGaugesParts,
+  ) {
+    this.#jobs = metrics.gauge('queueJobs');
+    this.#oldest = metrics.gauge('queueOldest');
+    this.#limit = metrics.gauge('providerLimit');
+    this.#active = metrics.gauge('providerActive');
+    this.#coolDown = metrics.gauge('providerCoolDown');
+    this.#circuitOpen = metrics.gauge('circuitOpen');
+    this.#workers = metrics.gauge('workers');
+    this.#redisUp = metrics.gauge('redisUp');
+    this.#ledger = metrics.counter('ledgerCost');
+    this.#month = metrics.gauge('monthCost');
+    this.#budget = metrics.gauge('budget');
+    metrics.onScrape(() => this.#collect());
+  }
+
+  update(directory: DirectorySnapshot): void {
+    this.#directory = directory;
+  }
+
+  /** Redis is about to be left: the last scrape has the counters only. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  async #collect(): Promise<void> {
+    const known = this.#closed ? undefined : await this.#read().catch(() => undefined);
+    for (const gauge of [this.#jobs, this.#oldest, this.#limit, this.#active, this.#coolDown]) gauge.reset();
+    for (const gauge of [this.#circuitOpen, this.#ledger, this.#month, this.#budget]) gauge.reset();
+    this.#redisUp.set(known ? 1 : 0);
+    this.#workers.set(this.parts.workersSeen());
+    for (const queue of known?.queues ?? []) this.#showQueue(queue);
+    for (const { workspace, total, month } of known?.spend ?? []) {
+      this.#ledger.inc({ workspace }, total);
+      this.#month.set({ workspace }, month);
+    }
+    for (const { id, limits } of this.#directory)
+      if (limits.budgetUsdPerMonth !== undefined)
+        this.#budget.set({ workspace: id }, limits.budgetUsdPerMonth);
+  }
+
+  async #read(): Promise<{ queues: QueueReading[]; spend: SpendReading[] }> {
+    const { redis, names, clock } = this.parts;
+    const [queues, spend] = await Promise.all([
+      Promise.all(
+        [...this.parts.providers.keys()].map((provider) => readQueue(redis, names, clock, provider)),
+      ),
+      Promise.all(this.#directory.map(({ id }) => this.#readSpend(id))),
+    ]);
+    return { queues, spend };
+  }
+
+  #showQueue({ provider, waiting, prioritized, active, oldestMs }: QueueReading): void {
+    const { coolDowns, circuits, providers } = this.parts;
+    this.#jobs.set({ provider, state: 'waiting' }, waiting);
+    this.#jobs.set({ provider, state: 'prioritized' }, prioritized);
+    this.#jobs.set({ provider, state: 'active' }, active);
+    this.#oldest.set({ provider }, oldestMs / 1000);
+    this.#active.set({ provider }, active);
+    this.#limit.set({ provider }, providers.get(provider)?.concurrency ?? 0);
+    this.#coolDown.set({ provider }, coolDowns.isCooling(provider) ? 1 : 0);
+    this.#circuitOpen.set({ provider }, circuits.get(provider).state === 'open' ? 1 : 0);
+  }
+
+  async #readSpend(workspace: string): Promise<SpendReading> {
+    const byMonth = await this.parts.redis.hgetall(this.parts.names.spent(workspace));
+    // Summed exactly: a counter that went back by a rounding error would be a restart to Prometheus.
+    const total = Object.values(byMonth).reduce((sum, spent) => sum + BigInt(spent), 0n);
+    const month = byMonth[monthOf(this.parts.clock.now())] ?? 0;
+    return {
+      workspace,
+      total: Number(total) / PICODOLLARS_PER_USD,
+      month: Number(month) / PICODOLLARS_PER_USD,
+    };
+  }
+}

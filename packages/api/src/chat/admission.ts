@@ -1,0 +1,35 @@
+/** Lets a request in under its workspace's own limits. A workspace without limits pays nothing for this. */
+
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { GatewayError } from '@sluice/shared/errors';
+import type { ChatJob } from '@sluice/shared/queue/job';
+import { isLimited, type WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { DirectoryCache } from '../cell/directory-cache.js';
+import type { CostEstimate } from './cost-estimate.js';
+
+export class Admission {
+  constructor(
+    private readonly directory: DirectoryCache,
+    private readonly limits: WorkspaceLimits,
+    private readonly estimate: CostEstimate,
+    private readonly clock: Clock,
+  ) {}
+
+  /** The job, with what was reserved for it; or why the workspace may not send it now. */
+  async admit(job: ChatJob, request: ChatRequest): Promise<ChatJob | GatewayError> {
+    const workspace = await this.directory.findWorkspace(job.workspace);
+    if (!workspace || !isLimited(workspace.limits)) return job;
+    const { requestId, deadline } = job;
+    const reserved =
+      workspace.limits.budgetUsdPerMonth === undefined ? 0 : this.estimate.of(job.chain, request);
+    const asked = {
+      requestId,
+      workspace: workspace.id,
+      estimate: reserved,
+      now: this.clock.now(),
+      deadline,
+    };
+    return (await this.limits.admit(asked, workspace.limits)) ?? { ...job, reserved };
+  }
+}

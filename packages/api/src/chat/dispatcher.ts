@@ -1,0 +1,294 @@
+/**
+ * An accepted request, from the queue to its reply, as the api process sees it.
+ *
+ *   enter an entry's queue ──reply─────────────────────────────────► answered
+ *     │      ▲  └─ the worker moved it to the next entry (a notice) ─┐
+ *     │      └───────────────────────────────────────────────────────┘
+ *     ├─ cooling down, circuit open, backlog full, wait run out ─► enter the next entry, or answered with its error
+ *     ├─ deadline ─► answered with provider_timeout
+ *     └─ the caller hangs up ─► taken off the queue, or its worker is told to stop
+ *
+ * The dispatcher owns the pending requests and the one timer each has. A request leaves here once, by `#end`, or by
+ * `#abandon` when Redis could not be reached. Once its job is on a queue, a request is not abandoned before its deadline:
+ * whatever happens to Redis meanwhile, the safety net sees to it that the job is there again.
+ */
+
+import type { ChatRequest } from '@sluice/shared/chat';
+import { GatewayError } from '@sluice/shared/errors';
+import { type Availability, BLOCKED_CODE, type Blocked } from '@sluice/shared/providers/availability';
+import { countCalls, describeAttempts } from '@sluice/shared/queue/attempts';
+import type { AttemptOutcome, ChainEntry, ChatJob, ReplyHead } from '@sluice/shared/queue/job';
+import type { Queues } from '@sluice/shared/queue/queues';
+import { failedLogEntry, type LogCode } from '@sluice/shared/queue/request-log';
+import { type NextEntry, providerOf, type Settlements, type Settler } from '@sluice/shared/queue/settle';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { ApiMetrics } from '../cell/metrics.js';
+import type { Admission } from './admission.js';
+import type { Congestion } from './congestion.js';
+import type { Fairness } from './fairness.js';
+import type { InboxMessage } from './inbox.js';
+
+/** How long after the deadline a worker's own answer is still waited for: it says more than ours. */
+const DEADLINE_GRACE_MS = 100;
+/** How soon to try again when Redis could not be asked. */
+const RETRY_MS = 250;
+
+export interface Reply {
+  head: ReplyHead;
+  body: string;
+  /** The answer to an earlier request with the same Idempotency-Key. */
+  replayed: boolean;
+}
+
+export interface DispatcherParts {
+  queues: Queues;
+  settlements: Settlements;
+  availability: Availability;
+  congestion: Congestion;
+  fairness: Fairness;
+  clock: Clock;
+  admission: Pick<Admission, 'admit'>;
+  /** Whether any worker has been heard of lately. */
+  hasWorkers(): boolean;
+  /** Asks the worker that runs the request to stop. */
+  stopRunning(requestId: string): Promise<void>;
+  /** A job may be on its queue although adding it failed. */
+  onGhost(job: ChatJob): void;
+  metrics: Pick<ApiMetrics, 'cancelled' | 'passedOver' | 'refusedByWorkspace'>;
+}
+
+export interface Pending {
+  job: ChatJob;
+  queued: boolean;
+  cancelled: boolean;
+  timer: NodeJS.Timeout | undefined;
+  resolve(reply: Reply): void;
+  reject(error: unknown): void;
+}
+
+export class Dispatcher {
+  readonly #pending = new Map<string, Pending>();
+
+  constructor(private readonly parts: DispatcherParts) {}
+
+  get pending(): ReadonlyMap<string, Pending> {
+    return this.#pending;
+  }
+
+  /** `request` is the job's, parsed. */
+  dispatch(job: ChatJob, request: ChatRequest): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const pending: Pending = { job, queued: false, cancelled: false, timer: undefined, resolve, reject };
+      this.#pending.set(job.requestId, pending);
+      this.parts.fairness.enter(job.workspace);
+      this.#admit(pending, request).catch((error) => this.#abandon(pending, error));
+    });
+  }
+
+  async #admit(pending: Pending, request: ChatRequest): Promise<void> {
+    const admitted = await this.parts.admission.admit(pending.job, request);
+    if (admitted instanceof GatewayError) {
+      this.parts.metrics.refusedByWorkspace();
+      await this.#fail(pending, pending.job, admitted, { as: 'refuser' });
+      return;
+    }
+    pending.job = admitted;
+    await this.#enter(pending, 0);
+  }
+
+  /** A message from the inbox. One about an unknown request comes late: its caller has been answered or has gone. */
+  receive(message: InboxMessage): void {
+    const pending = this.#pending.get(message.get('id') ?? '');
+    if (!pending) return;
+    const moved = message.get('moved');
+    if (moved !== undefined) {
+      pending.job = { ...pending.job, ...(JSON.parse(moved) as NextEntry) };
+      if (pending.cancelled) this.cancel(pending.job.requestId);
+      else this.#wake(pending, pending.job.waitUntil);
+      return;
+    }
+    const head = JSON.parse(message.get('head') ?? '') as ReplyHead;
+    if (head.served) this.parts.congestion.recordLatency(head.served.provider, head.served.latencyMs);
+    this.#end(pending, { head, body: message.get('body') ?? '', replayed: false });
+  }
+
+  /** The caller is gone. A job that waits is taken off its queue; a call under way is ended. */
+  cancel(requestId: string): void {
+    const pending = this.#pending.get(requestId);
+    if (!pending) return;
+    pending.cancelled = true;
+    if (!pending.queued) return;
+    const gone = new GatewayError('service_unavailable', 'The caller hung up.');
+    this.#fail(pending, pending.job, gone, { as: 'withdrawer' }, 'cancelled')
+      .then((ended) => {
+        this.parts.metrics.cancelled(ended ? 'waiting' : 'running');
+        return ended ? undefined : this.parts.stopRunning(requestId);
+      })
+      .catch(() => setTimeout(() => this.cancel(requestId), RETRY_MS));
+  }
+
+  /** The request is on no queue any more and may not be run a second time. */
+  readonly giveUp = async (requestId: string): Promise<void> => {
+    const pending = this.#pending.get(requestId);
+    if (!pending) return;
+    const { provider, model } = pending.job.chain[pending.job.entry] as ChainEntry;
+    const attempts = [...pending.job.attempts, { provider, model, outcome: 'unknown' as const }];
+    await this.#fail(pending, { ...pending.job, attempts }, outcomeUnknown(), { as: 'refuser' });
+  };
+
+  /** Puts the request on the first queue from `entry` on that takes it. */
+  async #enter(pending: Pending, entry: number): Promise<void> {
+    const { availability, clock, congestion } = this.parts;
+    let blocked: Blocked = { outcome: 'backlog', retryAfterMs: Number.POSITIVE_INFINITY };
+    for (let i = entry; i < pending.job.chain.length; i++) {
+      const { provider, model } = pending.job.chain[i] as ChainEntry;
+      const now = clock.now();
+      const waitUntil = Math.min(now + congestion.limits(provider).maxWaitMs, pending.job.deadline);
+      pending.job = { ...pending.job, entry: i, queuedAt: now, waitUntil };
+      const reason = availability.blocked(provider, model) ?? (await this.#queue(pending, provider));
+      if (!reason)
+        return pending.cancelled ? this.cancel(pending.job.requestId) : this.#wake(pending, waitUntil);
+      this.parts.metrics.passedOver(pending.job, reason.outcome);
+      pending.job = passOver(pending.job, reason.outcome, now);
+      blocked = {
+        outcome: reason.outcome,
+        retryAfterMs: Math.min(blocked.retryAfterMs, reason.retryAfterMs),
+      };
+    }
+    await this.#fail(pending, pending.job, refusal(pending.job, blocked), { as: 'refuser' });
+  }
+
+  /** Returns why the queue did not take the job. */
+  async #queue(pending: Pending, provider: string): Promise<Blocked | undefined> {
+    const { congestion, fairness, queues } = this.parts;
+    const full = (): Blocked => ({ outcome: 'backlog', retryAfterMs: congestion.retryAfterMs(provider) });
+    if (congestion.isKnownFull(provider)) return full();
+    const { workspace, queuedAt, waitUntil } = pending.job;
+    const priority = fairness.priority(workspace, congestion.share(provider), queuedAt, waitUntil);
+    const job: ChatJob = { ...pending.job, priority };
+    pending.job = job;
+    try {
+      const waiting = await queues.addChat(job, congestion.limits(provider).maxBacklog);
+      pending.queued = waiting === undefined;
+      if (waiting === undefined) return undefined;
+      congestion.recordFull(provider, waiting);
+    } catch (error) {
+      this.parts.onGhost(job);
+      throw error;
+    }
+    return full();
+  }
+
+  /** Looks after the request again at this moment. */
+  #wake(pending: Pending, at: number): void {
+    if (!this.#pending.has(pending.job.requestId)) return;
+    clearTimeout(pending.timer);
+    const check = () =>
+      this.#check(pending).catch(() => {
+        // Redis could not be asked. The job is safe there; at the deadline the caller is answered without it.
+        const now = this.parts.clock.now();
+        if (now < pending.job.deadline) this.#wake(pending, now + RETRY_MS);
+        else this.#abandon(pending, timedOut());
+      });
+    pending.timer = setTimeout(
+      check,
+      Math.max(0, Math.min(at, pending.job.deadline) - this.parts.clock.now()),
+    );
+  }
+
+  async #check(pending: Pending): Promise<void> {
+    const { job } = pending;
+    const now = this.parts.clock.now();
+    if (now >= job.deadline) return this.#expire(pending);
+    if (now < job.waitUntil) return this.#wake(pending, job.waitUntil);
+
+    const waited = passOver(job, 'concurrency', now);
+    const isLast = job.entry + 1 === job.chain.length;
+    const withdrawn = isLast
+      ? await this.#fail(pending, waited, this.#waitedInVain(waited), { as: 'withdrawer' })
+      : (await this.parts.settlements.withdraw(job)) === 'withdrawn';
+    // It may have been moved meanwhile; the notice of that has set its own timer.
+    if (pending.job !== job) return;
+    if (!withdrawn) return this.#wake(pending, job.deadline);
+    this.parts.metrics.passedOver(job, 'concurrency');
+    if (isLast) return;
+    pending.queued = false;
+    pending.job = waited;
+    return this.#enter(pending, job.entry + 1).catch((error) => this.#abandon(pending, error));
+  }
+
+  #waitedInVain(job: ChatJob): GatewayError {
+    if (!this.parts.hasWorkers()) {
+      return new GatewayError('service_unavailable', 'No worker is running.', { retryAfterMs: 5_000 });
+    }
+    const retryAfterMs = this.parts.congestion.retryAfterMs(providerOf(job));
+    return refusal(job, { outcome: 'concurrency', retryAfterMs });
+  }
+
+  async #expire(pending: Pending): Promise<void> {
+    const ended = await this.#fail(pending, pending.job, timedOut(), { as: 'withdrawer' });
+    if (ended) return;
+    pending.timer = setTimeout(() => this.#abandon(pending, timedOut()), DEADLINE_GRACE_MS);
+  }
+
+  /**
+   * Ends the request with an error and a log entry. False when it is not ours to end: a worker is running its job, or has
+   * just finished it and the reply is on its way.
+   */
+  async #fail(
+    pending: Pending,
+    job: ChatJob,
+    error: GatewayError,
+    by: Settler,
+    code: LogCode = error.code,
+  ): Promise<boolean> {
+    const head: ReplyHead = {
+      queueMs: job.queueMs,
+      attempts: countCalls(job.attempts),
+      error: error.toInfo(),
+    };
+    const log = failedLogEntry(job, code, this.parts.clock.now());
+    if ((await this.parts.settlements.settle({ job, log, head }, by)) !== 'settled') return false;
+    this.#end(pending, { head, body: '', replayed: false });
+    return true;
+  }
+
+  #end(pending: Pending, reply: Reply): void {
+    if (this.#forget(pending)) pending.resolve(reply);
+  }
+
+  #abandon(pending: Pending, error: unknown): void {
+    if (this.#forget(pending)) pending.reject(error);
+  }
+
+  #forget(pending: Pending): boolean {
+    clearTimeout(pending.timer);
+    if (!this.#pending.delete(pending.job.requestId)) return false;
+    this.parts.fairness.leave(pending.job.workspace);
+    return true;
+  }
+}
+
+/** The entry was not called. */
+function passOver(job: ChatJob, outcome: AttemptOutcome, now: number): ChatJob {
+  const { provider, model } = job.chain[job.entry] as ChainEntry;
+  return {
+    ...job,
+    queueMs: job.queueMs + Math.max(0, now - job.queuedAt),
+    attempts: [...job.attempts, { provider, model, outcome }],
+  };
+}
+
+function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError {
+  const message = `No provider could take the request: ${describeAttempts(job.attempts)}.`;
+  return new GatewayError(BLOCKED_CODE[outcome], message, { retryAfterMs });
+}
+
+function outcomeUnknown(): GatewayError {
+  const message = 'The queue lost the request; whether the provider answered is not known.';
+  return new GatewayError('provider_outcome_unknown', message);
+}
+
+function timedOut(): GatewayError {
+  return new GatewayError('provider_timeout', 'The request was not answered before its deadline.');
+}

@@ -1,0 +1,39 @@
+import { GatewayError } from '@sluice/shared/errors';
+import type { ChainEntry, OnCrash } from '@sluice/shared/queue/job';
+import { directProviderOf } from '../cell/direct-models.js';
+import type { DirectoryCache } from '../cell/directory-cache.js';
+
+/** Every model id there is. Anything else could not be named in a response header. */
+const PRINTABLE = /^[!-~]+$/;
+
+export interface Resolved {
+  /** Null for a direct model id. */
+  route: string | null;
+  chain: ChainEntry[];
+  onCrash: OnCrash;
+}
+
+/** An alias of the workspace wins over a direct model id of the same name. */
+export async function resolveModel(
+  model: string,
+  workspace: string,
+  directory: DirectoryCache,
+  providers: ReadonlyMap<string, unknown>,
+): Promise<Resolved> {
+  const route = await directory.findRoute(workspace, model);
+  // A provider that has left the configuration has no queue; the rest of the chain still serves.
+  const chain = route?.chain.filter((entry) => providers.has(entry.provider)) ?? [];
+  if (route && chain.length > 0) return { route: model, chain, onCrash: route.onCrash };
+
+  const provider = PRINTABLE.test(model) ? directProviderOf(model) : undefined;
+  if (provider === undefined || !providers.has(provider)) {
+    throw new GatewayError(
+      'model_not_found',
+      'The model is neither a route of this workspace nor a known model id.',
+      {
+        param: 'model',
+      },
+    );
+  }
+  return { route: null, chain: [{ provider, model }], onCrash: 'rerun' };
+}

@@ -1,0 +1,105 @@
+import type { ChatRequest } from '@sluice/shared/chat';
+import { GatewayError } from '@sluice/shared/errors';
+import type { ChatJob } from '@sluice/shared/queue/job';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { formatTraceparent } from '@sluice/shared/tracing/trace-context';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { DirectoryCache } from '../cell/directory-cache.js';
+import type { ApiMetrics } from '../cell/metrics.js';
+import type { Authenticated } from '../http/authenticate.js';
+import type { Measured } from '../http/measure.js';
+import type { Identified } from '../http/request-id.js';
+import type { Dispatcher, Reply } from './dispatcher.js';
+import type { IdempotentDispatcher } from './idempotent-dispatcher.js';
+import { parseChatRequest } from './parse-chat-request.js';
+import { resolveModel } from './resolve-model.js';
+
+export interface ChatParts {
+  /** Where replies to this process go. */
+  inboxId: string;
+  dispatcher: Dispatcher;
+  idempotent: IdempotentDispatcher;
+  directory: DirectoryCache;
+  providers: ReadonlyMap<string, unknown>;
+  clock: Clock;
+  metrics: ApiMetrics;
+  /** Takes room for a request of this size in Redis, if there is any. */
+  hasRoom(bytes: number): boolean;
+  /** The longest a request may take, in ms. */
+  deadlineMs: number;
+}
+
+/** POST /v1/chat/completions */
+export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Identified & Measured> {
+  const { inboxId, dispatcher, idempotent, directory, providers, clock, metrics, deadlineMs } = parts;
+
+  /** Nobody pays for an answer that nobody waits for. With an Idempotency-Key it runs on: the retry will ask for it. */
+  function runWhileWanted({ res }: ParameterizedContext, job: ChatJob, request: ChatRequest): Promise<Reply> {
+    const hungUp = () => {
+      if (!res.writableFinished) dispatcher.cancel(job.requestId);
+    };
+    res.once('close', hungUp);
+    return dispatcher.dispatch(job, request).finally(() => res.off('close', hungUp));
+  }
+
+  return async (ctx) => {
+    const { key, requestId } = ctx.state;
+    const request = parseChatRequest(ctx.request.body);
+    const rawBody = String(ctx.request.rawBody);
+    if (!parts.hasRoom(Buffer.byteLength(rawBody)))
+      throw new GatewayError('service_unavailable', 'The gateway’s queue is full.', { retryAfterMs: 5_000 });
+    const { route, chain, onCrash } = await resolveModel(request.model, key.workspace, directory, providers);
+    const now = clock.now();
+    // Field by field, in one piece: a field that is added to a copy by spreading costs more than all of these.
+    const job: ChatJob = {
+      requestId,
+      workspace: key.workspace,
+      keyId: key.id,
+      model: request.model,
+      route,
+      chain,
+      entry: 0,
+      onCrash,
+      inbox: inboxId,
+      acceptedAt: now,
+      priority: 0,
+      queuedAt: now,
+      waitUntil: now,
+      deadline: now + Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout'))),
+      queueMs: 0,
+      attempts: [],
+      request: rawBody,
+    };
+    ctx.state.route = route;
+    if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
+    const idempotencyKey = ctx.get('idempotency-key');
+    const reply =
+      idempotencyKey === ''
+        ? await runWhileWanted(ctx, job, request)
+        : await idempotent.dispatch(job, request, idempotencyKey);
+    const { head, body, replayed } = reply;
+    ctx.state.reply = { head, replayed };
+    if (replayed) {
+      ctx.set('idempotent-replayed', 'true');
+      metrics.replayed();
+    } else metrics.replied(head, performance.now() - ctx.state.startedAt);
+    ctx.set('x-gateway-queue-ms', String(head.queueMs));
+    ctx.set('x-gateway-attempts', String(head.attempts));
+    if (!head.served)
+      throw GatewayError.from(head.error ?? { code: 'internal_error', message: 'The reply was empty.' });
+    const { provider, model, fallbackUsed, latencyMs, costUsd } = head.served;
+    ctx.set('x-gateway-provider', provider);
+    ctx.set('x-gateway-model', model);
+    ctx.set('x-gateway-fallback-used', String(fallbackUsed));
+    ctx.set('x-gateway-latency-ms', String(latencyMs));
+    ctx.set('x-gateway-cost-usd', costUsd);
+    ctx.type = 'application/json; charset=utf-8';
+    ctx.body = body;
+  };
+}
+
+/** The official SDKs say in seconds how long they will wait; working longer than that is work for nobody. */
+function clientTimeoutMs(header: string): number {
+  const seconds = Number(header);
+  return header !== '' && seconds > 0 ? seconds * 1000 : Number.POSITIVE_INFINITY;
+}

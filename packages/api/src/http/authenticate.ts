@@ -1,0 +1,39 @@
+import type { KeyRecord } from '@sluice/shared/directory/directory';
+import { digestKey, isWellFormedKey } from '@sluice/shared/directory/gateway-key';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { Middleware } from 'koa';
+import type { DirectoryCache } from '../cell/directory-cache.js';
+import type { KeyUse } from '../cell/key-use.js';
+
+export interface Authenticated {
+  key: KeyRecord;
+}
+
+/** One message for every reason: a caller without a valid key learns nothing about which keys exist. */
+const refusal = () =>
+  new GatewayError(
+    'invalid_api_key',
+    'Incorrect or missing API key. Send it as "Authorization: Bearer <GATEWAY_KEY>".',
+    {
+      headers: { 'www-authenticate': 'Bearer' },
+    },
+  );
+
+export function createAuthenticate(
+  directory: DirectoryCache,
+  clock: Clock,
+  keyUse: Pick<KeyUse, 'saw'>,
+): Middleware<Authenticated> {
+  return async (ctx, next) => {
+    const [scheme, key, ...rest] = ctx.get('authorization').trim().split(/ +/);
+    if (scheme?.toLowerCase() !== 'bearer' || !key || rest.length > 0 || !isWellFormedKey(key))
+      throw refusal();
+    const digest = digestKey(key);
+    const record = await directory.findKey(digest);
+    if (!record || (record.expires !== undefined && record.expires <= clock.now())) throw refusal();
+    keyUse.saw(digest);
+    ctx.state.key = record;
+    await next();
+  };
+}

@@ -1,0 +1,72 @@
+import type { Logger } from '@sluice/shared/process/logger';
+import type { ReplyHead } from '@sluice/shared/queue/job';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { childOf, parseTraceparent, type TraceContext } from '@sluice/shared/tracing/trace-context';
+import type { Tracer } from '@sluice/shared/tracing/tracer';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { ApiMetrics } from '../cell/metrics.js';
+import type { Authenticated } from './authenticate.js';
+import type { Identified } from './request-id.js';
+import { toRequestLine, toRequestSpan } from './request-line.js';
+
+export interface Measured {
+  /** By `performance.now()`. */
+  startedAt: number;
+  /** Of the error that was answered with. */
+  code?: string;
+  /** Of a chat request that was let in. */
+  route?: string | null;
+  trace?: TraceContext | undefined;
+  reply?: { head: ReplyHead; replayed: boolean };
+}
+
+export type MeasuredState = Measured & Identified & Partial<Authenticated>;
+
+export interface MeasureParts {
+  metrics: ApiMetrics;
+  logger: Logger;
+  tracer: Tracer | undefined;
+  clock: Clock;
+}
+
+/** The status that web servers log for a caller who hung up. */
+const CANCELLED = { status: 499, code: 'cancelled' };
+
+const TEMPLATES = new Map([['/v1/models/*id', '/v1/models/{id}']]);
+
+const HEALTH_CHECKS = new Set(['/healthz', '/readyz']);
+
+/** Counts and logs a request when its answer has left, or its caller. */
+export function createMeasure({ metrics, logger, tracer, clock }: MeasureParts): Middleware<MeasuredState> {
+  return async (ctx, next) => {
+    const startedAt = performance.now();
+    ctx.state.startedAt = startedAt;
+    metrics.began();
+    const caller = parseTraceparent(ctx.get('traceparent'));
+    // What is to come is a child of our own span; when we make none, of the caller's.
+    ctx.state.trace = tracer ? childOf(caller) : caller;
+    ctx.res.once('close', () => {
+      const { status, code } = ctx.res.writableFinished
+        ? { status: ctx.status, code: ctx.state.code ?? 'ok' }
+        : CANCELLED;
+      const path = pathOf(ctx);
+      const ms = performance.now() - startedAt;
+      metrics.ended(path, ctx.method, status, code, ms / 1000);
+      if (HEALTH_CHECKS.has(path)) return;
+      const { method, state } = ctx;
+      tracer?.record(
+        toRequestSpan(state, { method, path, status, code, ms }, clock.now()),
+        caller,
+        state.trace,
+      );
+      logger.info(toRequestLine(state, { method, path, status, code, ms }), 'request');
+    });
+    await next();
+  };
+}
+
+/** Paths that callers make up are one. */
+function pathOf(ctx: ParameterizedContext): string {
+  const matched: unknown = Reflect.get(ctx, '_matchedRoute');
+  return typeof matched === 'string' ? (TEMPLATES.get(matched) ?? matched) : 'other';
+}

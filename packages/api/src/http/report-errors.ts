@@ -1,0 +1,43 @@
+import { GatewayError } from '@sluice/shared/errors';
+import type { Logger } from '@sluice/shared/process/logger';
+import type { Middleware } from 'koa';
+import type { Measured } from './measure.js';
+import { isRedisAway } from './redis-away.js';
+import type { Identified } from './request-id.js';
+
+/** The one place where an error becomes a response. Whatever is not a GatewayError is ours, and is not shown. */
+export function createReportErrors(logger: Logger): Middleware<Identified & Measured> {
+  return async (ctx, next) => {
+    try {
+      await next();
+      if (ctx.body === undefined) throwUnrouted(ctx.status);
+    } catch (error) {
+      const known = toGatewayError(error);
+      if (known.code === 'internal_error') {
+        const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+        logger.error({ requestId: ctx.state.requestId, error: detail }, 'request failed by our own fault');
+      }
+      ctx.state.code = known.code;
+      ctx.status = known.status;
+      ctx.set(known.toHeaders());
+      ctx.body = known.toBody();
+    }
+  };
+}
+
+/** The router says by the status alone, and by an `allow` header, that it found no handler. */
+function throwUnrouted(status: number): void {
+  if (status === 404) throw new GatewayError('not_found', 'There is nothing at this path.');
+  if (status === 405 || status === 501)
+    throw new GatewayError('method_not_allowed', 'This path does not take this method.');
+}
+
+function toGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (isRedisAway(error)) {
+    return new GatewayError('service_unavailable', 'The gateway’s queue cannot be reached.', {
+      retryAfterMs: 1_000,
+    });
+  }
+  return new GatewayError('internal_error', 'The gateway failed; its log has the request id.');
+}

@@ -1,0 +1,59 @@
+import { createServer, type Server, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { GatewayError } from '@sluice/shared/errors';
+import { makeRequestId } from '@sluice/shared/queue/request-id';
+import type Koa from 'koa';
+
+const MAX_CONNECTIONS = 20_000;
+const HEADERS_TIMEOUT_MS = 10_000;
+
+/**
+ * Node's server with limits of our own. Idle connections are kept longer than any balancer keeps its side, so that a
+ * pooled client does not send a request on a socket that we are just closing.
+ */
+export function createHttpServer(app: Koa, receiveTimeoutMs: number): Server {
+  const server = createServer(
+    {
+      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, receiveTimeoutMs),
+      requestTimeout: receiveTimeoutMs,
+      // Node looks for requests that are late only this often.
+      connectionsCheckingInterval: Math.min(1_000, receiveTimeoutMs),
+      keepAliveTimeout: 75_000,
+      maxHeaderSize: 16 * 1024,
+      noDelay: true,
+      requireHostHeader: false,
+    },
+    app.callback(),
+  );
+  server.maxConnections = MAX_CONNECTIONS;
+  server.on('clientError', refuseUnreadable);
+  // What Node answers on its own would not be in the contract's shape.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('connect', (_request, socket) =>
+    refuse(socket, new GatewayError('method_not_allowed', 'This is not a proxy.')),
+  );
+  return server;
+}
+
+/** What is not HTTP never reaches Koa. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
+  else refuse(socket, toRefusal(error.code));
+}
+
+function toRefusal(code: string | undefined): GatewayError {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new GatewayError('request_too_large', 'The request headers are too large.');
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new GatewayError('invalid_request', 'The request came too slowly.');
+  return new GatewayError('invalid_request', 'The request is not valid HTTP.');
+}
+
+function refuse(socket: Duplex, refusal: GatewayError): void {
+  const body = JSON.stringify(refusal.toBody());
+  socket.end(
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n` +
+      `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
+      `x-request-id: req_${makeRequestId()}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,33 @@
+import { CliError } from '../output/cli-error.js';
+import { type AdminClient, path } from './client.js';
+import type { Key } from './types.js';
+
+/**
+ * The id of a key that is given by its id, or as <workspace>/<name>. Of several keys of that name `current` takes the one
+ * that lives longest, which a rotation has left; otherwise it is for the operator to say which one is meant.
+ */
+export async function findKeyId(
+  admin: AdminClient,
+  key: string,
+  { current }: { current: boolean },
+): Promise<string> {
+  const slash = key.indexOf('/');
+  if (slash < 0) return key;
+  const [workspace, name] = [key.slice(0, slash), key.slice(slash + 1)];
+  const named = (await admin.list<Key>(path`/workspaces/${workspace}/keys`)).filter(
+    (each) => each.name === name,
+  );
+  const latest = Math.max(...named.map(endOf));
+  const lasting = named.filter((each) => endOf(each) === latest);
+  const [found, another] = current ? lasting : named;
+  if (!found) throw new CliError(`workspace ${workspace} has no key named "${name}"`);
+  if (another) {
+    const ids = named.map(({ id, prefix }) => `${id} (${prefix})`).join(', ');
+    throw new CliError(`workspace ${workspace} has ${named.length} keys named "${name}"; give an id: ${ids}`);
+  }
+  return found.id;
+}
+
+function endOf({ expires_at }: Key): number {
+  return expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
+}

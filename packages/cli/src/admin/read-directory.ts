@@ -1,0 +1,34 @@
+import type { AdminClient } from './client.js';
+import type { Key, Route, Workspace } from './types.js';
+
+export interface WholeWorkspace extends Workspace {
+  routes: (Route & { workspace: string })[];
+  keys: Key[];
+}
+
+interface Answer {
+  workspaces: Workspace[];
+  routes: (Route & { workspace: string })[];
+  keys: Key[];
+}
+
+/** Every workspace with its routes and keys: one call, however many there are. */
+export async function readDirectory(admin: AdminClient): Promise<WholeWorkspace[]> {
+  const { workspaces, routes, keys } = await admin.get<Answer>('/directory');
+  const [routesOf, keysOf] = [byWorkspace(routes), byWorkspace(keys)];
+  return workspaces.map((workspace) => ({
+    ...workspace,
+    routes: routesOf.get(workspace.id) ?? [],
+    keys: keysOf.get(workspace.id) ?? [],
+  }));
+}
+
+function byWorkspace<T extends { workspace: string }>(items: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(item.workspace);
+    if (group) group.push(item);
+    else groups.set(item.workspace, [item]);
+  }
+  return groups;
+}

@@ -1,0 +1,57 @@
+/** A step of `sluice apply` in one line, and all of them in one. */
+
+import { chainText } from '../output/chain-text.js';
+import type { Style } from '../output/style.js';
+import { toWire } from './admin-target.js';
+import type { Action, RouteStep, Step, WorkspaceFacts, WorkspaceStep } from './plan.js';
+
+const MARK: Record<Action, string> = { create: '+', change: '~', keep: '=', remove: '-' };
+
+export function stepText(step: Step, action: Action, style: Style): string {
+  const paint = action === 'create' ? style.good : action === 'remove' ? style.bad : style.faint;
+  const details = action === 'keep' ? '' : detailsOf(step, action);
+  const line = `${MARK[action]} ${action.padEnd(6)} ${nameOf(step)}${details && `: ${details}`}`;
+  return action === 'change' ? line : paint(line);
+}
+
+export function nameOf(step: Step): string {
+  if (step.kind === 'workspace') return `workspace ${step.workspace}`;
+  return `${step.kind} ${step.kind === 'key' ? `"${step.name}"` : step.name} of workspace ${step.workspace}`;
+}
+
+/** `+ 2 created, ~ 1 changed, = 3 left`, or what would be. */
+export function summaryText(actions: readonly Action[], dryRun: boolean): string {
+  const number = (action: Action) => actions.filter((each) => each === action).length;
+  const counts = `${number('create')} to create, ${number('change')} to change, ${number('keep')} as they are, ${number('remove')} to remove`;
+  const done = `${number('create')} created, ${number('change')} changed, ${number('keep')} as they were, ${number('remove')} removed`;
+  return dryRun ? `Nothing was done: ${counts}.` : `Applied: ${done}.`;
+}
+
+function detailsOf(step: Step, action: Action): string {
+  if (step.kind === 'workspace') return workspaceDetails(step);
+  if (step.kind === 'route') return routeDetails(step);
+  if (action === 'create') return step.value === undefined ? 'a new value' : 'the value from the environment';
+  return action === 'change' ? `renamed from "${step.known?.name ?? ''}"` : (step.known?.id ?? '');
+}
+
+function workspaceDetails({ action, before, after }: WorkspaceStep): string {
+  if (action === 'remove') return 'with its keys and routes';
+  const was = before && facts(before);
+  return Object.entries(after ? facts(after) : {})
+    .filter(([name, value]) => (was ? was[name] !== value : value !== 'none' && name !== 'name'))
+    .map(([name, value]) => (was ? `${name} ${was[name]} → ${value}` : `${name} ${value}`))
+    .join(', ');
+}
+
+function facts({ name, limits }: WorkspaceFacts): Record<string, string> {
+  const numbers = Object.entries(toWire(limits)).map(([key, value]) => [key, String(value ?? 'none')]);
+  return { name: JSON.stringify(name), ...Object.fromEntries(numbers) };
+}
+
+function routeDetails({ action, before, after }: RouteStep): string {
+  const text = (route: RouteStep['after']) =>
+    route ? `${chainText(route.chain)}${route.onCrash === 'fail' ? ' (on crash: fail)' : ''}` : '';
+  return action === 'change'
+    ? `${text(before)} → ${text(after)}`
+    : text(action === 'remove' ? before : after);
+}

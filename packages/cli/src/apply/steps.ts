@@ -1,0 +1,72 @@
+import type { LimitsConfig, RouteConfig } from '@sluice/shared/config/config';
+import type { Action, KeyStep, RouteStep, Step, WorkspaceFacts, WorkspaceStep } from './plan.js';
+
+/** Where a plan is carried out: in Redis itself, or through the admin api. */
+export interface ConfigTarget {
+  createWorkspace(id: string, facts: WorkspaceFacts): Promise<void>;
+  changeWorkspace(id: string, facts: { name: string; limits: LimitsConfig }): Promise<void>;
+  deleteWorkspace(id: string): Promise<void>;
+  putRoute(workspace: string, alias: string, route: RouteConfig): Promise<void>;
+  deleteRoute(workspace: string, alias: string): Promise<void>;
+  /** `value` of the result: set when the key is new. Without a `value` one is made. */
+  issueKey(workspace: string, name: string, value: string | undefined): Promise<Issued>;
+  renameKey(id: string, name: string): Promise<void>;
+  revokeKey(id: string): Promise<void>;
+}
+
+export interface Issued {
+  id: string;
+  name: string;
+  value: string | undefined;
+}
+
+export interface Done {
+  step: Step;
+  /** What it came to: for a key with a value, only the gateway knows. */
+  action: Action;
+  /** Of a key that was made here; it is shown nowhere else. */
+  madeValue: string | undefined;
+}
+
+/** Carries out a plan, one step after the other; each is handed out as soon as it is done. */
+export async function* performSteps(target: ConfigTarget, steps: readonly Step[]): AsyncGenerator<Done> {
+  /** Keys that turned out to be wanted, whatever the plan took them for. */
+  const wanted = new Set<string>();
+  for (const step of steps) {
+    if (step.kind === 'workspace') yield await performWorkspace(target, step);
+    else if (step.kind === 'route') yield await performRoute(target, step);
+    else yield await performKey(target, step, wanted);
+  }
+}
+
+async function performWorkspace(target: ConfigTarget, step: WorkspaceStep): Promise<Done> {
+  const { action, workspace, after } = step;
+  if (action === 'remove') await target.deleteWorkspace(workspace);
+  else if (after && action === 'create') await target.createWorkspace(workspace, after);
+  else if (after && action === 'change') await target.changeWorkspace(workspace, after);
+  return { step, action, madeValue: undefined };
+}
+
+async function performRoute(target: ConfigTarget, step: RouteStep): Promise<Done> {
+  const { action, workspace, name, after } = step;
+  if (action === 'remove') await target.deleteRoute(workspace, name);
+  else if (after && action !== 'keep') await target.putRoute(workspace, name, after);
+  return { step, action, madeValue: undefined };
+}
+
+async function performKey(target: ConfigTarget, step: KeyStep, wanted: Set<string>): Promise<Done> {
+  const { action, workspace, name, known, value } = step;
+  const done = (action: Action, madeValue?: string): Done => ({ step, action, madeValue });
+  if (action === 'remove') {
+    if (!known || wanted.has(known.id)) return done('keep');
+    await target.revokeKey(known.id);
+    return done('remove');
+  }
+  if (value === undefined && known) return done('keep');
+  const issued = await target.issueKey(workspace, name, value);
+  wanted.add(issued.id);
+  if (issued.value !== undefined) return done('create', value === undefined ? issued.value : undefined);
+  if (issued.name === name) return done('keep');
+  await target.renameKey(issued.id, name);
+  return done('change');
+}

@@ -1,0 +1,152 @@
+/**
+ * Everything on one machine: Redis, a simulated upstream when there is no provider key, api and worker processes. It owns
+ * all of them and stops them in the order that loses nothing: callers first, then workers, then what they depend on.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type GatewayConfig, loadConfig } from '@sluice/shared/config/config';
+import { isSimulated, needsSimulator, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
+import type { MadeKey } from '../apply/apply-config.js';
+import { applyToRedis } from '../apply/apply-to-redis.js';
+import { rememberAdminToken, withoutAdminToken } from './admin-token.js';
+import type { StartEnv } from './env.js';
+import { findOrInstallRedis } from './find-redis.js';
+import { freePort } from './free-port.js';
+import { ManagedProcess } from './managed-process.js';
+import { startRedis } from './redis-server.js';
+import { rememberKeys, shownKey } from './remember-keys.js';
+
+const READY_MS = 30_000;
+const LOOPBACK = '127.0.0.1';
+
+export interface AllInOneOptions {
+  apis: number;
+  workers: number;
+  /** Where Redis keeps its data, and keys that were made are remembered. */
+  folder: string;
+  env: StartEnv;
+  processEnv: NodeJS.ProcessEnv;
+  say(line: string): void;
+}
+
+export interface AllInOne {
+  apiUrls: string[];
+  adminUrl: string;
+  /** Where the token is kept that was made; undefined when the environment has one. */
+  adminTokenFile: string | undefined;
+  /** The first workspace's key: from its variable (GATEWAY_KEY), or made and remembered. */
+  key: string | undefined;
+  /** Keys for which gateway.yaml names no variable, made now. */
+  madeKeys: MadeKey[];
+  config: GatewayConfig;
+  simulated: boolean;
+  stop(): Promise<void>;
+}
+
+export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne> {
+  const { apis, workers, folder, env, say } = options;
+  const processEnv = { ...options.processEnv };
+  const processes: ManagedProcess[] = [];
+  process.once('exit', () => {
+    for (const managed of processes) managed.kill();
+  });
+  const stops: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (const stopNext of stops.reverse()) await stopNext();
+    stops.length = 0;
+  };
+  const run = async (name: string, module: string, env: NodeJS.ProcessEnv) => {
+    const managed = new ManagedProcess({
+      name,
+      script: fileURLToPath(import.meta.resolve(module)),
+      env,
+      say,
+    });
+    stops.push(() => managed.stop());
+    processes.push(managed);
+    await managed.start(READY_MS);
+  };
+
+  try {
+    let config = loadConfig(env.GATEWAY_CONFIG, processEnv);
+    const firstPort = await freePort(env.PORT, env.HOST);
+    if (env.PORT !== 0 && firstPort !== env.PORT)
+      throw new Error(`port ${env.PORT} of ${env.HOST} is in use; set PORT to another one`);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    let redisUrl = env.REDIS_URL;
+    if (redisUrl === undefined) {
+      const redis = await startRedis({ program: findOrInstallRedis(say), folder: join(folder, 'redis') });
+      stops.push(() => redis.stop());
+      redisUrl = redis.url;
+      processEnv.REDIS_URL = redisUrl;
+    }
+
+    let simulated = false;
+    if (needsSimulator(config, processEnv)) {
+      const port = await freePort();
+      const url = `http://${LOOPBACK}:${port}`;
+      const simulatedProcessEnv = { ...processEnv, ...simulatedEnv(config, url) };
+      const simulatedConfig = loadConfig(env.GATEWAY_CONFIG, simulatedProcessEnv);
+      simulated = isSimulated(simulatedConfig, url);
+      if (simulated) {
+        const place = { PORT: String(port), HOST: LOOPBACK };
+        await run('simulated upstream', '@sluice/simulator/main', { ...processEnv, ...place });
+        Object.assign(processEnv, simulatedProcessEnv);
+        config = simulatedConfig;
+      }
+    }
+    Object.assign(processEnv, rememberKeys(config, processEnv, join(folder, 'keys')));
+    const key = shownKey(config, processEnv);
+    const madeKeys = await applyToRedis(config, processEnv, redisUrl, env.SLUICE_CELL);
+
+    // A port that is free now may be one that a process to come was promised.
+    const promised = new Set([firstPort]);
+    const claim = async (preferred: number, host: string): Promise<number> => {
+      let port = await freePort(preferred, host);
+      while (promised.has(port)) port = await freePort(port + 1, host);
+      promised.add(port);
+      return port;
+    };
+    for (let i = 1; i <= workers; i++) {
+      const place = { METRICS_PORT: String(await claim(env.METRICS_PORT, env.METRICS_HOST)) };
+      await run(`worker ${i}`, '@sluice/worker/main', withoutAdminToken({ ...processEnv, ...place }));
+    }
+    const adminPort = await claim(env.ADMIN_PORT, env.ADMIN_HOST);
+    const adminUrl = urlOf(env.ADMIN_HOST, adminPort);
+    const adminTokenFile = env.ADMIN_TOKEN === undefined ? rememberAdminToken(folder) : undefined;
+    writeFileSync(join(folder, 'admin-url'), `${adminUrl}\n`);
+    const apiUrls: string[] = [];
+    for (let i = 1; i <= apis; i++) {
+      const port = i === 1 ? firstPort : await claim(firstPort, env.HOST);
+      const metricsPort = await claim(env.METRICS_PORT, env.METRICS_HOST);
+      const place = { PORT: String(port), METRICS_PORT: String(metricsPort) };
+      const apiEnv = withoutProviderKeys({ ...processEnv, ...place }, config);
+      const admin = adminTokenFile
+        ? { ...withoutAdminToken(apiEnv), ADMIN_TOKEN_FILE: adminTokenFile }
+        : apiEnv;
+      await run(
+        `api ${i}`,
+        '@sluice/api/main',
+        i === 1 ? { ...admin, ADMIN_PORT: String(adminPort) } : withoutAdminToken(apiEnv),
+      );
+      apiUrls.push(urlOf(env.HOST, port));
+    }
+    return { apiUrls, adminUrl, adminTokenFile, key, madeKeys, config, simulated, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function urlOf(host: string, port: number): string {
+  return `http://${host === '0.0.0.0' ? LOOPBACK : host}:${port}`;
+}
+
+/** The api resolves no provider key, and here it is not even given one. */
+function withoutProviderKeys(processEnv: NodeJS.ProcessEnv, config: GatewayConfig): NodeJS.ProcessEnv {
+  const secrets = [...config.providers.values()].flatMap(({ apiKeyEnv }) =>
+    apiKeyEnv ? [apiKeyEnv, `${apiKeyEnv}_FILE`] : [],
+  );
+  return Object.fromEntries(Object.entries(processEnv).filter(([name]) => !secrets.includes(name)));
+}

@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isWellFormedKey } from '../directory/gateway-key.js';
+import { DEFAULT_FILE } from './defaults.js';
+import { type Env, lookupEnv } from './env-lookup.js';
+import { type Fault, FaultsError } from './faults.js';
+import { ConfigReader } from './reader.js';
+import { readGatewayConfig } from './schema.js';
+import type { GatewayConfig } from './types.js';
+import { parseYaml } from './yaml.js';
+
+export type * from './types.js';
+
+export class ConfigError extends FaultsError {
+  override readonly name = 'ConfigError';
+}
+
+const DEFAULT_PATH = 'gateway.yaml';
+
+/** Without a path: gateway.yaml of the directory, or the defaults if there is none. */
+export function loadConfig(path: string | undefined, env: Env, directory = process.cwd()): GatewayConfig {
+  const file = path ?? join(directory, DEFAULT_PATH);
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
+    if (path === undefined && code === 'ENOENT') return parseConfig(DEFAULT_FILE, env);
+    throw new ConfigError(file, [{ path: '', message: `cannot be read (${code})` }]);
+  }
+  return parseConfigText(text, env, file);
+}
+
+/** `source` names the text in the error. */
+export function parseConfigText(text: string, env: Env, source = DEFAULT_PATH): GatewayConfig {
+  const faults: Fault[] = [];
+  const value = parseYaml(text, faults);
+  if (faults.length > 0) throw new ConfigError(source, faults);
+  return parseConfig(value, env, source);
+}
+
+/** Validates the value of a whole file. */
+export function parseConfig(value: unknown, env: Env, source = DEFAULT_PATH): GatewayConfig {
+  const reader = new ConfigReader([], env);
+  const config = readGatewayConfig(reader, value);
+  if (reader.faults.length > 0) throw new ConfigError(source, reader.faults);
+  return config;
+}
+
+/** The provider keys by provider, for workers only. A provider whose variable is not set is not in the map. */
+export function resolveProviderKeys(config: GatewayConfig, env: Env): Map<string, string> {
+  const keys = new Map<string, string>();
+  const faults: Fault[] = [];
+  for (const { name, apiKeyEnv } of config.providers.values()) {
+    if (apiKeyEnv === undefined) continue;
+    const { value, fault } = lookupEnv(env, apiKeyEnv);
+    const path = `providers.${name}.api_key`;
+    if (fault !== undefined) faults.push({ path, message: fault });
+    // Anything else cannot be sent in a header, and an HTTP client's own complaint would quote it.
+    else if (value !== undefined && !/^[!-~]+$/.test(value)) {
+      faults.push({ path, message: `the value of ${apiKeyEnv} must be printable ASCII without spaces` });
+    } else if (value !== undefined) keys.set(name, value);
+  }
+  if (faults.length > 0) throw new ConfigError('provider keys', faults);
+  return keys;
+}
+
+export interface ResolvedKey {
+  workspace: string;
+  name: string;
+  /** Undefined: the file names no variable, or it is not set; a key has to be made. */
+  value: string | undefined;
+}
+
+/** The key values of all workspaces, for whoever applies the file. */
+export function resolveWorkspaceKeys(config: GatewayConfig, env: Env): ResolvedKey[] {
+  const faults: Fault[] = [];
+  const seen = new Map<string, string>();
+  const keys = config.workspaces.flatMap((workspace) =>
+    workspace.keys.map(({ name, valueEnv }): ResolvedKey => {
+      const { value, fault } = valueEnv === undefined ? {} : lookupEnv(env, valueEnv);
+      const here = `key "${name}" of workspace ${workspace.id}`;
+      const message = fault ?? (value === undefined ? undefined : keyFault(value, seen));
+      if (message !== undefined) faults.push({ path: here, message });
+      if (value !== undefined) seen.set(value, here);
+      return { workspace: workspace.id, name, value };
+    }),
+  );
+  if (faults.length > 0) throw new ConfigError('workspace keys', faults);
+  return keys;
+}
+
+function keyFault(value: string, seen: Map<string, string>): string | undefined {
+  const first = seen.get(value);
+  if (first !== undefined) return `has the same value as ${first}`;
+  if (isWellFormedKey(value)) return undefined;
+  return 'must be 16 to 200 letters, digits, _ . and -; one that starts with gw_live_ must be complete';
+}

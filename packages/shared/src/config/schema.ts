@@ -1,0 +1,208 @@
+import type { ChainEntry } from '../queue/job.js';
+import { DEFAULT_PROVIDERS } from './defaults.js';
+import { type ConfigReader, isAbsent, join, type NumberRule, shownKey, type TextRule } from './reader.js';
+import type { GatewayConfig, LimitsConfig, ProviderConfig, RouteConfig, WorkspaceConfig } from './types.js';
+
+export const ID: TextRule = {
+  pattern: /^[a-z0-9][a-z0-9_-]{0,62}$/,
+  allowed: '1 to 63 characters of a-z, 0-9, _ and -, the first a letter or digit',
+};
+export const ALIAS: TextRule = {
+  pattern: /^[A-Za-z0-9._:/@-]{1,128}$/,
+  allowed: '1 to 128 characters of letters, digits and . _ - : / @',
+};
+export const LABEL: TextRule = {
+  pattern: /^\P{C}{1,128}$/u,
+  allowed: 'a text of 1 to 128 printable characters',
+};
+export const MODEL: TextRule = {
+  pattern: /^[!-~]{1,256}$/,
+  allowed: 'a model id of 1 to 256 characters without spaces',
+};
+
+const DURATION_MS: NumberRule = { min: 1, max: 3_600_000 };
+const COUNT: NumberRule = { min: 1, max: 1_000_000 };
+const BODY_BYTES: NumberRule = { min: 1024, max: 104_857_600 };
+const LOG_ENTRIES: NumberRule = { min: 1, max: 100_000_000 };
+const HOUR_MS = 3_600_000;
+const BUDGET_USD: NumberRule = { min: 0, max: 1_000_000_000, whole: false };
+
+/** Reads the whole of gateway.yaml; the result means nothing once the reader has faults. */
+export function readGatewayConfig(reader: ConfigReader, value: unknown): GatewayConfig {
+  const file = reader.fields(value ?? {}, '', [
+    'providers',
+    'workspaces',
+    'request',
+    'request_log',
+    'registry',
+  ]);
+
+  const providerItems = reader.entries(file?.providers ?? DEFAULT_PROVIDERS, 'providers', 1);
+  const providers = providerItems.flatMap(([name, item]) => readProvider(reader, name, item) ?? []);
+  // Also those with faults of their own: a route that names one is right.
+  const providerNames = providerItems.map(([name]) => name).filter((name) => ID.pattern.test(name));
+
+  const ids = new Map<string, string>();
+  const workspaces = reader.list(file?.workspaces, 'workspaces').flatMap((item, i) => {
+    const workspace = readWorkspace(reader, item, `workspaces[${i}]`, providerNames);
+    if (workspace) reader.unique(ids, workspace.id, `workspaces[${i}].id`);
+    return workspace ?? [];
+  });
+
+  const request = reader.fields(file?.request ?? {}, 'request', [
+    'deadline_ms',
+    'max_body_bytes',
+    'receive_timeout_ms',
+  ]);
+  const registry = reader.fields(file?.registry ?? {}, 'registry', ['url', 'refresh_hours']);
+  const log = reader.fields(file?.request_log ?? {}, 'request_log', ['max_entries']);
+  return {
+    providers: new Map(providers.map((provider) => [provider.name, provider])),
+    workspaces,
+    request: {
+      deadlineMs: reader.number(request?.deadline_ms ?? 300_000, 'request.deadline_ms', DURATION_MS),
+      maxBodyBytes: reader.number(
+        request?.max_body_bytes ?? 10_485_760,
+        'request.max_body_bytes',
+        BODY_BYTES,
+      ),
+      receiveTimeoutMs: reader.number(
+        request?.receive_timeout_ms ?? 30_000,
+        'request.receive_timeout_ms',
+        DURATION_MS,
+      ),
+    },
+    registry: {
+      url: isAbsent(registry?.url) ? undefined : reader.httpUrl(registry.url, 'registry.url'),
+      refreshMs:
+        HOUR_MS *
+        reader.number(registry?.refresh_hours ?? 24, 'registry.refresh_hours', {
+          min: 0.001,
+          max: 8760,
+          whole: false,
+        }),
+    },
+    requestLog: {
+      maxEntries: reader.number(log?.max_entries ?? 100_000, 'request_log.max_entries', LOG_ENTRIES),
+    },
+  };
+}
+
+function readProvider(reader: ConfigReader, name: string, value: unknown): ProviderConfig | undefined {
+  const path = join('providers', ID.pattern.test(name) ? name : shownKey(name));
+  if (!ID.pattern.test(name)) reader.fault(path, `the name of a provider must be ${ID.allowed}`);
+  const provider = reader.fields(value, path, [
+    'kind',
+    'base_url',
+    'api_key',
+    'concurrency',
+    'max_wait_ms',
+    'max_backlog',
+    'timeout_ms',
+    'cooldown_ms',
+    'circuit_failures',
+    'circuit_open_ms',
+  ]);
+  if (!provider) return undefined;
+  const number = (field: string, standard: number, rule: NumberRule): number =>
+    reader.number(provider[field] ?? standard, `${path}.${field}`, rule);
+  return {
+    name,
+    kind: reader.oneOf(provider.kind, `${path}.kind`, ['openai', 'anthropic']) ?? 'openai',
+    baseUrl: reader.httpUrl(provider.base_url, `${path}.base_url`),
+    apiKeyEnv: reader.secret(provider.api_key, `${path}.api_key`),
+    concurrency: number('concurrency', 64, COUNT),
+    maxWaitMs: number('max_wait_ms', 10_000, DURATION_MS),
+    maxBacklog: number('max_backlog', 1000, COUNT),
+    timeoutMs: number('timeout_ms', 120_000, DURATION_MS),
+    cooldownMs: number('cooldown_ms', 5000, { ...DURATION_MS, min: 0 }),
+    circuitFailures: number('circuit_failures', 8, { ...COUNT, min: 0 }),
+    circuitOpenMs: number('circuit_open_ms', 5000, DURATION_MS),
+  };
+}
+
+function readWorkspace(
+  reader: ConfigReader,
+  value: unknown,
+  path: string,
+  providers: string[],
+): WorkspaceConfig | undefined {
+  const workspace = reader.fields(value, path, ['id', 'name', 'keys', 'routes', 'limits']);
+  if (!workspace) return undefined;
+  const id = reader.text(workspace.id, `${path}.id`, ID);
+  const name = isAbsent(workspace.name) ? undefined : reader.text(workspace.name, `${path}.name`, LABEL);
+
+  const keyNames = new Map<string, string>();
+  const keys = reader.list(workspace.keys, `${path}.keys`).flatMap((item, i) => {
+    const at = `${path}.keys[${i}]`;
+    const key = reader.fields(item, at, ['name', 'value']);
+    if (!key) return [];
+    const keyName = reader.text(key.name, `${at}.name`, LABEL);
+    reader.unique(keyNames, keyName, `${at}.name`);
+    return { name: keyName, valueEnv: reader.secret(key.value, `${at}.value`) };
+  });
+
+  const routes = new Map<string, RouteConfig>();
+  for (const [alias, item] of reader.entries(workspace.routes, `${path}.routes`)) {
+    const valid = ALIAS.pattern.test(alias);
+    const at = join(`${path}.routes`, valid ? alias : shownKey(alias));
+    if (!valid) reader.fault(at, `an alias must be ${ALIAS.allowed}`);
+    const route = readRoute(reader, item, at, providers);
+    if (route) routes.set(alias, route);
+  }
+  return { id, name, keys, routes, limits: readLimits(reader, workspace.limits, `${path}.limits`) };
+}
+
+/** Either the chain alone, or a map of the chain and what to do when a worker dies in mid-call. */
+export function readRoute(
+  reader: ConfigReader,
+  value: unknown,
+  path: string,
+  providers: readonly string[],
+): RouteConfig | undefined {
+  if (Array.isArray(value)) return { chain: readChain(reader, value, path, providers), onCrash: 'rerun' };
+  const route = reader.fields(value, path, ['chain', 'on_crash']);
+  if (!route) return undefined;
+  return {
+    chain: readChain(reader, route.chain, join(path, 'chain'), providers),
+    onCrash: reader.oneOf(route.on_crash ?? 'rerun', join(path, 'on_crash'), ['rerun', 'fail']) ?? 'rerun',
+  };
+}
+
+function readChain(
+  reader: ConfigReader,
+  value: unknown,
+  path: string,
+  providers: readonly string[],
+): ChainEntry[] {
+  return reader.list(value, path, 1, 8).flatMap((item, i) => {
+    const at = `${path}[${i}]`;
+    const entry = reader.fields(item, at, ['provider', 'model', 'timeout_ms', 'max_tokens', 'retries']);
+    if (!entry) return [];
+    const number = (field: 'timeout_ms' | 'max_tokens' | 'retries', rule: NumberRule): Partial<ChainEntry> =>
+      isAbsent(entry[field]) ? {} : { [field]: reader.number(entry[field], `${at}.${field}`, rule) };
+    return {
+      // Without any provider the one fault about that is enough.
+      provider: (providers.length > 0 && reader.oneOf(entry.provider, `${at}.provider`, providers)) || '',
+      model: reader.text(entry.model, `${at}.model`, MODEL),
+      ...number('timeout_ms', DURATION_MS),
+      ...number('max_tokens', COUNT),
+      ...number('retries', { min: 0, max: 5 }),
+    };
+  });
+}
+
+export function readLimits(reader: ConfigReader, value: unknown, path: string): LimitsConfig {
+  const limits = reader.fields(value ?? {}, path, [
+    'requests_per_minute',
+    'concurrent_requests',
+    'budget_usd_per_month',
+  ]);
+  const number = (field: string, rule: NumberRule): number | undefined =>
+    isAbsent(limits?.[field]) ? undefined : reader.number(limits[field], join(path, field), rule);
+  return {
+    requestsPerMinute: number('requests_per_minute', COUNT),
+    concurrentRequests: number('concurrent_requests', COUNT),
+    budgetUsdPerMonth: number('budget_usd_per_month', BUDGET_USD),
+  };
+}

@@ -1,0 +1,68 @@
+import type { ChainEntry, OnCrash } from '../queue/job.js';
+
+export type ProviderKind = 'openai' | 'anthropic';
+
+export interface ProviderConfig {
+  name: string;
+  kind: ProviderKind;
+  /** Without a trailing slash. */
+  baseUrl: string;
+  /** The variable that holds the provider's key; see resolveProviderKeys. */
+  apiKeyEnv: string | undefined;
+  /** Calls at a time, over all workers together. */
+  concurrency: number;
+  /** How long a request may wait in the provider's queue. */
+  maxWaitMs: number;
+  /** How many requests may wait. */
+  maxBacklog: number;
+  /** Of one attempt. */
+  timeoutMs: number;
+  /** How long nobody calls after an upstream 429 that names no time itself. */
+  cooldownMs: number;
+  /** Failures in a row after which nobody calls the provider for a while; 0: never. */
+  circuitFailures: number;
+  /** How long that is at first; it doubles with every probe that fails. */
+  circuitOpenMs: number;
+}
+
+export interface RouteConfig {
+  chain: ChainEntry[];
+  onCrash: OnCrash;
+}
+
+export interface KeyConfig {
+  name: string;
+  /** The variable that holds the key's value; see resolveWorkspaceKeys. */
+  valueEnv: string | undefined;
+}
+
+export interface LimitsConfig {
+  requestsPerMinute: number | undefined;
+  concurrentRequests: number | undefined;
+  budgetUsdPerMonth: number | undefined;
+}
+
+export interface WorkspaceConfig {
+  id: string;
+  name: string | undefined;
+  keys: KeyConfig[];
+  /** By alias. */
+  routes: Map<string, RouteConfig>;
+  limits: LimitsConfig;
+}
+
+/** gateway.yaml, validated, with its defaults. It holds no secret, so every process may load it. */
+export interface GatewayConfig {
+  /** By name. */
+  providers: Map<string, ProviderConfig>;
+  workspaces: WorkspaceConfig[];
+  request: {
+    deadlineMs: number;
+    maxBodyBytes: number;
+    /** How long a caller may take to send a request, its body included. */
+    receiveTimeoutMs: number;
+  };
+  requestLog: { maxEntries: number };
+  /** Where the model registry is refreshed from, and how often. */
+  registry: { url: string | undefined; refreshMs: number };
+}

@@ -1,0 +1,236 @@
+/**
+ * Workspaces, their keys and their routes, as Redis keeps them. Every change raises the directory's version, which
+ * the api processes watch: that is how a revoked key or a changed route reaches all of them.
+ *
+ * Invariant: a key or route belongs to a workspace that exists. Both are written only beside their workspace, and go
+ * with it.
+ */
+import type { Redis } from 'ioredis';
+import type { LimitsConfig } from '../config/config.js';
+import type { ChainEntry, OnCrash } from '../queue/job.js';
+import type { KeyNames } from '../redis/key-names.js';
+import { changeDirectoryScript } from './script.js';
+
+export interface WorkspaceRecord {
+  id: string;
+  name: string;
+  created: number;
+  limits: LimitsConfig;
+}
+
+export interface KeyRecord {
+  id: string;
+  workspace: string;
+  name: string;
+  /** The first characters, for people to recognise it by. */
+  prefix: string;
+  created: number;
+  expires?: number;
+}
+
+export interface RouteRecord {
+  chain: ChainEntry[];
+  onCrash: OnCrash;
+  created: number;
+}
+
+export interface StoredKey {
+  digest: string;
+  key: KeyRecord;
+}
+
+/** One field of a hash. `expected`: what it must hold for the change to be made, null for nothing. */
+interface Edit {
+  hash: string;
+  field: string;
+  expected?: string | null;
+  /** Null deletes it. */
+  value: string | null;
+}
+
+const SCAN_COUNT = 500;
+
+type Changed = 'done' | 'no_workspace' | 'changed';
+
+export class Directory {
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+  ) {}
+
+  async version(): Promise<string> {
+    return (await this.redis.get(this.names.directoryVersion)) ?? '';
+  }
+
+  async findKey(digest: string): Promise<KeyRecord | undefined> {
+    return parse<KeyRecord>(await this.redis.hget(this.names.keys, digest));
+  }
+
+  async findKeyById(id: string): Promise<StoredKey | undefined> {
+    return (await this.#storedKeys(id)).find(({ key }) => key.id === id);
+  }
+
+  /** Oldest first. */
+  async listStoredKeys(workspace: string): Promise<StoredKey[]> {
+    return oldestFirst(await this.#storedKeys(workspace)).filter(({ key }) => key.workspace === workspace);
+  }
+
+  /** Of all workspaces, oldest first. */
+  async listAllStoredKeys(): Promise<StoredKey[]> {
+    return oldestFirst(await this.#storedKeys());
+  }
+
+  async findRoute(workspace: string, alias: string): Promise<RouteRecord | undefined> {
+    return parse<RouteRecord>(await this.redis.hget(this.names.routes(workspace), alias));
+  }
+
+  async listRoutes(workspace: string): Promise<Map<string, RouteRecord>> {
+    const stored = await this.redis.hgetall(this.names.routes(workspace));
+    const aliases = Object.keys(stored).sort();
+    return new Map(aliases.map((alias) => [alias, JSON.parse(stored[alias] ?? '') as RouteRecord]));
+  }
+
+  async findWorkspace(id: string): Promise<WorkspaceRecord | undefined> {
+    return parse<WorkspaceRecord>(await this.redis.hget(this.names.workspaces, id));
+  }
+
+  /** By id. */
+  async listWorkspaces(): Promise<WorkspaceRecord[]> {
+    const stored = await this.redis.hvals(this.names.workspaces);
+    const workspaces = stored.map((text) => JSON.parse(text) as WorkspaceRecord);
+    return workspaces.sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  async putWorkspace(workspace: WorkspaceRecord): Promise<void> {
+    await this.#change('', [this.#workspaceEdit(workspace.id, workspace)]);
+  }
+
+  /** False when there is one of this id. */
+  async createWorkspace(workspace: WorkspaceRecord): Promise<boolean> {
+    const edit = { ...this.#workspaceEdit(workspace.id, workspace), expected: null };
+    return (await this.#change('', [edit])) === 'done';
+  }
+
+  /** Undefined when there is none of this id. Two who change it at once both get their say. */
+  async changeWorkspace(
+    id: string,
+    change: (workspace: WorkspaceRecord) => WorkspaceRecord,
+  ): Promise<WorkspaceRecord | undefined> {
+    for (;;) {
+      const expected = await this.redis.hget(this.names.workspaces, id);
+      if (expected === null) return undefined;
+      const changed = change(JSON.parse(expected) as WorkspaceRecord);
+      if ((await this.#change('', [{ ...this.#workspaceEdit(id, changed), expected }])) === 'done')
+        return changed;
+    }
+  }
+
+  /** With its keys and routes. What it has spent stays on record. False when there is none of this id. */
+  async deleteWorkspace(id: string): Promise<boolean> {
+    const existed = (await this.#change(id, [this.#workspaceEdit(id, null)])) === 'done';
+    // From here on neither a key nor a route can be added to it, so that this finds all of them.
+    const keys = (await this.listStoredKeys(id)).map(({ digest }) => digest);
+    const aliases = Object.keys(await this.redis.hgetall(this.names.routes(id)));
+    const edits = [
+      ...keys.map((digest) => this.#keyEdit(digest, null)),
+      ...keys.map((digest) => ({ hash: this.names.keyUse, field: digest, value: null })),
+      ...aliases.map((alias) => this.#routeEdit(id, alias, null)),
+    ];
+    if (edits.length > 0) await this.#change('', edits);
+    return existed;
+  }
+
+  /** `changed`: there is a key of this value. */
+  createKey(digest: string, key: KeyRecord): Promise<Changed> {
+    return this.#change(key.workspace, [{ ...this.#keyEdit(digest, key), expected: null }]);
+  }
+
+  /** False when there is no such workspace. */
+  async putKey(digest: string, key: KeyRecord): Promise<boolean> {
+    return (await this.#change(key.workspace, [this.#keyEdit(digest, key)])) === 'done';
+  }
+
+  /** All or none, and none when one of them is not what it was. */
+  async replaceKeys(changes: { digest: string; from: KeyRecord | null; to: KeyRecord }[]): Promise<boolean> {
+    const edits = changes.map(({ digest, from, to }) => ({
+      ...this.#keyEdit(digest, to),
+      expected: from && JSON.stringify(from),
+    }));
+    return (await this.#change(changes[0]?.to.workspace ?? '', edits)) === 'done';
+  }
+
+  async deleteKey(digest: string): Promise<void> {
+    await this.#change('', [
+      this.#keyEdit(digest, null),
+      { hash: this.names.keyUse, field: digest, value: null },
+    ]);
+  }
+
+  /** False when there is no such workspace. */
+  async putRoute(workspace: string, alias: string, route: RouteRecord): Promise<boolean> {
+    return (await this.#change(workspace, [this.#routeEdit(workspace, alias, route)])) === 'done';
+  }
+
+  async deleteRoute(workspace: string, alias: string): Promise<boolean> {
+    const expected = await this.redis.hget(this.names.routes(workspace), alias);
+    if (expected === null) return false;
+    await this.#change('', [this.#routeEdit(workspace, alias, null)]);
+    return true;
+  }
+
+  /**
+   * All keys, or those whose record has this text somewhere as a value. There may be many, and callers wait while they
+   * are read: so it is done in parts. What is there all the time is found, perhaps twice.
+   */
+  async #storedKeys(value?: string): Promise<StoredKey[]> {
+    const part = value === undefined ? '' : JSON.stringify(value);
+    const found = new Map<string, KeyRecord>();
+    let cursor = '0';
+    do {
+      const [next, fields] = await this.redis.hscan(this.names.keys, cursor, 'COUNT', SCAN_COUNT);
+      for (let i = 0; i < fields.length; i += 2) {
+        const [digest = '', text = ''] = fields.slice(i, i + 2);
+        if (text.includes(part)) found.set(digest, JSON.parse(text) as KeyRecord);
+      }
+      cursor = next;
+    } while (cursor !== '0');
+    return [...found].map(([digest, key]) => ({ digest, key }));
+  }
+
+  #workspaceEdit(id: string, workspace: WorkspaceRecord | null): Edit {
+    return { hash: this.names.workspaces, field: id, value: workspace && JSON.stringify(workspace) };
+  }
+
+  #keyEdit(digest: string, key: KeyRecord | null): Edit {
+    return { hash: this.names.keys, field: digest, value: key && JSON.stringify(key) };
+  }
+
+  #routeEdit(workspace: string, alias: string, route: RouteRecord | null): Edit {
+    return { hash: this.names.routes(workspace), field: alias, value: route && JSON.stringify(route) };
+  }
+
+  /** `workspace` has to exist, unless it is ''. */
+  #change(workspace: string, edits: Edit[]): Promise<Changed> {
+    const { directoryVersion, workspaces } = this.names;
+    return changeDirectoryScript(
+      this.redis,
+      [directoryVersion, workspaces, ...edits.map(({ hash }) => hash)],
+      [
+        workspace,
+        ...edits.flatMap(({ field, expected, value }) => [
+          field,
+          expected === undefined ? '*' : (expected ?? ''),
+          value ?? '',
+        ]),
+      ],
+    );
+  }
+}
+
+function oldestFirst(stored: StoredKey[]): StoredKey[] {
+  return stored.sort((a, b) => a.key.created - b.key.created || (a.key.id < b.key.id ? -1 : 1));
+}
+
+function parse<Record>(text: string | null): Record | undefined {
+  return text === null ? undefined : (JSON.parse(text) as Record);
+}

@@ -1,0 +1,23 @@
+import { createScript } from '../redis/script.js';
+
+/**
+ * Changes fields of the directory's hashes, all of them or none. Keys: the version, the workspaces, then the hash of
+ * each edit. Arguments: a workspace that has to exist or '', then for each edit its field, what it must hold ('' for
+ * nothing, '*' for whatever) and what it is to hold ('' for nothing).
+ */
+export const changeDirectoryScript = createScript<'done' | 'no_workspace' | 'changed'>(
+  'sluiceChangeDirectory',
+  `
+if ARGV[1] ~= '' and redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 'no_workspace' end
+for i = 1, #KEYS - 2 do
+  local expected = ARGV[3 * i]
+  if expected ~= '*' and (redis.call('HGET', KEYS[2 + i], ARGV[3 * i - 1]) or '') ~= expected then return 'changed' end
+end
+for i = 1, #KEYS - 2 do
+  local key, field, value = KEYS[2 + i], ARGV[3 * i - 1], ARGV[3 * i + 1]
+  if value == '' then redis.call('HDEL', key, field) else redis.call('HSET', key, field, value) end
+end
+redis.call('INCR', KEYS[1])
+return 'done'
+`,
+);

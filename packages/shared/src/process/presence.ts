@@ -1,0 +1,51 @@
+/** Which api and worker processes are alive: each says so every second, and is forgotten when it stops. */
+import { hostname } from 'node:os';
+import type { Redis } from 'ioredis';
+import type { Clock } from '../redis/clock.js';
+import type { KeyNames } from '../redis/key-names.js';
+
+const ALIVE_MS = 5_000;
+const FORGET_MS = 60_000;
+
+export interface ProcessInfo {
+  id: string;
+  role: 'api' | 'worker';
+  host: string;
+  pid: number;
+  startedAt: number;
+  seenAt: number;
+}
+
+export class Presence {
+  readonly #self: Omit<ProcessInfo, 'seenAt'>;
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    private readonly clock: Clock,
+    role: ProcessInfo['role'],
+    id: string,
+  ) {
+    this.#self = { id, role, host: hostname(), pid: process.pid, startedAt: clock.now() };
+  }
+
+  async announce(): Promise<void> {
+    const self: ProcessInfo = { ...this.#self, seenAt: this.clock.now() };
+    await this.redis.hset(this.names.processes, self.id, JSON.stringify(self));
+  }
+
+  async leave(): Promise<void> {
+    await this.redis.hdel(this.names.processes, this.#self.id);
+  }
+
+  /** Processes heard of in the last seconds. */
+  async alive(): Promise<ProcessInfo[]> {
+    const now = this.clock.now();
+    const known = Object.values(await this.redis.hgetall(this.names.processes)).map(
+      (text) => JSON.parse(text) as ProcessInfo,
+    );
+    const dead = known.filter((process) => now - process.seenAt > FORGET_MS).map((process) => process.id);
+    if (dead.length > 0) await this.redis.hdel(this.names.processes, ...dead);
+    return known.filter((process) => now - process.seenAt <= ALIVE_MS);
+  }
+}

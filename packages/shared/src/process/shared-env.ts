@@ -1,0 +1,29 @@
+import { REDIS_PROTOCOLS } from '../redis/address.js';
+import { choice, integer, port, text, url } from './env.js';
+
+/** The environment that api and worker processes have in common. */
+export const sharedEnv = {
+  REDIS_URL: url({
+    protocols: REDIS_PROTOCOLS,
+    required: true,
+    description: 'the Redis that all processes share',
+  }),
+  SLUICE_CELL: text({ default: 'sluice', description: 'name of the cell, the tag in every Redis key' }),
+  GATEWAY_CONFIG: text({ description: 'path of gateway.yaml (default: the one in the working directory)' }),
+  LOG_LEVEL: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], {
+    default: 'info',
+    description: 'least level that is logged',
+  }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url({
+    protocols: ['http', 'https'],
+    description: 'a collector that spans are sent to (OTLP over HTTP); without it there are none',
+  }),
+  METRICS_HOST: text({ default: '127.0.0.1', description: 'address of the metrics and health listener' }),
+  METRICS_PORT: port({ default: 9464, description: 'port of the metrics and health listener' }),
+  METRICS_LINGER_MS: integer({
+    default: 20_000,
+    min: 0,
+    max: 600_000,
+    description: 'how long a drained process that is being scraped waits for its last scrape',
+  }),
+};

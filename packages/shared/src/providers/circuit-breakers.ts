@@ -1,0 +1,196 @@
+/**
+ * One circuit breaker per provider, shared by all workers.
+ *
+ *   closed ── failures in a row ──► open ── its time is over ──► half open ── the one probe answers ──► closed
+ *                                     ▲                              └─ the probe fails: open, for twice as long ─┐
+ *                                     └───────────────────────────────────────────────────────────────────────────┘
+ *
+ * Redis holds the state and its scripts make every transition, so that two workers never disagree and only one probes.
+ * A process keeps a copy, fed by a channel and by `refresh`: while a provider is healthy, a call costs no round trip.
+ */
+import type { Redis } from 'ioredis';
+import type { GatewayConfig } from '../config/config.js';
+import type { Clock } from '../redis/clock.js';
+import type { KeyNames } from '../redis/key-names.js';
+import { createScript } from '../redis/script.js';
+
+export interface CircuitSettings {
+  /** Failures in a row that open the circuit; 0: it never opens. */
+  failures: number;
+  openMs: number;
+}
+
+export function circuitSettings({
+  providers,
+}: Pick<GatewayConfig, 'providers'>): Map<string, CircuitSettings> {
+  return new Map(
+    [...providers.values()].map(({ name, circuitFailures, circuitOpenMs }) => [
+      name,
+      { failures: circuitFailures, openMs: circuitOpenMs },
+    ]),
+  );
+}
+
+const MAX_OPEN_MS = 60_000;
+/** After this long a probe's worker is taken for dead, and another may probe. */
+const MAX_PROBE_MS = 30_000;
+/** Failures further apart than this are not "in a row". */
+const FORGET_MS = 60_000;
+
+export type CircuitState = 'closed' | 'failing' | 'open';
+
+export interface Circuit {
+  state: CircuitState;
+  /** When an open circuit lets a probe through. Redis time. */
+  until: number;
+}
+
+/** A change that this process brought about. */
+export interface CircuitChange {
+  provider: string;
+  state: CircuitState;
+}
+
+const NOW = `local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`;
+
+const failScript = createScript<'' | 'failing' | 'open'>(
+  'sluiceCircuitFail',
+  `${NOW}
+local key, channel = KEYS[1], KEYS[2]
+local provider, token, threshold, openMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local state, probe, lastMs = unpack(redis.call('HMGET', key, 'state', 'probe', 'openMs'))
+if state == 'open' then
+  if probe ~= token then return '' end
+  openMs = math.min(lastMs * 2, ${MAX_OPEN_MS})
+else
+  local failures = redis.call('HINCRBY', key, 'failures', 1)
+  redis.call('PEXPIRE', key, ${FORGET_MS})
+  if failures < threshold then
+    if failures > 1 then return '' end
+    redis.call('PUBLISH', channel, cjson.encode({provider, 'failing', 0}))
+    return 'failing'
+  end
+end
+redis.call('DEL', key)
+redis.call('HSET', key, 'state', 'open', 'until', string.format('%d', now + openMs), 'openMs', openMs)
+redis.call('PUBLISH', channel, cjson.encode({provider, 'open', now + openMs}))
+return 'open'
+`,
+);
+
+const succeedScript = createScript<0 | 1>(
+  'sluiceCircuitSucceed',
+  `
+local key, channel, provider, token = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
+local state, probe = unpack(redis.call('HMGET', key, 'state', 'probe'))
+if state == 'open' and probe ~= token then return 0 end
+if redis.call('DEL', key) == 0 then return 0 end
+redis.call('PUBLISH', channel, cjson.encode({provider, 'closed', 0}))
+return state == 'open' and 1 or 0
+`,
+);
+
+const probeScript = createScript<0 | 1>(
+  'sluiceCircuitProbe',
+  `${NOW}
+local state, till, probeTill = unpack(redis.call('HMGET', KEYS[1], 'state', 'until', 'probeUntil'))
+if state ~= 'open' then return 1 end
+if now < tonumber(till) or (probeTill and now < tonumber(probeTill)) then return 0 end
+redis.call('HSET', KEYS[1], 'probe', ARGV[1], 'probeUntil', string.format('%d', now + ARGV[2]))
+return 1
+`,
+);
+
+const releaseScript = createScript<number>(
+  'sluiceCircuitRelease',
+  `
+if redis.call('HGET', KEYS[1], 'probe') ~= ARGV[1] then return 0 end
+return redis.call('HDEL', KEYS[1], 'probe', 'probeUntil')
+`,
+);
+
+export class CircuitBreakers {
+  readonly #circuits = new Map<string, Circuit>();
+  /** Of which a change was heard while `refresh` waited for its answer, which may be older. */
+  readonly #changed = new Set<string>();
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    private readonly clock: Clock,
+    private readonly settings: ReadonlyMap<string, CircuitSettings>,
+  ) {}
+
+  /** `subscriber` is a connection in subscriber mode; its owner closes it. */
+  async watch(subscriber: Redis): Promise<void> {
+    subscriber.on('message', (channel, message) => {
+      if (channel !== this.names.circuits) return;
+      const [provider, state, until] = JSON.parse(message) as [string, CircuitState, number];
+      this.#circuits.set(provider, { state, until });
+      this.#changed.add(provider);
+    });
+    await subscriber.subscribe(this.names.circuits);
+    await this.refresh();
+  }
+
+  async refresh(): Promise<void> {
+    this.#changed.clear();
+    await Promise.all(
+      [...this.settings.keys()].map(async (provider) => {
+        const [state, until, failures] = await this.redis.hmget(
+          this.names.circuit(provider),
+          'state',
+          'until',
+          'failures',
+        );
+        if (this.#changed.has(provider)) return;
+        if (state === 'open') this.#circuits.set(provider, { state, until: Number(until) });
+        else this.#circuits.set(provider, { state: failures ? 'failing' : 'closed', until: 0 });
+      }),
+    );
+  }
+
+  get(provider: string): Circuit {
+    return this.#circuits.get(provider) ?? { state: 'closed', until: 0 };
+  }
+
+  /** Milliseconds until an open circuit lets a probe through; 0 when it is not open, or lets one through now. */
+  remaining(provider: string): number {
+    const { state, until } = this.get(provider);
+    return state === 'open' ? Math.max(0, until - this.clock.now()) : 0;
+  }
+
+  /** Whether this call may be made: at once while the circuit is closed, else as the one probe if it is time for one. */
+  async mayCall(provider: string, token: string, probeMs: number): Promise<boolean> {
+    if (this.get(provider).state !== 'open') return true;
+    return (
+      (await probeScript(
+        this.redis,
+        [this.names.circuit(provider)],
+        [token, Math.ceil(Math.min(probeMs, MAX_PROBE_MS))],
+      )) === 1
+    );
+  }
+
+  /** The call ended without saying anything about the provider: if it was the probe, the next call is. */
+  async release(provider: string, token: string): Promise<void> {
+    if (this.get(provider).state !== 'open') return;
+    await releaseScript(this.redis, [this.names.circuit(provider)], [token]);
+  }
+
+  /** Returns the change, if this outcome made one. `token` is the one given to `mayCall`. */
+  async record(provider: string, token: string, succeeded: boolean): Promise<CircuitChange | undefined> {
+    const settings = this.settings.get(provider);
+    if (!settings || settings.failures === 0) return undefined;
+    if (succeeded && this.get(provider).state === 'closed') return undefined;
+    const keys = [this.names.circuit(provider), this.names.circuits];
+    if (succeeded) {
+      const closed = await succeedScript(this.redis, keys, [provider, token]);
+      return closed ? { provider, state: 'closed' } : undefined;
+    }
+    const state = await failScript(this.redis, keys, [provider, token, settings.failures, settings.openMs]);
+    return state === '' ? undefined : { provider, state };
+  }
+}

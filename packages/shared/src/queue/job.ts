@@ -1,0 +1,103 @@
+import type { ErrorInfo } from '../errors.js';
+
+export interface ChainEntry {
+  provider: string;
+  model: string;
+  timeout_ms?: number;
+  max_tokens?: number;
+  retries?: number;
+}
+
+export type OnCrash = 'rerun' | 'fail';
+
+/** How one entry of a chain fared. `unknown`: a worker died while the call may have been under way. */
+export type AttemptOutcome =
+  | 'ok'
+  | 'bad_request'
+  | 'model_not_found'
+  | 'context_length'
+  | 'auth'
+  | 'rate_limited'
+  | 'overloaded'
+  | 'server_error'
+  | 'bad_response'
+  | 'connection'
+  | 'timeout'
+  | 'cancelled'
+  | 'cooldown'
+  | 'concurrency'
+  | 'backlog'
+  | 'circuit_open'
+  | 'unknown';
+
+export interface Attempt {
+  provider: string;
+  model: string;
+  outcome: AttemptOutcome;
+  /** Upstream's HTTP status, where one came. */
+  status?: number;
+  /** Duration of the provider call; absent when the provider was never called. */
+  ms?: number;
+  /** Upstream's own request id, for a support ticket. */
+  upstreamId?: string;
+}
+
+/**
+ * One BullMQ job: one request, waiting for one entry of its chain. Times are Redis time, in ms. In the job's hash `request`
+ * is a field of its own, beside `data`: it may be large, and is not to be serialised a second time.
+ */
+export interface ChatJob {
+  requestId: string;
+  workspace: string;
+  keyId: string;
+  /** What the caller sent as `model`; echoed in the response. */
+  model: string;
+  /** The alias, or null for a direct model id. */
+  route: string | null;
+  chain: ChainEntry[];
+  /** Index of the entry this job is for. */
+  entry: number;
+  onCrash: OnCrash;
+  /** The api process that waits for the reply. */
+  inbox: string;
+  /** What the request may cost at most, in picodollars, as reserved; only for workspaces with limits. */
+  reserved?: number;
+  /** Digest of the caller's Idempotency-Key, if there was one. */
+  idempotency?: string;
+  /** `traceparent` of the request, if it is traced. */
+  trace?: string;
+  acceptedAt: number;
+  /** BullMQ's priority; what a flood was given at one entry's queue it keeps at the next one's. */
+  priority?: number;
+  /** When this entry's job was put on its queue. */
+  queuedAt: number;
+  /** Past this moment the entry's wait has run out. */
+  waitUntil: number;
+  deadline: number;
+  /** Time spent waiting for earlier entries. */
+  queueMs: number;
+  /** What happened at earlier entries. */
+  attempts: Attempt[];
+  /** The caller's body as it came: JSON that the api has checked. */
+  request: string;
+}
+
+/** What the caller is told about a served request; the body travels beside it, already serialised. */
+export interface Served {
+  provider: string;
+  model: string;
+  fallbackUsed: boolean;
+  latencyMs: number;
+  /** Six decimals. */
+  costUsd: string;
+}
+
+export interface ReplyHead {
+  queueMs: number;
+  /** Number of provider calls made. */
+  attempts: number;
+  /** Duration of the call that served, exactly; `served` has whole milliseconds. */
+  callMs?: number;
+  served?: Served;
+  error?: ErrorInfo;
+}

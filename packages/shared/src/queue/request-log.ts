@@ -1,0 +1,66 @@
+import type { TokenUsage } from '../chat.js';
+import { ERROR_STATUS, type ErrorCode } from '../errors.js';
+import type { PriceUsed } from '../registry/price.js';
+import type { Attempt, ChatJob } from './job.js';
+
+/** How a request that was not served ended. `cancelled`: its caller hung up, so nobody was told. */
+export type LogCode = ErrorCode | 'cancelled';
+
+/** The status that web servers log for a caller who hung up. */
+const CANCELLED_STATUS = 499;
+
+/** One line of the request log. It holds no prompt, no completion and no key. Times are Redis time, in ms. */
+export interface LogEntry {
+  id: string;
+  acceptedAt: number;
+  settledAt: number;
+  workspace: string;
+  keyId: string;
+  /** What the caller sent as `model`. */
+  model: string;
+  route: string | null;
+  status: number;
+  code: LogCode | null;
+  attempts: Attempt[];
+  queueMs: number;
+  /** Set when a provider answered. */
+  served?: ServedCall;
+}
+
+export interface ServedCall {
+  provider: string;
+  model: string;
+  latencyMs: number;
+  usage: TokenUsage;
+  /** Whole picodollars (10⁻¹² USD). */
+  cost: number;
+  /** Null when the registry knows no price for the model. */
+  price: PriceUsed | null;
+}
+
+export function servedLogEntry(job: ChatJob, served: ServedCall, settledAt: number): LogEntry {
+  const entry = logEntry(job, 200, null, settledAt);
+  entry.served = served;
+  return entry;
+}
+
+export function failedLogEntry(job: ChatJob, code: LogCode, settledAt: number): LogEntry {
+  return logEntry(job, code === 'cancelled' ? CANCELLED_STATUS : ERROR_STATUS[code], code, settledAt);
+}
+
+// Field by field: a job carries the prompt.
+function logEntry(job: ChatJob, status: number, code: LogCode | null, settledAt: number): LogEntry {
+  return {
+    id: job.requestId,
+    acceptedAt: job.acceptedAt,
+    settledAt,
+    workspace: job.workspace,
+    keyId: job.keyId,
+    model: job.model,
+    route: job.route,
+    status,
+    code,
+    attempts: job.attempts,
+    queueMs: job.queueMs,
+  };
+}

@@ -1,0 +1,132 @@
+/**
+ * A workspace's own limits, exact over all api processes: requests per minute, requests in flight, and a monthly budget.
+ *
+ * A request in flight holds a reservation: a place, and an estimate of its cost. Settle gives it back and books the true
+ * cost. A reservation whose request was lost with its processes lapses by itself, some time after the request's deadline.
+ */
+import type { Redis } from 'ioredis';
+import { monthOf } from '../calendar.js';
+import type { LimitsConfig } from '../config/config.js';
+import { GatewayError } from '../errors.js';
+import type { KeyNames } from '../redis/key-names.js';
+import { createScript } from '../redis/script.js';
+
+const LAPSE_AFTER_DEADLINE_MS = 10_000;
+
+/** The member of the reservations: with the estimate in it, giving it back is one exact step. */
+export function reservationOf(requestId: string, picodollars: number): string {
+  return `${requestId}:${picodollars}`;
+}
+
+// Money is added up by Redis itself (INCRBY, HGET): Lua's numbers are doubles. For comparing they are good enough.
+const admitScript = createScript<
+  [refused: '' | 'per_minute' | 'concurrent' | 'budget', retryAfterMs: number]
+>(
+  'sluiceAdmitLimited',
+  `
+local timesKey, reservationsKey, reservedKey, spentKey = unpack(KEYS)
+local perMinute, concurrent, budget = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local month, reservation, estimate, lapsesAfter = ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', reservationsKey, '-inf', now)) do
+  redis.call('ZREM', reservationsKey, lapsed)
+  redis.call('DECRBY', reservedKey, string.match(lapsed, ':(%d+)$'))
+end
+if concurrent >= 0 and redis.call('ZCARD', reservationsKey) >= concurrent then return {'concurrent', 1000} end
+if budget >= 0 then
+  local spent = tonumber(redis.call('HGET', spentKey, month) or '0')
+  local reserved = tonumber(redis.call('GET', reservedKey) or '0')
+  if spent + reserved + tonumber(estimate) > budget then return {'budget', 0} end
+end
+if perMinute >= 0 then
+  local oldest = redis.call('LINDEX', timesKey, perMinute - 1)
+  if oldest and now - tonumber(oldest) < 60000 then return {'per_minute', 60000 - (now - tonumber(oldest))} end
+  redis.call('LPUSH', timesKey, string.format('%d', now))
+  redis.call('LTRIM', timesKey, 0, perMinute - 1)
+  redis.call('PEXPIRE', timesKey, 60000)
+end
+redis.call('ZADD', reservationsKey, string.format('%d', now + lapsesAfter), reservation)
+redis.call('INCRBY', reservedKey, estimate)
+return {'', 0}
+`,
+);
+
+export interface LimitedRequest {
+  requestId: string;
+  workspace: string;
+  /** Picodollars. */
+  estimate: number;
+  /** Redis time. */
+  now: number;
+  deadline: number;
+}
+
+export class WorkspaceLimits {
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+  ) {}
+
+  /** Reserves, or returns why not. */
+  async admit(request: LimitedRequest, limits: LimitsConfig): Promise<GatewayError | undefined> {
+    const { requestId, workspace, estimate, now, deadline } = request;
+    const { requestsPerMinute = -1, concurrentRequests = -1, budgetUsdPerMonth } = limits;
+    const budget = budgetUsdPerMonth === undefined ? -1 : String(toBudgetPicodollars(budgetUsdPerMonth));
+    const { names } = this;
+    const [refused, retryAfterMs] = await admitScript(
+      this.redis,
+      [
+        names.requestTimes(workspace),
+        names.reservations(workspace),
+        names.reserved(workspace),
+        names.spent(workspace),
+      ],
+      [
+        requestsPerMinute,
+        concurrentRequests,
+        budget,
+        monthOf(now),
+        reservationOf(requestId, estimate),
+        estimate,
+        Math.ceil(deadline - now) + LAPSE_AFTER_DEADLINE_MS,
+      ],
+    );
+    switch (refused) {
+      case '':
+        return undefined;
+      case 'budget':
+        return new GatewayError(
+          'budget_exceeded',
+          'The monthly budget of this workspace does not cover the request.',
+        );
+      case 'concurrent':
+        return new GatewayError(
+          'rate_limited',
+          `This workspace may have ${concurrentRequests} requests in flight.`,
+          {
+            retryAfterMs,
+          },
+        );
+      case 'per_minute':
+        return new GatewayError(
+          'rate_limited',
+          `This workspace may send ${requestsPerMinute} requests a minute.`,
+          {
+            retryAfterMs,
+          },
+        );
+    }
+  }
+}
+
+/** Exact for any amount that can be written with six decimals; a double times 10¹² would not be. */
+export function toBudgetPicodollars(usd: number): bigint {
+  const microdollars = BigInt(Math.round(usd * 1e6));
+  return microdollars * 1_000_000n;
+}
+
+export function isLimited(limits: LimitsConfig): boolean {
+  return Object.values(limits).some((limit) => limit !== undefined);
+}

@@ -1,0 +1,115 @@
+import type { Socket } from 'node:net';
+import { type Command, Redis, type RedisOptions } from 'ioredis';
+import { sentinelOptions } from './address.js';
+
+/** Quick at first, so that a restarted Redis is back in use at once, then once a second. */
+const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
+
+const common: RedisOptions = {
+  retryStrategy,
+  enableReadyCheck: true,
+  connectTimeout: 5000,
+  // A connection that has gone silent without being closed (a pulled cable, a firewall that forgot it) is given up, when
+  // a command has waited this long for any byte. Longer than any blocking command waits, and than Redis pauses.
+  socketTimeout: 5000,
+  // After a failover the old primary is a replica: connect anew, where the new primary is, and send the command again.
+  reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
+};
+
+/**
+ * For work that must not be lost: a command waits for Redis as long as it takes and is sent again after a
+ * reconnect. Every script that goes through it is therefore written to be repeatable.
+ */
+export function connectPatiently(url: string): Redis {
+  return connect(url, { maxRetriesPerRequest: null });
+}
+
+/**
+ * For answering callers: while Redis is away a command fails at once, and a slow one fails after `timeoutMs`.
+ * Nothing is re-sent: a refused caller must not have a ghost of its request appear after the reconnect.
+ */
+export function connectImpatiently(url: string, timeoutMs: number): Redis {
+  const redis = connect(url, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+  });
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, stream) => {
+    giveUpAfter(timeoutMs, command);
+    return send(command, stream);
+  };
+  return redis;
+}
+
+/**
+ * Like ioredis's own `commandTimeout`, but not fooled when it is this process that was slow: after a busy stretch timers
+ * fire before sockets are read, and a reply that had long arrived would count as missing.
+ */
+function giveUpAfter(timeoutMs: number, command: Command): void {
+  let settled = false;
+  let timer: NodeJS.Timeout | undefined;
+  const giveUp = () => command.reject(new Error('Command timed out'));
+  const stop = () => {
+    settled = true;
+    clearTimeout(timer);
+  };
+  // The time runs from when the command leaves, which is after this turn of the event loop (`writeByTurn`). Sockets are
+  // read between a timer and the immediate that it sets.
+  setImmediate(() => {
+    if (!settled) timer = setTimeout(() => setImmediate(giveUp), timeoutMs);
+  });
+  command.promise.then(stop, stop);
+}
+
+function connect(url: string, own: RedisOptions): Redis {
+  const options = { ...common, ...own };
+  const sentinel = sentinelOptions(url);
+  const redis = sentinel ? new Redis({ ...options, ...sentinel }) : new Redis(url, options);
+  // Without a listener ioredis prints every failed reconnect; the processes report the state themselves.
+  redis.on('error', () => {});
+  redis.on('connect', () => writeByTurn((redis as unknown as { stream: Socket }).stream));
+  return redis;
+}
+
+/** What is sent in one turn of the event loop leaves in one system call. */
+function writeByTurn(stream: Socket): void {
+  const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
+  const leave = () => stream.uncork();
+  stream.write = (...args: unknown[]) => {
+    if (stream.writableCorked === 0) {
+      stream.cork();
+      setImmediate(leave);
+    }
+    return write(...args);
+  };
+}
+
+/** Resolves when the connection is usable, and rejects with a plain sentence when it does not come in time. */
+export async function waitForRedis(redis: Redis, timeoutMs: number): Promise<void> {
+  if (redis.status === 'ready') return;
+  let lastError: Error | undefined;
+  const remember = (error: Error) => {
+    lastError = error;
+  };
+  redis.on('error', remember);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        redis.off('ready', ready);
+        reject(
+          new Error(
+            `Redis did not answer within ${timeoutMs} ms${lastError ? ` (${lastError.message})` : ''}`,
+          ),
+        );
+      }, timeoutMs);
+      const ready = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      redis.once('ready', ready);
+    });
+  } finally {
+    redis.off('error', remember);
+  }
+}

@@ -1,0 +1,81 @@
+/** What a refresh would change, and whether that is so much that a person should look at it first. */
+import type { ModelEntry, RegistryDocument } from './document.js';
+
+/** Losing more models than this at once is more likely a broken list than a provider's decision. */
+export const MAX_DROPPED = 5;
+/** A base price that rises or falls by more than this factor is more likely a slipped point or unit. */
+export const MAX_FACTOR = 2;
+
+const MAX_LISTED = 100;
+
+export interface PriceChange {
+  model: string;
+  price: 'input' | 'output';
+  /** USD per million tokens. */
+  from: number;
+  to: number;
+}
+
+export interface RegistryDiff {
+  from: string;
+  to: string;
+  models: number;
+  added: string[];
+  removed: string[];
+  /** Models whose entry differs in any way. */
+  changed: string[];
+  wild: PriceChange[];
+  counts: { added: number; removed: number; changed: number; wild: number };
+  /** Why it needs a confirmation; empty when it needs none. */
+  reasons: string[];
+}
+
+export function diffRegistries(from: RegistryDocument, to: RegistryDocument): RegistryDiff {
+  const before = byName(from);
+  const after = byName(to);
+  const added = [...after.keys()].filter((name) => !before.has(name));
+  const removed = [...before.keys()].filter((name) => !after.has(name));
+  const changed: string[] = [];
+  const wild: PriceChange[] = [];
+  for (const [name, old] of before) {
+    const fresh = after.get(name);
+    if (!fresh) continue;
+    if (factsOf(old) !== factsOf(fresh)) changed.push(name);
+    for (const price of ['input', 'output'] as const) {
+      const change = { model: name, price, from: old.prices[price], to: fresh.prices[price] };
+      if (isWild(change.from, change.to)) wild.push(change);
+    }
+  }
+  const reasons: string[] = [];
+  if (after.size === 0) reasons.push('it has no models');
+  if (removed.length > MAX_DROPPED)
+    reasons.push(`it drops ${removed.length} models (more than ${MAX_DROPPED})`);
+  if (wild.length > 0)
+    reasons.push(`it changes ${wild.length} base prices by more than a factor of ${MAX_FACTOR}`);
+  return {
+    from: from.version,
+    to: to.version,
+    models: after.size,
+    added: added.slice(0, MAX_LISTED),
+    removed: removed.slice(0, MAX_LISTED),
+    changed: changed.slice(0, MAX_LISTED),
+    wild: wild.slice(0, MAX_LISTED),
+    counts: { added: added.length, removed: removed.length, changed: changed.length, wild: wild.length },
+    reasons,
+  };
+}
+
+/** A price that becomes or ceases to be zero has changed by any factor. */
+function isWild(from: number, to: number): boolean {
+  return from !== to && Math.max(from, to) > MAX_FACTOR * Math.min(from, to);
+}
+
+function byName({ models }: RegistryDocument): Map<string, ModelEntry> {
+  return new Map(models.map((model) => [`${model.provider}/${model.id}`, model]));
+}
+
+/** Whence and when a figure was taken is no difference in what is known. */
+function factsOf({ source: _, as_of: __, capabilities, ...facts }: ModelEntry): string {
+  const sorted = Object.entries({ ...facts, capabilities: [...(capabilities ?? [])].sort() });
+  return JSON.stringify(sorted.sort(([a], [b]) => (a < b ? -1 : 1)));
+}

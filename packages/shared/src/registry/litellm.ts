@@ -1,0 +1,122 @@
+/**
+ * LiteLLM's public price map as a registry document: one object, model id → facts, prices in USD per token. Taken are
+ * the chat models of OpenAI and Anthropic under their own names; a model without both an input and an output price is
+ * left out, since half a price would bill too little unnoticed.
+ */
+import {
+  type ModelEntry,
+  type PriceEntry,
+  parseRegistryDocument,
+  type RegistryDocument,
+} from './document.js';
+
+type Facts = Record<string, unknown>;
+
+const PROVIDERS = ['openai', 'anthropic'] as const;
+const SERVICE_TIERS = ['flex', 'priority'] as const;
+const CAPABILITIES: Record<string, string> = {
+  supports_vision: 'vision',
+  supports_function_calling: 'tools',
+  supports_reasoning: 'reasoning',
+  supports_response_schema: 'json_schema',
+  supports_prompt_caching: 'prompt_caching',
+};
+
+export function looksLikeLitellm(json: unknown): json is Record<string, Facts> {
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return false;
+  return Object.values(json).some((facts) => isFacts(facts) && typeof facts.litellm_provider === 'string');
+}
+
+/** Throws InvalidRegistry. `day` becomes the version, which the map itself does not have. */
+export function parseLitellm(json: Record<string, Facts>, day: string): RegistryDocument {
+  const models = new Map<string, ModelEntry>();
+  for (const [key, facts] of Object.entries(json)) {
+    if (!isFacts(facts) || facts.mode !== 'chat') continue;
+    const provider = PROVIDERS.find((name) => name === facts.litellm_provider);
+    if (!provider) continue;
+    // `openai/gpt-4o` is the same as `gpt-4o`; what has another prefix is sold elsewhere or at another price.
+    const id = key.startsWith(`${provider}/`) ? key.slice(provider.length + 1) : key;
+    if (id.includes('/') || (id !== key && id in json)) continue;
+    const model = toModel(id, provider, facts, day);
+    if (model) models.set(`${provider} ${id}`, model);
+  }
+  const document = {
+    version: `litellm-${day}`,
+    unit: 'usd_per_million_tokens',
+    models: [...models.values()],
+  };
+  return parseRegistryDocument(document);
+}
+
+function toModel(
+  id: string,
+  provider: ModelEntry['provider'],
+  facts: Facts,
+  day: string,
+): ModelEntry | undefined {
+  const prices = toPrices(facts, '');
+  if (!prices) return undefined;
+  const steps = [...new Set(Object.keys(facts).flatMap((key) => /_above_(\d+)k_tokens/.exec(key)?.[1] ?? []))]
+    .map(Number)
+    .sort((a, b) => a - b);
+  const longContext = steps.flatMap((thousands) => {
+    const suffix = `_above_${thousands}k_tokens`;
+    const long = toPrices(facts, suffix);
+    return long ? { above: thousands * 1000, prices: long, ...withTiers(facts, suffix) } : [];
+  });
+  const capabilities = Object.keys(CAPABILITIES).filter((name) => facts[name] === true);
+  const deprecated = facts.deprecation_date;
+  return {
+    id,
+    provider,
+    prices,
+    ...(longContext.length > 0 ? { long_context: longContext } : {}),
+    ...withTiers(facts, ''),
+    ...tokens('context_window', facts.max_input_tokens),
+    ...tokens('max_output_tokens', facts.max_output_tokens),
+    capabilities: capabilities.map((name) => CAPABILITIES[name] ?? name),
+    ...(typeof deprecated === 'string' && /^\d{4}-\d\d-\d\d$/.test(deprecated) ? { deprecated } : {}),
+    source: 'LiteLLM price map',
+    as_of: day,
+  };
+}
+
+function withTiers(facts: Facts, suffix: string): { service_tiers?: Record<string, PriceEntry> } {
+  const tiers = SERVICE_TIERS.flatMap((tier) => {
+    const prices = toPrices(facts, `${suffix}_${tier}`);
+    return prices ? [[tier, prices] as const] : [];
+  });
+  return tiers.length > 0 ? { service_tiers: Object.fromEntries(tiers) } : {};
+}
+
+function toPrices(facts: Facts, suffix: string): PriceEntry | undefined {
+  const input = perMillion(facts[`input_cost_per_token${suffix}`]);
+  const output = perMillion(facts[`output_cost_per_token${suffix}`]);
+  if (input === undefined || output === undefined) return undefined;
+  const cachedInput = perMillion(facts[`cache_read_input_token_cost${suffix}`]);
+  const cacheWrite = perMillion(facts[`cache_creation_input_token_cost${suffix}`]);
+  const oneHour = perMillion(facts[`cache_creation_input_token_cost_above_1hr${suffix}`]);
+  // The map has one-hour prices that were copied from another model. A right one is twice the input price.
+  const isPlausible = oneHour !== undefined && oneHour >= (cacheWrite ?? input) && oneHour <= 4 * input;
+  return {
+    input,
+    ...(cachedInput === undefined ? {} : { cached_input: cachedInput }),
+    ...(cacheWrite === undefined ? {} : { cache_write: cacheWrite }),
+    ...(isPlausible ? { cache_write_1h: oneHour } : {}),
+    output,
+  };
+}
+
+/** Rounded to a whole picodollar per token: `1.5e-07` is a binary fraction. */
+function perMillion(usdPerToken: unknown): number | undefined {
+  if (typeof usdPerToken !== 'number' || !Number.isFinite(usdPerToken)) return undefined;
+  return Math.round(usdPerToken * 1e12) / 1e6;
+}
+
+function tokens(name: 'context_window' | 'max_output_tokens', value: unknown): Partial<ModelEntry> {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 ? { [name]: value } : {};
+}
+
+function isFacts(value: unknown): value is Facts {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

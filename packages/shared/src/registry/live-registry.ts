@@ -1,0 +1,78 @@
+/**
+ * The model registry that this process works with. Each ModelRegistry is immutable; when the revision in Redis has
+ * changed, a new one takes the place of the old. Whatever is wrong with what Redis has, the last good one stays.
+ */
+
+import type { Logger } from '../process/logger.js';
+import type { Clock } from '../redis/clock.js';
+import { ModelRegistry } from './model-registry.js';
+import { applyOverrides } from './overrides.js';
+import type { RegistryStore, StoredRegistry } from './store.js';
+
+export class LiveRegistry {
+  #current: ModelRegistry;
+  #stored: StoredRegistry | undefined;
+  #seenRevision = -1;
+
+  constructor(
+    private readonly store: RegistryStore,
+    private readonly shipped: ModelRegistry,
+    private readonly clock: Clock,
+    private readonly logger: Logger,
+  ) {
+    this.#current = shipped;
+  }
+
+  get current(): ModelRegistry {
+    return this.#current;
+  }
+
+  /** What Redis had when it was last read. */
+  get stored(): StoredRegistry | undefined {
+    return this.#stored;
+  }
+
+  /** Brings the shipped registry to a Redis that has none or an older one, and reads what is there. */
+  async start(): Promise<void> {
+    await this.refresh();
+    const stored = this.#stored;
+    const isOutdated =
+      stored?.origin === 'shipped' && compareVersions(stored.document.version, this.shipped.version) < 0;
+    if (isOutdated) await this.#ship(stored.revision);
+  }
+
+  /** To be called about once a second. */
+  async refresh(): Promise<void> {
+    const revision = await this.store.revision();
+    if (revision === 0) return this.#ship(0);
+    if (revision !== this.#seenRevision) await this.#load(revision);
+  }
+
+  async #ship(revision: number): Promise<void> {
+    const origin = { origin: 'shipped', source: 'shipped', refreshedAt: this.clock.now() } as const;
+    await this.store.replace(this.shipped.toJSON(), origin, revision);
+    await this.#load(await this.store.revision());
+  }
+
+  async #load(revision: number): Promise<void> {
+    try {
+      const stored = await this.store.read();
+      if (!stored) return;
+      const version = `${stored.document.version}+${stored.revision}`;
+      this.#current = new ModelRegistry(applyOverrides(stored.document, stored.overrides, version));
+      this.#stored = stored;
+      this.#seenRevision = stored.revision;
+      this.logger.info({ registry: version, models: this.#current.models.length }, 'model registry in use');
+    } catch (error) {
+      if (!(error instanceof Error) || (error.name !== 'InvalidRegistry' && !(error instanceof SyntaxError)))
+        throw error;
+      this.#seenRevision = revision;
+      this.logger.error({ revision, error: error.message }, 'the model registry in Redis cannot be used');
+    }
+  }
+}
+
+/** `2026-11-14.10` is later than `2026-11-14.9`. */
+export function compareVersions(a: string, b: string): number {
+  return a.localeCompare(b, 'en', { numeric: true });
+}

@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { type ModelEntry, parseRegistryDocument, type RegistryDocument } from './document.js';
+import type { PriceTable } from './price.js';
+import { buildPriceTable } from './price-table.js';
+
+export interface ModelFacts extends ModelEntry {
+  priceTable: PriceTable;
+}
+
+/** Callers choose model ids, so what is remembered about them is bounded. */
+const MAX_REMEMBERED = 1000;
+const MAX_ID_LENGTH = 200;
+
+/** `-2024-08-06`, `-20240806`, `@20240806`, `-0613` or `-latest`: what may follow a model's name without changing the model. */
+const SUFFIX =
+  /[-@:](?:(20\d\d)-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])|latest)$/;
+
+/** What is known about the models of one version. Immutable: a refresh makes a new one. */
+export class ModelRegistry {
+  readonly version: string;
+  /** By provider and id. */
+  readonly models: readonly ModelFacts[];
+  private readonly indexes = new Map<string, ProviderIndex>();
+
+  constructor(private readonly document: RegistryDocument) {
+    this.version = document.version;
+    this.models = document.models
+      .map((model) => ({ ...model, priceTable: buildPriceTable(model, document.version) }))
+      .sort((a, b) => compare(a.provider, b.provider) || compare(a.id, b.id));
+    for (const provider of new Set(this.models.map((model) => model.provider))) {
+      this.indexes.set(
+        provider,
+        new ProviderIndex(this.models.filter((model) => model.provider === provider)),
+      );
+    }
+  }
+
+  /** `provider` is a provider's kind here and in `find`. */
+  ids(provider: string): readonly string[] {
+    return this.indexes.get(provider)?.ids ?? [];
+  }
+
+  /**
+   * The model of this id; else, for an id with a date or `-latest` behind it, the model without; else the newest
+   * dated sibling. Any other suffix may name another model at another price, and finds nothing.
+   */
+  find(provider: string, modelId: string): ModelFacts | undefined {
+    return this.indexes.get(provider)?.find(modelId);
+  }
+
+  /** The document it was made from. */
+  toJSON(): RegistryDocument {
+    return this.document;
+  }
+}
+
+class ProviderIndex {
+  readonly ids: readonly string[];
+  private readonly byId: ReadonlyMap<string, ModelFacts>;
+  /** By the name without the date. */
+  private readonly newestDated = new Map<string, ModelFacts>();
+  private readonly remembered = new Map<string, ModelFacts | undefined>();
+
+  constructor(models: readonly ModelFacts[]) {
+    this.ids = models.map((model) => model.id);
+    this.byId = new Map(models.map((model) => [model.id, model]));
+    const newest = new Map<string, string>();
+    for (const model of models) {
+      const { name, date } = splitId(model.id);
+      if (date === undefined || date < (newest.get(name) ?? '')) continue;
+      newest.set(name, date);
+      this.newestDated.set(name, model);
+    }
+  }
+
+  find(id: string): ModelFacts | undefined {
+    const exact = this.byId.get(id);
+    if (exact || id.length > MAX_ID_LENGTH) return exact;
+    if (this.remembered.has(id)) return this.remembered.get(id);
+    const facts = this.findRelated(id);
+    if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear();
+    this.remembered.set(id, facts);
+    return facts;
+  }
+
+  private findRelated(id: string): ModelFacts | undefined {
+    // A fine-tuned model is `ft:<model>:<organisation>:<name>:<id>` and costs what `ft:<model>` costs.
+    const model = id.startsWith('ft:') ? id.split(':', 2).join(':') : id;
+    const { name } = splitId(model);
+    return this.byId.get(model) ?? this.byId.get(name) ?? this.newestDated.get(name);
+  }
+}
+
+/** `date` as YYYYMMDD; one without a year is from the early days and sorts before the others. */
+function splitId(id: string): { name: string; date?: string } {
+  const match = SUFFIX.exec(id);
+  if (!match) return { name: id };
+  const [suffix, year, month, day, oldMonth, oldDay] = match;
+  const name = id.slice(0, -suffix.length);
+  if (year) return { name, date: `${year}${month}${day}` };
+  return oldMonth ? { name, date: `0000${oldMonth}${oldDay}` } : { name };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Throws InvalidRegistry with everything that is wrong. */
+export function parseRegistry(json: unknown): ModelRegistry {
+  return new ModelRegistry(parseRegistryDocument(json));
+}
+
+/** The registry that comes with this version of the gateway. */
+export function loadShippedRegistry(): ModelRegistry {
+  return parseRegistry(JSON.parse(readFileSync(new URL('../../data/models.json', import.meta.url), 'utf8')));
+}

@@ -1,0 +1,33 @@
+import type { ModelEntry, ModelOverride, RegistryDocument } from './document.js';
+
+/** By `<provider>/<id>`. */
+export type Overrides = ReadonlyMap<string, ModelOverride>;
+
+export function overrideKey(provider: string, id: string): string {
+  return `${provider}/${id}`;
+}
+
+/**
+ * The document with an operator's own entries in it. What concerns money comes from the override alone, so that a
+ * price agreed upon is not mixed with list prices; other facts that it leaves out are the document's.
+ */
+export function applyOverrides(
+  document: RegistryDocument,
+  overrides: Overrides,
+  version: string,
+): RegistryDocument {
+  const rest = new Map(overrides);
+  const models = document.models.map((model): ModelEntry => {
+    const override = rest.get(overrideKey(model.provider, model.id));
+    if (!override) return model;
+    rest.delete(overrideKey(model.provider, model.id));
+    const { prices: _, long_context: __, service_tiers: ___, ...facts } = model;
+    return { ...facts, ...override, source: 'override' };
+  });
+  const added = [...rest].map(([key, override]): ModelEntry => {
+    const slash = key.indexOf('/');
+    const provider = key.slice(0, slash) === 'anthropic' ? 'anthropic' : 'openai';
+    return { id: key.slice(slash + 1), provider, ...override, source: 'override' };
+  });
+  return { ...document, version, models: [...models, ...added] };
+}

@@ -1,0 +1,83 @@
+import type { ModelEntry, PriceEntry } from './document.js';
+import { type PriceStep, type PriceTable, type PriceUsed, type Rates, toPicodollars } from './price.js';
+
+/** Every price a model can be billed at, worked out once when a registry is loaded. */
+export function buildPriceTable(model: ModelEntry, registry: string): PriceTable {
+  const label = (rates: Rates, tier: string): PriceUsed =>
+    Object.freeze({ model: model.id, registry, tier, ...rates });
+  const base = fillBase(model.prices, model.provider);
+  const tiers = Object.entries(model.service_tiers ?? {}).map(
+    ([name, prices]) => [name, fillTier(prices, base)] as const,
+  );
+
+  const first: PriceStep = {
+    above: 0,
+    base: label(base, 'base'),
+    serviceTiers: new Map(tiers.map(([name, rates]) => [name, label(rates, name)])),
+  };
+  const longer = (model.long_context ?? []).map(({ above, prices, service_tiers = {} }): PriceStep => {
+    const long = fillTier(prices, base);
+    // A tier without a long-context price of its own keeps the discount or surcharge it has on short prompts.
+    const rates = new Map(tiers.map(([name, tier]) => [name, scale(long, tier, base)]));
+    for (const [name, own] of Object.entries(service_tiers)) rates.set(name, fillTier(own, long));
+    return {
+      above,
+      base: label(long, `base_above_${above}`),
+      serviceTiers: new Map([...rates].map(([name, tier]) => [name, label(tier, `${name}_above_${above}`)])),
+    };
+  });
+  return [first, ...longer];
+}
+
+/**
+ * A token in or out of the cache is still a prompt token: where no price is given for it, it costs what input costs
+ * (OpenAI's older models charge nothing extra for writing). Anthropic alone sells one-hour writes, at twice the input
+ * price on every model.
+ */
+function fillBase(prices: PriceEntry, provider: ModelEntry['provider']): Rates {
+  const input = picodollars(prices.input);
+  const cacheWrite = picodollars(prices.cache_write) ?? input;
+  return {
+    input,
+    cachedInput: picodollars(prices.cached_input) ?? input,
+    cacheWrite,
+    cacheWrite1h: picodollars(prices.cache_write_1h) ?? (provider === 'anthropic' ? 2 * input : cacheWrite),
+    output: picodollars(prices.output),
+  };
+}
+
+/** Cache prices are a fixed part of the input price, so one that a tier leaves out follows the tier's input price. */
+function fillTier(prices: PriceEntry, base: Rates): Rates {
+  const input = picodollars(prices.input);
+  return {
+    input,
+    cachedInput: picodollars(prices.cached_input) ?? times(input, base.cachedInput, base.input),
+    cacheWrite: picodollars(prices.cache_write) ?? times(input, base.cacheWrite, base.input),
+    cacheWrite1h: picodollars(prices.cache_write_1h) ?? times(input, base.cacheWrite1h, base.input),
+    output: picodollars(prices.output),
+  };
+}
+
+function scale(long: Rates, tier: Rates, base: Rates): Rates {
+  return {
+    input: times(long.input, tier.input, base.input),
+    cachedInput: times(long.cachedInput, tier.cachedInput, base.cachedInput),
+    cacheWrite: times(long.cacheWrite, tier.cacheWrite, base.cacheWrite),
+    cacheWrite1h: times(long.cacheWrite1h, tier.cacheWrite1h, base.cacheWrite1h),
+    output: times(long.output, tier.output, base.output),
+  };
+}
+
+/** `rate · part / whole`, rounded to a picodollar; a free base has no ratio to keep. */
+function times(rate: number, part: number, whole: number): number {
+  return whole === 0 ? rate : Math.round((rate * part) / whole);
+}
+
+function picodollars(price: number): number;
+function picodollars(price: number | undefined): number | undefined;
+function picodollars(price: number | undefined): number | undefined {
+  if (price === undefined) return undefined;
+  const rate = toPicodollars(price);
+  if (rate === undefined) throw new Error(`price ${price} was not validated`);
+  return rate;
+}

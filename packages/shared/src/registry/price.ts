@@ -1,0 +1,92 @@
+/**
+ * What a call costs. Money is whole picodollars (10⁻¹² USD): a price of 1 USD per million tokens is 1,000,000
+ * picodollars per token, so every published price is an integer and no cost is ever rounded before it is shown.
+ */
+import type { TokenUsage } from '../chat.js';
+
+/** Picodollars per token. */
+export interface Rates {
+  input: number;
+  cachedInput: number;
+  cacheWrite: number;
+  cacheWrite1h: number;
+  output: number;
+}
+
+/** The price of one request, as it stands in the request log: with the usage it gives the cost again. */
+export interface PriceUsed extends Rates {
+  /** The registry's id for the model, which may be the base of the dated id that was called. */
+  model: string;
+  /** Version of the registry. */
+  registry: string;
+  /** `base` or a service tier; `_above_<tokens>` behind it when a long prompt made the price. */
+  tier: string;
+}
+
+/** Prices for prompts of more than `above` tokens, by service tier. */
+export interface PriceStep {
+  above: number;
+  base: PriceUsed;
+  serviceTiers: ReadonlyMap<string, PriceUsed>;
+}
+
+/** A model's prices, ascending by `above`; the first is for any prompt. */
+export type PriceTable = readonly [PriceStep, ...PriceStep[]];
+
+const PICODOLLARS_PER_USD = 1_000_000_000_000n;
+const PICODOLLARS_PER_MICRODOLLAR = 1_000_000n;
+
+/** Undefined when the price is no whole number of picodollars per token; the tolerance is for binary fractions. */
+export function toPicodollars(usdPerMillionTokens: number): number | undefined {
+  const exact = usdPerMillionTokens * 1_000_000;
+  const whole = Math.round(exact);
+  return Number.isSafeInteger(whole) && Math.abs(exact - whole) < 1e-4 ? whole : undefined;
+}
+
+/**
+ * The price of a call with this usage. A prompt beyond a long-context threshold reprices the whole request, cached
+ * tokens and output too. `serviceTier` is the tier that the response named: `default`, `standard`, none, and any
+ * tier without a price of its own are billed at the base price.
+ */
+export function priceFor(
+  facts: { priceTable: PriceTable },
+  usage: TokenUsage,
+  serviceTier?: string,
+): PriceUsed {
+  const prompt = usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h;
+  const [first, ...longer] = facts.priceTable;
+  const step = longer.findLast(({ above }) => prompt > above) ?? first;
+  return (serviceTier !== undefined && step.serviceTiers.get(serviceTier)) || step.base;
+}
+
+/**
+ * Whole picodollars, always a safe integer and never negative, whatever a provider reports: a count that is no
+ * positive number counts as 0, a fraction is cut off, and a cost beyond 2⁵³ - 1 (9,007 USD for one call) stays there.
+ *
+ * Doubles are exact here. Rounding is monotone, so a product or sum of whole numbers that comes out at or below
+ * 2⁵³ - 1 was never rounded, and what is above is cut off.
+ */
+export function costOf(price: Rates, usage: TokenUsage): number {
+  const cost =
+    whole(usage.input) * whole(price.input) +
+    whole(usage.cachedInput) * whole(price.cachedInput) +
+    whole(usage.cacheWrite) * whole(price.cacheWrite) +
+    whole(usage.cacheWrite1h) * whole(price.cacheWrite1h) +
+    whole(usage.output) * whole(price.output);
+  return Math.min(cost, Number.MAX_SAFE_INTEGER);
+}
+
+function whole(count: number): number {
+  return count > 0 ? Math.min(Math.floor(count), Number.MAX_SAFE_INTEGER) : 0;
+}
+
+/** Dollars with six decimals. Half a microdollar rounds up (away from zero, should an amount be negative). */
+export function formatUsd(picodollars: number | bigint): string {
+  const amount = BigInt(picodollars);
+  const size = amount < 0n ? -amount : amount;
+  const rounded =
+    ((size + PICODOLLARS_PER_MICRODOLLAR / 2n) / PICODOLLARS_PER_MICRODOLLAR) * PICODOLLARS_PER_MICRODOLLAR;
+  const dollars = rounded / PICODOLLARS_PER_USD;
+  const decimals = String((rounded % PICODOLLARS_PER_USD) / PICODOLLARS_PER_MICRODOLLAR).padStart(6, '0');
+  return `${amount < 0n && rounded > 0n ? '-' : ''}${dollars}.${decimals}`;
+}
