@@ -1,5 +1,5 @@
 /** Workspaces, keys and routes over the admin api, and what two running api processes make of every change. */
-import { digestKey, makeGatewayKey } from '@sluice/shared/directory/gateway-key';
+import { digestKey, makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import test from 'ava';
 import { createTcpProxy } from '../chaos/tcp-proxy.js';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeGatewayKey } from '@sluice/shared/directory/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { listen } from '@sluice/shared/process/listen';
 import test from 'ava';
 import { stringify } from 'yaml';

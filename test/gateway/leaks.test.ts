@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeGatewayKey } from '@sluice/shared/directory/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import type { Action } from '@sluice/simulator/faults';
 import test from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';

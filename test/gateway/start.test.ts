@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { startRedis } from '@sluice/cli/start/redis-server';
-import { makeGatewayKey } from '@sluice/shared/directory/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import test, { type ExecutionContext } from 'ava';

@@ -2,7 +2,7 @@ import { type KnownWorkspace, planConfig, type Step } from '@sluice/cli/apply/pl
 import { type ConfigTarget, performSteps } from '@sluice/cli/apply/steps';
 import type { GatewayConfig, LimitsConfig } from '@sluice/shared/config/config';
 import { parseConfig, resolveWorkspaceKeys } from '@sluice/shared/config/config';
-import { displayPrefix, makeGatewayKey } from '@sluice/shared/directory/gateway-key';
+import { displayPrefix, makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import test from 'ava';
 
 const NONE: LimitsConfig = {

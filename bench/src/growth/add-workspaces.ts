@@ -1,5 +1,5 @@
-import { digestKey, displayPrefix, makeGatewayKey } from '@sluice/shared/directory/gateway-key';
-import { makeRequestId } from '@sluice/shared/queue/request-id';
+import { digestKey, displayPrefix, makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { makeRequestId } from '@sluice/shared/request-id';
 import type { Caller } from '../load/load.js';
 import { CHAIN, type Sluice } from '../sluice.js';
 

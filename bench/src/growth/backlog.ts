@@ -8,7 +8,7 @@
 
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { CHAT_JOB, Queues } from '@sluice/shared/queue/queues';
-import { makeRequestId } from '@sluice/shared/queue/request-id';
+import { makeRequestId } from '@sluice/shared/request-id';
 import type { Generator } from '../load/load.js';
 import { Progress } from '../progress.js';
 import { startUpstream } from '../simulator.js';

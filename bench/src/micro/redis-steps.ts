@@ -1,9 +1,9 @@
 /** The life of a job in Redis, step by step, with the time that Redis itself counts for each script. */
 import { Queues } from '@sluice/shared/queue/queues';
-import { makeRequestId } from '@sluice/shared/queue/request-id';
 import { servedLogEntry } from '@sluice/shared/queue/request-log';
 import { type Settlement, Settlements } from '@sluice/shared/queue/settle';
 import { WorkQueue } from '@sluice/shared/queue/work-queue';
+import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
 import { PROVIDER, startSluice } from '../sluice.js';
 import { jobOf } from './cases.js';

@@ -8,8 +8,6 @@ import Koa from 'koa';
 import type { Catalogue } from './cell/catalogue.js';
 import type { KeyUse } from './cell/key-use.js';
 import type { ApiMetrics } from './cell/metrics.js';
-import { createModelRoute, createModelsRoute } from './cell/models-route.js';
-import { createRoutesRoute } from './cell/routes-route.js';
 import { type ChatParts, createChatRoute } from './chat/route.js';
 import { createAuthenticate } from './http/authenticate.js';
 import { createHealthRoutes } from './http/health.js';
@@ -19,6 +17,8 @@ import { refuseUnaddressed } from './http/refuse-unaddressed.js';
 import { createReportErrors } from './http/report-errors.js';
 import { identify } from './http/request-id.js';
 import { createSayGoodbye } from './http/say-goodbye.js';
+import { createModelRoute, createModelsRoute } from './models/models-route.js';
+import { createRoutesRoute } from './models/routes-route.js';
 
 export interface AppParts extends ChatParts {
   store: Directory;

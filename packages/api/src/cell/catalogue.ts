@@ -6,10 +6,10 @@
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Queues } from '@sluice/shared/queue/queues';
-import { makeRequestId } from '@sluice/shared/queue/request-id';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
-import type { InboxMessage } from '../chat/inbox.js';
+import { makeRequestId } from '@sluice/shared/request-id';
 import { DIRECT_PROVIDERS, directProviderOf } from './direct-models.js';
+import type { InboxMessage } from './inbox.js';
 
 const FIRST_RETRY_MS = 2_000;
 const MAX_RETRY_MS = 60_000;

@@ -22,11 +22,11 @@ import type { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry, type LogCode } from '@sluice/shared/queue/request-log';
 import { type NextEntry, providerOf, type Settlements, type Settler } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
+import type { InboxMessage } from '../cell/inbox.js';
 import type { ApiMetrics } from '../cell/metrics.js';
 import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
 import type { Fairness } from './fairness.js';
-import type { InboxMessage } from './inbox.js';
 
 /** How long after the deadline a worker's own answer is still waited for: it says more than ours. */
 const DEADLINE_GRACE_MS = 100;

@@ -7,9 +7,9 @@ import { GatewayError } from '@sluice/shared/errors';
 import type { Idempotency, Leader } from '@sluice/shared/queue/idempotency';
 import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
 import type { Clock } from '@sluice/shared/redis/clock';
+import type { InboxMessage } from '../cell/inbox.js';
 import { isRedisAway } from '../http/redis-away.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
-import type { InboxMessage } from './inbox.js';
 
 /**
  * How often one who waits looks whether the request is still under way. Missing twice in a row, it is lost: no command of

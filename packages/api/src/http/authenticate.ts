@@ -1,5 +1,5 @@
+import { digestKey, isWellFormedKey } from '@sluice/shared/config/gateway-key';
 import type { KeyRecord } from '@sluice/shared/directory/directory';
-import { digestKey, isWellFormedKey } from '@sluice/shared/directory/gateway-key';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware } from 'koa';

@@ -1,4 +1,4 @@
-import { makeRequestId } from '@sluice/shared/queue/request-id';
+import { makeRequestId } from '@sluice/shared/request-id';
 import type { Middleware } from 'koa';
 
 export interface Identified {

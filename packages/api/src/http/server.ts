@@ -1,7 +1,7 @@
 import { createServer, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '@sluice/shared/errors';
-import { makeRequestId } from '@sluice/shared/queue/request-id';
+import { makeRequestId } from '@sluice/shared/request-id';
 import type Koa from 'koa';
 
 const MAX_CONNECTIONS = 20_000;

@@ -11,7 +11,7 @@ import type {
   RouteConfig,
   WorkspaceConfig,
 } from '@sluice/shared/config/config';
-import { displayPrefix } from '@sluice/shared/directory/gateway-key';
+import { displayPrefix } from '@sluice/shared/config/gateway-key';
 
 export interface KnownKey {
   id: string;

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import { type Env, lookupEnv } from '@sluice/shared/config/env-lookup';
-import { makeGatewayKey } from '@sluice/shared/directory/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 
 /**
  * Values for the workspace keys whose variable is not set: made once and kept in `folder`, one file per variable, so

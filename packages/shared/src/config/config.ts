@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isWellFormedKey } from '../directory/gateway-key.js';
 import { DEFAULT_FILE } from './defaults.js';
 import { type Env, lookupEnv } from './env-lookup.js';
 import { type Fault, FaultsError } from './faults.js';
+import { isWellFormedKey } from './gateway-key.js';
 import { ConfigReader } from './reader.js';
 import { readGatewayConfig } from './schema.js';
 import type { GatewayConfig } from './types.js';

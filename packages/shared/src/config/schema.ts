@@ -1,7 +1,13 @@
-import type { ChainEntry } from '../queue/job.js';
 import { DEFAULT_PROVIDERS } from './defaults.js';
 import { type ConfigReader, isAbsent, join, type NumberRule, shownKey, type TextRule } from './reader.js';
-import type { GatewayConfig, LimitsConfig, ProviderConfig, RouteConfig, WorkspaceConfig } from './types.js';
+import type {
+  ChainEntry,
+  GatewayConfig,
+  LimitsConfig,
+  ProviderConfig,
+  RouteConfig,
+  WorkspaceConfig,
+} from './types.js';
 
 export const ID: TextRule = {
   pattern: /^[a-z0-9][a-z0-9_-]{0,62}$/,

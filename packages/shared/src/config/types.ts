@@ -1,5 +1,3 @@
-import type { ChainEntry, OnCrash } from '../queue/job.js';
-
 export type ProviderKind = 'openai' | 'anthropic';
 
 export interface ProviderConfig {
@@ -66,3 +64,14 @@ export interface GatewayConfig {
   /** Where the model registry is refreshed from, and how often. */
   registry: { url: string | undefined; refreshMs: number };
 }
+
+/** One step of a route: a model of a provider, with what is special about calling it here. */
+export interface ChainEntry {
+  provider: string;
+  model: string;
+  timeout_ms?: number;
+  max_tokens?: number;
+  retries?: number;
+}
+
+export type OnCrash = 'rerun' | 'fail';

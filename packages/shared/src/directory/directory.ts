@@ -7,7 +7,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { LimitsConfig } from '../config/config.js';
-import type { ChainEntry, OnCrash } from '../queue/job.js';
+import type { ChainEntry, OnCrash } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { changeDirectoryScript } from './script.js';
 

@@ -1,10 +1,10 @@
 /** Makes, replaces and withdraws keys. A key's value is in what `issue` and `rotate` return, and nowhere else. */
 
+import { digestKey, displayPrefix, makeGatewayKey } from '../config/gateway-key.js';
 import { GatewayError } from '../errors.js';
-import { makeRequestId } from '../queue/request-id.js';
 import type { Clock } from '../redis/clock.js';
+import { makeRequestId } from '../request-id.js';
 import type { Directory, KeyRecord, StoredKey } from './directory.js';
-import { digestKey, displayPrefix, makeGatewayKey } from './gateway-key.js';
 
 export interface IssuedKey {
   key: KeyRecord;

@@ -1,14 +1,7 @@
+import type { ChainEntry, OnCrash } from '../config/types.js';
 import type { ErrorInfo } from '../errors.js';
 
-export interface ChainEntry {
-  provider: string;
-  model: string;
-  timeout_ms?: number;
-  max_tokens?: number;
-  retries?: number;
-}
-
-export type OnCrash = 'rerun' | 'fail';
+export type { ChainEntry, OnCrash };
 
 /** How one entry of a chain fared. `unknown`: a worker died while the call may have been under way. */
 export type AttemptOutcome =

@@ -1,8 +1,8 @@
 import type { Router } from '@koa/router';
+import { isWellFormedKey } from '@sluice/shared/config/gateway-key';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
 import { LABEL } from '@sluice/shared/config/schema';
 import type { StoredKey } from '@sluice/shared/directory/directory';
-import { isWellFormedKey } from '@sluice/shared/directory/gateway-key';
 import { KeyIssuer, noWorkspace } from '@sluice/shared/directory/key-issuer';
 import type { KeyUse } from '../../cell/key-use.js';
 import { list, presentKey } from '../present.js';

@@ -1,8 +1,8 @@
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware } from 'koa';
+import type { Catalogue } from '../cell/catalogue.js';
 import type { Authenticated } from '../http/authenticate.js';
-import type { Catalogue } from './catalogue.js';
 
 interface ModelEntry {
   id: string;
