@@ -5,15 +5,9 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findAdmin } from '@sluice/cli/admin/address';
-import { parseMoment, parseSpan } from '@sluice/cli/commands/parse-arguments';
-import { chainText, parseEntry } from '@sluice/cli/output/chain-text';
-import {
-  cliReference,
-  commandsOf,
-  createReferenceProgram,
-  helpOf,
-  namesOf,
-} from '@sluice/cli/output/cli-reference';
+import { chainText, parseEntry } from '@sluice/cli/arguments/chain-text';
+import { parseMoment, parseSpan } from '@sluice/cli/arguments/parse-arguments';
+import { cliReference, commandsOf, createReferenceProgram, helpOf, namesOf } from '@sluice/cli/cli-reference';
 import { fromNow, moment, span } from '@sluice/cli/output/format';
 import { createStyle } from '@sluice/cli/output/style';
 import { table } from '@sluice/cli/output/table';

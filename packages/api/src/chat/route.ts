@@ -7,7 +7,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { ApiMetrics } from '../cell/metrics.js';
 import type { Authenticated } from '../http/authenticate.js';
-import type { Measured } from '../http/measure.js';
+import type { Measured } from '../http/measured.js';
 import type { Identified } from '../http/request-id.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import type { IdempotentDispatcher } from './idempotent-dispatcher.js';

@@ -1,26 +1,11 @@
 import type { Logger } from '@sluice/shared/process/logger';
-import type { ReplyHead } from '@sluice/shared/queue/job';
 import type { Clock } from '@sluice/shared/redis/clock';
-import { childOf, parseTraceparent, type TraceContext } from '@sluice/shared/tracing/trace-context';
+import { childOf, parseTraceparent } from '@sluice/shared/tracing/trace-context';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { ApiMetrics } from '../cell/metrics.js';
-import type { Authenticated } from './authenticate.js';
-import type { Identified } from './request-id.js';
+import type { MeasuredState } from './measured.js';
 import { toRequestLine, toRequestSpan } from './request-line.js';
-
-export interface Measured {
-  /** By `performance.now()`. */
-  startedAt: number;
-  /** Of the error that was answered with. */
-  code?: string;
-  /** Of a chat request that was let in. */
-  route?: string | null;
-  trace?: TraceContext | undefined;
-  reply?: { head: ReplyHead; replayed: boolean };
-}
-
-export type MeasuredState = Measured & Identified & Partial<Authenticated>;
 
 export interface MeasureParts {
   metrics: ApiMetrics;

@@ -1,7 +1,7 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Middleware } from 'koa';
-import type { Measured } from './measure.js';
+import type { Measured } from './measured.js';
 import { isRedisAway } from './redis-away.js';
 import type { Identified } from './request-id.js';
 

@@ -1,5 +1,5 @@
 import type { Span } from '@sluice/shared/tracing/tracer';
-import type { MeasuredState } from './measure.js';
+import type { MeasuredState } from './measured.js';
 
 /** All that the log says of a request. Nothing else of it may get there: bodies and headers hold prompts and keys. */
 export interface RequestLine {

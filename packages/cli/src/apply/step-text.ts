@@ -1,6 +1,6 @@
 /** A step of `sluice apply` in one line, and all of them in one. */
 
-import { chainText } from '../output/chain-text.js';
+import { chainText } from '../arguments/chain-text.js';
 import type { Style } from '../output/style.js';
 import { toWire } from './admin-target.js';
 import type { Action, RouteStep, Step, WorkspaceFacts, WorkspaceStep } from './plan.js';

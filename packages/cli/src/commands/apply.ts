@@ -4,9 +4,9 @@ import { createAdminTarget, readKnownWorkspaces } from '../apply/admin-target.js
 import { type Action, planConfig, type Step } from '../apply/plan.js';
 import { nameOf, stepText, summaryText } from '../apply/step-text.js';
 import { type Done, performSteps } from '../apply/steps.js';
+import { configFile, readConfigFile } from '../arguments/config-file.js';
 import type { Cli } from '../cli.js';
 import { CliError } from '../output/cli-error.js';
-import { configFile, readConfigFile } from './config-file.js';
 import { withExamples } from './examples.js';
 
 /** A question with more names than these is not read. */

@@ -1,9 +1,9 @@
 import { ConfigError, resolveWorkspaceKeys } from '@sluice/shared/config/config';
 import type { Command } from 'commander';
 import { warningsAbout } from '../apply/check-config.js';
+import { configFile, readConfigFile } from '../arguments/config-file.js';
 import type { Cli } from '../cli.js';
 import { count } from '../output/format.js';
-import { configFile, readConfigFile } from './config-file.js';
 import { withExamples } from './examples.js';
 
 export function addCheckCommand(program: Command, cli: Cli): void {

@@ -3,11 +3,11 @@ import { path } from '../admin/client.js';
 import { findKeyId } from '../admin/find-key.js';
 import { readDirectory } from '../admin/read-directory.js';
 import type { IssuedKey, Key, RotatedKey } from '../admin/types.js';
+import { orWord, parseMoment, parseSpan } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
 import { fromNow, moment } from '../output/format.js';
 import { group, withExamples } from './examples.js';
-import { orWord, parseMoment, parseSpan } from './parse-arguments.js';
 
 const KEY = 'its id, or <workspace>/<name>';
 

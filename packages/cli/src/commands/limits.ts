@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
 import type { LimitsInUse, Workspace } from '../admin/types.js';
+import { orWord, parseAmount, parseCount } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
 import { whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
 import { group, withExamples } from './examples.js';
-import { orWord, parseAmount, parseCount } from './parse-arguments.js';
 
 const AT_ONCE = 8;
 /** From so many on it takes long enough to say how far it is. */

@@ -2,14 +2,14 @@ import type { RegistryDiff } from '@sluice/shared/registry/diff';
 import type { ModelEntry } from '@sluice/shared/registry/document';
 import { type Command, Option } from 'commander';
 import { AdminRefusal, path } from '../admin/client.js';
+import { parseAmount, parseCount, parseModelName } from '../arguments/parse-arguments.js';
+import { readJsonFile } from '../arguments/read-json-file.js';
 import type { Cli } from '../cli.js';
 import { CliError, UsageError } from '../output/cli-error.js';
 import { fromNow, whole } from '../output/format.js';
 import { refreshText } from '../output/refresh-text.js';
 import { table } from '../output/table.js';
 import { group, withExamples } from './examples.js';
-import { parseAmount, parseCount, parseModelName } from './parse-arguments.js';
-import { readJsonFile } from './read-json-file.js';
 
 type Model = ModelEntry & { overridden: boolean };
 

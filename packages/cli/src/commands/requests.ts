@@ -3,13 +3,13 @@ import type { PresentedRequest } from '@sluice/api/admin/present-request';
 import { type Command, Option } from 'commander';
 import { path, type Query } from '../admin/client.js';
 import { followRequests } from '../admin/follow-requests.js';
+import { parseCount } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
 import { countBytes } from '../output/count-bytes.js';
 import { requestColumns } from '../output/request-columns.js';
 import { createRowWriter } from '../output/table.js';
 import { withExamples } from './examples.js';
-import { parseCount } from './parse-arguments.js';
 
 const PAGE = 200;
 const DEFAULT_LIMIT = 50;

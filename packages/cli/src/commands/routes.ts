@@ -3,8 +3,8 @@ import { type Command, Option } from 'commander';
 import { AdminRefusal, path } from '../admin/client.js';
 import { readDirectory } from '../admin/read-directory.js';
 import type { Route } from '../admin/types.js';
+import { chainText, parseEntry } from '../arguments/chain-text.js';
 import type { Cli } from '../cli.js';
-import { chainText, parseEntry } from '../output/chain-text.js';
 import { group, withExamples } from './examples.js';
 
 export function addRouteCommands(program: Command, cli: Cli): void {

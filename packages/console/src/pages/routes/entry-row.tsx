@@ -1,7 +1,6 @@
 import type { ProviderStatus } from '../../admin-types.js';
 import { Field, Select } from '../../ui/field.js';
-import type { KnownModels } from './route-dialog.js';
-import type { EntryForm } from './route-form.js';
+import type { EntryForm, KnownModels } from './route-form.js';
 
 interface EntryRowProps {
   number: number;

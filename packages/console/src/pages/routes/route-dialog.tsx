@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
-import type { Catalogue, Model, ProviderStatus, Route } from '../../admin-types.js';
+import type { ProviderStatus, Route } from '../../admin-types.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
 import { Pick } from '../../ui/pick.js';
@@ -12,16 +12,12 @@ import {
   type EntryForm,
   faultsOf,
   isSame,
+  type KnownModels,
   MAX_ENTRIES,
   moved,
   type RouteForm,
   toChain,
 } from './route-form.js';
-
-export interface KnownModels {
-  models: Model[];
-  direct: Catalogue['data'];
-}
 
 interface RouteDialogProps {
   first: RouteForm;

@@ -1,5 +1,11 @@
 /** A route while it is being written: texts as typed, and what is wrong with them. The rules are the gateway's own. */
-import type { ChainEntry, Route } from '../../admin-types.js';
+import type { Catalogue, ChainEntry, Model, Route } from '../../admin-types.js';
+
+/** The models that the form suggests. */
+export interface KnownModels {
+  models: Model[];
+  direct: Catalogue['data'];
+}
 
 export interface EntryForm {
   /** Tells the rows of the form apart while they are moved. */

@@ -1,7 +1,7 @@
 /** A chain's entries as they are written on the command line: `openai/gpt-4o-mini,timeout_ms=30000`. */
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import { InvalidArgumentError } from 'commander';
-import { parseModelName } from '../commands/parse-arguments.js';
+import { parseModelName } from './parse-arguments.js';
 
 const OPTIONS = ['timeout_ms', 'max_tokens', 'retries'] as const;
 

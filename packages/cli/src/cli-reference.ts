@@ -1,8 +1,8 @@
 /** docs/cli.md, made of what the commands say about themselves. */
 import { PassThrough } from 'node:stream';
 import type { Command } from 'commander';
-import { Cli } from '../cli.js';
-import { createProgram } from '../program.js';
+import { Cli } from './cli.js';
+import { createProgram } from './program.js';
 
 const WIDTH = 100;
 
