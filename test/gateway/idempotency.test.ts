@@ -1,6 +1,7 @@
 /** Idempotency-Key: one provider call, however often, and to whichever api, the same request is sent. */
 import { createHash } from 'node:crypto';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
+import { Payloads } from '@sluice/shared/queue/payload';
 import test from 'ava';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
@@ -164,7 +165,7 @@ test.serial('with a key, the request of a caller who hangs up runs on, and the r
 
 test.serial('when an api dies before it has queued the request, the retry takes its place', async (t) => {
   // What it leaves behind: a record of a request that is on no queue.
-  const left = new Idempotency(gateway.redis, gateway.names);
+  const left = new Idempotency(gateway.redis, gateway.names, new Payloads([]));
   const requestId = 'request-of-a-dead-api';
   const body = bodyOf('orphan');
   const admission = await left.admit({

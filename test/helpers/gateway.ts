@@ -22,6 +22,7 @@ import { connectPatiently } from '@sluice/shared/redis/redis';
 import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/simulator/simulator';
 import type { Redis } from 'ioredis';
 import { stringify } from 'yaml';
+import { makePayloadKey } from './payload-key.js';
 
 export interface GatewayOptions {
   apis?: number;
@@ -133,6 +134,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     LOG_LEVEL: 'info',
     DRAIN_DELAY_MS: '0',
     METRICS_LINGER_MS: '0',
+    PAYLOAD_KEY: makePayloadKey(),
     OPENAI_BASE_URL: simulator.openaiBaseUrl,
     ANTHROPIC_BASE_URL: simulator.anthropicBaseUrl,
     OPENAI_API_KEY: 'sk-test-openai',

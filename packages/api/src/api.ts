@@ -17,6 +17,7 @@ import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circu
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
+import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
 import { Queues } from '@sluice/shared/queue/queues';
 import { Settlements } from '@sluice/shared/queue/settle';
 import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
@@ -59,6 +60,8 @@ export interface ApiOptions {
   config: GatewayConfig;
   host: string;
   port: number;
+  /** What prompts and answers are encrypted with. */
+  payloadSecrets?: readonly Buffer[] | undefined;
   logger: Logger;
   tracer?: Tracer | undefined;
   /** Without it there is no admin listener. */
@@ -83,11 +86,14 @@ export async function startApi({
   config,
   host,
   port,
+  payloadSecrets = [],
   logger,
   tracer,
   admin: adminOptions,
 }: ApiOptions): Promise<RunningApi> {
   const names = keyNames(cell);
+  const payloads = new Payloads(payloadSecrets);
+  if (payloadSecrets.length === 0) logger.warn(CLEAR_PAYLOADS);
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
   const inboxReader = connectPatiently(redisUrl);
   const subscriber = connectPatiently(redisUrl);
@@ -128,7 +134,7 @@ export async function startApi({
   const congestion = new Congestion(config.providers);
   const memory = new RedisMemory(redis, () => congestion.apis);
   const cancellations = new Cancellations(names);
-  const idempotency = new Idempotency(redis, names);
+  const idempotency = new Idempotency(redis, names, payloads);
   const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
   const metrics = new Metrics('api');
   const apiMetrics = new ApiMetrics(metrics, config.providers.keys());
@@ -218,6 +224,7 @@ export async function startApi({
     inboxId: id,
     dispatcher,
     idempotent,
+    payloads,
     directory,
     store,
     keyUse,

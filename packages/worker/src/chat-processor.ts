@@ -13,6 +13,7 @@ import type { Availability, Blocked } from '@sluice/shared/providers/availabilit
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
 import type { Queues } from '@sluice/shared/queue/queues';
 import type { NextEntry, Settlements } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -45,6 +46,7 @@ export interface ChatProcessorParts {
   upstreams: ReadonlyMap<string, Upstream>;
   queues: Queues;
   settlements: Settlements;
+  payloads: Payloads;
   coolDowns: CoolDowns;
   circuits: CircuitBreakers;
   availability: Availability;
@@ -101,13 +103,14 @@ export class ChatProcessor {
     if (tracer) recordQueueWait(tracer, job, entry, now);
 
     if (run.signal.reason) return ending.cancelled(job, run);
+    const request = this.#read(job);
     const blocked = waited
       ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
       : (availability.blocked(entry.provider, entry.model) ?? (await this.#circuit(entry, run)));
     if (blocked) return this.#fail(this.#passOver(job, entry, blocked), toFailure(blocked), run);
 
     for (let call = 0; ; call++) {
-      const result = await this.#call(job, entry, run);
+      const result = await this.#call(job, request, entry, run);
       job = this.#withAttempt(job, toAttempt(entry, result));
       if (result.failure?.outcome === 'cancelled') return ending.cancelled(job, run);
       if (result.response)
@@ -126,6 +129,11 @@ export class ChatProcessor {
     }
   }
 
+  /** Throws when this worker does not hold the key: the request fails at once, instead of going from worker to worker. */
+  #read(job: ChatJob): ChatRequest {
+    return JSON.parse(this.parts.payloads.open(job.request, requestContext(job))) as ChatRequest;
+  }
+
   /** Of an open circuit whose time is over, one call is the probe; the others pass over it. */
   async #circuit(entry: ChainEntry, run: Run): Promise<Blocked | undefined> {
     const { circuits } = this.parts;
@@ -136,17 +144,11 @@ export class ChatProcessor {
     return mayCall ? undefined : { outcome: 'circuit_open', retryAfterMs: 1_000 };
   }
 
-  async #call(job: ChatJob, entry: ChainEntry, run: Run): Promise<CallResult> {
+  async #call(job: ChatJob, request: ChatRequest, entry: ChainEntry, run: Run): Promise<CallResult> {
     const upstream = this.#upstream(entry);
     const limitMs = entry.timeout_ms ?? upstream.config.timeoutMs;
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - this.parts.clock.now()));
-    const result = await callProvider(
-      upstream,
-      JSON.parse(job.request) as ChatRequest,
-      entry,
-      timeoutMs,
-      run.signal,
-    );
+    const result = await callProvider(upstream, request, entry, timeoutMs, run.signal);
     const { failure } = result;
     this.parts.metrics.called(entry, failure?.outcome ?? 'ok', result.ms);
     const { tracer, clock } = this.parts;

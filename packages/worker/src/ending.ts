@@ -4,6 +4,7 @@ import type { ErrorInfo } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import { countCalls } from '@sluice/shared/queue/attempts';
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import { answerContext, type Payloads, sealError } from '@sluice/shared/queue/payload';
 import { failedLogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
 import { providerOf, type Settlement, type Settlements } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -20,6 +21,7 @@ export class LockLost extends Error {}
 
 export interface EndingParts {
   settlements: Settlements;
+  payloads: Payloads;
   pricing: Pricing;
   clock: Clock;
   logger: Logger;
@@ -53,12 +55,15 @@ export class Ending {
         callMs,
         served: { provider, model, fallbackUsed: job.entry > 0, latencyMs, costUsd },
       },
-      body: JSON.stringify({
-        id: `chatcmpl_${job.requestId}`,
-        object: 'chat.completion',
-        ...completion,
-        model: job.model,
-      }),
+      body: this.parts.payloads.seal(
+        JSON.stringify({
+          id: `chatcmpl_${job.requestId}`,
+          object: 'chat.completion',
+          ...completion,
+          model: job.model,
+        }),
+        answerContext(job),
+      ),
     };
     for (let tries = 1; ; tries++) {
       try {
@@ -72,7 +77,8 @@ export class Ending {
 
   failed(job: ChatJob, error: ErrorInfo, run: Run): Promise<boolean> {
     const log = failedLogEntry(job, error.code, this.parts.clock.now());
-    const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
+    const sealed = sealError(this.parts.payloads, error, answerContext(job));
+    const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error: sealed };
     return this.#settle({ job, log, head }, run);
   }
 

@@ -1,8 +1,9 @@
 import { type EnvValues, integer, url } from '@sluice/shared/process/env';
-import { sharedEnv } from '@sluice/shared/process/shared-env';
+import { payloadEnv, sharedEnv } from '@sluice/shared/process/shared-env';
 
 export const workerEnv = {
   ...sharedEnv,
+  ...payloadEnv,
   SIMULATOR_URL: url({
     protocols: ['http', 'https'],
     description: 'a simulated upstream that answers while no provider key is set; for trying things out',

@@ -18,6 +18,7 @@ import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circu
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import type { ChatJob } from '@sluice/shared/queue/job';
+import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
 import { MODELS_JOB, type ModelsJob, Queues } from '@sluice/shared/queue/queues';
 import { Settlements } from '@sluice/shared/queue/settle';
 import { INBOX_TTL_MS } from '@sluice/shared/queue/settle-scripts';
@@ -50,6 +51,8 @@ export interface WorkerOptions {
   config: GatewayConfig;
   /** Where the provider keys are read from. */
   env: Env;
+  /** What prompts and answers are encrypted with. */
+  payloadSecrets?: readonly Buffer[] | undefined;
   logger: Logger;
   tracer?: Tracer | undefined;
 }
@@ -66,10 +69,13 @@ export async function startWorker({
   cell,
   config,
   env,
+  payloadSecrets = [],
   logger,
   tracer,
 }: WorkerOptions): Promise<RunningWorker> {
   const names = keyNames(cell);
+  const payloads = new Payloads(payloadSecrets);
+  if (payloadSecrets.length === 0) logger.warn(CLEAR_PAYLOADS);
   const upstreams = createUpstreams(config, env);
   const redis = connectPatiently(redisUrl);
   const subscriber = connectPatiently(redisUrl);
@@ -103,7 +109,8 @@ export async function startWorker({
     upstreams,
     queues,
     settlements,
-    ending: new Ending({ settlements, pricing, clock, logger, metrics: workerMetrics }),
+    payloads,
+    ending: new Ending({ settlements, payloads, pricing, clock, logger, metrics: workerMetrics }),
     coolDowns,
     circuits,
     availability: new Availability(coolDowns, circuits),

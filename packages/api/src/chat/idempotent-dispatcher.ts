@@ -33,15 +33,20 @@ export class IdempotentDispatcher {
     private readonly clock: Clock,
   ) {}
 
-  async dispatch(job: ChatJob, parsed: ChatRequest, key: string): Promise<Reply> {
+  /** The record's digest, as it travels in the job. */
+  digestOf(key: string): string {
+    return this.idempotency.digestOf(key);
+  }
+
+  /** `body`: as the caller sent it. */
+  async dispatch(job: ChatJob, parsed: ChatRequest, key: string, body: string): Promise<Reply> {
     if (!/^[\x20-\x7e]+$/.test(key) || key.length > MAX_LENGTH) {
       const message = `Idempotency-Key must be 1 to ${MAX_LENGTH} printable ASCII characters.`;
       throw new GatewayError('invalid_request', message, { param: 'Idempotency-Key' });
     }
-    const { requestId, workspace, deadline, inbox, chain, request: body } = job;
+    const { requestId, workspace, deadline, inbox, chain } = job;
     const timeoutMs = deadline - this.clock.now();
     const request = { workspace, key, body, requestId, inbox, timeoutMs, chain };
-    const digest = this.idempotency.digestOf(key);
 
     return new Promise<Reply>((resolve, reject) => {
       // Registered before Redis knows of it: the answer may come with the same breath.
@@ -63,10 +68,7 @@ export class IdempotentDispatcher {
           case 'replay':
             return this.#answer(requestId, { head: admission.head, body: admission.body, replayed: true });
           case 'new':
-            return this.#answer(
-              requestId,
-              await this.dispatcher.dispatch({ ...job, idempotency: digest }, parsed),
-            );
+            return this.#answer(requestId, await this.dispatcher.dispatch(job, parsed));
           case 'attached':
             // The first time nobody has looked for it yet.
             return lookLater(admission.to, leader === admission.to && !admission.underWay);

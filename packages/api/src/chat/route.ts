@@ -1,6 +1,7 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/queue/job';
+import { answerContext, openError, type Payloads, requestContext } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatTraceparent } from '@sluice/shared/tracing/trace-context';
 import type { Middleware, ParameterizedContext } from 'koa';
@@ -19,6 +20,7 @@ export interface ChatParts {
   inboxId: string;
   dispatcher: Dispatcher;
   idempotent: IdempotentDispatcher;
+  payloads: Payloads;
   directory: DirectoryCache;
   providers: ReadonlyMap<string, unknown>;
   clock: Clock;
@@ -31,7 +33,8 @@ export interface ChatParts {
 
 /** POST /v1/chat/completions */
 export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Identified & Measured> {
-  const { inboxId, dispatcher, idempotent, directory, providers, clock, metrics, deadlineMs } = parts;
+  const { inboxId, dispatcher, idempotent, payloads, directory, providers, clock, metrics, deadlineMs } =
+    parts;
 
   /** Nobody pays for an answer that nobody waits for. With an Idempotency-Key it runs on: the retry will ask for it. */
   function runWhileWanted({ res }: ParameterizedContext, job: ChatJob, request: ChatRequest): Promise<Reply> {
@@ -68,15 +71,16 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
       deadline: now + Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout'))),
       queueMs: 0,
       attempts: [],
-      request: rawBody,
+      request: payloads.seal(rawBody, requestContext({ workspace: key.workspace, requestId })),
     };
     ctx.state.route = route;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
     const idempotencyKey = ctx.get('idempotency-key');
+    if (idempotencyKey !== '') job.idempotency = idempotent.digestOf(idempotencyKey);
     const reply =
       idempotencyKey === ''
         ? await runWhileWanted(ctx, job, request)
-        : await idempotent.dispatch(job, request, idempotencyKey);
+        : await idempotent.dispatch(job, request, idempotencyKey, rawBody);
     const { head, body, replayed } = reply;
     ctx.state.reply = { head, replayed };
     if (replayed) {
@@ -86,7 +90,11 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
     ctx.set('x-gateway-queue-ms', String(head.queueMs));
     ctx.set('x-gateway-attempts', String(head.attempts));
     if (!head.served)
-      throw GatewayError.from(head.error ?? { code: 'internal_error', message: 'The reply was empty.' });
+      throw GatewayError.from(
+        head.error
+          ? openError(payloads, head.error, answerContext(job))
+          : { code: 'internal_error', message: 'The reply was empty.' },
+      );
     const { provider, model, fallbackUsed, latencyMs, costUsd } = head.served;
     ctx.set('x-gateway-provider', provider);
     ctx.set('x-gateway-model', model);
@@ -94,7 +102,7 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
     ctx.set('x-gateway-latency-ms', String(latencyMs));
     ctx.set('x-gateway-cost-usd', costUsd);
     ctx.type = 'application/json; charset=utf-8';
-    ctx.body = body;
+    ctx.body = payloads.open(body, answerContext(job));
   };
 }
 

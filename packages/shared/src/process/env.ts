@@ -78,6 +78,25 @@ export function secret<const O extends FieldOptions<string> & { default?: never;
   );
 }
 
+const SECRET_KEY_BYTES = 32;
+
+/** Keys of 32 bytes each, in base64 or hex, as `openssl rand -base64 32` prints one. */
+export function secretKeys<const O extends FieldOptions<Buffer[]> & { default?: never }>(
+  options: O,
+): EnvField<Read<Buffer[], O>> {
+  const allowed = 'one or more keys of 32 bytes, in base64 or hex, separated by commas';
+  return field(options, allowed, (text) => {
+    const keys = text.split(/[\s,]+/).map(parseSecretKey);
+    return keys.some((key) => key === undefined) ? undefined : keys.filter((key) => key !== undefined);
+  });
+}
+
+function parseSecretKey(text: string): Buffer | undefined {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
+  const key = /^[\w+/-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : undefined;
+  return key?.length === SECRET_KEY_BYTES ? key : undefined;
+}
+
 /** 0 lets the system choose a free port. */
 export function port<const O extends FieldOptions<number>>(options: O): EnvField<Read<number, O>> {
   return field(options, ...wholeNumber(0, 65535));

@@ -1,5 +1,13 @@
 import { REDIS_PROTOCOLS } from '../redis/address.js';
-import { choice, integer, port, text, url } from './env.js';
+import { choice, integer, port, secretKeys, text, url } from './env.js';
+
+/** For the processes that prompts and answers pass through, and for no others. */
+export const payloadEnv = {
+  PAYLOAD_KEY: secretKeys({
+    description:
+      'key that encrypts prompts and answers in Redis, 32 bytes in base64 or hex; several, separated by commas, while it is rotated: the first encrypts, all decrypt. Without it they lie there in clear',
+  }),
+};
 
 /** The environment that api and worker processes have in common. */
 export const sharedEnv = {

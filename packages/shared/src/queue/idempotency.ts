@@ -2,7 +2,7 @@
  * Idempotency-Key: one provider call, however often a caller sends the same request. The record of a key is a hash that
  * lives while its request runs, and a day longer once it has been answered with success:
  *
- *   fingerprint  of the body, so that another body under the same key is refused
+ *   fingerprint  keyed digest of the body, so that another body under the same key is refused
  *   request      the id of the request that runs, or ran, for the key
  *   head, body   the answer, once there is one (written by settle)
  *   waiter:<id>  the inbox that waits for the same answer as request <id> (answered by settle)
@@ -15,6 +15,7 @@ import type { Redis } from 'ioredis';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
 import type { ChainEntry, ReplyHead } from './job.js';
+import type { Payloads } from './payload.js';
 import { jobIdOf } from './settle.js';
 
 /** How long beyond its request's deadline an unanswered record blocks its key, at most. */
@@ -45,9 +46,11 @@ const admitScript = createScript<[as: string, second?: string, third?: string]>(
   'sluiceAdmitIdempotent',
   `
 local key = KEYS[1]
-local fingerprint, requestId, inbox, ttl, leader, takeOver = unpack(ARGV)
+local requestId, inbox, ttl, leader, takeOver, fingerprint = unpack(ARGV)
 local known, request, head, body = unpack(redis.call('HMGET', key, 'fingerprint', 'request', 'head', 'body'))
-if known and known ~= fingerprint then return {'conflict'} end
+local same = not known
+for i = 6, #ARGV do same = same or known == ARGV[i] end
+if not same then return {'conflict'} end
 if head then return {'replay', head, body} end
 
 local underWay = false
@@ -73,6 +76,7 @@ export class Idempotency {
   constructor(
     private readonly redis: Redis,
     private readonly names: KeyNames,
+    private readonly payloads: Payloads,
   ) {}
 
   /** The record's digest, as it travels in the job. */
@@ -86,18 +90,17 @@ export class Idempotency {
    */
   async admit(request: IdempotentRequest, leader?: Leader, takeOver = false): Promise<Admission> {
     const { workspace, key, body, requestId, inbox, timeoutMs, chain } = request;
-    const fingerprint = createHash('sha256').update(body).digest('hex');
     const jobs = leader === undefined ? [] : chain.map((_, entry) => this.#jobKey(chain, leader, entry));
     const [as, second = '', third = ''] = await admitScript(
       this.redis,
       [this.names.idempotency(workspace, this.digestOf(key)), ...jobs],
       [
-        fingerprint,
         requestId,
         this.names.inbox(inbox),
         Math.max(0, Math.ceil(timeoutMs)) + GRACE_MS,
         leader ?? '',
         takeOver ? '1' : '0',
+        ...this.payloads.fingerprints(body),
       ],
     );
     if (as === 'replay') return { as, head: JSON.parse(second) as ReplyHead, body: third };

@@ -71,7 +71,7 @@ export interface ChatJob {
   queueMs: number;
   /** What happened at earlier entries. */
   attempts: Attempt[];
-  /** The caller's body as it came: JSON that the api has checked. */
+  /** The caller's body as it came, JSON that the api has checked; sealed (queue/payload.ts). */
   request: string;
 }
 

@@ -26,7 +26,7 @@ export interface Settlement {
   job: ChatJob;
   log: LogEntry;
   head: ReplyHead;
-  /** The response body, serialised. Absent on an error. */
+  /** The response body, serialised and sealed (queue/payload.ts). Absent on an error. */
   body?: string;
 }
 

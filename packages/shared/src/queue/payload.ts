@@ -1,0 +1,171 @@
+/**
+ * Prompts and answers are encrypted while they lie in Redis: AES-256-GCM, under keys that only api and worker processes
+ * hold (PAYLOAD_KEY). The queue moves what `seal` made without looking into it.
+ *
+ *   sealed text:  U+0001, key id (8 hex digits), base64 of nonce (12 bytes), tag (16 bytes) and ciphertext
+ *
+ * No JSON text begins with U+0001, and upstream's words are cleaned of it. So a text that does not begin with it was never
+ * encrypted: it was written by a process without a key, and is read as it is.
+ *
+ * A sealed text is bound to its context, such as the request that it belongs to. It cannot be opened as another one's.
+ */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hash,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
+import type { ErrorInfo } from '../errors.js';
+import type { ChatJob } from './job.js';
+
+const MARK = '\u0001';
+const KEY_ID_LENGTH = 8;
+const HEADER_LENGTH = MARK.length + KEY_ID_LENGTH;
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const MAX_COUNT = 0xffff_ffff;
+
+/** What a process without a key says, once. */
+export const CLEAR_PAYLOADS = 'PAYLOAD_KEY is not set: prompts and answers lie in Redis in clear';
+
+interface PayloadKey {
+  id: string;
+  cipher: KeyObject;
+  fingerprint: KeyObject;
+}
+
+/** A sealed text that this process cannot open. Its message names the key id and nothing secret. */
+export class UnreadablePayload extends Error {
+  override readonly name = 'UnreadablePayload';
+}
+
+export class Payloads {
+  readonly #keys: readonly PayloadKey[];
+  readonly #nonces = new Nonces();
+
+  /** The first secret encrypts; all of them decrypt. Without one, texts stay as they are. */
+  constructor(secrets: readonly Buffer[]) {
+    this.#keys = secrets.map(toPayloadKey);
+  }
+
+  /** The first one is the key that encrypts. */
+  get keyIds(): string[] {
+    return this.#keys.map(({ id }) => id);
+  }
+
+  seal(text: string, context: string): string {
+    const [key] = this.#keys;
+    if (!key) return text;
+    const nonce = this.#nonces.next();
+    const cipher = createCipheriv(CIPHER, key.cipher, nonce);
+    cipher.setAAD(Buffer.from(context));
+    const ciphertext = cipher.update(text, 'utf8');
+    cipher.final();
+    const bytes = Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
+    return MARK + key.id + bytes.toString('base64');
+  }
+
+  /** Throws `UnreadablePayload`. */
+  open(text: string, context: string): string {
+    if (!text.startsWith(MARK)) return text;
+    const id = text.slice(MARK.length, HEADER_LENGTH);
+    const key = this.#keys.find((key) => key.id === id);
+    if (!key)
+      throw new UnreadablePayload(
+        `it is encrypted with payload key ${printable(id)}, which is not held here`,
+      );
+    const bytes = Buffer.from(text.slice(HEADER_LENGTH), 'base64');
+    const nonce = bytes.subarray(0, NONCE_BYTES);
+    const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
+    try {
+      const decipher = createDecipheriv(CIPHER, key.cipher, nonce, { authTagLength: TAG_BYTES });
+      decipher.setAAD(Buffer.from(context));
+      decipher.setAuthTag(tag);
+      const opened = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES));
+      decipher.final();
+      return opened.toString();
+    } catch {
+      throw new UnreadablePayload(`it was changed, or belongs to another request (payload key ${id})`);
+    }
+  }
+
+  /**
+   * Digests that tell whether two texts are the same, and tell nothing to those without the key. The first is to be kept;
+   * a kept one may equal any of them, because it may be from before a change of keys.
+   */
+  fingerprints(text: string): [string, ...string[]] {
+    const keyed = this.#keys.map(({ id, fingerprint }) => {
+      return `${id}:${createHmac('sha256', fingerprint).update(text).digest('hex')}`;
+    });
+    const plain = hash('sha256', text);
+    const [first, ...others] = keyed;
+    return first === undefined ? [plain] : [first, ...others, plain];
+  }
+}
+
+/** An upstream's error may quote the prompt. */
+export function sealError(payloads: Payloads, error: ErrorInfo, context: string): ErrorInfo {
+  return mapTexts(error, (text) => payloads.seal(text, context));
+}
+
+export function openError(payloads: Payloads, error: ErrorInfo, context: string): ErrorInfo {
+  return mapTexts(error, (text) => payloads.open(text, context));
+}
+
+function mapTexts(error: ErrorInfo, map: (text: string) => string): ErrorInfo {
+  const mapped = { ...error, message: map(error.message) };
+  if (typeof error.param === 'string') mapped.param = map(error.param);
+  return mapped;
+}
+
+export type RequestIdentity = Pick<ChatJob, 'workspace' | 'requestId' | 'idempotency'>;
+
+export function requestContext({ workspace, requestId }: RequestIdentity): string {
+  return `request\n${workspace}\n${requestId}`;
+}
+
+/** An answer to an Idempotency-Key belongs to all requests with that key, not to the one that ran. */
+export function answerContext({ workspace, requestId, idempotency }: RequestIdentity): string {
+  if (idempotency !== undefined) return `idempotent answer\n${workspace}\n${idempotency}`;
+  return `answer\n${workspace}\n${requestId}`;
+}
+
+/**
+ * Under one key no nonce may ever come twice. Random ones would collide after some billion texts; eight random bytes per
+ * process and a counter do not.
+ */
+class Nonces {
+  #prefix = randomBytes(8);
+  #count = 0;
+
+  next(): Buffer {
+    if (this.#count === MAX_COUNT) {
+      this.#prefix = randomBytes(8);
+      this.#count = 0;
+    }
+    const nonce = Buffer.allocUnsafe(NONCE_BYTES);
+    this.#prefix.copy(nonce);
+    nonce.writeUInt32BE(this.#count++, this.#prefix.length);
+    return nonce;
+  }
+}
+
+/** One secret, several keys: none of them tells anything about the others or about the secret. */
+function toPayloadKey(secret: Buffer): PayloadKey {
+  const derive = (purpose: string, length: number) =>
+    Buffer.from(hkdfSync('sha256', secret, '', `sluice payload ${purpose}`, length));
+  return {
+    id: derive('key id', KEY_ID_LENGTH / 2).toString('hex'),
+    cipher: createSecretKey(derive('cipher', 32)),
+    fingerprint: createSecretKey(derive('fingerprint', 32)),
+  };
+}
+
+function printable(id: string): string {
+  return /^[0-9a-f]*$/.test(id) ? id : 'of an unknown form';
+}

@@ -1,0 +1,150 @@
+/** Prompts and answers lie in Redis encrypted: nothing of them is in its memory, its append-only file or its dump. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { Hold } from '../helpers/hold.js';
+import { makePayloadKey } from '../helpers/payload-key.js';
+import { readEverything } from '../helpers/redis-contents.js';
+import { until } from '../helpers/until.js';
+
+const PROMPT = 'canary-prompt-the-patient-is-called-Ada';
+const ANSWER = 'canary-answer-she-has-a-cold';
+const CLEAR = 'PAYLOAD_KEY is not set';
+
+async function start(t: ExecutionContext, env: Record<string, string>) {
+  const hold = new Hold();
+  hold.release();
+  const gateway = await startGateway({ apis: 2, env, simulator: { latencyMs: hold.latency } });
+  t.teardown(() => gateway.stop());
+  return { gateway, hold };
+}
+
+function ask(gateway: Gateway, text: string, init: { key?: string; api?: number } = {}) {
+  return gateway.chat(
+    { model: 'fast', messages: [{ role: 'user', content: `${PROMPT} ${text}` }] },
+    {
+      url: gateway.urls[init.api ?? 0] ?? '',
+      headers: init.key === undefined ? {} : { 'idempotency-key': init.key },
+    },
+  );
+}
+
+/** One of each way a request may take. */
+async function makeTraffic(t: ExecutionContext, gateway: Gateway, hold: Hold): Promise<void> {
+  const quoting = { error: { message: `You said: ${PROMPT}`, param: PROMPT } };
+  gateway.simulator.script(
+    { match: { textIncludes: 'is refused' }, action: { status: 400, body: quoting } },
+    { match: { textIncludes: 'falls back', provider: 'openai' }, action: { status: 500 } },
+    { action: { text: ANSWER } },
+  );
+  const served = async (answer: ReturnType<typeof ask>) => {
+    const { status, body } = await answer;
+    t.is(status, 200);
+    t.is(body.choices[0].message.content, ANSWER);
+  };
+  await served(ask(gateway, 'is small'));
+  await served(ask(gateway, `is large ${'and long '.repeat(5_000)}`));
+  await served(ask(gateway, 'falls back'));
+  await served(ask(gateway, `falls back ${'and is large '.repeat(5_000)}`));
+
+  hold.hold();
+  const both = [
+    ask(gateway, 'is sent twice', { key: 'k' }),
+    ask(gateway, 'is sent twice', { key: 'k', api: 1 }),
+  ];
+  const record = `${gateway.names.idempotency('demo', '')}*`;
+  await until('one waits for the other', async () => {
+    const [key = ''] = await gateway.redis.keys(record);
+    return hold.held.length === 1 && Object.keys(await gateway.redis.hgetall(key)).length === 3;
+  });
+  hold.release();
+  for (const answer of both) await served(answer);
+  await served(ask(gateway, 'is sent twice', { key: 'k' }));
+  t.is((await ask(gateway, 'is another one', { key: 'k' })).status, 422);
+
+  const refused = await ask(gateway, 'is refused');
+  t.is(refused.status, 400);
+  t.deepEqual([refused.body.error.message, refused.body.error.param], [`You said: ${PROMPT}`, PROMPT]);
+  t.is((await ask(gateway, 'is refused', { key: 'refused' })).body.error.param, PROMPT);
+}
+
+/** The canaries in what Redis holds now, in its append-only file with all that was ever written, and in its dump. */
+async function canariesIn({ redis }: Gateway): Promise<string[]> {
+  await redis.config('SET', 'rdbcompression', 'no');
+  await redis.save();
+  const [, folder = ''] = (await redis.config('GET', 'dir')) as string[];
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
+  const names = files.map(({ parentPath, name }) => join(parentPath, name));
+  if (!names.some((name) => name.endsWith('.aof')) || !names.some((name) => name.endsWith('.rdb')))
+    throw new Error(`neither file is there: ${names}`);
+  const contents = [await readEverything(redis), ...names.map((name) => readFileSync(name, 'latin1'))];
+  const all = contents.join('\n');
+  return [PROMPT, ANSWER, 'You said', Buffer.from(PROMPT).toString('base64').slice(4, 40)].filter((canary) =>
+    all.includes(canary),
+  );
+}
+
+test('nothing of a prompt or an answer is ever in Redis or in its files', async (t) => {
+  const { gateway, hold } = await start(t, {});
+  await makeTraffic(t, gateway, hold);
+  t.deepEqual(await canariesIn(gateway), []);
+  t.false(gateway.output().includes(CLEAR));
+  for (const canary of [PROMPT, ANSWER]) t.false(gateway.output().includes(canary));
+});
+
+test('without a key they are there, and each process says so once', async (t) => {
+  const { gateway, hold } = await start(t, { PAYLOAD_KEY: '' });
+  await makeTraffic(t, gateway, hold);
+  t.deepEqual(await canariesIn(gateway), [PROMPT, ANSWER, 'You said']);
+  t.is(gateway.output().split(CLEAR).length - 1, gateway.apis.length + gateway.workers.length);
+});
+
+test('while keys are rotated, processes with the old and the new one work together', async (t) => {
+  const [old, next] = [makePayloadKey(), makePayloadKey()];
+  // Every process has been given the new key, none encrypts with it yet.
+  const { gateway } = await start(t, { PAYLOAD_KEY: `${old},${next}` });
+  t.is((await ask(gateway, 'is kept', { key: 'kept' })).status, 200);
+  const promoted = { PAYLOAD_KEY: `${next},${old}` };
+  await gateway.addApi(promoted);
+  t.is((await ask(gateway, 'of the new api to the old worker', { api: 2 })).status, 200);
+  const [oldWorker] = gateway.workers;
+  await gateway.addWorker(promoted);
+  await oldWorker?.end();
+  t.is((await ask(gateway, 'of the old api to the new worker')).status, 200);
+  const replay = await ask(gateway, 'is kept', { key: 'kept', api: 2 });
+  t.is(replay.status, 200);
+  t.is(replay.headers.get('idempotent-replayed'), 'true');
+  t.deepEqual(await canariesIn(gateway), []);
+});
+
+test('a request that no worker can read fails at once, and the log names the key', async (t) => {
+  const { gateway } = await start(t, {});
+  const [worker] = gateway.workers;
+  const other = makePayloadKey();
+  await gateway.addWorker({ PAYLOAD_KEY: other });
+  await worker?.end();
+  const answer = await ask(gateway, 'cannot be read');
+  t.is(answer.status, 500);
+  t.is(answer.body.error.code, 'internal_error');
+  t.is(gateway.simulator.calls.filter(({ path }) => !path.includes('/models')).length, 0);
+  await until('the worker says why', () =>
+    /encrypted with payload key [0-9a-f]{8}, which is not held here/.test(gateway.output()),
+  );
+  t.false(gateway.output().includes(other));
+  t.is((await gateway.log()).at(-1)?.code, 'internal_error');
+});
+
+test('an answer that the api cannot read is an error to the caller, and the log names the key', async (t) => {
+  const [known, unknown] = [makePayloadKey(), makePayloadKey()];
+  const { gateway } = await start(t, { PAYLOAD_KEY: known });
+  const [worker] = gateway.workers;
+  await gateway.addWorker({ PAYLOAD_KEY: `${unknown},${known}` });
+  await worker?.end();
+  const answer = await ask(gateway, 'is answered');
+  t.is(answer.status, 500);
+  t.is(answer.body.error.code, 'internal_error');
+  await until('the api says why', () =>
+    /encrypted with payload key [0-9a-f]{8}, which is not held here/.test(gateway.output()),
+  );
+});
