@@ -167,7 +167,39 @@ for (const provider of PROVIDERS) {
     t.deepEqual(JSON.parse(answer.choices[0]?.message.content ?? ''), { name: 'sample', age: 18 });
     const sent = sentFor(gateway.simulator, text);
     if (provider === 'openai') t.like(sent.response_format, { type: 'json_schema', json_schema: { schema } });
-    else t.deepEqual(sent.output_config, { format: { type: 'json_schema', schema } });
+    else {
+      const { age: _, ...others } = schema.properties;
+      const properties = { ...others, age: { type: 'integer', description: '{"minimum":18}' } };
+      t.deepEqual(sent.output_config, { format: { type: 'json_schema', schema: { ...schema, properties } } });
+    }
+  });
+
+  test(`a JSON schema as Python writes it, with open objects and bounds, is answered by ${provider}`, async (t) => {
+    const schema = {
+      title: 'Team',
+      type: 'object',
+      properties: {
+        lead: { allOf: [{ $ref: '#/$defs/Person' }], description: 'Who leads' },
+        tags: { type: 'array', items: { type: 'string', minLength: 3 }, minItems: 2, maxItems: 4 },
+      },
+      required: ['lead', 'tags'],
+      $defs: {
+        Person: {
+          type: 'object',
+          properties: { age: { type: 'integer', exclusiveMinimum: 0, maximum: 99, title: 'Age' } },
+          required: ['age'],
+        },
+      },
+    };
+    const answer = await sdk.chat.completions.create({
+      model,
+      messages: [user(`A team, ${provider}`)],
+      response_format: { type: 'json_schema', json_schema: { name: 'team', schema } },
+    });
+    t.deepEqual(JSON.parse(answer.choices[0]?.message.content ?? ''), {
+      lead: { age: 1 },
+      tags: ['sample', 'sample'],
+    });
   });
 
   test(`instructions by system and developer messages reach ${provider}`, async (t) => {
@@ -257,6 +289,25 @@ test('OpenAI gets every field as the caller sent it, but for the model', async (
   const answer = await sdk.chat.completions.create(body as Body);
   t.is(answer.choices.length, 2);
   t.deepEqual(sentFor(gateway.simulator, text), { ...body, model: 'gpt-4o-mini' });
+});
+
+test('the role function reaches OpenAI as it is, and Anthropic refuses it by its path', async (t) => {
+  const text = 'How was the weather?';
+  const messages: OpenAI.ChatCompletionMessageParam[] = [
+    user(text),
+    { role: 'assistant', content: null, function_call: { name: 'get_weather', arguments: '{}' } },
+    { role: 'function', name: 'get_weather', content: '21 °C' },
+  ];
+  const answer = await sdk.chat.completions.create({ model: 'fast', messages });
+  t.is(answer.choices[0]?.message.content, echoOf(text));
+  t.deepEqual(sentFor(gateway.simulator, text).messages, messages);
+
+  const [asked, , result] = messages as [OpenAI.ChatCompletionMessageParam, unknown, (typeof messages)[0]];
+  const error = await t.throwsAsync(
+    sdk.chat.completions.create({ model: 'careful', messages: [asked, result] }),
+  );
+  t.like(error, { status: 400, code: 'invalid_request', param: 'messages[1].role' });
+  t.regex(error?.message ?? '', /the role tool/);
 });
 
 test('a field that nobody knows reaches OpenAI too, and its refusal reaches the caller', async (t) => {

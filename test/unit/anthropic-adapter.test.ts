@@ -224,10 +224,8 @@ test('a tool keeps its whole schema', (t) => {
     oneOf: [{}],
     title: 'T',
   };
-  const tools = [{ type: 'function', function: { name: 'f', description: 'd', parameters, strict: true } }];
-  t.deepEqual(build({ tools }).tools, [
-    { name: 'f', description: 'd', input_schema: parameters, strict: true },
-  ]);
+  const tools = [{ type: 'function', function: { name: 'f', description: 'd', parameters } }];
+  t.deepEqual(build({ tools }).tools, [{ name: 'f', description: 'd', input_schema: parameters }]);
 });
 
 test('a tool without parameters takes an empty object', (t) => {
@@ -323,6 +321,50 @@ test('a tool result may hold an image', (t) => {
       ],
     },
   ]);
+});
+
+test('an id that Anthropic would refuse is another one there, the same for the call and its result', (t) => {
+  for (const id of ['call:1/ü', 'functions.look:0', 'a b', 'x'.repeat(255).concat('.')]) {
+    const sent = turns([
+      hi,
+      { role: 'assistant', content: null, tool_calls: [call('{}', id)] },
+      { role: 'tool', tool_call_id: id, content: 'x' },
+    ]) as { content: Record<string, string>[] }[];
+    const own = sent[1]?.content[0]?.id ?? '';
+    t.regex(own, /^[a-zA-Z0-9_-]{1,64}$/, id);
+    t.is(sent[2]?.content[0]?.tool_use_id, own, id);
+  }
+});
+
+test('ids that differ only in what Anthropic refuses stay different', (t) => {
+  const ids = ['a.b', 'a:b', 'a_b'];
+  const calls = ids.map((id) => call('{}', id));
+  const sent = turns([
+    hi,
+    { role: 'assistant', content: null, tool_calls: calls },
+    ...ids.map((id) => ({ role: 'tool', tool_call_id: id, content: id })),
+  ]) as { content: Record<string, unknown>[] }[];
+  const own = sent[1]?.content.map(({ id }) => id);
+  t.is(new Set(own).size, 3);
+  t.deepEqual(
+    sent[2]?.content.map((block) => block.tool_use_id),
+    own,
+  );
+});
+
+test('an id that is used again in a later turn is a new one at Anthropic', (t) => {
+  const round = [
+    { role: 'assistant', content: null, tool_calls: [call('{}', 'call_0')] },
+    { role: 'tool', tool_call_id: 'call_0', content: 'x' },
+  ];
+  const sent = turns([hi, ...round, ...round, ...round]) as { content: Record<string, string>[] }[];
+  const calls = [1, 3, 5].map((i) => sent[i]?.content[0]?.id);
+  t.is(calls[0], 'call_0');
+  t.is(new Set(calls).size, 3);
+  t.deepEqual(
+    [2, 4, 6].map((i) => sent[i]?.content[0]?.tool_use_id),
+    calls,
+  );
 });
 
 test('arguments that are not the JSON of an object are refused', (t) => {

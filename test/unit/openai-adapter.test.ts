@@ -114,9 +114,17 @@ test('tool calls pass, and content may be null or absent beside them', (t) => {
   }
 });
 
+test('reasoning or a refusal without content is an answer', (t) => {
+  for (const said of [{ reasoning_content: 'Hm.' }, { reasoning: 'Hm.' }, { refusal: 'No.' }]) {
+    const { completion } = openai.parseResponse(answer({ content: undefined, ...said }));
+    t.deepEqual(completion.choices[0]?.message, { role: 'assistant', content: null, ...said });
+  }
+});
+
 test('an answer that is cut, refused or nameless is unusable', (t) => {
   const unusable = [
     answer({ content: undefined }),
+    answer({ content: undefined, reasoning_content: null }),
     answer({ content: 5 }),
     answer({ role: 'user' }),
     answer({ tool_calls: [{ id: 'x' }] }),

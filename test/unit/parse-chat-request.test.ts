@@ -53,7 +53,7 @@ const MISTAKES: readonly [mistake: string, body: unknown, param: string | null, 
     'a role that does not exist',
     { ...valid, messages: [{ role: SECRET, content: '' }] },
     'messages[0].role',
-    'messages[0].role must be one of developer, system, user, assistant, tool.',
+    'messages[0].role must be one of developer, system, user, assistant, tool, function.',
   ],
   ['no role', { ...valid, messages: [{ content: '' }] }, 'messages[0].role', 'messages[0].role is required.'],
   [
@@ -154,6 +154,15 @@ for (const [mistake, body, param, message] of MISTAKES) {
     t.like(refusal.toBody().error, { message, type: 'invalid_request', code: 'invalid_request', param });
   });
 }
+
+test('the role function passes, with its name and a content that may be null', (t) => {
+  for (const content of ['21 °C', null]) {
+    const body = { ...valid, messages: [user, { role: 'function', name: 'get_weather', content }] };
+    t.deepEqual(parseChatRequest(body), body as unknown as ReturnType<typeof parseChatRequest>);
+  }
+  const nameless = { ...valid, messages: [user, { role: 'function', content: 'x' }] };
+  t.is(refusalOf(nameless).param, 'messages[1].name');
+});
 
 test('a long key of the caller is not sent back in full', (t) => {
   const refusal = refusalOf({ ...valid, metadata: { [SECRET.repeat(20)]: Number.NEGATIVE_INFINITY } });

@@ -208,6 +208,16 @@ const use = { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: '
 const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'x' });
 const own = { name: 'f', input_schema: { type: 'object' } };
 
+const closed = (properties: Fields) => ({
+  input_schema: { type: 'object', properties, additionalProperties: false },
+});
+const many = (count: number, schema: Fields): Fields =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, schema]));
+const shaped = (value: Fields, rest: Fields = {}): Fields => {
+  const schema = { ...closed({ value }).input_schema, required: ['value'], ...rest };
+  return ask({ output_config: { format: { type: 'json_schema', schema } } });
+};
+
 const ANTHROPIC: Record<string, [body: unknown, message: RegExp]> = {
   'no max_tokens': [{ model: 'claude-x', messages: [hi] }, /^max_tokens: Field required$/],
   'max_tokens of 0': [ask({ max_tokens: 0 }), /^max_tokens: Input should be greater than or equal to 1$/],
@@ -311,6 +321,49 @@ const ANTHROPIC: Record<string, [body: unknown, message: RegExp]> = {
   'an open output schema': [
     ask({ output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } }),
     /'additionalProperties' must be explicitly set to false/,
+  ],
+  'a strict tool with an open schema': [
+    ask({ tools: [{ ...own, strict: true }] }),
+    /^tools\.0\.custom\.input_schema: For 'object' type, 'additionalProperties' must be explicitly set to false$/,
+  ],
+  'a bound of a number': [shaped({ type: 'integer', minimum: 1 }), /property 'minimum' is not supported$/],
+  'a length of a string': [
+    shaped({ type: 'string', maxLength: 1 }),
+    /property 'maxLength' is not supported$/,
+  ],
+  'a longest array': [
+    shaped({ type: 'array', items: { type: 'string' }, maxItems: 3 }),
+    /^output_config\.format\.schema: For 'array' type, property 'maxItems' is not supported$/,
+  ],
+  'a shortest array of two': [
+    shaped({ type: 'array', items: { type: 'string' }, minItems: 2 }),
+    /'minItems' values other than 0 or 1 are not supported/,
+  ],
+  'an unknown format': [shaped({ type: 'string', format: 'iri' }), /format 'iri' is not supported/],
+  'a pattern that looks ahead': [shaped({ type: 'string', pattern: '(?=a)' }), /'pattern' is not supported/],
+  'oneOf in a schema': [shaped({ oneOf: [{ type: 'null' }] }), /type is required/],
+  'a schema of anything': [shaped({}), /type is required/],
+  'an enum of objects': [shaped({ enum: [{}] }), /complex types/],
+  'a reference elsewhere': [shaped({ $ref: 'https://example.com/s' }), /\$ref '.*' is not supported/],
+  'a schema that holds itself': [
+    shaped({ $ref: '#/$defs/tree' }, { $defs: { tree: { type: 'array', items: { $ref: '#/$defs/tree' } } } }),
+    /Too many recursive definitions/,
+  ],
+  '21 strict tools': [
+    ask({ tools: Array.from({ length: 21 }, (_, i) => ({ ...closed({}), name: `f${i}`, strict: true })) }),
+    /at most 20 tools may be strict/,
+  ],
+  '25 optional parameters': [
+    ask({ tools: [{ ...closed(many(25, { type: 'string' })), name: 'f', strict: true }] }),
+    /Schema is too complex for compilation/,
+  ],
+  '17 parameters of several types': [
+    shaped({
+      type: 'object',
+      properties: many(17, { type: ['string', 'null'] }),
+      additionalProperties: false,
+    }),
+    /Schema is too complex for compilation/,
   ],
   'bad JSON': ['{"model":', /not valid JSON/],
 };
@@ -429,7 +482,25 @@ test('requests that use every allowed form pass', async (t) => {
       stop_sequences: ['END'],
       metadata: { user_id: 'u' },
       service_tier: 'auto',
-      output_config: { effort: 'low' },
+      output_config: {
+        effort: 'low',
+        format: {
+          type: 'json_schema',
+          schema: {
+            type: 'object',
+            properties: {
+              name: { type: ['string', 'null'], description: 'x', format: 'email' },
+              tags: { type: 'array', items: { enum: ['a', 1, null] }, minItems: 1 },
+              where: { anyOf: [{ $ref: '#/$defs/point' }, { const: 'nowhere' }] },
+            },
+            required: ['tags'],
+            additionalProperties: false,
+            $defs: {
+              point: { type: 'object', properties: { x: { type: 'number' } }, additionalProperties: false },
+            },
+          },
+        },
+      },
     }),
   );
   t.is(anthropic.status, 200, JSON.stringify(anthropic.body));

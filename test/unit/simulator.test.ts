@@ -172,9 +172,25 @@ test('a response schema is answered with JSON that satisfies it', async (t) => {
   t.like(await chat(simulator, { response_format: format }), {
     choices: [{ message: { content: JSON.stringify(SAMPLE) } }],
   });
-  t.like(await message(simulator, { output_config: { format: { type: 'json_schema', schema: SCHEMA } } }), {
-    content: [{ text: JSON.stringify(SAMPLE) }],
+});
+
+test('an Anthropic answer obeys the schema, what its descriptions say and what the system text asks for', async (t) => {
+  const simulator = await start(t);
+  const schema = {
+    type: 'object',
+    properties: {
+      city: { type: 'string', description: 'A name.\n{"minLength":10}' },
+      days: { type: 'integer', description: '{"minimum":3}' },
+      note: { type: 'string', description: 'Braces { mean nothing }' },
+    },
+    required: ['city', 'days', 'note'],
+    additionalProperties: false,
+  };
+  t.like(await message(simulator, { output_config: { format: { type: 'json_schema', schema } } }), {
+    content: [{ text: JSON.stringify({ city: 'samplexxxx', days: 3, note: 'sample' }) }],
   });
+  const system = `Be brief.\nAnswer as this JSON schema says:\n${JSON.stringify(SCHEMA)}`;
+  t.like(await message(simulator, { system }), { content: [{ text: JSON.stringify(SAMPLE) }] });
 });
 
 test('Anthropic models come in pages', async (t) => {

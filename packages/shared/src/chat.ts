@@ -24,7 +24,8 @@ export interface ToolCall {
   function: { name: string; arguments: string };
 }
 
-export type Role = 'developer' | 'system' | 'user' | 'assistant' | 'tool';
+/** `function` is how the results of calls were given before there were tools; OpenAI still takes it. */
+export type Role = 'developer' | 'system' | 'user' | 'assistant' | 'tool' | 'function';
 
 export interface ChatMessage {
   role: Role;

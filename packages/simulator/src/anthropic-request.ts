@@ -11,7 +11,8 @@ import {
   checkTag,
   refuse,
 } from './anthropic-refusals.js';
-import { type Fields, isFields, Refusal } from './dialect.js';
+import { checkGrammarSchema, checkGrammarSize, type GrammarSize } from './anthropic-schema.js';
+import { type Fields, Refusal } from './dialect.js';
 
 const FIELDS = new Set(
   `model messages max_tokens metadata stop_sequences stream system temperature tool_choice tools top_k top_p thinking
@@ -35,9 +36,11 @@ export function checkMessagesRequest(body: Fields, knowsModel: (id: string) => b
   checkSampling(body);
   checkStops(body.stop_sequences);
   checkMetadata(body.metadata);
-  checkToolChoice(body.tool_choice, checkTools(body.tools));
+  const grammar: GrammarSize = { tools: 0, optional: 0, unions: 0 };
+  checkToolChoice(body.tool_choice, checkTools(body.tools, grammar));
   checkThinking(body.thinking, body.max_tokens);
-  checkOutputConfig(body.output_config);
+  checkOutputConfig(body.output_config, grammar);
+  checkGrammarSize(grammar);
   if (body.service_tier !== undefined)
     checkOneOf(body.service_tier, 'service_tier', ['auto', 'standard_only']);
   checkBoolean(body.stream, 'stream');
@@ -83,7 +86,7 @@ function checkMetadata(metadata: unknown): void {
     throw refuse('metadata.user_id: String should have at most 256 characters');
 }
 
-function checkTools(tools: unknown): Set<string> {
+function checkTools(tools: unknown, size: GrammarSize): Set<string> {
   const names = new Set<string>();
   if (tools === undefined) return names;
   checkList(tools, 'tools');
@@ -100,6 +103,10 @@ function checkTools(tools: unknown): Set<string> {
     checkOneOf(tool.input_schema.type, `${at}.input_schema.type`, ['object']);
     if (tool.description !== undefined) checkString(tool.description, `${at}.description`);
     checkBoolean(tool.strict, `${at}.strict`);
+    if (tool.strict === true) {
+      size.tools++;
+      checkGrammarSchema(tool.input_schema, `${at}.input_schema`, size);
+    }
     if (names.has(tool.name)) throw refuse('tools: Tool names must be unique.');
     names.add(tool.name);
   }
@@ -132,7 +139,7 @@ function checkThinking(thinking: unknown, maxTokens: number): void {
     throw refuse('`max_tokens` must be greater than `thinking.budget_tokens`.');
 }
 
-function checkOutputConfig(config: unknown): void {
+function checkOutputConfig(config: unknown, size: GrammarSize): void {
   if (config === undefined) return;
   checkFields(config, 'output_config');
   checkNoExtras(config, new Set(['effort', 'format']), 'output_config.');
@@ -143,18 +150,5 @@ function checkOutputConfig(config: unknown): void {
   checkTag(config.format, 'output_config.format', ['json_schema']);
   checkNoExtras(config.format, new Set(['type', 'schema']), 'output_config.format.');
   checkFields(config.format.schema, 'output_config.format.schema');
-  checkClosedObjects(config.format.schema);
-}
-
-function checkClosedObjects(schema: unknown): void {
-  if (Array.isArray(schema)) for (const item of schema) checkClosedObjects(item);
-  if (!isFields(schema)) return;
-  if (schema.type === 'object' && schema.additionalProperties !== false) {
-    throw refuse(
-      "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false",
-    );
-  }
-  for (const [key, value] of Object.entries(schema)) {
-    if (!['enum', 'const', 'default', 'examples'].includes(key)) checkClosedObjects(value);
-  }
+  checkGrammarSchema(config.format.schema, 'output_config.format.schema', size);
 }

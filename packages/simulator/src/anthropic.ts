@@ -17,7 +17,7 @@ import {
   isJsonContentType,
   Refusal,
 } from './dialect.js';
-import { sampleOf } from './sample-schema.js';
+import { jsonAtEnd, sampleOf } from './sample-schema.js';
 
 const STATUS_ERRORS: Record<number, [type: string, message: string]> = {
   400: ['invalid_request_error', 'Simulated bad request'],
@@ -147,7 +147,9 @@ function toolUseFor(body: Fields, context: AnswerContext): Fields | undefined {
 
 function jsonFormat(body: Fields): { schema?: Fields } | undefined {
   const format = isFields(body.output_config) ? body.output_config.format : undefined;
-  return isFields(format) && isFields(format.schema) ? { schema: format.schema } : undefined;
+  if (isFields(format) && isFields(format.schema)) return { schema: format.schema };
+  const asked = /JSON schema/.test(String(body.system)) ? jsonAtEnd(body.system) : undefined;
+  return asked === undefined ? undefined : { schema: asked };
 }
 
 function promptTokens(body: unknown): number {

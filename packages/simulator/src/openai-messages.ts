@@ -60,9 +60,8 @@ function checkContent(message: Fields, at: string): void {
   const { content, role } = message;
   if (typeof content === 'string') return;
   if (content === undefined || content === null) {
-    const optional =
-      role === 'assistant' && (message.tool_calls ?? message.refusal ?? message.audio ?? null) !== null;
-    if (optional) return;
+    const instead = message.tool_calls ?? message.function_call ?? message.refusal ?? message.audio ?? null;
+    if (role === 'function' || (role === 'assistant' && instead !== null)) return;
     if (content === undefined) throw missing(`${at}.content`);
     throw refuse(
       "Invalid value for 'content': expected a string, got null.",

@@ -4,8 +4,10 @@ import { type Fields, isFields } from './dialect.js';
 const MAX_DEPTH = 32;
 
 /** A value that satisfies a simple JSON schema: required properties only, the smallest that is allowed. */
-export function sampleOf(schema: Fields, root: Fields = schema, depth = 0): unknown {
+export function sampleOf(given: Fields, root: Fields = given, depth = 0): unknown {
   if (depth > MAX_DEPTH) return null;
+  // A model obeys descriptions too: what a schema may not say is often said there.
+  const schema = { ...given, ...jsonAtEnd(given.description) };
   if (typeof schema.$ref === 'string') {
     const target = resolveRef(schema.$ref, root);
     return target === undefined ? null : sampleOf(target, root, depth + 1);
@@ -18,6 +20,18 @@ export function sampleOf(schema: Fields, root: Fields = schema, depth = 0): unkn
     if (isFields(first)) return sampleOf(first, root, depth + 1);
   }
   return sampleOfType(schema, root, depth);
+}
+
+/** The JSON object that a text ends with, on a line of its own. */
+export function jsonAtEnd(text: unknown): Fields | undefined {
+  const json = typeof text === 'string' ? /(?:^|\n)(\{.*\})$/.exec(text)?.[1] : undefined;
+  if (json === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(json);
+    return isFields(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function sampleOfType(schema: Fields, root: Fields, depth: number): unknown {

@@ -75,10 +75,11 @@ const shape = (required: Record<string, unknown>, optional: Record<string, unkno
   optional: new Map(Object.entries(optional)) as Map<string, AnyStruct>,
 });
 
-const role = oneOf(['developer', 'system', 'user', 'assistant', 'tool']);
+const role = oneOf(['developer', 'system', 'user', 'assistant', 'tool', 'function']);
 const messageShapes: Record<string, Shape> = {
   assistant: shape({ role }, { name: string, content, tool_calls: array(toolCall) }),
   tool: shape({ role, content, tool_call_id: name }, { name: string }),
+  function: shape({ role, name }, { content }),
 };
 const plainMessage = shape({ role, content }, { name: string });
 

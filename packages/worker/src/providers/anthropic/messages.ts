@@ -2,6 +2,7 @@ import type { ChatMessage } from '@sluice/shared/chat';
 import { isObject } from '../json.js';
 import { ASSISTANT_PARTS, type Block, TEXT_PARTS, toBlocks, USER_PARTS } from './content.js';
 import { refuse } from './refuse.js';
+import { ToolIds } from './tool-ids.js';
 
 export interface Turn {
   role: 'user' | 'assistant';
@@ -22,8 +23,9 @@ export function toConversation(messages: readonly ChatMessage[]): Conversation {
   const leading = firstTurn < 0 ? messages.length : firstTurn;
   const system = messages.slice(0, leading).flatMap((message, index) => toSystemBlocks(message, index));
   const turns: Turn[] = [];
+  const ids = new ToolIds();
   for (const [offset, message] of messages.slice(leading).entries()) {
-    addBlocks(turns, roleOf(message), toMessageBlocks(message, leading + offset));
+    addBlocks(turns, roleOf(message), toMessageBlocks(message, leading + offset, ids));
   }
   // Anthropic needs a turn to answer: a conversation of instructions only is put to it as one.
   if (turns.length === 0) {
@@ -56,7 +58,7 @@ function putResultsFirst(turn: Turn): Turn {
   return { role: turn.role, content: [...turn.content.filter(isResult), ...others] };
 }
 
-function toMessageBlocks(message: ChatMessage, index: number): Block[] {
+function toMessageBlocks(message: ChatMessage, index: number, ids: ToolIds): Block[] {
   const path = `messages[${index}]`;
   switch (message.role) {
     case 'system':
@@ -65,9 +67,14 @@ function toMessageBlocks(message: ChatMessage, index: number): Block[] {
     case 'user':
       return toBlocks(message.content, USER_PARTS, `${path}.content`);
     case 'assistant':
-      return toAssistantBlocks(message, path);
+      return toAssistantBlocks(message, path, ids);
     case 'tool':
-      return [toToolResult(message, path)];
+      return [toToolResult(message, path, ids)];
+    case 'function':
+      return refuse(
+        `${path}.role`,
+        'Anthropic has no counterpart of the role function; tools and the role tool replace it.',
+      );
     default:
       return refuse(`${path}.role`, 'Anthropic does not know this role.');
   }
@@ -77,7 +84,7 @@ function toSystemBlocks(message: ChatMessage, index: number): Block[] {
   return toBlocks(message.content, TEXT_PARTS, `messages[${index}].content`);
 }
 
-function toAssistantBlocks(message: ChatMessage, path: string): Block[] {
+function toAssistantBlocks(message: ChatMessage, path: string, ids: ToolIds): Block[] {
   for (const field of ['function_call', 'audio'] as const) {
     if ((message[field] ?? null) !== null)
       refuse(`${path}.${field}`, `Anthropic has no counterpart of ${field}.`);
@@ -86,10 +93,10 @@ function toAssistantBlocks(message: ChatMessage, path: string): Block[] {
   if (blocks.length === 0) blocks.push(...toBlocks(message.refusal, ASSISTANT_PARTS, `${path}.refusal`));
   const calls: unknown = message.tool_calls ?? [];
   if (!Array.isArray(calls)) refuse(`${path}.tool_calls`, 'tool_calls is an array.');
-  return [...blocks, ...calls.map((call, index) => toToolUse(call, `${path}.tool_calls[${index}]`))];
+  return [...blocks, ...calls.map((call, index) => toToolUse(call, `${path}.tool_calls[${index}]`, ids))];
 }
 
-function toToolUse(call: unknown, path: string): Block {
+function toToolUse(call: unknown, path: string, ids: ToolIds): Block {
   const called = isObject(call) && isObject(call.function) ? call.function : undefined;
   if (!isObject(call) || typeof call.id !== 'string' || typeof called?.name !== 'string') {
     refuse(path, 'Anthropic takes function calls only, each with an id and a name.');
@@ -97,7 +104,7 @@ function toToolUse(call: unknown, path: string): Block {
   const input = parseArguments(called.arguments);
   if (input === undefined)
     refuse(`${path}.function.arguments`, 'The arguments are not the JSON of an object.');
-  return { type: 'tool_use', id: call.id, name: called.name, input };
+  return { type: 'tool_use', id: ids.ofCall(call.id), name: called.name, input };
 }
 
 /** Models write an empty string for a call without arguments. */
@@ -112,11 +119,11 @@ function parseArguments(json: unknown): Record<string, unknown> | undefined {
   }
 }
 
-function toToolResult(message: ChatMessage, path: string): Block {
+function toToolResult(message: ChatMessage, path: string, ids: ToolIds): Block {
   if (typeof message.tool_call_id !== 'string' || message.tool_call_id === '') {
     refuse(`${path}.tool_call_id`, 'A tool message needs the id of the call it answers.');
   }
   const content = toBlocks(message.content, USER_PARTS, `${path}.content`);
-  const result: Block = { type: 'tool_result', tool_use_id: message.tool_call_id };
+  const result: Block = { type: 'tool_result', tool_use_id: ids.ofResult(message.tool_call_id) };
   return content.length === 0 ? result : { ...result, content };
 }

@@ -1,30 +1,40 @@
 import { isObject, type JsonObject } from '../json.js';
+import type { Grammar } from './grammar.js';
 import { refuse } from './refuse.js';
 
 /** Stands in for `json_object`, which Anthropic has no mode for. */
 export const JSON_OBJECT_INSTRUCTION = 'Answer with one valid JSON object and nothing else.';
+/** Stands in for a schema that Anthropic's grammar cannot say; the schema follows. */
+export const SCHEMA_INSTRUCTION = 'Answer with nothing but JSON that fits this JSON schema:';
 
-export function asksForJsonObject(format: unknown): boolean {
-  return isObject(format) && format.type === 'json_object';
+export interface AnswerFormat {
+  /** Of `output_config`. */
+  format?: JsonObject;
+  /** What the model is told instead. */
+  instruction?: string;
 }
 
-/** `output_config`, or nothing when the caller asked for neither a schema nor an effort. */
-export function toOutputConfig(model: string, responseFormat: unknown, effort: unknown): JsonObject {
-  const config = { ...toFormat(responseFormat ?? null), ...toEffort(model, effort ?? null) };
-  return Object.keys(config).length === 0 ? {} : { output_config: config };
-}
-
-function toFormat(format: unknown): JsonObject {
+export function toAnswerFormat(responseFormat: unknown, grammar: Grammar): AnswerFormat {
+  const format = responseFormat ?? null;
   if (format === null) return {};
   if (isObject(format)) {
-    if (format.type === 'text' || format.type === 'json_object') return {};
+    if (format.type === 'text') return {};
+    if (format.type === 'json_object') return { instruction: JSON_OBJECT_INSTRUCTION };
     if (format.type === 'json_schema') {
       const schema = isObject(format.json_schema) ? format.json_schema.schema : undefined;
       if (!isObject(schema)) refuse('response_format.json_schema.schema', 'json_schema needs a schema.');
-      return { format: { type: 'json_schema', schema } };
+      const fitted = grammar.add(schema);
+      if (fitted) return { format: { type: 'json_schema', schema: fitted } };
+      return { instruction: `${SCHEMA_INSTRUCTION}\n${JSON.stringify(schema)}` };
     }
   }
   return refuse('response_format', 'Anthropic takes the formats text, json_object and json_schema.');
+}
+
+/** `output_config`, or nothing when the caller asked for neither a schema nor an effort. */
+export function toOutputConfig(model: string, { format }: AnswerFormat, effort: unknown): JsonObject {
+  const config = { ...(format && { format }), ...toEffort(model, effort ?? null) };
+  return Object.keys(config).length === 0 ? {} : { output_config: config };
 }
 
 /** From the least to the most. */

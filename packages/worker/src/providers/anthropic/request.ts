@@ -2,8 +2,9 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import { type JsonObject, toText } from '../json.js';
 import { REFUSED_FIELDS } from './fields.js';
+import { Grammar } from './grammar.js';
 import { toConversation } from './messages.js';
-import { asksForJsonObject, JSON_OBJECT_INSTRUCTION, toOutputConfig } from './output-config.js';
+import { type AnswerFormat, toAnswerFormat, toOutputConfig } from './output-config.js';
 import { refuse } from './refuse.js';
 import { toTools } from './tools.js';
 
@@ -13,15 +14,17 @@ const DEFAULT_MAX_TOKENS = 1024;
 export function buildRequest(request: ChatRequest, entry: ChainEntry): JsonObject {
   refuseFields(request);
   const { system, turns } = toConversation(request.messages);
+  const grammar = new Grammar(entry.model);
+  const answer = toAnswerFormat(request.response_format, grammar);
   return {
     model: entry.model,
     max_tokens: toMaxTokens(request, entry),
-    ...toSystem(system, request),
+    ...toSystem(system, answer),
     messages: turns,
     ...pick(request, ['temperature', 'top_p']),
     ...toStopSequences(request.stop ?? []),
-    ...toTools(request),
-    ...toOutputConfig(entry.model, request.response_format, request.reasoning_effort),
+    ...toTools(request, grammar),
+    ...toOutputConfig(entry.model, answer, request.reasoning_effort),
     ...toMetadata(request),
     ...toServiceTier(request.service_tier),
   };
@@ -41,9 +44,8 @@ function toMaxTokens(request: ChatRequest, entry: ChainEntry): number {
   return Math.min(asked, entry.max_tokens ?? asked);
 }
 
-function toSystem(system: string, request: ChatRequest): JsonObject {
-  const instruction = asksForJsonObject(request.response_format) ? [JSON_OBJECT_INSTRUCTION] : [];
-  const text = [...(system === '' ? [] : [system]), ...instruction].join('\n');
+function toSystem(system: string, { instruction = '' }: AnswerFormat): JsonObject {
+  const text = [system, instruction].filter((part) => part !== '').join('\n');
   return text === '' ? {} : { system: text };
 }
 

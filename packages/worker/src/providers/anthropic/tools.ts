@@ -1,9 +1,10 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import { isObject, type JsonObject } from '../json.js';
+import type { Grammar } from './grammar.js';
 import { refuse } from './refuse.js';
 
 /** `tools` and `tool_choice`, or nothing when the caller sent no tools. */
-export function toTools(request: ChatRequest): JsonObject {
+export function toTools(request: ChatRequest, grammar: Grammar): JsonObject {
   const tools = request.tools ?? [];
   if (!Array.isArray(tools)) refuse('tools', 'tools is an array.');
   const choice = toToolChoice(request.tool_choice ?? null);
@@ -13,22 +14,26 @@ export function toTools(request: ChatRequest): JsonObject {
   }
   const serial = request.parallel_tool_calls === false && choice?.type !== 'none';
   const toolChoice = serial ? { type: 'auto', ...choice, disable_parallel_tool_use: true } : choice;
-  return { tools: tools.map(toTool), ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }) };
+  return {
+    tools: tools.map((tool, index) => toTool(tool, index, grammar)),
+    ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
+  };
 }
 
-function toTool(tool: unknown, index: number): JsonObject {
+function toTool(tool: unknown, index: number, grammar: Grammar): JsonObject {
   const path = `tools[${index}]`;
   const definition = isObject(tool) && tool.type === 'function' ? tool.function : undefined;
   if (!isObject(definition)) refuse(path, 'Anthropic takes tools of type function only.');
   if (typeof definition.name !== 'string') refuse(`${path}.function.name`, 'A function needs a name.');
   const parameters = definition.parameters ?? { properties: {} };
   if (!isObject(parameters)) refuse(`${path}.function.parameters`, 'The parameters are a JSON schema.');
+  // The schema goes whole ($defs, anyOf and all); Anthropic insists on a type at its top.
+  const schema = { type: 'object', ...parameters };
+  const strict = definition.strict === true ? grammar.addTool(schema) : undefined;
   return {
     name: definition.name,
     ...(typeof definition.description === 'string' ? { description: definition.description } : {}),
-    // The schema goes whole ($defs, anyOf and all); Anthropic insists on a type at its top.
-    input_schema: { type: 'object', ...parameters },
-    ...(definition.strict === true ? { strict: true } : {}),
+    ...(strict ? { input_schema: strict, strict: true } : { input_schema: schema }),
   };
 }
 

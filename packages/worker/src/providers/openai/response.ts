@@ -35,14 +35,18 @@ function toChoice(choice: unknown, position: number): Choice {
   };
 }
 
+/** Any of these is an answer, even without `content`. Reasoning has a name at DeepSeek and one at OpenRouter. */
+const BESIDE_CONTENT = ['reasoning_content', 'reasoning', 'refusal'];
+
 function toMessage(message: unknown): AssistantMessage {
   if (!isObject(message) || message.role !== 'assistant') {
     throw new UnusableResponse('a choice has no assistant message');
   }
-  // Compatible servers send `tool_calls: null`, and leave `content` out beside tool calls.
+  // Compatible servers send `tool_calls: null`, and leave `content` out beside what else there is.
   const { tool_calls: rawCalls, content: rawContent, refusal, ...rest } = message;
   const toolCalls = toToolCalls(rawCalls ?? []);
-  const content = rawContent === undefined && toolCalls.length > 0 ? null : rawContent;
+  const saysMore = toolCalls.length > 0 || BESIDE_CONTENT.some((field) => typeof message[field] === 'string');
+  const content = rawContent === undefined && saysMore ? null : rawContent;
   if (typeof content !== 'string' && content !== null) throw new UnusableResponse('a message has no content');
   const result: AssistantMessage = { role: 'assistant', content, ...rest };
   if (typeof refusal === 'string' || refusal === null) result.refusal = refusal;

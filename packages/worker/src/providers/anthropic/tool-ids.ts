@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto';
+
+const TAKEN = /^[a-zA-Z0-9_-]+$/;
+
+/**
+ * The ids of tool calls, as Anthropic takes them: of few characters, and each for one call of the conversation. Other
+ * clients and models make others, or count from zero in every turn. The caller never sees the ones that stand in for
+ * theirs: an answer holds new calls only, with ids of Anthropic's own.
+ */
+export class ToolIds {
+  readonly #used = new Set<string>();
+  /** By the caller's id: what its latest call is known by. */
+  readonly #latest = new Map<string, string>();
+
+  ofCall(id: string): string {
+    let own = TAKEN.test(id) ? id : standIn(id, 0);
+    for (let round = 1; this.#used.has(own); round++) own = standIn(id, round);
+    this.#used.add(own);
+    this.#latest.set(id, own);
+    return own;
+  }
+
+  ofResult(id: string): string {
+    return this.#latest.get(id) ?? (TAKEN.test(id) ? id : standIn(id, 0));
+  }
+}
+
+/** One can still see in an error of Anthropic's which call is meant. */
+function standIn(id: string, round: number): string {
+  const digest = createHash('sha256').update(`${round} ${id}`).digest('hex').slice(0, 16);
+  return `${id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 40)}-${digest}`;
+}
