@@ -1,8 +1,9 @@
 /** A workspace's own limits over two api processes, and what the admin api says of them and of what was spent. */
-import test from 'ava';
+
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { createHeldUpstream, type HeldUpstream } from '../helpers/held-upstream.js';
+import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 
 /** gpt-4o-mini: 0.15 and 0.60 USD per million tokens. */

@@ -1,9 +1,9 @@
 /** Workspaces, keys and routes over the admin api, and what two running api processes make of every change. */
 import { digestKey, makeGatewayKey } from '@sluice/shared/config/gateway-key';
-import test from 'ava';
 import { createTcpProxy } from '../chaos/tcp-proxy.js';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 
 let gateway: Gateway;

@@ -1,7 +1,8 @@
 /** The request log over the admin api: real requests first, then a log as full as it gets. */
-import test from 'ava';
+
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 
 const MANY = 100_000;
 const SECRET = 'a prompt that nobody else reads';

@@ -1,10 +1,10 @@
 /** The OpenAPI document is what the listeners really do. The other admin tests hold each of their answers to it, too. */
 import { createAdminApp } from '@sluice/api/admin/app';
 import { openapi } from '@sluice/api/openapi/document';
-import test from 'ava';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { checkAnswer, checked } from '../helpers/conformance.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 
 let gateway: Gateway;
 let admin: CallAdmin;

@@ -3,10 +3,11 @@ import type { ServerResponse } from 'node:http';
 import type { RegistryDocument } from '@sluice/shared/registry/document';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { costOf, formatUsd } from '@sluice/shared/registry/price';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { createJsonServer, type JsonServer } from '../helpers/json-server.js';
+import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 
 const shipped = loadShippedRegistry().toJSON();

@@ -2,8 +2,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '@sluice/cli/start/free-port';
-import test from 'ava';
 import { makeFolder, run, start } from '../helpers/all-in-one.js';
+import test from '../helpers/needs-redis.js';
 
 const ask = async (url: string, token: string) =>
   (await fetch(`${url}/workspaces`, { headers: { authorization: `Bearer ${token}` } })).status;

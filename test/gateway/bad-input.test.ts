@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
-import test from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { NO_REQUEST, NOT_JSON, REQUESTS } from '../helpers/malformed-json.js';
+import test from '../helpers/needs-redis.js';
 import { type Answer, assertRefusal } from '../helpers/refusal.js';
 
 const MAX_BODY_BYTES = 1_000_000;

@@ -1,8 +1,9 @@
 /** A caller who hangs up: nobody works, and nobody pays, for an answer that nobody waits for. */
 import type { LogEntry } from '@sluice/shared/queue/request-log';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 import { callsFor } from '../helpers/upstream-calls.js';
 

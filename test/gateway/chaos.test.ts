@@ -1,7 +1,8 @@
 /** The short part of `npm run chaos`: each of these faults costs nobody an answer, and is billed and logged once. */
-import test from 'ava';
+
 import { runScenario } from '../chaos/run-scenario.js';
 import { SCENARIOS } from '../chaos/scenarios.js';
+import test from '../helpers/needs-redis.js';
 
 /** Most of a scenario is waiting for a lock to run out; more at once would only fight for the processor. */
 const AT_ONCE = 3;

@@ -1,7 +1,8 @@
 /** A provider in trouble: after a few failures in a row nobody calls it, but for one probe at a time. */
-import test from 'ava';
+
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 
 const FAILURES = 3;

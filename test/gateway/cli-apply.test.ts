@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { listen } from '@sluice/shared/process/listen';
-import test from 'ava';
 import { stringify } from 'yaml';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { type Ran, type RunOptions, sluiceOf } from '../helpers/sluice.js';
 
 let gateway: Gateway;

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
-import test from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { type Sluice, sluiceOf, spawnSluice } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
 

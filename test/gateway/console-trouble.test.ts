@@ -1,11 +1,14 @@
 /** The console in trouble: hostile texts, a token that is no longer good, a gateway that goes away; and for all who use it. */
-import test from 'ava';
+import { REDIS } from '@sluice/cli/start/find-redis';
 import type { Browser, Page } from 'playwright-core';
 import { adminOf } from '../helpers/admin.js';
 import { launchBrowser } from '../helpers/browser.js';
 import { audit, openConsole, openPage } from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { CHROMIUM, testNeeding } from '../helpers/tools.js';
 import { until } from '../helpers/until.js';
+
+const test = testNeeding(REDIS, CHROMIUM);
 
 /** Without spaces, so that it can be a model's id too. */
 const HOSTILE = '"><img/src=x/onerror=window.hacked=1><script>window.hacked=1</script>';

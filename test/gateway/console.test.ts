@@ -2,14 +2,17 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import test from 'ava';
+import { REDIS } from '@sluice/cli/start/find-redis';
 import type { Browser, Page } from 'playwright-core';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { REPOSITORY } from '../helpers/all-in-one.js';
 import { launchBrowser } from '../helpers/browser.js';
 import { openConsole, openPage, signIn } from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { CHROMIUM, testNeeding } from '../helpers/tools.js';
 import { until } from '../helpers/until.js';
+
+const test = testNeeding(REDIS, CHROMIUM);
 
 const CHAIN = [
   { provider: 'openai', model: 'gpt-4o-mini' },

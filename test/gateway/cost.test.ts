@@ -7,8 +7,9 @@
 import { dayOf } from '@sluice/shared/calendar';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { ledgerRow } from '@sluice/shared/queue/settle';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 
 interface Example {
   title: string;

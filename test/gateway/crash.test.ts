@@ -1,7 +1,8 @@
 /** A worker dies in mid-call: what becomes of its requests is the route's to say, and two crashes are enough. */
-import test from 'ava';
+
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 import { callsFor } from '../helpers/upstream-calls.js';
 

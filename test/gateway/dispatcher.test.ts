@@ -12,7 +12,7 @@ import { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { OnCrash } from '@sluice/shared/queue/job';
 import { Settlements } from '@sluice/shared/queue/settle';
-import test from 'ava';
+import test from '../helpers/needs-redis.js';
 import {
   type ActiveJob,
   type Cell,

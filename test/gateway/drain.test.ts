@@ -1,8 +1,8 @@
 /** SIGTERM: readiness turns red, nothing new is taken, what was accepted is answered. A second signal ends at once. */
 import { once } from 'node:events';
-import test from 'ava';
 import { type ChatAnswer, type Gateway, startGateway, type TestProcess } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 import { callsFor } from '../helpers/upstream-calls.js';
 

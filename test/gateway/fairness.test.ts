@@ -1,7 +1,8 @@
 /** One workspace's flood waits behind everybody else. The order of service is seen at an upstream that takes one at a time. */
-import test from 'ava';
+
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 import { textHashOf } from '../helpers/upstream-calls.js';
 

@@ -8,9 +8,10 @@ import type { ErrorCode } from '@sluice/shared/errors';
 import type { AttemptOutcome } from '@sluice/shared/queue/job';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { Action } from '@sluice/simulator/faults';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { createHeldUpstream, type HeldUpstream, occupy } from '../helpers/held-upstream.js';
+import test from '../helpers/needs-redis.js';
 import { createSocketUpstream, type SocketUpstream } from '../helpers/socket-upstream.js';
 import { until } from '../helpers/until.js';
 

@@ -1,5 +1,5 @@
-import test from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 
 let gateway: Gateway;
 test.before(async () => {

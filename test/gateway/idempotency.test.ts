@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
 import { Payloads } from '@sluice/shared/queue/payload';
-import test from 'ava';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 import { callsFor } from '../helpers/upstream-calls.js';
 

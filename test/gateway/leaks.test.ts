@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import type { Action } from '@sluice/simulator/faults';
-import test from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { dumpEverything, readEverything, watchCommands } from '../helpers/redis-contents.js';
 
 const OPENAI_KEY = 'sk-proj-canary0123456789abcdefghijklmnopqrstuvwxyz';

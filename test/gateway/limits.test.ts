@@ -1,9 +1,10 @@
 /** The limits that surface as `rate_limited`, and the request's own time. Every test has a provider of its own. */
 import type { AttemptOutcome } from '@sluice/shared/queue/job';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { createHeldUpstream, type HeldUpstream, occupy } from '../helpers/held-upstream.js';
+import test from '../helpers/needs-redis.js';
 import { watchCommands } from '../helpers/redis-contents.js';
 import { until } from '../helpers/until.js';
 

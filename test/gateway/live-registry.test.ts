@@ -13,9 +13,9 @@ import type { RegistryDocument } from '@sluice/shared/registry/document';
 import { compareVersions, LiveRegistry } from '@sluice/shared/registry/live-registry';
 import { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { RegistryStore } from '@sluice/shared/registry/store';
-import test from 'ava';
 import type { Redis } from 'ioredis';
 import { createJsonServer } from '../helpers/json-server.js';
+import test from '../helpers/needs-redis.js';
 
 let server: RedisServer;
 let redis: Redis;

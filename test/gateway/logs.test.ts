@@ -1,5 +1,5 @@
-import test from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 
 type Line = Record<string, unknown>;

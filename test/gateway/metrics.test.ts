@@ -1,6 +1,6 @@
 import { METRICS, type MetricDefinition } from '@sluice/shared/metrics/definitions';
-import test from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { type Sample, scrape, sumOf } from '../helpers/scrape.js';
 import { until } from '../helpers/until.js';
 

@@ -1,7 +1,7 @@
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
-import test from 'ava';
 import type OpenAI from 'openai';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { sdkFor } from '../helpers/sdk.js';
 import { until } from '../helpers/until.js';
 

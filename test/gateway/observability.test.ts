@@ -4,12 +4,15 @@
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { REDIS } from '@sluice/cli/start/find-redis';
 import { dashboards } from '@sluice/observability/dashboards/index';
-import test from 'ava';
 import { parse } from 'yaml';
 import { type Gateway, startGateway, type TestProcess } from '../helpers/gateway.js';
 import { type PrometheusServer, REPOSITORY, startPrometheus } from '../helpers/prometheus.js';
+import { PROMETHEUS, testNeeding } from '../helpers/tools.js';
 import { until } from '../helpers/until.js';
+
+const test = testNeeding(REDIS, PROMETHEUS);
 
 const SCRAPE_S = 1;
 /** What Grafana puts in: long enough for the whole run, so that every event is inside it. */

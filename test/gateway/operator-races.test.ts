@@ -1,7 +1,8 @@
 /** Operators who change things while callers, or other operators, use them. */
-import test from 'ava';
+
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { sluiceOf } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
 

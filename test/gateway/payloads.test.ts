@@ -1,9 +1,10 @@
 /** Prompts and answers lie in Redis encrypted: nothing of them is in its memory, its append-only file or its dump. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
 import { makePayloadKey } from '../helpers/payload-key.js';
 import { readEverything } from '../helpers/redis-contents.js';
 import { until } from '../helpers/until.js';

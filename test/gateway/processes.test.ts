@@ -4,8 +4,9 @@ import { once } from 'node:events';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { freePort } from '@sluice/cli/start/free-port';
 import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { makeFolder, REPOSITORY, until } from '../helpers/all-in-one.js';
+import test from '../helpers/needs-redis.js';
 
 interface Launched {
   child: ChildProcess;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { openRaw } from '../helpers/raw-http.js';
 import { assertRefusal } from '../helpers/refusal.js';
 

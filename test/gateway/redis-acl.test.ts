@@ -6,8 +6,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectPatiently } from '@sluice/shared/redis/redis';
-import test from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { watchCommands } from '../helpers/redis-contents.js';
 import { until } from '../helpers/until.js';
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
 import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
-import test from 'ava';
 import type { Redis } from 'ioredis';
+import test from '../helpers/needs-redis.js';
 
 const TIMEOUT_MS = 300;
 

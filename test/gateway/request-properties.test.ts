@@ -1,7 +1,7 @@
 import { ERROR_STATUS } from '@sluice/shared/errors';
-import test from 'ava';
 import fc from 'fast-check';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { assertRefusal } from '../helpers/refusal.js';
 
 const PATIENCE_MS = 30_000;

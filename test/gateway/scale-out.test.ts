@@ -1,7 +1,7 @@
 /** Several api and worker processes on one Redis are one gateway: no answer goes astray, and limits hold over all. */
 import { dayOf } from '@sluice/shared/calendar';
-import test from 'ava';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 import { textHashOf } from '../helpers/upstream-calls.js';
 

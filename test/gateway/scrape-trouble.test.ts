@@ -1,8 +1,8 @@
 /** Metrics, logs and spans while things go wrong, and while callers make things up. The collector of spans hangs throughout. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import test from 'ava';
 import { type Gateway, startGateway, type TestProcess } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { type Sample, scrape, sumOf } from '../helpers/scrape.js';
 import { until } from '../helpers/until.js';
 

@@ -1,8 +1,9 @@
 /** What callers of the official SDK catch: its class, the code, the type, the field, the request id, and no retry in vain. */
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import OpenAI, { APIError } from 'openai';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { sdkFor } from '../helpers/sdk.js';
 import { callsFor } from '../helpers/upstream-calls.js';
 

@@ -1,7 +1,8 @@
 /** What callers of the official SDK send and get back, when they have changed only the base address and the key. */
-import test from 'ava';
+
 import type OpenAI from 'openai';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
 import { sdkFor } from '../helpers/sdk.js';
 import { callsFor, sentFor, textHashOf } from '../helpers/upstream-calls.js';
 

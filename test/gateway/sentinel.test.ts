@@ -3,9 +3,9 @@
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
-import test from 'ava';
 import { startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
 import { type Sentinel, startSentinel } from '../helpers/sentinel.js';
 import { until } from '../helpers/until.js';
 

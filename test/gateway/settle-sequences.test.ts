@@ -3,8 +3,8 @@
  * those that a worker can make: also one that was taken for dead, and wakes up late.
  */
 import type { ChatJob } from '@sluice/shared/queue/job';
-import test from 'ava';
 import fc from 'fast-check';
+import test from '../helpers/needs-redis.js';
 import {
   type ActiveJob,
   type Cell,

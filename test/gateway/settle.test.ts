@@ -1,5 +1,6 @@
 import { jobIdOf, ledgerRow } from '@sluice/shared/queue/settle';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
+import test from '../helpers/needs-redis.js';
 import {
   type Cell,
   createSettleBench,

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '@sluice/cli/start/free-port';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { makeFolder, occupyPort, type Run, type RunOptions, run } from '../helpers/all-in-one.js';
+import test from '../helpers/needs-redis.js';
 
 async function refused(t: ExecutionContext, options: RunOptions): Promise<Run> {
   const gateway = await run(t, options);

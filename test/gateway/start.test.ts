@@ -7,7 +7,7 @@ import { startRedis } from '@sluice/cli/start/redis-server';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import {
   chat,
   commandOf,
@@ -20,6 +20,7 @@ import {
   start,
   until,
 } from '../helpers/all-in-one.js';
+import test from '../helpers/needs-redis.js';
 
 const FIVE_HEADERS = ['provider', 'model', 'fallback-used', 'latency-ms', 'cost-usd'];
 

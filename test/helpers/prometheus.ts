@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@sluice/cli/start/free-port';
 import { parse, stringify } from 'yaml';
-import { findOrInstallPrometheus } from './find-prometheus.js';
+import { PROMETHEUS, programOf } from './tools.js';
 import { until } from './until.js';
 
 export const REPOSITORY = new URL('../../../', import.meta.url);
@@ -30,7 +30,6 @@ export async function startPrometheus(
   targets: () => Record<string, string[]>,
   scrapeInterval: string,
 ): Promise<PrometheusServer & { retarget(): void }> {
-  const { prometheus } = findOrInstallPrometheus();
   const folder = mkdtempSync(join(tmpdir(), 'sluice-prometheus-'));
   const config = parse(readFileSync(new URL('prometheus.yml', REPOSITORY), 'utf8'));
   config.global = { scrape_interval: scrapeInterval, evaluation_interval: scrapeInterval };
@@ -48,7 +47,7 @@ export async function startPrometheus(
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const child: ChildProcess = spawn(
-    prometheus,
+    programOf(PROMETHEUS),
     [
       `--config.file=${join(folder, 'prometheus.yml')}`,
       `--storage.tsdb.path=${join(folder, 'data')}`,

@@ -1,6 +1,6 @@
 /** Debian's Prometheus in the place of compose's: prometheus.yml as it is, on a read-only file system, as nobody. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { findOrInstallPrometheus } from '../helpers/find-prometheus.js';
+import { PROMETHEUS, programOf } from '../helpers/tools.js';
 
 const CONFINE = `
 set -e
@@ -25,7 +25,7 @@ export class Prometheus {
     nameServer: string,
     private readonly address: string,
   ) {
-    const args = [findOrInstallPrometheus().prometheus, repository, nameServer, address];
+    const args = [programOf(PROMETHEUS), repository, nameServer, address];
     this.child = spawn('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', CONFINE, ...args]);
     this.child.stderr?.on('data', (chunk: Buffer) => {
       this.output += chunk.toString();

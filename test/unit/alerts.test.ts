@@ -6,7 +6,7 @@ import { Metrics } from '@sluice/shared/metrics/create';
 import { METRICS, type MetricDefinition, type MetricKey } from '@sluice/shared/metrics/definitions';
 import test from 'ava';
 import { parse } from 'yaml';
-import { findOrInstallPrometheus } from '../helpers/find-prometheus.js';
+import { PROMETHEUS, promtool, testNeeding } from '../helpers/tools.js';
 
 const repository = new URL('../../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, repository), 'utf8');
@@ -22,21 +22,23 @@ const rules: Rule[] = parse(read('prometheus/alerts.yml')).groups.flatMap(
   (group: { rules: Rule[] }) => group.rules,
 );
 
-function promtool(...args: string[]): { status: number | null; output: string } {
-  const { status, stdout, stderr } = spawnSync(findOrInstallPrometheus().promtool, args, {
+const testWithPrometheus = testNeeding(PROMETHEUS);
+
+function runPromtool(...args: string[]): { status: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync(promtool(), args, {
     cwd,
     encoding: 'utf8',
   });
   return { status, output: `${stdout}${stderr}` };
 }
 
-test('Prometheus accepts its configuration and the alert rules', (t) => {
-  const { status, output } = promtool('check', 'config', 'prometheus.yml');
+testWithPrometheus('Prometheus accepts its configuration and the alert rules', (t) => {
+  const { status, output } = runPromtool('check', 'config', 'prometheus.yml');
   t.is(status, 0, output);
 });
 
-test('every alert rings when it should, and a healthy gateway rings none', (t) => {
-  const { status, output } = promtool('test', 'rules', ...CASES);
+testWithPrometheus('every alert rings when it should, and a healthy gateway rings none', (t) => {
+  const { status, output } = runPromtool('test', 'rules', ...CASES);
   t.is(status, 0, output);
   const tests = CASES.flatMap((path) => parse(read(path)).tests);
   const cases: { alertname: string; exp_alerts?: unknown[] }[] = tests.flatMap(
@@ -64,7 +66,7 @@ test('every alert has its section in the runbook, and the runbook has no others'
     t.is(annotations.runbook, `docs/runbook.md#${alert.toLowerCase()}`);
 });
 
-test('our own metrics pass Prometheus’ lint', async (t) => {
+testWithPrometheus('our own metrics pass Prometheus’ lint', async (t) => {
   for (const role of ['api', 'worker'] as const) {
     const metrics = new Metrics(role);
     const keys = (Object.keys(METRICS) as MetricKey[]).filter((key) => key !== 'buildInfo');
@@ -75,7 +77,7 @@ test('our own metrics pass Prometheus’ lint', async (t) => {
       else if (type === 'gauge') metrics.gauge(key as 'workers');
       else metrics.histogram(key as 'overhead');
     }
-    const { status, stdout, stderr } = spawnSync(findOrInstallPrometheus().promtool, ['check', 'metrics'], {
+    const { status, stdout, stderr } = spawnSync(promtool(), ['check', 'metrics'], {
       input: await metrics.text(),
       encoding: 'utf8',
     });

@@ -1,20 +1,35 @@
-import { findOrInstallRedis, type Machine } from '@sluice/cli/start/find-redis';
+import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
+import type { Machine } from '@sluice/cli/start/machine';
 import test from 'ava';
+import testWithRedis from '../helpers/needs-redis.js';
 
-/** A machine with these programs; `apt-get install` brings what `brings` says, on the attempts it says. */
-function machineWith(
-  programs: string[],
-  options: { isRoot?: boolean; brings?: (calls: string[]) => boolean } = {},
-) {
+const LOCKED = 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 41 (apt-get)\n';
+
+interface MachineOptions {
+  isRoot?: boolean;
+  /** Whether an installation brings Redis, by what was done before. */
+  brings?: (calls: string[]) => boolean;
+  /** How many runs of apt-get find a lock held. */
+  lockedFor?: number;
+}
+
+function machineWith(programs: string[], options: MachineOptions = {}) {
   const installed = new Set(programs);
   const calls: string[] = [];
+  let runs = 0;
   const machine: Machine = {
     find: (program) => (installed.has(program) ? `/bin/${program}` : undefined),
     isRoot: options.isRoot ?? true,
-    run: (_program, args) => {
-      calls.push(args[0] === 'install' && args.includes('--reinstall') ? 'reinstall' : String(args[0]));
+    run: (_program, [option, value, ...args]) => {
+      if (option !== '-o' || !value?.startsWith('DPkg::Lock::Timeout='))
+        throw new Error('no time for the lock');
+      if (runs++ < (options.lockedFor ?? 0)) return { ok: false, stderr: LOCKED };
+      calls.push(args.includes('--reinstall') ? 'reinstall' : String(args[0]));
       if (options.brings?.(calls)) installed.add('redis-server');
       return { ok: args[0] === 'update' || installed.has('redis-server'), stderr: 'E: no such package\n' };
+    },
+    wait: () => {
+      calls.push('wait');
     },
   };
   return { machine, calls };
@@ -38,7 +53,20 @@ test('on Debian, root gets it installed and is told so', (t) => {
   const said: string[] = [];
   t.is(find(machine, said), '/bin/redis-server');
   t.deepEqual(calls, ['install']);
-  t.regex(said.join(), /installing it \(apt-get install .*redis-server\)/);
+  t.regex(said.join(), /Redis: not on this machine; installing \(apt-get install .*redis-server/);
+});
+
+test('a lock that another installation holds is waited for', (t) => {
+  const { machine, calls } = machineWith(['apt-get'], { brings: () => true, lockedFor: 2 });
+  const said: string[] = [];
+  t.is(find(machine, said), '/bin/redis-server');
+  t.deepEqual(calls, ['wait', 'wait', 'install']);
+  t.is(said.filter((line) => line.includes('Another program is installing')).length, 1);
+});
+
+test('a lock that is held without end is told with its holder', (t) => {
+  const { machine } = machineWith(['apt-get'], { lockedFor: Number.POSITIVE_INFINITY });
+  t.throws(() => find(machine), { message: /failed:\nE: Could not get lock .* process 41/ });
 });
 
 test('package lists are fetched when the package is not known', (t) => {
@@ -53,7 +81,9 @@ test('an installation that fails is told with its reason', (t) => {
 
 test('on Debian, anybody else is told the command', (t) => {
   const { machine, calls } = machineWith(['apt-get'], { isRoot: false });
-  t.throws(() => find(machine), { message: /run "sudo apt-get install .*redis-server", or set REDIS_URL/ });
+  t.throws(() => find(machine), {
+    message: /run "sudo apt-get install .*redis-server redis-tools", or set REDIS_URL/,
+  });
   t.deepEqual(calls, []);
 });
 
@@ -61,7 +91,7 @@ test('elsewhere the message says what to install', (t) => {
   t.throws(() => find(machineWith([]).machine), { message: /install Redis 7 or Valkey.*, or set REDIS_URL/ });
 });
 
-test('this machine has a Redis', (t) => {
+testWithRedis('this machine has a Redis', (t) => {
   t.regex(
     findOrInstallRedis(() => {}),
     /(redis|valkey)-server$/,

@@ -1,12 +1,19 @@
-import { spawnSync } from 'node:child_process';
-import { findProgram } from '../find-program.js';
+import { thisMachine } from '@sluice/cli/start/machine';
+import { canInstall, findTool, installTools, type Tool } from '@sluice/cli/start/tools';
 import { createAutocannon } from './autocannon.js';
 import type { Generator } from './load.js';
 import { createWrk } from './wrk.js';
 
+const WRK: Tool = {
+  name: 'wrk',
+  programs: ['wrk'],
+  packages: ['wrk'],
+  elsewhere: 'install wrk, for example with "brew install wrk"',
+};
+
 /** wrk, Debian's where it can be installed; else autocannon, which takes more CPU from the servers. */
 export function findGenerator(say: (line: string) => void): Generator {
-  const found = findProgram('wrk') ?? installWrk(say);
+  const found = findTool(WRK) ?? installWrk(say);
   if (found) return createWrk(found);
   say(
     'No wrk found ("apt-get install wrk" brings it); taking autocannon, which leaves the servers less CPU.',
@@ -15,13 +22,11 @@ export function findGenerator(say: (line: string) => void): Generator {
 }
 
 function installWrk(say: (line: string) => void): string | undefined {
-  const apt = findProgram('apt-get');
-  if (!apt || process.getuid?.() !== 0) return undefined;
-  say('No wrk found; installing it (apt-get install -y --no-install-recommends wrk) …');
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const run = (...args: string[]) => spawnSync(apt, args, { env, stdio: 'ignore' }).status === 0;
-  const install = () => run('install', '-y', '--no-install-recommends', 'wrk');
-  // A machine that never asked for the package lists does not know the package.
-  if (!install() && run('update')) install();
-  return findProgram('wrk');
+  if (!canInstall(thisMachine)) return undefined;
+  try {
+    installTools([WRK], say);
+  } catch (error) {
+    say(String(error));
+  }
+  return findTool(WRK);
 }
