@@ -3,6 +3,7 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json tsconfig.base.json ./
 COPY bench/package.json ./bench/
+COPY release/package.json ./release/
 COPY packages ./packages
 RUN npm ci --ignore-scripts
 RUN npx tsc -b packages/cli
@@ -14,6 +15,7 @@ ENV NODE_ENV=production HOST=0.0.0.0 METRICS_HOST=0.0.0.0
 ENV PATH=/app/node_modules/.bin:$PATH
 COPY package.json package-lock.json ./
 COPY bench/package.json ./bench/
+COPY release/package.json ./release/
 COPY --from=build /app/packages ./packages
 RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
 COPY gateway.yaml ./

@@ -8,6 +8,7 @@ import { withExamples } from './commands/examples.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLimitCommands } from './commands/limits.js';
 import { addModelCommands } from './commands/models.js';
+import { addProcessCommands } from './commands/processes.js';
 import { addRequestCommands } from './commands/requests.js';
 import { addRouteCommands } from './commands/routes.js';
 import { addSpendCommand } from './commands/spend.js';
@@ -20,7 +21,7 @@ const { version: VERSION } = JSON.parse(
 
 export function createProgram(cli: Cli): Command {
   const program = new Command('sluice')
-    .description('Operates a running gateway through its admin api.')
+    .description('Runs a gateway, and operates a running one through its admin api.')
     .version(VERSION, '--version', 'print the version')
     .option('--json', 'print JSON, for programs')
     .configureHelp({ showGlobalOptions: true })
@@ -35,17 +36,25 @@ export function createProgram(cli: Cli): Command {
     })
     .exitOverride()
     .hook('preAction', (_, command) => cli.readOptions(command));
-  withExamples(program, 'status', 'keys issue demo ci', 'requests --follow', 'spend --by model --since 7d');
+  withExamples(
+    program,
+    'start',
+    'status',
+    'keys issue demo ci',
+    'requests --follow',
+    'spend --by model --since 7d',
+  );
   program.addHelpText(
     'after',
     `
 Environment:
-  ADMIN_URL         where the admin api is; default: .sluice/admin-url, which "npm start" writes, or http://127.0.0.1:8081
-  ADMIN_TOKEN       its token, or ADMIN_TOKEN_FILE, a file with it; default: .sluice/admin-token, which "npm start" writes
+  ADMIN_URL         where the admin api is; default: .sluice/admin-url, which "sluice start" writes, or http://127.0.0.1:8081
+  ADMIN_TOKEN       its token, or ADMIN_TOKEN_FILE, a file with it; default: .sluice/admin-token, which "sluice start" writes
   NO_COLOR          no colours
 
 Exit status: 0 done, 1 failed, 2 wrong usage.`,
   );
+  addProcessCommands(program);
   addWorkspaceCommands(program, cli);
   addKeyCommands(program, cli);
   addRouteCommands(program, cli);

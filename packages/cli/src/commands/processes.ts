@@ -1,0 +1,39 @@
+/** The commands that run the gateway itself. Each loads its own code only when it is called: the others stay quick. */
+import { type Command, InvalidArgumentError } from 'commander';
+import type { StartOptions } from '../start/run.js';
+import { withExamples } from './examples.js';
+
+export function addProcessCommands(program: Command): void {
+  withExamples(
+    program
+      .command('start')
+      .description(
+        'Run the whole gateway on this machine: Redis, api and worker processes. Ctrl-C drains and stops.',
+      )
+      .option('--apis <n>', 'number of api processes', parseProcesses, 1)
+      .option('--workers <n>', 'number of worker processes', parseProcesses, 1)
+      .option('--data <folder>', 'where Redis keeps its data', '.sluice'),
+    'start',
+    'start --workers 2 --apis 2',
+  ).action(async (options: StartOptions) => {
+    const { runStart } = await import('../start/run.js');
+    await runStart(options);
+  });
+  withExamples(
+    program
+      .command('api')
+      .description('Run one api process. It needs REDIS_URL, and listens until SIGTERM drains it.'),
+    'api',
+  ).action(async () => void (await import('@sluice/api/main')));
+  withExamples(
+    program
+      .command('worker')
+      .description('Run one worker process. It needs REDIS_URL and the provider keys; SIGTERM drains it.'),
+    'worker',
+  ).action(async () => void (await import('@sluice/worker/main')));
+}
+
+function parseProcesses(text: string): number {
+  if (!/^[1-9]\d?$/.test(text)) throw new InvalidArgumentError('must be a whole number from 1 to 99.');
+  return Number(text);
+}

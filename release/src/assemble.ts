@@ -1,0 +1,73 @@
+/**
+ * Makes the one package that people install. The workspaces' own packages go into it as bundled dependencies, built;
+ * what they depend on becomes the package's own dependencies. A package that npm packs from a workspace would leave them
+ * out, because there they are links.
+ */
+import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathOf, readManifest, run, writeJson } from './repository.js';
+
+/** Every package that runs in production. */
+const PACKAGES = ['shared', 'console', 'simulator', 'api', 'worker', 'cli'];
+/** What a package is made of, where it has it. */
+const PARTS = ['package.json', 'dist', 'bin', 'data', 'static', 'styles'];
+const BESIDE = ['README.md', 'LICENSE', 'CHANGELOG.md', 'gateway.yaml'];
+
+/** Files that must not be in the package. A source map names no source that is there. */
+const UNWANTED = /\.map$|\.tsbuildinfo$/;
+
+export interface Assembled {
+  tarball: string;
+  files: string[];
+  bytes: number;
+}
+
+export function assemble(version: string): Assembled {
+  const folder = pathOf('build/sluice');
+  rmSync(folder, { recursive: true, force: true });
+  const dependencies: Record<string, string> = {};
+  for (const name of PACKAGES) {
+    const source = pathOf(`packages/${name}`);
+    const target = join(folder, 'node_modules', '@sluice', name);
+    mkdirSync(target, { recursive: true });
+    for (const part of PARTS.filter((each) => existsSync(join(source, each))))
+      cpSync(join(source, part), join(target, part), {
+        recursive: true,
+        filter: (path) => !UNWANTED.test(path),
+      });
+    const manifest = readManifest(`packages/${name}`);
+    writeJson(join(target, 'package.json'), { ...manifest, version });
+    Object.assign(dependencies, manifest.dependencies);
+  }
+  mkdirSync(join(folder, 'bin'));
+  cpSync(pathOf('release/sluice.js'), join(folder, 'bin', 'sluice.js'));
+  for (const name of BESIDE) cpSync(pathOf(name), join(folder, name));
+  writeJson(join(folder, 'package.json'), toManifest(version, dependencies));
+
+  const [packed] = JSON.parse(
+    run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', '..'], 'build/sluice'),
+  ) as { filename: string; size: number; files: { path: string }[] }[];
+  if (!packed) throw new Error('npm pack packed nothing');
+  const files = packed.files.map(({ path }) => path);
+  return { tarball: pathOf(`build/${packed.filename}`), files, bytes: packed.size };
+}
+
+function toManifest(version: string, dependencies: Record<string, string>) {
+  const { name, description, license, type, engines } = readManifest('.');
+  const bundled = PACKAGES.map((each) => `@sluice/${each}`);
+  return {
+    name,
+    version,
+    description,
+    license,
+    type,
+    engines,
+    bin: { sluice: 'bin/sluice.js' },
+    files: ['bin', 'gateway.yaml', 'CHANGELOG.md'],
+    dependencies: {
+      ...Object.fromEntries(Object.entries(dependencies).sort()),
+      ...Object.fromEntries(bundled.map((each) => [each, version])),
+    },
+    bundleDependencies: bundled,
+  };
+}
