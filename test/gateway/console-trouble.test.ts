@@ -5,7 +5,8 @@ import { adminOf } from '../helpers/admin.js';
 import { launchBrowser } from '../helpers/browser.js';
 import { audit, openConsole, openPage } from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
-import { CHROMIUM, testNeeding } from '../helpers/tools.js';
+import { testNeeding } from '../helpers/test-needing.js';
+import { CHROMIUM } from '../helpers/tools.js';
 import { until } from '../helpers/until.js';
 
 const test = testNeeding(REDIS, CHROMIUM);

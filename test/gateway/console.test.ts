@@ -9,7 +9,8 @@ import { REPOSITORY } from '../helpers/all-in-one.js';
 import { launchBrowser } from '../helpers/browser.js';
 import { openConsole, openPage, signIn } from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
-import { CHROMIUM, testNeeding } from '../helpers/tools.js';
+import { testNeeding } from '../helpers/test-needing.js';
+import { CHROMIUM } from '../helpers/tools.js';
 import { until } from '../helpers/until.js';
 
 const test = testNeeding(REDIS, CHROMIUM);

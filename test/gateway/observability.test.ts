@@ -9,7 +9,8 @@ import { dashboards } from '@sluice/observability/dashboards/index';
 import { parse } from 'yaml';
 import { type Gateway, startGateway, type TestProcess } from '../helpers/gateway.js';
 import { type PrometheusServer, REPOSITORY, startPrometheus } from '../helpers/prometheus.js';
-import { PROMETHEUS, testNeeding } from '../helpers/tools.js';
+import { testNeeding } from '../helpers/test-needing.js';
+import { PROMETHEUS } from '../helpers/tools.js';
 import { until } from '../helpers/until.js';
 
 const test = testNeeding(REDIS, PROMETHEUS);

@@ -1,5 +1,5 @@
 import { REDIS } from '@sluice/cli/start/find-redis';
-import { testNeeding } from './tools.js';
+import { testNeeding } from './test-needing.js';
 
 /** The `test` of every test that starts a Redis. */
 const test = testNeeding(REDIS);

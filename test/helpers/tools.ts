@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { REDIS } from '@sluice/cli/start/find-redis';
 import { thisMachine } from '@sluice/cli/start/machine';
 import { findTool, howToGet, type Tool } from '@sluice/cli/start/tools';
-import anyTest, { type TestFn } from 'ava';
 
 export const CHROMIUM: Tool = {
   name: 'Chromium',
@@ -39,24 +38,4 @@ export function programOf(tool: Tool): string {
 
 export function promtool(): string {
   return join(dirname(programOf(PROMETHEUS)), 'promtool');
-}
-
-/** AVA's `test` for tests that need these tools. On a machine without them every such test is skipped by its name. */
-export function testNeeding(...tools: Tool[]): TestFn {
-  const missing = findMissing(tools);
-  if (missing.length === 0) return anyTest;
-  const names = missing.map(({ name }) => name).join(' and ');
-  if (mustHaveAll(process.env)) throw new Error(`these tests need ${names}: ${howToGet(missing)}`);
-  return skipAll(anyTest, `needs ${names}`);
-}
-
-/** Hooks stay as they are: AVA runs none when every test of a file is skipped. */
-export function skipAll(test: TestFn, why: string): TestFn {
-  const skipping =
-    (skip: (title: string, ...rest: never[]) => void) =>
-    (title: string, ...rest: never[]) =>
-      skip(`${title} (${why})`, ...rest);
-  return Object.assign(skipping(test.skip as never), test, {
-    serial: Object.assign(skipping(test.serial.skip as never), test.serial),
-  }) as unknown as TestFn;
 }

@@ -6,7 +6,8 @@ import { Metrics } from '@sluice/shared/metrics/create';
 import { METRICS, type MetricDefinition, type MetricKey } from '@sluice/shared/metrics/definitions';
 import test from 'ava';
 import { parse } from 'yaml';
-import { PROMETHEUS, promtool, testNeeding } from '../helpers/tools.js';
+import { testNeeding } from '../helpers/test-needing.js';
+import { PROMETHEUS, promtool } from '../helpers/tools.js';
 
 const repository = new URL('../../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, repository), 'utf8');

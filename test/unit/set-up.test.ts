@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import type { Machine } from '@sluice/cli/start/machine';
 import test, { type TestFn } from 'ava';
 import { setUp } from '../helpers/set-up.js';
-import { skipAll } from '../helpers/tools.js';
+import { skipAll } from '../helpers/test-needing.js';
 
 const ALL = ['redis-server', 'chromium', 'prometheus'];
 
@@ -79,4 +81,12 @@ test('a test that cannot run is skipped by its name, with the reason', (t) => {
   skipping('one', () => {});
   skipping.serial('two', () => {});
   t.deepEqual(declared, ['skip: one (needs Redis)', 'serial.skip: two (needs Redis)']);
+});
+
+test('the step before the tests runs by itself, and has nothing left to do', (t) => {
+  const script = fileURLToPath(new URL('../setup.js', import.meta.url));
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8' });
+  t.is(status, 0, stdout + stderr);
+  t.is(stderr, '');
+  t.notRegex(stdout, /installing/);
 });
