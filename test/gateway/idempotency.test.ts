@@ -165,7 +165,7 @@ test.serial('with a key, the request of a caller who hangs up runs on, and the r
 
 test.serial('when an api dies before it has queued the request, the retry takes its place', async (t) => {
   // What it leaves behind: a record of a request that is on no queue.
-  const left = new Idempotency(gateway.redis, gateway.names, new Payloads([]));
+  const left = new Idempotency(gateway.redis, gateway.names, new Payloads());
   const requestId = 'request-of-a-dead-api';
   const body = bodyOf('orphan');
   const admission = await left.admit({

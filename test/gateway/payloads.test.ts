@@ -1,6 +1,8 @@
 /** Prompts and answers lie in Redis encrypted: nothing of them is in its memory, its append-only file or its dump. */
+import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Payloads } from '@sluice/shared/queue/payload';
 import type { ExecutionContext } from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
@@ -11,12 +13,18 @@ import { until } from '../helpers/until.js';
 
 const PROMPT = 'canary-prompt-the-patient-is-called-Ada';
 const ANSWER = 'canary-answer-she-has-a-cold';
-const CLEAR = 'PAYLOAD_KEY is not set';
+const CLEAR = 'prompts and answers lie in Redis in clear';
 
 async function start(t: ExecutionContext, env: Record<string, string>) {
   const hold = new Hold();
   hold.release();
-  const gateway = await startGateway({ apis: 2, env, simulator: { latencyMs: hold.latency } });
+  const gateway = await startGateway({
+    apis: 2,
+    env,
+    // A worker that starts on a busy machine takes its time.
+    providers: { openai: { max_wait_ms: 120_000 } },
+    simulator: { latencyMs: hold.latency },
+  });
   t.teardown(() => gateway.stop());
   return { gateway, hold };
 }
@@ -119,33 +127,70 @@ test('while keys are rotated, processes with the old and the new one work togeth
   t.deepEqual(await canariesIn(gateway), []);
 });
 
-test('a request that no worker can read fails at once, and the log names the key', async (t) => {
+test('encryption is switched on without a failed request', async (t) => {
+  const key = makePayloadKey();
+  const { gateway } = await start(t, { PAYLOAD_KEY: '' });
+  const replace = async (value: string) => {
+    const [apis, workers] = [[...gateway.apis], [...gateway.workers]];
+    await gateway.addWorker({ PAYLOAD_KEY: value });
+    t.is((await ask(gateway, 'is asked meanwhile', { api: gateway.apis.length - 1 })).status, 200);
+    await gateway.addApi({ PAYLOAD_KEY: value });
+    t.is((await ask(gateway, 'is asked meanwhile', { api: gateway.apis.length - 1 })).status, 200);
+    for (const process of [...workers, ...apis]) await process.end();
+    t.is((await ask(gateway, 'is asked then', { api: gateway.apis.length - 1 })).status, 200);
+  };
+  await replace(`none,${key}`);
+  await replace(key);
+});
+
+test('a process whose key does not fit the others does not start, and says which key is missing', async (t) => {
+  const { gateway } = await start(t, {});
+  const other = makePayloadKey();
+  for (const join of [gateway.addWorker, gateway.addApi]) {
+    const error = await t.throwsAsync(join({ PAYLOAD_KEY: other }));
+    t.regex(
+      error?.message ?? '',
+      /PAYLOAD_KEY does not fit: .* encrypts with key [0-9a-f]{8}, which .* does not hold/,
+    );
+    t.false(error?.message.includes(other));
+  }
+  t.is((await ask(gateway, 'is served by the others')).status, 200);
+});
+
+/** Puts texts that were sealed under another key into the place of all sealed ones. */
+async function replaceSealed({ redis }: Gateway): Promise<void> {
+  const foreign = new Payloads({ keys: [randomBytes(32)], writes: true }).seal('foreign', '');
+  for (const key of await redis.keys('*')) {
+    if ((await redis.type(key)) !== 'hash') continue;
+    for (const [field, value] of Object.entries(await redis.hgetall(key)))
+      if (value.startsWith('\u0001')) await redis.hset(key, field, foreign);
+  }
+}
+
+const NOT_HELD = /encrypted with payload key [0-9a-f]{8}, which is not held here/;
+
+test('a request that a worker cannot read fails at once, and the log names the key', async (t) => {
   const { gateway } = await start(t, {});
   const [worker] = gateway.workers;
-  const other = makePayloadKey();
-  await gateway.addWorker({ PAYLOAD_KEY: other });
   await worker?.end();
-  const answer = await ask(gateway, 'cannot be read');
-  t.is(answer.status, 500);
-  t.is(answer.body.error.code, 'internal_error');
+  const answer = ask(gateway, 'cannot be read');
+  await until('it waits', async () => (await gateway.backlog('openai')) === 1);
+  await replaceSealed(gateway);
+  await gateway.addWorker();
+  const { status, body } = await answer;
+  t.is(status, 500);
+  t.is(body.error.code, 'internal_error');
   t.is(gateway.simulator.calls.filter(({ path }) => !path.includes('/models')).length, 0);
-  await until('the worker says why', () =>
-    /encrypted with payload key [0-9a-f]{8}, which is not held here/.test(gateway.output()),
-  );
-  t.false(gateway.output().includes(other));
+  await until('the worker says why', () => NOT_HELD.test(gateway.output()));
   t.is((await gateway.log()).at(-1)?.code, 'internal_error');
 });
 
 test('an answer that the api cannot read is an error to the caller, and the log names the key', async (t) => {
-  const [known, unknown] = [makePayloadKey(), makePayloadKey()];
-  const { gateway } = await start(t, { PAYLOAD_KEY: known });
-  const [worker] = gateway.workers;
-  await gateway.addWorker({ PAYLOAD_KEY: `${unknown},${known}` });
-  await worker?.end();
-  const answer = await ask(gateway, 'is answered');
-  t.is(answer.status, 500);
-  t.is(answer.body.error.code, 'internal_error');
-  await until('the api says why', () =>
-    /encrypted with payload key [0-9a-f]{8}, which is not held here/.test(gateway.output()),
-  );
+  const { gateway } = await start(t, {});
+  t.is((await ask(gateway, 'is kept', { key: 'kept' })).status, 200);
+  await replaceSealed(gateway);
+  const { status, body } = await ask(gateway, 'is kept', { key: 'kept' });
+  t.is(status, 500);
+  t.is(body.error.code, 'internal_error');
+  await until('the api says why', () => NOT_HELD.test(gateway.output()));
 });

@@ -13,11 +13,12 @@ import test from 'ava';
 
 const OLD = randomBytes(32);
 const NEW = randomBytes(32);
+const holding = (...keys: Buffer[]) => new Payloads({ keys, writes: true });
 const TEXT = '{"content":"Grüße 👋, \\u0001 and a very recognisable sentence"}';
 const CONTEXT = requestContext({ workspace: 'demo', requestId: 'one' });
 
 test('what is sealed shows nothing of the text and opens to exactly the same', (t) => {
-  const payloads = new Payloads([NEW]);
+  const payloads = holding(NEW);
   for (const text of ['', TEXT, 'x'.repeat(200_000)]) {
     const sealed = payloads.seal(text, CONTEXT);
     t.false(text !== '' && sealed.includes(text.slice(0, 20)));
@@ -26,39 +27,49 @@ test('what is sealed shows nothing of the text and opens to exactly the same', (
 });
 
 test('the same text is never sealed the same way twice', (t) => {
-  const payloads = new Payloads([NEW]);
+  const payloads = holding(NEW);
   const sealed = Array.from({ length: 1_000 }, () => payloads.seal(TEXT, CONTEXT));
   t.is(new Set(sealed).size, sealed.length);
-  t.not(new Payloads([NEW]).seal(TEXT, CONTEXT), sealed[0]);
+  t.not(holding(NEW).seal(TEXT, CONTEXT), sealed[0]);
 });
 
 test('without a key a text stays as it is, and a process with a key reads it', (t) => {
-  t.is(new Payloads([]).seal(TEXT, CONTEXT), TEXT);
-  t.is(new Payloads([NEW]).open(TEXT, CONTEXT), TEXT);
+  t.is(new Payloads().seal(TEXT, CONTEXT), TEXT);
+  t.is(holding(NEW).open(TEXT, CONTEXT), TEXT);
+});
+
+test('keys that are for reading only leave a text as it is', (t) => {
+  const reader = new Payloads({ keys: [NEW], writes: false });
+  t.is(reader.seal(TEXT, CONTEXT), TEXT);
+  t.is(reader.open(holding(NEW).seal(TEXT, CONTEXT), CONTEXT), TEXT);
+  t.is(reader.fingerprints(TEXT)[0], new Payloads().fingerprints(TEXT)[0]);
+  t.true(reader.fingerprints(TEXT).includes(holding(NEW).fingerprints(TEXT)[0]));
+  t.deepEqual(reader.keyIds, { encrypts: null, holds: holding(NEW).keyIds.holds });
 });
 
 test('the first key encrypts, and all of them decrypt', (t) => {
-  const before = new Payloads([OLD]);
-  const during = new Payloads([NEW, OLD]);
-  const after = new Payloads([NEW]);
+  const before = holding(OLD);
+  const during = holding(NEW, OLD);
+  const after = holding(NEW);
   t.is(during.open(before.seal(TEXT, CONTEXT), CONTEXT), TEXT);
   t.is(after.open(during.seal(TEXT, CONTEXT), CONTEXT), TEXT);
-  t.is(during.keyIds[0], after.keyIds[0]);
+  t.is(during.keyIds.encrypts, after.keyIds.encrypts);
+  t.deepEqual(during.keyIds.holds, [...after.keyIds.holds, ...before.keyIds.holds]);
 });
 
 test('a key that is not held is named by its id, and no key is shown', (t) => {
-  const other = new Payloads([OLD]);
-  for (const reader of [new Payloads([NEW]), new Payloads([])]) {
+  const other = holding(OLD);
+  for (const reader of [holding(NEW), new Payloads()]) {
     const error = t.throws(() => reader.open(other.seal(TEXT, CONTEXT), CONTEXT), {
       instanceOf: UnreadablePayload,
     });
-    t.true(error?.message.includes(other.keyIds[0] ?? 'none'));
+    t.true(error?.message.includes(other.keyIds.encrypts ?? 'none'));
     t.false(error?.message.includes(OLD.toString('hex')));
   }
 });
 
 test('a sealed text cannot be opened as that of another request, workspace or purpose', (t) => {
-  const payloads = new Payloads([NEW]);
+  const payloads = holding(NEW);
   const one = { workspace: 'demo', requestId: 'one' };
   const sealed = payloads.seal(TEXT, requestContext(one));
   const others = [
@@ -72,7 +83,7 @@ test('a sealed text cannot be opened as that of another request, workspace or pu
 });
 
 test('a sealed text that was cut or changed is refused, wherever that was', (t) => {
-  const payloads = new Payloads([NEW]);
+  const payloads = holding(NEW);
   const sealed = payloads.seal('short', CONTEXT);
   for (let i = 1; i < sealed.length; i++) {
     t.throws(() => payloads.open(sealed.slice(0, i), CONTEXT), { instanceOf: UnreadablePayload });
@@ -86,7 +97,7 @@ test('a sealed text that was cut or changed is refused, wherever that was', (t) 
 });
 
 test('an answer to an Idempotency-Key opens for every request with that key', (t) => {
-  const payloads = new Payloads([NEW]);
+  const payloads = holding(NEW);
   const leader = { workspace: 'demo', requestId: 'one', idempotency: 'digest' };
   const sealed = payloads.seal(TEXT, answerContext(leader));
   t.is(payloads.open(sealed, answerContext({ ...leader, requestId: 'two' })), TEXT);
@@ -94,7 +105,7 @@ test('an answer to an Idempotency-Key opens for every request with that key', (t
 });
 
 test('an error is sealed with its code and times in clear', (t) => {
-  const payloads = new Payloads([NEW]);
+  const payloads = holding(NEW);
   const error = { code: 'invalid_request', message: TEXT, param: TEXT, retryAfterMs: 5 } as const;
   const sealed = sealError(payloads, error, CONTEXT);
   t.false(JSON.stringify(sealed).includes('recognisable'));
@@ -103,24 +114,34 @@ test('an error is sealed with its code and times in clear', (t) => {
 });
 
 test('fingerprints of a text are keyed, and recognised across a change of keys', (t) => {
-  const [plain] = new Payloads([]).fingerprints(TEXT);
-  const before = new Payloads([OLD]).fingerprints(TEXT);
-  const during = new Payloads([NEW, OLD]).fingerprints(TEXT);
+  const [plain] = new Payloads().fingerprints(TEXT);
+  const before = holding(OLD).fingerprints(TEXT);
+  const during = holding(NEW, OLD).fingerprints(TEXT);
   t.not(before[0], plain);
   t.not(before[0], during[0]);
   t.true(during.includes(before[0]));
   t.true(before.includes(plain));
-  t.false(during.some((each) => new Payloads([NEW, OLD]).fingerprints(`${TEXT} `).includes(each)));
+  t.false(during.some((each) => holding(NEW, OLD).fingerprints(`${TEXT} `).includes(each)));
 });
 
 test('PAYLOAD_KEY takes keys of 32 bytes in base64 or hex, and nothing else', (t) => {
   const read = (text: string) => readEnv({ PAYLOAD_KEY: text }, payloadEnv).PAYLOAD_KEY;
+  const writing = (...keys: Buffer[]) => ({ keys, writes: true });
   const [hex, base64, url] = [OLD.toString('hex'), OLD.toString('base64'), OLD.toString('base64url')];
-  t.deepEqual(read(hex), [OLD]);
-  t.deepEqual(read(base64), [OLD]);
-  t.deepEqual(read(url), [OLD]);
-  t.deepEqual(read(`${NEW.toString('base64')}, ${base64}`), [NEW, OLD]);
-  t.deepEqual(read(`${NEW.toString('hex')}\n${base64}\n`), [NEW, OLD]);
-  for (const wrong of ['short', hex.slice(1), `${base64}x`, `${base64},short`, `${'='.repeat(44)}`])
+  t.deepEqual(read(hex), writing(OLD));
+  t.deepEqual(read(base64), writing(OLD));
+  t.deepEqual(read(url), writing(OLD));
+  t.deepEqual(read(`${NEW.toString('base64')}, ${base64}`), writing(NEW, OLD));
+  t.deepEqual(read(`${NEW.toString('hex')}\n${base64}\n`), writing(NEW, OLD));
+  t.deepEqual(read(`none,${hex}`), { keys: [OLD], writes: false });
+  t.deepEqual(read('none'), { keys: [], writes: false });
+  for (const wrong of [
+    'short',
+    `${hex},none`,
+    hex.slice(1),
+    `${base64}x`,
+    `${base64},short`,
+    `${'='.repeat(44)}`,
+  ])
     t.throws(() => read(wrong), { message: /PAYLOAD_KEY: must be one or more keys of 32 bytes/ }, wrong);
 });

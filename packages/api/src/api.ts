@@ -7,8 +7,10 @@ import type { GatewayConfig } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
+import type { SecretKeys } from '@sluice/shared/process/env';
 import { listen } from '@sluice/shared/process/listen';
 import type { Logger } from '@sluice/shared/process/logger';
+import { requirePayloadAgreement } from '@sluice/shared/process/payload-agreement';
 import { Presence } from '@sluice/shared/process/presence';
 import { repeatEvery } from '@sluice/shared/process/repeat-every';
 import { within } from '@sluice/shared/process/within';
@@ -61,7 +63,7 @@ export interface ApiOptions {
   host: string;
   port: number;
   /** What prompts and answers are encrypted with. */
-  payloadSecrets?: readonly Buffer[] | undefined;
+  payloadKeys?: SecretKeys | undefined;
   logger: Logger;
   tracer?: Tracer | undefined;
   /** Without it there is no admin listener. */
@@ -86,14 +88,14 @@ export async function startApi({
   config,
   host,
   port,
-  payloadSecrets = [],
+  payloadKeys,
   logger,
   tracer,
   admin: adminOptions,
 }: ApiOptions): Promise<RunningApi> {
   const names = keyNames(cell);
-  const payloads = new Payloads(payloadSecrets);
-  if (payloadSecrets.length === 0) logger.warn(CLEAR_PAYLOADS);
+  const payloads = new Payloads(payloadKeys);
+  if (payloads.keyIds.encrypts === null) logger.warn(CLEAR_PAYLOADS);
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
   const inboxReader = connectPatiently(redisUrl);
   const subscriber = connectPatiently(redisUrl);
@@ -112,7 +114,7 @@ export async function startApi({
   const queues = new Queues(redis, names, [...config.providers.keys()]);
   const coolDowns = new CoolDowns(redis, names, clock);
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
-  const presence = new Presence(redis, names, clock, 'api', id);
+  const presence = new Presence(redis, names, clock, { id, role: 'api', payload: payloads.keyIds });
   const store = new Directory(redis, names);
   const directory = new DirectoryCache(store);
   const keyUse = new KeyUse(redis, names, clock);
@@ -203,6 +205,7 @@ export async function startApi({
     congestion.apis = Math.max(1, alive.length - workersSeen);
   };
   await keepHouse();
+  await requirePayloadAgreement(presence);
   const chores = [
     repeatEvery(HOUSEKEEPING_MS, keepHouse),
     repeatEvery(CONFIRM_EVERY_MS, () => directory.confirm()),

@@ -21,7 +21,7 @@ await runProcess('api', async () => {
     config,
     host: env.HOST,
     port: env.PORT,
-    payloadSecrets: env.PAYLOAD_KEY,
+    payloadKeys: env.PAYLOAD_KEY,
     logger,
     tracer,
     ...(env.ADMIN_TOKEN === undefined

@@ -138,6 +138,8 @@ export interface ProcessStatus {
   pid: number;
   started_at: string;
   seen_at: string;
+  payload_key: string | null;
+  payload_keys: string[];
 }
 
 export interface Status {

@@ -27,7 +27,7 @@ await runProcess('worker', async () => {
     cell: env.SLUICE_CELL,
     config,
     env: processEnv,
-    payloadSecrets: env.PAYLOAD_KEY,
+    payloadKeys: env.PAYLOAD_KEY,
     logger,
     tracer,
   });

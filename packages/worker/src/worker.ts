@@ -9,7 +9,9 @@ import { Directory } from '@sluice/shared/directory/directory';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import { ModelLabels } from '@sluice/shared/metrics/labels';
+import type { SecretKeys } from '@sluice/shared/process/env';
 import type { Logger } from '@sluice/shared/process/logger';
+import { requirePayloadAgreement } from '@sluice/shared/process/payload-agreement';
 import { Presence } from '@sluice/shared/process/presence';
 import { repeatEvery } from '@sluice/shared/process/repeat-every';
 import { within } from '@sluice/shared/process/within';
@@ -52,7 +54,7 @@ export interface WorkerOptions {
   /** Where the provider keys are read from. */
   env: Env;
   /** What prompts and answers are encrypted with. */
-  payloadSecrets?: readonly Buffer[] | undefined;
+  payloadKeys?: SecretKeys | undefined;
   logger: Logger;
   tracer?: Tracer | undefined;
 }
@@ -69,13 +71,13 @@ export async function startWorker({
   cell,
   config,
   env,
-  payloadSecrets = [],
+  payloadKeys,
   logger,
   tracer,
 }: WorkerOptions): Promise<RunningWorker> {
   const names = keyNames(cell);
-  const payloads = new Payloads(payloadSecrets);
-  if (payloadSecrets.length === 0) logger.warn(CLEAR_PAYLOADS);
+  const payloads = new Payloads(payloadKeys);
+  if (payloads.keyIds.encrypts === null) logger.warn(CLEAR_PAYLOADS);
   const upstreams = createUpstreams(config, env);
   const redis = connectPatiently(redisUrl);
   const subscriber = connectPatiently(redisUrl);
@@ -85,7 +87,7 @@ export async function startWorker({
 
   const queues = new Queues(redis, names, [...config.providers.keys()]);
   const coolDowns = new CoolDowns(redis, names, clock);
-  const presence = new Presence(redis, names, clock, 'worker', id);
+  const presence = new Presence(redis, names, clock, { id, role: 'worker', payload: payloads.keyIds });
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
   const cancellations = new Cancellations(names);
   const registry = new LiveRegistry(new RegistryStore(redis, names), loadShippedRegistry(), clock, logger);
@@ -129,6 +131,8 @@ export async function startWorker({
     directoryWatch.refresh(),
     setLimits(),
   ]);
+
+  await requirePayloadAgreement(presence);
 
   const runs = new Runs(cancellations);
   await cancellations.watch(subscriber, (requestId) => runs.cancel(requestId));

@@ -189,6 +189,12 @@ export const recordSchemas = {
         pid: s.whole,
         started_at: s.moment,
         seen_at: s.moment,
+        payload_key: {
+          ...s.textOrNull,
+          description:
+            'Id of the key that it encrypts prompts and answers with; null: it writes them in clear.',
+        },
+        payload_keys: { ...s.arrayOf(s.text), description: 'Ids of the keys that it can decrypt with.' },
       }),
     ),
     providers: s.arrayOf(

@@ -19,7 +19,14 @@ interface Provider {
 
 interface Status {
   time: string;
-  processes: { id: string; role: string; host: string; pid: number; started_at: string }[];
+  processes: {
+    id: string;
+    role: string;
+    host: string;
+    pid: number;
+    started_at: string;
+    payload_key: string | null;
+  }[];
   providers: Provider[];
   redis: {
     memory_used_bytes: number;
@@ -93,6 +100,11 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
           right: true,
           cell: ({ started_at }) => span(Math.max(0, now - Date.parse(started_at))),
         },
+        {
+          title: 'PAYLOADS',
+          cell: ({ payload_key }) => payload_key ?? 'in clear',
+          paint: ({ payload_key }) => (payload_key === null ? style.bad : undefined),
+        },
         { title: 'ID', cell: ({ id }) => id },
       ],
       processes,
@@ -100,6 +112,13 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
     ),
     '',
     ...(workers === 0 ? [style.bad('No worker is running: requests are not answered.')] : []),
+    ...(processes.some(({ payload_key }) => payload_key === null)
+      ? [
+          style.bad(
+            'A process has no PAYLOAD_KEY to encrypt with: prompts and answers lie in Redis in clear.',
+          ),
+        ]
+      : []),
     `Redis: ${megabytes(redis.memory_used_bytes)} used (${limit}), ${count(redis.request_log_entries, 'request')} in the log.`,
     `Model registry ${registry.version}: ${count(registry.models, 'model')}.`,
   ].join('\n');

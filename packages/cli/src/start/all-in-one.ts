@@ -9,13 +9,14 @@ import { type GatewayConfig, loadConfig } from '@sluice/shared/config/config';
 import { isSimulated, needsSimulator, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
 import type { MadeKey } from '../apply/apply-config.js';
 import { applyToRedis } from '../apply/apply-to-redis.js';
-import { rememberAdminToken, withoutAdminToken } from './admin-token.js';
+import { withoutAdminToken } from './admin-token.js';
 import type { StartEnv } from './env.js';
 import { findOrInstallRedis } from './find-redis.js';
 import { freePort } from './free-port.js';
 import { ManagedProcess } from './managed-process.js';
 import { startRedis } from './redis-server.js';
 import { rememberKeys, shownKey } from './remember-keys.js';
+import { rememberSecret } from './remember-secret.js';
 
 const READY_MS = 30_000;
 const LOOPBACK = '127.0.0.1';
@@ -100,6 +101,10 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     const key = shownKey(config, processEnv);
     const madeKeys = await applyToRedis(config, processEnv, redisUrl, env.SLUICE_CELL);
 
+    // Only the processes that prompts and answers pass through get it.
+    const payloadKey =
+      env.PAYLOAD_KEY === undefined ? { PAYLOAD_KEY_FILE: rememberSecret(folder, 'payload-key') } : {};
+
     // A port that is free now may be one that a process to come was promised.
     const promised = new Set([firstPort]);
     const claim = async (preferred: number, host: string): Promise<number> => {
@@ -110,18 +115,18 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     };
     for (let i = 1; i <= workers; i++) {
       const place = { METRICS_PORT: String(await claim(env.METRICS_PORT, env.METRICS_HOST)) };
-      await run(`worker ${i}`, '@sluice/worker/main', withoutAdminToken({ ...processEnv, ...place }));
+      await run(`worker ${i}`, '@sluice/worker/main', withoutAdminToken({ ...processEnv, ...payloadKey, ...place }));
     }
     const adminPort = await claim(env.ADMIN_PORT, env.ADMIN_HOST);
     const adminUrl = urlOf(env.ADMIN_HOST, adminPort);
-    const adminTokenFile = env.ADMIN_TOKEN === undefined ? rememberAdminToken(folder) : undefined;
+    const adminTokenFile = env.ADMIN_TOKEN === undefined ? rememberSecret(folder, 'admin-token') : undefined;
     writeFileSync(join(folder, 'admin-url'), `${adminUrl}\n`);
     const apiUrls: string[] = [];
     for (let i = 1; i <= apis; i++) {
       const port = i === 1 ? firstPort : await claim(firstPort, env.HOST);
       const metricsPort = await claim(env.METRICS_PORT, env.METRICS_HOST);
       const place = { PORT: String(port), METRICS_PORT: String(metricsPort) };
-      const apiEnv = withoutProviderKeys({ ...processEnv, ...place }, config);
+      const apiEnv = withoutProviderKeys({ ...processEnv, ...payloadKey, ...place }, config);
       const admin = adminTokenFile
         ? { ...withoutAdminToken(apiEnv), ADMIN_TOKEN_FILE: adminTokenFile }
         : apiEnv;

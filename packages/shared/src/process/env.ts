@@ -80,14 +80,23 @@ export function secret<const O extends FieldOptions<string> & { default?: never;
 
 const SECRET_KEY_BYTES = 32;
 
+/** `writes`: the first key encrypts. False when the list begins with `none`: the keys are for reading only. */
+export interface SecretKeys {
+  keys: Buffer[];
+  writes: boolean;
+}
+
 /** Keys of 32 bytes each, in base64 or hex, as `openssl rand -base64 32` prints one. */
-export function secretKeys<const O extends FieldOptions<Buffer[]> & { default?: never }>(
+export function secretKeys<const O extends FieldOptions<SecretKeys> & { default?: never }>(
   options: O,
-): EnvField<Read<Buffer[], O>> {
+): EnvField<Read<SecretKeys, O>> {
   const allowed = 'one or more keys of 32 bytes, in base64 or hex, separated by commas';
   return field(options, allowed, (text) => {
-    const keys = text.split(/[\s,]+/).map(parseSecretKey);
-    return keys.some((key) => key === undefined) ? undefined : keys.filter((key) => key !== undefined);
+    const [first, ...others] = text.split(/[\s,]+/);
+    const writes = first !== 'none';
+    const keys = (writes ? [first ?? '', ...others] : others).map(parseSecretKey);
+    if (keys.some((key) => key === undefined)) return undefined;
+    return { writes, keys: keys.filter((key) => key !== undefined) };
   });
 }
 

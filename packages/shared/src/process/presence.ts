@@ -4,8 +4,8 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
 
-const ALIVE_MS = 5_000;
-const FORGET_MS = 60_000;
+export const FORGOTTEN_AFTER_MS = 5_000;
+const REMOVED_AFTER_MS = 60_000;
 
 export interface ProcessInfo {
   id: string;
@@ -13,29 +13,37 @@ export interface ProcessInfo {
   host: string;
   pid: number;
   startedAt: number;
+  /** Absent for a process of a version that had none. */
+  payload?: PayloadKeyIds;
   seenAt: number;
 }
 
+export interface PayloadKeyIds {
+  /** Id of the key that this process encrypts with. Null: it writes in clear. */
+  encrypts: string | null;
+  /** Ids of the keys that it can decrypt with. */
+  holds: string[];
+}
+
 export class Presence {
-  readonly #self: Omit<ProcessInfo, 'seenAt'>;
+  readonly self: Omit<ProcessInfo, 'seenAt'>;
 
   constructor(
     private readonly redis: Redis,
     private readonly names: KeyNames,
     private readonly clock: Clock,
-    role: ProcessInfo['role'],
-    id: string,
+    { id, role, payload }: Required<Pick<ProcessInfo, 'id' | 'role' | 'payload'>>,
   ) {
-    this.#self = { id, role, host: hostname(), pid: process.pid, startedAt: clock.now() };
+    this.self = { id, role, host: hostname(), pid: process.pid, startedAt: clock.now(), payload };
   }
 
   async announce(): Promise<void> {
-    const self: ProcessInfo = { ...this.#self, seenAt: this.clock.now() };
+    const self: ProcessInfo = { ...this.self, seenAt: this.clock.now() };
     await this.redis.hset(this.names.processes, self.id, JSON.stringify(self));
   }
 
   async leave(): Promise<void> {
-    await this.redis.hdel(this.names.processes, this.#self.id);
+    await this.redis.hdel(this.names.processes, this.self.id);
   }
 
   /** Processes heard of in the last seconds. */
@@ -44,8 +52,10 @@ export class Presence {
     const known = Object.values(await this.redis.hgetall(this.names.processes)).map(
       (text) => JSON.parse(text) as ProcessInfo,
     );
-    const dead = known.filter((process) => now - process.seenAt > FORGET_MS).map((process) => process.id);
+    const dead = known
+      .filter((process) => now - process.seenAt > REMOVED_AFTER_MS)
+      .map((process) => process.id);
     if (dead.length > 0) await this.redis.hdel(this.names.processes, ...dead);
-    return known.filter((process) => now - process.seenAt <= ALIVE_MS);
+    return known.filter((process) => now - process.seenAt <= FORGOTTEN_AFTER_MS);
   }
 }

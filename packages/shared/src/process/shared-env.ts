@@ -5,7 +5,7 @@ import { choice, integer, port, secretKeys, text, url } from './env.js';
 export const payloadEnv = {
   PAYLOAD_KEY: secretKeys({
     description:
-      'key that encrypts prompts and answers in Redis, 32 bytes in base64 or hex; several, separated by commas, while it is rotated: the first encrypts, all decrypt. Without it they lie there in clear',
+      'key that encrypts prompts and answers in Redis, 32 bytes in base64 or hex; without it they lie there in clear. Several keys, separated by commas, while it is changed: the first encrypts, all decrypt',
   }),
 };
 

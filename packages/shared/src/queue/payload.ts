@@ -20,6 +20,8 @@ import {
   randomBytes,
 } from 'node:crypto';
 import type { ErrorInfo } from '../errors.js';
+import type { SecretKeys } from '../process/env.js';
+import type { PayloadKeyIds } from '../process/presence.js';
 import type { ChatJob } from './job.js';
 
 const MARK = '\u0001';
@@ -31,7 +33,8 @@ const TAG_BYTES = 16;
 const MAX_COUNT = 0xffff_ffff;
 
 /** What a process without a key says, once. */
-export const CLEAR_PAYLOADS = 'PAYLOAD_KEY is not set: prompts and answers lie in Redis in clear';
+export const CLEAR_PAYLOADS =
+  'PAYLOAD_KEY names no key to encrypt with: prompts and answers lie in Redis in clear';
 
 interface PayloadKey {
   id: string;
@@ -46,20 +49,21 @@ export class UnreadablePayload extends Error {
 
 export class Payloads {
   readonly #keys: readonly PayloadKey[];
+  readonly #writer: PayloadKey | undefined;
   readonly #nonces = new Nonces();
 
-  /** The first secret encrypts; all of them decrypt. Without one, texts stay as they are. */
-  constructor(secrets: readonly Buffer[]) {
-    this.#keys = secrets.map(toPayloadKey);
+  /** The first key encrypts unless `writes` is false; all of them decrypt. Without one, texts stay as they are. */
+  constructor({ keys, writes }: SecretKeys = { keys: [], writes: false }) {
+    this.#keys = keys.map(toPayloadKey);
+    this.#writer = writes ? this.#keys[0] : undefined;
   }
 
-  /** The first one is the key that encrypts. */
-  get keyIds(): string[] {
-    return this.#keys.map(({ id }) => id);
+  get keyIds(): PayloadKeyIds {
+    return { encrypts: this.#writer?.id ?? null, holds: this.#keys.map(({ id }) => id) };
   }
 
   seal(text: string, context: string): string {
-    const [key] = this.#keys;
+    const key = this.#writer;
     if (!key) return text;
     const nonce = this.#nonces.next();
     const cipher = createCipheriv(CIPHER, key.cipher, nonce);
@@ -103,8 +107,8 @@ export class Payloads {
       return `${id}:${createHmac('sha256', fingerprint).update(text).digest('hex')}`;
     });
     const plain = hash('sha256', text);
-    const [first, ...others] = keyed;
-    return first === undefined ? [plain] : [first, ...others, plain];
+    const [first] = keyed;
+    return this.#writer && first !== undefined ? [first, ...keyed.slice(1), plain] : [plain, ...keyed];
   }
 }
 

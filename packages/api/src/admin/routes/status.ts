@@ -61,13 +61,15 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
       time: isoOrNull(clock.now()),
       processes: processes
         .sort((a, b) => (a.role === b.role ? a.startedAt - b.startedAt : a.role < b.role ? -1 : 1))
-        .map(({ id, role, host, pid, startedAt, seenAt }) => ({
+        .map(({ id, role, host, pid, startedAt, seenAt, payload }) => ({
           id,
           role,
           host,
           pid,
           started_at: isoOrNull(startedAt),
           seen_at: isoOrNull(seenAt),
+          payload_key: payload?.encrypts ?? null,
+          payload_keys: payload?.holds ?? [],
         })),
       providers: shown,
       redis: {

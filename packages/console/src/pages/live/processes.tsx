@@ -15,6 +15,12 @@ export function Processes({ status: { processes, time } }: { status: Status }) {
     { id: 'host', label: 'Host', cell: ({ host }) => host, sort: ({ host }) => host },
     { id: 'pid', label: 'Process id', numeric: true, cell: ({ pid }) => pid },
     { id: 'since', label: 'Running since', cell: ({ started_at }) => moment(started_at) },
+    {
+      id: 'payloads',
+      label: 'Payloads',
+      cell: ({ payload_key }) =>
+        payload_key === null ? <Badge tone="bad">in clear</Badge> : <code>{payload_key}</code>,
+    },
     { id: 'seen', label: 'Last seen', cell: ({ seen_at }) => ago(seen_at, now) },
   ];
   const workers = processes.filter(({ role }) => role === 'worker').length;
@@ -29,6 +35,11 @@ export function Processes({ status: { processes, time } }: { status: Status }) {
       {workers === 0 && (
         <Notice tone="bad">
           No worker has been seen in the last seconds: requests wait and are not answered.
+        </Notice>
+      )}
+      {processes.some(({ payload_key }) => payload_key === null) && (
+        <Notice tone="warn">
+          A process has no PAYLOAD_KEY to encrypt with: prompts and answers lie in Redis in clear.
         </Notice>
       )}
       <Table caption="Api and worker processes" columns={columns} rows={processes} rowKey={({ id }) => id} />
