@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
@@ -52,6 +52,9 @@ test('npm start shows a curl line that works, and outlives its workers and itsel
   const first = await start(t, { folder });
   const key = keyOf(first.output());
   const redisPids = redisOf(first);
+  const payloadKey = readFileSync(join(folder, 'payload-key'), 'utf8');
+  t.is(statSync(join(folder, 'payload-key')).mode & 0o777, 0o600);
+  t.false(first.output().includes('in clear'));
 
   const shown = first.output();
   t.regex(shown, new RegExp(`^Sluice is ready at http://127\\.0\\.0\\.1:${first.port}/v1$`, 'm'));
@@ -91,6 +94,8 @@ test('npm start shows a curl line that works, and outlives its workers and itsel
   const third = await start(t, { folder });
   t.is(keyOf(third.output()), key);
   t.is((await chat(third.port, key)).status, 200);
+  t.is(readFileSync(join(folder, 'payload-key'), 'utf8'), payloadKey);
+  t.false(third.output().includes(payloadKey.trim()));
 });
 
 test('Ctrl-C drains npm start and all its processes; the key of GATEWAY_KEY is used', async (t) => {

@@ -92,7 +92,7 @@ export class Service {
   }
 }
 
-/** `${NAME:-default}` where NAME is not set: as `docker compose up` without a .env file. */
+/** `${NAME:-default}` where NAME is not set: as `docker compose up` with nothing in .env but what is required. */
 export function interpolate(value: string): string {
   return value.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
 }

@@ -115,7 +115,11 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     };
     for (let i = 1; i <= workers; i++) {
       const place = { METRICS_PORT: String(await claim(env.METRICS_PORT, env.METRICS_HOST)) };
-      await run(`worker ${i}`, '@sluice/worker/main', withoutAdminToken({ ...processEnv, ...payloadKey, ...place }));
+      await run(
+        `worker ${i}`,
+        '@sluice/worker/main',
+        withoutAdminToken({ ...processEnv, ...payloadKey, ...place }),
+      );
     }
     const adminPort = await claim(env.ADMIN_PORT, env.ADMIN_HOST);
     const adminUrl = urlOf(env.ADMIN_HOST, adminPort);
