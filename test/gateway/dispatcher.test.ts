@@ -78,6 +78,7 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
     cooldownMs: 1_000,
     circuitFailures: 0,
     circuitOpenMs: 1_000,
+    checkAnswers: 'strict',
   });
   const dispatcher = new Dispatcher({
     queues,

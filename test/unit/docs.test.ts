@@ -149,11 +149,28 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
   const { providers, request, requestLog, registry } = parseConfig({}, {});
   const defaults = (section: string) =>
     tableAfter(page, `## ${section}`).flatMap(([, value]) => value?.replaceAll('`', '') || []);
-  const { concurrency, maxWaitMs, maxBacklog, timeoutMs, cooldownMs, circuitFailures, circuitOpenMs } =
-    providers.get('openai') ?? {};
+  const {
+    concurrency,
+    maxWaitMs,
+    maxBacklog,
+    timeoutMs,
+    cooldownMs,
+    circuitFailures,
+    circuitOpenMs,
+    checkAnswers,
+  } = providers.get('openai') ?? {};
   t.deepEqual(
     defaults('Provider'),
-    [concurrency, maxWaitMs, maxBacklog, timeoutMs, cooldownMs, circuitFailures, circuitOpenMs].map(String),
+    [
+      concurrency,
+      maxWaitMs,
+      maxBacklog,
+      timeoutMs,
+      cooldownMs,
+      circuitFailures,
+      circuitOpenMs,
+      checkAnswers,
+    ].map(String),
   );
   t.deepEqual(defaults('Request'), Object.values(request).map(String));
   t.deepEqual(defaults('Request log'), [String(requestLog.maxEntries)]);

@@ -3,6 +3,7 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChainEntry } from '@sluice/shared/queue/job';
+import type { AnswerFits } from './answer-check/answer-check.js';
 import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
 import { toFailure } from './providers/failure.js';
 import {
@@ -21,6 +22,7 @@ export interface Upstream {
   /** Undefined when the configuration names a variable that is not set here. */
   headers: Record<string, string> | undefined;
   http: HttpClient;
+  answerFits: AnswerFits;
 }
 
 export type CallResult = {
@@ -56,7 +58,11 @@ export async function callProvider(
     if (!(error instanceof HttpFailure)) throw error;
     return { ms: elapsed(), failure: unanswered(error) };
   }
-  return { ms: elapsed(), ...upstreamId(provider, answer), ...read(provider, answer) };
+  const call = { ms: elapsed(), ...upstreamId(provider, answer) };
+  const result = read(provider, answer);
+  if ('response' in result && !(await upstream.answerFits(request, result.response.completion)))
+    return { ...call, failure: toFailure('schema_mismatch', answer.status) };
+  return { ...call, ...result };
 }
 
 function read(

@@ -1,11 +1,16 @@
-import { type GatewayConfig, resolveProviderKeys } from '@sluice/shared/config/config';
+import { type GatewayConfig, type ProviderConfig, resolveProviderKeys } from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
+import type { AnswerFits } from './answer-check/answer-check.js';
 import type { Upstream } from './call-provider.js';
 import { HttpClient } from './http-client.js';
 import { providers } from './providers/index.js';
 
 /** Every configured provider, ready to be called. The only place where provider keys are read. */
-export function createUpstreams(config: GatewayConfig, env: Env): Map<string, Upstream> {
+export function createUpstreams(
+  config: GatewayConfig,
+  env: Env,
+  answerFits: (provider: ProviderConfig) => AnswerFits,
+): Map<string, Upstream> {
   const keys = resolveProviderKeys(config, env);
   const upstreams = new Map<string, Upstream>();
   for (const [name, providerConfig] of config.providers) {
@@ -15,6 +20,7 @@ export function createUpstreams(config: GatewayConfig, env: Env): Map<string, Up
       provider,
       headers: headersFor(name),
       http: new HttpClient(providerConfig.baseUrl, providerConfig.concurrency, keys.get(name)),
+      answerFits: answerFits(providerConfig),
     });
 
     function headersFor(name: string): Record<string, string> | undefined {

@@ -6,6 +6,7 @@ import { type ModelLabels, OTHER, routeLabel } from '@sluice/shared/metrics/labe
 import type { Blocked } from '@sluice/shared/providers/availability';
 import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
+import type { Verdict } from './answer-check/schema-checker.js';
 
 const PICODOLLARS_PER_USD = 1e12;
 /** Direct model ids could be asked for by every workspace; so many series are made in advance, and no more. */
@@ -23,6 +24,7 @@ const FALLBACK_REASONS: readonly AttemptOutcome[] = [
   'model_not_found',
   'overloaded',
   'rate_limited',
+  'schema_mismatch',
   'server_error',
   'timeout',
 ];
@@ -39,6 +41,7 @@ const CALL_OUTCOMES: readonly AttemptOutcome[] = [
   'model_not_found',
   'overloaded',
   'rate_limited',
+  'schema_mismatch',
   'server_error',
   'timeout',
   'unknown',
@@ -56,6 +59,7 @@ export class WorkerMetrics {
   readonly #recovered;
   readonly #quarantined;
   readonly #late;
+  readonly #answerChecks;
 
   constructor(
     metrics: Metrics,
@@ -74,10 +78,12 @@ export class WorkerMetrics {
     this.#recovered = metrics.counter('jobsRecovered');
     this.#quarantined = metrics.counter('jobsQuarantined');
     this.#late = metrics.counter('lateResults');
+    this.#answerChecks = metrics.counter('answerChecks');
     for (const provider of providers) {
       this.#queueWait.zero({ provider });
       for (const reason of ['upstream', 'cooldown', 'concurrency'])
         this.#rateLimited.inc({ provider, reason }, 0);
+      for (const result of ['fits', 'unfit', 'unchecked']) this.#answerChecks.inc({ provider, result }, 0);
       for (const counter of [this.#recovered, this.#quarantined, this.#late]) counter.inc({ provider }, 0);
       this.#knowModel(provider, OTHER);
     }
@@ -149,6 +155,10 @@ export class WorkerMetrics {
     count('cached_input', usage.cachedInput);
     count('cache_write', usage.cacheWrite + usage.cacheWrite1h);
     count('output', usage.output);
+  }
+
+  checked(provider: string, result: Verdict): void {
+    this.#answerChecks.inc({ provider, result });
   }
 
   refusedLate(provider: string): void {

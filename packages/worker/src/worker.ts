@@ -33,6 +33,8 @@ import { RegistryStore } from '@sluice/shared/registry/store';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import type { Redis } from 'ioredis';
+import { createAnswerFits } from './answer-check/answer-check.js';
+import { SchemaChecker } from './answer-check/schema-checker.js';
 import type { Upstream } from './call-provider.js';
 import { ChatProcessor } from './chat-processor.js';
 import { Ending } from './ending.js';
@@ -78,7 +80,10 @@ export async function startWorker({
   const names = keyNames(cell);
   const payloads = new Payloads(payloadKeys);
   if (payloads.keyIds.encrypts === null) logger.warn(CLEAR_PAYLOADS);
-  const upstreams = createUpstreams(config, env);
+  const checker = new SchemaChecker();
+  const upstreams = createUpstreams(config, env, (provider) =>
+    createAnswerFits(provider, checker, (name, verdict) => workerMetrics.checked(name, verdict)),
+  );
   const redis = connectPatiently(redisUrl);
   const subscriber = connectPatiently(redisUrl);
   await Promise.all([redis, subscriber].map((connection) => waitForRedis(connection, REDIS_START_MS)));
@@ -208,6 +213,7 @@ export async function startWorker({
       await within(1_000, presence.leave());
       await within(1_000, queues.close());
       await Promise.all([...upstreams.values()].map(({ http }) => http.close()));
+      await checker.close();
       for (const connection of [redis, subscriber] satisfies Redis[]) connection.disconnect();
     },
   };

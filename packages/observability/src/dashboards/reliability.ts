@@ -37,6 +37,15 @@ export const reliabilityDashboard: DashboardSpec = {
       expr: 'sum by (route, from, to, reason) (rate(gateway_fallbacks_total[$__rate_interval])) > 0',
       legend: '{{route}}: {{from}} → {{to}} ({{reason}})',
     }),
+    panel(
+      'Answers checked against JSON schemas',
+      'The caller’s schema. One that does not fit goes to the next entry of its route.',
+      'reqps',
+      {
+        expr: 'sum by (provider, result) (rate(gateway_answer_checks_total[$__rate_interval])) > 0',
+        legend: '{{provider}} {{result}}',
+      },
+    ),
     panel('Limits met by reason', 'The provider’s, ours for the provider, the workspace’s own.', 'reqps', {
       expr: 'sum by (provider, reason) (rate(gateway_rate_limited_total[$__rate_interval])) > 0',
       legend: '{{provider}} {{reason}}',

@@ -108,6 +108,7 @@ function readProvider(reader: ConfigReader, name: string, value: unknown): Provi
     'cooldown_ms',
     'circuit_failures',
     'circuit_open_ms',
+    'check_answers',
   ]);
   if (!provider) return undefined;
   const number = (field: string, standard: number, rule: NumberRule): number =>
@@ -124,6 +125,12 @@ function readProvider(reader: ConfigReader, name: string, value: unknown): Provi
     cooldownMs: number('cooldown_ms', 5000, { ...DURATION_MS, min: 0 }),
     circuitFailures: number('circuit_failures', 8, { ...COUNT, min: 0 }),
     circuitOpenMs: number('circuit_open_ms', 5000, DURATION_MS),
+    checkAnswers:
+      reader.oneOf(provider.check_answers ?? 'strict', `${path}.check_answers`, [
+        'strict',
+        'always',
+        'never',
+      ]) ?? 'strict',
   };
 }
 

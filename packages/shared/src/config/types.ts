@@ -21,7 +21,11 @@ export interface ProviderConfig {
   circuitFailures: number;
   /** How long that is at first; it doubles with every probe that fails. */
   circuitOpenMs: number;
+  checkAnswers: CheckAnswers;
 }
+
+/** Which answers have to fit the caller's JSON schema: those to a strict one, to any, or none. */
+export type CheckAnswers = 'strict' | 'always' | 'never';
 
 export interface RouteConfig {
   chain: ChainEntry[];

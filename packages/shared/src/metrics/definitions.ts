@@ -240,6 +240,13 @@ export const METRICS = {
     labels: ['provider'],
     help: 'Jobs not run again because they had taken two workers with them.',
   },
+  answerChecks: {
+    name: 'gateway_answer_checks_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'result'],
+    help: 'Answers checked against the caller’s JSON schema: fits, unfit, or unchecked (the schema is none, or would have taken too much).',
+  },
   lateResults: {
     name: 'gateway_late_results_total',
     type: 'counter',

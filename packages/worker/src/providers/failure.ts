@@ -13,6 +13,7 @@ export type CallOutcome =
   | 'overloaded'
   | 'server_error'
   | 'bad_response'
+  | 'schema_mismatch'
   | 'connection'
   | 'timeout';
 
@@ -44,6 +45,12 @@ const VERDICTS: Record<CallOutcome, Verdict> = {
     code: 'provider_error',
     fallback: true,
     message: 'The provider sent an answer that is not a completion.',
+  },
+  // The schema is the caller's: it says nothing about the provider's health.
+  schema_mismatch: {
+    code: 'provider_error',
+    fallback: true,
+    message: 'The provider sent an answer that does not fit the JSON schema of the request.',
   },
   connection: { code: 'provider_error', fallback: true, message: 'The provider could not be reached.' },
   timeout: { code: 'provider_timeout', fallback: true, message: 'The provider did not answer in time.' },

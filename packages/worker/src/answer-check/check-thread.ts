@@ -1,0 +1,36 @@
+/** The thread that schemas are applied in. What happens here, an endless regular expression say, stops nobody else. */
+import { parentPort } from 'node:worker_threads';
+import { type Schema, type SchemaDraft, Validator } from '@cfworker/json-schema';
+import type { Claim, Verdict } from './schema-checker.js';
+
+parentPort?.on('message', (claims: readonly Claim[]) => parentPort?.postMessage(judge(claims)));
+parentPort?.postMessage('ready');
+
+function judge(claims: readonly Claim[]): Verdict {
+  try {
+    return claims.every(fits) ? 'fits' : 'unfit';
+  } catch {
+    // The schema is none, or refers to what is not there.
+    return 'unchecked';
+  }
+}
+
+function fits({ schema: json, text }: Claim): boolean {
+  const schema = JSON.parse(json) as Schema;
+  const validator = new Validator(schema, draftOf(schema.$schema));
+  const value = parse(text);
+  return value !== undefined && validator.validate(value.json).valid;
+}
+
+function parse(text: string): { json: unknown } | undefined {
+  try {
+    return { json: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+function draftOf(uri: unknown): SchemaDraft {
+  const old = typeof uri === 'string' ? /draft-0([47])/.exec(uri)?.[1] : undefined;
+  return old === '4' || old === '7' ? old : '2020-12';
+}

@@ -1,0 +1,59 @@
+import { SchemaChecker } from '@sluice/worker/answer-check/schema-checker';
+import test from 'ava';
+
+const checker = new SchemaChecker();
+test.after.always(() => checker.close());
+
+const check = (schema: unknown, value: unknown) =>
+  checker.check([{ schema: JSON.stringify(schema), text: JSON.stringify(value) }]);
+
+test.serial('a text fits its schema or does not', async (t) => {
+  const schema = { type: 'array', items: { $ref: '#/$defs/n' }, maxItems: 2, $defs: { n: { minimum: 1 } } };
+  t.is(await check(schema, [1, 2]), 'fits');
+  t.is(await check(schema, [0]), 'unfit');
+  t.is(await check(schema, [1, 2, 3]), 'unfit');
+  t.is(await checker.check([{ schema: '{}', text: 'no JSON' }]), 'unfit');
+});
+
+test.serial('all texts have to fit', async (t) => {
+  const claim = (text: string) => ({ schema: '{"type":"string"}', text });
+  t.is(await checker.check([claim('"a"'), claim('"b"')]), 'fits');
+  t.is(await checker.check([claim('"a"'), claim('1')]), 'unfit');
+});
+
+test.serial('older drafts are read as they were meant', async (t) => {
+  const tuple = { $schema: 'http://json-schema.org/draft-07/schema#', items: [{ type: 'string' }] };
+  t.is(await check(tuple, ['a', 1]), 'fits');
+  t.is(await check(tuple, [1]), 'unfit');
+});
+
+test.serial('a schema that is none, or too large, leaves the text unchecked', async (t) => {
+  t.is(await check({ $ref: '#/nowhere' }, 1), 'unchecked');
+  t.is(await check({ $ref: 'https://example.com/schema' }, 1), 'unchecked');
+  t.is(await check({ pattern: '(' }, 'x'), 'unchecked');
+  t.is(await check({ $comment: 'x'.repeat(1_000_000) }, 1), 'unchecked');
+});
+
+test.serial('a schema that takes too long is given up, and not tried again', async (t) => {
+  const endless = { pattern: '^(a+)+$' };
+  const value = `${'a'.repeat(60)}!`;
+  const first = check(endless, value);
+  const behind = check({ type: 'string' }, 'x');
+  t.is(await first, 'unchecked');
+  t.is(await behind, 'fits');
+  const later = new Promise((resolve) => setImmediate(resolve, 'it was tried'));
+  t.is(await Promise.race([check(endless, value), later]), 'unchecked');
+});
+
+test.serial(
+  'a schema that multiplies the work of each level is given up too, and the next check has a new thread',
+  async (t) => {
+    const branch = { items: { anyOf: Array.from({ length: 8 }, () => ({ $ref: '#/$defs/deep' })) } };
+    const value = Array.from({ length: 3_000 }, () => [[[[[[1]]]]]]);
+    t.is(
+      await check({ $ref: '#/$defs/deep', $defs: { deep: { ...branch, minItems: 2 } } }, value),
+      'unchecked',
+    );
+    t.is(await check({ type: 'string' }, 'x'), 'fits');
+  },
+);
