@@ -106,7 +106,15 @@ test.serial('what was spent is summed by any of its fields, and exactly', async 
   const { body } = await admin('GET', '/spend?workspace=spender&by=route,model,day&since=1d');
   const today = new Date().toISOString().slice(0, 10);
   t.is(body.to, today);
-  const row = { model: 'gpt-4o-mini', day: body.data[0].day, cached_input_tokens: 0, cache_write_tokens: 0 };
+  const row = {
+    model: 'gpt-4o-mini',
+    day: body.data[0].day,
+    cached_input_tokens: 0,
+    cache_write_tokens: 0,
+    unknown_bills: 0,
+    estimated_usd: '0.000000',
+    estimated_picodollars: '0',
+  };
   t.deepEqual(body.data, [
     {
       route: 'cheap',

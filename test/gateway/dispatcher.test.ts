@@ -89,6 +89,7 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
     ),
     fairness: new Fairness(),
     admission: { admit: async (job) => job },
+    estimateCall: () => 7,
     stopRunning: async () => {},
     onGhost: () => {},
     congestion: new Congestion(new Map(PROVIDERS.map((name) => [name, limits(name)]))),

@@ -16,8 +16,8 @@ type User = (typeof USERS)[number];
 
 /** Granted for what does not come up in a short run. */
 const RARE: Record<User, string[]> = {
-  // A request that ends at the api after it has moved on, or while it holds a reservation.
-  api: ['set', 'decrby'],
+  // A request that ends at the api after it has moved on, while it holds a reservation, or after a call was cut off.
+  api: ['set', 'decrby', 'hincrby'],
   // A job that runs while stalled ones are looked for, one that is given to another worker, a flood that falls back.
   worker: ['sadd', 'rpush', 'incr'],
   admin: [],

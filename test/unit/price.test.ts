@@ -2,6 +2,7 @@ import type { TokenUsage } from '@sluice/shared/chat';
 import { parseRegistry } from '@sluice/shared/registry/model-registry';
 import {
   costOf,
+  dearestCostOf,
   formatUsd,
   type PriceUsed,
   priceFor,
@@ -76,7 +77,9 @@ function price(
 ): PriceUsed {
   const facts = registry.find(provider, model);
   if (!facts) throw new Error(`no model ${model}`);
-  return priceFor(facts, { ...NO_TOKENS, ...counts }, serviceTier);
+  const found = priceFor(facts, { ...NO_TOKENS, ...counts }, serviceTier);
+  if (!found) throw new Error(`no price for ${serviceTier}`);
+  return found;
 }
 
 function usd(provider: string, model: string, counts: Partial<TokenUsage>, serviceTier?: string): string {
@@ -146,12 +149,30 @@ test('The service tier that the response names is billed', (t) => {
   t.is(usd('openai', 'gpt-5.6', { input: 1000, cacheWrite: 1000, output: 100 }, 'flex'), '0.007125');
 });
 
-for (const tier of [undefined, 'default', 'standard', 'auto', 'flex', '', 'toString', '__proto__']) {
-  test(`Service tier ${tier === '' ? '(empty)' : tier} is billed at the base price of a model without it`, (t) => {
+for (const tier of [undefined, 'default', 'standard', 'auto', 'on_demand']) {
+  test(`Service tier ${tier} is billed at the base price`, (t) => {
     t.is(price('openai', 'gpt-4o', { input: 1 }, tier).tier, 'base');
     t.is(price('openai', 'gpt-4o', { input: 1 }, tier).input, 2_500_000);
   });
 }
+
+for (const tier of ['flex', 'ultrafast', '', 'toString', '__proto__']) {
+  test(`Service tier ${tier === '' ? '(empty)' : tier} has no price where the model has none for it`, (t) => {
+    const facts = registry.find('openai', 'gpt-4o');
+    t.truthy(facts);
+    t.is(facts && priceFor(facts, { ...NO_TOKENS, input: 1 }, tier), undefined);
+  });
+}
+
+test('The dearest cost is that of the dearest service tier, at the step that the prompt reaches', (t) => {
+  const facts = registry.find('openai', 'gpt-5.6');
+  const dearest = (counts: Partial<TokenUsage>) =>
+    formatUsd(facts ? dearestCostOf(facts, { ...NO_TOKENS, ...counts }) : 0);
+  // Priority, twice the base: 1000 × 10 + 100 × 60
+  t.is(dearest({ input: 1000, output: 100 }), '0.016000');
+  // Beyond 272,000 tokens: 300000 × 20 + 100 × 90
+  t.is(dearest({ input: 300_000, output: 100 }), '6.009000');
+});
 
 test("A long prompt at a service tier takes the tier's own long-context price", (t) => {
   const used = price('openai', 'gpt-5.6', { input: 272_001 }, 'flex');

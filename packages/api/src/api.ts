@@ -3,6 +3,7 @@
  * connections, timers and server, and closes them in `close`.
  */
 
+import type { ChatRequest } from '@sluice/shared/chat';
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
 import { Metrics } from '@sluice/shared/metrics/create';
@@ -19,13 +20,14 @@ import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circu
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
-import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
+import { CLEAR_PAYLOADS, Payloads, requestContext } from '@sluice/shared/queue/payload';
 import { Queues } from '@sluice/shared/queue/queues';
 import { Settlements } from '@sluice/shared/queue/settle';
 import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
+import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { RegistryStore } from '@sluice/shared/registry/store';
@@ -44,7 +46,6 @@ import { LOOK_EVERY_MS, RegistrySchedule } from './cell/registry-schedule.js';
 import { SharedGauges } from './cell/shared-gauges.js';
 import { Admission } from './chat/admission.js';
 import { Congestion } from './chat/congestion.js';
-import { CostEstimate } from './chat/cost-estimate.js';
 import { Dispatcher } from './chat/dispatcher.js';
 import { Fairness } from './chat/fairness.js';
 import { IdempotentDispatcher } from './chat/idempotent-dispatcher.js';
@@ -161,6 +162,7 @@ export async function startApi({
     caughtUpAt: () => inbox.caughtUpAt,
     metrics: apiMetrics,
   });
+  const estimate = new CostEstimate(config.providers, () => registry.current);
   const dispatcher = new Dispatcher({
     queues,
     settlements,
@@ -168,12 +170,11 @@ export async function startApi({
     congestion,
     fairness: new Fairness(),
     clock,
-    admission: new Admission(
-      directory,
-      new WorkspaceLimits(redis, names),
-      new CostEstimate(config.providers, () => registry.current),
-      clock,
-    ),
+    admission: new Admission(directory, new WorkspaceLimits(redis, names), estimate, clock),
+    estimateCall: (job, entry) => {
+      const request = JSON.parse(payloads.open(job.request, requestContext(job))) as ChatRequest;
+      return estimate.ofCall(request, entry, job.budget);
+    },
     hasWorkers: () => workersSeen > 0,
     stopRunning,
     onGhost: (job) => safetyNet.addGhost(job),

@@ -16,7 +16,7 @@ export interface AttemptLine extends Attempt {
 
 export function toAttemptLine(job: ChatJob, attempt: Attempt): AttemptLine {
   const { requestId, workspace, route, entry, queueMs } = job;
-  const { provider, model, outcome, status, ms, upstreamId } = attempt;
+  const { provider, model, outcome, status, ms, upstreamId, estimate } = attempt;
   const line: AttemptLine = { requestId, workspace, entry, queueMs, provider, model, outcome };
   const trace = parseTraceparent(job.trace);
   if (trace) line.traceId = trace.traceId;
@@ -24,5 +24,6 @@ export function toAttemptLine(job: ChatJob, attempt: Attempt): AttemptLine {
   if (status !== undefined) line.status = status;
   if (ms !== undefined) line.ms = ms;
   if (upstreamId !== undefined) line.upstreamId = upstreamId;
+  if (estimate !== undefined) line.estimate = estimate;
   return line;
 }

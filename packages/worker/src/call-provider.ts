@@ -1,5 +1,5 @@
 /** One call of one entry: build, send, read. Its result is data either way; it does not throw for what upstream does. */
-import type { ChatRequest } from '@sluice/shared/chat';
+import type { ChatRequest, TokenUsage } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChainEntry } from '@sluice/shared/queue/job';
@@ -29,6 +29,8 @@ export type CallResult = {
   /** Not rounded; absent when nothing was sent. */
   ms?: number;
   upstreamId?: string;
+  /** The call was sent, and neither an error came nor an answer with a usage: the provider may bill it. */
+  billUnknown?: true;
 } & ({ response: ParsedResponse; failure?: never } | { failure: ProviderFailure; response?: never });
 
 export async function callProvider(
@@ -56,7 +58,8 @@ export async function callProvider(
     answer = await http.post(provider.chatPath, headers, body, timeoutMs, signal);
   } catch (error) {
     if (!(error instanceof HttpFailure)) throw error;
-    return { ms: elapsed(), failure: unanswered(error) };
+    const failure = unanswered(error);
+    return { ms: elapsed(), failure, ...(error.sent ? { billUnknown: true } : {}) };
   }
   const call = { ms: elapsed(), ...upstreamId(provider, answer) };
   const result = read(provider, answer);
@@ -68,16 +71,23 @@ export async function callProvider(
 function read(
   provider: Provider,
   answer: HttpAnswer,
-): { response: ParsedResponse } | { failure: ProviderFailure } {
+): ({ response: ParsedResponse } | { failure: ProviderFailure }) & { billUnknown?: true } {
   if (answer.status < 200 || answer.status > 299) {
     return { failure: provider.parseError(answer.status, answer.headers, answer.body) };
   }
   try {
-    return { response: provider.parseResponse(answer.body) };
+    const response = provider.parseResponse(answer.body);
+    return isEmpty(response.usage) ? { response, billUnknown: true } : { response };
   } catch (error) {
-    if (error instanceof UnusableResponse) return { failure: toFailure('bad_response', answer.status) };
+    if (error instanceof UnusableResponse)
+      return { failure: toFailure('bad_response', answer.status), billUnknown: true };
     throw error;
   }
+}
+
+/** A compatible server may leave its usage out. No prompt is empty. */
+function isEmpty({ input, cachedInput, cacheWrite, cacheWrite1h, output }: TokenUsage): boolean {
+  return input + cachedInput + cacheWrite + cacheWrite1h + output === 0;
 }
 
 function upstreamId(provider: Provider, answer: HttpAnswer): { upstreamId?: string } {

@@ -17,6 +17,7 @@ import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
 import type { Queues } from '@sluice/shared/queue/queues';
 import type { NextEntry, Settlements } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
+import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { toAttemptLine } from './attempt-line.js';
 import { type CallResult, callProvider, type Upstream } from './call-provider.js';
@@ -51,6 +52,7 @@ export interface ChatProcessorParts {
   circuits: CircuitBreakers;
   availability: Availability;
   ending: Ending;
+  estimate: CostEstimate;
   clock: Clock;
   logger: Logger;
   metrics: WorkerMetrics;
@@ -86,7 +88,11 @@ export class ChatProcessor {
       if (state !== 'open') return false;
     }
     if (again) {
-      const lost: Attempt = { provider: entry.provider, model: entry.model, outcome: 'unknown' };
+      const { provider, model } = entry;
+      // Its request is gone some time after the deadline.
+      const estimate =
+        job.request === '' ? 0 : this.parts.estimate.ofCall(this.#read(job), entry, job.budget);
+      const lost: Attempt = { provider, model, outcome: 'unknown', estimate };
       job = { ...job, attempts: [...job.attempts, ...Array<Attempt>(run.start - 1).fill(lost)] };
       // A request that has taken two workers with it does not get a third.
       const quarantined = run.start > MAX_STARTS;
@@ -111,7 +117,9 @@ export class ChatProcessor {
 
     for (let call = 0; ; call++) {
       const result = await this.#call(job, request, entry, run);
-      job = this.#withAttempt(job, toAttempt(entry, result));
+      const attempt = toAttempt(entry, result);
+      if (result.billUnknown) attempt.estimate = this.parts.estimate.ofCall(request, entry, job.budget);
+      job = this.#withAttempt(job, attempt);
       if (result.failure?.outcome === 'cancelled') return ending.cancelled(job, run);
       if (result.response)
         return ending.served(

@@ -45,7 +45,8 @@ export class Ending {
     const { usage, serviceTier, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
-    const { price, cost, costUsd } = this.parts.pricing.of(kind, model, usage, serviceTier);
+    const { price, cost, costUsd, estimate } = this.parts.pricing.of(kind, model, usage, serviceTier);
+    if (estimate !== undefined) job = withEstimate(job, estimate);
     const settlement: Settlement = {
       job,
       log: servedLogEntry(job, { provider, model, latencyMs, usage, cost, price }, this.parts.clock.now()),
@@ -101,4 +102,10 @@ export class Ending {
     this.parts.logger.warn({ requestId, result }, 'a late result was refused');
     return false;
   }
+}
+
+/** Of the attempt that served. */
+function withEstimate(job: ChatJob, estimate: number): ChatJob {
+  const served = job.attempts.length - 1;
+  return { ...job, attempts: job.attempts.map((each, i) => (i === served ? { ...each, estimate } : each)) };
 }

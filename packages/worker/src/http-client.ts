@@ -22,6 +22,8 @@ export class HttpFailure extends Error {
   override readonly name = 'HttpFailure';
   constructor(
     readonly reason: 'connection' | 'timeout' | 'cancelled' | 'too_large',
+    /** Whether any of the call was sent: the provider may then bill it. */
+    readonly sent: boolean,
     cause: unknown,
   ) {
     super(`no answer: ${reason}`, { cause });
@@ -55,7 +57,7 @@ export class HttpClient {
     timeoutMs: number,
     signal: StopSignal,
   ): Promise<HttpAnswer> {
-    if (signal.reason) throw new HttpFailure('cancelled', undefined);
+    if (signal.reason) throw new HttpFailure('cancelled', false, undefined);
     const request = { path: this.#basePath + path, method: 'POST', headers, body } as const;
     const call = new Call(this.#pool, request, this.#secret);
     const timer = setTimeout(() => call.end('timeout'), timeoutMs);
@@ -78,6 +80,7 @@ class Call implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #ended: HttpFailure | undefined;
   #triedAgain = false;
+  #sent = false;
   #status = 0;
   #headers: Headers = {};
   #chunks: Buffer[] = [];
@@ -100,7 +103,7 @@ class Call implements Dispatcher.DispatchHandler {
 
   end(reason: HttpFailure['reason'], cause?: unknown): void {
     if (this.#ended) return;
-    this.#ended = new HttpFailure(reason, cause);
+    this.#ended = new HttpFailure(reason, this.#sent, cause);
     this.#reject(this.#ended);
     this.#controller?.abort(this.#ended);
   }
@@ -108,6 +111,7 @@ class Call implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#ended) controller.abort(this.#ended);
+    else this.#sent = true;
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
@@ -134,6 +138,7 @@ class Call implements Dispatcher.DispatchHandler {
     // Upstream may have closed a kept-alive socket just as the call was sent on it. The call is then sent again, once.
     if (!this.#ended && !this.#triedAgain && diedOnReuse(error)) {
       this.#triedAgain = true;
+      this.#sent = false;
       this.pool.dispatch(this.request, this);
     } else this.end(error instanceof errors.ResponseExceededMaxSizeError ? 'too_large' : 'connection', error);
   }

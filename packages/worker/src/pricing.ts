@@ -1,13 +1,15 @@
 import type { TokenUsage } from '@sluice/shared/chat';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
-import { costOf, formatUsd, type PriceUsed, priceFor } from '@sluice/shared/registry/price';
+import { costOf, dearestCostOf, formatUsd, type PriceUsed, priceFor } from '@sluice/shared/registry/price';
 
 export interface Priced {
-  /** Null when the registry does not know the model: the cost is then 0, and the log says why. */
+  /** Null when the registry knows no price for the model, or for the service tier: the cost is then 0. */
   price: PriceUsed | null;
   /** Whole picodollars. */
   cost: number;
   costUsd: string;
+  /** Set when nobody knows the price of a known model's answer: what it costs at the dearest price of that model. */
+  estimate?: number;
 }
 
 export class Pricing {
@@ -15,8 +17,10 @@ export class Pricing {
 
   of(providerKind: string, model: string, usage: TokenUsage, serviceTier?: string): Priced {
     const facts = this.registry().find(providerKind, model);
-    const price = facts ? priceFor(facts, usage, serviceTier) : null;
+    const price = (facts && priceFor(facts, usage, serviceTier)) ?? null;
     const cost = price ? costOf(price, usage) : 0;
-    return { price, cost, costUsd: formatUsd(cost) };
+    const priced: Priced = { price, cost, costUsd: formatUsd(cost) };
+    if (facts && !price) priced.estimate = dearestCostOf(facts, usage);
+    return priced;
   }
 }

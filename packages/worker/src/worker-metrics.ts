@@ -53,6 +53,8 @@ export class WorkerMetrics {
   readonly #duration;
   readonly #tokens;
   readonly #cost;
+  readonly #unknownBills;
+  readonly #estimated;
   readonly #unpriced;
   readonly #fallbacks;
   readonly #rateLimited;
@@ -72,6 +74,8 @@ export class WorkerMetrics {
     this.#duration = metrics.histogram('providerDuration');
     this.#tokens = metrics.counter('tokens');
     this.#cost = metrics.counter('cost');
+    this.#unknownBills = metrics.counter('unknownBills');
+    this.#estimated = metrics.counter('estimatedCost');
     this.#unpriced = metrics.counter('unpriced');
     this.#fallbacks = metrics.counter('fallbacks');
     this.#rateLimited = metrics.counter('rateLimited');
@@ -93,6 +97,7 @@ export class WorkerMetrics {
     for (const outcome of CALL_OUTCOMES) this.#requests.inc({ provider, model, outcome }, 0);
     for (const type of TOKEN_TYPES) this.#tokens.inc({ provider, model, type }, 0);
     this.#unpriced.inc({ provider, model }, 0);
+    this.#unknownBills.inc({ provider, model }, 0);
   }
 
   /** Makes the series of what has been configured, at zero. */
@@ -143,7 +148,14 @@ export class WorkerMetrics {
     this.#fallbacks.inc({ route: routeLabel(route), from: provider, to: to.provider, reason: outcome });
   }
 
-  settled({ workspace, route, served }: LogEntry): void {
+  settled({ workspace, route, served, attempts }: LogEntry): void {
+    for (const { provider, model: called, estimate } of attempts) {
+      if (estimate === undefined) continue;
+      const model = this.models.of(provider, called);
+      this.#unknownBills.inc({ provider, model });
+      const labels = { workspace, route: routeLabel(route), provider, model };
+      this.#estimated.inc(labels, estimate / PICODOLLARS_PER_USD);
+    }
     if (!served) return;
     const { provider, usage, cost, price } = served;
     const model = this.models.of(provider, served.model);

@@ -27,6 +27,7 @@ import { INBOX_TTL_MS } from '@sluice/shared/queue/settle-scripts';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
+import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { RegistryStore } from '@sluice/shared/registry/store';
@@ -112,12 +113,14 @@ export async function startWorker({
   );
   const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
   const pricing = new Pricing(() => registry.current);
+  const estimate = new CostEstimate(config.providers, () => registry.current);
   const chat = new ChatProcessor({
     upstreams,
     queues,
     settlements,
     payloads,
     ending: new Ending({ settlements, payloads, pricing, clock, logger, metrics: workerMetrics }),
+    estimate,
     coolDowns,
     circuits,
     availability: new Availability(coolDowns, circuits),

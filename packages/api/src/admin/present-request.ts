@@ -7,6 +7,8 @@ import { isoOrNull } from './present.js';
 export function presentRequest({ id: cursor, entry }: LoggedRequest) {
   const { served } = entry;
   const { provider, model: providerModel } = lastCall(entry);
+  const unknown = entry.attempts.flatMap(({ estimate }) => estimate ?? []);
+  const estimated = unknown.reduce((sum, each) => sum + each, 0);
   return {
     id: `req_${entry.id}`,
     object: 'request' as const,
@@ -23,9 +25,10 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest) {
     provider_model: providerModel,
     queue_ms: entry.queueMs,
     latency_ms: served?.latencyMs ?? null,
-    attempts: entry.attempts.map(({ upstreamId, ...attempt }) => ({
+    attempts: entry.attempts.map(({ upstreamId, estimate, ...attempt }) => ({
       ...attempt,
       ...(upstreamId === undefined ? {} : { upstream_id: upstreamId }),
+      ...(estimate === undefined ? {} : { billed: 'unknown' as const, estimated_usd: formatUsd(estimate) }),
     })),
     usage: served
       ? {
@@ -38,6 +41,10 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest) {
       : null,
     cost_usd: formatUsd(served?.cost ?? 0),
     cost_picodollars: String(served?.cost ?? 0),
+    /** `unknown`: calls were sent whose bill nobody knows. What they may have cost is no part of the cost. */
+    billed: unknown.length > 0 ? ('unknown' as const) : ('exact' as const),
+    estimated_usd: formatUsd(estimated),
+    estimated_picodollars: String(estimated),
     /** False: it was served, and nobody knows at what price. */
     priced: !served || served.price !== null,
     price: served?.price

@@ -6,7 +6,17 @@ import type { Redis } from 'ioredis';
 export const SPEND_FIELDS = ['workspace', 'route', 'provider', 'model', 'day'] as const;
 export type SpendField = (typeof SPEND_FIELDS)[number];
 
-const COLUMNS = ['requests', 'cost', 'input', 'cached_input', 'cache_write', 'output'] as const;
+/** `unknown`: calls whose bill nobody knows; `estimated`: what those may have cost, which is no part of `cost`. */
+const COLUMNS = [
+  'requests',
+  'cost',
+  'input',
+  'cached_input',
+  'cache_write',
+  'output',
+  'unknown',
+  'estimated',
+] as const;
 type Column = (typeof COLUMNS)[number];
 
 const DAY_MS = 86_400_000;
@@ -138,7 +148,16 @@ function parseName(name: string): Group {
 }
 
 function noSums(): SpendRow['sums'] {
-  return { requests: 0n, cost: 0n, input: 0n, cached_input: 0n, cache_write: 0n, output: 0n };
+  return {
+    requests: 0n,
+    cost: 0n,
+    input: 0n,
+    cached_input: 0n,
+    cache_write: 0n,
+    output: 0n,
+    unknown: 0n,
+    estimated: 0n,
+  };
 }
 
 function compareRows(a: SpendRow, b: SpendRow): number {

@@ -9,6 +9,7 @@ import type { Metrics } from '@sluice/shared/metrics/create';
 import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { estimatedMonth } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
@@ -31,6 +32,7 @@ interface SpendReading {
   /** USD. */
   total: number;
   month: number;
+  estimated: number;
 }
 
 export class SharedGauges {
@@ -44,6 +46,7 @@ export class SharedGauges {
   readonly #redisUp;
   readonly #ledger;
   readonly #month;
+  readonly #monthEstimated;
   readonly #budget;
   #directory: DirectorySnapshot = [];
   #closed = false;
@@ -62,6 +65,7 @@ export class SharedGauges {
     this.#redisUp = metrics.gauge('redisUp');
     this.#ledger = metrics.counter('ledgerCost');
     this.#month = metrics.gauge('monthCost');
+    this.#monthEstimated = metrics.gauge('monthEstimated');
     this.#budget = metrics.gauge('budget');
     metrics.onScrape(() => this.#collect());
   }
@@ -78,13 +82,15 @@ export class SharedGauges {
   async #collect(): Promise<void> {
     const known = this.#closed ? undefined : await this.#read().catch(() => undefined);
     for (const gauge of [this.#jobs, this.#oldest, this.#limit, this.#active, this.#coolDown]) gauge.reset();
-    for (const gauge of [this.#circuitOpen, this.#ledger, this.#month, this.#budget]) gauge.reset();
+    for (const gauge of [this.#circuitOpen, this.#ledger, this.#month, this.#monthEstimated, this.#budget])
+      gauge.reset();
     this.#redisUp.set(known ? 1 : 0);
     this.#workers.set(this.parts.workersSeen());
     for (const queue of known?.queues ?? []) this.#showQueue(queue);
-    for (const { workspace, total, month } of known?.spend ?? []) {
+    for (const { workspace, total, month, estimated } of known?.spend ?? []) {
       this.#ledger.inc({ workspace }, total);
       this.#month.set({ workspace }, month);
+      this.#monthEstimated.set({ workspace }, estimated);
     }
     for (const { id, limits } of this.#directory)
       if (limits.budgetUsdPerMonth !== undefined)
@@ -117,12 +123,14 @@ export class SharedGauges {
   async #readSpend(workspace: string): Promise<SpendReading> {
     const byMonth = await this.parts.redis.hgetall(this.parts.names.spent(workspace));
     // Summed exactly: a counter that went back by a rounding error would be a restart to Prometheus.
-    const total = Object.values(byMonth).reduce((sum, spent) => sum + BigInt(spent), 0n);
-    const month = byMonth[monthOf(this.parts.clock.now())] ?? 0;
+    const exact = Object.entries(byMonth).filter(([name]) => !name.includes(':'));
+    const total = exact.reduce((sum, [, spent]) => sum + BigInt(spent), 0n);
+    const month = monthOf(this.parts.clock.now());
     return {
       workspace,
       total: Number(total) / PICODOLLARS_PER_USD,
-      month: Number(month) / PICODOLLARS_PER_USD,
+      month: Number(byMonth[month] ?? 0) / PICODOLLARS_PER_USD,
+      estimated: Number(byMonth[estimatedMonth(month)] ?? 0) / PICODOLLARS_PER_USD,
     };
   }
 }

@@ -5,8 +5,8 @@ import type { GatewayError } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { isLimited, type WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
+import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { DirectoryCache } from '../cell/directory-cache.js';
-import type { CostEstimate } from './cost-estimate.js';
 
 export class Admission {
   constructor(
@@ -21,8 +21,11 @@ export class Admission {
     const workspace = await this.directory.findWorkspace(job.workspace);
     if (!workspace || !isLimited(workspace.limits)) return job;
     const { requestId, deadline } = job;
+    const mode = 'expected';
     const reserved =
-      workspace.limits.budgetUsdPerMonth === undefined ? 0 : this.estimate.of(job.chain, request);
+      workspace.limits.budgetUsdPerMonth === undefined
+        ? 0
+        : this.estimate.ofChain(job.chain, request, mode).cost;
     const asked = {
       requestId,
       workspace: workspace.id,

@@ -48,6 +48,8 @@ export interface DispatcherParts {
   fairness: Fairness;
   clock: Clock;
   admission: Pick<Admission, 'admit'>;
+  /** What a call of the job may have cost, in picodollars. */
+  estimateCall(job: ChatJob, entry: ChainEntry): number;
   /** Whether any worker has been heard of lately. */
   hasWorkers(): boolean;
   /** Asks the worker that runs the request to stop. */
@@ -131,8 +133,10 @@ export class Dispatcher {
   readonly giveUp = async (requestId: string): Promise<void> => {
     const pending = this.#pending.get(requestId);
     if (!pending) return;
-    const { provider, model } = pending.job.chain[pending.job.entry] as ChainEntry;
-    const attempts = [...pending.job.attempts, { provider, model, outcome: 'unknown' as const }];
+    const entry = pending.job.chain[pending.job.entry] as ChainEntry;
+    const { provider, model } = entry;
+    const estimate = this.parts.estimateCall(pending.job, entry);
+    const attempts = [...pending.job.attempts, { provider, model, outcome: 'unknown' as const, estimate }];
     await this.#fail(pending, { ...pending.job, attempts }, outcomeUnknown(), { as: 'refuser' });
   };
 

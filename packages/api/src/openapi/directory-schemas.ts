@@ -36,6 +36,8 @@ export const directorySchemas = {
       in_flight: s.whole,
       spent_usd: s.usd,
       spent_picodollars: s.picodollars,
+      estimated_usd: { ...s.usd, description: 'What calls may have cost whose bill nobody knows.' },
+      estimated_picodollars: s.picodollars,
       reserved_usd: s.usd,
       reserved_picodollars: s.picodollars,
       left_usd: s.orNull(s.usd),

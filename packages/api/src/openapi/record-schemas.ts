@@ -38,6 +38,9 @@ const sums = {
   output_tokens: s.whole,
   cost_usd: s.usd,
   cost_picodollars: s.picodollars,
+  unknown_bills: { ...s.whole, description: 'Calls that were sent and whose bill nobody knows.' },
+  estimated_usd: { ...s.usd, description: 'What those may have cost. It is no part of the cost.' },
+  estimated_picodollars: s.picodollars,
 };
 
 const spendRow = s.object(sums, {
@@ -107,12 +110,24 @@ export const recordSchemas = {
     attempts: s.arrayOf(
       s.object(
         { provider: s.text, model: s.text, outcome: s.text },
-        { status: s.whole, ms: { type: 'number', minimum: 0 }, upstream_id: s.text },
+        {
+          status: s.whole,
+          ms: { type: 'number', minimum: 0 },
+          upstream_id: s.text,
+          billed: { const: 'unknown' },
+          estimated_usd: s.usd,
+        },
       ),
     ),
     usage: s.orNull(s.object(usage)),
     cost_usd: s.usd,
     cost_picodollars: s.picodollars,
+    billed: {
+      ...s.oneOf('exact', 'unknown'),
+      description: '`unknown`: calls were sent whose bill nobody knows.',
+    },
+    estimated_usd: { ...s.usd, description: 'What those calls may have cost. It is no part of the cost.' },
+    estimated_picodollars: s.picodollars,
     priced: s.flag,
     price: s.orNull(
       s.object({
@@ -144,6 +159,7 @@ export const recordSchemas = {
     month: s.text,
     budget_usd_per_month: { type: 'number' },
     spent_usd: s.usd,
+    estimated_usd: { ...s.usd, description: 'What calls may have cost whose bill nobody knows.' },
     reserved_usd: s.usd,
     left_usd: s.usd,
     pace_usd_per_day: {

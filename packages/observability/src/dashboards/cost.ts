@@ -120,14 +120,32 @@ export const costDashboard: DashboardSpec = {
       queries: [{ expr: 'sum by (type) (rate(gateway_tokens_total[$__rate_interval]))', legend: '{{type}}' }],
     },
     {
+      title: 'Calls whose bill nobody knows',
+      about:
+        'They were sent and no whole answer came, or it named no usage or price. What they may have cost.',
+      kind: 'timeseries',
+      unit: 'currencyUSD',
+      width: 12,
+      queries: [
+        {
+          expr: 'sum by (provider, model) (rate(gateway_estimated_cost_usd_total{workspace=~"$workspace"}[$__rate_interval])) * 3600 > 0',
+          legend: '{{provider}}/{{model}}, USD/h',
+        },
+        {
+          expr: 'sum(rate(gateway_unknown_bills_total[$__rate_interval])) * 3600',
+          legend: 'calls per hour',
+        },
+      ],
+    },
+    {
       title: 'Budget used',
-      about: 'Of workspaces that have a monthly budget.',
+      about: 'Of workspaces that have a monthly budget. Estimates of calls whose bill nobody knows count.',
       kind: 'timeseries',
       unit: 'percentunit',
       width: 12,
       queries: [
         {
-          expr: 'max by (workspace) (gateway_workspace_month_cost_usd{workspace=~"$workspace"}) / max by (workspace) (gateway_workspace_budget_usd)',
+          expr: '(max by (workspace) (gateway_workspace_month_cost_usd{workspace=~"$workspace"}) + max by (workspace) (gateway_workspace_month_estimated_usd)) / max by (workspace) (gateway_workspace_budget_usd)',
           legend: '{{workspace}}',
         },
       ],

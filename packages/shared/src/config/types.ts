@@ -38,6 +38,9 @@ export interface KeyConfig {
   valueEnv: string | undefined;
 }
 
+/** `strict`: an estimate is the most that a call can cost. `expected`: what most calls stay under. */
+export type BudgetMode = 'strict' | 'expected';
+
 export interface LimitsConfig {
   requestsPerMinute: number | undefined;
   concurrentRequests: number | undefined;

@@ -161,6 +161,13 @@ export const METRICS = {
     labels: ['workspace'],
     help: 'What a workspace has spent this month (UTC), by the ledger. The same from every api process.',
   },
+  monthEstimated: {
+    name: 'gateway_workspace_month_estimated_usd',
+    type: 'gauge',
+    roles: API,
+    labels: ['workspace'],
+    help: 'What calls of this month (UTC) may have cost whose bill nobody knows, by the ledger. It counts against the budget and is no part of gateway_workspace_month_cost_usd. The same from every api process.',
+  },
   budget: {
     name: 'gateway_workspace_budget_usd',
     type: 'gauge',
@@ -217,7 +224,21 @@ export const METRICS = {
     type: 'counter',
     roles: WORKER,
     labels: ['workspace', 'route', 'provider', 'model'],
-    help: 'Estimated provider cost of served requests; route is (direct) for a request by model id.',
+    help: 'Provider cost of served requests; route is (direct) for a request by model id.',
+  },
+  unknownBills: {
+    name: 'gateway_unknown_bills_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'model'],
+    help: 'Calls that were sent and whose bill nobody knows: no whole answer came, or it named no usage or price.',
+  },
+  estimatedCost: {
+    name: 'gateway_estimated_cost_usd_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['workspace', 'route', 'provider', 'model'],
+    help: 'What those calls may have cost. It is no part of gateway_cost_usd_total.',
   },
   unpriced: {
     name: 'gateway_unpriced_requests_total',

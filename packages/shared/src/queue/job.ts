@@ -1,4 +1,4 @@
-import type { ChainEntry, OnCrash } from '../config/types.js';
+import type { BudgetMode, ChainEntry, OnCrash } from '../config/types.js';
 import type { ErrorInfo } from '../errors.js';
 
 export type { ChainEntry, OnCrash };
@@ -34,6 +34,8 @@ export interface Attempt {
   ms?: number;
   /** Upstream's own request id, for a support ticket. */
   upstreamId?: string;
+  /** Set when nobody knows what the provider bills for the call: what it may have cost, in picodollars. */
+  estimate?: number;
 }
 
 /**
@@ -54,8 +56,10 @@ export interface ChatJob {
   onCrash: OnCrash;
   /** The api process that waits for the reply. */
   inbox: string;
-  /** What the request may cost at most, in picodollars, as reserved; only for workspaces with limits. */
+  /** What the request may cost, in picodollars, as reserved; only for workspaces with limits. */
   reserved?: number;
+  /** How the cost of its calls is estimated; absent: `expected`. */
+  budget?: BudgetMode;
   /** Digest of the caller's Idempotency-Key, if there was one. */
   idempotency?: string;
   /** `traceparent` of the request, if it is traced. */

@@ -69,7 +69,7 @@ export const settleScript = createScript<SettleResult>(
 local jobKey, waitKey, prioritizedKey, activeKey, stalledKey, markerKey, settledKey, logKey, ledgerKey, inboxKey,
   spentKey, reservationsKey, reservedKey, idempotencyKey = unpack(KEYS)
 local settler, jobId, token, entry, requestId, head, body, log, logSize, ledgerRow, cost, input, cached, write, output,
-  month, reservation, reserved = unpack(ARGV)
+  month, reservation, reserved, estimatedMonth = unpack(ARGV, 1, 19)
 ${REFUSE_WORKER}${FINISH_JOB}${WITHDRAW_JOB}${ANSWER_IDEMPOTENT}
 local refused
 if settler == 'worker' then
@@ -94,6 +94,11 @@ if ledgerRow ~= '' then
   redis.call('HINCRBY', ledgerKey, ledgerRow .. ':output', output)
   if cached ~= '0' then redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cached_input', cached) end
   if write ~= '0' then redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cache_write', write) end
+end
+for i = 20, #ARGV, 2 do
+  redis.call('HINCRBY', spentKey, estimatedMonth, ARGV[i + 1])
+  redis.call('HINCRBY', ledgerKey, ARGV[i] .. ':unknown', 1)
+  redis.call('HINCRBY', ledgerKey, ARGV[i] .. ':estimated', ARGV[i + 1])
 end
 if settler == 'worker' then
   redis.call('XADD', inboxKey, '*', 'id', requestId, 'head', head, 'body', body)

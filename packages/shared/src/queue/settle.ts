@@ -20,7 +20,7 @@ import {
   settleScript,
   withdrawScript,
 } from './settle-scripts.js';
-import { reservationOf } from './workspace-limits.js';
+import { estimatedMonth, reservationOf } from './workspace-limits.js';
 
 export interface Settlement {
   job: ChatJob;
@@ -86,6 +86,7 @@ export class Settlements {
       monthOf(log.settledAt),
       job.reserved === undefined ? '' : reservationOf(job.requestId, job.reserved),
       job.reserved ?? 0,
+      ...estimates(log),
     ]);
   }
 
@@ -145,6 +146,19 @@ export function providerOf(job: Pick<ChatJob, 'chain' | 'entry'>): string {
   const entry = job.chain[job.entry];
   if (!entry) throw new Error(`the chain has no entry ${job.entry}`);
   return entry.provider;
+}
+
+/** Of each call whose bill nobody knows: its row in the ledger, and what it may have cost. Most requests have none. */
+function estimates({ workspace, route, settledAt, attempts }: LogEntry): (string | number)[] {
+  const unknown = attempts.filter(({ estimate }) => estimate !== undefined);
+  if (unknown.length === 0) return [];
+  return [
+    estimatedMonth(monthOf(settledAt)),
+    ...unknown.flatMap(({ provider, model, estimate = 0 }) => [
+      ledgerRow(workspace, route, provider, model),
+      estimate,
+    ]),
+  ];
 }
 
 /** A row of a day's ledger; its columns stand behind it in the day's hash (`<row>:cost`). */

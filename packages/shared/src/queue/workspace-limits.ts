@@ -4,12 +4,14 @@
  * A request in flight holds a reservation: a place, and an estimate of its cost. Settle gives it back and books the true
  * cost. A reservation whose request was lost with its processes lapses by itself, some time after the request's deadline.
  */
+
 import type { Redis } from 'ioredis';
 import { monthOf } from '../calendar.js';
 import type { LimitsConfig } from '../config/config.js';
 import { GatewayError } from '../errors.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
+import { formatUsd } from '../registry/price.js';
 
 const LAPSE_AFTER_DEADLINE_MS = 10_000;
 
@@ -18,15 +20,26 @@ export function reservationOf(requestId: string, picodollars: number): string {
   return `${requestId}:${picodollars}`;
 }
 
+/** Beside a month's exact spend: what the calls whose bill nobody knows may have cost. */
+export function estimatedMonth(month: string): string {
+  return `${month}:estimated`;
+}
+
 // Money is added up by Redis itself (INCRBY, HGET): Lua's numbers are doubles. For comparing they are good enough.
 const admitScript = createScript<
-  [refused: '' | 'per_minute' | 'concurrent' | 'budget', retryAfterMs: number]
+  [
+    refused: '' | 'per_minute' | 'concurrent' | 'budget',
+    retryAfterMs: number,
+    spent?: string,
+    estimated?: string,
+    reserved?: string,
+  ]
 >(
   'sluiceAdmitLimited',
   `
 local timesKey, reservationsKey, reservedKey, spentKey = unpack(KEYS)
 local perMinute, concurrent, budget = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local month, reservation, estimate, lapsesAfter = ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
+local month, estimatedMonth, reservation, estimate, lapsesAfter = unpack(ARGV, 4, 8)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
@@ -36,9 +49,12 @@ for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', reservationsKey, '-inf', now
 end
 if concurrent >= 0 and redis.call('ZCARD', reservationsKey) >= concurrent then return {'concurrent', 1000} end
 if budget >= 0 then
-  local spent = tonumber(redis.call('HGET', spentKey, month) or '0')
-  local reserved = tonumber(redis.call('GET', reservedKey) or '0')
-  if spent + reserved + tonumber(estimate) > budget then return {'budget', 0} end
+  local spent, estimated = unpack(redis.call('HMGET', spentKey, month, estimatedMonth))
+  spent, estimated = spent or '0', estimated or '0'
+  local reserved = redis.call('GET', reservedKey) or '0'
+  if tonumber(spent) + tonumber(estimated) + tonumber(reserved) + tonumber(estimate) > budget then
+    return {'budget', 0, spent, estimated, reserved}
+  end
 end
 if perMinute >= 0 then
   local oldest = redis.call('LINDEX', timesKey, perMinute - 1)
@@ -47,7 +63,7 @@ if perMinute >= 0 then
   redis.call('LTRIM', timesKey, 0, perMinute - 1)
   redis.call('PEXPIRE', timesKey, 60000)
 end
-redis.call('ZADD', reservationsKey, string.format('%d', now + lapsesAfter), reservation)
+redis.call('ZADD', reservationsKey, string.format('%d', now + tonumber(lapsesAfter)), reservation)
 redis.call('INCRBY', reservedKey, estimate)
 return {'', 0}
 `,
@@ -75,7 +91,7 @@ export class WorkspaceLimits {
     const { requestsPerMinute = -1, concurrentRequests = -1, budgetUsdPerMonth } = limits;
     const budget = budgetUsdPerMonth === undefined ? -1 : String(toBudgetPicodollars(budgetUsdPerMonth));
     const { names } = this;
-    const [refused, retryAfterMs] = await admitScript(
+    const [refused, retryAfterMs, ...taken] = await admitScript(
       this.redis,
       [
         names.requestTimes(workspace),
@@ -88,6 +104,7 @@ export class WorkspaceLimits {
         concurrentRequests,
         budget,
         monthOf(now),
+        estimatedMonth(monthOf(now)),
         reservationOf(requestId, estimate),
         estimate,
         Math.ceil(deadline - now) + LAPSE_AFTER_DEADLINE_MS,
@@ -97,10 +114,7 @@ export class WorkspaceLimits {
       case '':
         return undefined;
       case 'budget':
-        return new GatewayError(
-          'budget_exceeded',
-          'The monthly budget of this workspace does not cover the request.',
-        );
+        return overBudget(estimate, budgetUsdPerMonth ?? 0, taken);
       case 'concurrent':
         return new GatewayError(
           'rate_limited',
@@ -119,6 +133,21 @@ export class WorkspaceLimits {
         );
     }
   }
+}
+
+/** `taken`: what of the budget is spent, estimated and reserved, in picodollars. */
+function overBudget(
+  estimate: number,
+  budgetUsd: number,
+  taken: readonly (string | undefined)[],
+): GatewayError {
+  const budget = toBudgetPicodollars(budgetUsd);
+  const left = taken.reduce((rest, amount) => rest - BigInt(amount ?? 0), budget);
+  return new GatewayError(
+    'budget_exceeded',
+    `The monthly budget of this workspace does not cover the request: it may cost up to ${formatUsd(estimate)} USD, ` +
+      `and ${formatUsd(left > 0n ? left : 0n)} USD of ${formatUsd(budget)} USD is left.`,
+  );
 }
 
 /** Exact for any amount that can be written with six decimals; a double times 10¹² would not be. */

@@ -43,20 +43,31 @@ export function toPicodollars(usdPerMillionTokens: number): number | undefined {
   return Number.isSafeInteger(whole) && Math.abs(exact - whole) < 1e-4 ? whole : undefined;
 }
 
+/** Names of the service tier that is billed at the base price; the last is Groq's. */
+export const BASE_TIERS: ReadonlySet<string> = new Set(['auto', 'default', 'standard', 'on_demand']);
+
 /**
  * The price of a call with this usage. A prompt beyond a long-context threshold reprices the whole request, cached
- * tokens and output too. `serviceTier` is the tier that the response named: `default`, `standard`, none, and any
- * tier without a price of its own are billed at the base price.
+ * tokens and output too. `serviceTier` is the tier that the response named; undefined when that has no known price.
  */
 export function priceFor(
   facts: { priceTable: PriceTable },
   usage: TokenUsage,
   serviceTier?: string,
-): PriceUsed {
+): PriceUsed | undefined {
   const prompt = usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h;
   const [first, ...longer] = facts.priceTable;
   const step = longer.findLast(({ above }) => prompt > above) ?? first;
-  return (serviceTier !== undefined && step.serviceTiers.get(serviceTier)) || step.base;
+  const ofTier = serviceTier === undefined ? undefined : step.serviceTiers.get(serviceTier);
+  if (ofTier) return ofTier;
+  return serviceTier === undefined || BASE_TIERS.has(serviceTier) ? step.base : undefined;
+}
+
+/** At the dearest price that is known for such a prompt: for a call whose own price is not. */
+export function dearestCostOf(facts: { priceTable: PriceTable }, usage: TokenUsage): number {
+  const tiers = facts.priceTable.flatMap(({ serviceTiers }) => [...serviceTiers.keys()]);
+  const prices = [undefined, ...new Set(tiers)].map((tier) => priceFor(facts, usage, tier));
+  return Math.max(...prices.map((price) => (price ? costOf(price, usage) : 0)));
 }
 
 /**

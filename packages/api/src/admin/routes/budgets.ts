@@ -3,7 +3,7 @@ import { dayOf } from '@sluice/shared/calendar';
 import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
-import type { LimitUse } from '../budget.js';
+import { type LimitUse, leftOf } from '../budget.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list } from '../present.js';
 import { readInput } from '../read-input.js';
@@ -65,8 +65,8 @@ export function addBudgetRoutes(router: Router, parts: BudgetParts): void {
   });
 }
 
-function usedShare({ amount, use: { spent, reserved } }: Budget): number {
-  return amount === 0n ? 1 : Number(spent + reserved) / Number(amount);
+function usedShare({ amount, use }: Budget): number {
+  return amount === 0n ? 1 : Number(amount - leftOf(amount, use)) / Number(amount);
 }
 
 /** USD a day, from the first day of the last week on which anything was spent until now. */
@@ -75,21 +75,23 @@ function paceOf(workspace: string, { rows }: SpendAnswer, now: number): number {
   // Rows come by day.
   const first = own[0]?.group.day;
   if (!first) return 0;
-  const spent = own.reduce((sum, { sums }) => sum + sums.cost, 0n);
+  const spent = own.reduce((sum, { sums }) => sum + sums.cost + sums.estimated, 0n);
   // Of a first day that is today only the part that is over counts, but not less than an hour.
   const days = Math.max((now - Date.parse(first)) / DAY_MS, 1 / 24);
   return Number(spent) / 1e12 / days;
 }
 
-function present({ workspace, usd, amount, use: { month, spent, reserved } }: Budget, pace: number) {
+function present({ workspace, usd, amount, use }: Budget, pace: number) {
+  const { month, spent, estimated, reserved } = use;
   return {
     object: 'budget' as const,
     workspace,
     month,
     budget_usd_per_month: usd,
     spent_usd: formatUsd(spent),
+    estimated_usd: formatUsd(estimated),
     reserved_usd: formatUsd(reserved),
-    left_usd: formatUsd(amount - spent - reserved),
+    left_usd: formatUsd(leftOf(amount, use)),
     pace_usd_per_day: pace,
   };
 }

@@ -5,7 +5,7 @@ import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
 import { formatUsd } from '@sluice/shared/registry/price';
-import type { LimitUse } from '../budget.js';
+import { type LimitUse, leftOf } from '../budget.js';
 import { presentLimits } from '../present.js';
 import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
@@ -48,9 +48,10 @@ export function addLimitRoutes(router: Router, { directory, readBody, readLimitU
   });
 }
 
-function present({ id, limits }: WorkspaceRecord, { month, spent, reserved, inFlight }: LimitUse) {
+function present({ id, limits }: WorkspaceRecord, use: LimitUse) {
+  const { month, spent, estimated, reserved, inFlight } = use;
   const budget = limits.budgetUsdPerMonth;
-  const left = budget === undefined ? undefined : toBudgetPicodollars(budget) - spent - reserved;
+  const left = budget === undefined ? undefined : leftOf(toBudgetPicodollars(budget), use);
   return {
     object: 'limits',
     workspace: id,
@@ -60,6 +61,8 @@ function present({ id, limits }: WorkspaceRecord, { month, spent, reserved, inFl
       in_flight: inFlight,
       spent_usd: formatUsd(spent),
       spent_picodollars: String(spent),
+      estimated_usd: formatUsd(estimated),
+      estimated_picodollars: String(estimated),
       reserved_usd: formatUsd(reserved),
       reserved_picodollars: String(reserved),
       left_usd: left === undefined ? null : formatUsd(left),

@@ -79,7 +79,8 @@ function presentRow({ group, sums }: SpendRow) {
   return { ...group, ...presentSums(sums) };
 }
 
-function presentSums({ requests, cost, input, cached_input, cache_write, output }: SpendRow['sums']) {
+function presentSums(sums: SpendRow['sums']) {
+  const { requests, cost, input, cached_input, cache_write, output, unknown, estimated } = sums;
   return {
     requests: Number(requests),
     input_tokens: Number(input),
@@ -88,5 +89,8 @@ function presentSums({ requests, cost, input, cached_input, cache_write, output 
     output_tokens: Number(output),
     cost_usd: formatUsd(cost),
     cost_picodollars: String(cost),
+    unknown_bills: Number(unknown),
+    estimated_usd: formatUsd(estimated),
+    estimated_picodollars: String(estimated),
   };
 }

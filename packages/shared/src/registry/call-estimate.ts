@@ -1,0 +1,125 @@
+/**
+ * What a call may cost, before or without its bill: to hold back enough of a budget, and to book a call of which no
+ * answer came. docs/adr/0009 says why each figure is an upper bound.
+ */
+import type { ChatRequest } from '../chat.js';
+import type { BudgetMode, ChainEntry } from '../config/types.js';
+import type { ModelFacts } from './model-registry.js';
+import { BASE_TIERS, type PriceUsed } from './price.js';
+import type { PromptSize } from './prompt-size.js';
+
+/** A token of text is at least one byte, in every vocabulary that is built from bytes. */
+const LEAST_BYTES_PER_TOKEN = 1;
+/** English has about four bytes a token; other languages and code have fewer. */
+const USUAL_BYTES_PER_TOKEN = 3;
+/** What a provider may add by itself: instructions about tools, schemas and roles. */
+const MOST_TOKENS_ADDED = 1_000;
+/** Of one image, whatever its size: providers scale it down first. */
+const MOST_IMAGE_TOKENS = { openai: 25_000, anthropic: 5_000 };
+/** A model that counts an image thirty times over, at a thirtieth of the price. */
+const DEAR_IMAGES = /^gpt-4o-mini/;
+const MOST_DEAR_IMAGE_TOKENS = 50_000;
+const USUAL_IMAGE_TOKENS = 1_600;
+/** No model on the market reads or writes more in one call; for one of which the registry does not say. */
+const LARGEST_WINDOW = 2_000_000;
+/** When nobody says how long an answer may be, most are shorter. */
+const USUAL_OUTPUT_TOKENS = 4_096;
+/** What the gateway asks Anthropic for, which wants a limit, when nobody else does. */
+export const ANTHROPIC_DEFAULT_OUTPUT_TOKENS = 1_024;
+
+/** A provider's kind and what the registry knows of the entry's model. */
+export interface PricedEntry {
+  entry: ChainEntry;
+  kind: string;
+  facts: ModelFacts | undefined;
+}
+
+/** Picodollars; or in words why nobody can tell, beginning with the model's name. */
+export function estimateCall(
+  { entry, kind, facts }: PricedEntry,
+  request: ChatRequest,
+  prompt: PromptSize,
+  mode: BudgetMode,
+): number | string {
+  const name = `${entry.provider}/${entry.model}`;
+  if (!facts) return `${name} has no known price`;
+  const unpriced = findUnpriced(request, prompt, kind);
+  if (unpriced !== undefined) return `${name} has no known price for ${unpriced}`;
+  const tiers = askedTiers(request, kind);
+  if (!tiers.every((tier) => facts.priceTable[0].serviceTiers.has(tier)))
+    return `${name} has no known price for this service_tier`;
+
+  const input = promptTokens(prompt, kind, entry.model, facts, mode);
+  const output = outputTokens(request, kind, entry, facts, mode);
+  const prices = facts.priceTable
+    .filter(({ above }) => input > above || above === 0)
+    .flatMap(({ base, serviceTiers }) => [base, ...tiers.flatMap((tier) => serviceTiers.get(tier) ?? [])]);
+  const costs = prices.map((price) => input * promptRate(price, kind, prompt, mode) + output * price.output);
+  return Math.min(Math.max(...costs), Number.MAX_SAFE_INTEGER);
+}
+
+/** What the registry has no prices for: fees per search, and audio tokens. */
+function findUnpriced(request: ChatRequest, prompt: PromptSize, kind: string): string | undefined {
+  if (kind === 'anthropic') return undefined;
+  if (prompt.audio) return 'audio';
+  if ((request.web_search_options ?? null) !== null) return 'web search';
+  const { tools } = request;
+  const isHosted = (tool: unknown) => {
+    const type = typeof tool === 'object' && tool !== null && 'type' in tool ? tool.type : undefined;
+    return type !== undefined && type !== 'function' && type !== 'custom';
+  };
+  return Array.isArray(tools) && tools.some(isHosted) ? 'tools that the provider runs' : undefined;
+}
+
+/** Anthropic is never asked for a tier that costs more. */
+function askedTiers({ service_tier: tier }: ChatRequest, kind: string): string[] {
+  return kind === 'anthropic' || typeof tier !== 'string' || BASE_TIERS.has(tier) ? [] : [tier];
+}
+
+function promptTokens(
+  prompt: PromptSize,
+  kind: string,
+  model: string,
+  { context_window: window }: ModelFacts,
+  mode: BudgetMode,
+): number {
+  const strict = mode === 'strict';
+  if (strict && prompt.opaque) return window ?? LARGEST_WINDOW;
+  const text = Math.ceil(prompt.bytes / (strict ? LEAST_BYTES_PER_TOKEN : USUAL_BYTES_PER_TOKEN));
+  const images = prompt.images * (strict ? mostImageTokens(kind, model) : USUAL_IMAGE_TOKENS);
+  // A prompt that is longer than the model's window is refused, and costs nothing.
+  return Math.min(text + images + (strict ? MOST_TOKENS_ADDED : 0), window ?? Number.POSITIVE_INFINITY);
+}
+
+function mostImageTokens(kind: string, model: string): number {
+  if (DEAR_IMAGES.test(model)) return MOST_DEAR_IMAGE_TOKENS;
+  return kind === 'anthropic' ? MOST_IMAGE_TOKENS.anthropic : MOST_IMAGE_TOKENS.openai;
+}
+
+/** Of all choices together. Reasoning counts as output, within the same limits. */
+function outputTokens(
+  request: ChatRequest,
+  kind: string,
+  entry: ChainEntry,
+  facts: ModelFacts,
+  mode: BudgetMode,
+): number {
+  const asked = Math.max(request.max_completion_tokens ?? 0, request.max_tokens ?? 0) || undefined;
+  const byDefault = kind === 'anthropic' ? ANTHROPIC_DEFAULT_OUTPUT_TOKENS : Number.POSITIVE_INFINITY;
+  const limit = Math.min(
+    asked ?? entry.max_tokens ?? byDefault,
+    entry.max_tokens ?? Number.POSITIVE_INFINITY,
+    facts.max_output_tokens ?? facts.context_window ?? LARGEST_WINDOW,
+  );
+  const choices = kind !== 'anthropic' && typeof request.n === 'number' ? request.n : 1;
+  if (mode === 'expected') return Math.min(limit, USUAL_OUTPUT_TOKENS) * choices;
+  // Of a predicted answer also the tokens are billed that did not come true.
+  const predicted = kind === 'anthropic' ? 0 : Buffer.byteLength(JSON.stringify(request.prediction ?? ''));
+  return (limit + predicted) * choices;
+}
+
+/** OpenAI writes to its cache unasked. */
+function promptRate(price: PriceUsed, kind: string, { caches }: PromptSize, mode: BudgetMode): number {
+  if (mode === 'expected' || (kind === 'anthropic' && !caches)) return price.input;
+  return Math.max(price.input, price.cachedInput, price.cacheWrite, price.cacheWrite1h);
+}

@@ -1,0 +1,49 @@
+import type { ChatRequest } from '../chat.js';
+import type { BudgetMode, ChainEntry, ProviderConfig } from '../config/types.js';
+import { estimateCall } from './call-estimate.js';
+import type { ModelRegistry } from './model-registry.js';
+import { measurePrompt, type PromptSize } from './prompt-size.js';
+
+/** What a request, or one call of it, may cost; by the providers and the registry that this process works with. */
+export class CostEstimate {
+  constructor(
+    private readonly providers: ReadonlyMap<string, Pick<ProviderConfig, 'kind'>>,
+    private readonly registry: () => ModelRegistry,
+  ) {}
+
+  /**
+   * Picodollars of a whole request. A strict estimate has every call of the chain: one that is cut off may be billed,
+   * and the next one is made nevertheless. An expected one has the dearest call. `unpriced` says in words what has no
+   * price; such calls count as 0.
+   */
+  ofChain(
+    chain: readonly ChainEntry[],
+    request: ChatRequest,
+    mode: BudgetMode,
+  ): { cost: number; unpriced?: string } {
+    const prompt = measurePrompt(request);
+    const estimates = chain.map((entry) => ({ entry, amount: this.#ofEntry(entry, request, prompt, mode) }));
+    const costs = estimates.map(({ entry, amount }) => {
+      if (typeof amount === 'string') return 0;
+      return mode === 'strict' ? amount * (1 + (entry.retries ?? 0)) : amount;
+    });
+    const cost = mode === 'strict' ? costs.reduce((sum, each) => sum + each, 0) : Math.max(...costs);
+    const unpriced = estimates.map(({ amount }) => amount).find((amount) => typeof amount === 'string');
+    return {
+      cost: Math.min(cost, Number.MAX_SAFE_INTEGER),
+      ...(unpriced === undefined ? {} : { unpriced }),
+    };
+  }
+
+  /** Picodollars of one call; 0 when it has no price. */
+  ofCall(request: ChatRequest, entry: ChainEntry, mode: BudgetMode = 'expected'): number {
+    const amount = this.#ofEntry(entry, request, measurePrompt(request), mode);
+    return typeof amount === 'string' ? 0 : amount;
+  }
+
+  #ofEntry(entry: ChainEntry, request: ChatRequest, prompt: PromptSize, mode: BudgetMode): number | string {
+    const kind = this.providers.get(entry.provider)?.kind ?? 'openai';
+    const facts = this.registry().find(kind, entry.model);
+    return estimateCall({ entry, kind, facts }, request, prompt, mode);
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * How large the prompt of a request can be, before anyone has counted its tokens. Everything that is sent is counted:
+ * messages, tools, schemas and whatever else the body holds.
+ */
+import type { ChatRequest, ContentPart } from '../chat.js';
+
+export interface PromptSize {
+  /** Of the request as JSON, without the data of its images. */
+  bytes: number;
+  images: number;
+  /** It has files or parts of an unknown type: their bytes say nothing about their tokens. */
+  opaque: boolean;
+  /** Audio tokens have prices of their own. */
+  audio: boolean;
+  /** It marks parts of the prompt to be written to a cache, which costs more than sending them. */
+  caches: boolean;
+}
+
+export function measurePrompt(request: ChatRequest): PromptSize {
+  const json = JSON.stringify(request);
+  const size: PromptSize = {
+    bytes: Buffer.byteLength(json),
+    images: 0,
+    opaque: false,
+    audio: asksForAudio(request),
+    caches: json.includes('"cache_control"'),
+  };
+  for (const { content } of request.messages)
+    if (Array.isArray(content)) for (const part of content) addPart(size, part);
+  return size;
+}
+
+function addPart(size: PromptSize, part: ContentPart): void {
+  switch (part.type) {
+    case 'text':
+    case 'refusal':
+      return;
+    case 'image_url': {
+      size.images++;
+      const { url } = (part as { image_url: { url: string } }).image_url;
+      // The data is not read as text. A few bytes of escapes may stay counted.
+      size.bytes -= Buffer.byteLength(url);
+      return;
+    }
+    case 'input_audio':
+      size.audio = true;
+      return;
+    default:
+      size.opaque = true;
+  }
+}
+
+function asksForAudio({ modalities, audio }: ChatRequest): boolean {
+  return (Array.isArray(modalities) && modalities.includes('audio')) || (audio ?? null) !== null;
+}
