@@ -48,6 +48,39 @@ test('JSON that is no chat request is refused with 400', async (t) => {
   }
 });
 
+test('bytes that are not UTF-8 are refused, and nothing is put in their place', async (t) => {
+  const [head, tail] = JSON.stringify(GOOD).split('Hi');
+  const body = Buffer.concat([Buffer.from(head ?? ''), Buffer.from([0xff]), Buffer.from(tail ?? '')]);
+  t.is(assertRefusal(t, await post(body), '0xff').message, 'The body is not valid UTF-8.');
+});
+
+test('a body that is JSON and no object is told that an object is expected', async (t) => {
+  for (const body of ['null', '1', '"x"', 'true', '[]'])
+    t.is(assertRefusal(t, await post(body), body).message, 'The body must be a JSON object.', body);
+});
+
+const numbered = (count: number) => Array.from({ length: count }, (_, i) => [`k${i}`, 1]);
+
+test('a body of very many tiny values is refused by name', async (t) => {
+  const text = { type: 'text', text: 'a' };
+  const large: [body: object, param: string | null, message: RegExp][] = [
+    [{ ...GOOD, x: Array(100_001).fill(1) }, 'x', /more than 100000 elements/],
+    [{ ...GOOD, x: { y: Object.fromEntries(numbered(50_001)) } }, 'x.y', /more than 50000 keys/],
+    [{ ...GOOD, messages: Array(10_001).fill(GOOD.messages[0]) }, 'messages', /more than 10000 messages/],
+    [
+      { ...GOOD, messages: [{ role: 'user', content: Array(20_001).fill(text) }] },
+      'messages[0].content',
+      /more than 20000 content parts/,
+    ],
+  ];
+  for (const [body, param, message] of large) {
+    const refusal = assertRefusal(t, await post(JSON.stringify(body)), String(message));
+    t.is(refusal.code, 'invalid_request');
+    t.is(refusal.param, param);
+    t.regex(refusal.message, message);
+  }
+});
+
 test('unusual JSON of a good request is answered', async (t) => {
   for (const [name, body] of Object.entries(REQUESTS)) {
     const { status, text } = await post(body);

@@ -69,7 +69,12 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     ],
     onCrash: 'rerun',
   });
-  t.deepEqual(shipped.request, { deadlineMs: 300_000, maxBodyBytes: 10_485_760, receiveTimeoutMs: 30_000 });
+  t.deepEqual(shipped.request, {
+    deadlineMs: 300_000,
+    maxBodyBytes: 10_485_760,
+    receiveTimeoutMs: 30_000,
+    limits: { depth: 64, keys: 50_000, elements: 100_000, messages: 10_000, parts: 20_000 },
+  });
   t.deepEqual(shipped.requestLog, { maxEntries: 100_000 });
 });
 
@@ -95,7 +100,9 @@ test('a missing explicit file is a fault, and so is an unreadable default one', 
 test('a route in its long form, limits, and the other sections are read', (t) => {
   const config = parseConfigText(
     `
-request: { deadline_ms: 1000, max_body_bytes: 2048, receive_timeout_ms: 500 }
+request:
+  { deadline_ms: 1000, max_body_bytes: 2048, receive_timeout_ms: 500,
+    max_depth: 20, max_keys: 5, max_elements: 6, max_messages: 7, max_parts: 8 }
 request_log: { max_entries: 5 }
 workspaces:
   - id: a
@@ -109,7 +116,12 @@ workspaces:
 `,
     {},
   );
-  t.deepEqual(config.request, { deadlineMs: 1000, maxBodyBytes: 2048, receiveTimeoutMs: 500 });
+  t.deepEqual(config.request, {
+    deadlineMs: 1000,
+    maxBodyBytes: 2048,
+    receiveTimeoutMs: 500,
+    limits: { depth: 20, keys: 5, elements: 6, messages: 7, parts: 8 },
+  });
   t.deepEqual(config.requestLog, { maxEntries: 5 });
   t.deepEqual(config.workspaces, [
     {

@@ -1,14 +1,16 @@
 import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
+import { parseConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
 import test from 'ava';
 
 const SECRET = 'the-value-of-the-caller-that-nobody-else-is-to-read';
 const user = { role: 'user', content: 'Hello' };
+const { limits } = parseConfig({}, {}).request;
 const valid = { model: 'fast', messages: [user] };
 
-function refusalOf(body: unknown): GatewayError {
+function refusalOf(body: unknown, ownLimits = limits): GatewayError {
   try {
-    parseChatRequest(body);
+    parseChatRequest(typeof body === 'string' ? body : JSON.stringify(body), ownLimits);
   } catch (error) {
     if (error instanceof GatewayError) return error;
     throw error;
@@ -18,7 +20,16 @@ function refusalOf(body: unknown): GatewayError {
 
 const MISTAKES: readonly [mistake: string, body: unknown, param: string | null, message: string][] = [
   ['a body that is an array', [valid], null, 'The body must be a JSON object.'],
-  ['a body that is a string', SECRET, null, 'The body must be a JSON object.'],
+  ['a body that is a string', JSON.stringify(SECRET), null, 'The body must be a JSON object.'],
+  ['a body that is a number', '1', null, 'The body must be a JSON object.'],
+  ['a body that is null', 'null', null, 'The body must be a JSON object.'],
+  ['no body', '', null, 'The body is empty. Send a JSON object.'],
+  [
+    'a body that is not JSON',
+    `{"model":"${SECRET}`,
+    null,
+    'The body is not valid JSON, or has a key named __proto__.',
+  ],
   ['no model', { messages: [user] }, 'model', 'model is required.'],
   ['a model of null', { ...valid, model: null }, 'model', 'model must be a string.'],
   ['an empty model', { ...valid, model: '' }, 'model', 'model must have 1 to 256 characters.'],
@@ -141,10 +152,10 @@ const MISTAKES: readonly [mistake: string, body: unknown, param: string | null, 
     'tool_choice must be a string or an object.',
   ],
   [
-    'an infinite number in a field that nobody knows',
-    { ...valid, extra: [{ deep: Number.POSITIVE_INFINITY }] },
-    'extra[0].deep',
-    'extra[0].deep is a number out of range.',
+    'a temperature out of range',
+    '{"model":"fast","messages":[{"role":"user","content":"Hi"}],"temperature":1e400}',
+    'temperature',
+    'temperature must be a number.',
   ],
 ];
 
@@ -158,30 +169,88 @@ for (const [mistake, body, param, message] of MISTAKES) {
 test('the role function passes, with its name and a content that may be null', (t) => {
   for (const content of ['21 °C', null]) {
     const body = { ...valid, messages: [user, { role: 'function', name: 'get_weather', content }] };
-    t.deepEqual(parseChatRequest(body), body as unknown as ReturnType<typeof parseChatRequest>);
+    t.deepEqual(
+      parseChatRequest(JSON.stringify(body), limits),
+      body as unknown as ReturnType<typeof parseChatRequest>,
+    );
   }
   const nameless = { ...valid, messages: [user, { role: 'function', content: 'x' }] };
   t.is(refusalOf(nameless).param, 'messages[1].name');
 });
 
 test('a long key of the caller is not sent back in full', (t) => {
-  const refusal = refusalOf({ ...valid, metadata: { [SECRET.repeat(20)]: Number.NEGATIVE_INFINITY } });
+  const refusal = refusalOf(
+    { ...valid, metadata: { [SECRET.repeat(20)]: [1, 2, 3] } },
+    { ...limits, elements: 2 },
+  );
   t.true(JSON.stringify(refusal.toBody()).length < 500);
-  t.regex(refusal.param ?? '', /^metadata\./);
+  t.regex(refusal.param ?? '', /^metadata\.the-value/);
 });
 
+const nested = (levels: number, open: string, close: string) =>
+  `${JSON.stringify(valid).slice(0, -1)},"extra":${open.repeat(levels - 1)}1${close.repeat(levels - 1)}}`;
+
 test('64 levels are taken and 65 are refused, in arrays and in objects', (t) => {
-  const nested = (levels: number, wrap: (inner: unknown) => unknown) => {
-    let value: unknown = 'leaf';
-    for (let level = 1; level < levels; level++) value = wrap(value);
-    return { ...valid, extra: value };
-  };
-  for (const wrap of [(inner: unknown) => [inner], (inner: unknown) => ({ a: inner })]) {
-    t.notThrows(() => parseChatRequest(nested(64, wrap)));
-    t.is(refusalOf(nested(65, wrap)).message, 'The body is nested more than 64 levels deep.');
-    t.is(refusalOf(nested(100_000, wrap)).message, 'The body is nested more than 64 levels deep.');
+  for (const [open, close] of [
+    ['[', ']'],
+    ['{"a":', '}'],
+  ] as const) {
+    t.notThrows(() => parseChatRequest(nested(64, open, close), limits));
+    t.is(refusalOf(nested(65, open, close)).message, 'The body is nested more than 64 levels deep.');
+    t.is(refusalOf(nested(100_000, open, close)).message, 'The body is nested more than 64 levels deep.');
   }
 });
+
+const LARGE: readonly [what: string, body: object, excess: object, param: string | null, message: string][] =
+  [
+    [
+      'elements',
+      { ...valid, x: { y: [1, 'a,b', [], ['[,,,']] } },
+      { elements: 5 },
+      'x.y[3]',
+      'The body has more than 5 elements in its arrays.',
+    ],
+    [
+      'keys',
+      { ...valid, x: [0, { 'a:': ':::', b: {} }] },
+      { keys: 6 },
+      'x[1]',
+      'The body has more than 6 keys in its objects.',
+    ],
+    ['levels', valid, { depth: 2 }, 'messages[0]', 'The body is nested more than 2 levels deep.'],
+    [
+      'messages',
+      { ...valid, messages: [user, user, user] },
+      { messages: 2 },
+      'messages',
+      'messages has more than 2 messages.',
+    ],
+    [
+      'content parts',
+      {
+        ...valid,
+        messages: [
+          user,
+          ...Array(2).fill({ role: 'user', content: Array(2).fill({ type: 'text', text: 'a' }) }),
+        ],
+      },
+      { parts: 3 },
+      'messages[2].content',
+      'The messages have more than 3 content parts.',
+    ],
+  ];
+
+for (const [what, body, excess, param, message] of LARGE) {
+  test(`one more of its ${what} than allowed is refused by name, and as many as allowed are taken`, (t) => {
+    t.like(refusalOf(body, { ...limits, ...excess }).toBody().error, {
+      code: 'invalid_request',
+      message,
+      param,
+    });
+    const [[limit, most]] = Object.entries(excess) as [[string, number]];
+    t.notThrows(() => parseChatRequest(JSON.stringify(body), { ...limits, [limit]: most + 1 }));
+  });
+}
 
 test('streaming is refused before the rest is looked at', (t) => {
   t.like(refusalOf({ stream: true }).toBody().error, { code: 'not_implemented', param: 'stream' });
@@ -197,5 +266,5 @@ test('null stands for absent in optional fields, and unknown fields are taken', 
     toString: 1,
     something: {},
   };
-  t.is(parseChatRequest(body), body as never);
+  t.deepEqual(parseChatRequest(JSON.stringify(body), limits), body as never);
 });

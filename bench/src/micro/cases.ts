@@ -3,6 +3,7 @@ import { DirectoryCache } from '@sluice/api/cell/directory-cache';
 import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
 import { resolveModel } from '@sluice/api/chat/resolve-model';
 import type { ChatRequest } from '@sluice/shared/chat';
+import { parseConfig } from '@sluice/shared/config/config';
 import { digestKey, isWellFormedKey } from '@sluice/shared/config/gateway-key';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { servedLogEntry } from '@sluice/shared/queue/request-log';
@@ -29,6 +30,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
   const configured = new Map(CHAIN.map(({ provider }) => [provider, true]));
   const registry = loadShippedRegistry();
   const pricing = new Pricing(() => registry);
+  const { limits } = parseConfig({}, {}).request;
   const settlements = new Settlements(unconnected(), keyNames('bench'), 100_000);
   const job = jobOf(REQUESTS.small as ChatRequest);
   const served = {
@@ -44,7 +46,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
       name: 'authenticate: digest and cache',
       run: () => (isWellFormedKey(key) ? cache.findKey(digestKey(key)) : undefined),
     },
-    ...eachRequest('validate', (request) => parseChatRequest(request)),
+    ...eachRequest('request from JSON, and checked', (_, text) => parseChatRequest(text, limits)),
     { name: 'resolve the model', run: () => resolveModel(model, 'bench', cache, configured) },
     { name: 'job to JSON and back', run: () => JSON.parse(JSON.stringify({ ...job, request: undefined })) },
     ...eachRequest('request from JSON', (_, text) => JSON.parse(text)),

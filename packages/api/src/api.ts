@@ -240,6 +240,7 @@ export async function startApi({
     providers: config.providers,
     deadlineMs: config.request.deadlineMs,
     maxBodyBytes: config.request.maxBodyBytes,
+    limits: config.request.limits,
     isDraining: () => draining,
     isReady,
     hasRoom: (bytes: number) => memory.take(bytes),

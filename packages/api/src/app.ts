@@ -12,7 +12,7 @@ import { type ChatParts, createChatRoute } from './chat/route.js';
 import { createAuthenticate } from './http/authenticate.js';
 import { createHealthRoutes } from './http/health.js';
 import { createMeasure } from './http/measure.js';
-import { createParseBody } from './http/parse-body.js';
+import { createReadText } from './http/read-text.js';
 import { refuseUnaddressed } from './http/refuse-unaddressed.js';
 import { createReportErrors } from './http/report-errors.js';
 import { identify } from './http/request-id.js';
@@ -44,7 +44,7 @@ export function createApp(parts: AppParts): Koa {
   router.post(
     '/v1/chat/completions',
     authenticate,
-    createParseBody(parts.maxBodyBytes),
+    createReadText(parts.maxBodyBytes),
     createChatRoute(parts),
   );
   router.get('/v1/models', authenticate, createModelsRoute(store, catalogue));

@@ -15,6 +15,8 @@ const STALLED_INTERVAL_MS = 2_000;
 const LOCK_MS = 8_000;
 /** Several renewals fit into a lock's life: one slow answer from Redis must not cost a worker its jobs. */
 const LOCK_RENEW_MS = 3_000;
+/** Longer than the beginning of a few ordinary jobs takes. */
+const BREATHE_AFTER_MS = 20;
 /** Few, so that a burst is spread over all workers. */
 const TAKEN_AT_ONCE = 8;
 const RENEWED_AT_ONCE = 500;
@@ -102,7 +104,16 @@ export class JobSource {
 
   async #take(most: number): Promise<number> {
     const taken = await this.#queue.take(`${this.parts.workerId}:${this.#takes++}`, most);
-    for (const job of taken) void this.#run(job);
+    // All of them first: their locks are renewed from now on.
+    for (const job of taken) this.#running.set(job.id, job.token);
+    let began = performance.now();
+    for (const job of taken) {
+      void this.#run(job);
+      if (performance.now() - began < BREATHE_AFTER_MS) continue;
+      // Large requests, each of which is translated in one go. Were all of them, nothing would be renewed meanwhile.
+      await new Promise((resolve) => setImmediate(resolve));
+      began = performance.now();
+    }
     return taken.length;
   }
 
@@ -118,7 +129,6 @@ export class JobSource {
   }
 
   async #run(job: TakenJob): Promise<void> {
-    this.#running.set(job.id, job.token);
     try {
       const ended = await this.parts.run(job);
       if (!ended) await this.#queue.finish(job);

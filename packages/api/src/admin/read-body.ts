@@ -1,14 +1,21 @@
 import type { Middleware } from 'koa';
-import { createParseBody } from '../http/parse-body.js';
+import { parseJson } from '../http/parse-json.js';
+import { createReadText, type Received } from '../http/read-text.js';
 
 /** A JSON body, or none at all where every field has a default. */
-export function createReadBody(maxBytes: number): Middleware {
-  const parse = createParseBody(maxBytes);
+export function createReadBody(maxBytes: number): Middleware<Received> {
+  const read = createReadText(maxBytes);
   return (ctx, next) => {
     const hasBody =
       ctx.request.length !== 0 && (ctx.request.length !== undefined || ctx.get('transfer-encoding') !== '');
-    if (hasBody) return parse(ctx, next);
-    ctx.request.body = {};
-    return next();
+    if (!hasBody) {
+      ctx.state.bodyText = '{}';
+      ctx.request.body = {};
+      return next();
+    }
+    return read(ctx, () => {
+      ctx.request.body = parseJson(ctx.state.bodyText);
+      return next();
+    });
   };
 }

@@ -1,16 +1,26 @@
 import type { ChatRequest } from '@sluice/shared/chat';
+import type { RequestLimits } from '@sluice/shared/config/types';
 import { GatewayError } from '@sluice/shared/errors';
-import { type Fault, findFault } from './schema.js';
+import { findExcess, type JsonLimits } from '@sluice/shared/json/measure';
+import { containerAt, toPath } from '../http/json-path.js';
+import { parseJson } from '../http/parse-json.js';
+import { chatRequest } from './schema.js';
 
-/** Deeper than any real request, and far from where serialising it again would overflow the stack. */
-const MAX_DEPTH = 64;
-const MAX_PATH = 160;
+const EXCESS: Record<keyof JsonLimits, (limit: number) => string> = {
+  depth: (limit) => `The body is nested more than ${limit} levels deep.`,
+  keys: (limit) => `The body has more than ${limit} keys in its objects.`,
+  elements: (limit) => `The body has more than ${limit} elements in its arrays.`,
+};
 
-/** The body as a chat request; throws `invalid_request` with the path of the first fault. Never quotes a value. */
-export function parseChatRequest(body: unknown): ChatRequest {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw invalid('The body must be a JSON object.', null);
-  refuseUnsendable(body);
+/**
+ * The body as a chat request; throws `invalid_request` with the path of the first fault. Never quotes a value. Checking
+ * costs no more than parsing: the size is looked at before the text is parsed, and paths are made for refusals only.
+ */
+export function parseChatRequest(text: string, limits: RequestLimits): ChatRequest {
+  const excess = findExcess(text, limits);
+  if (excess) throw invalid(EXCESS[excess.limit](limits[excess.limit]), containerAt(text, excess.offset));
+  const body = parseJson(text);
+  if (Array.isArray(body)) throw invalid('The body must be a JSON object.', null);
   if ('stream' in body && body.stream === true) {
     throw new GatewayError(
       'not_implemented',
@@ -20,53 +30,35 @@ export function parseChatRequest(body: unknown): ChatRequest {
       },
     );
   }
-  const fault = findFault(body);
-  if (fault) throw invalid(describe(fault), toPath(fault.path));
+  refuseTooMany(body, limits);
+  if (!chatRequest.test(body)) throw describe(body);
   return body as ChatRequest;
 }
 
-function describe({ path: keys, failure }: Fault): string {
-  const path = toPath(keys) ?? 'body';
-  if (failure.value === undefined) return `${path} is required.`;
-  if (failure.refinement === 'nonempty') return `${path} must not be empty.`;
-  if (failure.refinement === 'min') return `${path} must be 1 or more.`;
-  if (failure.refinement === 'size') return `${path} must have 1 to 256 characters.`;
-  return `${path} must be ${failure.message}.`;
-}
-
-function toPath(path: readonly unknown[]): string | null {
-  if (path.length === 0) return null;
-  return path
-    .map((key, i) => (typeof key === 'number' ? `[${key}]` : `${i === 0 ? '' : '.'}${String(key)}`))
-    .join('');
-}
-
-/** JSON may hold what JavaScript cannot send on as it came: numbers beyond its range, and nesting without end. */
-function refuseUnsendable(body: object): void {
-  const open: { value: object; depth: number; path: string }[] = [{ value: body, depth: 1, path: '' }];
-  for (let next = open.pop(); next; next = open.pop()) {
-    const { value, depth, path } = next;
-    if (depth > MAX_DEPTH) throw invalid(`The body is nested more than ${MAX_DEPTH} levels deep.`, null);
-    const isArray = Array.isArray(value);
-    for (const [key, child] of Object.entries(value)) {
-      if (typeof child === 'object' && child !== null)
-        open.push({ value: child, depth: depth + 1, path: childPath(path, key, isArray) });
-      else if (typeof child === 'number' && !Number.isFinite(child)) {
-        const at = cut(childPath(path, key, isArray));
-        throw invalid(`${at} is a number out of range.`, at);
-      }
-    }
+/** Each message and part is work for whoever translates it, and no model reads so many. */
+function refuseTooMany(body: object, limits: RequestLimits): void {
+  const messages: unknown = 'messages' in body ? body.messages : undefined;
+  if (!Array.isArray(messages)) return;
+  if (messages.length > limits.messages)
+    throw invalid(`messages has more than ${limits.messages} messages.`, 'messages');
+  let parts = 0;
+  for (const [i, message] of messages.entries()) {
+    if (Array.isArray(message?.content)) parts += message.content.length;
+    if (parts > limits.parts)
+      throw invalid(`The messages have more than ${limits.parts} content parts.`, `messages[${i}].content`);
   }
 }
 
-function childPath(path: string, key: string, isArray: boolean): string {
-  if (isArray) return `${path}[${key}]`;
-  return path === '' ? key : `${path}.${key}`;
-}
-
-/** The keys in a path are the caller's, of any length. */
-function cut(path: string): string {
-  return path.length <= MAX_PATH ? path : `${path.slice(0, MAX_PATH)}…`;
+/** The first thing that is wrong with the request. */
+function describe(body: object): GatewayError {
+  const [error] = chatRequest.validate(body);
+  const [failure] = error?.failures() ?? [];
+  if (!failure) return invalid('The body is not a chat request.', null);
+  const param = toPath(failure.path);
+  const path = param ?? 'The body';
+  if (failure.value === undefined) return invalid(`${path} is required.`, param);
+  if (failure.refinement !== undefined) return invalid(`${path} ${failure.message}.`, param);
+  return invalid(`${path} must be ${failure.message}.`, param);
 }
 
 function invalid(message: string, param: string | null): GatewayError {

@@ -1,4 +1,5 @@
 import type { ChatRequest } from '@sluice/shared/chat';
+import type { RequestLimits } from '@sluice/shared/config/types';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { answerContext, openError, type Payloads, requestContext } from '@sluice/shared/queue/payload';
@@ -9,6 +10,7 @@ import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { ApiMetrics } from '../cell/metrics.js';
 import type { Authenticated } from '../http/authenticate.js';
 import type { Measured } from '../http/measured.js';
+import type { Received } from '../http/read-text.js';
 import type { Identified } from '../http/request-id.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import type { IdempotentDispatcher } from './idempotent-dispatcher.js';
@@ -29,12 +31,25 @@ export interface ChatParts {
   hasRoom(bytes: number): boolean;
   /** The longest a request may take, in ms. */
   deadlineMs: number;
+  limits: RequestLimits;
 }
 
 /** POST /v1/chat/completions */
-export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Identified & Measured> {
-  const { inboxId, dispatcher, idempotent, payloads, directory, providers, clock, metrics, deadlineMs } =
-    parts;
+export function createChatRoute(
+  parts: ChatParts,
+): Middleware<Authenticated & Identified & Measured & Received> {
+  const {
+    inboxId,
+    dispatcher,
+    idempotent,
+    payloads,
+    directory,
+    providers,
+    clock,
+    metrics,
+    deadlineMs,
+    limits,
+  } = parts;
 
   /** Nobody pays for an answer that nobody waits for. With an Idempotency-Key it runs on: the retry will ask for it. */
   function runWhileWanted({ res }: ParameterizedContext, job: ChatJob, request: ChatRequest): Promise<Reply> {
@@ -46,10 +61,9 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
   }
 
   return async (ctx) => {
-    const { key, requestId } = ctx.state;
-    const request = parseChatRequest(ctx.request.body);
-    const rawBody = String(ctx.request.rawBody);
-    if (!parts.hasRoom(Buffer.byteLength(rawBody)))
+    const { key, requestId, bodyText } = ctx.state;
+    const request = parseChatRequest(bodyText, limits);
+    if (!parts.hasRoom(Buffer.byteLength(bodyText)))
       throw new GatewayError('service_unavailable', 'The gateway’s queue is full.', { retryAfterMs: 5_000 });
     const { route, chain, onCrash } = await resolveModel(request.model, key.workspace, directory, providers);
     const now = clock.now();
@@ -71,7 +85,7 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
       deadline: now + Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout'))),
       queueMs: 0,
       attempts: [],
-      request: payloads.seal(rawBody, requestContext({ workspace: key.workspace, requestId })),
+      request: payloads.seal(bodyText, requestContext({ workspace: key.workspace, requestId })),
     };
     ctx.state.route = route;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
@@ -80,7 +94,7 @@ export function createChatRoute(parts: ChatParts): Middleware<Authenticated & Id
     const reply =
       idempotencyKey === ''
         ? await runWhileWanted(ctx, job, request)
-        : await idempotent.dispatch(job, request, idempotencyKey, rawBody);
+        : await idempotent.dispatch(job, request, idempotencyKey, bodyText);
     const { head, body, replayed } = reply;
     ctx.state.reply = { head, replayed };
     if (replayed) {

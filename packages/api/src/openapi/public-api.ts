@@ -1,3 +1,4 @@
+import { chatRequest, nameLength } from '../chat/schema.js';
 import * as s from './parts.js';
 
 const message = {
@@ -11,26 +12,14 @@ export const publicSchemas = {
   Error: s.object({ error: s.ref('ErrorDetail') }),
   Health: s.object({ status: s.text }),
   ChatRequest: {
-    type: 'object',
+    ...chatRequest.jsonSchema,
     description: 'Fields that are not listed are passed on.',
     properties: {
-      model: { ...s.text, description: 'A route of the workspace, or a model id.' },
-      messages: {
-        type: 'array',
-        minItems: 1,
-        items: {
-          type: 'object',
-          properties: { role: s.text, content: {}, name: s.text },
-          required: ['role'],
-        },
-      },
-      temperature: { type: ['number', 'null'] },
-      max_tokens: { type: ['integer', 'null'], minimum: 1 },
-      top_p: { type: ['number', 'null'] },
-      stop: { anyOf: [s.text, s.arrayOf(s.text), { type: 'null' }] },
+      ...(chatRequest.jsonSchema.properties as Record<string, s.Schema>),
+      model: { ...s.text, ...nameLength, description: 'A route of the workspace, or a model id.' },
+      // Answered with 501, and so nothing to send.
       stream: { enum: [false, null] },
     },
-    required: ['model', 'messages'],
   },
   ChatCompletion: {
     type: 'object',

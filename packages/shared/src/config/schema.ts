@@ -28,6 +28,8 @@ export const MODEL: TextRule = {
 
 const DURATION_MS: NumberRule = { min: 1, max: 3_600_000 };
 const COUNT: NumberRule = { min: 1, max: 1_000_000 };
+/** Deeper than any real request at the least, and far from where writing it again would overflow the stack at the most. */
+const DEPTH: NumberRule = { min: 16, max: 512 };
 const BODY_BYTES: NumberRule = { min: 1024, max: 104_857_600 };
 const LOG_ENTRIES: NumberRule = { min: 1, max: 100_000_000 };
 const HOUR_MS = 3_600_000;
@@ -59,6 +61,11 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'deadline_ms',
     'max_body_bytes',
     'receive_timeout_ms',
+    'max_depth',
+    'max_keys',
+    'max_elements',
+    'max_messages',
+    'max_parts',
   ]);
   const registry = reader.fields(file?.registry ?? {}, 'registry', ['url', 'refresh_hours']);
   const log = reader.fields(file?.request_log ?? {}, 'request_log', ['max_entries']);
@@ -77,6 +84,13 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
         'request.receive_timeout_ms',
         DURATION_MS,
       ),
+      limits: {
+        depth: reader.number(request?.max_depth ?? 64, 'request.max_depth', DEPTH),
+        keys: reader.number(request?.max_keys ?? 50_000, 'request.max_keys', COUNT),
+        elements: reader.number(request?.max_elements ?? 100_000, 'request.max_elements', COUNT),
+        messages: reader.number(request?.max_messages ?? 10_000, 'request.max_messages', COUNT),
+        parts: reader.number(request?.max_parts ?? 20_000, 'request.max_parts', COUNT),
+      },
     },
     registry: {
       url: isAbsent(registry?.url) ? undefined : reader.httpUrl(registry.url, 'registry.url'),

@@ -56,6 +56,19 @@ export interface WorkspaceConfig {
   limits: LimitsConfig;
 }
 
+/** How large a request may be in structure. Each counts over the whole body. */
+export interface RequestLimits {
+  /** Levels of arrays and objects in each other. */
+  depth: number;
+  /** Keys of objects. */
+  keys: number;
+  /** Elements of arrays. */
+  elements: number;
+  messages: number;
+  /** Content parts of messages. */
+  parts: number;
+}
+
 /** gateway.yaml, validated, with its defaults. It holds no secret, so every process may load it. */
 export interface GatewayConfig {
   /** By name. */
@@ -66,6 +79,7 @@ export interface GatewayConfig {
     maxBodyBytes: number;
     /** How long a caller may take to send a request, its body included. */
     receiveTimeoutMs: number;
+    limits: RequestLimits;
   };
   requestLog: { maxEntries: number };
   /** Where the model registry is refreshed from, and how often. */

@@ -5,28 +5,37 @@ import bodyParser from 'koa-bodyparser';
 /** What nearly every client sends. */
 const PLAIN_JSON = /^application\/json(?:; ?charset=utf-8)?$/i;
 
-/** Whatever the content type says, koa-bodyparser reads UTF-8. JSON needs no charset, so none is right too. */
+/** Whatever the content type says, the body is read as UTF-8. JSON needs no charset, so none is right too. */
 const UTF_8 = /^(?:utf-?8|us-ascii)?$/i;
 
+export interface Received {
+  bodyText: string;
+}
+
+/** Leaves out a byte order mark at the start. */
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
 /**
- * Reads a JSON body. koa-bodyparser leaves other content types as `{}`, so those are refused before it; its errors carry
- * the raw body and are therefore never passed on or logged.
+ * Reads the text of a JSON body. koa-bodyparser gives its bytes, as they came: it would put U+FFFD in the
+ * place of those that are not UTF-8, and parse JSON of any size. Its errors carry the body, and are never passed on.
  */
-export function createParseBody(maxBytes: number): Middleware {
-  const parse = bodyParser({
-    enableTypes: ['json'],
-    // The content type has been checked when it is asked.
-    detectJSON: () => true,
-    jsonLimit: `${maxBytes}b`,
+export function createReadText(maxBytes: number): Middleware<Received> {
+  const options: bodyParser.Options & { encoding: string } = {
+    enableTypes: ['text'],
+    extendTypes: { text: ['application/json'] },
+    textLimit: `${maxBytes}b`,
+    // No encoding: bytes.
+    encoding: '',
     onerror(error, ctx) {
       const status = 'status' in error ? error.status : undefined;
       // The rest is read and dropped. Were the connection closed instead, a caller that is still sending would see
       // it break, and not the answer.
       ctx.req.resume();
       if (status === 413) throw tooLarge(maxBytes);
-      throw new GatewayError('invalid_request', 'The body is not valid JSON, or has a key named __proto__.');
+      throw new GatewayError('invalid_request', 'The body could not be read.');
     },
-  });
+  };
+  const read = bodyParser(options);
   return (ctx, next) => {
     const encoding = ctx.get('content-encoding').toLowerCase();
     if (encoding !== '' && encoding !== 'identity') {
@@ -35,8 +44,20 @@ export function createParseBody(maxBytes: number): Middleware {
     if (!PLAIN_JSON.test(ctx.get('content-type'))) checkContentType(ctx);
     // The parser reads the length as a number of 32 bits.
     if ((ctx.request.length ?? 0) > maxBytes) throw tooLarge(maxBytes);
-    return parse(ctx, next);
+    return read(ctx, () => {
+      ctx.state.bodyText = decode(ctx.request.body);
+      return next();
+    });
   };
+}
+
+/** Without a body there are no bytes either. */
+function decode(body: unknown): string {
+  try {
+    return Buffer.isBuffer(body) ? decoder.decode(body) : '';
+  } catch {
+    throw new GatewayError('invalid_request', 'The body is not valid UTF-8.');
+  }
 }
 
 function checkContentType(ctx: ParameterizedContext): void {

@@ -1,0 +1,26 @@
+const QUOTE = 34;
+const BACKSLASH = 92;
+
+/** Most strings are shorter; a search for the end of a longer one pays for being started. */
+const SHORT = 64;
+
+/** Where the string that opens at `start` has its closing quote, or the text's length when it has none. */
+export function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length) {
+    const near = Math.min(at + SHORT, text.length);
+    for (; at < near; at++) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) return at;
+      if (code === BACKSLASH) at++;
+    }
+    const quote = text.indexOf('"', at);
+    if (quote < 0) return text.length;
+    // An even number of backslashes are escapes of each other.
+    let first = quote;
+    while (first > at && text.charCodeAt(first - 1) === BACKSLASH) first--;
+    if ((quote - first) % 2 === 0) return quote;
+    at = quote + 1;
+  }
+  return text.length;
+}

@@ -1,0 +1,66 @@
+/**
+ * The size of a JSON text in structure, counted before it is parsed: a few bytes of text can be a value that takes a
+ * hundred times as long to build, to check and to write again.
+ */
+import { endOfString } from './end-of-string.js';
+
+export interface JsonLimits {
+  /** Levels of arrays and objects in each other. */
+  depth: number;
+  /** Keys of all objects together. */
+  keys: number;
+  /** Elements of all arrays together. */
+  elements: number;
+}
+
+export interface Excess {
+  limit: keyof JsonLimits;
+  /** Where in the text the limit was passed. */
+  offset: number;
+}
+
+const QUOTE = 34;
+const COMMA = 44;
+const COLON = 58;
+const OPEN_ARRAY = 91;
+const CLOSE_ARRAY = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+const SPACE = 32;
+
+/** The first limit that the text exceeds. What is not JSON is not noticed here; the parser will refuse it. */
+export function findExcess(text: string, { depth, keys, elements }: JsonLimits): Excess | undefined {
+  const inArray: boolean[] = [false];
+  let level = 0;
+  let keyCount = 0;
+  let elementCount = 0;
+  let previous = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code <= SPACE) continue;
+    if (previous === OPEN_ARRAY && code !== CLOSE_ARRAY && ++elementCount > elements)
+      return { limit: 'elements', offset: at };
+    previous = code;
+    switch (code) {
+      case QUOTE:
+        at = endOfString(text, at);
+        break;
+      case COLON:
+        if (++keyCount > keys) return { limit: 'keys', offset: at };
+        break;
+      case COMMA:
+        if (inArray[level] === true && ++elementCount > elements) return { limit: 'elements', offset: at };
+        break;
+      case OPEN_ARRAY:
+      case OPEN_OBJECT:
+        if (++level > depth) return { limit: 'depth', offset: at };
+        inArray[level] = code === OPEN_ARRAY;
+        break;
+      case CLOSE_ARRAY:
+      case CLOSE_OBJECT:
+        if (--level < 0) return undefined;
+        break;
+    }
+  }
+  return undefined;
+}
