@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Searches the model exhaustively, then without one guard at a time: those searches must find a fault, or the model
-// would prove nothing. Needs `spin` and `gcc` (Debian: apt-get install spin gcc).
+// Searches the models exhaustively, then without one guard at a time: those searches must find a fault, or the
+// models would prove nothing. Needs `spin` and `gcc` (Debian: apt-get install spin gcc).
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,9 +8,17 @@ import { join } from 'node:path';
 
 const BOUNDS = process.argv.includes('--deep') ? ['-DCRASHES=2', '-DEXPIRIES=1', '-DLOSSES=1'] : [];
 const runs = [
-  { title: 'as built', flags: BOUNDS, faulty: false },
-  { title: 'without the fence in settle', flags: ['-DNO_FENCE'], faulty: true },
-  { title: 'without the settled key', flags: ['-DNO_SETTLED_KEY'], faulty: true },
+  { title: 'as built', model: 'protocol.pml', flags: BOUNDS, faulty: false },
+  { title: 'without the fence in settle', model: 'protocol.pml', flags: ['-DNO_FENCE'], faulty: true },
+  { title: 'without the settled key', model: 'protocol.pml', flags: ['-DNO_SETTLED_KEY'], faulty: true },
+  { title: 'idempotency as built', model: 'idempotency.pml', flags: [], faulty: false },
+  { title: 'without the outcome key', model: 'idempotency.pml', flags: ['-DNO_OUTCOME'], faulty: true },
+  {
+    title: 'leading without a record',
+    model: 'idempotency.pml',
+    flags: ['-DLEAD_WITHOUT_RECORD'],
+    faulty: true,
+  },
 ];
 
 const missing = ['spin', 'gcc'].filter((program) => spawnSync(program, ['--version']).error);
@@ -20,14 +28,14 @@ if (missing.length > 0) {
 }
 
 let failed = false;
-for (const { title, flags, faulty } of runs) {
+for (const { title, model, flags, faulty } of runs) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-model-'));
   try {
     process.stderr.write(`${title}: searching …\n`);
-    copyFileSync(new URL('protocol.pml', import.meta.url), join(folder, 'protocol.pml'));
+    copyFileSync(new URL(model, import.meta.url), join(folder, model));
     const run = (program, ...args) =>
       execFileSync(program, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-    run('spin', '-a', ...flags, 'protocol.pml');
+    run('spin', '-a', ...flags, model);
     run('gcc', '-O2', '-w', '-DSAFETY', '-DCOLLAPSE', '-o', 'pan', 'pan.c');
     const report = spawnSync('./pan', ['-m500000'], { cwd: folder, encoding: 'utf8', maxBuffer: 1e8 }).stdout;
     const errors = Number(/errors: (\d+)/.exec(report)?.[1] ?? Number.NaN);

@@ -189,6 +189,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.ledger('<day>'),
     names.circuit('<provider>'),
     names.idempotency('<workspace>', '<digest>'),
+    names.outcome('<request>'),
     names.requestTimes('<workspace>'),
     names.reservations('<workspace>'),
     names.reserved('<workspace>'),

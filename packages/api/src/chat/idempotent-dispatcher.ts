@@ -4,20 +4,33 @@
  */
 import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
-import type { Idempotency, Leader } from '@sluice/shared/queue/idempotency';
-import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
+import type { Admission, Idempotency, IfLost, Leader } from '@sluice/shared/queue/idempotency';
+import type { ChatJob, OnCrash, ReplyHead } from '@sluice/shared/queue/job';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { InboxMessage } from '../cell/inbox.js';
 import { isRedisAway } from '../http/redis-away.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 
-/**
- * How often one who waits looks whether the request is still under way. Missing twice in a row, it is lost: no command of
- * a live api process takes this long, so a request that is just being queued is not taken for lost.
- */
+/** How often one who waits looks whether the request is still under way. */
 const LOOK_EVERY_MS = 1_500;
+/**
+ * A request is lost when it was missing at so many looks in a row. No command of a live api process takes this long, so a
+ * request that is just being queued is not taken for lost.
+ */
+const LOST_AFTER_LOOKS = 2;
+/** One that was queued and that Redis then lost is put back by its api process: longer than the safety net takes. */
+const LOST_AFTER_LOOKS_ONCE_QUEUED = 6;
 
 const MAX_LENGTH = 255;
+
+/** What one who waits has seen of the request that it waits for. */
+interface Attachment {
+  to: Leader;
+  /** Its job was seen, or nothing is left from which one could tell. */
+  mayBeQueued: boolean;
+  /** At how many looks in a row it was in no job. */
+  missing: number;
+}
 
 interface Waiter {
   timer: NodeJS.Timeout | undefined;
@@ -28,9 +41,9 @@ export class IdempotentDispatcher {
   readonly #waiters = new Map<string, Waiter>();
 
   constructor(
-    private readonly dispatcher: Dispatcher,
+    private readonly dispatcher: Pick<Dispatcher, 'dispatch'>,
     private readonly idempotency: Idempotency,
-    private readonly clock: Clock,
+    private readonly clock: Pick<Clock, 'now'>,
   ) {}
 
   /** The record's digest, as it travels in the job. */
@@ -55,8 +68,7 @@ export class IdempotentDispatcher {
       const give = (error: unknown) => {
         if (this.#forget(requestId)) reject(error);
       };
-      const decide = async (leader?: Leader, takeOver = false): Promise<void> => {
-        const admission = await this.idempotency.admit(request, leader, takeOver);
+      const decide = async (admission: Admission, attachment?: Attachment): Promise<void> => {
         if (!this.#waiters.has(requestId)) return;
         switch (admission.as) {
           case 'conflict':
@@ -65,27 +77,36 @@ export class IdempotentDispatcher {
                 param: 'Idempotency-Key',
               }),
             );
-          case 'replay':
-            return this.#answer(requestId, { head: admission.head, body: admission.body, replayed: true });
+          case 'answered':
+            return this.#answer(requestId, toReply(admission));
+          case 'lost':
+            return give(
+              new GatewayError(
+                'provider_outcome_unknown',
+                'The request that runs for this Idempotency-Key was lost; whether the provider answered is not known.',
+              ),
+            );
           case 'new':
             return this.#answer(requestId, await this.dispatcher.dispatch(job, parsed));
           case 'attached':
-            // The first time nobody has looked for it yet.
-            return lookLater(admission.to, leader === admission.to && !admission.underWay);
+            return lookLater(attach(admission, attachment));
         }
       };
-      const lookLater = (leader: Leader, missing: boolean) => {
+      const lookLater = (attachment: Attachment) => {
         const left = deadline - this.clock.now();
         const look = () => {
-          if (left <= LOOK_EVERY_MS) give(timedOut());
-          else
-            decide(leader, missing).catch((error) =>
-              isRedisAway(error) ? lookLater(leader, false) : give(error),
-            );
+          if (left <= LOOK_EVERY_MS) return give(timedOut());
+          this.idempotency.look(request, attachment.to, ifLost(attachment, job.onCrash)).then(
+            (admission) => decide(admission, attachment).catch(give),
+            (error) => (isRedisAway(error) ? lookLater(attachment) : give(error)),
+          );
         };
         waiter.timer = setTimeout(look, Math.max(0, Math.min(left, LOOK_EVERY_MS)));
       };
-      decide().catch(give);
+      this.idempotency
+        .admit(request)
+        .then((admission) => decide(admission))
+        .catch(give);
     });
   }
 
@@ -93,8 +114,7 @@ export class IdempotentDispatcher {
   receive(message: InboxMessage): boolean {
     if (message.get('replayed') === undefined) return false;
     const head = JSON.parse(message.get('head') ?? '') as ReplyHead;
-    const replayed = head.error === undefined;
-    this.#answer(message.get('id') ?? '', { head, body: message.get('body') ?? '', replayed });
+    this.#answer(message.get('id') ?? '', toReply({ head, body: message.get('body') ?? '' }));
     return true;
   }
 
@@ -107,6 +127,27 @@ export class IdempotentDispatcher {
     clearTimeout(this.#waiters.get(requestId)?.timer);
     return this.#waiters.delete(requestId);
   }
+}
+
+/** The first time is no look: the leader may just be about to be queued. */
+function attach({ to, seen }: Admission & { as: 'attached' }, before?: Attachment): Attachment {
+  const same = before?.to.requestId === to.requestId ? before : undefined;
+  return {
+    to,
+    mayBeQueued: seen !== 'record' || same?.mayBeQueued === true,
+    missing: same && seen !== 'job' ? same.missing + 1 : 0,
+  };
+}
+
+/** At the last look the leader is given up. It is run again only where a provider may be called twice. */
+function ifLost({ mayBeQueued, missing }: Attachment, onCrash: OnCrash): IfLost {
+  if (missing + 1 < (mayBeQueued ? LOST_AFTER_LOOKS_ONCE_QUEUED : LOST_AFTER_LOOKS)) return 'wait';
+  return onCrash === 'fail' ? 'end' : 'lead';
+}
+
+/** A failure is no replay: the caller attached while it was under way. */
+function toReply({ head, body }: { head: ReplyHead; body: string }): Reply {
+  return { head, body, replayed: head.error === undefined };
 }
 
 function timedOut(): GatewayError {

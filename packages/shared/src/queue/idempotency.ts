@@ -1,14 +1,21 @@
 /**
- * Idempotency-Key: one provider call, however often a caller sends the same request. The record of a key is a hash that
- * lives while its request runs, and a day longer once it has been answered with success:
+ * Idempotency-Key: one provider call, however often a caller sends the same request. The first request of a key leads;
+ * the same request again is attached to it and waits for its outcome. The record of a key is a hash. It lives while its
+ * leader runs, and a day longer once the leader was answered with success:
  *
  *   fingerprint  keyed digest of the body, so that another body under the same key is refused
- *   request      the id of the request that runs, or ran, for the key
+ *   request      the id of the leader
+ *   jobs         the keys of the jobs that the leader may be in
  *   head, body   the answer, once there is one (written by settle)
- *   waiter:<id>  the inbox that waits for the same answer as request <id> (answered by settle)
+ *   waiter:<id>  the inbox of request <id>, which is attached (answered by settle)
  *
- * Who waits looks again from time to time: the request may be lost (its api process died before it was queued), and the
- * record may be (Redis was flushed). A request without a job on any queue is lost, and one who waits takes its place.
+ * A failure frees the key, so the record goes. Those who are attached are told by a message, and they also look from time
+ * to time. A look may come before the message. It must not find the key free and lead, since its leader has run. So the
+ * failure stays for a while under the leader's id (the key `outcome`), and a look begins there.
+ *
+ * One who is attached leads only when the record still names its leader and that leader is in no job: its api process died
+ * before it was queued. A leader that has ended is never named. When the record is gone and there is no outcome, Redis has
+ * lost data, and nobody knows what became of the leader: then one who is attached is told so.
  */
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
@@ -20,16 +27,31 @@ import { jobIdOf } from './settle.js';
 
 /** How long beyond its request's deadline an unanswered record blocks its key, at most. */
 const GRACE_MS = 60_000;
+/** Between the keys of jobs; in none of them. */
+const SEPARATOR = '\n';
 
 export type Admission =
   | { as: 'new' }
   | { as: 'conflict' }
-  | { as: 'replay'; head: ReplyHead; body: string }
+  /** The outcome of the leader; on the first look, that is always a success. */
+  | { as: 'answered'; head: ReplyHead; body: string }
   /** The same request is running; its answer comes to the inbox under this request's id. */
-  | { as: 'attached'; to: Leader; underWay: boolean };
+  | { as: 'attached'; to: Leader; seen: Seen }
+  /** Nobody knows what became of the leader. */
+  | { as: 'lost' };
+
+/** How much of the leader Redis has: its job, no more than the key's record, or nothing. */
+export type Seen = 'job' | 'record' | 'nothing';
 
 /** The request that runs for the key. */
-export type Leader = string;
+export interface Leader {
+  requestId: string;
+  /** The keys of the jobs that it may be in, as the record has them. */
+  jobs: string;
+}
+
+/** What one who is attached does when its leader is in no job: it goes on waiting, leads itself, or gives up. */
+export type IfLost = 'wait' | 'lead' | 'end';
 
 export interface IdempotentRequest {
   workspace: string;
@@ -42,30 +64,48 @@ export interface IdempotentRequest {
   chain: readonly ChainEntry[];
 }
 
-const admitScript = createScript<[as: string, second?: string, third?: string]>(
+type Found = [as: string, second?: string, third?: string, fourth?: string];
+
+const admitScript = createScript<Found>(
   'sluiceAdmitIdempotent',
   `
-local key = KEYS[1]
-local requestId, inbox, ttl, leader, takeOver, fingerprint = unpack(ARGV)
-local known, request, head, body = unpack(redis.call('HMGET', key, 'fingerprint', 'request', 'head', 'body'))
+local key, outcomeKey = KEYS[1], KEYS[2]
+local requestId, inbox, ttl, ownJobs, leader, leaderJobs, ifLost, fingerprint = unpack(ARGV)
+if leader ~= '' then
+  local head, body = unpack(redis.call('HMGET', outcomeKey, 'head', 'body'))
+  if head then return {'answered', head, body} end
+end
+local known, request, jobs, head, body =
+  unpack(redis.call('HMGET', key, 'fingerprint', 'request', 'jobs', 'head', 'body'))
 local same = not known
-for i = 6, #ARGV do same = same or known == ARGV[i] end
+for i = 8, #ARGV do same = same or known == ARGV[i] end
 if not same then return {'conflict'} end
-if head then return {'replay', head, body} end
+if head then return {'answered', head, body} end
+if request == requestId then return {'new'} end
 
-local underWay = false
-for i = 2, #KEYS do underWay = underWay or redis.call('EXISTS', KEYS[i]) == 1 end
-if not known and underWay then
-  redis.call('HSET', key, 'fingerprint', fingerprint, 'request', leader)
+local seen = known and 'record' or 'nothing'
+for job in string.gmatch(jobs or leaderJobs, '[^\\n]+') do
+  if redis.call('EXISTS', job) == 1 then seen = 'job' end
+end
+if seen == 'job' and not known then
+  redis.call('HSET', key, 'fingerprint', fingerprint, 'request', leader, 'jobs', leaderJobs)
   redis.call('PEXPIRE', key, ttl)
-  request = leader
+  request, jobs = leader, leaderJobs
 end
-if request and (underWay or request ~= leader or takeOver ~= '1') then
+local isLost = leader ~= '' and seen ~= 'job' and (request or leader) == leader
+if isLost and ifLost ~= 'wait' then
+  if ifLost == 'end' or seen == 'nothing' then
+    redis.call('DEL', key)
+    return {'lost'}
+  end
+elseif request then
   redis.call('HSET', key, 'waiter:' .. requestId, inbox)
-  return {'attached', request, underWay and '1' or '0'}
+  return {'attached', request, jobs, seen}
+elseif leader ~= '' then
+  return {'attached', leader, leaderJobs, seen}
 end
 
-redis.call('HSET', key, 'fingerprint', fingerprint, 'request', requestId)
+redis.call('HSET', key, 'fingerprint', fingerprint, 'request', requestId, 'jobs', ownJobs)
 redis.call('HDEL', key, 'waiter:' .. requestId)
 redis.call('PEXPIRE', key, ttl)
 return {'new'}
@@ -84,31 +124,47 @@ export class Idempotency {
     return createHash('sha256').update(key).digest('hex');
   }
 
-  /**
-   * The first time without a leader, later with the one that the request is attached to. With `takeOver` the request
-   * takes that leader's place, if the leader is not under way.
-   */
-  async admit(request: IdempotentRequest, leader?: Leader, takeOver = false): Promise<Admission> {
+  /** The first time. */
+  admit(request: IdempotentRequest): Promise<Admission> {
+    return this.#ask(request, undefined, 'wait');
+  }
+
+  /** Later, by one who is attached. */
+  look(request: IdempotentRequest, leader: Leader, ifLost: IfLost): Promise<Admission> {
+    return this.#ask(request, leader, ifLost);
+  }
+
+  async #ask(request: IdempotentRequest, leader: Leader | undefined, ifLost: IfLost): Promise<Admission> {
     const { workspace, key, body, requestId, inbox, timeoutMs, chain } = request;
-    const jobs = leader === undefined ? [] : chain.map((_, entry) => this.#jobKey(chain, leader, entry));
-    const [as, second = '', third = ''] = await admitScript(
+    const [as, second = '', third = '', fourth = ''] = await admitScript(
       this.redis,
-      [this.names.idempotency(workspace, this.digestOf(key)), ...jobs],
+      [
+        this.names.idempotency(workspace, this.digestOf(key)),
+        this.names.outcome(leader?.requestId ?? requestId),
+      ],
       [
         requestId,
         this.names.inbox(inbox),
         Math.max(0, Math.ceil(timeoutMs)) + GRACE_MS,
-        leader ?? '',
-        takeOver ? '1' : '0',
+        chain
+          .map(({ provider }, entry) => this.names.queueKey(provider, jobIdOf({ requestId, entry })))
+          .join(SEPARATOR),
+        leader?.requestId ?? '',
+        leader?.jobs ?? '',
+        ifLost,
         ...this.payloads.fingerprints(body),
       ],
     );
-    if (as === 'replay') return { as, head: JSON.parse(second) as ReplyHead, body: third };
-    if (as === 'attached') return { as, to: second, underWay: third === '1' };
-    return { as: as === 'conflict' ? 'conflict' : 'new' };
-  }
-
-  #jobKey(chain: readonly ChainEntry[], requestId: string, entry: number): string {
-    return this.names.queueKey(chain[entry]?.provider ?? '', jobIdOf({ requestId, entry }));
+    switch (as) {
+      case 'answered':
+        return { as, head: JSON.parse(second) as ReplyHead, body: third };
+      case 'attached':
+        return { as, to: { requestId: second, jobs: third }, seen: fourth as Seen };
+      case 'conflict':
+      case 'lost':
+        return { as };
+      default:
+        return { as: 'new' };
+    }
   }
 }

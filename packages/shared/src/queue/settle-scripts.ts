@@ -14,6 +14,8 @@ const WITHDRAWN_TTL_MS = 60_000;
 export const INBOX_TTL_MS = 600_000;
 
 const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
+/** Longer than one who waits for a request goes without looking. */
+const OUTCOME_TTL_MS = 600_000;
 
 export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running';
 
@@ -41,23 +43,31 @@ end
 `;
 
 // Other callers with the same Idempotency-Key get the same reply, each under its own request's id. A success is kept
-// for those who come later; a failure frees the key.
+// for those who come later; a failure frees the key. One who waits may look before it reads its message: it finds the
+// failure under this request's id. When Redis has lost the record, nobody knows who waits: they find any outcome there.
 const ANSWER_IDEMPOTENT = `
-local function answerIdempotent(key, requestId, succeeded, head, body)
-  if redis.call('HGET', key, 'request') ~= requestId then return end
+local function answerIdempotent(key, outcomeKey, requestId, succeeded, head, body)
+  local request = redis.call('HGET', key, 'request')
+  if request and request ~= requestId then return end
+  local isAwaited = not request
   local fields = redis.call('HGETALL', key)
   for i = 1, #fields, 2 do
     if string.sub(fields[i], 1, 7) == 'waiter:' then
+      isAwaited = true
       redis.call('HDEL', key, fields[i])
       redis.call('XADD', fields[i + 1], '*', 'id', string.sub(fields[i], 8), 'head', head, 'body', body, 'replayed', '1')
       redis.call('PEXPIRE', fields[i + 1], ${INBOX_TTL_MS})
     end
   end
-  if succeeded then
+  if succeeded and request then
     redis.call('HSET', key, 'head', head, 'body', body)
     redis.call('PEXPIRE', key, ${IDEMPOTENCY_TTL_MS})
-  else
-    redis.call('DEL', key)
+    return
+  end
+  redis.call('DEL', key)
+  if isAwaited then
+    redis.call('HSET', outcomeKey, 'head', head, 'body', body)
+    redis.call('PEXPIRE', outcomeKey, ${OUTCOME_TTL_MS})
   end
 end
 `;
@@ -67,7 +77,7 @@ export const settleScript = createScript<SettleResult>(
   'sluiceSettle',
   `#!lua flags=allow-oom
 local jobKey, waitKey, prioritizedKey, activeKey, stalledKey, markerKey, settledKey, logKey, ledgerKey, inboxKey,
-  spentKey, reservationsKey, reservedKey, idempotencyKey = unpack(KEYS)
+  spentKey, reservationsKey, reservedKey, idempotencyKey, outcomeKey = unpack(KEYS)
 local settler, jobId, token, entry, requestId, head, body, log, logSize, ledgerRow, cost, input, cached, write, output,
   month, reservation, reserved, estimatedMonth = unpack(ARGV, 1, 19)
 ${REFUSE_WORKER}${FINISH_JOB}${WITHDRAW_JOB}${ANSWER_IDEMPOTENT}
@@ -108,7 +118,7 @@ end
 if reservation ~= '' and redis.call('ZREM', reservationsKey, reservation) == 1 then
   redis.call('DECRBY', reservedKey, reserved)
 end
-if idempotencyKey then answerIdempotent(idempotencyKey, requestId, body ~= '', head, body) end
+if idempotencyKey then answerIdempotent(idempotencyKey, outcomeKey, requestId, body ~= '', head, body) end
 return 'settled'
 `,
 );

@@ -66,7 +66,8 @@ export class Settlements {
       this.names.reservations(job.workspace),
       this.names.reserved(job.workspace),
     ];
-    if (job.idempotency !== undefined) keys.push(this.names.idempotency(job.workspace, job.idempotency));
+    if (job.idempotency !== undefined)
+      keys.push(this.names.idempotency(job.workspace, job.idempotency), this.names.outcome(job.requestId));
     return settleScript(this.redis, keys, [
       by.as,
       jobIdOf(job),

@@ -37,6 +37,8 @@ export interface KeyNames {
   spent(workspace: string): string;
   /** The request behind a workspace's Idempotency-Key, by the key's digest. */
   idempotency(workspace: string, digest: string): string;
+  /** How a request ended for which others waited; for those of them who look. */
+  outcome(requestId: string): string;
   /** The model registry's document, where it came from, and how the latest refresh went. */
   registry: string;
   /** `<provider>/<model>` → an operator's own entry, which survives refreshes. */
@@ -72,6 +74,7 @@ export function keyNames(cell: string): KeyNames {
     reserved: (workspace) => `${prefix}:reserved:${workspace}`,
     spent: (workspace) => `${prefix}:spent:${workspace}`,
     idempotency: (workspace, digest) => `${prefix}:idempotency:${workspace}:${digest}`,
+    outcome: (requestId) => `${prefix}:outcome:${requestId}`,
     registry: `${prefix}:registry`,
     registryOverrides: `${prefix}:registry-overrides`,
     registryRevision: `${prefix}:registry-revision`,
