@@ -1,4 +1,5 @@
 /** A whole Sluice for the bench: Redis with its append-only file, api and worker processes. It owns all of them. */
+import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { applyConfig } from '@sluice/cli/apply/apply-config';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
@@ -7,6 +8,7 @@ import { startRedis } from '@sluice/cli/start/redis-server';
 import { loadConfig } from '@sluice/shared/config/config';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { Directory } from '@sluice/shared/directory/directory';
+import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
@@ -42,6 +44,7 @@ export interface Sluice {
   redis: Redis;
   names: KeyNames;
   directory: Directory;
+  digests: KeyDigests;
   clock: RedisClock;
   stop(): Promise<void>;
 }
@@ -76,6 +79,8 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
       ],
     }),
   );
+  const pepper = randomBytes(32);
+  const digests = new KeyDigests({ keys: [pepper], writes: true });
   const env = {
     PATH: process.env.PATH,
     REDIS_URL: redisServer.url,
@@ -83,6 +88,8 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     GATEWAY_CONFIG: configPath,
     DRAIN_DELAY_MS: '0',
     ADMIN_TOKEN: makeGatewayKey(),
+    PAYLOAD_KEY: randomBytes(32).toString('base64'),
+    KEY_PEPPER: pepper.toString('base64'),
     ...options.env,
   };
   const secrets = { OPENAI_API_KEY: 'sk-bench', ANTHROPIC_API_KEY: 'sk-ant-bench' };
@@ -93,7 +100,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   await clock.synchronise(redis);
   const directory = new Directory(redis, names);
   const config = loadConfig(configPath, env);
-  await applyConfig(config, { ...env, ...secrets, GATEWAY_KEY: caller.key }, directory, clock);
+  await applyConfig(config, { ...env, ...secrets, GATEWAY_KEY: caller.key }, directory, clock, digests);
 
   const children: Child[] = [];
   const processes: Measured[] = [];
@@ -121,6 +128,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     redis,
     names,
     directory,
+    digests,
     clock,
     async stop() {
       for (const child of children.reverse()) await child.stop();

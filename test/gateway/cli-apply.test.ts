@@ -182,7 +182,7 @@ const FILL = `
 for i = 1, ARGV[1] do
   local id = 'many-' .. i
   redis.call('HSET', KEYS[1], id, cjson.encode({id = id, name = id, created = 0, limits = {none = 0}}))
-  redis.call('HSET', KEYS[2], id, cjson.encode({id = 'key_' .. i, workspace = id, name = 'k', prefix = 'gw_live_', created = 0}))
+  redis.call('HSET', KEYS[2], id, cjson.encode({id = 'key_' .. i, workspace = id, name = 'k', lastFour = 'abcd', created = 0}))
   redis.call('HSET', KEYS[3] .. id, 'fast', ARGV[2])
 end
 `;

@@ -7,8 +7,8 @@ import type { ExecutionContext } from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
-import { makePayloadKey } from '../helpers/payload-key.js';
 import { readEverything } from '../helpers/redis-contents.js';
+import { makeSecretKey } from '../helpers/secret-key.js';
 import { until } from '../helpers/until.js';
 
 const PROMPT = 'canary-prompt-the-patient-is-called-Ada';
@@ -110,7 +110,7 @@ test('without a key they are there, and each process says so once', async (t) =>
 });
 
 test('while keys are rotated, processes with the old and the new one work together', async (t) => {
-  const [old, next] = [makePayloadKey(), makePayloadKey()];
+  const [old, next] = [makeSecretKey(), makeSecretKey()];
   // Every process has been given the new key, none encrypts with it yet.
   const { gateway } = await start(t, { PAYLOAD_KEY: `${old},${next}` });
   t.is((await ask(gateway, 'is kept', { key: 'kept' })).status, 200);
@@ -128,7 +128,7 @@ test('while keys are rotated, processes with the old and the new one work togeth
 });
 
 test('encryption is switched on without a failed request', async (t) => {
-  const key = makePayloadKey();
+  const key = makeSecretKey();
   const { gateway } = await start(t, { PAYLOAD_KEY: '' });
   const replace = async (value: string) => {
     const [apis, workers] = [[...gateway.apis], [...gateway.workers]];
@@ -145,12 +145,12 @@ test('encryption is switched on without a failed request', async (t) => {
 
 test('a process whose key does not fit the others does not start, and says which key is missing', async (t) => {
   const { gateway } = await start(t, {});
-  const other = makePayloadKey();
+  const other = makeSecretKey();
   for (const join of [gateway.addWorker, gateway.addApi]) {
     const error = await t.throwsAsync(join({ PAYLOAD_KEY: other }));
     t.regex(
       error?.message ?? '',
-      /PAYLOAD_KEY does not fit: .* encrypts with key [0-9a-f]{8}, which .* does not hold/,
+      /PAYLOAD_KEY does not fit: .* writes with key [0-9a-f]{8}, which .* does not hold/,
     );
     t.false(error?.message.includes(other));
   }

@@ -15,6 +15,9 @@ import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
 import { loadConfig } from '@sluice/shared/config/config';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { Directory } from '@sluice/shared/directory/directory';
+import { KeyDigests } from '@sluice/shared/directory/key-digests';
+import { readEnv } from '@sluice/shared/process/env';
+import { pepperEnv } from '@sluice/shared/process/shared-env';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
@@ -22,7 +25,7 @@ import { connectPatiently } from '@sluice/shared/redis/redis';
 import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/simulator/simulator';
 import type { Redis } from 'ioredis';
 import { stringify } from 'yaml';
-import { makePayloadKey } from './payload-key.js';
+import { makeSecretKey } from './secret-key.js';
 
 export interface GatewayOptions {
   apis?: number;
@@ -59,6 +62,8 @@ export interface Gateway {
   /** Starts Redis again on its data and port, after it was stopped. */
   restartRedis(port: number): Promise<void>;
   names: KeyNames;
+  /** Its gateway.yaml. */
+  configPath: string;
   apis: TestProcess[];
   workers: TestProcess[];
   addWorker(env?: Record<string, string>): Promise<TestProcess>;
@@ -134,7 +139,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     LOG_LEVEL: 'info',
     DRAIN_DELAY_MS: '0',
     METRICS_LINGER_MS: '0',
-    PAYLOAD_KEY: makePayloadKey(),
+    PAYLOAD_KEY: makeSecretKey(),
+    KEY_PEPPER: makeSecretKey(),
     OPENAI_BASE_URL: simulator.openaiBaseUrl,
     ANTHROPIC_BASE_URL: simulator.anthropicBaseUrl,
     OPENAI_API_KEY: 'sk-test-openai',
@@ -148,7 +154,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const clock = new RedisClock();
   await clock.synchronise(redis);
   const config = loadConfig(configPath, env);
-  await applyConfig(config, { ...env, ...keyEnv }, new Directory(redis, names), clock);
+  const digests = new KeyDigests(readEnv(env, pepperEnv).KEY_PEPPER);
+  await applyConfig(config, { ...env, ...keyEnv }, new Directory(redis, names), clock, digests);
 
   const printed: string[] = [];
   const apis: TestProcess[] = [];
@@ -159,8 +166,10 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   };
   // An api process never has the provider keys.
   const { OPENAI_API_KEY: _, ANTHROPIC_API_KEY: __, ...apiEnv } = env;
+  // A worker looks up no workspace key.
+  const { KEY_PEPPER: ___, ...workerEnv } = env;
   const addWorker = async (extra: Record<string, string> = {}) => {
-    const worker = await run('worker', { ...env, ...extra });
+    const worker = await run('worker', { ...workerEnv, ...extra });
     workers.push(worker);
     return worker;
   };
@@ -195,6 +204,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       return redisServerNow;
     },
     names,
+    configPath,
     async restartRedis(port) {
       redisServerNow = await startRedis({
         program: findOrInstallRedis(() => {}),

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { startRedis } from '@sluice/cli/start/redis-server';
 import { parse } from 'yaml';
-import { makePayloadKey } from '../helpers/payload-key.js';
+import { makeSecretKey } from '../helpers/secret-key.js';
 import { until } from '../helpers/until.js';
 import { buildImage } from './build-image.js';
 import { startNameServer } from './dns.js';
@@ -16,7 +16,8 @@ import { Prometheus } from './prometheus.js';
 import { interpolate, Service, type ServiceConfig } from './service.js';
 
 const ADMIN_TOKEN = 'a-token-for-this-run';
-const PAYLOAD_KEY = makePayloadKey();
+/** What compose requires of .env. */
+const SECRETS = { PAYLOAD_KEY: makeSecretKey(), KEY_PEPPER: makeSecretKey() };
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
 if (process.getuid?.() !== 0) {
   console.error(
@@ -47,7 +48,8 @@ function start(name: string, address: string, extra: Record<string, string> = {}
   if (!config) throw new Error(`no service ${name}`);
   const environment = { ...config.environment };
   if (environment.REDIS_URL) environment.REDIS_URL = environment.REDIS_URL.replace(/:\d+$/, `:${redisPort}`);
-  if (environment.PAYLOAD_KEY) environment.PAYLOAD_KEY = PAYLOAD_KEY;
+  for (const [variable, value] of Object.entries(SECRETS))
+    if (environment[variable]) environment[variable] = value;
   const hosts = { redis: new URL(redis.url).hostname, simulator: '127.1.0.2' };
   const service = new Service(image, { ...config, environment }, address, hosts, extra);
   running.push(service);

@@ -2,7 +2,7 @@ import { type KnownWorkspace, planConfig, type Step } from '@sluice/cli/apply/pl
 import { type ConfigTarget, performSteps } from '@sluice/cli/apply/steps';
 import type { GatewayConfig, LimitsConfig } from '@sluice/shared/config/config';
 import { parseConfig, resolveWorkspaceKeys } from '@sluice/shared/config/config';
-import { displayPrefix, makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { lastFour, makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import test from 'ava';
 
 const NONE: LimitsConfig = {
@@ -41,7 +41,7 @@ test('names and limits that the file does not mention stay, and with prune limit
 
 test('a key without a value is known by its name; one with a value by the value', (t) => {
   const [old, fresh] = [makeGatewayKey(), makeGatewayKey()];
-  const state = [known({ keys: [{ id: 'key_1', name: 'main', prefix: displayPrefix(old) }] })];
+  const state = [known({ keys: [{ id: 'key_1', name: 'main', lastFour: lastFour(old) }] })];
   const config = configOf({ id: 'demo', keys: [{ name: 'main', value: '${K}' }] });
   t.deepEqual(told(plan(config, state)).slice(1), ['keep key main']);
   t.deepEqual(told(plan(config, state, { K: old })).slice(1), ['keep key main']);
@@ -53,8 +53,8 @@ test('a key without a value is known by its name; one with a value by the value'
 
 test('a key that turns out to be wanted is not revoked, whatever the plan took it for', async (t) => {
   const config = configOf({ id: 'demo', keys: [{ name: 'new', value: '${K}' }] });
-  // The prefix does not tell that it is the same key.
-  const state = [known({ keys: [{ id: 'key_1', name: 'main', prefix: 'other…' }] })];
+  // The last characters do not tell that it is the same key.
+  const state = [known({ keys: [{ id: 'key_1', name: 'main', lastFour: 'othe' }] })];
   const steps = plan(config, state, { K: makeGatewayKey() }, true);
   t.deepEqual(told(steps).slice(1), ['create key new', 'remove key main']);
   const calls: string[] = [];

@@ -44,7 +44,7 @@ test('keys that are for reading only leave a text as it is', (t) => {
   t.is(reader.open(holding(NEW).seal(TEXT, CONTEXT), CONTEXT), TEXT);
   t.is(reader.fingerprints(TEXT)[0], new Payloads().fingerprints(TEXT)[0]);
   t.true(reader.fingerprints(TEXT).includes(holding(NEW).fingerprints(TEXT)[0]));
-  t.deepEqual(reader.keyIds, { encrypts: null, holds: holding(NEW).keyIds.holds });
+  t.deepEqual(reader.keyIds, { writes: null, holds: holding(NEW).keyIds.holds });
 });
 
 test('the first key encrypts, and all of them decrypt', (t) => {
@@ -53,7 +53,7 @@ test('the first key encrypts, and all of them decrypt', (t) => {
   const after = holding(NEW);
   t.is(during.open(before.seal(TEXT, CONTEXT), CONTEXT), TEXT);
   t.is(after.open(during.seal(TEXT, CONTEXT), CONTEXT), TEXT);
-  t.is(during.keyIds.encrypts, after.keyIds.encrypts);
+  t.is(during.keyIds.writes, after.keyIds.writes);
   t.deepEqual(during.keyIds.holds, [...after.keyIds.holds, ...before.keyIds.holds]);
 });
 
@@ -63,7 +63,7 @@ test('a key that is not held is named by its id, and no key is shown', (t) => {
     const error = t.throws(() => reader.open(other.seal(TEXT, CONTEXT), CONTEXT), {
       instanceOf: UnreadablePayload,
     });
-    t.true(error?.message.includes(other.keyIds.encrypts ?? 'none'));
+    t.true(error?.message.includes(other.keyIds.writes ?? 'none'));
     t.false(error?.message.includes(OLD.toString('hex')));
   }
 });

@@ -1,4 +1,4 @@
-import { digestKey, displayPrefix, makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { lastFour, makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Caller } from '../load/load.js';
 import { CHAIN, type Sluice } from '../sluice.js';
@@ -8,17 +8,17 @@ const AT_ONCE = 200;
 /** So many further workspaces, each with a key and a route of its own. */
 export async function addWorkspaces(sluice: Sluice, count: number): Promise<Caller[]> {
   return inBatches(count, async (i) => {
-    const { directory, clock } = sluice;
+    const { directory, digests, clock } = sluice;
     const [id, key, model, created] = [`workspace-${i}`, makeGatewayKey(), `route-${i}`, clock.now()];
     await directory.putWorkspace({ id, name: id, created, limits: noLimits() });
     const record = {
       id: `key_${makeRequestId()}`,
       workspace: id,
       name: 'default',
-      prefix: displayPrefix(key),
+      lastFour: lastFour(key),
       created,
     };
-    await directory.putKey(digestKey(key), record);
+    await directory.putKey(digests.of(key), record);
     await directory.putRoute(id, model, { chain: CHAIN, onCrash: 'rerun', created });
     return { key, model };
   });

@@ -4,7 +4,7 @@ import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
 import { resolveModel } from '@sluice/api/chat/resolve-model';
 import type { ChatRequest } from '@sluice/shared/chat';
 import { parseConfig } from '@sluice/shared/config/config';
-import { digestKey, isWellFormedKey } from '@sluice/shared/config/gateway-key';
+import { isWellFormedKey } from '@sluice/shared/config/gateway-key';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { servedLogEntry } from '@sluice/shared/queue/request-log';
 import { Settlements } from '@sluice/shared/queue/settle';
@@ -25,7 +25,7 @@ const USAGE = { input: 8, cachedInput: 4, cacheWrite: 0, cacheWrite1h: 0, output
 export async function createCases(): Promise<{ cases: Case[]; close(): Promise<void> }> {
   // Only its Redis is needed, for the directory behind the cache.
   const sluice = await startSluice({ upstreamUrl: 'http://127.0.0.1:9', apis: 0, workers: 0 });
-  const cache = new DirectoryCache(sluice.directory);
+  const cache = new DirectoryCache(sluice.directory, sluice.digests);
   const { key, model } = sluice.caller;
   const configured = new Map(CHAIN.map(({ provider }) => [provider, true]));
   const registry = loadShippedRegistry();
@@ -44,7 +44,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
     { name: 'request id', run: makeRequestId },
     {
       name: 'authenticate: digest and cache',
-      run: () => (isWellFormedKey(key) ? cache.findKey(digestKey(key)) : undefined),
+      run: () => (isWellFormedKey(key) ? cache.findKey(key) : undefined),
     },
     ...eachRequest('request from JSON, and checked', (_, text) => parseChatRequest(text, limits)),
     { name: 'resolve the model', run: () => resolveModel(model, 'bench', cache, configured) },

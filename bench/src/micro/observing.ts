@@ -29,7 +29,7 @@ export function observingCases(
   const state = {
     requestId: job.requestId,
     startedAt: 0,
-    key: { id: job.keyId, workspace: job.workspace, name: 'bench', prefix: '', created: 0 },
+    key: { id: job.keyId, workspace: job.workspace, name: 'bench', lastFour: '', created: 0 },
     route: job.route,
     reply: { head, replayed: false },
   };

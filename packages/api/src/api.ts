@@ -6,14 +6,15 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
+import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
-import type { SecretKeys } from '@sluice/shared/process/env';
 import { listen } from '@sluice/shared/process/listen';
 import type { Logger } from '@sluice/shared/process/logger';
-import { requirePayloadAgreement } from '@sluice/shared/process/payload-agreement';
 import { Presence } from '@sluice/shared/process/presence';
 import { repeatEvery } from '@sluice/shared/process/repeat-every';
+import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
+import type { SecretKeys } from '@sluice/shared/process/secret-keys';
 import { within } from '@sluice/shared/process/within';
 import { Availability } from '@sluice/shared/providers/availability';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
@@ -65,6 +66,8 @@ export interface ApiOptions {
   port: number;
   /** What prompts and answers are encrypted with. */
   payloadKeys?: SecretKeys | undefined;
+  /** What workspace keys are digested with. */
+  keyPepper?: SecretKeys | undefined;
   logger: Logger;
   tracer?: Tracer | undefined;
   /** Without it there is no admin listener. */
@@ -90,13 +93,17 @@ export async function startApi({
   host,
   port,
   payloadKeys,
+  keyPepper,
   logger,
   tracer,
   admin: adminOptions,
 }: ApiOptions): Promise<RunningApi> {
   const names = keyNames(cell);
   const payloads = new Payloads(payloadKeys);
-  if (payloads.keyIds.encrypts === null) logger.warn(CLEAR_PAYLOADS);
+  if (payloads.keyIds.writes === null) logger.warn(CLEAR_PAYLOADS);
+  const digests = new KeyDigests(keyPepper);
+  if (digests.ids.writes === null)
+    logger.warn('KEY_PEPPER is not set: workspace keys are stored as plain SHA-256 digests');
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
   const inboxReader = connectPatiently(redisUrl);
   const subscriber = connectPatiently(redisUrl);
@@ -115,9 +122,14 @@ export async function startApi({
   const queues = new Queues(redis, names, [...config.providers.keys()]);
   const coolDowns = new CoolDowns(redis, names, clock);
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
-  const presence = new Presence(redis, names, clock, { id, role: 'api', payload: payloads.keyIds });
+  const presence = new Presence(redis, names, clock, {
+    id,
+    role: 'api',
+    payload: payloads.keyIds,
+    pepper: digests.ids,
+  });
   const store = new Directory(redis, names);
-  const directory = new DirectoryCache(store);
+  const directory = new DirectoryCache(store, digests);
   const keyUse = new KeyUse(redis, names, clock);
   const registryStore = new RegistryStore(redis, names);
   const registry = new LiveRegistry(registryStore, loadShippedRegistry(), clock, logger);
@@ -206,7 +218,7 @@ export async function startApi({
     congestion.apis = Math.max(1, alive.length - workersSeen);
   };
   await keepHouse();
-  await requirePayloadAgreement(presence);
+  await requireSecretAgreement(presence);
   const chores = [
     repeatEvery(HOUSEKEEPING_MS, keepHouse),
     repeatEvery(CONFIRM_EVERY_MS, () => directory.confirm()),
@@ -254,6 +266,7 @@ export async function startApi({
       redisUrl,
       names,
       config,
+      digests,
       clock,
       logger,
       registry,

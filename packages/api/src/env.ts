@@ -1,9 +1,10 @@
 import { integer, port, secret, text } from '@sluice/shared/process/env';
-import { payloadEnv, sharedEnv } from '@sluice/shared/process/shared-env';
+import { payloadEnv, pepperEnv, sharedEnv } from '@sluice/shared/process/shared-env';
 
 export const apiEnv = {
   ...sharedEnv,
   ...payloadEnv,
+  ...pepperEnv,
   HOST: text({ default: '127.0.0.1', description: 'address of the public listener' }),
   PORT: port({ default: 8080, description: 'port of the public listener' }),
   ADMIN_HOST: text({ default: '127.0.0.1', description: 'address of the admin listener' }),

@@ -22,6 +22,7 @@ await runProcess('api', async () => {
     host: env.HOST,
     port: env.PORT,
     payloadKeys: env.PAYLOAD_KEY,
+    keyPepper: env.KEY_PEPPER,
     logger,
     tracer,
     ...(env.ADMIN_TOKEN === undefined

@@ -32,7 +32,7 @@ export interface Key {
   id: string;
   workspace: string;
   name: string;
-  prefix: string;
+  last_four: string;
   created_at: string;
   last_used_at: string | null;
   expires_at: string | null;

@@ -9,11 +9,11 @@ import { Directory } from '@sluice/shared/directory/directory';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import { ModelLabels } from '@sluice/shared/metrics/labels';
-import type { SecretKeys } from '@sluice/shared/process/env';
 import type { Logger } from '@sluice/shared/process/logger';
-import { requirePayloadAgreement } from '@sluice/shared/process/payload-agreement';
 import { Presence } from '@sluice/shared/process/presence';
 import { repeatEvery } from '@sluice/shared/process/repeat-every';
+import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
+import type { SecretKeys } from '@sluice/shared/process/secret-keys';
 import { within } from '@sluice/shared/process/within';
 import { Availability } from '@sluice/shared/providers/availability';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
@@ -80,7 +80,7 @@ export async function startWorker({
 }: WorkerOptions): Promise<RunningWorker> {
   const names = keyNames(cell);
   const payloads = new Payloads(payloadKeys);
-  if (payloads.keyIds.encrypts === null) logger.warn(CLEAR_PAYLOADS);
+  if (payloads.keyIds.writes === null) logger.warn(CLEAR_PAYLOADS);
   const checker = new SchemaChecker();
   const upstreams = createUpstreams(config, env, (provider) =>
     createAnswerFits(provider, checker, (name, verdict) => workerMetrics.checked(name, verdict)),
@@ -140,7 +140,7 @@ export async function startWorker({
     setLimits(),
   ]);
 
-  await requirePayloadAgreement(presence);
+  await requireSecretAgreement(presence);
 
   const runs = new Runs(cancellations);
   await cancellations.watch(subscriber, (requestId) => runs.cancel(requestId));

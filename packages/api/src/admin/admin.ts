@@ -5,6 +5,7 @@
 
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
+import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { listen } from '@sluice/shared/process/listen';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Presence } from '@sluice/shared/process/presence';
@@ -42,6 +43,7 @@ export interface AdminContext {
   redisUrl: string;
   names: KeyNames;
   config: GatewayConfig;
+  digests: KeyDigests;
   clock: Clock;
   logger: Logger;
   registry: LiveRegistry;

@@ -34,7 +34,7 @@ export function presentKey(key: KeyRecord, lastUsed: number | null) {
     object: 'key' as const,
     workspace: key.workspace,
     name: key.name,
-    prefix: key.prefix,
+    last_four: key.lastFour,
     created_at: isoOrNull(key.created),
     last_used_at: isoOrNull(lastUsed),
     expires_at: isoOrNull(key.expires),

@@ -3,20 +3,25 @@
  * still: a revoked key is refused everywhere within a second, with no notification that could get lost. When Redis has
  * not confirmed the version lately, the next look-up asks it (and fails with it).
  */
-import type { Directory, KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
+import type { Directory, RouteRecord, StoredKey, WorkspaceRecord } from '@sluice/shared/directory/directory';
+import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 
 export const CONFIRM_EVERY_MS = 500;
 const TRUSTED_MS = 1_500;
 const MAX_ENTRIES = 20_000;
 
 export class DirectoryCache {
-  #keys = new Map<string, KeyRecord>();
+  /** By the digest that a new key would be stored under. */
+  #keys = new Map<string, StoredKey>();
   #routes = new Map<string, RouteRecord | null>();
   #workspaces = new Map<string, WorkspaceRecord | null>();
   #version: string | undefined;
   #confirmedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly directory: Directory) {}
+  constructor(
+    private readonly directory: Directory,
+    private readonly digests: KeyDigests,
+  ) {}
 
   async confirm(): Promise<void> {
     const asked = performance.now();
@@ -29,12 +34,13 @@ export class DirectoryCache {
     this.#workspaces = new Map();
   }
 
-  async findKey(digest: string): Promise<KeyRecord | undefined> {
+  async findKey(value: string): Promise<StoredKey | undefined> {
     await this.#trust();
     const cache = this.#keys;
+    const digest = this.digests.of(value);
     const known = cache.get(digest);
     if (known) return known;
-    const key = await this.directory.findKey(digest);
+    const key = await this.directory.findKey(this.digests.all(value));
     // An unknown key is not remembered: anyone can make those up.
     if (key) remember(cache, digest, key);
     return key;

@@ -1,4 +1,4 @@
-import { digestKey, isWellFormedKey } from '@sluice/shared/config/gateway-key';
+import { isWellFormedKey } from '@sluice/shared/config/gateway-key';
 import type { KeyRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -29,11 +29,10 @@ export function createAuthenticate(
     const [scheme, key, ...rest] = ctx.get('authorization').trim().split(/ +/);
     if (scheme?.toLowerCase() !== 'bearer' || !key || rest.length > 0 || !isWellFormedKey(key))
       throw refusal();
-    const digest = digestKey(key);
-    const record = await directory.findKey(digest);
-    if (!record || (record.expires !== undefined && record.expires <= clock.now())) throw refusal();
-    keyUse.saw(digest);
-    ctx.state.key = record;
+    const stored = await directory.findKey(key);
+    if (!stored || (stored.key.expires !== undefined && stored.key.expires <= clock.now())) throw refusal();
+    keyUse.saw(stored.digest);
+    ctx.state.key = stored.key;
     await next();
   };
 }

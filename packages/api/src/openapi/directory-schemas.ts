@@ -9,7 +9,7 @@ const key = {
   object: { const: 'key' },
   workspace: s.text,
   name: s.text,
-  prefix: { ...s.text, description: 'The first characters of the key.' },
+  last_four: { ...s.text, description: 'The last four characters of the key.' },
   created_at: s.moment,
   last_used_at: { ...s.momentOrNull, description: 'To within a few seconds.' },
   expires_at: s.momentOrNull,

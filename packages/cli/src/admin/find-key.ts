@@ -22,7 +22,7 @@ export async function findKeyId(
   const [found, another] = current ? lasting : named;
   if (!found) throw new CliError(`workspace ${workspace} has no key named "${name}"`);
   if (another) {
-    const ids = named.map(({ id, prefix }) => `${id} (${prefix})`).join(', ');
+    const ids = named.map(({ id, last_four }) => `${id} (…${last_four})`).join(', ');
     throw new CliError(`workspace ${workspace} has ${named.length} keys named "${name}"; give an id: ${ids}`);
   }
   return found.id;

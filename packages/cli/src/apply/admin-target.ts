@@ -12,7 +12,7 @@ export async function readKnownWorkspaces(admin: AdminClient): Promise<KnownWork
     name,
     limits: fromWire(limits),
     routes: new Map(routes.map(({ id, chain, on_crash }) => [id, { chain, onCrash: on_crash }])),
-    keys,
+    keys: keys.map(({ id, name, last_four }) => ({ id, name, lastFour: last_four })),
   }));
 }
 

@@ -3,6 +3,7 @@
 import { type GatewayConfig, resolveWorkspaceKeys } from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
 import type { Directory, KeyRecord } from '@sluice/shared/directory/directory';
+import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer } from '@sluice/shared/directory/key-issuer';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { type KnownWorkspace, planConfig } from './plan.js';
@@ -20,11 +21,12 @@ export async function applyConfig(
   env: Env,
   directory: Directory,
   clock: Clock,
+  digests: KeyDigests,
 ): Promise<MadeKey[]> {
   const keys = resolveWorkspaceKeys(config, env);
   const steps = planConfig(config, keys, await readKnown(config, directory), { prune: false });
   const made: MadeKey[] = [];
-  for await (const { step, madeValue } of performSteps(createRedisTarget(directory, clock), steps))
+  for await (const { step, madeValue } of performSteps(createRedisTarget(directory, clock, digests), steps))
     if (step.kind === 'key' && madeValue !== undefined)
       made.push({ workspace: step.workspace, name: step.name, value: madeValue });
   return made;
@@ -46,8 +48,8 @@ async function readKnown(config: GatewayConfig, directory: Directory): Promise<K
   );
 }
 
-function createRedisTarget(directory: Directory, clock: Clock): ConfigTarget {
-  const issuer = new KeyIssuer(directory, clock);
+function createRedisTarget(directory: Directory, clock: Clock, digests: KeyDigests): ConfigTarget {
+  const issuer = new KeyIssuer(directory, clock, digests);
   return {
     async createWorkspace(id, facts) {
       await directory.createWorkspace({ id, ...facts, created: clock.now() });

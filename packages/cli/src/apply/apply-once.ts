@@ -3,13 +3,13 @@
 import { loadConfig } from '@sluice/shared/config/config';
 import { FaultsError } from '@sluice/shared/config/faults';
 import { readEnv } from '@sluice/shared/process/env';
-import { sharedEnv } from '@sluice/shared/process/shared-env';
+import { pepperEnv, sharedEnv } from '@sluice/shared/process/shared-env';
 import { applyToRedis } from './apply-to-redis.js';
 
 try {
-  const { REDIS_URL, SLUICE_CELL, GATEWAY_CONFIG } = readEnv(process.env, sharedEnv);
-  const config = loadConfig(GATEWAY_CONFIG, process.env);
-  const made = await applyToRedis(config, process.env, REDIS_URL, SLUICE_CELL);
+  const env = readEnv(process.env, { ...sharedEnv, ...pepperEnv });
+  const config = loadConfig(env.GATEWAY_CONFIG, process.env);
+  const made = await applyToRedis(config, process.env, env.REDIS_URL, env.SLUICE_CELL, env.KEY_PEPPER);
   for (const { workspace, name, value } of made)
     console.log(`New key "${name}" of workspace ${workspace}, shown only now: ${value}`);
   console.log(`Applied: ${config.workspaces.map(({ id }) => id).join(', ') || 'no workspaces'}`);

@@ -1,5 +1,7 @@
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
+import { KeyDigests } from '@sluice/shared/directory/key-digests';
+import type { SecretKeys } from '@sluice/shared/process/secret-keys';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
@@ -13,13 +15,15 @@ export async function applyToRedis(
   processEnv: NodeJS.ProcessEnv,
   redisUrl: string,
   cell: string,
+  keyPepper: SecretKeys | undefined,
 ): Promise<MadeKey[]> {
   const redis = connectPatiently(redisUrl);
   try {
     await waitForRedis(redis, REDIS_MS);
     const clock = new RedisClock();
     await clock.synchronise(redis);
-    return await applyConfig(config, processEnv, new Directory(redis, keyNames(cell)), clock);
+    const directory = new Directory(redis, keyNames(cell));
+    return await applyConfig(config, processEnv, directory, clock, new KeyDigests(keyPepper));
   } finally {
     redis.disconnect();
   }

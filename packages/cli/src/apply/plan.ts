@@ -11,12 +11,12 @@ import type {
   RouteConfig,
   WorkspaceConfig,
 } from '@sluice/shared/config/config';
-import { displayPrefix } from '@sluice/shared/config/gateway-key';
+import { lastFour } from '@sluice/shared/config/gateway-key';
 
 export interface KnownKey {
   id: string;
   name: string;
-  prefix: string;
+  lastFour: string;
 }
 
 /** A workspace as the gateway has it. */
@@ -113,12 +113,12 @@ function planRoute(
   return { kind: 'route', action: actionFor(before, same), workspace, name, before, after };
 }
 
-/** A value is recognised by its prefix here, which is nearly always right; whoever acts compares the whole of it. */
+/** A value is recognised by its last four characters here, which is nearly always right; whoever acts compares the whole of it. */
 function planKey({ workspace, name, value }: ResolvedKey, existing: readonly KnownKey[]): KeyStep {
   const candidates =
     value === undefined
       ? existing.filter((key) => key.name === name)
-      : existing.filter(({ prefix }) => prefix === displayPrefix(value));
+      : existing.filter((key) => key.lastFour === lastFour(value));
   const known = candidates.find((key) => key.name === name) ?? candidates[0];
   return { kind: 'key', action: actionFor(known, known?.name === name), workspace, name, known, value };
 }

@@ -34,7 +34,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
       [
         { title: 'WORKSPACE', cell: (key) => key.workspace },
         { title: 'NAME', cell: (key) => key.name },
-        { title: 'KEY', cell: (key) => key.prefix },
+        { title: 'KEY', cell: (key) => `…${key.last_four}` },
         { title: 'CREATED', cell: (key) => moment(key.created_at) },
         { title: 'LAST USED', cell: (key) => fromNow(key.last_used_at) },
         {

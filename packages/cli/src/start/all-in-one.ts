@@ -6,10 +6,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type GatewayConfig, loadConfig } from '@sluice/shared/config/config';
+import { readEnv } from '@sluice/shared/process/env';
+import { pepperEnv } from '@sluice/shared/process/shared-env';
 import { isSimulated, needsSimulator, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
 import type { MadeKey } from '../apply/apply-config.js';
 import { applyToRedis } from '../apply/apply-to-redis.js';
-import { withoutAdminToken } from './admin-token.js';
 import type { StartEnv } from './env.js';
 import { findOrInstallRedis } from './find-redis.js';
 import { freePort } from './free-port.js';
@@ -17,6 +18,7 @@ import { ManagedProcess } from './managed-process.js';
 import { startRedis } from './redis-server.js';
 import { rememberKeys, shownKey } from './remember-keys.js';
 import { rememberSecret } from './remember-secret.js';
+import { withoutSecrets } from './without-secrets.js';
 
 const READY_MS = 30_000;
 const LOOPBACK = '127.0.0.1';
@@ -99,11 +101,10 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     }
     Object.assign(processEnv, rememberKeys(config, processEnv, join(folder, 'keys')));
     const key = shownKey(config, processEnv);
-    const madeKeys = await applyToRedis(config, processEnv, redisUrl, env.SLUICE_CELL);
-
-    // Only the processes that prompts and answers pass through get it.
-    const payloadKey =
-      env.PAYLOAD_KEY === undefined ? { PAYLOAD_KEY_FILE: rememberSecret(folder, 'payload-key') } : {};
+    if (env.PAYLOAD_KEY === undefined) processEnv.PAYLOAD_KEY_FILE = rememberSecret(folder, 'payload-key');
+    if (env.KEY_PEPPER === undefined) processEnv.KEY_PEPPER_FILE = rememberSecret(folder, 'key-pepper');
+    const { KEY_PEPPER } = readEnv(processEnv, pepperEnv);
+    const madeKeys = await applyToRedis(config, processEnv, redisUrl, env.SLUICE_CELL, KEY_PEPPER);
 
     // A port that is free now may be one that a process to come was promised.
     const promised = new Set([firstPort]);
@@ -118,7 +119,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       await run(
         `worker ${i}`,
         '@sluice/worker/main',
-        withoutAdminToken({ ...processEnv, ...payloadKey, ...place }),
+        withoutSecrets({ ...processEnv, ...place }, ['ADMIN_TOKEN', 'KEY_PEPPER']),
       );
     }
     const adminPort = await claim(env.ADMIN_PORT, env.ADMIN_HOST);
@@ -130,14 +131,14 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       const port = i === 1 ? firstPort : await claim(firstPort, env.HOST);
       const metricsPort = await claim(env.METRICS_PORT, env.METRICS_HOST);
       const place = { PORT: String(port), METRICS_PORT: String(metricsPort) };
-      const apiEnv = withoutProviderKeys({ ...processEnv, ...payloadKey, ...place }, config);
+      const apiEnv = withoutSecrets({ ...processEnv, ...place }, providerKeys(config));
       const admin = adminTokenFile
-        ? { ...withoutAdminToken(apiEnv), ADMIN_TOKEN_FILE: adminTokenFile }
+        ? { ...withoutSecrets(apiEnv, ['ADMIN_TOKEN']), ADMIN_TOKEN_FILE: adminTokenFile }
         : apiEnv;
       await run(
         `api ${i}`,
         '@sluice/api/main',
-        i === 1 ? { ...admin, ADMIN_PORT: String(adminPort) } : withoutAdminToken(apiEnv),
+        i === 1 ? { ...admin, ADMIN_PORT: String(adminPort) } : withoutSecrets(apiEnv, ['ADMIN_TOKEN']),
       );
       apiUrls.push(urlOf(env.HOST, port));
     }
@@ -153,9 +154,6 @@ function urlOf(host: string, port: number): string {
 }
 
 /** The api resolves no provider key, and here it is not even given one. */
-function withoutProviderKeys(processEnv: NodeJS.ProcessEnv, config: GatewayConfig): NodeJS.ProcessEnv {
-  const secrets = [...config.providers.values()].flatMap(({ apiKeyEnv }) =>
-    apiKeyEnv ? [apiKeyEnv, `${apiKeyEnv}_FILE`] : [],
-  );
-  return Object.fromEntries(Object.entries(processEnv).filter(([name]) => !secrets.includes(name)));
+function providerKeys(config: GatewayConfig): string[] {
+  return [...config.providers.values()].flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DEFAULT_FILE } from './defaults.js';
 import { type Env, lookupEnv } from './env-lookup.js';
 import { type Fault, FaultsError } from './faults.js';
-import { isWellFormedKey } from './gateway-key.js';
+import { ownKeyFault } from './gateway-key.js';
 import { ConfigReader } from './reader.js';
 import { readGatewayConfig } from './schema.js';
 import type { GatewayConfig } from './types.js';
@@ -93,6 +93,5 @@ export function resolveWorkspaceKeys(config: GatewayConfig, env: Env): ResolvedK
 function keyFault(value: string, seen: Map<string, string>): string | undefined {
   const first = seen.get(value);
   if (first !== undefined) return `has the same value as ${first}`;
-  if (isWellFormedKey(value)) return undefined;
-  return 'must be 16 to 200 letters, digits, _ . and -; one that starts with gw_live_ must be complete';
+  return ownKeyFault(value);
 }

@@ -22,8 +22,8 @@ export interface KeyRecord {
   id: string;
   workspace: string;
   name: string;
-  /** The first characters, for people to recognise it by. */
-  prefix: string;
+  /** Its last four characters, for people to recognise it by. */
+  lastFour: string;
   created: number;
   expires?: number;
 }
@@ -62,8 +62,12 @@ export class Directory {
     return (await this.redis.get(this.names.directoryVersion)) ?? '';
   }
 
-  async findKey(digest: string): Promise<KeyRecord | undefined> {
-    return parse<KeyRecord>(await this.redis.hget(this.names.keys, digest));
+  /** The first that there is, of those that one key may be stored under. */
+  async findKey(digests: readonly string[]): Promise<StoredKey | undefined> {
+    const texts = await this.redis.hmget(this.names.keys, ...digests);
+    const i = texts.findIndex((text) => text !== null);
+    const key = parse<KeyRecord>(texts[i] ?? null);
+    return key && { digest: digests[i] ?? '', key };
   }
 
   async findKeyById(id: string): Promise<StoredKey | undefined> {
@@ -143,6 +147,16 @@ export class Directory {
   /** `changed`: there is a key of this value. */
   createKey(digest: string, key: KeyRecord): Promise<Changed> {
     return this.#change(key.workspace, [{ ...this.#keyEdit(digest, key), expected: null }]);
+  }
+
+  /** Stores a key under another digest, unless it was changed meanwhile. */
+  async moveKey({ digest, key }: StoredKey, to: string): Promise<boolean> {
+    const edits = [
+      { ...this.#keyEdit(digest, null), expected: JSON.stringify(key) },
+      { ...this.#keyEdit(to, key), expected: null },
+      { hash: this.names.keyUse, field: digest, value: null },
+    ];
+    return (await this.#change(key.workspace, edits)) === 'done';
   }
 
   /** False when there is no such workspace. */

@@ -1,10 +1,11 @@
 /** Makes, replaces and withdraws keys. A key's value is in what `issue` and `rotate` return, and nowhere else. */
 
-import { digestKey, displayPrefix, makeGatewayKey } from '../config/gateway-key.js';
+import { lastFour, makeGatewayKey } from '../config/gateway-key.js';
 import { GatewayError } from '../errors.js';
 import type { Clock } from '../redis/clock.js';
 import { makeRequestId } from '../request-id.js';
 import type { Directory, KeyRecord, StoredKey } from './directory.js';
+import type { KeyDigests } from './key-digests.js';
 
 export interface IssuedKey {
   key: KeyRecord;
@@ -25,18 +26,25 @@ export class KeyIssuer {
   constructor(
     private readonly directory: Directory,
     private readonly clock: Clock,
+    private readonly digests: KeyDigests,
   ) {}
 
   /** The same value for the same workspace again changes nothing. */
   async issue(workspace: string, { name, expires, value = makeGatewayKey() }: KeyWish): Promise<IssuedKey> {
-    const digest = digestKey(value);
+    const digest = this.digests.of(value);
     const key = this.#make(workspace, name, value, expires);
-    const result = await this.directory.createKey(digest, key);
-    if (result === 'done') return { key, digest, value };
-    if (result === 'no_workspace') throw noWorkspace();
-    const known = await this.directory.findKey(digest);
-    if (known?.workspace === workspace) return { key: known, digest, value: undefined };
-    throw new GatewayError('conflict', 'Another workspace has a key of this value.');
+    let known = await this.directory.findKey(this.digests.all(value));
+    if (!known) {
+      const result = await this.directory.createKey(digest, key);
+      if (result === 'done') return { key, digest, value };
+      if (result === 'no_workspace') throw noWorkspace();
+      known = await this.directory.findKey([digest]);
+    }
+    if (known?.key.workspace !== workspace)
+      throw new GatewayError('conflict', 'Another workspace has a key of this value.');
+    // It was stored before the secret of the digests was set or changed.
+    if (known.digest !== digest && !(await this.directory.moveKey(known, digest))) throw changedMeanwhile();
+    return { key: known.key, digest, value: undefined };
   }
 
   /** A new key of the same name; the old one lives on for `graceMs`, unless it ends sooner by itself. */
@@ -49,7 +57,7 @@ export class KeyIssuer {
     if (old.expires !== undefined && old.expires <= now)
       throw new GatewayError('conflict', 'The key has expired; issue a new one.');
     const value = makeGatewayKey();
-    const digest = digestKey(value);
+    const digest = this.digests.of(value);
     const key = this.#make(old.workspace, old.name, value, end);
     const expires = Math.min(old.expires ?? Number.POSITIVE_INFINITY, now + graceMs);
     const replaced = { digest: oldDigest, key: { ...old, expires } };
@@ -93,7 +101,7 @@ export class KeyIssuer {
       id: `key_${makeRequestId()}`,
       workspace,
       name,
-      prefix: displayPrefix(value),
+      lastFour: lastFour(value),
       created: this.clock.now(),
       ...(expires === undefined ? {} : { expires }),
     };

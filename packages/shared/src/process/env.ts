@@ -1,5 +1,6 @@
 import { type Env, lookupEnv } from '../config/env-lookup.js';
 import { type Fault, FaultsError } from '../config/faults.js';
+import type { SecretKeys } from './secret-keys.js';
 
 export class EnvError extends FaultsError {
   override readonly name = 'EnvError';
@@ -80,13 +81,7 @@ export function secret<const O extends FieldOptions<string> & { default?: never;
 
 const SECRET_KEY_BYTES = 32;
 
-/** `writes`: the first key encrypts. False when the list begins with `none`: the keys are for reading only. */
-export interface SecretKeys {
-  keys: Buffer[];
-  writes: boolean;
-}
-
-/** Keys of 32 bytes each, in base64 or hex, as `openssl rand -base64 32` prints one. */
+/** Keys of 32 bytes each, in base64 or hex. `none` in the first place: they are for reading only. */
 export function secretKeys<const O extends FieldOptions<SecretKeys> & { default?: never }>(
   options: O,
 ): EnvField<Read<SecretKeys, O>> {

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
+import type { SecretKeyIds } from './secret-keys.js';
 
 export const FORGOTTEN_AFTER_MS = 5_000;
 const REMOVED_AFTER_MS = 60_000;
@@ -13,16 +14,11 @@ export interface ProcessInfo {
   host: string;
   pid: number;
   startedAt: number;
-  /** Absent for a process of a version that had none. */
-  payload?: PayloadKeyIds;
+  /** Of PAYLOAD_KEY. Absent for a process of a version that had none. */
+  payload?: SecretKeyIds;
+  /** Of KEY_PEPPER. Absent for a worker, which has none. */
+  pepper?: SecretKeyIds;
   seenAt: number;
-}
-
-export interface PayloadKeyIds {
-  /** Id of the key that this process encrypts with. Null: it writes in clear. */
-  encrypts: string | null;
-  /** Ids of the keys that it can decrypt with. */
-  holds: string[];
 }
 
 export class Presence {
@@ -32,9 +28,9 @@ export class Presence {
     private readonly redis: Redis,
     private readonly names: KeyNames,
     private readonly clock: Clock,
-    { id, role, payload }: Required<Pick<ProcessInfo, 'id' | 'role' | 'payload'>>,
+    own: Pick<ProcessInfo, 'id' | 'role' | 'payload' | 'pepper'>,
   ) {
-    this.self = { id, role, host: hostname(), pid: process.pid, startedAt: clock.now(), payload };
+    this.self = { ...own, host: hostname(), pid: process.pid, startedAt: clock.now() };
   }
 
   async announce(): Promise<void> {

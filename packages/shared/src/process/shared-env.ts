@@ -9,6 +9,14 @@ export const payloadEnv = {
   }),
 };
 
+/** For the processes that look up or write workspace keys. */
+export const pepperEnv = {
+  KEY_PEPPER: secretKeys({
+    description:
+      'secret that workspace keys are digested with before they are stored, 32 bytes in base64 or hex; without it the digests are plain SHA-256. Several, separated by commas, while it is changed',
+  }),
+};
+
 /** The environment that api and worker processes have in common. */
 export const sharedEnv = {
   REDIS_URL: url({

@@ -15,17 +15,20 @@ import {
   createHmac,
   createSecretKey,
   hash,
-  hkdfSync,
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
 import type { ErrorInfo } from '../errors.js';
-import type { SecretKeys } from '../process/env.js';
-import type { PayloadKeyIds } from '../process/presence.js';
+import {
+  deriveKey,
+  KEY_ID_LENGTH,
+  keyIdOf,
+  type SecretKeyIds,
+  type SecretKeys,
+} from '../process/secret-keys.js';
 import type { ChatJob } from './job.js';
 
 const MARK = '\u0001';
-const KEY_ID_LENGTH = 8;
 const HEADER_LENGTH = MARK.length + KEY_ID_LENGTH;
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
@@ -58,8 +61,8 @@ export class Payloads {
     this.#writer = writes ? this.#keys[0] : undefined;
   }
 
-  get keyIds(): PayloadKeyIds {
-    return { encrypts: this.#writer?.id ?? null, holds: this.#keys.map(({ id }) => id) };
+  get keyIds(): SecretKeyIds {
+    return { writes: this.#writer?.id ?? null, holds: this.#keys.map(({ id }) => id) };
   }
 
   seal(text: string, context: string): string {
@@ -159,14 +162,11 @@ class Nonces {
   }
 }
 
-/** One secret, several keys: none of them tells anything about the others or about the secret. */
 function toPayloadKey(secret: Buffer): PayloadKey {
-  const derive = (purpose: string, length: number) =>
-    Buffer.from(hkdfSync('sha256', secret, '', `sluice payload ${purpose}`, length));
   return {
-    id: derive('key id', KEY_ID_LENGTH / 2).toString('hex'),
-    cipher: createSecretKey(derive('cipher', 32)),
-    fingerprint: createSecretKey(derive('fingerprint', 32)),
+    id: keyIdOf(secret, 'payload'),
+    cipher: createSecretKey(deriveKey(secret, 'payload cipher')),
+    fingerprint: createSecretKey(deriveKey(secret, 'payload fingerprint')),
   };
 }
 

@@ -1,8 +1,9 @@
 import type { Router } from '@koa/router';
-import { isWellFormedKey } from '@sluice/shared/config/gateway-key';
+import { ownKeyFault } from '@sluice/shared/config/gateway-key';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
 import { LABEL } from '@sluice/shared/config/schema';
 import type { StoredKey } from '@sluice/shared/directory/directory';
+import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer, noWorkspace } from '@sluice/shared/directory/key-issuer';
 import type { KeyUse } from '../../cell/key-use.js';
 import { list, presentKey } from '../present.js';
@@ -15,11 +16,15 @@ const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:
 
 export interface KeyParts extends DirectoryParts {
   keyUse: KeyUse;
+  digests: KeyDigests;
 }
 
 /** /workspaces/{id}/keys and /keys/{id} */
-export function addKeyRoutes(router: Router, { directory, clock, keyUse, readBody }: KeyParts): void {
-  const issuer = new KeyIssuer(directory, clock);
+export function addKeyRoutes(
+  router: Router,
+  { directory, clock, digests, keyUse, readBody }: KeyParts,
+): void {
+  const issuer = new KeyIssuer(directory, clock, digests);
 
   const present = async ({ digest, key }: StoredKey) => {
     const [lastUsed = null] = await keyUse.read([digest]);
@@ -91,10 +96,7 @@ export function addKeyRoutes(router: Router, { directory, clock, keyUse, readBod
 
 function readValue(reader: ConfigReader, value: unknown): string | undefined {
   if (isAbsent(value)) return undefined;
-  if (typeof value === 'string' && isWellFormedKey(value)) return value;
-  reader.fault(
-    'value',
-    'must be 16 to 200 letters, digits, _ . and -; one that starts with gw_live_ must be complete',
-  );
-  return undefined;
+  const fault = typeof value === 'string' ? ownKeyFault(value) : 'must be a text';
+  if (fault !== undefined) reader.fault('value', fault);
+  return String(value);
 }

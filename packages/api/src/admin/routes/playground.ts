@@ -26,7 +26,7 @@ export function addPlaygroundRoutes(router: Router, { directory, readBody, chat 
         id: PLAYGROUND_KEY,
         workspace: workspace.id,
         name: PLAYGROUND_KEY,
-        prefix: '',
+        lastFour: '',
         created: 0,
       };
       await next();

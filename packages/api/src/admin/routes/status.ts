@@ -68,7 +68,7 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
           pid,
           started_at: isoOrNull(startedAt),
           seen_at: isoOrNull(seenAt),
-          payload_key: payload?.encrypts ?? null,
+          payload_key: payload?.writes ?? null,
           payload_keys: payload?.holds ?? [],
         })),
       providers: shown,

@@ -103,7 +103,7 @@ function keyColumns(onDo: (doing: Doing) => void): Column<Key>[] {
       cell: ({ workspace }) => workspace,
       sort: ({ workspace }) => workspace,
     },
-    { id: 'prefix', label: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
+    { id: 'last-four', label: 'Ends in', cell: ({ last_four }) => <code>…{last_four}</code> },
     {
       id: 'created',
       label: 'Created',
@@ -149,8 +149,8 @@ function keyColumns(onDo: (doing: Doing) => void): Column<Key>[] {
   ];
 }
 
-function textOf({ name, workspace, prefix }: Key): string {
-  return `${name} ${workspace} ${prefix}`.toLowerCase();
+function textOf({ name, workspace, last_four }: Key): string {
+  return `${name} ${workspace} ${last_four}`.toLowerCase();
 }
 
 function Expiry({ expires_at }: Key) {

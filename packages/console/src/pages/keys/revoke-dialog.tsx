@@ -4,7 +4,7 @@ import { ago } from '../../format.js';
 import { Confirm } from '../../ui/confirm.js';
 
 export function RevokeDialog({ apiKey, onClose }: { apiKey: Key; onClose(): void }) {
-  const { id, name, workspace, prefix, last_used_at } = apiKey;
+  const { id, name, workspace, last_four, last_used_at } = apiKey;
   return (
     <Confirm
       title={`Revoke ${name}?`}
@@ -13,8 +13,8 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: Key; onClose(): void
       onClose={onClose}
       onDone={onClose}
     >
-      The key <code>{prefix}</code> of workspace <b>{workspace}</b>, last used {ago(last_used_at)}, is refused
-      by every api process within two seconds. This cannot be undone.
+      The key <code>…{last_four}</code> of workspace <b>{workspace}</b>, last used {ago(last_used_at)}, is
+      refused by every api process within two seconds. This cannot be undone.
     </Confirm>
   );
 }

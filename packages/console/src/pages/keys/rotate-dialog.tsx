@@ -33,7 +33,7 @@ export function RotateDialog({ apiKey, onClose }: { apiKey: Key; onClose(): void
         <form onSubmit={rotate}>
           <p>
             A second key is issued for workspace <b>{apiKey.workspace}</b>. The old one, which begins with{' '}
-            <code>{apiKey.prefix}</code>, keeps working until its grace period is over.
+            <code>…{apiKey.last_four}</code>, keeps working until its grace period is over.
           </p>
           <Select label="The old key" value={grace} choices={GRACE} onChange={setGrace} />
           {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}

@@ -1,0 +1,42 @@
+/**
+ * Keys are stored and looked up by their digest, and by nothing shorter: an HMAC-SHA-256 under a secret that Redis does not
+ * hold (KEY_PEPPER). Whoever reads Redis cannot test guesses. Without the secret it is a plain SHA-256.
+ */
+import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto';
+import { deriveKey, keyIdOf, type SecretKeyIds, type SecretKeys } from '../process/secret-keys.js';
+
+interface Pepper {
+  id: string;
+  key: KeyObject;
+}
+
+export class KeyDigests {
+  readonly #peppers: readonly Pepper[];
+  readonly #writer: Pepper | undefined;
+
+  constructor({ keys, writes }: SecretKeys = { keys: [], writes: false }) {
+    this.#peppers = keys.map((secret) => ({
+      id: keyIdOf(secret, 'pepper'),
+      key: createSecretKey(deriveKey(secret, 'pepper')),
+    }));
+    this.#writer = writes ? this.#peppers[0] : undefined;
+  }
+
+  get ids(): SecretKeyIds {
+    return { writes: this.#writer?.id ?? null, holds: this.#peppers.map(({ id }) => id) };
+  }
+
+  /** What a new key is stored under. */
+  of(value: string): string {
+    return this.#writer ? keyed(this.#writer, value) : hash('sha256', value);
+  }
+
+  /** All that a key may be stored under, because it may be from before the secret was set or changed. */
+  all(value: string): string[] {
+    return [...this.#peppers.map((pepper) => keyed(pepper, value)), hash('sha256', value)];
+  }
+}
+
+function keyed({ id, key }: Pepper, value: string): string {
+  return `${id}:${createHmac('sha256', key).update(value).digest('hex')}`;
+}

@@ -1,0 +1,55 @@
+/**
+ * Processes that share a Redis read what the others write, so each has to hold the keys that the others write with: api and
+ * worker processes those of payloads, api processes those of workspace keys. A process with a key that does not fit would
+ * fail the requests that it gets a hold of. It does not start instead.
+ */
+import { FORGOTTEN_AFTER_MS, type Presence, type ProcessInfo } from './presence.js';
+import type { SecretKeyIds } from './secret-keys.js';
+
+const LOOK_AGAIN_MS = 500;
+/** A process that was killed counts as alive for a while. */
+const PATIENCE_MS = FORGOTTEN_AFTER_MS + 1_000;
+
+type Party = Presence['self'];
+
+/** Throws when this process, which has announced itself, and one that is alive do not fit together. */
+export async function requireSecretAgreement(presence: Presence): Promise<void> {
+  for (const end = performance.now() + PATIENCE_MS; ; ) {
+    const misfit = findMisfit(presence.self, await presence.alive());
+    if (misfit === undefined) return;
+    if (performance.now() >= end) {
+      await presence.leave();
+      throw new Error(misfit);
+    }
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+  }
+}
+
+function findMisfit(self: Party, others: readonly ProcessInfo[]): string | undefined {
+  for (const other of others) {
+    const payloads = self.role === other.role ? undefined : unread(self, other, 'payload');
+    if (payloads !== undefined) return `PAYLOAD_KEY does not fit: ${payloads}`;
+    const keys = self.role === 'api' && other.role === 'api' ? unread(self, other, 'pepper') : undefined;
+    if (keys !== undefined) return `KEY_PEPPER does not fit: ${keys}`;
+  }
+  return undefined;
+}
+
+/** Says what one of the two writes and the other cannot read. */
+function unread(self: Party, other: Party, secret: 'payload' | 'pepper'): string | undefined {
+  const place = `${other.role} ${other.id} (${other.host}, pid ${other.pid})`;
+  const ours = missing(other[secret], self[secret]);
+  if (ours !== undefined) return sentence('this process', ours, place);
+  const theirs = missing(self[secret], other[secret]);
+  return theirs === undefined ? undefined : sentence(place, theirs, 'this process');
+}
+
+/** A process of a version that does not announce its keys is not judged. */
+function missing(reader: SecretKeyIds | undefined, writer: SecretKeyIds | undefined): string | undefined {
+  if (!reader || !writer || writer.writes === null || reader.holds.includes(writer.writes)) return undefined;
+  return writer.writes;
+}
+
+function sentence(writer: string, id: string, reader: string): string {
+  return `${writer} writes with key ${id}, which ${reader} does not hold. Give every process the new key before one writes with it (docs/operating.md, Secrets)`;
+}
