@@ -2,6 +2,7 @@
 import type { ChatRequest, TokenUsage } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
+import { writeExactly } from '@sluice/shared/json/exact';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { AnswerFits } from './answer-check/answer-check.js';
 import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
@@ -45,7 +46,7 @@ export async function callProvider(
 
   let body: string;
   try {
-    body = JSON.stringify(provider.buildRequest(request, entry));
+    body = writeExactly(provider.buildRequest(request, entry));
   } catch (error) {
     if (error instanceof GatewayError) return { failure: untranslatable(error) };
     throw error;

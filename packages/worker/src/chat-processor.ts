@@ -24,6 +24,7 @@ import { type CallResult, callProvider, type Upstream } from './call-provider.js
 import { type Ending, LockLost } from './ending.js';
 import { expired, interrupted, ourFault, toErrorInfo, toFailure } from './failed-job.js';
 import { recordCall, recordQueueWait } from './job-spans.js';
+import { parseRequest } from './parse-request.js';
 import type { ProviderFailure } from './providers/types.js';
 import type { Run } from './runs.js';
 import type { WorkerMetrics } from './worker-metrics.js';
@@ -139,7 +140,7 @@ export class ChatProcessor {
 
   /** Throws when this worker does not hold the key: the request fails at once, instead of going from worker to worker. */
   #read(job: ChatJob): ChatRequest {
-    return JSON.parse(this.parts.payloads.open(job.request, requestContext(job))) as ChatRequest;
+    return parseRequest(this.parts.payloads.open(job.request, requestContext(job)));
   }
 
   /** Of an open circuit whose time is over, one call is the probe; the others pass over it. */

@@ -1,6 +1,7 @@
 /** How a job ends when its request ends with it: the answer, the error or the hang-up is settled. */
 
 import type { ErrorInfo } from '@sluice/shared/errors';
+import { writeExactly } from '@sluice/shared/json/exact';
 import type { Logger } from '@sluice/shared/process/logger';
 import { countCalls } from '@sluice/shared/queue/attempts';
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
@@ -57,7 +58,7 @@ export class Ending {
         served: { provider, model, fallbackUsed: job.entry > 0, latencyMs, costUsd },
       },
       body: this.parts.payloads.seal(
-        JSON.stringify({
+        writeExactly({
           id: `chatcmpl_${job.requestId}`,
           object: 'chat.completion',
           ...completion,

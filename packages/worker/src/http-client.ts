@@ -2,6 +2,7 @@
  * HTTP to one provider: a pool of keep-alive connections, one total time per call, a cap on the answer's size, and
  * no redirects (a redirected POST would carry the provider key to another host).
  */
+import { parseExactly } from '@sluice/shared/json/exact';
 import { type Dispatcher, errors, Pool } from 'undici';
 import { diedOnReuse } from './dead-sockets.js';
 import type { Headers } from './providers/types.js';
@@ -13,7 +14,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export interface HttpAnswer {
   status: number;
   headers: Headers;
-  /** The parsed JSON, or undefined when the body is not JSON. */
+  /** The parsed JSON, with its numbers as they were written, or undefined when the body is not JSON. */
   body: unknown;
 }
 
@@ -148,7 +149,7 @@ function parseJson(text: string, secret: string | undefined): unknown {
   const hide = (_key: string, value: unknown) =>
     typeof value === 'string' && secret !== undefined ? value.replaceAll(secret, '[redacted]') : value;
   try {
-    return secret === undefined ? JSON.parse(text) : JSON.parse(text, hide);
+    return secret === undefined ? parseExactly(text) : JSON.parse(text, hide);
   } catch {
     return undefined;
   }

@@ -120,8 +120,11 @@ export function createChatRoute(
   };
 }
 
-/** The official SDKs say in seconds how long they will wait; working longer than that is work for nobody. */
+/**
+ * The official SDKs say in seconds how long they will wait; working longer than that is work for nobody. Several of them
+ * leave out the part of a second, and call again when the gateway gives up first. So the gateway waits a second longer.
+ */
 function clientTimeoutMs(header: string): number {
   const seconds = Number(header);
-  return header !== '' && seconds > 0 ? seconds * 1000 : Number.POSITIVE_INFINITY;
+  return header !== '' && seconds > 0 ? seconds * 1000 + 1_000 : Number.POSITIVE_INFINITY;
 }

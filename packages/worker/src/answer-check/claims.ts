@@ -1,5 +1,6 @@
 import type { ChatRequest, Choice, Completion } from '@sluice/shared/chat';
 import type { CheckAnswers } from '@sluice/shared/config/config';
+import { writeExactly } from '@sluice/shared/json/exact';
 import { isObject, type JsonObject } from '../providers/json.js';
 import type { Claim } from './schema-checker.js';
 
@@ -29,10 +30,10 @@ function schemasOf({ response_format: format, tools }: ChatRequest, when: CheckA
   for (const tool of Array.isArray(tools) ? tools : []) {
     const definition: unknown = isObject(tool) ? tool.function : undefined;
     if (isObject(definition) && isObject(definition.parameters) && isBinding(definition))
-      byName.set(definition.name, JSON.stringify(definition.parameters));
+      byName.set(definition.name, writeExactly(definition.parameters));
   }
   const hasSchema = isObject(answer) && isObject(answer.schema) && isBinding(answer);
-  return { answer: hasSchema ? JSON.stringify(answer.schema) : undefined, tools: byName };
+  return { answer: hasSchema ? writeExactly(answer.schema as object) : undefined, tools: byName };
 }
 
 function claimsOfChoice({ message }: Choice, { answer, tools }: Schemas): Claim[] {

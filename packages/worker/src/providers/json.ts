@@ -1,3 +1,5 @@
+import { toPlainNumber } from '@sluice/shared/json/exact';
+
 export type JsonObject = Record<string, unknown>;
 
 export function isObject(value: unknown): value is JsonObject {
@@ -19,7 +21,8 @@ export function toTokenCount(value: unknown): number {
 
 /** Zero for anything that is not an exact positive integer. */
 export function toNaturalNumber(value: unknown): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0;
+  const number = toPlainNumber(value);
+  return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : 0;
 }
 
 export function toUnixSeconds(ms: number): number {

@@ -5,6 +5,7 @@
  * Some schemas cannot be said that way: those that refer to themselves or to elsewhere, and those that leave a value open
  * (a map, any object, any value), since a closed map is always empty.
  */
+import { isKeptNumber, writeExactly } from '@sluice/shared/json/exact';
 import { isObject, type JsonObject } from '../json.js';
 
 export interface FittedSchema {
@@ -138,12 +139,12 @@ function onlyMember(allOf: unknown): JsonObject {
 function toWords(description: unknown, said: JsonObject): unknown {
   const rest = Object.entries(said).filter(([name, value]) => value !== undefined && !LEFT_OUT.has(name));
   if (rest.length === 0) return description;
-  const json = JSON.stringify(Object.fromEntries(rest));
+  const json = writeExactly(Object.fromEntries(rest));
   return typeof description === 'string' && description !== '' ? `${description}\n${json}` : json;
 }
 
 function isPlain(value: unknown): boolean {
-  return typeof value !== 'object' || value === null;
+  return typeof value !== 'object' || value === null || isKeptNumber(value);
 }
 
 /** `sound` are the definitions that lead to no circle: each is followed once, however often it is referred to. */

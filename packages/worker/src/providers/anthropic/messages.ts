@@ -1,4 +1,5 @@
 import type { ChatMessage } from '@sluice/shared/chat';
+import { parseExactly } from '@sluice/shared/json/exact';
 import { isObject } from '../json.js';
 import { ASSISTANT_PARTS, type Block, TEXT_PARTS, toBlocks, USER_PARTS } from './content.js';
 import { refuse } from './refuse.js';
@@ -112,7 +113,7 @@ function parseArguments(json: unknown): Record<string, unknown> | undefined {
   if (typeof json !== 'string') return undefined;
   if (json.trim() === '') return {};
   try {
-    const value: unknown = JSON.parse(json);
+    const value: unknown = parseExactly(json);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;

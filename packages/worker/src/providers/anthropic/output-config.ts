@@ -1,3 +1,4 @@
+import { writeExactly } from '@sluice/shared/json/exact';
 import { isObject, type JsonObject } from '../json.js';
 import type { Grammar } from './grammar.js';
 import { refuse } from './refuse.js';
@@ -25,7 +26,7 @@ export function toAnswerFormat(responseFormat: unknown, grammar: Grammar): Answe
       if (!isObject(schema)) refuse('response_format.json_schema.schema', 'json_schema needs a schema.');
       const fitted = grammar.add(schema);
       if (fitted) return { format: { type: 'json_schema', schema: fitted } };
-      return { instruction: `${SCHEMA_INSTRUCTION}\n${JSON.stringify(schema)}` };
+      return { instruction: `${SCHEMA_INSTRUCTION}\n${writeExactly(schema)}` };
     }
   }
   return refuse('response_format', 'Anthropic takes the formats text, json_object and json_schema.');

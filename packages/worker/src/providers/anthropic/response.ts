@@ -5,6 +5,7 @@ import type {
   TokenUsage,
   ToolCall,
 } from '@sluice/shared/chat';
+import { writeExactly } from '@sluice/shared/json/exact';
 import { isObject, type JsonObject, toText, toTokenCount, toUnixSeconds } from '../json.js';
 import { type ParsedResponse, UnusableResponse } from '../types.js';
 
@@ -83,7 +84,7 @@ function toToolCall(block: JsonObject): ToolCall {
 /** What nests deeper than the stack reaches can be parsed, but not written again. */
 function toJson(input: JsonObject): string {
   try {
-    return JSON.stringify(input);
+    return writeExactly(input);
   } catch {
     throw new UnusableResponse('a tool_use block cannot be written as JSON');
   }

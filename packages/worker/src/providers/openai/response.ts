@@ -1,4 +1,5 @@
 import type { AssistantMessage, Choice, CompletionUsage, TokenUsage, ToolCall } from '@sluice/shared/chat';
+import { toPlainNumber } from '@sluice/shared/json/exact';
 import { isObject, type JsonObject, toNaturalNumber, toText, toTokenCount, toUnixSeconds } from '../json.js';
 import { type ParsedResponse, UnusableResponse } from '../types.js';
 
@@ -27,9 +28,10 @@ export function parseResponse(body: unknown, now: number = Date.now()): ParsedRe
 function toChoice(choice: unknown, position: number): Choice {
   if (!isObject(choice)) throw new UnusableResponse('a choice is not an object');
   if (typeof choice.finish_reason !== 'string') throw new UnusableResponse('a choice has no finish_reason');
+  const index = toPlainNumber(choice.index);
   return {
     ...choice,
-    index: typeof choice.index === 'number' ? choice.index : position,
+    index: typeof index === 'number' ? index : position,
     message: toMessage(choice.message),
     finish_reason: choice.finish_reason,
   };
