@@ -91,7 +91,7 @@ test.before(async () => {
       write();
     },
   });
-  gateway = await startGateway({ workers: 2 });
+  gateway = await startGateway({ workers: 2, registry: { allow_private_addresses: true } });
   admin = adminOf(gateway);
 });
 test.after.always(async () => {

@@ -133,7 +133,7 @@ test('of two processes with the same schedule one refreshes; a failure is told a
       redis,
       names,
       store,
-      refresh: new RegistryRefresh(store, live, movable),
+      refresh: new RegistryRefresh(store, live, movable, false),
       clock: movable,
       logger,
       url: `${web.url}/`,

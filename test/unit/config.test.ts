@@ -587,11 +587,16 @@ test('any text is either a config or a ConfigError', (t) => {
 });
 
 test('the registry is refreshed daily once it has an address, and hours may be parts of one', (t) => {
-  t.deepEqual(parseConfig({}, {}).registry, { url: undefined, refreshMs: 86_400_000 });
+  t.deepEqual(parseConfig({}, {}).registry, {
+    url: undefined,
+    refreshMs: 86_400_000,
+    allowPrivateAddresses: false,
+  });
   const registry = { url: '${PRICES:-https://prices.example/list.json}', refresh_hours: 0.5 };
   t.deepEqual(parseConfig({ registry }, {}).registry, {
     url: 'https://prices.example/list.json',
     refreshMs: 1_800_000,
+    allowPrivateAddresses: false,
   });
   const error = t.throws(() => parseConfig({ registry: { url: 'ftp://x', refresh_hours: 0 } }, {}));
   t.regex(error?.message ?? '', /registry\.url: must be an http/);

@@ -134,7 +134,7 @@ export async function startApi({
   const registryStore = new RegistryStore(redis, names);
   const registry = new LiveRegistry(registryStore, loadShippedRegistry(), clock, logger);
   await registry.start();
-  const refresh = new RegistryRefresh(registryStore, registry, clock);
+  const refresh = new RegistryRefresh(registryStore, registry, clock, config.registry.allowPrivateAddresses);
   const catalogue = new Catalogue(
     id,
     queues,
@@ -277,6 +277,7 @@ export async function startApi({
       presence,
       catalogue,
       chat: appParts,
+      countWrongKey: (listener) => apiMetrics.wrongKey(listener),
       publicUrl: () => url,
     }));
   url = await listen(server, port, host);

@@ -17,6 +17,7 @@ import { refuseUnaddressed } from './http/refuse-unaddressed.js';
 import { createReportErrors } from './http/report-errors.js';
 import { identify } from './http/request-id.js';
 import { createSayGoodbye } from './http/say-goodbye.js';
+import { WrongKeys } from './http/wrong-keys.js';
 import { createModelRoute, createModelsRoute } from './models/models-route.js';
 import { createRoutesRoute } from './models/routes-route.js';
 
@@ -34,7 +35,12 @@ export interface AppParts extends ChatParts {
 
 export function createApp(parts: AppParts): Koa {
   const { store, directory, catalogue, clock, logger } = parts;
-  const authenticate = createAuthenticate(directory, clock, parts.keyUse);
+  const authenticate = createAuthenticate(
+    directory,
+    clock,
+    parts.keyUse,
+    new WrongKeys('public', logger, (listener) => parts.metrics.wrongKey(listener)),
+  );
   const health = createHealthRoutes(parts.isReady);
 
   // All of them, so that a rare method on an unknown path is a 404 like any other.

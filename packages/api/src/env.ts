@@ -8,6 +8,10 @@ export const apiEnv = {
   HOST: text({ default: '127.0.0.1', description: 'address of the public listener' }),
   PORT: port({ default: 8080, description: 'port of the public listener' }),
   ADMIN_HOST: text({ default: '127.0.0.1', description: 'address of the admin listener' }),
+  ADMIN_HOSTS: text({
+    description:
+      'names, with commas between them, by which the admin listener may be addressed beside localhost and IP addresses',
+  }),
   ADMIN_PORT: port({ default: 8081, description: 'port of the admin listener' }),
   ADMIN_TOKEN: secret({
     minLength: 16,

@@ -27,7 +27,14 @@ await runProcess('api', async () => {
     tracer,
     ...(env.ADMIN_TOKEN === undefined
       ? {}
-      : { admin: { host: env.ADMIN_HOST, port: env.ADMIN_PORT, token: env.ADMIN_TOKEN } }),
+      : {
+          admin: {
+            host: env.ADMIN_HOST,
+            port: env.ADMIN_PORT,
+            token: env.ADMIN_TOKEN,
+            hosts: [env.ADMIN_HOST, ...(env.ADMIN_HOSTS?.split(',') ?? []).map((name) => name.trim())],
+          },
+        }),
   });
   const metricsServer = await startMetricsServer({
     host: env.METRICS_HOST,

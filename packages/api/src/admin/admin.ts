@@ -23,6 +23,7 @@ import { readMemory } from '../cell/redis-memory.js';
 import type { RegistryRefresh } from '../cell/registry-refresh.js';
 import type { ChatParts } from '../chat/route.js';
 import { createHttpServer } from '../http/server.js';
+import { WrongKeys } from '../http/wrong-keys.js';
 import { createAdminApp } from './app.js';
 import { readLimitUse } from './budget.js';
 import { DirectorySnapshot } from './directory-snapshot.js';
@@ -37,6 +38,8 @@ export interface AdminOptions {
   host: string;
   port: number;
   token: string;
+  /** Names that it is addressed by, beside localhost. */
+  hosts: readonly string[];
 }
 
 export interface AdminContext {
@@ -54,6 +57,7 @@ export interface AdminContext {
   presence: Presence;
   catalogue: Catalogue;
   chat: ChatParts;
+  countWrongKey(listener: string): void;
   publicUrl(): string;
 }
 
@@ -63,8 +67,8 @@ export interface RunningAdmin {
 }
 
 export async function startAdmin(
-  { host, port, token }: AdminOptions,
-  { redisUrl, names, config, clock, logger, ...watched }: AdminContext,
+  { host, port, token, hosts }: AdminOptions,
+  { redisUrl, names, config, clock, logger, countWrongKey, ...watched }: AdminContext,
 ): Promise<RunningAdmin> {
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
   try {
@@ -74,7 +78,9 @@ export async function startAdmin(
     const directory = new Directory(redis, names);
     const app = createAdminApp({
       token,
+      hosts,
       logger,
+      wrongKeys: new WrongKeys('admin', logger, countWrongKey),
       clock,
       directory,
       snapshot: new DirectorySnapshot(directory),

@@ -6,10 +6,12 @@ import Koa from 'koa';
 import { refuseUnaddressed } from '../http/refuse-unaddressed.js';
 import { createReportErrors } from '../http/report-errors.js';
 import { identify } from '../http/request-id.js';
+import type { WrongKeys } from '../http/wrong-keys.js';
 import { openapi } from '../openapi/document.js';
 import { createAuthenticateAdmin } from './authenticate-admin.js';
 import { loadConsoleFiles } from './console-files.js';
 import { createReadBody } from './read-body.js';
+import { createRefuseForeignHosts } from './refuse-foreign-hosts.js';
 import { addBudgetRoutes, type BudgetParts } from './routes/budgets.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
 import { addLimitRoutes, type LimitParts } from './routes/limits.js';
@@ -41,10 +43,13 @@ type Parts = KeyParts &
 
 export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
   token: string;
+  /** Names, beside localhost, that this listener answers for. */
+  hosts: readonly string[];
   logger: Logger;
+  wrongKeys: WrongKeys;
 }
 
-export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
+export function createAdminApp({ token, hosts, logger, wrongKeys, ...rest }: AdminParts): Koa {
   const parts = {
     ...rest,
     readBody: createReadBody(MAX_BODY_BYTES),
@@ -78,10 +83,11 @@ export function createAdminApp({ token, logger, ...rest }: AdminParts): Koa {
   app.use(createReportErrors(logger));
   app.use(keepPrivate);
   app.use(refuseUnaddressed);
+  app.use(createRefuseForeignHosts(hosts));
   app.use(open.routes());
   app.use(createServeConsole(loadConsoleFiles()));
   // Before the routes: who has no token does not learn which paths there are.
-  app.use(createAuthenticateAdmin(token));
+  app.use(createAuthenticateAdmin(token, wrongKeys));
   app.use(router.routes());
   app.use(router.allowedMethods());
   return app;

@@ -1,15 +1,26 @@
 import { GatewayError } from '@sluice/shared/errors';
 import fetch from 'node-fetch';
+import { PRIVATE_ADDRESS, publicAgentFor } from './public-addresses.js';
 
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 20 * 1024 * 1024;
 
+export interface FetchOptions {
+  /** Whether the address may lead into a private network. */
+  allowPrivate: boolean;
+  timeoutMs?: number;
+}
+
 /** A JSON document from an address that the operator named. Throws `refresh_failed`, which never quotes the document. */
-export async function fetchDocument(url: string, timeoutMs = TIMEOUT_MS): Promise<unknown> {
+export async function fetchDocument(
+  url: string,
+  { allowPrivate, timeoutMs = TIMEOUT_MS }: FetchOptions,
+): Promise<unknown> {
   let text: string;
   try {
     const response = await fetch(url, {
       redirect: 'error',
+      ...(allowPrivate ? {} : { agent: publicAgentFor }),
       signal: AbortSignal.timeout(timeoutMs),
       size: MAX_BYTES,
       headers: { accept: 'application/json', 'user-agent': 'sluice' },
@@ -32,6 +43,8 @@ function failed(reason: string): GatewayError {
 
 function reasonOf(error: unknown, timeoutMs: number): string {
   if (!(error instanceof Error)) return 'the address could not be read';
+  if ('code' in error && error.code === PRIVATE_ADDRESS)
+    return 'the address is private, and only public ones are fetched unless registry.allow_private_addresses is true';
   if (error.name === 'TimeoutError' || error.name === 'AbortError')
     return `no whole answer within ${timeoutMs} ms`;
   if ('type' in error && error.type === 'max-size') return `the answer is larger than ${MAX_BYTES} bytes`;

@@ -23,6 +23,7 @@ export class ApiMetrics {
   readonly #ghosts;
   readonly #rateLimited;
   readonly #fallbacks;
+  readonly #wrongKeys;
 
   constructor(metrics: Metrics, providers: Iterable<string>) {
     this.#requests = metrics.counter('httpRequests');
@@ -35,6 +36,8 @@ export class ApiMetrics {
     this.#ghosts = metrics.counter('ghosts');
     this.#rateLimited = metrics.counter('rateLimited');
     this.#fallbacks = metrics.counter('fallbacks');
+    this.#wrongKeys = metrics.counter('wrongKeys');
+    for (const listener of ['public', 'admin']) this.#wrongKeys.inc({ listener }, 0);
 
     for (const path of PATHS) this.#duration.zero({ path });
     const chat = { path: CHAT_PATH, method: 'POST' };
@@ -90,6 +93,10 @@ export class ApiMetrics {
 
   ghost(provider: string): void {
     this.#ghosts.inc({ provider });
+  }
+
+  wrongKey(listener: string): void {
+    this.#wrongKeys.inc({ listener });
   }
 
   refusedByWorkspace(): void {

@@ -21,6 +21,8 @@ export interface RefreshWish {
   confirm: boolean;
   /** Only tell what it would change. */
   dryRun?: boolean;
+  /** The url is the one of gateway.yaml, which may be in a private network. */
+  configured?: boolean;
 }
 
 export interface Refreshed {
@@ -33,12 +35,23 @@ export class RegistryRefresh {
     private readonly store: RegistryStore,
     private readonly live: LiveRegistry,
     private readonly clock: Clock,
+    /** Whether an address that somebody sends may be in a private network. */
+    private readonly allowPrivate: boolean,
   ) {}
 
   /** Not applied: it has `diff.reasons` and was not confirmed. Throws `invalid_request` or `refresh_failed`. */
-  async run({ url, document: uploaded, confirm, dryRun = false }: RefreshWish): Promise<Refreshed> {
+  async run({
+    url,
+    document: uploaded,
+    confirm,
+    dryRun = false,
+    configured = false,
+  }: RefreshWish): Promise<Refreshed> {
     const now = this.clock.now();
-    const json = url === undefined ? uploaded : await fetchDocument(url);
+    const json =
+      url === undefined
+        ? uploaded
+        : await fetchDocument(url, { allowPrivate: configured || this.allowPrivate });
     const document = toDocument(json, dayOf(now), url === undefined ? 'invalid_request' : 'refresh_failed');
     await this.live.refresh();
     const stored = this.live.stored;

@@ -52,7 +52,7 @@ export class RegistrySchedule {
     let problem = '';
     let waitMs = periodMs;
     try {
-      const { applied, diff } = await refresh.run({ url, confirm: false });
+      const { applied, diff } = await refresh.run({ url, confirm: false, configured: true });
       if (!applied) problem = `it needs a confirmation: ${diff.reasons.join('; ')}`;
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;

@@ -5,6 +5,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { KeyUse } from '../cell/key-use.js';
+import type { WrongKeys } from './wrong-keys.js';
 
 export interface Authenticated {
   key: KeyRecord;
@@ -24,13 +25,19 @@ export function createAuthenticate(
   directory: DirectoryCache,
   clock: Clock,
   keyUse: Pick<KeyUse, 'saw'>,
+  wrongKeys: WrongKeys,
 ): Middleware<Authenticated> {
   return async (ctx, next) => {
-    const [scheme, key, ...rest] = ctx.get('authorization').trim().split(/ +/);
-    if (scheme?.toLowerCase() !== 'bearer' || !key || rest.length > 0 || !isWellFormedKey(key))
+    const refuse = async () => {
+      await wrongKeys.slowDown(ctx.req.socket.remoteAddress);
       throw refusal();
+    };
+    const [scheme, key, ...rest] = ctx.get('authorization').trim().split(/ +/);
+    if (!scheme) throw refusal();
+    if (scheme.toLowerCase() !== 'bearer' || !key || rest.length > 0 || !isWellFormedKey(key))
+      return refuse();
     const stored = await directory.findKey(key);
-    if (!stored || (stored.key.expires !== undefined && stored.key.expires <= clock.now())) throw refusal();
+    if (!stored || (stored.key.expires !== undefined && stored.key.expires <= clock.now())) return refuse();
     keyUse.saw(stored.digest);
     ctx.state.key = stored.key;
     await next();

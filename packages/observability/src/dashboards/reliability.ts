@@ -67,6 +67,10 @@ export const reliabilityDashboard: DashboardSpec = {
       { expr: 'sum(increase(gateway_ghost_jobs_total[$__rate_interval]))', legend: 'ghosts' },
       { expr: 'sum(increase(gateway_late_results_total[$__rate_interval]))', legend: 'late results' },
     ),
+    panel('Wrong keys', 'The log of the api has the addresses they came from.', 'reqps', {
+      expr: 'sum by (listener) (rate(gateway_wrong_keys_total[$__rate_interval]))',
+      legend: '{{listener}}',
+    }),
     panel(
       'Callers who hung up, and replays',
       'Cancelled while waiting or running; answered again for an Idempotency-Key.',

@@ -67,7 +67,11 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'max_messages',
     'max_parts',
   ]);
-  const registry = reader.fields(file?.registry ?? {}, 'registry', ['url', 'refresh_hours']);
+  const registry = reader.fields(file?.registry ?? {}, 'registry', [
+    'url',
+    'refresh_hours',
+    'allow_private_addresses',
+  ]);
   const log = reader.fields(file?.request_log ?? {}, 'request_log', ['max_entries']);
   return {
     providers: new Map(providers.map((provider) => [provider.name, provider])),
@@ -101,6 +105,10 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
           max: 8760,
           whole: false,
         }),
+      allowPrivateAddresses: reader.flag(
+        registry?.allow_private_addresses,
+        'registry.allow_private_addresses',
+      ),
     },
     requestLog: {
       maxEntries: reader.number(log?.max_entries ?? 100_000, 'request_log.max_entries', LOG_ENTRIES),

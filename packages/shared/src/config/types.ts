@@ -83,7 +83,7 @@ export interface GatewayConfig {
   };
   requestLog: { maxEntries: number };
   /** Where the model registry is refreshed from, and how often. */
-  registry: { url: string | undefined; refreshMs: number };
+  registry: { url: string | undefined; refreshMs: number; allowPrivateAddresses: boolean };
 }
 
 /** One step of a route: a model of a provider, with what is special about calling it here. */

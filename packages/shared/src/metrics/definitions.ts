@@ -63,6 +63,13 @@ export const METRICS = {
     help: 'What the gateway itself took: the whole request less its wait in the queue and the provider call. Only of requests served by one call.',
     buckets: OVERHEAD_SECONDS,
   },
+  wrongKeys: {
+    name: 'gateway_wrong_keys_total',
+    type: 'counter',
+    roles: API,
+    labels: ['listener'],
+    help: 'Requests refused because their key, or admin token, is wrong or has expired. listener is public or admin.',
+  },
   idempotentReplays: {
     name: 'gateway_idempotent_replays_total',
     type: 'counter',

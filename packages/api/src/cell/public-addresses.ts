@@ -1,0 +1,44 @@
+/** Connections that reach public addresses only: not this machine, not its network, not a cloud's metadata service. */
+import { type LookupAddress, lookup } from 'node:dns';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+export const PRIVATE_ADDRESS = 'ERR_PRIVATE_ADDRESS';
+
+class PrivateAddress extends Error {
+  override readonly name = 'PrivateAddress';
+  /** What is left of an error that node-fetch has wrapped. */
+  readonly code = PRIVATE_ADDRESS;
+}
+
+/** The name is resolved and checked by the connection itself: a name that leads elsewhere a moment later gains nothing. */
+const lookupPublic: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, options, (error, found: string | LookupAddress[], family) => {
+    const addresses = typeof found === 'string' ? [found] : (found ?? []).map(({ address }) => address);
+    const refused = error ?? (addresses.every(isPublic) ? null : new PrivateAddress());
+    callback(refused, found, family);
+  });
+};
+
+const httpAgent = new HttpAgent({ lookup: lookupPublic });
+const httpsAgent = new HttpsAgent({ lookup: lookupPublic });
+
+/** For an address that is to be fetched. Throws `PrivateAddress` when it names an IP address that is not public. */
+export function publicAgentFor({ protocol, hostname }: URL): HttpAgent {
+  // An IP address is not looked up.
+  const address = hostname.replace(/^\[|\]$/g, '');
+  if (isIP(address) !== 0 && !isPublic(address)) throw new PrivateAddress();
+  return protocol === 'https:' ? httpsAgent : httpAgent;
+}
+
+const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
+
+export function isPublic(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  // An IPv4 address in IPv6's clothes is judged as what it is.
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv6 && !parsed.match(GLOBAL_IPV6)) return false;
+  return parsed.range() === 'unicast';
+}
