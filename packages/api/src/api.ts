@@ -9,10 +9,10 @@ import { Directory } from '@sluice/shared/directory/directory';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
+import { Chores } from '@sluice/shared/process/chores';
 import { listen } from '@sluice/shared/process/listen';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Presence } from '@sluice/shared/process/presence';
-import { repeatEvery } from '@sluice/shared/process/repeat-every';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import type { SecretKeys } from '@sluice/shared/process/secret-keys';
 import { within } from '@sluice/shared/process/within';
@@ -77,7 +77,8 @@ export interface ApiOptions {
 export interface RunningApi {
   url: string;
   metrics: Metrics;
-  isReady(): boolean;
+  /** What keeps it from its work. It is ready when there is nothing. */
+  problems(): string[];
   adminUrl: string | undefined;
   /**
    * Turns readiness red and tells every client to reconnect elsewhere; after `delayMs` takes no new connections; answers
@@ -200,42 +201,48 @@ export async function startApi({
   });
   catalogue.start();
 
-  const keepHouse = async () => {
-    await Promise.all([
-      presence.announce(),
-      coolDowns.refresh(),
-      circuits.refresh(),
-      inbox.trim(redis),
-      clock.synchronise(redis, 1),
-      directoryWatch.refresh(),
-      memory.check(),
-      // A subscriber is only told; this shows whether it still can be.
-      subscriber.ping(),
-      registry.refresh(),
-    ]);
+  const lookAround = async () => {
     const alive = await presence.alive();
     workersSeen = alive.filter(({ role }) => role === 'worker').length;
     congestion.apis = Math.max(1, alive.length - workersSeen);
   };
-  await keepHouse();
+  const housekeeping: Record<string, () => Promise<unknown>> = {
+    presence: () => presence.announce(),
+    'presence of others': lookAround,
+    'cool-downs': () => coolDowns.refresh(),
+    circuits: () => circuits.refresh(),
+    'trimming the inbox': () => inbox.trim(redis),
+    clock: () => clock.synchronise(redis, 1),
+    metrics: () => directoryWatch.refresh(),
+    'memory of Redis': () => memory.check(),
+    // A subscriber is only told; this shows whether it still can be.
+    subscription: () => subscriber.ping(),
+    'model registry': () => registry.refresh(),
+  };
+  await Promise.all(Object.values(housekeeping).map((work) => work()));
   await requireSecretAgreement(presence);
-  const chores = [
-    repeatEvery(HOUSEKEEPING_MS, keepHouse),
-    repeatEvery(CONFIRM_EVERY_MS, () => directory.confirm()),
-    repeatEvery(WRITE_KEY_USE_EVERY_MS, () => keyUse.write()),
-    ...scheduleRefreshes(),
-    repeatEvery(SWEEP_EVERY_MS, () => safetyNet.sweep(dispatcher)),
-  ];
+  const chores = new Chores(logger);
+  for (const [name, work] of Object.entries(housekeeping)) chores.every(HOUSEKEEPING_MS, name, work);
+  chores.every(CONFIRM_EVERY_MS, 'directory', () => directory.confirm());
+  chores.every(SWEEP_EVERY_MS, 'looking for lost requests', () => safetyNet.sweep(dispatcher));
+  chores.every(WRITE_KEY_USE_EVERY_MS, 'last use of keys', () => keyUse.write(), false);
+  scheduleRefreshes();
 
-  function scheduleRefreshes() {
+  function scheduleRefreshes(): void {
     const { url, refreshMs: periodMs } = config.registry;
-    if (url === undefined) return [];
+    if (url === undefined) return;
     const parts = { redis, names, store: registryStore, refresh, clock, logger, url, periodMs };
     const schedule = new RegistrySchedule(parts);
-    return [repeatEvery(Math.min(LOOK_EVERY_MS, periodMs), () => schedule.look())];
+    const everyMs = Math.min(LOOK_EVERY_MS, periodMs);
+    chores.every(everyMs, 'refresh of the model registry', () => schedule.look(), false);
   }
 
-  const isReady = () => !draining && redis.status === 'ready' && workersSeen > 0;
+  const problems = () => [
+    ...(draining ? ['draining'] : []),
+    ...(redis.status === 'ready' ? [] : ['Redis is away']),
+    ...(workersSeen > 0 ? [] : ['no worker is running']),
+    ...chores.failing,
+  ];
   const appParts = {
     inboxId: id,
     dispatcher,
@@ -254,7 +261,7 @@ export async function startApi({
     maxBodyBytes: config.request.maxBodyBytes,
     limits: config.request.limits,
     isDraining: () => draining,
-    isReady,
+    problems,
     hasRoom: (bytes: number) => memory.take(bytes),
   };
   const app = createApp(appParts);
@@ -285,7 +292,7 @@ export async function startApi({
   return {
     url,
     metrics,
-    isReady,
+    problems,
     adminUrl: admin?.url,
     async close(delayMs, drainMs) {
       draining = true;
@@ -295,7 +302,7 @@ export async function startApi({
       server.closeIdleConnections();
       await closed;
       clearTimeout(timeUp);
-      for (const chore of chores) chore.stop();
+      chores.stop();
       catalogue.close();
       gauges.close();
       await within(CLOSE_MS, Promise.allSettled([admin?.close(), keyUse.write()]));

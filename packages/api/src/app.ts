@@ -29,7 +29,7 @@ export interface AppParts extends ChatParts {
   logger: Logger;
   metrics: ApiMetrics;
   tracer: Tracer | undefined;
-  isReady(): boolean;
+  problems(): string[];
   isDraining(): boolean;
 }
 
@@ -41,7 +41,7 @@ export function createApp(parts: AppParts): Koa {
     parts.keyUse,
     new WrongKeys('public', logger, (listener) => parts.metrics.wrongKey(listener)),
   );
-  const health = createHealthRoutes(parts.isReady);
+  const health = createHealthRoutes(parts.problems);
 
   // All of them, so that a rare method on an unknown path is a 404 like any other.
   const router = new Router({ methods: METHODS });

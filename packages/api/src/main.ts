@@ -40,7 +40,7 @@ await runProcess('api', async () => {
     host: env.METRICS_HOST,
     port: env.METRICS_PORT,
     metrics: api.metrics,
-    isReady: api.isReady,
+    problems: api.problems,
   });
   logger.info({ url: api.url, metrics: metricsServer.url }, 'api ready');
   if (api.adminUrl) logger.info({ url: api.adminUrl }, 'admin listener ready');

@@ -12,11 +12,8 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { Pricing } from './pricing.js';
 import type { ParsedResponse } from './providers/types.js';
 import type { Run } from './runs.js';
+import { whileRefused } from './while-refused.js';
 import type { WorkerMetrics } from './worker-metrics.js';
-
-/** Together longer than a lock lives: afterwards another worker has the job. */
-const SETTLE_TRIES = 20;
-const SETTLE_AGAIN_MS = 500;
 
 export class LockLost extends Error {}
 
@@ -41,8 +38,7 @@ export interface Answer {
 export class Ending {
   constructor(private readonly parts: EndingParts) {}
 
-  /** A Redis that refuses to write, its disk being full, may take the answer a moment later. */
-  async served(job: ChatJob, { entry, kind, response, callMs }: Answer, run: Run): Promise<boolean> {
+  served(job: ChatJob, { entry, kind, response, callMs }: Answer, run: Run): Promise<boolean> {
     const { usage, serviceTier, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
@@ -67,14 +63,7 @@ export class Ending {
         answerContext(job),
       ),
     };
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#settle(settlement, run);
-      } catch (error) {
-        if (tries === SETTLE_TRIES) throw error;
-        await new Promise((resolve) => setTimeout(resolve, SETTLE_AGAIN_MS));
-      }
-    }
+    return this.#settle(settlement, run);
   }
 
   failed(job: ChatJob, error: ErrorInfo, run: Run): Promise<boolean> {
@@ -92,9 +81,17 @@ export class Ending {
     return this.#settle({ job, log: failedLogEntry(job, 'cancelled', this.parts.clock.now()), head }, run);
   }
 
+  /**
+   * What a provider answered is kept here until Redis has taken it, or says that another worker has ended the request: a
+   * lock that ran out while Redis refused to write says neither.
+   */
   async #settle(settlement: Settlement, run: Run): Promise<boolean> {
-    const result = await this.parts.settlements.settle(settlement, { as: 'worker', token: run.token });
+    const { settlements, logger } = this.parts;
     const { requestId } = settlement.job;
+    const result = await whileRefused(
+      () => settlements.settle(settlement, { as: 'worker', token: run.token }),
+      (error) => logger.warn({ requestId, error: String(error) }, 'settling a result is tried again'),
+    );
     if (result === 'settled') {
       this.parts.metrics.settled(settlement.log);
       return true;

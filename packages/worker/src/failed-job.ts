@@ -35,6 +35,11 @@ export function interrupted(): ErrorInfo {
   };
 }
 
-export function ourFault(): ErrorInfo {
+export function ourFault(): Pick<ErrorInfo, 'code' | 'message'> {
   return { code: 'internal_error', message: 'The gateway failed; its log has the request id.' };
+}
+
+/** The same as the failure of one attempt. */
+export function faultOfOurs(): ProviderFailure {
+  return { outcome: 'internal_error', ...ourFault(), fallback: true };
 }

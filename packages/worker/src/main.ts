@@ -36,7 +36,7 @@ await runProcess('worker', async () => {
     host: env.METRICS_HOST,
     port: env.METRICS_PORT,
     metrics: worker.metrics,
-    isReady: () => !draining && worker.isReady(),
+    problems: () => (draining ? ['draining'] : worker.problems()),
   });
   logger.info({ metrics: metricsServer.url, providers: [...config.providers.keys()] }, 'worker ready');
 

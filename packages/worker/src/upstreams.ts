@@ -1,9 +1,19 @@
 import { type GatewayConfig, type ProviderConfig, resolveProviderKeys } from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
+import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { AnswerFits } from './answer-check/answer-check.js';
 import type { Upstream } from './call-provider.js';
 import { HttpClient } from './http-client.js';
 import { providers } from './providers/index.js';
+
+/** By the name of the provider. */
+export type Upstreams = ReadonlyMap<string, Upstream>;
+
+export function upstreamOf(upstreams: Upstreams, { provider }: ChainEntry): Upstream {
+  const upstream = upstreams.get(provider);
+  if (!upstream) throw new Error(`no provider ${provider} in this worker's configuration`);
+  return upstream;
+}
 
 /** Every configured provider, ready to be called. The only place where provider keys are read. */
 export function createUpstreams(

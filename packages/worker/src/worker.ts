@@ -9,9 +9,9 @@ import { Directory } from '@sluice/shared/directory/directory';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import { ModelLabels } from '@sluice/shared/metrics/labels';
+import { Chores } from '@sluice/shared/process/chores';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Presence } from '@sluice/shared/process/presence';
-import { repeatEvery } from '@sluice/shared/process/repeat-every';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import type { SecretKeys } from '@sluice/shared/process/secret-keys';
 import { within } from '@sluice/shared/process/within';
@@ -39,9 +39,13 @@ import { SchemaChecker } from './answer-check/schema-checker.js';
 import type { Upstream } from './call-provider.js';
 import { ChatProcessor } from './chat-processor.js';
 import { Ending } from './ending.js';
+import { Fallback } from './fallback.js';
 import { JobSource } from './job-source.js';
 import { listModels } from './list-models.js';
 import { Pricing } from './pricing.js';
+import { ProviderCalls } from './provider-calls.js';
+import { ProviderHealth } from './provider-health.js';
+import { RecentError } from './recent-error.js';
 import { Runs } from './runs.js';
 import { createUpstreams } from './upstreams.js';
 import { WorkerMetrics } from './worker-metrics.js';
@@ -64,7 +68,8 @@ export interface WorkerOptions {
 
 export interface RunningWorker {
   metrics: Metrics;
-  isReady(): boolean;
+  /** What keeps it from its work. It is ready when there is nothing. */
+  problems(): string[];
   /** Takes no more jobs, lets the running ones end within `drainMs`, and closes everything. */
   close(drainMs: number): Promise<void>;
 }
@@ -114,20 +119,26 @@ export async function startWorker({
   const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
   const pricing = new Pricing(() => registry.current);
   const estimate = new CostEstimate(config.providers, () => registry.current);
-  const chat = new ChatProcessor({
+  const availability = new Availability(coolDowns, circuits);
+  const health = new ProviderHealth(coolDowns, circuits, logger);
+  const ending = new Ending({ settlements, payloads, pricing, clock, logger, metrics: workerMetrics });
+  const common = {
     upstreams,
     queues,
     settlements,
     payloads,
-    ending: new Ending({ settlements, payloads, pricing, clock, logger, metrics: workerMetrics }),
+    availability,
+    ending,
     estimate,
-    coolDowns,
-    circuits,
-    availability: new Availability(coolDowns, circuits),
     clock,
     logger,
-    metrics: workerMetrics,
     tracer,
+  };
+  const chat = new ChatProcessor({
+    ...common,
+    calls: new ProviderCalls({ ...common, circuits, health, metrics: workerMetrics }),
+    fallback: new Fallback({ ...common, metrics: workerMetrics }),
+    metrics: workerMetrics,
   });
 
   await clock.synchronise(redis);
@@ -144,8 +155,11 @@ export async function startWorker({
 
   const runs = new Runs(cancellations);
   await cancellations.watch(subscriber, (requestId) => runs.cancel(requestId));
+  const chores = new Chores(logger);
   const sources = [...upstreams.values()].map((upstream) => {
     const { name: provider, concurrency } = upstream.config;
+    const errors = new RecentError();
+    chores.every(HOUSEKEEPING_MS, `taking jobs of ${provider}`, () => errors.check());
     return new JobSource({
       provider,
       concurrency,
@@ -165,7 +179,7 @@ export async function startWorker({
         return runs.run(job.requestId, taken, (run) => chat.process(job, run));
       },
       onLost: (jobIds) => runs.stop(jobIds, 'lock_lost'),
-      onError: (error) => logger.debug({ provider, error: String(error) }, 'queue error'),
+      onError: (error) => errors.note(error),
     });
   });
   await Promise.all(sources.map((source) => source.start()));
@@ -191,24 +205,27 @@ export async function startWorker({
     await redis.pexpire(key, INBOX_TTL_MS);
   }
 
-  const housekeeping = repeatEvery(HOUSEKEEPING_MS, () =>
-    Promise.all([
-      presence.announce(),
-      coolDowns.refresh(),
-      circuits.refresh(),
-      clock.synchronise(redis, 1),
-      registry.refresh(),
-      directoryWatch.refresh(),
-      setLimits(),
-      subscriber.ping(),
-    ]),
-  );
+  for (const [chore, work] of Object.entries({
+    presence: () => presence.announce(),
+    'cool-downs': () => coolDowns.refresh(),
+    circuits: () => circuits.refresh(),
+    clock: () => clock.synchronise(redis, 1),
+    'model registry': () => registry.refresh(),
+    directory: () => directoryWatch.refresh(),
+    'limits of providers': setLimits,
+    subscription: () => subscriber.ping(),
+  }))
+    chores.every(HOUSEKEEPING_MS, chore, work);
 
   return {
     metrics,
-    isReady: () => redis.status === 'ready' && sources.every(({ isOpen }) => isOpen),
+    problems: () => [
+      ...(redis.status === 'ready' ? [] : ['Redis is away']),
+      ...(sources.every(({ isOpen }) => isOpen) ? [] : ['no more jobs are taken']),
+      ...chores.failing,
+    ],
     async close(drainMs) {
-      housekeeping.stop();
+      chores.stop();
       const closed = Promise.all(sources.map((source) => source.close()));
       // What asks a Redis that is gone waits without limit; when nothing runs any more there is nothing to wait for.
       const idle = runs.idle().then(() => within(CLOSE_MS, closed));

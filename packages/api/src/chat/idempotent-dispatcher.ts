@@ -6,9 +6,9 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Admission, Idempotency, IfLost, Leader } from '@sluice/shared/queue/idempotency';
 import type { ChatJob, OnCrash, ReplyHead } from '@sluice/shared/queue/job';
+import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { InboxMessage } from '../cell/inbox.js';
-import { isRedisAway } from '../http/redis-away.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 
 /** How often one who waits looks whether the request is still under way. */

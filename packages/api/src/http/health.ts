@@ -1,15 +1,15 @@
 import type { Middleware } from 'koa';
 
-/** Alive: the process answers. Ready: it may be sent requests. */
-export function createHealthRoutes(isReady: () => boolean): { alive: Middleware; ready: Middleware } {
+/** Alive: the process answers. Ready: nothing keeps it from its work. */
+export function createHealthRoutes(problems: () => string[]): { alive: Middleware; ready: Middleware } {
   return {
     alive: (ctx) => {
       ctx.body = { status: 'ok' };
     },
     ready: (ctx) => {
-      const ready = isReady();
-      ctx.status = ready ? 200 : 503;
-      ctx.body = { status: ready ? 'ok' : 'not ready' };
+      const found = problems();
+      ctx.status = found.length === 0 ? 200 : 503;
+      ctx.body = found.length === 0 ? { status: 'ok' } : { status: 'not ready', problems: found };
     },
   };
 }

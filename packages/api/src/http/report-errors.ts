@@ -1,8 +1,8 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
+import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Middleware } from 'koa';
 import type { Measured } from './measured.js';
-import { isRedisAway } from './redis-away.js';
 import type { Identified } from './request-id.js';
 
 /** The one place where an error becomes a response. Whatever is not a GatewayError is ours, and is not shown. */

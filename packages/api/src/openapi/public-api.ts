@@ -10,7 +10,7 @@ const message = {
 export const publicSchemas = {
   ErrorDetail: s.object({ message: s.text, type: s.text, code: s.text, param: s.textOrNull }),
   Error: s.object({ error: s.ref('ErrorDetail') }),
-  Health: s.object({ status: s.text }),
+  Health: s.object({ status: s.text }, { problems: s.arrayOf(s.text) }),
   ChatRequest: {
     ...chatRequest.jsonSchema,
     description: 'Fields that are not listed are passed on.',

@@ -21,7 +21,8 @@ export interface MetricsServerOptions {
   host: string;
   port: number;
   metrics: Metrics;
-  isReady(): boolean;
+  /** What keeps the process from its work. It is ready when there is nothing. */
+  problems(): string[];
 }
 
 export async function startMetricsServer(options: MetricsServerOptions): Promise<MetricsServer> {
@@ -43,9 +44,13 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
       }
       return;
     }
-    const status = path === '/healthz' ? 200 : path === '/readyz' ? (options.isReady() ? 200 : 503) : 404;
-    const text = status === 200 ? 'ok' : status === 503 ? 'not ready' : 'not found';
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ status: text }));
+    const answer = (status: number, body: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (path === '/healthz') return answer(200, { status: 'ok' });
+    if (path !== '/readyz') return answer(404, { status: 'not found' });
+    const problems = options.problems();
+    if (problems.length === 0) answer(200, { status: 'ok' });
+    else answer(503, { status: 'not ready', problems });
   });
   const url = await listen(server, options.port, options.host);
 

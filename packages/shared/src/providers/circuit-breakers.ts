@@ -12,7 +12,7 @@ import type { Redis } from 'ioredis';
 import type { GatewayConfig } from '../config/config.js';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { createScript } from '../redis/script.js';
+import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
 
 export interface CircuitSettings {
   /** Failures in a row that open the circuit; 0: it never opens. */
@@ -57,7 +57,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 const failScript = createScript<'' | 'failing' | 'open'>(
   'sluiceCircuitFail',
-  `${NOW}
+  `${ALSO_WHEN_FULL}${NOW}
 local key, channel = KEYS[1], KEYS[2]
 local provider, token, threshold, openMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local state, probe, lastMs = unpack(redis.call('HMGET', key, 'state', 'probe', 'openMs'))
@@ -82,7 +82,7 @@ return 'open'
 
 const succeedScript = createScript<0 | 1>(
   'sluiceCircuitSucceed',
-  `
+  `${ALSO_WHEN_FULL}
 local key, channel, provider, token = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local state, probe = unpack(redis.call('HMGET', key, 'state', 'probe'))
 if state == 'open' and probe ~= token then return 0 end
@@ -94,7 +94,7 @@ return state == 'open' and 1 or 0
 
 const probeScript = createScript<0 | 1>(
   'sluiceCircuitProbe',
-  `${NOW}
+  `${ALSO_WHEN_FULL}${NOW}
 local state, till, probeTill = unpack(redis.call('HMGET', KEYS[1], 'state', 'until', 'probeUntil'))
 if state ~= 'open' then return 1 end
 if now < tonumber(till) or (probeTill and now < tonumber(probeTill)) then return 0 end
@@ -105,7 +105,7 @@ return 1
 
 const releaseScript = createScript<number>(
   'sluiceCircuitRelease',
-  `
+  `${ALSO_WHEN_FULL}
 if redis.call('HGET', KEYS[1], 'probe') ~= ARGV[1] then return 0 end
 return redis.call('HDEL', KEYS[1], 'probe', 'probeUntil')
 `,

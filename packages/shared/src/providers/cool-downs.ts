@@ -7,12 +7,12 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { createScript } from '../redis/script.js';
+import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
 
 // A later, shorter cool-down must not cut an earlier, longer one short.
 const extend = createScript<number>(
   'sluiceCoolDown',
-  `
+  `${ALSO_WHEN_FULL}
 local untilNow = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0')
 local untilThen = math.max(untilNow, tonumber(ARGV[2]))
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%d', untilThen))

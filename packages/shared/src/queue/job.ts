@@ -22,6 +22,7 @@ export type AttemptOutcome =
   | 'concurrency'
   | 'backlog'
   | 'circuit_open'
+  | 'internal_error'
   | 'unknown';
 
 export interface Attempt {

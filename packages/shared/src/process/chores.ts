@@ -1,0 +1,49 @@
+/**
+ * What a process does again and again beside its work. Each chore runs apart from the others, so that one that fails or
+ * hangs stops no other. A process whose essential chores fail cannot do its work, and is not ready.
+ */
+import type { Logger } from './logger.js';
+import { type RepeatedTask, repeatEvery } from './repeat-every.js';
+import { Trouble } from './trouble.js';
+
+/** One failure may be a moment's; this many in a row are trouble. */
+const FAILURES_IN_A_ROW = 2;
+
+interface Chore {
+  name: string;
+  essential: boolean;
+  trouble: Trouble;
+  task: RepeatedTask;
+}
+
+export class Chores {
+  readonly #chores: Chore[] = [];
+
+  constructor(private readonly logger: Logger) {}
+
+  every(ms: number, name: string, work: () => Promise<unknown>, essential = true): void {
+    const trouble = new Trouble(this.logger, { chore: name });
+    let failures = 0;
+    const task = repeatEvery(ms, async () => {
+      try {
+        await work();
+        failures = 0;
+        trouble.worked();
+      } catch (error) {
+        if (++failures >= FAILURES_IN_A_ROW) trouble.failed(error);
+      }
+    });
+    this.#chores.push({ name, essential, trouble, task });
+  }
+
+  /** The essential ones that fail now, by name. */
+  get failing(): string[] {
+    return this.#chores
+      .filter(({ essential, trouble }) => essential && trouble.lasts)
+      .map(({ name }) => name);
+  }
+
+  stop(): void {
+    for (const { task } of this.#chores) task.stop();
+  }
+}

@@ -1,0 +1,29 @@
+import type { Logger } from './logger.js';
+
+/** Something that may fail again and again. The log says when that begins and when it is over, and nothing in between. */
+export class Trouble {
+  #since: number | undefined;
+
+  constructor(
+    private readonly logger: Logger,
+    /** Goes into both lines. */
+    private readonly about: Record<string, string>,
+  ) {}
+
+  get lasts(): boolean {
+    return this.#since !== undefined;
+  }
+
+  failed(error: unknown): void {
+    if (this.#since !== undefined) return;
+    this.#since = performance.now();
+    this.logger.warn({ ...this.about, error: String(error) }, 'this fails');
+  }
+
+  worked(): void {
+    if (this.#since === undefined) return;
+    const lastedMs = Math.round(performance.now() - this.#since);
+    this.#since = undefined;
+    this.logger.info({ ...this.about, lastedMs }, 'this works again');
+  }
+}

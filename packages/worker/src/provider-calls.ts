@@ -1,0 +1,96 @@
+/** The calls of one entry, and what is kept of each: the attempt, metrics, a span, and the health of the provider. */
+
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { Logger } from '@sluice/shared/process/logger';
+import type { Blocked } from '@sluice/shared/providers/availability';
+import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
+import type { Attempt, ChainEntry } from '@sluice/shared/queue/job';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
+import type { Tracer } from '@sluice/shared/tracing/tracer';
+import { type CallResult, callProvider } from './call-provider.js';
+import { faultOfOurs } from './failed-job.js';
+import { recordCall } from './job-spans.js';
+import { addAttempt, type Progress } from './progress.js';
+import type { ProviderHealth } from './provider-health.js';
+import type { Run } from './runs.js';
+import { type Upstreams, upstreamOf } from './upstreams.js';
+import type { WorkerMetrics } from './worker-metrics.js';
+
+export interface ProviderCallsParts {
+  upstreams: Upstreams;
+  circuits: CircuitBreakers;
+  health: ProviderHealth;
+  estimate: CostEstimate;
+  clock: Clock;
+  logger: Logger;
+  metrics: Pick<WorkerMetrics, 'called'>;
+  tracer: Tracer | undefined;
+}
+
+export class ProviderCalls {
+  constructor(private readonly parts: ProviderCallsParts) {}
+
+  kindOf(entry: ChainEntry): string {
+    return upstreamOf(this.parts.upstreams, entry).config.kind;
+  }
+
+  /** When an open circuit has had its time, one call is the probe. The others are told why they may not call. */
+  async mayCall(entry: ChainEntry, run: Run): Promise<Blocked | undefined> {
+    const { circuits } = this.parts;
+    const { provider } = entry;
+    if (circuits.get(provider).state !== 'open') return undefined;
+    const mayCall = await circuits.mayCall(provider, run.token, this.#limitMs(entry) + 1_000);
+    return mayCall ? undefined : { outcome: 'circuit_open', retryAfterMs: 1_000 };
+  }
+
+  async call(progress: Progress, request: ChatRequest, entry: ChainEntry, run: Run): Promise<CallResult> {
+    const { clock, estimate, health, logger, metrics, tracer, upstreams } = this.parts;
+    const { job } = progress;
+    const upstream = upstreamOf(upstreams, entry);
+    const limitMs = this.#limitMs(entry);
+    const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
+    const result = await this.#send(job.requestId, () =>
+      callProvider(upstream, request, entry, timeoutMs, run.signal),
+    );
+    const { failure } = result;
+    metrics.called(entry, failure?.outcome ?? 'ok', result.ms);
+    if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
+    if (failure?.coolDown) {
+      failure.retryAfterMs ??= upstream.config.cooldownMs;
+      health.coolDown(entry, failure.coolDown, failure.retryAfterMs);
+    }
+    // A caller's short deadline says nothing about the provider's health.
+    const inconclusive =
+      failure?.outcome === 'cancelled' || (failure?.outcome === 'timeout' && timeoutMs < limitMs);
+    if (inconclusive) health.saidNothing(entry.provider, run.token);
+    else health.record(entry.provider, run.token, failure);
+    const attempt = toAttempt(entry, result);
+    if (result.billUnknown) attempt.estimate = estimate.ofCall(request, entry, job.budget);
+    addAttempt(progress, attempt, logger);
+    return result;
+  }
+
+  /** An answer that makes our own code fail is a failure of this attempt; another entry may fare better. */
+  async #send(requestId: string, call: () => Promise<CallResult>): Promise<CallResult> {
+    const started = performance.now();
+    try {
+      return await call();
+    } catch (error) {
+      this.parts.logger.error({ requestId, error: String(error) }, 'an attempt failed by our own fault');
+      return { ms: performance.now() - started, failure: faultOfOurs(), billUnknown: true };
+    }
+  }
+
+  #limitMs(entry: ChainEntry): number {
+    return entry.timeout_ms ?? upstreamOf(this.parts.upstreams, entry).config.timeoutMs;
+  }
+}
+
+function toAttempt({ provider, model }: ChainEntry, { ms, upstreamId, failure }: CallResult): Attempt {
+  const attempt: Attempt = { provider, model, outcome: failure?.outcome ?? 'ok' };
+  if (failure?.status !== undefined) attempt.status = failure.status;
+  if (ms !== undefined) attempt.ms = Math.round(ms);
+  if (upstreamId !== undefined) attempt.upstreamId = upstreamId;
+  return attempt;
+}

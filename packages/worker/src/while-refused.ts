@@ -1,0 +1,23 @@
+import { isRedisAway } from '@sluice/shared/redis/away';
+
+const AGAIN_MS = 500;
+
+/**
+ * Asks Redis again for as long as it refuses to write: it may be full, without its replicas, or unable to save. Any other
+ * error is thrown at once, and so is the refusal when there is no time left.
+ */
+export async function whileRefused<T>(
+  ask: () => Promise<T>,
+  onRefused: (error: unknown) => void,
+  hasTime: () => boolean = () => true,
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isRedisAway(error) || !hasTime()) throw error;
+      if (tries === 1) onRefused(error);
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
+}
