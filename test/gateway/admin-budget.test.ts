@@ -22,7 +22,7 @@ test.before(async () => {
     workers: 2,
     providers: { held: { kind: 'openai', base_url: held.baseUrl } },
     workspaces: {
-      poor: { limits: { budget_usd_per_month: BUDGET } },
+      poor: { limits: { budget_usd_per_month: BUDGET, budget: 'expected' } },
       hasty: { limits: { requests_per_minute: 20 } },
       narrow: { ...heldRoute, limits: { concurrent_requests: 5 } },
       crashy: { ...heldRoute, limits: { budget_usd_per_month: 1 } },
@@ -65,7 +65,11 @@ test('200 requests at once against a budget for 50 do not overspend it', async (
   t.is(used.left_picodollars, String((50 - served) * COST));
 
   const budget = 2 * BUDGET;
-  t.is((await admin('PUT', '/workspaces/poor/limits', { budget_usd_per_month: budget })).status, 200);
+  t.is(
+    (await admin('PUT', '/workspaces/poor/limits', { budget_usd_per_month: budget, budget: 'expected' }))
+      .status,
+    200,
+  );
   const again = await until('both api processes know the new budget', async () => {
     const answers = await Promise.all([
       ask('poor', 'gpt-4o-mini', 0, text),

@@ -65,7 +65,13 @@ test('a workspace is created, listed, changed and deleted', async (t) => {
   t.is((await admin('POST', '/workspaces', { id: 'team-a' })).body.error.code, 'conflict');
   const { body } = await admin('GET', '/workspaces');
   t.true(body.data.some((each: { id: string }) => each.id === 'team-a'));
-  const limits = { requests_per_minute: 5, concurrent_requests: null, budget_usd_per_month: 1.5 };
+  const limits = {
+    requests_per_minute: 5,
+    concurrent_requests: null,
+    budget_usd_per_month: 1.5,
+    budget: 'expected',
+    unpriced_models: null,
+  };
   const changed = await admin('PATCH', '/workspaces/team-a', { limits });
   t.deepEqual(changed.body, { ...created.body, limits });
   t.deepEqual((await admin('GET', '/workspaces/team-a')).body, changed.body);
@@ -267,7 +273,7 @@ test('a deleted workspace takes its keys and routes with it', async (t) => {
 
 const BAD: [method: string, path: string, body: unknown, param: string | null, says: RegExp][] = [
   ['POST', '/workspaces', {}, 'id', /missing/],
-  ['POST', '/workspaces', [], null, /map with id, name, limits/],
+  ['POST', '/workspaces', [], null, /map with id, name, models, limits/],
   ['POST', '/workspaces', { id: 'UPPER' }, 'id', /a-z/],
   ['PATCH', '/workspaces/demo/limits', [], null, /map with/],
   ['PATCH', '/workspaces/demo/limits', { requests_per_minute: '5' }, 'requests_per_minute', /whole number/],

@@ -43,8 +43,8 @@ test('as a process it prints a table without colours and ends with 0, or a line 
     once(bad, 'close'),
   ]);
   t.deepEqual([good.exitCode, bad.exitCode], [0, 1]);
-  t.regex(out, /^WORKSPACE +NAME +CREATED +REQUESTS\/MIN/);
-  t.regex(out, /^demo +demo +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +- +- +-$/m);
+  t.regex(out, /^WORKSPACE +NAME +MODELS +CREATED +REQUESTS\/MIN/);
+  t.regex(out, /^demo +demo +all +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +- +- +-$/m);
   t.false(out.includes('\u001b'));
   t.is(err, 'sluice: There is no workspace of this id.\n');
   t.is(badOut, '');
@@ -182,8 +182,14 @@ test('limits that are not mentioned stay', async (t) => {
   const set = await sluice('limits set limited --concurrent-requests 5 --requests-per-minute none --json');
   t.like(set.json(), { requests_per_minute: null, concurrent_requests: 5, budget_usd_per_month: 12.5 });
   const { out } = await sluice('limits list limited');
-  t.regex(out, /^WORKSPACE +REQUESTS\/MIN +CONCURRENT +IN FLIGHT +USD\/MONTH +SPENT +RESERVED +LEFT\n/);
-  t.regex(out, /\nlimited +- +5 +0 +12\.5 +0\.000000 +0\.000000 +12\.500000\n$/);
+  t.regex(
+    out,
+    /^WORKSPACE +REQUESTS\/MIN +CONCURRENT +IN FLIGHT +USD\/MONTH +BUDGET +UNPRICED +SPENT +ESTIMATED +RESERVED +LEFT\n/,
+  );
+  t.regex(out, /\nlimited +- +5 +0 +12\.5 +strict +refuse +0\.000000 +0\.000000 +0\.000000 +12\.500000\n$/);
+  const chosen = await sluice('limits set limited --budget expected --unpriced-models allow --json');
+  t.like(chosen.json(), { budget: 'expected', unpriced_models: 'allow', budget_usd_per_month: 12.5 });
+  t.is((await sluice('limits set limited --unpriced-models none --json')).json().unpriced_models, null);
   t.is(
     (await sluice('limits list --json'))
       .json()
@@ -309,7 +315,7 @@ test('spend is summed by what is asked for', async (t) => {
   const { out } = await sluice('spend --by model --since 7d --workspace spender');
   t.regex(
     out,
-    /^From \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d:\nMODEL +REQUESTS +INPUT +CACHED +CACHE WRITE +OUTPUT +USD\n/,
+    /^From \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d:\nMODEL +REQUESTS +INPUT +CACHED +CACHE WRITE +OUTPUT +USD +UNKNOWN BILLS +ESTIMATED USD\n/,
   );
   t.regex(out, /^gpt-4o +2 /m);
   t.regex(out, /^total +3 .* \d\.\d{6}\n$/m);

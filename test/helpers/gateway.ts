@@ -37,7 +37,10 @@ export interface GatewayOptions {
   requestLog?: Record<string, unknown>;
   registry?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
-  workspaces?: Record<string, { routes?: Record<string, unknown>; limits?: Record<string, unknown> }>;
+  workspaces?: Record<
+    string,
+    { routes?: Record<string, unknown>; models?: string[]; limits?: Record<string, unknown> }
+  >;
   simulator?: SimulatorOptions;
   env?: Record<string, string>;
   redisExtra?: string[];

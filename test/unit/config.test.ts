@@ -108,7 +108,13 @@ workspaces:
   - id: a
     name: Team A
     keys: [{ name: ci }]
-    limits: { requests_per_minute: 60, concurrent_requests: 2, budget_usd_per_month: 12.5 }
+    models: [gpt/4@eu, gpt-4o-*]
+    limits:
+      requests_per_minute: 60
+      concurrent_requests: 2
+      budget_usd_per_month: 12.5
+      budget: expected
+      unpriced_models: allow
     routes:
       gpt/4@eu:
         on_crash: fail
@@ -128,7 +134,14 @@ workspaces:
       id: 'a',
       name: 'Team A',
       keys: [{ name: 'ci', valueEnv: undefined }],
-      limits: { requestsPerMinute: 60, concurrentRequests: 2, budgetUsdPerMonth: 12.5 },
+      models: ['gpt/4@eu', 'gpt-4o-*'],
+      limits: {
+        requestsPerMinute: 60,
+        concurrentRequests: 2,
+        budgetUsdPerMonth: 12.5,
+        budget: 'expected' as const,
+        unpricedModels: 'allow' as const,
+      },
       routes: new Map([
         [
           'gpt/4@eu',
@@ -199,7 +212,7 @@ test('a missing field and a wrong type are said as such, without follow-up fault
     1,
   );
   t.deepEqual(workspaceFaults('a'), [
-    'workspaces[0]: must be a map with id, name, keys, routes, limits, not a string',
+    'workspaces[0]: must be a map with id, name, keys, routes, models, limits, not a string',
   ]);
   t.deepEqual(workspaceFaults({ id: 'a', routes: { fast: 'gpt-4o' } }), [
     'workspaces[0].routes.fast: must be a map with chain, on_crash, not a string',

@@ -6,10 +6,14 @@ export interface List<T> {
 export interface Workspace {
   id: string;
   name: string;
+  /** Null: all. */
+  models: string[] | null;
   limits: {
     requests_per_minute: number | null;
     concurrent_requests: number | null;
     budget_usd_per_month: number | null;
+    budget: 'strict' | 'expected' | null;
+    unpriced_models: 'refuse' | 'allow' | null;
   };
 }
 
@@ -88,6 +92,8 @@ export interface Attempt {
   status?: number;
   ms?: number;
   upstream_id?: string;
+  billed?: 'unknown';
+  estimated_usd?: string;
 }
 
 export type TokenType = 'input' | 'cached_input' | 'cache_write' | 'cache_write_1h' | 'output';
@@ -109,6 +115,8 @@ export interface LoggedRequest {
   attempts: Attempt[];
   usage: Record<TokenType, number> | null;
   cost_usd: string;
+  billed: 'exact' | 'unknown';
+  estimated_usd: string;
   priced: boolean;
   /** Picodollars per token. */
   price: ({ registry: string; model: string; tier: string } & Record<TokenType, number>) | null;
@@ -187,6 +195,8 @@ export interface SpendSums {
   cache_write_tokens: number;
   output_tokens: number;
   cost_usd: string;
+  unknown_bills: number;
+  estimated_usd: string;
 }
 
 export interface SpendRow extends SpendSums {
@@ -210,6 +220,7 @@ export interface Budget {
   workspace: string;
   budget_usd_per_month: number;
   spent_usd: string;
+  estimated_usd: string;
   left_usd: string;
   pace_usd_per_day: number;
 }

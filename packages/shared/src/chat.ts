@@ -48,6 +48,9 @@ export interface ChatRequest {
   [field: string]: unknown;
 }
 
+/** Anthropic requires a limit; this one holds when neither the caller nor the entry sets any. */
+export const ANTHROPIC_DEFAULT_MAX_TOKENS = 1_024;
+
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
 export interface AssistantMessage {

@@ -32,6 +32,8 @@ export type CallResult = {
   upstreamId?: string;
   /** The call was sent, and neither an error came nor an answer with a usage: the provider may bill it. */
   billUnknown?: true;
+  /** A whole answer that the caller does not get. The provider bills it. */
+  dropped?: ParsedResponse;
 } & ({ response: ParsedResponse; failure?: never } | { failure: ProviderFailure; response?: never });
 
 export async function callProvider(
@@ -65,7 +67,7 @@ export async function callProvider(
   const call = { ms: elapsed(), ...upstreamId(provider, answer) };
   const result = read(provider, answer);
   if ('response' in result && !(await upstream.answerFits(request, result.response.completion)))
-    return { ...call, failure: toFailure('schema_mismatch', answer.status) };
+    return { ...call, failure: toFailure('schema_mismatch', answer.status), dropped: result.response };
   return { ...call, ...result };
 }
 

@@ -11,8 +11,10 @@ import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { type CallResult, callProvider } from './call-provider.js';
 import { faultOfOurs } from './failed-job.js';
 import { recordCall } from './job-spans.js';
+import type { Pricing } from './pricing.js';
 import { addAttempt, type Progress } from './progress.js';
 import type { ProviderHealth } from './provider-health.js';
+import type { ParsedResponse } from './providers/types.js';
 import type { Run } from './runs.js';
 import { type Upstreams, upstreamOf } from './upstreams.js';
 import type { WorkerMetrics } from './worker-metrics.js';
@@ -22,6 +24,7 @@ export interface ProviderCallsParts {
   circuits: CircuitBreakers;
   health: ProviderHealth;
   estimate: CostEstimate;
+  pricing: Pricing;
   clock: Clock;
   logger: Logger;
   metrics: Pick<WorkerMetrics, 'called'>;
@@ -67,8 +70,15 @@ export class ProviderCalls {
     else health.record(entry.provider, run.token, failure);
     const attempt = toAttempt(entry, result);
     if (result.billUnknown) attempt.estimate = estimate.ofCall(request, entry, job.budget);
+    else if (result.dropped) attempt.estimate = this.#costOf(entry, result.dropped);
     addAttempt(progress, attempt, logger);
     return result;
+  }
+
+  /** What an answer cost that the caller does not get. */
+  #costOf(entry: ChainEntry, { usage, serviceTier }: ParsedResponse): number {
+    const priced = this.parts.pricing.of(this.kindOf(entry), entry.model, usage, serviceTier);
+    return priced.estimate ?? priced.cost;
   }
 
   /** An answer that makes our own code fail is a failure of this attempt; another entry may fare better. */

@@ -130,6 +130,7 @@ export async function startWorker({
     availability,
     ending,
     estimate,
+    pricing,
     clock,
     logger,
     tracer,

@@ -10,12 +10,13 @@ export function isoOrNull(time: number | null | undefined): string | null {
   return time === null || time === undefined ? null : new Date(time).toISOString();
 }
 
-export function presentWorkspace({ id, name, created, limits }: WorkspaceRecord) {
+export function presentWorkspace({ id, name, created, models, limits }: WorkspaceRecord) {
   return {
     id,
     object: 'workspace' as const,
     name,
     created_at: isoOrNull(created),
+    models: models ?? null,
     limits: presentLimits(limits),
   };
 }
@@ -25,6 +26,8 @@ export function presentLimits(limits: LimitsConfig) {
     requests_per_minute: limits.requestsPerMinute ?? null,
     concurrent_requests: limits.concurrentRequests ?? null,
     budget_usd_per_month: limits.budgetUsdPerMonth ?? null,
+    budget: limits.budget ?? null,
+    unpriced_models: limits.unpricedModels ?? null,
   };
 }
 

@@ -1,7 +1,7 @@
 /** Lets a request in under its workspace's own limits. A workspace without limits pays nothing for this. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { GatewayError } from '@sluice/shared/errors';
+import { GatewayError } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { isLimited, type WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -20,12 +20,17 @@ export class Admission {
   async admit(job: ChatJob, request: ChatRequest): Promise<ChatJob | GatewayError> {
     const workspace = await this.directory.findWorkspace(job.workspace);
     if (!workspace || !isLimited(workspace.limits)) return job;
+    const { limits } = workspace;
+    const hasBudget = limits.budgetUsdPerMonth !== undefined;
+    const refusesUnpriced = (limits.unpricedModels ?? (hasBudget ? 'refuse' : 'allow')) === 'refuse';
+    const budget = limits.budget ?? 'strict';
+    let reserved = 0;
+    if (hasBudget || refusesUnpriced) {
+      const { cost, unpriced } = this.estimate.ofChain(job.chain, request, budget);
+      if (refusesUnpriced && unpriced !== undefined) return noPrice(unpriced);
+      if (hasBudget) reserved = cost;
+    }
     const { requestId, deadline } = job;
-    const mode = 'expected';
-    const reserved =
-      workspace.limits.budgetUsdPerMonth === undefined
-        ? 0
-        : this.estimate.ofChain(job.chain, request, mode).cost;
     const asked = {
       requestId,
       workspace: workspace.id,
@@ -33,6 +38,15 @@ export class Admission {
       now: this.clock.now(),
       deadline,
     };
-    return (await this.limits.admit(asked, workspace.limits)) ?? { ...job, reserved };
+    const refused = await this.limits.admit(asked, limits);
+    return refused ?? (hasBudget ? { ...job, reserved, budget } : { ...job, reserved });
   }
+}
+
+function noPrice(unpriced: string): GatewayError {
+  return new GatewayError(
+    'budget_exceeded',
+    `This workspace may only use what has a known price: ${unpriced}.`,
+    { param: 'model' },
+  );
 }

@@ -1,3 +1,4 @@
+import { isAllowed } from '@sluice/shared/directory/allowed-models';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChainEntry, OnCrash } from '@sluice/shared/queue/job';
 import { directProviderOf } from '../cell/direct-models.js';
@@ -13,27 +14,28 @@ export interface Resolved {
   onCrash: OnCrash;
 }
 
-/** An alias of the workspace wins over a direct model id of the same name. */
+/** An alias of the workspace wins over a direct model id of the same name. What it may not use is not there. */
 export async function resolveModel(
   model: string,
   workspace: string,
   directory: DirectoryCache,
   providers: ReadonlyMap<string, unknown>,
 ): Promise<Resolved> {
+  if (!isAllowed((await directory.findWorkspace(workspace))?.models, model)) throw notFound();
   const route = await directory.findRoute(workspace, model);
   // A provider that has left the configuration has no queue; the rest of the chain still serves.
   const chain = route?.chain.filter((entry) => providers.has(entry.provider)) ?? [];
   if (route && chain.length > 0) return { route: model, chain, onCrash: route.onCrash };
 
   const provider = PRINTABLE.test(model) ? directProviderOf(model) : undefined;
-  if (provider === undefined || !providers.has(provider)) {
-    throw new GatewayError(
-      'model_not_found',
-      'The model is neither a route of this workspace nor a known model id.',
-      {
-        param: 'model',
-      },
-    );
-  }
+  if (provider === undefined || !providers.has(provider)) throw notFound();
   return { route: null, chain: [{ provider, model }], onCrash: 'rerun' };
+}
+
+function notFound(): GatewayError {
+  return new GatewayError(
+    'model_not_found',
+    'The model is neither a route of this workspace nor a known model id.',
+    { param: 'model' },
+  );
 }

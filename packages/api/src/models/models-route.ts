@@ -1,3 +1,4 @@
+import { isAllowed } from '@sluice/shared/directory/allowed-models';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware } from 'koa';
@@ -17,7 +18,10 @@ async function listModels(
   directory: Directory,
   catalogue: Catalogue,
 ): Promise<ModelEntry[]> {
-  const routes = await directory.listRoutes(workspace);
+  const [routes, record] = await Promise.all([
+    directory.listRoutes(workspace),
+    directory.findWorkspace(workspace),
+  ]);
   const aliases = [...routes].map(([alias, { chain, created }]): ModelEntry => {
     return {
       id: alias,
@@ -27,12 +31,13 @@ async function listModels(
     };
   });
   const direct = catalogue.list().filter(({ id }) => !routes.has(id));
-  return [
+  const models = [
     ...aliases,
     ...direct.map(
       ({ id, created, provider }): ModelEntry => ({ id, object: 'model', created, owned_by: provider }),
     ),
   ];
+  return models.filter(({ id }) => isAllowed(record?.models, id));
 }
 
 /** GET /v1/models */

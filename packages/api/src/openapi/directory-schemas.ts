@@ -2,7 +2,24 @@ import * as s from './parts.js';
 
 const limit = { type: ['integer', 'null'], minimum: 1 };
 const budget = { type: ['number', 'null'], minimum: 0, description: 'USD a calendar month, UTC.' };
-const limits = { requests_per_minute: limit, concurrent_requests: limit, budget_usd_per_month: budget };
+const limits = {
+  requests_per_minute: limit,
+  concurrent_requests: limit,
+  budget_usd_per_month: budget,
+  budget: {
+    ...s.orNull(s.oneOf('strict', 'expected')),
+    description:
+      'Whether the most that a request can cost is held back of the budget, or what most stay under.',
+  },
+  unpriced_models: {
+    ...s.orNull(s.oneOf('refuse', 'allow')),
+    description: 'Null: refuse as soon as there is a budget.',
+  },
+};
+const models = {
+  ...s.orNull({ type: 'array', items: s.text, minItems: 1, maxItems: 256 }),
+  description: 'Routes and model ids that callers may name; * stands for any characters. Null: all.',
+};
 
 const key = {
   id: s.text,
@@ -49,10 +66,11 @@ export const directorySchemas = {
     object: { const: 'workspace' },
     name: s.text,
     created_at: s.moment,
+    models,
     limits: s.ref('Limits'),
   }),
-  WorkspaceInput: s.object({ id: s.text }, { name: s.text, limits: s.ref('LimitsInput') }),
-  WorkspaceChange: s.object({}, { name: s.text, limits: s.ref('LimitsInput') }),
+  WorkspaceInput: s.object({ id: s.text }, { name: s.text, models, limits: s.ref('LimitsInput') }),
+  WorkspaceChange: s.object({}, { name: s.text, models, limits: s.ref('LimitsInput') }),
   Directory: s.object({
     object: { const: 'directory' },
     workspaces: s.arrayOf(s.ref('Workspace')),

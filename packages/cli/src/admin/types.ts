@@ -16,6 +16,7 @@ export interface LimitsInUse extends Limits {
     month: string;
     in_flight: number;
     spent_usd: string;
+    estimated_usd: string;
     reserved_usd: string;
     left_usd: string | null;
   };

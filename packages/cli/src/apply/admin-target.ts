@@ -7,9 +7,10 @@ import type { KnownWorkspace, WorkspaceFacts } from './plan.js';
 import type { ConfigTarget } from './steps.js';
 
 export async function readKnownWorkspaces(admin: AdminClient): Promise<KnownWorkspace[]> {
-  return (await readDirectory(admin)).map(({ id, name, limits, routes, keys }) => ({
+  return (await readDirectory(admin)).map(({ id, name, models, limits, routes, keys }) => ({
     id,
     name,
+    models: models ?? undefined,
     limits: fromWire(limits),
     routes: new Map(routes.map(({ id, chain, on_crash }) => [id, { chain, onCrash: on_crash }])),
     keys: keys.map(({ id, name, last_four }) => ({ id, name, lastFour: last_four })),
@@ -54,8 +55,8 @@ async function unless(status: number, done: Promise<void>): Promise<boolean> {
   }
 }
 
-function factsToWire({ name, limits }: WorkspaceFacts) {
-  return { name, limits: toWire(limits) };
+function factsToWire({ name, models, limits }: WorkspaceFacts) {
+  return { name, models: models ?? null, limits: toWire(limits) };
 }
 
 export function toWire(limits: LimitsConfig): Limits {
@@ -63,6 +64,8 @@ export function toWire(limits: LimitsConfig): Limits {
     requests_per_minute: limits.requestsPerMinute ?? null,
     concurrent_requests: limits.concurrentRequests ?? null,
     budget_usd_per_month: limits.budgetUsdPerMonth ?? null,
+    budget: limits.budget ?? null,
+    unpriced_models: limits.unpricedModels ?? null,
   };
 }
 
@@ -71,5 +74,7 @@ function fromWire(limits: Limits): LimitsConfig {
     requestsPerMinute: limits.requests_per_minute ?? undefined,
     concurrentRequests: limits.concurrent_requests ?? undefined,
     budgetUsdPerMonth: limits.budget_usd_per_month ?? undefined,
+    budget: limits.budget ?? undefined,
+    unpricedModels: limits.unpriced_models ?? undefined,
   };
 }

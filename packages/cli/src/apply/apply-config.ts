@@ -38,9 +38,10 @@ async function readKnown(config: GatewayConfig, directory: Directory): Promise<K
   for (const { key } of await directory.listAllStoredKeys()) keysOf.get(key.workspace)?.push(key);
   const workspaces = (await directory.listWorkspaces()).filter(({ id }) => keysOf.has(id));
   return Promise.all(
-    workspaces.map(async ({ id, name, limits }) => ({
+    workspaces.map(async ({ id, name, models, limits }) => ({
       id,
       name,
+      models,
       limits,
       routes: await directory.listRoutes(id),
       keys: keysOf.get(id) ?? [],

@@ -23,6 +23,7 @@ export interface KnownKey {
 export interface KnownWorkspace {
   id: string;
   name: string;
+  models?: string[] | undefined;
   limits: LimitsConfig;
   /** By alias. */
   routes: ReadonlyMap<string, RouteConfig>;
@@ -33,6 +34,8 @@ export type Action = 'create' | 'change' | 'keep' | 'remove';
 
 export interface WorkspaceFacts {
   name: string;
+  /** What its callers may name as `model`; undefined: everything. */
+  models?: string[] | undefined;
   limits: LimitsConfig;
 }
 
@@ -87,17 +90,20 @@ export function planConfig(
 }
 
 function planWorkspace(
-  { id, name, limits }: WorkspaceConfig,
+  { id, name, models, limits }: WorkspaceConfig,
   existing: KnownWorkspace | undefined,
   prune: boolean,
 ): WorkspaceStep {
-  const before = existing && { name: existing.name, limits: existing.limits };
+  const before = existing && { name: existing.name, models: existing.models, limits: existing.limits };
   const after = {
     name: name ?? existing?.name ?? id,
+    models: prune ? models : (models ?? existing?.models),
     limits: before && !prune ? keepUnmentioned(before.limits, limits) : limits,
   };
   const same =
-    before?.name === after.name && isDeepStrictEqual(mentioned(before.limits), mentioned(after.limits));
+    before?.name === after.name &&
+    isDeepStrictEqual(before.models, after.models) &&
+    isDeepStrictEqual(mentioned(before.limits), mentioned(after.limits));
   return { kind: 'workspace', action: actionFor(before, same), workspace: id, before, after };
 }
 
@@ -131,10 +137,10 @@ function planRemovals(
   const action = 'remove';
   const wanted = new Set(steps.flatMap((step) => (step.kind === 'key' && step.known ? step.known.id : [])));
   const inFileById = new Map(config.workspaces.map((workspace) => [workspace.id, workspace]));
-  return known.flatMap(({ id: workspace, name, limits, routes, keys }): Step[] => {
+  return known.flatMap(({ id: workspace, name, models, limits, routes, keys }): Step[] => {
     const inFile = inFileById.get(workspace);
     if (!inFile)
-      return [{ kind: 'workspace', action, workspace, before: { name, limits }, after: undefined }];
+      return [{ kind: 'workspace', action, workspace, before: { name, models, limits }, after: undefined }];
     const names = inFile.keys.map((key) => key.name);
     return [
       ...[...routes]
@@ -157,11 +163,7 @@ function actionFor(before: unknown, same: boolean): Action {
 }
 
 function keepUnmentioned(before: LimitsConfig, file: LimitsConfig): LimitsConfig {
-  return {
-    requestsPerMinute: file.requestsPerMinute ?? before.requestsPerMinute,
-    concurrentRequests: file.concurrentRequests ?? before.concurrentRequests,
-    budgetUsdPerMonth: file.budgetUsdPerMonth ?? before.budgetUsdPerMonth,
-  };
+  return { ...before, ...mentioned(file) };
 }
 
 /** A field that is undefined and one that is not there say the same. */

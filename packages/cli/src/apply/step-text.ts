@@ -43,9 +43,13 @@ function workspaceDetails({ action, before, after }: WorkspaceStep): string {
     .join(', ');
 }
 
-function facts({ name, limits }: WorkspaceFacts): Record<string, string> {
+function facts({ name, models, limits }: WorkspaceFacts): Record<string, string> {
   const numbers = Object.entries(toWire(limits)).map(([key, value]) => [key, String(value ?? 'none')]);
-  return { name: JSON.stringify(name), ...Object.fromEntries(numbers) };
+  return {
+    name: JSON.stringify(name),
+    models: models?.join(', ') ?? 'none',
+    ...Object.fromEntries(numbers),
+  };
 }
 
 function routeDetails({ action, before, after }: RouteStep): string {

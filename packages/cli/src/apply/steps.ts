@@ -1,10 +1,10 @@
-import type { LimitsConfig, RouteConfig } from '@sluice/shared/config/config';
+import type { RouteConfig } from '@sluice/shared/config/config';
 import type { Action, KeyStep, RouteStep, Step, WorkspaceFacts, WorkspaceStep } from './plan.js';
 
 /** Where a plan is carried out: in Redis itself, or through the admin api. */
 export interface ConfigTarget {
   createWorkspace(id: string, facts: WorkspaceFacts): Promise<void>;
-  changeWorkspace(id: string, facts: { name: string; limits: LimitsConfig }): Promise<void>;
+  changeWorkspace(id: string, facts: WorkspaceFacts): Promise<void>;
   deleteWorkspace(id: string): Promise<void>;
   putRoute(workspace: string, alias: string, route: RouteConfig): Promise<void>;
   deleteRoute(workspace: string, alias: string): Promise<void>;

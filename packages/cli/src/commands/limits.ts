@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import type { LimitsInUse, Workspace } from '../admin/types.js';
 import { orWord, parseAmount, parseCount } from '../arguments/parse-arguments.js';
@@ -18,7 +18,16 @@ const COLUMNS: Column<LimitsInUse>[] = [
   { title: 'CONCURRENT', right: true, cell: (limits) => whole(limits.concurrent_requests) },
   { title: 'IN FLIGHT', right: true, cell: ({ used }) => whole(used.in_flight) },
   { title: 'USD/MONTH', right: true, cell: (limits) => whole(limits.budget_usd_per_month) },
+  {
+    title: 'BUDGET',
+    cell: (limits) => (limits.budget_usd_per_month === null ? '' : (limits.budget ?? 'strict')),
+  },
+  {
+    title: 'UNPRICED',
+    cell: (limits) => limits.unpriced_models ?? (limits.budget_usd_per_month === null ? 'allow' : 'refuse'),
+  },
   { title: 'SPENT', right: true, cell: ({ used }) => used.spent_usd },
+  { title: 'ESTIMATED', right: true, cell: ({ used }) => used.estimated_usd },
   { title: 'RESERVED', right: true, cell: ({ used }) => used.reserved_usd },
   { title: 'LEFT', right: true, cell: ({ used }) => used.left_usd ?? '' },
 ];
@@ -62,8 +71,21 @@ export function addLimitCommands(program: Command, cli: Cli): void {
       .argument('<workspace>')
       .option('--requests-per-minute <n>', 'a number, or none', orWord('none', parseCount))
       .option('--concurrent-requests <n>', 'a number, or none', orWord('none', parseCount))
-      .option('--budget-usd-per-month <usd>', 'an amount, or none', orWord('none', parseAmount)),
+      .option('--budget-usd-per-month <usd>', 'an amount, or none', orWord('none', parseAmount))
+      .addOption(
+        new Option(
+          '--budget <how>',
+          'hold back the most that a request can cost (strict), or what most stay under (expected)',
+        ).choices(['strict', 'expected']),
+      )
+      .addOption(
+        new Option(
+          '--unpriced-models <policy>',
+          'whether models without a known price may be used; none: refuse as soon as there is a budget',
+        ).choices(['refuse', 'allow', 'none']),
+      ),
     'limits set demo --requests-per-minute 600 --concurrent-requests 50',
+    'limits set demo --budget-usd-per-month 20 --budget expected',
     'limits set demo --budget-usd-per-month none',
   ).action(
     async (
@@ -72,15 +94,19 @@ export function addLimitCommands(program: Command, cli: Cli): void {
         requestsPerMinute?: number | 'none';
         concurrentRequests?: number | 'none';
         budgetUsdPerMonth?: number | 'none';
+        budget?: string;
+        unpricedModels?: string;
       },
     ) => {
       if (Object.keys(wish).length === 0) throw new UsageError('give at least one limit to set');
       const place = path`/workspaces/${workspace}/limits`;
-      const wire = (wished: number | 'none' | undefined) => (wished === 'none' ? null : wished);
+      const wire = (wished: number | string | undefined) => (wished === 'none' ? null : wished);
       const changed = await cli.admin.send<LimitsInUse>('PATCH', place, {
         requests_per_minute: wire(wish.requestsPerMinute),
         concurrent_requests: wire(wish.concurrentRequests),
         budget_usd_per_month: wire(wish.budgetUsdPerMonth),
+        budget: wish.budget,
+        unpriced_models: wire(wish.unpricedModels),
       });
       cli.show(changed, () => table(COLUMNS, [changed], cli.style));
     },

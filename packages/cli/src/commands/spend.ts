@@ -11,6 +11,8 @@ interface Sums {
   cache_write_tokens: number;
   output_tokens: number;
   cost_usd: string;
+  unknown_bills: number;
+  estimated_usd: string;
 }
 
 /** With the fields that it is grouped by. */
@@ -31,13 +33,17 @@ const SUMS: Column<SpendRow>[] = [
   { title: 'CACHE WRITE', right: true, cell: (row) => whole(row.cache_write_tokens) },
   { title: 'OUTPUT', right: true, cell: (row) => whole(row.output_tokens) },
   { title: 'USD', right: true, cell: (row) => row.cost_usd },
+  { title: 'UNKNOWN BILLS', right: true, cell: (row) => whole(row.unknown_bills) },
+  { title: 'ESTIMATED USD', right: true, cell: (row) => row.estimated_usd },
 ];
 
 export function addSpendCommand(program: Command, cli: Cli): void {
   withExamples(
     program
       .command('spend')
-      .description('What was spent, from the ledger. Whole days, UTC.')
+      .description(
+        'What was spent, from the ledger. Whole days, UTC. What calls may have cost whose bill nobody knows is apart.',
+      )
       .option('--by <fields>', 'workspace, route, provider, model, day; several with commas', 'workspace')
       .option('--since <when>', '7d ago, or a date; default: 30 days with today')
       .option('--until <when>', 'a date; default: now')

@@ -1,9 +1,21 @@
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
 import type { Workspace } from '../admin/types.js';
+import { orWord } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
+import { UsageError } from '../output/cli-error.js';
 import { moment, whole } from '../output/format.js';
 import { group, withExamples } from './examples.js';
+
+const MODELS_HELP = 'routes and model ids that callers may name, with commas; * for any characters; or all';
+
+interface Wish {
+  name?: string;
+  models?: string[] | 'all';
+}
+
+const parsePatterns = orWord('all', (text) => text.split(',').map((pattern) => pattern.trim()));
+const toWire = (models: Wish['models']) => (models === 'all' ? null : models);
 
 export function addWorkspaceCommands(program: Command, cli: Cli): void {
   const workspaces = group(
@@ -25,6 +37,7 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
       [
         { title: 'WORKSPACE', cell: ({ id }) => id },
         { title: 'NAME', cell: ({ name }) => name },
+        { title: 'MODELS', cell: ({ models }) => models?.join(', ') ?? 'all' },
         { title: 'CREATED', cell: ({ created_at }) => moment(created_at) },
         { title: 'REQUESTS/MIN', right: true, cell: ({ limits }) => whole(limits.requests_per_minute) },
         { title: 'CONCURRENT', right: true, cell: ({ limits }) => whole(limits.concurrent_requests) },
@@ -39,11 +52,16 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
       .command('create')
       .description('Create a workspace.')
       .argument('<workspace>', 'its id: a-z, 0-9, _ and -')
-      .option('--name <name>', 'what people call it; default: the id'),
+      .option('--name <name>', 'what people call it; default: the id')
+      .option('--models <patterns>', MODELS_HELP, parsePatterns),
     'workspaces create team-a',
     'workspaces create team-a --name "Team A"',
-  ).action(async (id: string, { name }: { name?: string }) => {
-    const created = await cli.admin.send<Workspace>('POST', '/workspaces', { id, name });
+  ).action(async (id: string, { name, models }: Wish) => {
+    const created = await cli.admin.send<Workspace>('POST', '/workspaces', {
+      id,
+      name,
+      models: toWire(models),
+    });
     cli.show(
       created,
       () => `Created workspace ${created.id}. Give it a key: sluice keys issue ${created.id} <name>`,
@@ -55,10 +73,16 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
       .command('set')
       .description('Change a workspace. Its limits are set with "sluice limits set".')
       .argument('<workspace>')
-      .requiredOption('--name <name>', 'what people call it'),
+      .option('--name <name>', 'what people call it')
+      .option('--models <patterns>', MODELS_HELP, parsePatterns),
     'workspaces set team-a --name "Team A (Berlin)"',
-  ).action(async (id: string, { name }: { name: string }) => {
-    const changed = await cli.admin.send<Workspace>('PATCH', path`/workspaces/${id}`, { name });
+    'workspaces set team-a --models "fast,gpt-4o-*"',
+  ).action(async (id: string, wish: Wish) => {
+    if (Object.keys(wish).length === 0) throw new UsageError('give a name or models to set');
+    const changed = await cli.admin.send<Workspace>('PATCH', path`/workspaces/${id}`, {
+      name: wish.name,
+      models: toWire(wish.models),
+    });
     cli.show(changed, () => `Changed workspace ${changed.id}.`);
   });
 

@@ -8,6 +8,7 @@ import type {
   RouteConfig,
   WorkspaceConfig,
 } from './types.js';
+import { LIMIT_FIELDS } from './types.js';
 
 export const ID: TextRule = {
   pattern: /^[a-z0-9][a-z0-9_-]{0,62}$/,
@@ -25,6 +26,12 @@ export const MODEL: TextRule = {
   pattern: /^[!-~]{1,256}$/,
   allowed: 'a model id of 1 to 256 characters without spaces',
 };
+
+const MODEL_PATTERN: TextRule = {
+  pattern: MODEL.pattern,
+  allowed: 'a route or model id of 1 to 256 characters without spaces; * stands for any characters',
+};
+const MAX_PATTERNS = 256;
 
 const DURATION_MS: NumberRule = { min: 1, max: 3_600_000 };
 const COUNT: NumberRule = { min: 1, max: 1_000_000 };
@@ -162,7 +169,7 @@ function readWorkspace(
   path: string,
   providers: string[],
 ): WorkspaceConfig | undefined {
-  const workspace = reader.fields(value, path, ['id', 'name', 'keys', 'routes', 'limits']);
+  const workspace = reader.fields(value, path, ['id', 'name', 'keys', 'routes', 'models', 'limits']);
   if (!workspace) return undefined;
   const id = reader.text(workspace.id, `${path}.id`, ID);
   const name = isAbsent(workspace.name) ? undefined : reader.text(workspace.name, `${path}.name`, LABEL);
@@ -185,7 +192,14 @@ function readWorkspace(
     const route = readRoute(reader, item, at, providers);
     if (route) routes.set(alias, route);
   }
-  return { id, name, keys, routes, limits: readLimits(reader, workspace.limits, `${path}.limits`) };
+  return {
+    id,
+    name,
+    keys,
+    routes,
+    models: readModels(reader, workspace.models, `${path}.models`),
+    limits: readLimits(reader, workspace.limits, `${path}.limits`),
+  };
 }
 
 /** Either the chain alone, or a map of the chain and what to do when a worker dies in mid-call. */
@@ -228,16 +242,24 @@ function readChain(
 }
 
 export function readLimits(reader: ConfigReader, value: unknown, path: string): LimitsConfig {
-  const limits = reader.fields(value ?? {}, path, [
-    'requests_per_minute',
-    'concurrent_requests',
-    'budget_usd_per_month',
-  ]);
+  const limits = reader.fields(value ?? {}, path, Object.keys(LIMIT_FIELDS));
   const number = (field: string, rule: NumberRule): number | undefined =>
     isAbsent(limits?.[field]) ? undefined : reader.number(limits[field], join(path, field), rule);
+  const choice = <const T extends string>(field: string, choices: readonly T[]): T | undefined =>
+    isAbsent(limits?.[field]) ? undefined : reader.oneOf(limits[field], join(path, field), choices);
   return {
     requestsPerMinute: number('requests_per_minute', COUNT),
     concurrentRequests: number('concurrent_requests', COUNT),
     budgetUsdPerMonth: number('budget_usd_per_month', BUDGET_USD),
+    budget: choice('budget', ['strict', 'expected']),
+    unpricedModels: choice('unpriced_models', ['refuse', 'allow']),
   };
+}
+
+/** What callers of a workspace may name as `model`. */
+export function readModels(reader: ConfigReader, value: unknown, path: string): string[] | undefined {
+  if (isAbsent(value)) return undefined;
+  return reader
+    .list(value, path, 1, MAX_PATTERNS)
+    .map((pattern, i) => reader.text(pattern, `${path}[${i}]`, MODEL_PATTERN));
 }

@@ -40,12 +40,26 @@ export interface KeyConfig {
 
 /** `strict`: an estimate is the most that a call can cost. `expected`: what most calls stay under. */
 export type BudgetMode = 'strict' | 'expected';
+export type UnpricedPolicy = 'refuse' | 'allow';
 
 export interface LimitsConfig {
   requestsPerMinute: number | undefined;
   concurrentRequests: number | undefined;
   budgetUsdPerMonth: number | undefined;
+  /** How the cost of a request is estimated that is held back of the budget; default: strict. */
+  budget?: BudgetMode | undefined;
+  /** Whether models without a known price may be used; default: refuse as soon as there is a budget, else allow. */
+  unpricedModels?: UnpricedPolicy | undefined;
 }
+
+/** By the names that they have in gateway.yaml and in the admin api. */
+export const LIMIT_FIELDS = {
+  requests_per_minute: 'requestsPerMinute',
+  concurrent_requests: 'concurrentRequests',
+  budget_usd_per_month: 'budgetUsdPerMonth',
+  budget: 'budget',
+  unpriced_models: 'unpricedModels',
+} as const satisfies Record<string, keyof LimitsConfig>;
 
 export interface WorkspaceConfig {
   id: string;
@@ -53,6 +67,8 @@ export interface WorkspaceConfig {
   keys: KeyConfig[];
   /** By alias. */
   routes: Map<string, RouteConfig>;
+  /** What callers may name as `model`: routes and model ids, `*` for any characters. Undefined: everything. */
+  models: string[] | undefined;
   limits: LimitsConfig;
 }
 

@@ -15,6 +15,8 @@ export interface WorkspaceRecord {
   id: string;
   name: string;
   created: number;
+  /** What its callers may name as `model`; absent: everything. */
+  models?: string[] | undefined;
   limits: LimitsConfig;
 }
 

@@ -157,5 +157,9 @@ export function toBudgetPicodollars(usd: number): bigint {
 }
 
 export function isLimited(limits: LimitsConfig): boolean {
-  return Object.values(limits).some((limit) => limit !== undefined);
+  const { requestsPerMinute, concurrentRequests, budgetUsdPerMonth, unpricedModels } = limits;
+  return (
+    (requestsPerMinute ?? concurrentRequests ?? budgetUsdPerMonth) !== undefined ||
+    unpricedModels === 'refuse'
+  );
 }

@@ -1,8 +1,8 @@
 /**
  * What a call may cost, before or without its bill: to hold back enough of a budget, and to book a call of which no
- * answer came. docs/adr/0009 says why each figure is an upper bound.
+ * answer came. docs/adr/0011-budgets-that-hold.md says why each figure is an upper bound.
  */
-import type { ChatRequest } from '../chat.js';
+import { ANTHROPIC_DEFAULT_MAX_TOKENS, type ChatRequest } from '../chat.js';
 import type { BudgetMode, ChainEntry } from '../config/types.js';
 import type { ModelFacts } from './model-registry.js';
 import { BASE_TIERS, type PriceUsed } from './price.js';
@@ -24,8 +24,6 @@ const USUAL_IMAGE_TOKENS = 1_600;
 const LARGEST_WINDOW = 2_000_000;
 /** When nobody says how long an answer may be, most are shorter. */
 const USUAL_OUTPUT_TOKENS = 4_096;
-/** What the gateway asks Anthropic for, which wants a limit, when nobody else does. */
-export const ANTHROPIC_DEFAULT_OUTPUT_TOKENS = 1_024;
 
 /** A provider's kind and what the registry knows of the entry's model. */
 export interface PricedEntry {
@@ -105,7 +103,7 @@ function outputTokens(
   mode: BudgetMode,
 ): number {
   const asked = Math.max(request.max_completion_tokens ?? 0, request.max_tokens ?? 0) || undefined;
-  const byDefault = kind === 'anthropic' ? ANTHROPIC_DEFAULT_OUTPUT_TOKENS : Number.POSITIVE_INFINITY;
+  const byDefault = kind === 'anthropic' ? ANTHROPIC_DEFAULT_MAX_TOKENS : Number.POSITIVE_INFINITY;
   const limit = Math.min(
     asked ?? entry.max_tokens ?? byDefault,
     entry.max_tokens ?? Number.POSITIVE_INFINITY,
@@ -114,7 +112,9 @@ function outputTokens(
   const choices = kind !== 'anthropic' && typeof request.n === 'number' ? request.n : 1;
   if (mode === 'expected') return Math.min(limit, USUAL_OUTPUT_TOKENS) * choices;
   // Of a predicted answer also the tokens are billed that did not come true.
-  const predicted = kind === 'anthropic' ? 0 : Buffer.byteLength(JSON.stringify(request.prediction ?? ''));
+  const { prediction = null } = request;
+  const predicted =
+    kind === 'anthropic' || prediction === null ? 0 : Buffer.byteLength(JSON.stringify(prediction));
   return (limit + predicted) * choices;
 }
 

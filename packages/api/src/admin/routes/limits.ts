@@ -1,6 +1,7 @@
 import type { Router } from '@koa/router';
 import type { LimitsConfig } from '@sluice/shared/config/config';
 import { readLimits } from '@sluice/shared/config/schema';
+import { LIMIT_FIELDS } from '@sluice/shared/config/types';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
@@ -39,12 +40,11 @@ export function addLimitRoutes(router: Router, { directory, readBody, readLimitU
   router.patch('/workspaces/:id/limits', readBody, async (ctx) => {
     const given = ctx.request.body;
     const limits = readInput((reader) => readLimits(reader, given, ''));
-    const isGiven = (field: string) => typeof given === 'object' && given !== null && field in given;
-    ctx.body = await change(ctx.params.id ?? '', (before) => ({
-      requestsPerMinute: (isGiven('requests_per_minute') ? limits : before).requestsPerMinute,
-      concurrentRequests: (isGiven('concurrent_requests') ? limits : before).concurrentRequests,
-      budgetUsdPerMonth: (isGiven('budget_usd_per_month') ? limits : before).budgetUsdPerMonth,
-    }));
+    const isGiven = (name: string) => typeof given === 'object' && given !== null && name in given;
+    const changed = Object.entries(LIMIT_FIELDS)
+      .filter(([name]) => isGiven(name))
+      .map(([, field]) => [field, limits[field]]);
+    ctx.body = await change(ctx.params.id ?? '', (before) => ({ ...before, ...Object.fromEntries(changed) }));
   });
 }
 

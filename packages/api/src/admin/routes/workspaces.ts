@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router';
 import { isAbsent } from '@sluice/shared/config/reader';
-import { ID, LABEL, readLimits } from '@sluice/shared/config/schema';
+import { ID, LABEL, readLimits, readModels } from '@sluice/shared/config/schema';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
@@ -23,10 +23,11 @@ export function addWorkspaceRoutes(router: Router, { directory, clock, readBody 
 
   router.post('/workspaces', readBody, async (ctx) => {
     const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['id', 'name', 'limits']);
+      const body = reader.fields(ctx.request.body, '', ['id', 'name', 'models', 'limits']);
       const id = reader.text(body?.id, 'id', ID);
       const name = isAbsent(body?.name) ? id : reader.text(body.name, 'name', LABEL);
-      return { id, name, limits: readLimits(reader, body?.limits, 'limits') };
+      const models = readModels(reader, body?.models, 'models');
+      return { id, name, models, limits: readLimits(reader, body?.limits, 'limits') };
     });
     const workspace = { ...wish, created: clock.now() };
     if (!(await directory.createWorkspace(workspace)))
@@ -43,13 +44,16 @@ export function addWorkspaceRoutes(router: Router, { directory, clock, readBody 
 
   router.patch('/workspaces/:id', readBody, async (ctx) => {
     const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['name', 'limits']);
+      const body = reader.fields(ctx.request.body, '', ['name', 'models', 'limits']);
       const name = isAbsent(body?.name) ? undefined : reader.text(body.name, 'name', LABEL);
       const limits = isAbsent(body?.limits) ? undefined : readLimits(reader, body.limits, 'limits');
-      return { name, limits };
+      // Null takes the restriction away.
+      const models = body && 'models' in body ? { models: readModels(reader, body.models, 'models') } : {};
+      return { name, models, limits };
     });
     const changed = await directory.changeWorkspace(ctx.params.id ?? '', (workspace) => ({
       ...workspace,
+      ...wish.models,
       name: wish.name ?? workspace.name,
       limits: wish.limits ?? workspace.limits,
     }));

@@ -56,6 +56,12 @@ function Details({ request }: { request: LoggedRequest }) {
         </Fact>
       </dl>
       <TimeLine request={request} />
+      {request.billed === 'unknown' && (
+        <Notice tone="warn">
+          Nobody knows what the provider bills for some of the calls. They may have cost{' '}
+          {usd(request.estimated_usd)}, which is no part of the cost below.
+        </Notice>
+      )}
       <Bill request={request} />
     </div>
   );
@@ -76,7 +82,9 @@ function Bill({ request: { usage, price: used, cost_usd, priced } }: { request: 
     <section aria-labelledby="bill">
       <h3 id="bill">Tokens and cost</h3>
       {!priced && (
-        <Notice tone="warn">The registry had no price for this model, so its cost is not known.</Notice>
+        <Notice tone="warn">
+          The registry had no price for this model or its service tier, so its cost is not known.
+        </Notice>
       )}
       <div class="table-wrap">
         <table class="keep">

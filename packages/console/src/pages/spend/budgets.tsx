@@ -22,6 +22,12 @@ export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
     },
     { id: 'spent', label: 'Spent', numeric: true, cell: ({ spent_usd }) => usd(spent_usd) },
     {
+      id: 'estimated',
+      label: 'Estimated apart',
+      numeric: true,
+      cell: ({ estimated_usd }) => (Number(estimated_usd) === 0 ? '' : usd(estimated_usd)),
+    },
+    {
       id: 'left',
       label: 'Left',
       numeric: true,
@@ -31,12 +37,16 @@ export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
     {
       id: 'used',
       label: 'Used',
-      cell: ({ spent_usd, budget_usd_per_month: budget }) => (
-        <span class="with-bar">
-          <span class="number">{percent(Number(spent_usd), budget)}</span>
-          <Bar value={Number(spent_usd)} max={budget} tone={toneOf(Number(spent_usd), budget)} />
-        </span>
-      ),
+      cell: (row) => {
+        const { budget_usd_per_month: budget } = row;
+        const used = Number(row.spent_usd) + Number(row.estimated_usd);
+        return (
+          <span class="with-bar">
+            <span class="number">{percent(used, budget)}</span>
+            <Bar value={used} max={budget} tone={toneOf(used, budget)} />
+          </span>
+        );
+      },
     },
     {
       id: 'runs-out',
@@ -74,6 +84,6 @@ export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
   );
 }
 
-function toneOf(spent: number, budget: number): Tone {
-  return spent >= budget ? 'bad' : spent > 0.8 * budget ? 'warn' : 'good';
+function toneOf(used: number, budget: number): Tone {
+  return used >= budget ? 'bad' : used > 0.8 * budget ? 'warn' : 'good';
 }

@@ -19,11 +19,14 @@ const FIELDS = [
   'cached_input_tokens',
   'cache_write_tokens',
   'output_tokens',
+  'unknown_bills',
 ] as const;
 
 export interface GroupRow extends Record<(typeof FIELDS)[number], number> {
   name: string;
   cost: number;
+  /** What calls may have cost whose bill nobody knows; no part of the cost. */
+  estimated: number;
 }
 
 /** A route's name means something only beside its workspace's. */
@@ -37,7 +40,7 @@ export function groupRows(data: readonly SpendRow[], by: Group): GroupRow[] {
   const groups = new Map<string, GroupRow>();
   for (const row of data) {
     const name = nameOf(row, by);
-    const sum = groups.get(name) ?? { ...blank(), name, cost: 0 };
+    const sum = groups.get(name) ?? { ...blank(), name, cost: 0, estimated: 0 };
     groups.set(name, sum);
     add(sum, row);
   }
@@ -47,13 +50,19 @@ export function groupRows(data: readonly SpendRow[], by: Group): GroupRow[] {
 /** With one row for all that have none of their own. */
 export function withOthers(rows: GroupRow[], { others, groups }: Spend): GroupRow[] {
   if (others.length === 0) return rows;
-  const rest: GroupRow = { ...blank(), name: `${count(groups - rows.length)} others`, cost: 0 };
+  const rest: GroupRow = {
+    ...blank(),
+    name: `${count(groups - rows.length)} others`,
+    cost: 0,
+    estimated: 0,
+  };
   for (const row of others) add(rest, row);
   return [...rows, rest];
 }
 
 function add(sum: GroupRow, row: SpendRow): void {
   sum.cost += Number(row.cost_usd);
+  sum.estimated += Number(row.estimated_usd);
   for (const field of FIELDS) sum[field] += row[field];
 }
 
@@ -90,13 +99,22 @@ export function daysBetween(from: string, to: string): string[] {
 
 export function toCsvRows(rows: readonly SpendRow[], by: Group): (string | number)[][] {
   const names: (keyof SpendRow)[] = by === 'route' ? ['workspace', 'route'] : [by];
-  const columns: (keyof SpendRow)[] = ['day', ...names, ...FIELDS, 'cost_usd'];
-  // The cost is a number also where it is written as a text.
+  const columns: (keyof SpendRow)[] = ['day', ...names, ...FIELDS, 'cost_usd', 'estimated_usd'];
+  // An amount is a number also where it is written as a text.
   const cell = (row: SpendRow, column: keyof SpendRow) =>
-    column === 'cost_usd' ? Number(row.cost_usd).toFixed(6) : (row[column] ?? '');
+    column === 'cost_usd' || column === 'estimated_usd'
+      ? Number(row[column]).toFixed(6)
+      : (row[column] ?? '');
   return [columns, ...rows.map((row) => columns.map((column) => cell(row, column)))];
 }
 
-function blank(): Omit<SpendSums, 'cost_usd'> {
-  return { requests: 0, input_tokens: 0, cached_input_tokens: 0, cache_write_tokens: 0, output_tokens: 0 };
+function blank(): Omit<SpendSums, 'cost_usd' | 'estimated_usd'> {
+  return {
+    requests: 0,
+    input_tokens: 0,
+    cached_input_tokens: 0,
+    cache_write_tokens: 0,
+    output_tokens: 0,
+    unknown_bills: 0,
+  };
 }

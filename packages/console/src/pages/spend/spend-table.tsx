@@ -45,6 +45,14 @@ export function SpendTable({ rows, total, by }: { rows: GroupRow[]; total: Spend
     },
     { id: 'cost', label: 'Cost', numeric: true, cell: (row) => usd(row.cost), sort: (row) => row.cost },
     {
+      id: 'estimated',
+      label: 'Estimated apart',
+      numeric: true,
+      cell: (row) =>
+        row.unknown_bills === 0 ? '' : `${usd(row.estimated)} for ${count(row.unknown_bills)} calls`,
+      sort: (row) => row.estimated,
+    },
+    {
       id: 'share',
       label: 'Share',
       cell: (row) => (

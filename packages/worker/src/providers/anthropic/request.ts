@@ -1,4 +1,4 @@
-import type { ChatRequest } from '@sluice/shared/chat';
+import { ANTHROPIC_DEFAULT_MAX_TOKENS, type ChatRequest } from '@sluice/shared/chat';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import { type JsonObject, toText } from '../json.js';
 import { REFUSED_FIELDS } from './fields.js';
@@ -7,9 +7,6 @@ import { toConversation } from './messages.js';
 import { type AnswerFormat, toAnswerFormat, toOutputConfig } from './output-config.js';
 import { refuse } from './refuse.js';
 import { toTools } from './tools.js';
-
-/** Anthropic requires a limit; this one holds when neither the caller nor the entry sets any. */
-const DEFAULT_MAX_TOKENS = 1024;
 
 export function buildRequest(request: ChatRequest, entry: ChainEntry): JsonObject {
   refuseFields(request);
@@ -40,7 +37,7 @@ function refuseFields(request: ChatRequest): void {
 /** `max_completion_tokens` is the newer name, and wins. */
 function toMaxTokens(request: ChatRequest, entry: ChainEntry): number {
   const asked = request.max_completion_tokens ?? request.max_tokens ?? null;
-  if (asked === null) return entry.max_tokens ?? DEFAULT_MAX_TOKENS;
+  if (asked === null) return entry.max_tokens ?? ANTHROPIC_DEFAULT_MAX_TOKENS;
   return Math.min(asked, entry.max_tokens ?? asked);
 }
 

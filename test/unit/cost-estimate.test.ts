@@ -1,0 +1,204 @@
+/** What a request may cost at most: an upper bound, whatever it asks for and whoever serves it. */
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { BudgetMode, ChainEntry } from '@sluice/shared/config/types';
+import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
+import { parseRegistry } from '@sluice/shared/registry/model-registry';
+import test from 'ava';
+
+const registry = parseRegistry({
+  version: '1',
+  unit: 'usd_per_million_tokens',
+  models: [
+    {
+      id: 'gpt-big',
+      provider: 'openai',
+      prices: { input: 2, cached_input: 1, output: 10 },
+      service_tiers: { priority: { input: 4, output: 20 }, flex: { input: 1, output: 5 } },
+      context_window: 100_000,
+      max_output_tokens: 50_000,
+    },
+    { id: 'gpt-4o-mini', provider: 'openai', prices: { input: 1, output: 1 }, max_output_tokens: 10 },
+    { id: 'gpt-bare', provider: 'openai', prices: { input: 1, output: 1 } },
+    {
+      id: 'gpt-writes',
+      provider: 'openai',
+      prices: { input: 4, cached_input: 0.4, cache_write: 5, output: 20 },
+      long_context: [{ above: 10_000, prices: { input: 8, output: 30 } }],
+      context_window: 400_000,
+      max_output_tokens: 1_000,
+    },
+    {
+      id: 'claude-big',
+      provider: 'anthropic',
+      prices: { input: 3, cached_input: 0.3, cache_write: 3.75, cache_write_1h: 6, output: 15 },
+      context_window: 200_000,
+      max_output_tokens: 64_000,
+    },
+  ],
+});
+const providers = new Map([
+  ['openai', { kind: 'openai' as const }],
+  ['anthropic', { kind: 'anthropic' as const }],
+]);
+const estimate = new CostEstimate(providers, () => registry);
+
+const at = (model: string, more: Partial<ChainEntry> = {}): ChainEntry => ({
+  provider: model.startsWith('claude') ? 'anthropic' : 'openai',
+  model,
+  ...more,
+});
+const ask = (more: Record<string, unknown> = {}): ChatRequest => ({
+  model: 'm',
+  messages: [{ role: 'user', content: 'Hello' }],
+  ...more,
+});
+/** A byte of what is sent is a token, and the provider may add a thousand. */
+const promptOf = (request: ChatRequest) => Buffer.byteLength(JSON.stringify(request)) + 1_000;
+/** In millionths of a dollar: tokens times USD per million. */
+const cost = (chain: ChainEntry[], request: ChatRequest, mode: BudgetMode = 'strict') =>
+  estimate.ofChain(chain, request, mode).cost / 1e6;
+
+test('Without a limit of the caller or the entry, the answer may be as long as the model can make it', (t) => {
+  const request = ask();
+  t.is(cost([at('gpt-big')], request), promptOf(request) * 2 + 50_000 * 10);
+});
+
+test('The caller’s limit, the entry’s and the model’s hold together, and the lowest counts', (t) => {
+  for (const [fields, entry, output] of [
+    [{ max_tokens: 100 }, {}, 100],
+    [{ max_completion_tokens: 100 }, {}, 100],
+    [{ max_tokens: 100, max_completion_tokens: 200 }, {}, 200],
+    [{ max_tokens: 100_000 }, {}, 50_000],
+    [{ max_tokens: 100 }, { max_tokens: 10 }, 10],
+    [{}, { max_tokens: 10 }, 10],
+    [{ max_tokens: null }, {}, 50_000],
+  ] as const) {
+    const request = ask(fields);
+    t.is(cost([at('gpt-big', entry)], request), promptOf(request) * 2 + output * 10, JSON.stringify(fields));
+  }
+});
+
+test('Anthropic is asked for 1,024 tokens when nobody sets a limit', (t) => {
+  const request = ask();
+  t.is(cost([at('claude-big')], request), promptOf(request) * 3 + 1_024 * 15);
+  t.is(
+    cost([at('claude-big')], ask({ max_tokens: 2_000 })),
+    promptOf(ask({ max_tokens: 2_000 })) * 3 + 2_000 * 15,
+  );
+});
+
+test('Everything that is sent counts as prompt: tools, schemas and fields that nobody knows', (t) => {
+  const long = 'x'.repeat(20_000);
+  for (const fields of [
+    { tools: [{ type: 'function', function: { name: 'f', description: long } }] },
+    { response_format: { type: 'json_schema', json_schema: { name: 's', schema: { description: long } } } },
+    { something_new: long },
+    { messages: [{ role: 'user', content: long }] },
+    { messages: [{ role: 'assistant', tool_calls: [{ function: { arguments: long } }] }] },
+  ]) {
+    const request = ask({ ...fields, max_tokens: 1 });
+    t.is(cost([at('gpt-big')], request), promptOf(request) * 2 + 10);
+    t.true(promptOf(request) > 20_000);
+  }
+});
+
+test('A character of several bytes may be several tokens', (t) => {
+  const request = ask({ messages: [{ role: 'user', content: '語'.repeat(1_000) }], max_tokens: 1 });
+  t.true(cost([at('gpt-big')], request) >= 3_000 * 2);
+});
+
+test('A prompt is never longer than the model’s window', (t) => {
+  const request = ask({ messages: [{ role: 'user', content: 'x'.repeat(1_000_000) }], max_tokens: 1 });
+  t.is(cost([at('gpt-big')], request), 100_000 * 2 + 10);
+});
+
+test('Every choice is paid for', (t) => {
+  const request = ask({ n: 5, max_tokens: 100 });
+  t.is(cost([at('gpt-big')], request), promptOf(request) * 2 + 500 * 10);
+});
+
+test('An image counts as the most that one can, however few bytes its address has or many its data', (t) => {
+  const image = (url: string) => ({ type: 'image_url', image_url: { url } });
+  const withImages = (...urls: string[]) =>
+    ask({ messages: [{ role: 'user', content: urls.map(image) }], max_tokens: 1 });
+  const data = `data:image/png;base64,${'A'.repeat(500_000)}`;
+  const [none, one, two] = [withImages(), withImages('https://x/a.png'), withImages(data, data)];
+  const images = (request: ChatRequest, model: string, rate: number) =>
+    (cost([at(model)], request) - cost([at(model)], none)) / rate;
+  t.true(images(one, 'gpt-big', 2) >= 25_000 && images(one, 'gpt-big', 2) < 25_100);
+  t.true(images(two, 'gpt-big', 2) >= 50_000 && images(two, 'gpt-big', 2) < 50_200);
+  t.true(images(two, 'claude-big', 3) >= 10_000 && images(two, 'claude-big', 3) < 10_200);
+  t.true(images(one, 'gpt-4o-mini', 1) >= 50_000, 'it counts an image many times over');
+});
+
+test('A file may fill the window', (t) => {
+  const file = { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' } };
+  const request = ask({ messages: [{ role: 'user', content: [file] }], max_tokens: 1 });
+  t.is(cost([at('gpt-big')], request), 100_000 * 2 + 10);
+  t.is(cost([at('gpt-bare')], request), 2_000_000 + 1);
+});
+
+test('The dearest of the base price and the tier that is asked for counts', (t) => {
+  const of = (service_tier: string | null) => {
+    const request = ask({ service_tier, max_tokens: 10_000 });
+    return (
+      (cost([at('gpt-big')], request) - promptOf(request) * (service_tier === 'priority' ? 4 : 2)) / 10_000
+    );
+  };
+  t.is(of('priority'), 20);
+  // Whoever asks for it may get the default tier.
+  t.is(of('flex'), 10);
+  for (const tier of ['auto', 'default', null]) t.is(of(tier), 10);
+});
+
+test('A tier without a price is unpriced, and so are audio, searches and tools that the provider runs', (t) => {
+  for (const fields of [
+    { service_tier: 'ultrafast' },
+    { modalities: ['text', 'audio'] },
+    { audio: { voice: 'alloy' } },
+    { messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AA' } }] }] },
+    { web_search_options: {} },
+    { tools: [{ type: 'web_search' }] },
+  ]) {
+    const { unpriced } = estimate.ofChain([at('gpt-big')], ask(fields), 'strict');
+    t.regex(unpriced ?? '', /^openai\/gpt-big has no known price for /, JSON.stringify(fields));
+  }
+  t.is(estimate.ofChain([at('gpt-big')], ask({ web_search_options: null }), 'strict').unpriced, undefined);
+  const { unpriced } = estimate.ofChain([at('gpt-big'), at('gpt-unknown')], ask(), 'strict');
+  t.is(unpriced, 'openai/gpt-unknown has no known price');
+});
+
+test('A prompt may be written to the cache, and be long enough for the long-context price', (t) => {
+  const request = ask({ max_tokens: 100 });
+  t.is(cost([at('gpt-writes')], request), promptOf(request) * 5 + 100 * 20);
+  const long = ask({ max_tokens: 100, messages: [{ role: 'user', content: 'x'.repeat(20_000) }] });
+  t.is(cost([at('gpt-writes')], long), promptOf(long) * 10 + 100 * 30);
+  const marked = ask({
+    max_tokens: 100,
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } }] },
+    ],
+  });
+  t.is(cost([at('claude-big')], marked), promptOf(marked) * 6 + 100 * 15);
+});
+
+test('What a predicted answer gets wrong is paid for too', (t) => {
+  const prediction = { type: 'content', content: 'x'.repeat(1_000) };
+  const request = ask({ prediction, max_tokens: 10 });
+  const predicted = Buffer.byteLength(JSON.stringify(prediction));
+  t.is(cost([at('gpt-big')], request), promptOf(request) * 2 + (10 + predicted) * 10);
+});
+
+test('A strict estimate has every call of the chain, an expected one the dearest', (t) => {
+  const request = ask({ max_tokens: 100 });
+  const chain = [at('gpt-big', { retries: 2 }), at('claude-big')];
+  const prompt = promptOf(request);
+  t.is(cost(chain, request), 3 * (prompt * 2 + 1_000) + (prompt * 3 + 1_500));
+  const usual = Math.ceil((prompt - 1_000) / 3);
+  t.is(cost(chain, request, 'expected'), usual * 3 + 1_500);
+});
+
+test('An expected estimate assumes 4,096 tokens where the answer may be longer', (t) => {
+  const usual = Math.ceil((promptOf(ask()) - 1_000) / 3);
+  t.is(cost([at('gpt-big')], ask(), 'expected'), usual * 2 + 4_096 * 10);
+});
