@@ -428,6 +428,11 @@ test('max_tokens comes from the caller, then the entry, then the default, and th
   t.is(build({ max_tokens: null }).max_tokens, 1024);
 });
 
+test('a temperature above 1 is refused by name', (t) => {
+  t.throws(() => build({ temperature: 1.5 }), { message: /^temperature above 1 cannot be served/ });
+  t.is(build({ temperature: 1 }).temperature, 1);
+});
+
 test('temperature and top_p pass verbatim, zero included', (t) => {
   const body = build({ temperature: 0, top_p: 0.25 });
   t.is(body.temperature, 0);

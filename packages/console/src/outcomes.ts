@@ -19,6 +19,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   concurrency: 'passed over: no turn in time',
   backlog: 'passed over: too many waiting',
   circuit_open: 'passed over: circuit open',
+  unsupported: 'passed over: cannot take the request',
   internal_error: 'met a fault of the gateway',
   unknown: 'interrupted: its worker died',
 };

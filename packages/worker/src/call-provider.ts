@@ -71,6 +71,21 @@ export async function callProvider(
   return { ...call, ...result };
 }
 
+/** Why an entry cannot take the request, if it cannot. Not for the entry that is about to be called: a call finds out itself. */
+export function whyUnsupported(
+  { provider }: Upstream,
+  request: ChatRequest,
+  entry: ChainEntry,
+): ProviderFailure | undefined {
+  try {
+    provider.buildRequest(request, entry);
+    return undefined;
+  } catch (error) {
+    if (error instanceof GatewayError) return untranslatable(error);
+    throw error;
+  }
+}
+
 function read(
   provider: Provider,
   answer: HttpAnswer,
@@ -98,13 +113,13 @@ function upstreamId(provider: Provider, answer: HttpAnswer): { upstreamId?: stri
   return typeof id === 'string' && /^[\w.-]{1,128}$/.test(id) ? { upstreamId: id } : {};
 }
 
-/** The caller asked for something this provider has no words for: told by name, as a provider would tell it. */
+/** The caller asked for something this provider has no words for. Another one may have them. */
 function untranslatable(error: GatewayError): ProviderFailure {
   const failure: ProviderFailure = {
-    outcome: 'bad_request',
+    outcome: 'unsupported',
     code: error.code,
     message: error.message,
-    fallback: false,
+    fallback: true,
   };
   if (error.param !== null) failure.param = error.param;
   return failure;

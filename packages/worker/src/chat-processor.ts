@@ -103,7 +103,7 @@ export class ChatProcessor {
       : (availability.blocked(entry.provider, entry.model) ?? (await calls.mayCall(entry, run)));
     if (blocked) {
       fallback.passOver(progress, entry, blocked);
-      return fallback.fail(progress, toFailure(blocked), run);
+      return fallback.fail(progress, request, toFailure(blocked), run);
     }
 
     for (let call = 0; ; call++) {
@@ -114,7 +114,7 @@ export class ChatProcessor {
         return ending.served(progress.job, { entry, kind: calls.kindOf(entry), response, callMs }, run);
       }
       const isLast = call >= (entry.retries ?? 0) || !fallback.hasTime(progress.job);
-      if (isLast || !mayRetry(result.failure)) return fallback.fail(progress, result.failure, run);
+      if (isLast || !mayRetry(result.failure)) return fallback.fail(progress, request, result.failure, run);
     }
   }
 
@@ -126,5 +126,5 @@ export class ChatProcessor {
 
 /** An entry's own `retries`; by default the chain is the retry. Who is cooling down is not called again. */
 function mayRetry(failure: ProviderFailure): boolean {
-  return failure.fallback && failure.coolDown === undefined;
+  return failure.fallback && failure.coolDown === undefined && failure.outcome !== 'unsupported';
 }

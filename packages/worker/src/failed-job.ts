@@ -1,12 +1,14 @@
 import type { ErrorInfo } from '@sluice/shared/errors';
 import { BLOCKED_CODE, type Blocked } from '@sluice/shared/providers/availability';
 import { describeAttempts } from '@sluice/shared/queue/attempts';
-import type { Attempt } from '@sluice/shared/queue/job';
+import type { Attempt, AttemptOutcome } from '@sluice/shared/queue/job';
+import { isCallOutcome, toFailure as toCallFailure } from './providers/failure.js';
 import type { ProviderFailure } from './providers/types.js';
 
 /** The last entry's error, and in short what every entry answered. A caller's own mistake is told as it is. */
 export function toErrorInfo(attempts: readonly Attempt[], failure: ProviderFailure): ErrorInfo {
-  const isCallersMistake = failure.outcome === 'bad_request' && attempts.length === 1;
+  const isCallersMistake =
+    (failure.outcome === 'bad_request' || failure.outcome === 'unsupported') && attempts.length === 1;
   const message = isCallersMistake ? failure.message : `${failure.message} (${describeAttempts(attempts)})`;
   const info: ErrorInfo = { code: failure.code, message };
   if (failure.param !== undefined) info.param = failure.param;
@@ -15,6 +17,21 @@ export function toErrorInfo(attempts: readonly Attempt[], failure: ProviderFailu
   else if (failure.code === 'rate_limited' || failure.code === 'provider_unavailable')
     info.retryAfterMs = 1_000;
   return info;
+}
+
+/** What became of an earlier entry, told once more. `retryAfterMs` is how long its provider is left alone from now on. */
+export function fromAttempt({ outcome, status }: Attempt, retryAfterMs: number | undefined): ProviderFailure {
+  const failure = isBlocked(outcome)
+    ? toFailure({ outcome, retryAfterMs: 1_000 })
+    : isCallOutcome(outcome)
+      ? toCallFailure(outcome, status)
+      : faultOfOurs();
+  if (retryAfterMs !== undefined) failure.retryAfterMs = retryAfterMs;
+  return failure;
+}
+
+function isBlocked(outcome: AttemptOutcome): outcome is Blocked['outcome'] {
+  return Object.hasOwn(BLOCKED_CODE, outcome);
 }
 
 /** An entry that was passed over. */

@@ -1,5 +1,6 @@
 /** A failed entry: the request moves to the next entry that takes it, or ends with the failure. */
 
+import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
@@ -7,8 +8,9 @@ import type { Queues } from '@sluice/shared/queue/queues';
 import type { NextEntry, Settlements } from '@sluice/shared/queue/settle';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { whyUnsupported } from './call-provider.js';
 import type { Ending } from './ending.js';
-import { toErrorInfo, toFailure } from './failed-job.js';
+import { fromAttempt, toErrorInfo, toFailure } from './failed-job.js';
 import { addAttempt, type Progress } from './progress.js';
 import type { ProviderFailure } from './providers/types.js';
 import type { Run } from './runs.js';
@@ -35,12 +37,22 @@ export interface FallbackParts {
 export class Fallback {
   constructor(private readonly parts: FallbackParts) {}
 
-  /** Goes to the first entry behind that takes the request; where there is none, the last one's error is the answer. */
-  async fail(progress: Progress, failure: ProviderFailure, run: Run): Promise<boolean> {
+  /**
+   * Goes to the first entry behind that takes the request. Where there is none, the answer is the error of the last entry
+   * that could have taken it.
+   */
+  async fail(progress: Progress, request: ChatRequest, failure: ProviderFailure, run: Run): Promise<boolean> {
     const { chain, entry } = progress.job;
     if (failure.fallback && this.hasTime(progress.job)) {
       for (const [i, next] of chain.entries()) {
         if (i <= entry) continue;
+        const unsupported = this.#whyUnsupported(next, request);
+        if (unsupported) {
+          this.#countFallback(progress.job, next);
+          const { provider, model } = next;
+          addAttempt(progress, { provider, model, outcome: unsupported.outcome }, this.parts.logger);
+          continue;
+        }
         const blocked = await this.#blockedAt(next);
         if (!blocked) {
           const moved = await this.#moveOn(progress.job, i, next);
@@ -52,7 +64,25 @@ export class Fallback {
         failure = toFailure(blocked);
       }
     }
+    if (failure.outcome === 'unsupported') failure = this.#earlierFailure(progress.job, request) ?? failure;
     return this.parts.ending.failed(progress.job, toErrorInfo(progress.job.attempts, failure), run);
+  }
+
+  /** How the last entry before this one fared that could have taken the request. */
+  #earlierFailure({ chain, entry, attempts }: ChatJob, request: ChatRequest): ProviderFailure | undefined {
+    for (const before of chain.slice(0, entry).reverse()) {
+      const { provider, model } = before;
+      const attempt = attempts.findLast((each) => each.provider === provider && each.model === model);
+      if (attempt && !this.#whyUnsupported(before, request)) {
+        const wait = this.parts.availability.blocked(provider, model)?.retryAfterMs;
+        return fromAttempt(attempt, wait);
+      }
+    }
+    return undefined;
+  }
+
+  #whyUnsupported(entry: ChainEntry, request: ChatRequest): ProviderFailure | undefined {
+    return whyUnsupported(upstreamOf(this.parts.upstreams, entry), request, entry);
   }
 
   /** The provider was not called. */

@@ -57,6 +57,11 @@ export class ProviderCalls {
       callProvider(upstream, request, entry, timeoutMs, run.signal),
     );
     const { failure } = result;
+    if (failure?.outcome === 'unsupported') {
+      health.saidNothing(entry.provider, run.token);
+      addAttempt(progress, toAttempt(entry, result), logger);
+      return result;
+    }
     metrics.called(entry, failure?.outcome ?? 'ok', result.ms);
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
     if (failure?.coolDown) {

@@ -28,6 +28,7 @@ const FALLBACK_REASONS: readonly AttemptOutcome[] = [
   'schema_mismatch',
   'server_error',
   'timeout',
+  'unsupported',
 ];
 
 /** How a call can end. */

@@ -19,6 +19,7 @@ const IN_WORDS: Record<AttemptOutcome, string> = {
   concurrency: 'is at its concurrency limit',
   backlog: 'has too many requests waiting',
   circuit_open: 'keeps failing and is not called for a while',
+  unsupported: 'cannot take this request',
   internal_error: 'met a fault of the gateway',
   unknown: 'was interrupted',
 };

@@ -22,6 +22,7 @@ export type AttemptOutcome =
   | 'concurrency'
   | 'backlog'
   | 'circuit_open'
+  | 'unsupported'
   | 'internal_error'
   | 'unknown';
 

@@ -56,6 +56,10 @@ const VERDICTS: Record<CallOutcome, Verdict> = {
   timeout: { code: 'provider_timeout', fallback: true, message: 'The provider did not answer in time.' },
 };
 
+export function isCallOutcome(outcome: string): outcome is CallOutcome {
+  return Object.hasOwn(VERDICTS, outcome);
+}
+
 /** Upstream's own words are for the caller's mistakes only; elsewhere they name keys, organisations and hosts. */
 const QUOTES_UPSTREAM: ReadonlySet<CallOutcome> = new Set(['bad_request', 'context_length']);
 

@@ -18,7 +18,8 @@ export function buildRequest(request: ChatRequest, entry: ChainEntry): JsonObjec
     max_tokens: toMaxTokens(request, entry),
     ...toSystem(system, answer),
     messages: turns,
-    ...pick(request, ['temperature', 'top_p']),
+    ...toTemperature(request.temperature ?? null),
+    ...pick(request, ['top_p']),
     ...toStopSequences(request.stop ?? []),
     ...toTools(request, grammar),
     ...toOutputConfig(entry.model, answer, request.reasoning_effort),
@@ -44,6 +45,14 @@ function toMaxTokens(request: ChatRequest, entry: ChainEntry): number {
 function toSystem(system: string, { instruction = '' }: AnswerFormat): JsonObject {
   const text = [system, instruction].filter((part) => part !== '').join('\n');
   return text === '' ? {} : { system: text };
+}
+
+/** The scale of OpenAI goes to 2. Half of a value, or 1 for all above it, would be another request than the caller's. */
+function toTemperature(temperature: unknown): JsonObject {
+  if (temperature === null) return {};
+  if (typeof temperature === 'number' && temperature > 1)
+    refuse('temperature', 'temperature above 1 cannot be served by Anthropic: it ends there.');
+  return { temperature };
 }
 
 function toStopSequences(stop: string | string[]): JsonObject {
