@@ -17,9 +17,11 @@ import { refuseUnaddressed } from './http/refuse-unaddressed.js';
 import { createReportErrors } from './http/report-errors.js';
 import { identify } from './http/request-id.js';
 import { createSayGoodbye } from './http/say-goodbye.js';
+import { createExplainPath } from './http/unserved.js';
 import { WrongKeys } from './http/wrong-keys.js';
 import { createModelRoute, createModelsRoute } from './models/models-route.js';
 import { createRoutesRoute } from './models/routes-route.js';
+import { createSuggestModels } from './models/suggest-models.js';
 
 export interface AppParts extends ChatParts {
   store: Directory;
@@ -42,6 +44,7 @@ export function createApp(parts: AppParts): Koa {
     new WrongKeys('public', logger, (listener) => parts.metrics.wrongKey(listener)),
   );
   const health = createHealthRoutes(parts.problems);
+  const suggestModels = createSuggestModels(store, catalogue);
 
   // All of them, so that a rare method on an unknown path is a 404 like any other.
   const router = new Router({ methods: METHODS });
@@ -50,11 +53,12 @@ export function createApp(parts: AppParts): Koa {
   router.post(
     '/v1/chat/completions',
     authenticate,
+    suggestModels,
     createReadText(parts.maxBodyBytes),
     createChatRoute(parts),
   );
   router.get('/v1/models', authenticate, createModelsRoute(store, catalogue));
-  router.get('/v1/models/*id', authenticate, createModelRoute(store, catalogue));
+  router.get('/v1/models/*id', authenticate, suggestModels, createModelRoute(store, catalogue));
   router.get('/routes', authenticate, createRoutesRoute(store));
 
   const app = new Koa();
@@ -62,7 +66,7 @@ export function createApp(parts: AppParts): Koa {
   app.use(identify);
   app.use(createMeasure(parts));
   app.use(createSayGoodbye(parts.isDraining));
-  app.use(createReportErrors(logger));
+  app.use(createReportErrors(logger, createExplainPath(router)));
   app.use(refuseUnaddressed);
   app.use(router.routes());
   app.use(router.allowedMethods());

@@ -12,6 +12,7 @@ import type { Authenticated } from '../http/authenticate.js';
 import type { Measured } from '../http/measured.js';
 import type { Received } from '../http/read-text.js';
 import type { Identified } from '../http/request-id.js';
+import type { Sought } from '../models/sought.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import type { IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
@@ -37,7 +38,7 @@ export interface ChatParts {
 /** POST /v1/chat/completions */
 export function createChatRoute(
   parts: ChatParts,
-): Middleware<Authenticated & Identified & Measured & Received> {
+): Middleware<Authenticated & Identified & Measured & Received & Partial<Sought>> {
   const {
     inboxId,
     dispatcher,
@@ -65,7 +66,9 @@ export function createChatRoute(
     const request = parseChatRequest(bodyText, limits);
     if (!parts.hasRoom(Buffer.byteLength(bodyText)))
       throw new GatewayError('service_unavailable', 'The gateway’s queue is full.', { retryAfterMs: 5_000 });
+    ctx.state.soughtModel = request.model;
     const { route, chain, onCrash } = await resolveModel(request.model, key.workspace, directory, providers);
+    if (route !== null) ctx.state.soughtModel = chain.at(-1)?.model;
     const now = clock.now();
     // Field by field, in one piece: a field that is added to a copy by spreading costs more than all of these.
     const job: ChatJob = {

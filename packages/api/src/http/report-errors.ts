@@ -6,11 +6,14 @@ import type { Measured } from './measured.js';
 import type { Identified } from './request-id.js';
 
 /** The one place where an error becomes a response. Whatever is not a GatewayError is ours, and is not shown. */
-export function createReportErrors(logger: Logger): Middleware<Identified & Measured> {
+export function createReportErrors(
+  logger: Logger,
+  explainPath: (path: string) => string = () => 'There is nothing at this path.',
+): Middleware<Identified & Measured> {
   return async (ctx, next) => {
     try {
       await next();
-      if (ctx.body === undefined) throwUnrouted(ctx.status);
+      if (ctx.body === undefined) throwUnrouted(ctx.status, () => explainPath(ctx.path));
     } catch (error) {
       const known = toGatewayError(error);
       if (known.code === 'internal_error') {
@@ -26,8 +29,8 @@ export function createReportErrors(logger: Logger): Middleware<Identified & Meas
 }
 
 /** The router says by the status alone, and by an `allow` header, that it found no handler. */
-function throwUnrouted(status: number): void {
-  if (status === 404) throw new GatewayError('not_found', 'There is nothing at this path.');
+function throwUnrouted(status: number, explain: () => string): void {
+  if (status === 404) throw new GatewayError('not_found', explain());
   if (status === 405 || status === 501)
     throw new GatewayError('method_not_allowed', 'This path does not take this method.');
 }

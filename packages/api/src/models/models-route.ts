@@ -4,6 +4,7 @@ import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware } from 'koa';
 import type { Catalogue } from '../cell/catalogue.js';
 import type { Authenticated } from '../http/authenticate.js';
+import type { Sought } from './sought.js';
 
 interface ModelEntry {
   id: string;
@@ -13,7 +14,7 @@ interface ModelEntry {
 }
 
 /** Aliases first, by name; then direct ids, by provider and id. An alias hides a direct id of the same name. */
-async function listModels(
+export async function listModels(
   workspace: string,
   directory: Directory,
   catalogue: Catalogue,
@@ -48,9 +49,13 @@ export function createModelsRoute(directory: Directory, catalogue: Catalogue): M
 }
 
 /** GET /v1/models/{id} */
-export function createModelRoute(directory: Directory, catalogue: Catalogue): Middleware<Authenticated> {
+export function createModelRoute(
+  directory: Directory,
+  catalogue: Catalogue,
+): Middleware<Authenticated & Partial<Sought>> {
   return async (ctx) => {
     const id: string = ctx.params.id;
+    ctx.state.soughtModel = id;
     const models = await listModels(ctx.state.key.workspace, directory, catalogue);
     const found = models.find((model) => model.id === id);
     if (!found) throw new GatewayError('model_not_found', 'No such model.', { param: 'model' });

@@ -1,0 +1,58 @@
+/** Whoever asks for a model that is not there is told the nearest names that are. */
+import type { Directory } from '@sluice/shared/directory/directory';
+import { GatewayError } from '@sluice/shared/errors';
+import { distance } from 'fastest-levenshtein';
+import type { Middleware } from 'koa';
+import type { Catalogue } from '../cell/catalogue.js';
+import type { Authenticated } from '../http/authenticate.js';
+import { listModels } from './models-route.js';
+import type { Sought } from './sought.js';
+
+const SUGGESTED = 3;
+/** Longer than any alias: what is longer is no mistyped name, and comparing it would cost. */
+const MAX_LENGTH = 128;
+const SHOWABLE = /^[!-~]{1,128}$/;
+
+/** Around whatever may answer `model_not_found`, be it the gateway's own answer or a provider's. */
+export function createSuggestModels(
+  directory: Directory,
+  catalogue: Catalogue,
+): Middleware<Authenticated & Partial<Sought>> {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      const { key, soughtModel } = ctx.state;
+      if (!(error instanceof GatewayError) || error.code !== 'model_not_found' || soughtModel === undefined)
+        throw error;
+      const models = await listModels(key.workspace, directory, catalogue);
+      const names = nearest(
+        soughtModel,
+        models.map(({ id }) => id),
+      );
+      if (names.length === 0) throw error;
+      const { code, message, param, headers } = error;
+      throw new GatewayError(code, `${message} ${didYouMean(names)}`, { param, headers, cause: error });
+    }
+  };
+}
+
+/** The nearest names first. Names as near as each other stay in their order, which has aliases before model ids. */
+export function nearest(sought: string, names: readonly string[]): string[] {
+  if (sought.length > MAX_LENGTH) return [];
+  const most = Math.max(2, Math.floor(sought.length / 3));
+  const wanted = sought.toLowerCase();
+  return names
+    .filter((name) => name !== sought && SHOWABLE.test(name) && Math.abs(name.length - sought.length) <= most)
+    .map((name) => ({ name, far: distance(wanted, name.toLowerCase()) }))
+    .filter(({ far }) => far <= most)
+    .sort((a, b) => a.far - b.far)
+    .slice(0, SUGGESTED)
+    .map(({ name }) => name);
+}
+
+function didYouMean(names: string[]): string {
+  const quoted = names.map((name) => `\`${name}\``);
+  const last = quoted.pop();
+  return `Did you mean ${quoted.length > 0 ? `${quoted.join(', ')} or ` : ''}${last}?`;
+}
