@@ -3,8 +3,8 @@
  *
  * Two requests, each with a chain of two entries; two workers; one api process that minds waiting times and finds lost
  * jobs. Faults, each bounded so that the search ends: a worker dies at any step; a lock expires while its worker goes on
- * (frozen, or cut off) and that worker acts on late; Redis loses a job. Steps that are one script in the code are atomic
- * here, and nothing else is.
+ * (frozen, or cut off) and that worker acts on late; Redis loses a job; the api takes a request for lost although its reply
+ * lies unread in the inbox. Steps that are one script in the code are atomic here, and nothing else is.
  *
  * Held in every state: a request is settled at most once, and the caller answered at most once. At the end of every run
  * (no deadlock, and the bounded faults used up): each request is settled exactly once and answered, unless its caller was
@@ -24,63 +24,55 @@
 #ifndef LOSSES
 #define LOSSES   1
 #endif
+#ifndef UNREAD
+#define UNREAD   1
+#endif
 
 #define JOB(r, e) ((r) * ENTRIES + (e))
 #define JOBS (REQUESTS * ENTRIES)
 
-/* A job's place in its queue, and its hash: `left` is whether it has the field `moved`. */
+/* A job's place in its queue. */
 mtype = { absent, waiting, running };
 mtype place[JOBS] = absent;
-bool left[JOBS];
-byte starts[JOBS];          /* how often it was taken */
 byte owner[JOBS] = NOBODY;  /* whose lock it is; NOBODY: expired */
 
-bool settledKey[REQUESTS];
+bool settledKey[REQUESTS];  /* outlives the request's jobs */
 byte ledger[REQUESTS];      /* log entry and ledger row, written by settle */
 byte inbox[REQUESTS];       /* replies on their way to the api */
 byte answered[REQUESTS];   /* asserted to be at most 1 where it is raised */
 byte atEntry[REQUESTS];     /* where the api believes the request is */
 
-byte crashes = CRASHES, expiries = EXPIRIES, losses = LOSSES;
+byte crashes = CRASHES, expiries = EXPIRIES, losses = LOSSES, unread = UNREAD;
 
-inline add(r, e) { /* BullMQ add: adding an id that exists is a no-op */
+inline put(r, e) { /* adding a job that is there is a no-op */
   if
-  :: place[JOB(r, e)] == absent ->
-       place[JOB(r, e)] = waiting; left[JOB(r, e)] = false; starts[JOB(r, e)] = 0; owner[JOB(r, e)] = NOBODY
+  :: place[JOB(r, e)] == absent -> place[JOB(r, e)] = waiting; owner[JOB(r, e)] = NOBODY
   :: else
   fi
 }
 
 inline removeJob(r, e) {
-  place[JOB(r, e)] = absent; left[JOB(r, e)] = false; owner[JOB(r, e)] = NOBODY; starts[JOB(r, e)] = 0
+  place[JOB(r, e)] = absent; owner[JOB(r, e)] = NOBODY
 }
-
-/* With -DNO_FENCE or -DNO_SETTLED_KEY a guard is taken away, and the search must find the fault. */
-#ifdef NO_FENCE
-#define FENCED (settledKey[r] || left[JOB(r, e)])
-#else
-#define FENCED (settledKey[r] || left[JOB(r, e)] || place[JOB(r, e)] == absent)
-#endif
 
 inline begin(r, e) {
-  place[JOB(r, e)] = running; owner[JOB(r, e)] = me;
-  again = starts[JOB(r, e)] > 0;
-  starts[JOB(r, e)] = 1
+  place[JOB(r, e)] = running; owner[JOB(r, e)] = me
 }
 
-inline record(r, e) {
+/* With -DNO_SETTLED_KEY, -DNO_STALLED_CHECK or -DNO_SAFETY_NET a guard is taken away, and the search must find the fault. */
+inline record(r) {
   ledger[r]++; assert(ledger[r] <= 1);
 #ifndef NO_SETTLED_KEY
-  if :: e > 0 -> settledKey[r] = true :: else fi
+  settledKey[r] = true
 #endif
 }
 
 proctype Worker(byte me) {
   byte r, e;
-  bool again, ok;
+  bool ok;
 
 take: /* any waiting job */
-  atomic { r = 0; e = 0; again = false; ok = false };
+  atomic { r = 0; e = 0; ok = false };
 end_idle:
   if
   :: atomic { place[JOB(0, 0)] == waiting -> r = 0; e = 0; begin(r, e) }
@@ -92,17 +84,6 @@ end_idle:
   if
   :: atomic { crashes > 0 -> crashes--; goto died }
   :: skip
-  fi;
-
-  /* seen before? */
-  if
-  :: (again || e > 0) ->
-       if
-       :: atomic { settledKey[r] || place[JOB(r, e)] == absent -> goto complete }
-       :: atomic { !settledKey[r] && place[JOB(r, e)] != absent && left[JOB(r, e)] -> add(r, e + 1); goto complete }
-       :: atomic { !settledKey[r] && place[JOB(r, e)] != absent && !left[JOB(r, e)] -> skip }
-       fi
-  :: else
   fi;
 
   /* the call: served, failed for good, or failed so that the next entry may serve */
@@ -119,23 +100,19 @@ end_idle:
   :: ok || e == ENTRIES - 1 ->
        atomic { /* settle, as worker: the job leaves its queue with it, whoever runs it now */
          if
-         :: FENCED -> skip /* refused */
-         :: else -> record(r, e); inbox[r]++; removeJob(r, e)
+         :: !settledKey[r] && place[JOB(r, e)] != absent -> record(r); inbox[r]++; removeJob(r, e)
+         :: else -> skip /* refused */
          fi
        }
   :: else ->
-       atomic { /* move: a notice goes to the api */
+       atomic { /* move: one job leaves its queue and the next joins its own; a notice goes to the api */
          if
-         :: settledKey[r] || place[JOB(r, e)] == absent -> goto complete
-         :: place[JOB(r, e)] != absent && !settledKey[r] && left[JOB(r, e)] -> skip
-         :: else -> left[JOB(r, e)] = true; atEntry[r] = (atEntry[r] > e + 1 -> atEntry[r] : e + 1)
+         :: !settledKey[r] && place[JOB(r, e)] != absent ->
+              removeJob(r, e); put(r, e + 1); atEntry[r] = (atEntry[r] > e + 1 -> atEntry[r] : e + 1)
+         :: else -> skip
          fi
-       };
-       if
-       :: atomic { crashes > 0 -> crashes--; goto died }
-       :: skip
-       fi;
-       atomic { add(r, e + 1) }
+       }
+  :: owner[JOB(r, e)] != me -> skip /* it was told that it has lost the lock, and ends without a result */
   fi;
   if
   :: atomic { crashes > 0 -> crashes--; goto died }
@@ -161,15 +138,17 @@ died: /* its lock runs out by itself; a new worker takes its place */
 #define LOCKED(j)   (place[j] == running && owner[j] != NOBODY && expiries > 0)
 #define LOSABLE(j)  (place[j] != absent && losses > 0)
 
-inline lose(j) { losses--; place[j] = absent; left[j] = false; owner[j] = NOBODY; starts[j] = 0 }
+inline lose(j) { losses--; place[j] = absent; owner[j] = NOBODY }
 
 proctype Redis() {
 end_quiet:
   do
+#ifndef NO_STALLED_CHECK
   :: atomic { STALLED(0) -> place[0] = waiting }
   :: atomic { STALLED(1) -> place[1] = waiting }
   :: atomic { STALLED(2) -> place[2] = waiting }
   :: atomic { STALLED(3) -> place[3] = waiting }
+#endif
   :: atomic { LOCKED(0) -> expiries--; owner[0] = NOBODY }
   :: atomic { LOCKED(1) -> expiries--; owner[1] = NOBODY }
   :: atomic { LOCKED(2) -> expiries--; owner[2] = NOBODY }
@@ -182,20 +161,24 @@ end_quiet:
 }
 
 proctype Api(byte r) {
-  atomic { add(r, 0) };
+  atomic { put(r, 0) };
   do
   :: atomic { inbox[r] > 0 -> inbox[r]--; if :: !answered[r] -> answered[r]++ :: else fi }
   :: answered[r] && inbox[r] == 0 -> break
-  /* the wait ran out: withdraw, which only works on a waiting job that is open */
-  :: atomic { !answered[r] && inbox[r] == 0 && place[JOB(r, atEntry[r])] == waiting && !settledKey[r] &&
-       !left[JOB(r, atEntry[r])] && starts[JOB(r, atEntry[r])] == 0 ->
+  /* the wait ran out: withdraw, which only works on a job that waits */
+  :: atomic { !answered[r] && inbox[r] == 0 && place[JOB(r, atEntry[r])] == waiting && !settledKey[r] ->
          removeJob(r, atEntry[r]);
          if
-         :: atEntry[r] == ENTRIES - 1 -> record(r, atEntry[r]); answered[r]++
-         :: else -> atEntry[r]++; add(r, atEntry[r])
+         :: atEntry[r] == ENTRIES - 1 -> record(r); answered[r]++
+         :: else -> atEntry[r]++; put(r, atEntry[r])
          fi }
-  /* the safety net: the job is not where it should be, and no reply is on its way */
-  :: atomic { !answered[r] && inbox[r] == 0 && place[JOB(r, atEntry[r])] == absent -> add(r, atEntry[r]) }
+#ifndef NO_SAFETY_NET
+  /* the safety net: the job is not where it should be. It adds what is not settled. */
+  :: atomic { !answered[r] && inbox[r] == 0 && place[JOB(r, atEntry[r])] == absent && !settledKey[r] ->
+       put(r, atEntry[r]) }
+  :: atomic { !answered[r] && inbox[r] > 0 && unread > 0 && place[JOB(r, atEntry[r])] == absent && !settledKey[r] ->
+       unread--; put(r, atEntry[r]) }
+#endif
   od;
   assert(answered[r] == 1)
 }

@@ -9,8 +9,14 @@ import { join } from 'node:path';
 const BOUNDS = process.argv.includes('--deep') ? ['-DCRASHES=2', '-DEXPIRIES=1', '-DLOSSES=1'] : [];
 const runs = [
   { title: 'as built', model: 'protocol.pml', flags: BOUNDS, faulty: false },
-  { title: 'without the fence in settle', model: 'protocol.pml', flags: ['-DNO_FENCE'], faulty: true },
   { title: 'without the settled key', model: 'protocol.pml', flags: ['-DNO_SETTLED_KEY'], faulty: true },
+  {
+    title: 'without the check for stalled jobs',
+    model: 'protocol.pml',
+    flags: ['-DNO_STALLED_CHECK'],
+    faulty: true,
+  },
+  { title: 'without the safety net', model: 'protocol.pml', flags: ['-DNO_SAFETY_NET'], faulty: true },
   { title: 'idempotency as built', model: 'idempotency.pml', flags: [], faulty: false },
   { title: 'without the outcome key', model: 'idempotency.pml', flags: ['-DNO_OUTCOME'], faulty: true },
   {

@@ -11,7 +11,7 @@ import { Availability } from '@sluice/shared/providers/availability';
 import { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { OnCrash } from '@sluice/shared/queue/job';
-import { Settlements } from '@sluice/shared/queue/settle';
+import { Settlements } from '@sluice/shared/queue/settlements';
 import test from '../helpers/needs-redis.js';
 import {
   type ActiveJob,
@@ -64,7 +64,7 @@ const metrics = new ApiMetrics(new Metrics('api'), []);
 async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene> {
   const cell = await bench.cell();
   const { names, queues } = cell;
-  const settlements = new Watched(bench.redis, names, 1_000);
+  const settlements = new Watched(queues);
   const clock = { now: () => Date.now() };
   const limits = (name: string): ProviderConfig => ({
     name,
@@ -134,11 +134,10 @@ for (const entries of [1, 2]) {
 test('a request that moves on as its wait runs out is left to its next entry', async (t) => {
   const { cell, settlements, reply, active, deliver } = await stage(2);
   const next = { ...nextEntry(active.data), queuedAt: Date.now(), waitUntil: Date.now() + 60_000 };
-  await cell.settlements.move(active.data, next);
+  await cell.settlements.move(active.data, next, 10);
   await active.finish();
   await until('the api looks', () => settlements.looks > 0);
   await deliver();
-  await cell.queues.addChat({ ...active.data, ...next });
   const later = await until('the next job', () => cell.take('anthropic', 'run'));
   t.deepEqual(later.data.attempts, next.attempts);
   await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });

@@ -23,7 +23,7 @@ test.before(async () => {
 });
 test.after.always(() => bench?.close());
 
-const STEPS = ['take', 'settle', 'move', 'queue-next', 'complete', 'crash', 'withdraw', 'give-up'] as const;
+const STEPS = ['take', 'settle', 'move', 'complete', 'crash', 'withdraw', 'give-up', 'add-again'] as const;
 type Step = (typeof STEPS)[number];
 
 class Story {
@@ -45,26 +45,22 @@ class Story {
 
   /** `pick` chooses among the runs, the latest first; a step that is not possible now is passed over. */
   async do(step: Step, pick: number): Promise<void> {
-    const { settlements, queues } = this.cell;
+    const { settlements } = this.cell;
     if (step === 'take') return this.#take();
-    if (step === 'withdraw' || step === 'give-up') return this.#api(step);
+    if (step === 'withdraw' || step === 'give-up' || step === 'add-again') return this.#api(step);
     const run = this.#runs.at(-1 - (pick % Math.max(1, this.#runs.length)));
     if (!run) return;
     const { data, token } = run;
-    const state = await settlements.stateOf(data);
     switch (step) {
       case 'settle':
         await settlements.settle(served(data), { as: 'worker', token });
         return;
       case 'move':
-        if (data.entry === 0) await settlements.move(data, nextEntry(data));
-        return;
-      case 'queue-next':
-        if (typeof state === 'object') await queues.addChat({ ...data, ...state });
+        if (data.entry === 0) await settlements.move(data, nextEntry(data), 1_000);
         return;
       case 'complete':
-        if (run.lost || state === 'open') return;
-        if (typeof state === 'object') await queues.addChat({ ...data, ...state });
+        // A worker ends a job without settling it only when it has moved it, or knows that it has lost it.
+        if (run.lost || (await settlements.missing([data])).length === 0) return;
         run.lost = true;
         await run.job.finish();
         return;
@@ -89,7 +85,7 @@ class Story {
     return undefined;
   }
 
-  async #api(step: 'withdraw' | 'give-up'): Promise<void> {
+  async #api(step: 'withdraw' | 'give-up' | 'add-again'): Promise<void> {
     if (this.answeredByApi > 0) return;
     const { settlements, queues } = this.cell;
     const notices = (await this.cell.inbox()).filter((message) => message.id === this.#atApi.requestId);
@@ -97,7 +93,9 @@ class Story {
       const moved = notices.find((message) => message.moved)?.moved;
       if (moved) this.#atApi = { ...this.#atApi, ...JSON.parse(moved) };
     }
-    if (step === 'give-up') {
+    // The safety net, when Redis has lost the job, or the reply has not been read.
+    if (step === 'add-again') await queues.addAgain(this.#atApi);
+    else if (step === 'give-up') {
       const result = await settlements.settle(failed(this.#atApi), { as: 'withdrawer' });
       if (result === 'settled') this.answeredByApi++;
     } else if (this.#atApi.entry === 0 && (await settlements.withdraw(this.#atApi)) === 'withdrawn') {
@@ -111,9 +109,7 @@ class Story {
     for (let i = 0; i < this.#runs.length; i++) await this.do('crash', i);
     for (let job = await this.#next('good'); job; job = await this.#next('good')) {
       const { data } = job;
-      const state = await this.cell.settlements.stateOf(data);
-      if (state === 'open') await this.cell.settlements.settle(served(data), { as: 'worker', token: 'good' });
-      else if (state !== 'settled') await this.cell.queues.addChat({ ...data, ...state });
+      await this.cell.settlements.settle(served(data), { as: 'worker', token: 'good' });
       await job.finish();
     }
   }

@@ -1,4 +1,5 @@
-import { jobIdOf, ledgerRow } from '@sluice/shared/queue/settle';
+import { jobIdOf } from '@sluice/shared/queue/job';
+import { ledgerRow } from '@sluice/shared/queue/settle';
 import type { ExecutionContext } from 'ava';
 import test from '../helpers/needs-redis.js';
 import {
@@ -6,6 +7,7 @@ import {
   createSettleBench,
   failed,
   jobFor,
+  NOW,
   nextEntry,
   type SettleBench,
   served,
@@ -77,26 +79,25 @@ test('an error is settled with a log entry and a reply, and costs nothing', asyn
   t.deepEqual(await cell.ledger(), {});
 });
 
-test('a settlement that is sent again finds its job gone, and settles once', async (t) => {
+test('a settlement that is sent again is confirmed, and settles once', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
   await cell.queues.addChat(job);
   await cell.take('openai', 'run');
   t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
-  t.is(await cell.settlements.settle(served(job), by('run')), 'gone');
+  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
   await isSettledOnce(t, cell, 'one');
 });
 
-test('a settled job is off its queue, and another run of it finds it gone', async (t) => {
+test('a settled job is off its queue, and another run of it is refused', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
   await cell.queues.addChat(job);
   await cell.take('openai', 'run');
   await cell.settlements.settle(served(job), by('run'));
   t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 0);
-  t.is(await cell.settlements.settle(served(job), by('frozen')), 'gone');
-  t.false(await cell.settlements.move(job, nextEntry(job)));
-  t.is(await cell.settlements.stateOf(job), 'settled');
+  t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
+  t.is(await cell.settlements.move(job, nextEntry(job), 10), 'closed');
   await isSettledOnce(t, cell, 'one');
   t.deepEqual(await bench.redis.keys(cell.names.queueKey('openai', 'one-*')), []);
 });
@@ -107,21 +108,48 @@ test('a job that was never queued cannot be settled by a worker', async (t) => {
   await isUntouched(t, cell);
 });
 
-test('a moved job is told to the api once, and its earlier entry cannot be settled', async (t) => {
+test('a job moves to the next entry in one step, the api is told once, and the earlier entry cannot be settled', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
   const next = nextEntry(job);
   await cell.queues.addChat(job);
   await cell.take('openai', 'run');
-  t.is(await cell.settlements.stateOf(job), 'open');
-  t.true(await cell.settlements.move(job, next));
-  t.true(await cell.settlements.move(job, next));
-  t.is(await cell.settlements.settle(served(job), by('run')), 'already_settled');
-  t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
+  t.is(await cell.settlements.move(job, next, 10), 'moved');
+  t.is(await cell.settlements.move(job, next, 10), 'moved', 'sent again after a lost connection');
+  t.is(await cell.settlements.settle(served(job), by('run')), 'gone');
 
   t.deepEqual(await cell.inbox(), [{ id: 'one', moved: JSON.stringify(next) }]);
   t.deepEqual(await cell.log(), []);
-  t.deepEqual(await cell.settlements.stateOf(job), next);
+  t.deepEqual(await bench.redis.keys(cell.names.queueKey('openai', 'one-*')), []);
+  t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 0);
+  const moved = await cell.take('anthropic', 'run');
+  t.deepEqual(moved?.data, { ...job, ...next });
+  t.is(moved?.starts, 1, 'the next entry has not been tried before');
+});
+
+for (const size of [10, 20_000]) {
+  test(`a request of ${size} characters moves with its job`, async (t) => {
+    const cell = await bench.cell();
+    const job = { ...jobFor('one'), request: JSON.stringify({ text: 'x'.repeat(size) }) };
+    await cell.queues.addChat(job);
+    await cell.take('openai', 'run');
+    t.is(await cell.settlements.move(job, nextEntry(job), 10), 'moved');
+    const moved = await cell.take('anthropic', 'run');
+    t.is(moved?.data.request, job.request);
+    await moved?.finish();
+    t.deepEqual(await bench.redis.keys(`${cell.names.queuePrefix}:*one-*`), []);
+  });
+}
+
+test('a job does not move to an entry where as many wait as may, and stays with its worker', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  for (const id of ['a', 'b']) await cell.queues.addChat(jobFor(id, 1));
+  await cell.queues.addChat(job);
+  await cell.take('openai', 'run');
+  t.is(await cell.settlements.move(job, nextEntry(job), 2), 2);
+  t.deepEqual(await cell.inbox(), []);
+  t.is(await cell.settlements.move(job, nextEntry(job), 3), 'moved');
 });
 
 test('once a later entry is settled, the earlier one is refused, however late it comes', async (t) => {
@@ -130,35 +158,41 @@ test('once a later entry is settled, the earlier one is refused, however late it
   const next = nextEntry(job);
   await cell.queues.addChat(job);
   const first = await cell.take('openai', 'run');
-  await cell.settlements.move(job, next);
+  await cell.settlements.move(job, next, 10);
   const later = { ...job, ...next };
-  await cell.queues.addChat(later);
-  const second = await cell.take('anthropic', 'run');
+  await cell.take('anthropic', 'run');
   t.is(await cell.settlements.settle(served(later), by('run')), 'settled');
-  await second?.finish();
 
   t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
-  t.false(await cell.settlements.move(job, next));
-  t.is(await cell.settlements.stateOf(job), 'settled');
+  t.is(await cell.settlements.move(job, next, 10), 'closed');
   await first?.finish();
-  // The worker that died after its move had the job of the later entry put on the queue again.
-  await cell.queues.addChat(later);
-  t.is(await cell.settlements.stateOf(later), 'settled');
-  t.is(await cell.settlements.settle(served(later), by('again')), 'already_settled');
+  for (const again of [job, later]) t.is(await cell.queues.addAgain(again), 'settled');
   t.is(await cell.settlements.settle(failed(later), { as: 'withdrawer' }), 'running');
-
   await isSettledOnce(t, cell, 'one');
-  const ttl = await bench.redis.pttl(cell.names.settled('one'));
-  t.true(ttl > 0, 'the mark of a settled request is forgotten in time');
 });
 
-test('a request that stays at its first entry leaves no mark behind', async (t) => {
+test('a settlement is remembered beyond its request’s deadline, and forgotten in time', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
   await cell.queues.addChat(job);
   await cell.take('openai', 'run');
   await cell.settlements.settle(served(job), by('run'));
-  t.is(await bench.redis.exists(cell.names.settled('one')), 0);
+  const ttl = await bench.redis.pttl(cell.names.settled('one'));
+  t.true(ttl > job.deadline - NOW && ttl < job.deadline - NOW + 600_000);
+});
+
+test('a job that is added again while its settlement is on the way is neither settled nor run a second time', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  await cell.take('openai', 'run');
+  await bench.redis.del(...(await bench.redis.keys(`${cell.names.queuePrefix}:*`)));
+  await cell.queues.addChat(job);
+  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
+  t.is(await cell.take('openai', 'again'), undefined);
+  await bench.redis.del(...(await bench.redis.keys(`${cell.names.queuePrefix}:*`)));
+  t.is(await cell.queues.addAgain(job), 'settled', 'the mark outlives the queue');
+  await isSettledOnce(t, cell, 'one');
 });
 
 test('a large request lies beside its job, for as long as the job', async (t) => {
@@ -177,11 +211,18 @@ test('a large request lies beside its job, for as long as the job', async (t) =>
   t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
   t.false(await isKept());
 
-  await cell.queues.addChat(job);
-  t.is(await cell.settlements.withdraw(job), 'withdrawn');
-  t.false(await isKept());
+  const second = { ...job, requestId: 'two' };
+  const isSecondKept = async () =>
+    (await bench.redis.exists(`${cell.names.queueKey('openai', 'two-0')}:request`)) === 1;
+  await cell.queues.addChat(second);
+  t.true(await isSecondKept());
+  t.is(await cell.settlements.withdraw(second), 'withdrawn');
+  t.false(await isSecondKept());
 
-  t.is(await cell.queues.addChat(job, 0), 0, 'none may wait');
+  t.is(await cell.queues.addChat(second, 0), 0, 'none may wait');
+  t.false(await isSecondKept());
+  t.is(await cell.queues.addAgain(job), 'settled');
+  t.false(await isKept());
   t.false(await isKept());
 });
 
@@ -242,7 +283,7 @@ test('a frozen worker can do nothing with a job that was withdrawn', async (t) =
   await active?.stall();
   t.is(await cell.settlements.withdraw(job), 'withdrawn');
   t.is(await cell.settlements.settle(served(job), by('frozen')), 'gone');
-  t.false(await cell.settlements.move(job, nextEntry(job)));
+  t.is(await cell.settlements.move(job, nextEntry(job), 10), 'closed');
   await isUntouched(t, cell);
 });
 
@@ -253,7 +294,7 @@ test('a worker that is taken for dead settles a job that waits again; whoever ta
   const active = await cell.take('openai', 'late');
   await active?.stall();
   t.is(await cell.settlements.settle(served(job), by('late')), 'settled');
-  t.is(await cell.settlements.withdraw(job), 'gone');
+  t.is(await cell.settlements.withdraw(job), 'running', 'its reply is on the way');
   t.is(await cell.take('openai', 'next'), undefined);
   await isSettledOnce(t, cell, 'one');
 });
@@ -269,18 +310,6 @@ test('a job that another worker has is not ended by the one that lost it', async
   t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 1);
   await active?.finish();
   t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 0);
-});
-
-test('a job whose worker died after moving it is waiting again, but not to be withdrawn', async (t) => {
-  const cell = await bench.cell();
-  const job = jobFor('one');
-  await cell.queues.addChat(job);
-  const active = await cell.take('openai', 'run');
-  await cell.settlements.move(job, nextEntry(job));
-  await active?.stall();
-  t.is(await cell.settlements.withdraw(job), 'running');
-  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'running');
-  t.deepEqual(await cell.log(), []);
 });
 
 test('a request that was never queued is refused with a log entry and no reply', async (t) => {
@@ -335,8 +364,8 @@ test.serial('the scripts are sent again to a Redis that has forgotten them', asy
   await cell.take('openai', 'b');
   for (let i = 0; i < 2; i++) {
     await bench.redis.script('FLUSH');
-    t.is(await cell.settlements.settle(served(settled), by('a')), i === 0 ? 'settled' : 'gone');
-    t.true(await cell.settlements.move(moved, nextEntry(moved)));
+    t.is(await cell.settlements.settle(served(settled), by('a')), 'settled');
+    t.is(await cell.settlements.move(moved, nextEntry(moved), 10), 'moved');
     t.is(await cell.settlements.withdraw(waiting), i === 0 ? 'withdrawn' : 'gone');
   }
   await isSettledOnce(t, cell, 'settled');

@@ -5,13 +5,15 @@ import { join } from 'node:path';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { startRedis } from '@sluice/cli/start/redis-server';
 import { dayOf } from '@sluice/shared/calendar';
+import { chatBackend, type TakenJson } from '@sluice/shared/queue/backend';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry, type LogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
-import { type NextEntry, type Settlement, Settlements } from '@sluice/shared/queue/settle';
-import { type TakenJob, WorkQueue } from '@sluice/shared/queue/work-queue';
+import type { NextEntry, Settlement } from '@sluice/shared/queue/settle';
+import { Settlements } from '@sluice/shared/queue/settlements';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
+import type { MinimalJob } from 'bullmq';
 import type { Redis } from 'ioredis';
 
 export const NOW = Date.UTC(2026, 10, 15, 12);
@@ -36,7 +38,10 @@ export interface Cell {
   ledger(): Promise<Record<string, string>>;
 }
 
-export interface ActiveJob extends Pick<TakenJob, 'id' | 'token'> {
+export interface ActiveJob {
+  id: string;
+  /** How often the job has been started, this time included. */
+  starts: number;
   data: ChatJob;
   /** Its worker says that it is done. */
   finish(): Promise<void>;
@@ -54,21 +59,30 @@ export async function createSettleBench(): Promise<SettleBench> {
     redis,
     async cell(logSize = 1_000) {
       const names = keyNames(`cell-${cells++}`);
-      const queues = new Queues(redis, names, [...PROVIDERS]);
+      const parts = { names, logSize };
+      const queues = new Queues(redis, parts, [...PROVIDERS]);
       closers.push(() => queues.close());
+      const options = { connection: redis, prefix: names.queuePrefix, lockDuration: 600_000, concurrency: 1 };
+      const workers = new Map(
+        PROVIDERS.map((provider) => [provider as string, chatBackend(redis, parts)(provider, options)]),
+      );
       return {
         names,
         queues,
-        settlements: new Settlements(redis, names, logSize),
+        settlements: new Settlements(queues),
         async take(provider, token) {
-          const queue = new WorkQueue(redis, names, provider, 600_000);
-          const [job] = await queue.take(token, 1);
+          const backend = workers.get(provider);
+          if (!backend) throw new Error(`no provider ${provider}`);
+          const [job] = (await backend.moveToActive(token)) as [TakenJson | null];
           if (!job) return undefined;
           const key = (name: string) => names.queueKey(provider, name);
           return {
-            ...job,
+            id: job.id,
+            starts: job.attemptsStarted,
             data: { ...JSON.parse(job.data), request: job.request } as ChatJob,
-            finish: () => queue.finish(job),
+            async finish() {
+              await backend.moveToCompleted(job as unknown as MinimalJob, undefined, true, token, false);
+            },
             async stall() {
               await redis.del(key(`${job.id}:lock`));
               if ((await redis.lrem(key('active'), 1, job.id)) > 0) await redis.rpush(key('wait'), job.id);

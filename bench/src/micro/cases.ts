@@ -7,13 +7,12 @@ import { parseConfig } from '@sluice/shared/config/config';
 import { isWellFormedKey } from '@sluice/shared/config/gateway-key';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { servedLogEntry } from '@sluice/shared/queue/request-log';
-import { Settlements } from '@sluice/shared/queue/settle';
+import { recordOf } from '@sluice/shared/queue/settle';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Pricing } from '@sluice/worker/pricing';
 import { providers } from '@sluice/worker/providers/index';
-import type { Redis } from 'ioredis';
 import { CHAIN, startSluice } from '../sluice.js';
 import type { Case } from './cost.js';
 import { observingCases } from './observing.js';
@@ -31,7 +30,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
   const registry = loadShippedRegistry();
   const pricing = new Pricing(() => registry);
   const { limits } = parseConfig({}, {}).request;
-  const settlements = new Settlements(unconnected(), keyNames('bench'), 100_000);
+  const names = keyNames('bench');
   const job = jobOf(REQUESTS.small as ChatRequest);
   const served = {
     ...OPENAI_ENTRY,
@@ -71,7 +70,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
           served: { provider, model, fallbackUsed: false, latencyMs: 20, costUsd },
         };
         const settlement = { job, log: servedLogEntry(job, served, job.acceptedAt), head, body: BODY };
-        return settlements.settle(settlement, { as: 'worker', token: 'token' });
+        return recordOf(settlement, names, 100_000);
       },
     },
     ...observingCases(registry, job, servedLogEntry(job, served, job.acceptedAt), {
@@ -91,11 +90,6 @@ function eachRequest(name: string, run: (request: ChatRequest, text: string) => 
     const text = JSON.stringify(request);
     return { name: `${name}, ${size}`, run: () => run(request, text) };
   });
-}
-
-/** Takes the script's arguments and sends them nowhere. */
-function unconnected(): Redis {
-  return { sluiceSettle: () => Promise.resolve('settled') } as unknown as Redis;
 }
 
 export function jobOf(request: ChatRequest, requestId = 'bench', now = 1_767_225_600_000): ChatJob {

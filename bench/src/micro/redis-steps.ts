@@ -1,8 +1,9 @@
 /** The life of a job in Redis, step by step, with the time that Redis itself counts for each script. */
+import { chatBackend } from '@sluice/shared/queue/backend';
 import { Queues } from '@sluice/shared/queue/queues';
 import { servedLogEntry } from '@sluice/shared/queue/request-log';
-import { type Settlement, Settlements } from '@sluice/shared/queue/settle';
-import { WorkQueue } from '@sluice/shared/queue/work-queue';
+import type { Settlement } from '@sluice/shared/queue/settle';
+import { Settlements } from '@sluice/shared/queue/settlements';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
 import { PROVIDER, startSluice } from '../sluice.js';
@@ -23,9 +24,11 @@ export async function measureRedis(requests: number): Promise<RedisStep[]> {
     apis: 0,
     workers: 0,
   });
-  const queues = new Queues(redis, names, [PROVIDER]);
-  const settlements = new Settlements(redis, names, 100_000);
-  const queue = new WorkQueue(redis, names, PROVIDER, 600_000);
+  const parts = { names, logSize: 100_000 };
+  const queues = new Queues(redis, parts, [PROVIDER]);
+  const settlements = new Settlements(queues);
+  const options = { connection: redis, prefix: names.queuePrefix, lockDuration: 600_000, concurrency: 1 };
+  const backend = chatBackend(redis, parts)(PROVIDER, options);
   const { small } = REQUESTS;
   if (!small) throw new Error('no request');
   const jobs = Array.from({ length: requests }, () => jobOf(small, makeRequestId(), clock.now()));
@@ -43,8 +46,8 @@ export async function measureRedis(requests: number): Promise<RedisStep[]> {
   const steps = [
     await step('add', (i) => queues.addChat(jobs[i] ?? jobOf(small))),
     await step('take, one at a time', async () => {
-      const { length } = await queue.take(TOKEN, 1);
-      taken += length;
+      const [job] = await backend.moveToActive(TOKEN);
+      if (job) taken++;
     }),
     await step('settle', (i) => {
       const settlement = ends[i];

@@ -23,7 +23,7 @@ import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
 import { CLEAR_PAYLOADS, Payloads, requestContext } from '@sluice/shared/queue/payload';
 import { Queues } from '@sluice/shared/queue/queues';
-import { Settlements } from '@sluice/shared/queue/settle';
+import { Settlements } from '@sluice/shared/queue/settlements';
 import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { keyNames } from '@sluice/shared/redis/key-names';
@@ -120,7 +120,9 @@ export async function startApi({
   await clock.synchronise(redis);
   const id = makeRequestId();
   const inbox = new Inbox(id, names);
-  const queues = new Queues(redis, names, [...config.providers.keys()]);
+  const queues = new Queues(redis, { names, logSize: config.requestLog.maxEntries }, [
+    ...config.providers.keys(),
+  ]);
   const coolDowns = new CoolDowns(redis, names, clock);
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
   const presence = new Presence(redis, names, clock, {
@@ -146,7 +148,7 @@ export async function startApi({
   );
   let workersSeen = 0;
   let draining = false;
-  const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
+  const settlements = new Settlements(queues);
   const congestion = new Congestion(config.providers);
   const memory = new RedisMemory(redis, () => congestion.apis);
   const cancellations = new Cancellations(names);
@@ -158,6 +160,7 @@ export async function startApi({
     redis,
     names,
     clock,
+    queues,
     providers: config.providers,
     coolDowns,
     circuits,

@@ -12,8 +12,7 @@ import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability } from '@sluice/shared/providers/availability';
 import type { Attempt, ChatJob } from '@sluice/shared/queue/job';
 import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
-import type { Queues } from '@sluice/shared/queue/queues';
-import type { Settlements } from '@sluice/shared/queue/settle';
+import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
@@ -35,8 +34,6 @@ const MAX_STARTS = 2;
 export interface ChatProcessorParts {
   calls: ProviderCalls;
   fallback: Fallback;
-  queues: Queues;
-  settlements: Settlements;
   payloads: Payloads;
   availability: Availability;
   ending: Ending;
@@ -50,31 +47,25 @@ export interface ChatProcessorParts {
 export class ChatProcessor {
   constructor(private readonly parts: ChatProcessorParts) {}
 
-  /** True when the job has ended with it: it is off its queue. */
-  async process(job: ChatJob, run: Run): Promise<boolean> {
+  /** What the request is to be settled with; undefined when it is not this job's to settle. */
+  async process(job: ChatJob, run: Run): Promise<Settlement | undefined> {
     const { ending, logger } = this.parts;
     const progress: Progress = { job };
     try {
       return await this.#process(progress, run);
     } catch (error) {
-      if (error instanceof LockLost) return false;
+      if (error instanceof LockLost) return undefined;
       logger.error({ requestId: job.requestId, error: String(error) }, 'a job failed by our own fault');
-      return ending.failed(progress.job, ourFault(), run);
+      return ending.failed(progress.job, ourFault());
     }
   }
 
-  async #process(progress: Progress, run: Run): Promise<boolean> {
-    const { availability, calls, clock, ending, fallback, metrics, queues, settlements, tracer } = this.parts;
+  async #process(progress: Progress, run: Run): Promise<Settlement | undefined> {
+    const { availability, calls, clock, ending, fallback, metrics, tracer } = this.parts;
     const { job } = progress;
     const entry = entryOf(job);
     const again = run.start > 1;
 
-    // The job of a later entry may be here a second time, put on the queue by a crashed worker's job that came back.
-    if (again || job.entry > 0) {
-      const state = await settlements.stateOf(job);
-      if (state !== 'open' && state !== 'settled') await queues.addChat({ ...job, ...state });
-      if (state !== 'open') return false;
-    }
     if (again) {
       const { provider, model } = entry;
       // Its request is gone some time after the deadline.
@@ -85,11 +76,11 @@ export class ChatProcessor {
       // A request that has taken two workers with it does not get a third.
       const quarantined = run.start > MAX_STARTS;
       metrics.recovered(entry, quarantined);
-      if (job.onCrash === 'fail' || quarantined) return ending.failed(progress.job, interrupted(), run);
+      if (job.onCrash === 'fail' || quarantined) return ending.failed(progress.job, interrupted());
     }
 
     const now = clock.now();
-    if (now >= job.deadline) return ending.failed(progress.job, expired(), run);
+    if (now >= job.deadline) return ending.failed(progress.job, expired());
     const waited = now - job.waitUntil > WAIT_GRACE_MS && !again;
     const queueMs = Math.max(0, now - job.queuedAt);
     progress.job = { ...progress.job, queueMs: job.queueMs + queueMs };
@@ -103,7 +94,7 @@ export class ChatProcessor {
       : (availability.blocked(entry.provider, entry.model) ?? (await calls.mayCall(entry, run)));
     if (blocked) {
       fallback.passOver(progress, entry, blocked);
-      return fallback.fail(progress, request, toFailure(blocked), run);
+      return fallback.fail(progress, request, toFailure(blocked));
     }
 
     for (let call = 0; ; call++) {
@@ -111,10 +102,10 @@ export class ChatProcessor {
       if (result.failure?.outcome === 'cancelled') return ending.cancelled(progress.job, run);
       if (result.response) {
         const { response, ms: callMs = 0 } = result;
-        return ending.served(progress.job, { entry, kind: calls.kindOf(entry), response, callMs }, run);
+        return ending.served(progress.job, { entry, kind: calls.kindOf(entry), response, callMs });
       }
       const isLast = call >= (entry.retries ?? 0) || !fallback.hasTime(progress.job);
-      if (isLast || !mayRetry(result.failure)) return fallback.fail(progress, request, result.failure, run);
+      if (isLast || !mayRetry(result.failure)) return fallback.fail(progress, request, result.failure);
     }
   }
 

@@ -1,24 +1,23 @@
-/** How a job ends when its request ends with it: the answer, the error or the hang-up is settled. */
+/** How a request ends in a worker: the answer, the error or the hang-up, as it is to be settled. */
 
 import type { ErrorInfo } from '@sluice/shared/errors';
 import { writeExactly } from '@sluice/shared/json/exact';
 import type { Logger } from '@sluice/shared/process/logger';
 import { countCalls } from '@sluice/shared/queue/attempts';
-import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import { type ChainEntry, type ChatJob, providerOf } from '@sluice/shared/queue/job';
 import { answerContext, type Payloads, sealError } from '@sluice/shared/queue/payload';
+import type { SettleResult } from '@sluice/shared/queue/queue-scripts';
 import { failedLogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
-import { providerOf, type Settlement, type Settlements } from '@sluice/shared/queue/settle';
+import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Pricing } from './pricing.js';
 import type { ParsedResponse } from './providers/types.js';
 import type { Run } from './runs.js';
-import { whileRefused } from './while-refused.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 export class LockLost extends Error {}
 
 export interface EndingParts {
-  settlements: Settlements;
   payloads: Payloads;
   pricing: Pricing;
   clock: Clock;
@@ -34,17 +33,16 @@ export interface Answer {
   callMs: number;
 }
 
-/** Each of its methods tells whether the job has ended with it: it is off its queue then. */
 export class Ending {
   constructor(private readonly parts: EndingParts) {}
 
-  served(job: ChatJob, { entry, kind, response, callMs }: Answer, run: Run): Promise<boolean> {
+  served(job: ChatJob, { entry, kind, response, callMs }: Answer): Settlement {
     const { usage, serviceTier, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
     const { price, cost, costUsd, estimate } = this.parts.pricing.of(kind, model, usage, serviceTier);
     if (estimate !== undefined) job = withEstimate(job, estimate);
-    const settlement: Settlement = {
+    return {
       job,
       log: servedLogEntry(job, { provider, model, latencyMs, usage, cost, price }, this.parts.clock.now()),
       head: {
@@ -63,42 +61,37 @@ export class Ending {
         answerContext(job),
       ),
     };
-    return this.#settle(settlement, run);
   }
 
-  failed(job: ChatJob, error: ErrorInfo, run: Run): Promise<boolean> {
+  failed(job: ChatJob, error: ErrorInfo): Settlement {
     const log = failedLogEntry(job, error.code, this.parts.clock.now());
     const sealed = sealError(this.parts.payloads, error, answerContext(job));
     const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error: sealed };
-    return this.#settle({ job, log, head }, run);
+    return { job, log, head };
   }
 
   /** Nobody is told; the log is. When another worker has the job, it is that worker's to settle. */
-  cancelled(job: ChatJob, run: Run): Promise<boolean> {
+  cancelled(job: ChatJob, run: Run): Settlement {
     if (run.signal.reason === 'lock_lost') throw new LockLost();
     const error: ErrorInfo = { code: 'service_unavailable', message: 'The caller hung up.' };
     const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
-    return this.#settle({ job, log: failedLogEntry(job, 'cancelled', this.parts.clock.now()), head }, run);
+    return { job, log: failedLogEntry(job, 'cancelled', this.parts.clock.now()), head };
   }
 
-  /**
-   * What a provider answered is kept here until Redis has taken it, or says that another worker has ended the request: a
-   * lock that ran out while Redis refused to write says neither.
-   */
-  async #settle(settlement: Settlement, run: Run): Promise<boolean> {
-    const { settlements, logger } = this.parts;
-    const { requestId } = settlement.job;
-    const result = await whileRefused(
-      () => settlements.settle(settlement, { as: 'worker', token: run.token }),
-      (error) => logger.warn({ requestId, error: String(error) }, 'settling a result is tried again'),
-    );
+  /** What became of it. */
+  recorded({ job, log }: Settlement, result: SettleResult): void {
     if (result === 'settled') {
-      this.parts.metrics.settled(settlement.log);
-      return true;
+      this.parts.metrics.settled(log);
+      return;
     }
-    this.parts.metrics.refusedLate(providerOf(settlement.job));
-    this.parts.logger.warn({ requestId, result }, 'a late result was refused');
-    return false;
+    this.parts.metrics.refusedLate(providerOf(job));
+    this.parts.logger.warn({ requestId: job.requestId, result }, 'a late result was refused');
+  }
+
+  /** Redis refused to write it. It is kept until Redis takes it, or says that another worker has ended the request. */
+  refused({ job }: Settlement, error: unknown): void {
+    const { requestId } = job;
+    this.parts.logger.warn({ requestId, error: String(error) }, 'settling a result is tried again');
   }
 }
 

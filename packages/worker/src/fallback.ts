@@ -4,18 +4,17 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
-import type { Queues } from '@sluice/shared/queue/queues';
-import type { NextEntry, Settlements } from '@sluice/shared/queue/settle';
+import type { NextEntry, Settlement } from '@sluice/shared/queue/settle';
+import type { Settlements } from '@sluice/shared/queue/settlements';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { whileRefused } from '@sluice/shared/redis/while-refused';
 import { whyUnsupported } from './call-provider.js';
 import type { Ending } from './ending.js';
 import { fromAttempt, toErrorInfo, toFailure } from './failed-job.js';
 import { addAttempt, type Progress } from './progress.js';
 import type { ProviderFailure } from './providers/types.js';
-import type { Run } from './runs.js';
 import { type Upstreams, upstreamOf } from './upstreams.js';
-import { whileRefused } from './while-refused.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** No provider answers within this; a call that ended at the deadline leaves a millisecond or two by another clock. */
@@ -25,7 +24,6 @@ const MOVE_PATIENCE_MS = 5_000;
 
 export interface FallbackParts {
   upstreams: Upstreams;
-  queues: Queues;
   settlements: Settlements;
   availability: Availability;
   ending: Ending;
@@ -41,7 +39,11 @@ export class Fallback {
    * Goes to the first entry behind that takes the request. Where there is none, the answer is the error of the last entry
    * that could have taken it.
    */
-  async fail(progress: Progress, request: ChatRequest, failure: ProviderFailure, run: Run): Promise<boolean> {
+  async fail(
+    progress: Progress,
+    request: ChatRequest,
+    failure: ProviderFailure,
+  ): Promise<Settlement | undefined> {
     const { chain, entry } = progress.job;
     if (failure.fallback && this.hasTime(progress.job)) {
       for (const [i, next] of chain.entries()) {
@@ -53,19 +55,18 @@ export class Fallback {
           addAttempt(progress, { provider, model, outcome: unsupported.outcome }, this.parts.logger);
           continue;
         }
-        const blocked = await this.#blockedAt(next);
-        if (!blocked) {
-          const moved = await this.#moveOn(progress.job, i, next);
-          if (moved) return false;
-          break;
-        }
+        const { provider, model } = next;
+        const found =
+          this.parts.availability.blocked(provider, model) ?? (await this.#moveOn(progress.job, i, next));
+        if (found === 'moved') return undefined;
+        if (found === 'refused') break;
         this.#countFallback(progress.job, next);
-        this.passOver(progress, next, blocked);
-        failure = toFailure(blocked);
+        this.passOver(progress, next, found);
+        failure = toFailure(found);
       }
     }
     if (failure.outcome === 'unsupported') failure = this.#earlierFailure(progress.job, request) ?? failure;
-    return this.parts.ending.failed(progress.job, toErrorInfo(progress.job.attempts, failure), run);
+    return this.parts.ending.failed(progress.job, toErrorInfo(progress.job.attempts, failure));
   }
 
   /** How the last entry before this one fared that could have taken the request. */
@@ -96,24 +97,18 @@ export class Fallback {
     return job.deadline - this.parts.clock.now() > SHORTEST_CALL_MS;
   }
 
-  /** Why the request need not wait at this entry: the same reasons for which the api would not put it there. */
-  async #blockedAt(entry: ChainEntry): Promise<Blocked | undefined> {
-    const { availability, queues, upstreams } = this.parts;
-    const { provider, model } = entry;
-    const blocked = availability.blocked(provider, model);
-    if (blocked) return blocked;
-    const isFull = (await queues.backlog(provider)) >= upstreamOf(upstreams, entry).config.maxBacklog;
-    return isFull ? { outcome: 'backlog', retryAfterMs: 1_000 } : undefined;
-  }
-
-  /** This job is then over, but still on its queue. False when Redis did not let it move, and the request is still here. */
-  async #moveOn(job: ChatJob, entry: number, to: ChainEntry): Promise<boolean> {
-    const { clock, logger, queues, settlements, upstreams } = this.parts;
+  /**
+   * Puts the request on the entry's queue, and this job off its own. It is blocked where as many wait as may, and refused
+   * when Redis did not let it move: then the request is still here.
+   */
+  async #moveOn(job: ChatJob, entry: number, to: ChainEntry): Promise<'moved' | 'refused' | Blocked> {
+    const { clock, logger, settlements, upstreams } = this.parts;
+    const { maxWaitMs, maxBacklog } = upstreamOf(upstreams, to).config;
     const queuedAt = clock.now();
     const next: NextEntry = {
       entry,
       queuedAt,
-      waitUntil: Math.min(queuedAt + upstreamOf(upstreams, to).config.maxWaitMs, job.deadline),
+      waitUntil: Math.min(queuedAt + maxWaitMs, job.deadline),
       queueMs: job.queueMs,
       attempts: job.attempts,
     };
@@ -121,19 +116,16 @@ export class Fallback {
     const onRefused = (error: unknown) =>
       logger.warn({ requestId, error: String(error) }, 'moving a request to its next entry is tried again');
     const hasTime = () => clock.now() - queuedAt < MOVE_PATIENCE_MS && this.hasTime(job);
-    let moved: boolean;
     try {
-      moved = await whileRefused(() => settlements.move(job, next), onRefused, hasTime);
+      const result = await whileRefused(() => settlements.move(job, next, maxBacklog), onRefused, hasTime);
+      if (typeof result === 'number') return { outcome: 'backlog', retryAfterMs: 1_000 };
+      // Otherwise another worker has ended it meanwhile.
+      if (result === 'moved') this.#countFallback(job, to);
+      return 'moved';
     } catch (error) {
-      if (isRedisAway(error)) return false;
+      if (isRedisAway(error)) return 'refused';
       throw error;
     }
-    // Ended meanwhile by another worker.
-    if (!moved) return true;
-    this.#countFallback(job, to);
-    // Nothing else can end the request now.
-    await whileRefused(() => queues.addChat({ ...job, ...next }), onRefused);
-    return true;
   }
 
   #countFallback(job: ChatJob, to: ChainEntry): void {

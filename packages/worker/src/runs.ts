@@ -1,5 +1,6 @@
 import type { Cancellations } from '@sluice/shared/queue/cancellations';
-import type { TakenJob } from '@sluice/shared/queue/work-queue';
+import type { ChatJob } from '@sluice/shared/queue/job';
+import type { TakenJob } from './chat-worker.js';
 import { type StopReason, StopSignal } from './stop-signal.js';
 
 const IDLE_LOOK_MS = 50;
@@ -15,22 +16,23 @@ export interface Run {
 /** The jobs that this process is running, and the means to stop one. */
 export class Runs {
   /** By request id. */
-  readonly #running = new Map<string, StopSignal>();
+  readonly #running = new Map<string, { jobId: string | undefined; signal: StopSignal }>();
 
   constructor(private readonly cancellations: Cancellations) {}
 
   async run<T>(
-    requestId: string,
-    { token, starts }: TakenJob,
+    { requestId }: ChatJob,
+    { id, lock, attemptsStarted }: TakenJob,
     process: (run: Run) => Promise<T>,
   ): Promise<T> {
     const signal = new StopSignal();
-    this.#running.set(requestId, signal);
+    const running = { jobId: id, signal };
+    this.#running.set(requestId, running);
     if (this.cancellations.has(requestId)) signal.stop('cancelled');
     try {
-      return await process({ token, start: starts, signal });
+      return await process({ token: lock, start: attemptsStarted, signal });
     } finally {
-      if (this.#running.get(requestId) === signal) this.#running.delete(requestId);
+      if (this.#running.get(requestId) === running) this.#running.delete(requestId);
     }
   }
 
@@ -40,11 +42,14 @@ export class Runs {
   }
 
   cancel(requestId: string): void {
-    this.#running.get(requestId)?.stop('cancelled');
+    this.#running.get(requestId)?.signal.stop('cancelled');
   }
 
-  /** A job's id is its request's id and the number of the entry. */
+  /** A job's id is its request's id and the number of the entry. The request may be at another entry by now. */
   stop(jobIds: readonly string[], reason: StopReason): void {
-    for (const jobId of jobIds) this.#running.get(jobId.slice(0, jobId.lastIndexOf('-')))?.stop(reason);
+    for (const id of jobIds) {
+      const running = this.#running.get(id.slice(0, id.lastIndexOf('-')));
+      if (running?.jobId === id) running.signal.stop(reason);
+    }
   }
 }

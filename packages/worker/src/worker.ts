@@ -21,9 +21,9 @@ import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
-import { MODELS_JOB, type ModelsJob, Queues } from '@sluice/shared/queue/queues';
-import { Settlements } from '@sluice/shared/queue/settle';
+import { CHAT_JOB, MODELS_JOB, type ModelsJob, Queues } from '@sluice/shared/queue/queues';
 import { INBOX_TTL_MS } from '@sluice/shared/queue/settle-scripts';
+import { Settlements } from '@sluice/shared/queue/settlements';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
@@ -33,14 +33,15 @@ import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { RegistryStore } from '@sluice/shared/registry/store';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
+import { UnrecoverableError } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { createAnswerFits } from './answer-check/answer-check.js';
 import { SchemaChecker } from './answer-check/schema-checker.js';
 import type { Upstream } from './call-provider.js';
 import { ChatProcessor } from './chat-processor.js';
+import { ChatWorker } from './chat-worker.js';
 import { Ending } from './ending.js';
 import { Fallback } from './fallback.js';
-import { JobSource } from './job-source.js';
 import { listModels } from './list-models.js';
 import { Pricing } from './pricing.js';
 import { ProviderCalls } from './provider-calls.js';
@@ -96,7 +97,8 @@ export async function startWorker({
   const clock = new RedisClock();
   const id = makeRequestId();
 
-  const queues = new Queues(redis, names, [...config.providers.keys()]);
+  const backendParts = { names, logSize: config.requestLog.maxEntries };
+  const queues = new Queues(redis, backendParts, [...config.providers.keys()]);
   const coolDowns = new CoolDowns(redis, names, clock);
   const presence = new Presence(redis, names, clock, { id, role: 'worker', payload: payloads.keyIds });
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
@@ -116,15 +118,14 @@ export async function startWorker({
   const directoryWatch = new DirectoryWatch(new Directory(redis, names), (directory) =>
     workerMetrics.update(directory),
   );
-  const settlements = new Settlements(redis, names, config.requestLog.maxEntries);
+  const settlements = new Settlements(queues);
   const pricing = new Pricing(() => registry.current);
   const estimate = new CostEstimate(config.providers, () => registry.current);
   const availability = new Availability(coolDowns, circuits);
   const health = new ProviderHealth(coolDowns, circuits, logger);
-  const ending = new Ending({ settlements, payloads, pricing, clock, logger, metrics: workerMetrics });
+  const ending = new Ending({ payloads, pricing, clock, logger, metrics: workerMetrics });
   const common = {
     upstreams,
-    queues,
     settlements,
     payloads,
     availability,
@@ -157,33 +158,37 @@ export async function startWorker({
   const runs = new Runs(cancellations);
   await cancellations.watch(subscriber, (requestId) => runs.cancel(requestId));
   const chores = new Chores(logger);
-  const sources = [...upstreams.values()].map((upstream) => {
+  const workers = [...upstreams.values()].map((upstream) => {
     const { name: provider, concurrency } = upstream.config;
     const errors = new RecentError();
     chores.every(HOUSEKEEPING_MS, `taking jobs of ${provider}`, () => errors.check());
-    return new JobSource({
+    return new ChatWorker({
+      ...backendParts,
       provider,
       concurrency,
-      workerId: id,
       redis,
-      blocking: connectPatiently(redisUrl),
-      names,
+      onSettled: (settlement, result) => ending.recorded(settlement, result),
+      onRefused: (settlement, error) => ending.refused(settlement, error),
       async run(taken) {
         if (taken.name === MODELS_JOB) {
-          await replyWithModels(JSON.parse(taken.data) as ModelsJob, upstream);
-          return false;
+          await replyWithModels(taken.data as ModelsJob, upstream);
+          return undefined;
         }
-        const job = JSON.parse(taken.data) as ChatJob;
-        // Redis refused it, and so the api its caller. (It is also gone some time after the deadline, and not missed then.)
-        if (taken.request === '' && clock.now() < job.deadline) return false;
-        job.request = taken.request;
-        return runs.run(job.requestId, taken, (run) => chat.process(job, run));
+        if (taken.name !== CHAT_JOB)
+          throw new UnrecoverableError(`nobody here runs a job named ${taken.name}`);
+        const job = taken.data as ChatJob;
+        job.request = taken.request || job.request || '';
+        // Redis refused it, and the api its caller. (It is also gone some time after the deadline, and not missed then.)
+        if (job.request === '' && clock.now() < job.deadline) return undefined;
+        return runs.run(job, taken, (run) => chat.process(job, run));
       },
       onLost: (jobIds) => runs.stop(jobIds, 'lock_lost'),
       onError: (error) => errors.note(error),
     });
   });
-  await Promise.all(sources.map((source) => source.start()));
+  await Promise.all(workers.map((worker) => worker.waitUntilReady()));
+  for (const worker of workers)
+    worker.run().catch((error) => logger.error({ error: String(error) }, 'a queue stopped'));
 
   // Again and again: a Redis that lost its data must not leave the providers without a limit.
   async function setLimits(): Promise<void> {
@@ -222,12 +227,12 @@ export async function startWorker({
     metrics,
     problems: () => [
       ...(redis.status === 'ready' ? [] : ['Redis is away']),
-      ...(sources.every(({ isOpen }) => isOpen) ? [] : ['no more jobs are taken']),
+      ...(workers.every(({ isOpen }) => isOpen) ? [] : ['no more jobs are taken']),
       ...chores.failing,
     ],
     async close(drainMs) {
       chores.stop();
-      const closed = Promise.all(sources.map((source) => source.close()));
+      const closed = Promise.all(workers.map((worker) => worker.close()));
       // What asks a Redis that is gone waits without limit; when nothing runs any more there is nothing to wait for.
       const idle = runs.idle().then(() => within(CLOSE_MS, closed));
       await within(drainMs, Promise.race([closed, idle]));

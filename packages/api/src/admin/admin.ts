@@ -11,6 +11,7 @@ import type { Logger } from '@sluice/shared/process/logger';
 import type { Presence } from '@sluice/shared/process/presence';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { Queues } from '@sluice/shared/queue/queues';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { connectImpatiently, waitForRedis } from '@sluice/shared/redis/redis';
@@ -75,6 +76,9 @@ export async function startAdmin(
     await waitForRedis(redis, REDIS_START_MS);
     const log = new LogReader(redis, names, config.requestLog.maxEntries);
     const followers = new LogFollowers(redisUrl, names);
+    const queues = new Queues(redis, { names, logSize: config.requestLog.maxEntries }, [
+      ...config.providers.keys(),
+    ]);
     const directory = new Directory(redis, names);
     const app = createAdminApp({
       token,
@@ -90,7 +94,7 @@ export async function startAdmin(
       log,
       followers,
       readSpend: (question) => readSpend(redis, names, question),
-      readQueue: (provider) => readQueue(redis, names, clock, provider),
+      readQueue: (provider) => readQueue(queues, clock, provider),
       async readRedis() {
         const [{ used, limit }, logEntries] = await Promise.all([
           readMemory(redis),

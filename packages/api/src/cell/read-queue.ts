@@ -1,6 +1,5 @@
+import type { Queues } from '@sluice/shared/queue/queues';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { KeyNames } from '@sluice/shared/redis/key-names';
-import type { Redis } from 'ioredis';
 
 export interface QueueReading {
   provider: string;
@@ -11,24 +10,7 @@ export interface QueueReading {
   oldestMs: number;
 }
 
-export async function readQueue(
-  redis: Redis,
-  names: KeyNames,
-  clock: Clock,
-  provider: string,
-): Promise<QueueReading> {
-  const key = (name: string) => names.queueKey(provider, name);
-  const [waiting, prioritized, active, head, first, last] = await Promise.all([
-    redis.llen(key('wait')),
-    redis.zcard(key('prioritized')),
-    redis.llen(key('active')),
-    redis.lindex(key('wait'), -1),
-    redis.zrange(key('prioritized'), '0', '0'),
-    redis.zrange(key('prioritized'), '-1', '-1'),
-  ]);
-  // The oldest prioritised job may be anywhere among them; the most urgent and the least urgent are near enough.
-  const oldest = [head, ...first, ...last].filter((jobId) => jobId !== null);
-  const since = await Promise.all(oldest.map((jobId) => redis.hget(key(jobId), 'timestamp')));
-  const ages = since.map((time) => (time === null ? 0 : clock.now() - Number(time)));
-  return { provider, waiting, prioritized, active, oldestMs: Math.max(0, ...ages) };
+export async function readQueue(queues: Queues, clock: Clock, provider: string): Promise<QueueReading> {
+  const { oldest, ...counts } = await queues.look(provider);
+  return { provider, ...counts, oldestMs: oldest === undefined ? 0 : Math.max(0, clock.now() - oldest) };
 }

@@ -9,6 +9,7 @@ import type { Metrics } from '@sluice/shared/metrics/create';
 import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { Queues } from '@sluice/shared/queue/queues';
 import { estimatedMonth } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
@@ -21,6 +22,7 @@ export interface SharedGaugesParts {
   redis: Redis;
   names: KeyNames;
   clock: Clock;
+  queues: Queues;
   providers: ReadonlyMap<string, ProviderConfig>;
   coolDowns: CoolDowns;
   circuits: CircuitBreakers;
@@ -98,10 +100,10 @@ export class SharedGauges {
   }
 
   async #read(): Promise<{ queues: QueueReading[]; spend: SpendReading[] }> {
-    const { redis, names, clock } = this.parts;
+    const { clock } = this.parts;
     const [queues, spend] = await Promise.all([
       Promise.all(
-        [...this.parts.providers.keys()].map((provider) => readQueue(redis, names, clock, provider)),
+        [...this.parts.providers.keys()].map((provider) => readQueue(this.parts.queues, clock, provider)),
       ),
       Promise.all(this.#directory.map(({ id }) => this.#readSpend(id))),
     ]);

@@ -17,10 +17,17 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
 import { type Availability, BLOCKED_CODE, type Blocked } from '@sluice/shared/providers/availability';
 import { countCalls, describeAttempts } from '@sluice/shared/queue/attempts';
-import type { AttemptOutcome, ChainEntry, ChatJob, ReplyHead } from '@sluice/shared/queue/job';
+import {
+  type AttemptOutcome,
+  type ChainEntry,
+  type ChatJob,
+  providerOf,
+  type ReplyHead,
+} from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry, type LogCode } from '@sluice/shared/queue/request-log';
-import { type NextEntry, providerOf, type Settlements, type Settler } from '@sluice/shared/queue/settle';
+import type { NextEntry, Settler } from '@sluice/shared/queue/settle';
+import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { InboxMessage } from '../cell/inbox.js';
 import type { ApiMetrics } from '../cell/metrics.js';
@@ -173,8 +180,8 @@ export class Dispatcher {
     pending.job = job;
     try {
       const waiting = await queues.addChat(job, congestion.limits(provider).maxBacklog);
-      pending.queued = waiting === undefined;
-      if (waiting === undefined) return undefined;
+      pending.queued = typeof waiting !== 'number';
+      if (typeof waiting !== 'number') return undefined;
       congestion.recordFull(provider, waiting);
     } catch (error) {
       this.parts.onGhost(job);

@@ -5,9 +5,9 @@
  */
 
 import type { Logger } from '@sluice/shared/process/logger';
-import type { ChatJob } from '@sluice/shared/queue/job';
+import { type ChatJob, providerOf } from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
-import { providerOf, type Settlements } from '@sluice/shared/queue/settle';
+import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { ApiMetrics } from '../cell/metrics.js';
 import type { Pending } from './dispatcher.js';
 
@@ -69,8 +69,8 @@ export class SafetyNet {
     const { requestId, onCrash } = job;
     this.parts.logger.warn({ requestId, onCrash }, 'the queue had lost this request');
     if (onCrash === 'fail') return giveUp(requestId);
-    await this.parts.queues.addChat(job);
-    this.parts.metrics.readded(providerOf(job));
+    // One that was settled after all is not run again: its reply is on the way.
+    if ((await this.parts.queues.addAgain(job)) === 'added') this.parts.metrics.readded(providerOf(job));
   }
 
   async #lay(ghost: ChatJob): Promise<void> {

@@ -21,9 +21,8 @@ import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
-import type { ChainEntry, ReplyHead } from './job.js';
+import { type ChainEntry, jobIdOf, type ReplyHead } from './job.js';
 import type { Payloads } from './payload.js';
-import { jobIdOf } from './settle.js';
 
 /** How long beyond its request's deadline an unanswered record blocks its key, at most. */
 const GRACE_MS = 60_000;

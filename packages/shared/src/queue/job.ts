@@ -101,3 +101,13 @@ export interface ReplyHead {
   served?: Served;
   error?: ErrorInfo;
 }
+
+export function jobIdOf(job: Pick<ChatJob, 'requestId' | 'entry'>): string {
+  return `${job.requestId}-${job.entry}`;
+}
+
+export function providerOf(job: Pick<ChatJob, 'chain' | 'entry'>): string {
+  const entry = job.chain[job.entry];
+  if (!entry) throw new Error(`the chain has no entry ${job.entry}`);
+  return entry.provider;
+}

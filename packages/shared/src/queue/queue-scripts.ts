@@ -1,11 +1,21 @@
 /**
- * How a job is added, taken, kept and ended. The scripts keep to BullMQ's layout of a queue: BullMQ holds its limit, and
- * gives jobs whose lock has run out to another worker. Its version is pinned, and tests run both on the same queue.
+ * The Lua behind backend.ts: how a job is added, taken, moved and ended in BullMQ's layout of a queue. The scripts do the
+ * plain cases in one step each. A queue with delayed jobs or a rate limit of its own is left to BullMQ's own scripts.
  */
 import { createScript } from '../redis/script.js';
+import { RECORD } from './settle-scripts.js';
 
-/** What `addScript` answers when the job is on the queue. */
-export const ADDED = -1;
+/** The keys of a queue, in the order in which every script is given them; '' is the prefix of the job's keys. */
+export const QUEUE_KEYS = [
+  '',
+  'wait',
+  'prioritized',
+  'active',
+  'stalled',
+  'marker',
+  'meta',
+  'delayed',
+] as const;
 
 /**
  * A job's request lies in its hash, or when it is large in a key of its own, which no script reads: Lua goes through every
@@ -13,115 +23,321 @@ export const ADDED = -1;
  */
 export const LARGE_REQUEST = ':request';
 
+const QUEUE = `
+local function queueAt(i)
+  return {prefix = KEYS[i], wait = KEYS[i + 1], prioritized = KEYS[i + 2], active = KEYS[i + 3], stalled = KEYS[i + 4],
+    marker = KEYS[i + 5], meta = KEYS[i + 6], delayed = KEYS[i + 7]}
+end
+local queue = queueAt(1)
+
+local function waiting(q) return redis.call('LLEN', q.wait) + redis.call('ZCARD', q.prioritized) end
+
+-- Tells one idle worker that there is a job to take, if it may take one.
+local function wake(q)
+  local paused, limit = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency'))
+  if paused or limit and redis.call('LLEN', q.active) >= tonumber(limit) then return end
+  redis.call('ZADD', q.marker, 0, '0')
+end
+
+-- Jobs without a priority run first, then those with a lower number, each in the order they came.
+local function push(q, jobId, priority)
+  if priority == '0' then
+    redis.call('LPUSH', q.wait, jobId)
+  else
+    local score = tonumber(priority) * 0x100000000 + redis.call('INCR', q.prefix .. 'pc') % 0x100000000
+    redis.call('ZADD', q.prioritized, string.format('%.0f', score), jobId)
+  end
+  wake(q)
+end
+
+-- The job leaves its lists. One whose worker was taken for dead waits again.
+local function unlist(q, jobId)
+  if redis.call('LREM', q.active, -1, jobId) == 0 and redis.call('LREM', q.wait, -1, jobId) == 0 then
+    redis.call('ZREM', q.prioritized, jobId)
+  end
+  redis.call('SREM', q.stalled, jobId)
+end
+
+local function drop(q, jobId)
+  local jobKey = q.prefix .. jobId
+  unlist(q, jobId)
+  redis.call('DEL', jobKey, jobKey .. ':lock', jobKey .. '${LARGE_REQUEST}')
+end
+`;
+
 /**
- * Adds a job, unless it is there already, or as many wait as may: then their number is returned. Jobs without a priority
- * run first, then those with a lower number, each in the order they came.
+ * Takes up to so many jobs, as far as the queue's concurrency allows. `more` says whether others may be waiting. An id
+ * without a hash, as a cut append-only file may leave one, is dropped.
  */
+const TAKE = `
+local function take(q, token, lockMs, most)
+  local paused, limit, max = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency', 'max'))
+  if max or redis.call('EXISTS', q.delayed) == 1 then return 'stock' end
+  local taken = {0}
+  if paused then return taken end
+  local room = tonumber(most)
+  if limit then room = math.min(room, tonumber(limit) - redis.call('LLEN', q.active)) end
+  local now
+  while #taken <= room do
+    local jobId = redis.call('RPOPLPUSH', q.wait, q.active)
+    if not jobId then
+      jobId = redis.call('ZPOPMIN', q.prioritized)[1]
+      if not jobId then return taken end
+      redis.call('LPUSH', q.active, jobId)
+    end
+    local jobKey = q.prefix .. jobId
+    local name, data, timestamp, request, starts =
+      unpack(redis.call('HMGET', jobKey, 'name', 'data', 'timestamp', 'request', 'ats'))
+    if data then
+      if not now then
+        local time = redis.call('TIME')
+        now = time[1] .. string.format('%03d', math.floor(time[2] / 1000))
+      end
+      redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
+      starts = (starts or 0) + 1
+      redis.call('HSET', jobKey, 'processedOn', now, 'ats', starts)
+      taken[#taken + 1] = {jobId, name, data, timestamp, request, starts}
+    else
+      redis.call('LREM', q.active, 1, jobId)
+    end
+  end
+  if room == tonumber(most) then
+    taken[1] = 1
+    if waiting(q) > 0 then wake(q) end
+  end
+  return taken
+end
+
+-- After a job has ended: the worker's next one, or a sign for another worker that a slot is free.
+local function takeNext(q, token, lockMs)
+  if waiting(q) == 0 then return token ~= '' and redis.call('EXISTS', q.delayed) == 1 and 'stock' or {0} end
+  if token ~= '' then return take(q, token, lockMs, 1) end
+  wake(q)
+  return {0}
+end
+`;
+
+/** A job as `take` returns it. Its lock is the token of the take, a colon, and its place among those taken. */
+export type TakenFields = [
+  id: string,
+  name: string,
+  data: string,
+  timestamp: string,
+  request: string | null,
+  starts: number,
+];
+/** 'stock': BullMQ's own script has to take the next job. */
+export type Taken = 'stock' | [more: 0 | 1, ...jobs: TakenFields[]];
+
+/** What `addScript` answers when the job is on the queue, and when its request has been settled before. */
+export const ADDED = -1;
+export const ALREADY_SETTLED = -2;
+
+/** Adds a job, unless it is there already, or its request is settled, or as many wait as may: then it returns their number. */
 export const addScript = createScript<number>(
   'sluiceAdd',
-  `
-local jobKey, waitKey, prioritizedKey, activeKey, metaKey, counterKey, markerKey = unpack(KEYS)
+  `${QUEUE}
+local settledKey = KEYS[9]
 local jobId, name, data, request, timestamp, priority, most = unpack(ARGV)
+local jobKey = queue.prefix .. jobId
 if redis.call('EXISTS', jobKey) == 1 then return ${ADDED} end
+if settledKey and redis.call('EXISTS', settledKey) == 1 then
+  redis.call('DEL', jobKey .. '${LARGE_REQUEST}')
+  return ${ALREADY_SETTLED}
+end
 if most ~= '' then
-  local waiting = redis.call('LLEN', waitKey) + redis.call('ZCARD', prioritizedKey)
-  if waiting >= tonumber(most) then
+  local count = waiting(queue)
+  if count >= tonumber(most) then
     redis.call('DEL', jobKey .. '${LARGE_REQUEST}')
-    return waiting
+    return count
   end
 end
-redis.call('HSET', jobKey, 'name', name, 'data', data, 'opts', '{}', 'timestamp', timestamp, 'priority', priority)
-if request ~= '' then redis.call('HSET', jobKey, 'request', request) end
-if priority == '0' then
-  redis.call('LPUSH', waitKey, jobId)
-else
-  local score = tonumber(priority) * 0x100000000 + redis.call('INCR', counterKey) % 0x100000000
-  redis.call('ZADD', prioritizedKey, string.format('%.0f', score), jobId)
+local fields = {'name', name, 'data', data, 'opts', '{"removeOnComplete":true,"removeOnFail":true}', 'timestamp',
+  timestamp, 'delay', 0, 'priority', priority}
+if request ~= '' then
+  fields[13] = 'request'
+  fields[14] = request
 end
-local limit = redis.call('HGET', metaKey, 'concurrency')
-if not limit or redis.call('LLEN', activeKey) < tonumber(limit) then redis.call('ZADD', markerKey, 0, '0') end
+redis.call('HSET', jobKey, unpack(fields))
+push(queue, jobId, priority)
 return ${ADDED}
 `,
 );
 
-// The job leaves its queue; one whose worker was taken for dead waits again. Its slot is free then: whoever waits for
-// one is woken.
-export const FINISH_JOB = `
-local function finish(jobKey, waitKey, prioritizedKey, activeKey, stalledKey, markerKey, jobId)
-  if redis.call('LREM', activeKey, -1, jobId) == 0 then redis.call('LREM', waitKey, -1, jobId) end
-  redis.call('SREM', stalledKey, jobId)
-  redis.call('DEL', jobKey, jobKey .. ':lock', jobKey .. '${LARGE_REQUEST}')
-  if redis.call('LLEN', waitKey) > 0 or redis.call('ZCARD', prioritizedKey) > 0 then
-    redis.call('ZADD', markerKey, 0, '0')
+export const takeScript = createScript<Taken>(
+  'sluiceTake',
+  `${QUEUE}${TAKE}
+return take(queue, ARGV[1], ARGV[2], ARGV[3])
+`,
+);
+
+/** Jobs that were taken and not begun wait again, first in line, as if nobody had taken them. */
+export const giveBackScript = createScript<number>(
+  'sluiceGiveBack',
+  `${QUEUE}
+local given = 0
+for i = #ARGV - 1, 1, -2 do
+  local jobId, token = ARGV[i], ARGV[i + 1]
+  local jobKey = queue.prefix .. jobId
+  if redis.call('GET', jobKey .. ':lock') == token then
+    unlist(queue, jobId)
+    redis.call('DEL', jobKey .. ':lock')
+    redis.call('HDEL', jobKey, 'processedOn')
+    redis.call('HINCRBY', jobKey, 'ats', -1)
+    redis.call('RPUSH', queue.wait, jobId)
+    given = given + 1
   end
+end
+if given > 0 then wake(queue) end
+return given
+`,
+);
+
+/** Ends a job that needs no settling (any more), unless another worker has it now; takes the next. */
+export const finishScript = createScript<Taken>(
+  'sluiceFinish',
+  `${QUEUE}${TAKE}
+local jobId, token, nextToken, lockMs = unpack(ARGV)
+if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then drop(queue, jobId) end
+return takeNext(queue, nextToken, lockMs)
+`,
+);
+
+const WITHDRAW = `
+local function withdraw(q, jobId)
+  local jobKey = q.prefix .. jobId
+  -- The oldest job is at the tail of the list, and the jobs whose wait has run out are the oldest.
+  if redis.call('LREM', q.wait, -1, jobId) == 0 and redis.call('ZREM', q.prioritized, jobId) == 0 then
+    return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
+  end
+  redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
 end
 `;
 
-/** Of each job taken. Its lock is the token of the take, a colon, and its place among those taken. */
-export type TakenFields = [id: string, name: string, data: string, request: string | null, starts: number];
+export const withdrawScript = createScript<'withdrawn' | 'running' | 'gone'>(
+  'sluiceWithdraw',
+  `${QUEUE}${WITHDRAW}
+if redis.call('EXISTS', KEYS[9]) == 1 then return 'running' end
+return withdraw(queue, ARGV[1]) or 'withdrawn'
+`,
+);
+
+/** Who settles: the worker that ran the job, the api that takes it off the queue, or the api that never queued it. */
+export type SettlerRole = 'worker' | 'withdrawer' | 'refuser';
+export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running';
+
+/** Where in KEYS and ARGV the settlement's own record begins. */
+const RECORD_KEYS = QUEUE_KEYS.length + 2;
+const RECORD_ARGS = 8;
+
+// allow-oom: a request that was served is settled also when Redis is full; it frees more than it takes.
+export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
+  'sluiceSettle',
+  `#!lua flags=allow-oom
+${QUEUE}${TAKE}${WITHDRAW}
+local settledKey = KEYS[${RECORD_KEYS - 1}]
+local settler, jobId, requestId, token, settledMs, nextToken, lockMs = unpack(ARGV, 1, ${RECORD_ARGS - 1})
+${RECORD(RECORD_KEYS, RECORD_ARGS)}
+
+-- The guard: whatever becomes of a job, its request is settled once. It outlives the job.
+local function mark()
+  return redis.call('SET', settledKey, token, 'NX', 'PX', settledMs)
+end
+
+local function settle()
+  if settler == 'worker' and redis.call('EXISTS', queue.prefix .. jobId) == 1 then
+    if mark() then
+      record()
+      drop(queue, jobId)
+      return 'settled'
+    end
+  end
+  local settledBy = redis.call('GET', settledKey)
+  if settledBy == token then return 'settled' end
+  if settler == 'worker' then
+    if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then drop(queue, jobId) end
+    return settledBy and 'already_settled' or 'gone'
+  end
+  if settledBy then return 'running' end
+  if settler == 'withdrawer' then
+    local refused = withdraw(queue, jobId)
+    if refused then return refused end
+  end
+  mark()
+  record()
+  return 'settled'
+end
+
+local result = settle()
+return {result, takeNext(queue, nextToken, lockMs)}
+`,
+);
+
+/** What `moveScript` answers; a number is how many wait at the next entry, which are as many as may. */
+export type MoveResult = 'moved' | 'closed' | number;
 
 /**
- * Takes up to so many of the jobs that wait, the plain ones before those with a priority, as far as the provider's
- * concurrency allows. An id without a hash, as a cut append-only file may leave one, is dropped.
+ * The next entry gets the request: its job leaves this queue and joins that one in one step, under the same limit as a new
+ * one. The api is told, since it minds the waiting time.
  */
-export const takeScript = createScript<TakenFields[]>(
-  'sluiceTake',
-  `
-local waitKey, prioritizedKey, activeKey, metaKey, markerKey = unpack(KEYS)
-local prefix, token, lockMs, most = unpack(ARGV)
-local limit = redis.call('HGET', metaKey, 'concurrency')
-local room = tonumber(most)
-if limit then room = math.min(room, tonumber(limit) - redis.call('LLEN', activeKey)) end
-local taken = {}
-while #taken < room do
-  local jobId = redis.call('RPOPLPUSH', waitKey, activeKey)
-  if not jobId then
-    jobId = redis.call('ZPOPMIN', prioritizedKey)[1]
-    if not jobId then return taken end
-    redis.call('LPUSH', activeKey, jobId)
-  end
-  local jobKey = prefix .. jobId
-  local name, data, request = unpack(redis.call('HMGET', jobKey, 'name', 'data', 'request'))
-  if data then
-    redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
-    taken[#taken + 1] = {jobId, name, data, request, redis.call('HINCRBY', jobKey, 'ats', 1)}
-  else
-    redis.call('LREM', activeKey, 1, jobId)
-  end
+export const moveScript = createScript<MoveResult>(
+  'sluiceMove',
+  `${QUEUE}
+local nextQueue = queueAt(9)
+local settledKey, inboxKey = KEYS[17], KEYS[18]
+local jobId, nextId, requestId, data, timestamp, priority, most, notice, inboxMs = unpack(ARGV)
+local jobKey, nextKey = queue.prefix .. jobId, nextQueue.prefix .. nextId
+if redis.call('EXISTS', settledKey) == 1 then return 'closed' end
+if redis.call('EXISTS', jobKey) == 0 then return redis.call('EXISTS', nextKey) == 1 and 'moved' or 'closed' end
+local count = waiting(nextQueue)
+if count >= tonumber(most) then return count end
+unlist(queue, jobId)
+redis.call('DEL', jobKey .. ':lock')
+if waiting(queue) > 0 then wake(queue) end
+redis.call('XADD', inboxKey, '*', 'id', requestId, 'moved', notice)
+redis.call('PEXPIRE', inboxKey, inboxMs)
+if redis.call('EXISTS', nextKey) == 1 then
+  redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
+  return 'moved'
 end
-if room == tonumber(most) and (redis.call('LLEN', waitKey) > 0 or redis.call('ZCARD', prioritizedKey) > 0) then
-  redis.call('ZADD', markerKey, 0, '0')
+redis.call('RENAME', jobKey, nextKey)
+redis.call('HDEL', nextKey, 'ats', 'stc', 'processedOn')
+redis.call('HSET', nextKey, 'data', data, 'timestamp', timestamp, 'priority', priority)
+if redis.call('EXISTS', jobKey .. '${LARGE_REQUEST}') == 1 then
+  redis.call('RENAME', jobKey .. '${LARGE_REQUEST}', nextKey .. '${LARGE_REQUEST}')
 end
-return taken
+push(nextQueue, nextId, priority)
+return 'moved'
 `,
 );
 
-/** Ends a job that needs no settling (any more), unless another worker has it now. */
-export const finishScript = createScript<0 | 1>(
-  'sluiceFinish',
-  `${FINISH_JOB}
-local jobKey, waitKey, prioritizedKey, activeKey, stalledKey, markerKey = unpack(KEYS)
-if redis.call('GET', jobKey .. ':lock') ~= ARGV[2] then return 0 end
-finish(jobKey, waitKey, prioritizedKey, activeKey, stalledKey, markerKey, ARGV[1])
-return 1
+/** The positions of the keys that do not exist. */
+export const missingScript = createScript<number[]>(
+  'sluiceMissing',
+  `
+local missing = {}
+for i, key in ipairs(KEYS) do
+  if redis.call('EXISTS', key) == 0 then missing[#missing + 1] = i - 1 end
+end
+return missing
 `,
 );
 
-/** Arguments: prefix, lock's life, then id and token of each job. Returns the ids of jobs that are another's now. */
-export const renewScript = createScript<string[]>(
-  'sluiceRenew',
-  `
-local lost = {}
-for i = 3, #ARGV, 2 do
-  local jobId, token = ARGV[i], ARGV[i + 1]
-  local lockKey = ARGV[1] .. jobId .. ':lock'
-  if redis.call('GET', lockKey) == token then
-    redis.call('PEXPIRE', lockKey, ARGV[2])
-    redis.call('SREM', KEYS[1], jobId)
-  else
-    lost[#lost + 1] = jobId
-  end
+/** How many wait and run, and since when the one that waits longest has waited (0: none does). */
+export const lookScript = createScript<
+  [waiting: number, prioritized: number, active: number, oldest: number]
+>(
+  'sluiceLook',
+  `${QUEUE}
+local oldest = 0
+-- The oldest prioritised job may be anywhere among them; the most and the least urgent one are near enough.
+local ids = {redis.call('LINDEX', queue.wait, -1), redis.call('ZRANGE', queue.prioritized, 0, 0)[1],
+  redis.call('ZRANGE', queue.prioritized, -1, -1)[1]}
+for i = 1, 3 do
+  local since = ids[i] and tonumber(redis.call('HGET', queue.prefix .. ids[i], 'timestamp') or '0') or 0
+  if since > 0 and (oldest == 0 or since < oldest) then oldest = since end
 end
-return lost
+return {redis.call('LLEN', queue.wait), redis.call('ZCARD', queue.prioritized), redis.call('LLEN', queue.active),
+  oldest}
 `,
 );

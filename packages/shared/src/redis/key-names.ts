@@ -16,7 +16,7 @@ export interface KeyNames {
   keyUse: string;
   routes(workspace: string): string;
   inbox(api: string): string;
-  /** Exists for a while once a request that left its first entry is settled. */
+  /** Who settled a request. It outlives the request's job. */
   settled(requestId: string): string;
   requestLog: string;
   ledger(day: string): string;

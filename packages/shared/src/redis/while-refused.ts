@@ -1,4 +1,4 @@
-import { isRedisAway } from '@sluice/shared/redis/away';
+import { isRedisAway } from './away.js';
 
 const AGAIN_MS = 500;
 

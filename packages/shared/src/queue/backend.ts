@@ -1,0 +1,422 @@
+/**
+ * The queue of one provider, as BullMQ's `Queue` and `Worker` use it. This class and its Lua (queue-scripts.ts) are the only
+ * places that know how BullMQ lays out a queue in Redis. It does what a chat job needs in one script each, and leaves
+ * everything else to BullMQ.
+ */
+import {
+  type JobJson,
+  type MinimalJob,
+  type QueueBaseOptions,
+  QueueKeys,
+  RedisConnection,
+  RedisQueueBackend,
+  type WorkerOptions,
+} from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { KeyNames } from '../redis/key-names.js';
+import { whileRefused } from '../redis/while-refused.js';
+import { type ChatJob, jobIdOf } from './job.js';
+import {
+  ADDED,
+  ALREADY_SETTLED,
+  addScript,
+  finishScript,
+  giveBackScript,
+  LARGE_REQUEST,
+  lookScript,
+  type MoveResult,
+  missingScript,
+  moveScript,
+  QUEUE_KEYS,
+  type SettleResult,
+  settleScript,
+  type Taken,
+  type TakenFields,
+  takeScript,
+  withdrawScript,
+} from './queue-scripts.js';
+import { type NextEntry, recordOf, type Settlement, type Settler } from './settle.js';
+import { INBOX_TTL_MS } from './settle-scripts.js';
+
+export const CHAT_JOB = 'chat';
+
+const LARGE_LENGTH = 16_384;
+const LARGE_GRACE_MS = 60_000;
+/** How long beyond its request's deadline a settlement is remembered. */
+const SETTLED_GRACE_MS = 60_000;
+/** Few, so that a burst is spread over all workers. */
+const TAKEN_AT_ONCE = 8;
+
+type Finished = Awaited<ReturnType<RedisQueueBackend['moveToCompleted']>>;
+
+/** What a job has that was not tried yet. */
+const UNTRIED = {
+  opts: {},
+  progress: 0,
+  delay: 0,
+  attemptsMade: 0,
+  stalledCounter: 0,
+  failedReason: '',
+  returnvalue: '',
+  request: '',
+};
+
+/** What BullMQ's `Worker` takes for "no job now". */
+const NO_JOB = [null, undefined, 0, 0] as const;
+
+export interface BackendParts {
+  names: KeyNames;
+  /** How many entries the request log keeps, about. */
+  logSize: number;
+  /** Worker: what became of a settlement that a processor returned. */
+  onSettled?(settlement: Settlement, result: SettleResult): void;
+  /** Worker: Redis refused to write a settlement. It is tried again. */
+  onRefused?(settlement: Settlement, error: unknown): void;
+}
+
+/** A job that a worker has taken. */
+export interface TakenJson extends JobJson {
+  /** Identifies this run of the job; a later run of the same job has another. */
+  lock: string;
+  /** The request of a chat job, in JSON; empty when Redis does not have it. */
+  request: string;
+}
+
+export interface QueueLook {
+  waiting: number;
+  prioritized: number;
+  active: number;
+  /** When the request that waits longest was queued. */
+  oldest: number | undefined;
+}
+
+export class ChatQueueBackend extends RedisQueueBackend {
+  readonly #keys: string[];
+  readonly #prefix: string;
+  readonly #lockMs: number;
+  readonly #concurrency: number;
+  /** The locks of the jobs that this worker has, by job id. */
+  readonly #locks = new Map<string, string>();
+  /** Taken, and not handed out yet. */
+  #stock: TakenJson[] = [];
+  #knownEmpty = false;
+  #closing = false;
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly parts: BackendParts,
+    name: string,
+    opts: QueueBaseOptions,
+    blocking?: RedisConnection,
+  ) {
+    const { prefix, lockDuration = 0, concurrency = 1 } = opts as WorkerOptions;
+    const queueKeys = new QueueKeys(prefix);
+    super(
+      new RedisConnection(redis, { shared: true, blocking: false }),
+      name,
+      queueKeys.getKeys(name),
+      (type) => queueKeys.toKey(name, type),
+      opts,
+      blocking,
+    );
+    this.#prefix = queueKeys.toKey(name, '');
+    this.#keys = QUEUE_KEYS.map((key) => this.#prefix + key);
+    this.#lockMs = lockDuration;
+    this.#concurrency = concurrency;
+  }
+
+  // --- The api's side ---
+
+  /**
+   * Adding the same entry of the same request twice is adding it once. Returns how many wait when those are `most`, and the
+   * job was not added. A request that may have been settled already is added only if it has not.
+   */
+  async addChat(job: ChatJob, most?: number, again = false): Promise<number | 'added' | 'settled'> {
+    const { request, ...data } = job;
+    const isLarge = request.length > LARGE_LENGTH;
+    // Sent together with the script, and so before it.
+    const kept = isLarge && this.#keepLarge(job);
+    const args = [
+      jobIdOf(job),
+      CHAT_JOB,
+      JSON.stringify(data),
+      isLarge ? '' : request,
+      job.queuedAt,
+      job.priority ?? 0,
+      most ?? '',
+    ];
+    const [added] = await Promise.all([
+      addScript(this.redis, again ? [...this.#keys, this.#settledKey(job)] : this.#keys, args),
+      kept,
+    ]);
+    if (added === ALREADY_SETTLED) return 'settled';
+    return added === ADDED ? 'added' : added;
+  }
+
+  /** Takes away the large request of a job that was not added after all. */
+  async dropRequest(job: ChatJob): Promise<void> {
+    if (job.request.length > LARGE_LENGTH) await this.redis.del(this.#largeKey(jobIdOf(job)));
+  }
+
+  withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
+    return withdrawScript(this.redis, [...this.#keys, this.#settledKey(job)], [jobIdOf(job)]);
+  }
+
+  async settle(settlement: Settlement, by: Settler): Promise<SettleResult> {
+    const [result] = await this.#settle(settlement, by, '');
+    return result;
+  }
+
+  async missing(jobs: readonly ChatJob[]): Promise<ChatJob[]> {
+    const keys = jobs.map((job) => this.#prefix + jobIdOf(job));
+    const absent = new Set(await missingScript(this.redis, keys, []));
+    return jobs.filter((_, i) => absent.has(i));
+  }
+
+  async backlog(): Promise<number> {
+    const { waiting, prioritized } = await this.look();
+    return waiting + prioritized;
+  }
+
+  async look(): Promise<QueueLook> {
+    const [waiting, prioritized, active, oldest] = await lookScript(this.redis, this.#keys, []);
+    return { waiting, prioritized, active, oldest: oldest === 0 ? undefined : oldest };
+  }
+
+  // --- The worker's side ---
+
+  /** The job of `from` leaves this queue, and that of `to` joins the other one. */
+  move(
+    from: ChatJob,
+    to: ChatJob,
+    next: NextEntry,
+    other: ChatQueueBackend,
+    most: number,
+  ): Promise<MoveResult> {
+    const { request, ...data } = to;
+    return moveScript(
+      this.redis,
+      [...this.#keys, ...other.#keys, this.#settledKey(from), this.parts.names.inbox(from.inbox)],
+      [
+        jobIdOf(from),
+        jobIdOf(to),
+        from.requestId,
+        JSON.stringify(data),
+        to.queuedAt,
+        to.priority ?? 0,
+        most,
+        JSON.stringify(next),
+        INBOX_TTL_MS,
+      ],
+    );
+  }
+
+  /** Takes several jobs at once, and hands them out one by one. A queue that was just seen empty is not asked again. */
+  override async moveToActive(token: string, name?: string): Promise<unknown[]> {
+    const next = this.#stock.shift();
+    if (next) return this.#handOut(next);
+    if (this.#knownEmpty) {
+      this.#knownEmpty = false;
+      return [...NO_JOB];
+    }
+    const most = Math.max(1, Math.min(TAKEN_AT_ONCE, this.#concurrency - this.#locks.size));
+    const taken = await takeScript(this.redis, this.#keys, [token, this.#lockMs, most]);
+    if (taken === 'stock') return this.#takeStock(token, name);
+    const [more, ...jobs] = taken;
+    this.#knownEmpty = more === 0 && jobs.length > 0;
+    const [first, ...others] = await this.#receive(jobs, token);
+    this.#stock.push(...others);
+    if (this.#closing) await this.giveBack();
+    return first ? this.#handOut(first) : [...NO_JOB];
+  }
+
+  /**
+   * Ends the job; when its processor returned a settlement, with all that belongs to it. The next job comes in the same
+   * step. What a provider answered is kept here until Redis has taken it, or says that another worker has ended the
+   * request: a lock that ran out while Redis refused to write says neither.
+   */
+  override async moveToCompleted<T = unknown, R = unknown, N extends string = string>(
+    job: MinimalJob<T, R, N>,
+    returnValue: R,
+    _removeOnComplete: unknown,
+    token: string,
+    fetchNext: boolean,
+  ): Promise<Finished> {
+    const id = job.id ?? '';
+    const lock = (job as { lock?: string }).lock ?? token;
+    const settlement = returnValue as Settlement | undefined;
+    const nextToken = fetchNext && this.#stock.length === 0 ? token : '';
+    const result = await whileRefused(
+      () => this.#end(id, lock, settlement, nextToken),
+      (error) => settlement && this.parts.onRefused?.(settlement, error),
+      () => this.redis.status !== 'end',
+    );
+    return { result: result ?? (fetchNext ? this.#fromStock() : undefined), finishedOn: Date.now() };
+  }
+
+  /** A chat job does not fail: one that could not be settled is left alone. Its lock runs out, and it is run again. */
+  override async moveToFailed(...args: Parameters<RedisQueueBackend['moveToFailed']>): Promise<Finished> {
+    const [job, reason, remove, token, fetchNext, fields] = args;
+    this.#locks.delete(job.id ?? '');
+    if (job.name === CHAT_JOB) return { result: undefined, finishedOn: Date.now() };
+    return super.moveToFailed(
+      job,
+      reason,
+      remove,
+      (job as { lock?: string }).lock ?? token,
+      fetchNext,
+      fields,
+    );
+  }
+
+  override async extendLocks(jobIds: string[], _tokens: string[], duration: number): Promise<string[]> {
+    const locks = jobIds.map((id) => this.#locks.get(id) ?? '');
+    try {
+      return await super.extendLocks(jobIds, locks, duration);
+    } catch {
+      // A Redis without room for BullMQ's script has room for this. To prolong another's lock does no harm.
+      const kept = await Promise.all(
+        jobIds.map((id) => this.redis.pexpire(`${this.#prefix}${id}:lock`, duration)),
+      );
+      return jobIds.filter((_, i) => kept[i] === 0);
+    }
+  }
+
+  /** From now on no more is taken than is begun. */
+  async stopTaking(): Promise<void> {
+    this.#closing = true;
+    await this.giveBack();
+  }
+
+  async giveBack(): Promise<void> {
+    const back = this.#stock;
+    this.#stock = [];
+    for (const { id } of back) this.#locks.delete(id);
+    if (back.length > 0) {
+      await giveBackScript(
+        this.redis,
+        this.#keys,
+        back.flatMap(({ id, lock }) => [id, lock]),
+      );
+    }
+  }
+
+  /** What BullMQ's `Worker` is to run next, if that is known. */
+  async #end(
+    id: string,
+    lock: string,
+    settlement: Settlement | undefined,
+    nextToken: string,
+  ): Promise<unknown[] | undefined> {
+    let taken: Taken;
+    if (settlement) {
+      const [result, next] = await this.#settle(settlement, { as: 'worker', token: lock }, nextToken);
+      this.parts.onSettled?.(settlement, result);
+      taken = next;
+    } else {
+      taken = await finishScript(this.redis, this.#keys, [id, lock, nextToken, this.#lockMs]);
+    }
+    if (this.#locks.get(id) === lock) this.#locks.delete(id);
+    if (nextToken === '') return undefined;
+    if (taken === 'stock') return this.#takeStock(nextToken);
+    const [, ...jobs] = taken;
+    const [next] = await this.#receive(jobs, nextToken);
+    return next ? this.#handOut(next) : [...NO_JOB];
+  }
+
+  #settle(settlement: Settlement, by: Settler, nextToken: string): Promise<[SettleResult, Taken]> {
+    const { job, log } = settlement;
+    const record = recordOf(settlement, this.parts.names, this.parts.logSize);
+    return settleScript(
+      this.redis,
+      [...this.#keys, this.#settledKey(job), ...record.keys],
+      [
+        by.as,
+        jobIdOf(job),
+        job.requestId,
+        by.as === 'worker' ? by.token : by.as,
+        Math.ceil(Math.max(0, job.deadline - log.settledAt)) + SETTLED_GRACE_MS,
+        nextToken,
+        this.#lockMs,
+        ...record.args,
+      ],
+    );
+  }
+
+  /** A queue with delayed jobs or a rate limit: BullMQ's own script takes the next one. */
+  async #takeStock(token: string, name?: string): Promise<unknown[]> {
+    const [json, id, limitedMs, delayedUntil] = await super.moveToActive(token, name);
+    if (!json) return [json, id, limitedMs, delayedUntil];
+    const request = await this.redis.hget(this.#prefix + id, 'request');
+    return this.#handOut(
+      await this.#withRequest({ ...(json as JobJson), id, lock: token, request: '' }, request),
+    );
+  }
+
+  #receive(jobs: TakenFields[], token: string): Promise<TakenJson[]> {
+    return Promise.all(
+      jobs.map(([id, name, data, timestamp, request, attemptsStarted], i) =>
+        this.#withRequest(
+          {
+            ...UNTRIED,
+            id,
+            name,
+            data,
+            timestamp: Number(timestamp),
+            // BullMQ's `Worker` compares it with its own clock.
+            processedOn: Date.now(),
+            attemptsStarted,
+            lock: `${token}:${i + 1}`,
+          },
+          request,
+        ),
+      ),
+    );
+  }
+
+  async #withRequest(job: TakenJson, request: string | null): Promise<TakenJson> {
+    this.#locks.set(job.id, job.lock);
+    if (request !== null) job.request = request;
+    else if (job.name === CHAT_JOB) job.request = (await this.redis.get(this.#largeKey(job.id))) ?? '';
+    return job;
+  }
+
+  #fromStock(): unknown[] | undefined {
+    const next = this.#stock.shift();
+    return next && this.#handOut(next);
+  }
+
+  #handOut(job: TakenJson): unknown[] {
+    return [job, job.id, 0, 0];
+  }
+
+  /** Until nobody can want it any more, should nobody take it away before. */
+  async #keepLarge(job: ChatJob): Promise<void> {
+    const { request, deadline, queuedAt } = job;
+    const ms = Math.ceil(Math.max(0, deadline - queuedAt)) + LARGE_GRACE_MS;
+    await this.redis.set(this.#largeKey(jobIdOf(job)), request, 'PX', ms);
+  }
+
+  #largeKey(jobId: string): string {
+    return this.#prefix + jobId + LARGE_REQUEST;
+  }
+
+  #settledKey({ requestId }: ChatJob): string {
+    return this.parts.names.settled(requestId);
+  }
+}
+
+/** For BullMQ's `Queue` and `Worker`; a worker also gets a connection that may block. */
+export function chatBackend(redis: Redis, parts: BackendParts) {
+  return (
+    name: string,
+    opts: QueueBaseOptions,
+    { withBlockingConnection = false } = {},
+  ): ChatQueueBackend => {
+    if (!withBlockingConnection) return new ChatQueueBackend(redis, parts, name, opts);
+    // By this name `Queue.getWorkers` finds it.
+    const connectionName = `${parts.names.queuePrefix}:${Buffer.from(name).toString('base64')}`;
+    const client = redis.duplicate({ connectionName });
+    return new ChatQueueBackend(redis, parts, name, opts, new RedisConnection(client, { blocking: true }));
+  };
+}

@@ -1,0 +1,46 @@
+/**
+ * The end of a request, and the steps between its entries. Each is one script: it happens whole or not at all.
+ *
+ * A request is in exactly one job at a time: `<request id>-<entry>` on the queue of that entry's provider. Settling takes
+ * the job off its queue and leaves a mark under the request's id, which outlives the job. A job that runs again after a
+ * crash, a worker that wakes up late and a job that was added again find the mark, or their job gone, and change nothing.
+ */
+import { type ChatJob, providerOf } from './job.js';
+import type { MoveResult, SettleResult } from './queue-scripts.js';
+import type { Queues } from './queues.js';
+import type { NextEntry, Settlement, Settler } from './settle.js';
+
+export class Settlements {
+  constructor(private readonly queues: Queues) {}
+
+  /** A worker's own settlements ride on the end of its job; this is for the api. */
+  settle(settlement: Settlement, by: Settler): Promise<SettleResult> {
+    return this.queues.backendOf(settlement.job).settle(settlement, by);
+  }
+
+  /** Worker: the next entry gets the request, unless `most` wait there already: then it returns their number. */
+  move(job: ChatJob, next: NextEntry, most: number): Promise<MoveResult> {
+    const moved = { ...job, ...next };
+    return this.queues.backendOf(job).move(job, moved, next, this.queues.backendOf(moved), most);
+  }
+
+  /** Api: takes a job that is still waiting off its queue; what becomes of the request is then the api's to say. */
+  withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
+    return this.queues.backendOf(job).withdraw(job);
+  }
+
+  /** Api: which of these jobs Redis does not have. */
+  async missing(jobs: readonly ChatJob[]): Promise<ChatJob[]> {
+    const byProvider = new Map<string, ChatJob[]>();
+    for (const job of jobs) {
+      const provider = providerOf(job);
+      byProvider.set(provider, [...(byProvider.get(provider) ?? []), job]);
+    }
+    const missing = await Promise.all(
+      [...byProvider.values()].map(async (some) =>
+        some[0] ? this.queues.backendOf(some[0]).missing(some) : [],
+      ),
+    );
+    return missing.flat();
+  }
+}

@@ -1,0 +1,118 @@
+/** BullMQ's `Worker` over our backend. It runs a provider's jobs; what the processor returns is the settlement. */
+
+import {
+  type BackendParts,
+  type ChatQueueBackend,
+  chatBackend,
+  type TakenJson,
+} from '@sluice/shared/queue/backend';
+import type { Settlement } from '@sluice/shared/queue/settle';
+import { Job, type JobJson, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+
+/** A dead worker's job is given to another at most this long after its lock ran out. */
+const STALLED_INTERVAL_MS = 2_000;
+const LOCK_MS = 8_000;
+/** Locks are renewed twice as often. Several renewals fit into a lock's life: a slow answer must not cost a worker its jobs. */
+const LOCK_RENEW_MS = 5_000;
+/** Nobody is woken by what was lost with a connection; this is how often an idle worker looks by itself. */
+const LOOK_EVERY_S = 1;
+const RETRY_MS = 500;
+/** Longer than the beginning of a few ordinary jobs takes. */
+const BREATHE_AFTER_MS = 20;
+
+/** A job as a worker has it. */
+export class TakenJob extends Job<unknown, Settlement | undefined> {
+  /** Identifies this run of the job; a later run of the same job has another. */
+  readonly lock: string;
+  /** The request of a chat job, in JSON; empty when Redis does not have it. */
+  readonly request: string;
+
+  constructor(queue: ConstructorParameters<typeof Job>[0], json: TakenJson) {
+    super(queue, json.name, JSON.parse(json.data), json.opts, json.id);
+    this.lock = json.lock;
+    this.request = json.request;
+    this.timestamp = json.timestamp;
+    this.attemptsStarted = json.attemptsStarted;
+    if (json.processedOn !== undefined) this.processedOn = json.processedOn;
+    if (json.deferredFailure !== undefined) this.deferredFailure = json.deferredFailure;
+  }
+
+  /** BullMQ's own would serialise the settlement to see whether it can be. */
+  override async moveToCompleted(settlement: Settlement | undefined, token: string, fetchNext = true) {
+    const { result } = await this.backend.moveToCompleted(this, settlement, true, token, fetchNext);
+    return result;
+  }
+}
+
+export interface ChatWorkerParts extends BackendParts {
+  provider: string;
+  concurrency: number;
+  redis: Redis;
+  run(job: TakenJob): Promise<Settlement | undefined>;
+  /** Another worker may have been given these. */
+  onLost(jobIds: string[]): void;
+  onError(error: unknown): void;
+}
+
+export class ChatWorker extends Worker<unknown, Settlement | undefined, string, ChatQueueBackend> {
+  /** When the first job of this turn of the event loop began. */
+  #turnBegan: number | undefined;
+
+  constructor({ provider, concurrency, redis, run, onLost, onError, ...parts }: ChatWorkerParts) {
+    super(
+      provider,
+      (job) => run(job as TakenJob),
+      {
+        connection: redis,
+        prefix: parts.names.queuePrefix,
+        autorun: false,
+        concurrency,
+        lockDuration: LOCK_MS,
+        lockRenewTime: LOCK_RENEW_MS,
+        stalledInterval: STALLED_INTERVAL_MS,
+        // How often is enough is for the chat processor to say: it can still answer the caller.
+        maxStalledCount: 100,
+        drainDelay: LOOK_EVERY_S,
+        runRetryDelay: RETRY_MS,
+      },
+      chatBackend(redis, parts),
+    );
+    this.on('lockRenewalFailed', onLost);
+    this.on('error', onError);
+  }
+
+  get isOpen(): boolean {
+    return this.isRunning() && !this.closing;
+  }
+
+  override async close(force = false): Promise<void> {
+    this.backend.stopTaking().catch(() => {});
+    return super.close(force);
+  }
+
+  /**
+   * Each large request is translated in one go. Were several of them one after the other, nothing could be renewed
+   * meanwhile.
+   */
+  protected override async callProcessJob(job: Job<unknown, Settlement | undefined>, token: string) {
+    while (this.#turnBegan !== undefined && performance.now() - this.#turnBegan > BREATHE_AFTER_MS)
+      await new Promise((resolve) => setImmediate(resolve));
+    if (this.#turnBegan === undefined) {
+      this.#turnBegan = performance.now();
+      setImmediate(() => {
+        this.#turnBegan = undefined;
+      });
+    }
+    return super.callProcessJob(job, token);
+  }
+
+  protected override createJob(json: JobJson): TakenJob {
+    return new TakenJob(this, json as TakenJson);
+  }
+
+  /** Spans of a job are recorded by the chat processor; BullMQ's own are not wanted. */
+  override async trace<T>(...[, , , callback]: Parameters<Worker['trace']>): Promise<T> {
+    return callback() as T;
+  }
+}
