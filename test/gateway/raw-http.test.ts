@@ -223,18 +223,81 @@ test('an upgrade that is not on offer is an ordinary request', async (t) => {
   }
 });
 
-test('a caller that closes its side has hung up: in mid-request it is told, after it nobody is left to tell', async (t) => {
-  const closing = (sent: string) => {
-    const raw = openRaw(gateway.url, sent);
-    raw.socket.end();
-    return raw.end();
-  };
+test('a refusal for the key or the length comes before the caller is told to send its body', async (t) => {
+  const expect = 'Expect: 100-continue\r\n';
+  const wrongKey = post(`${LENGTH}${expect}`).replace(gateway.key, 'not-a-key');
+  const tooLong = post(`Content-Length: 11000000\r\n${expect}`);
+  const wrongType = post(`${LENGTH}${expect}`).replace('application/json', 'text/plain');
+  for (const [sent, code] of [
+    [wrongKey, 'invalid_api_key'],
+    [tooLong, 'request_too_large'],
+    [wrongType, 'unsupported_media_type'],
+  ] as const) {
+    const [answer, ...others] = await openRaw(gateway.url, sent).end();
+    t.is(assertRefusal(t, answer ?? t.fail(), code).code, code);
+    t.deepEqual(others, [], code);
+    t.is(answer?.headers.get('connection'), 'close', code);
+  }
+});
+
+test('a caller that was told to go on may use its connection again', async (t) => {
+  const raw = openRaw(gateway.url, post(`${LENGTH}Expect: 100-continue\r\n`));
+  t.is((await raw.answers(1))[0]?.status, 100);
+  raw.socket.write(BODY);
+  t.is((await raw.answers(2))[1]?.status, 200);
+  raw.socket.write(get('/healthz', CLOSE));
+  t.is((await raw.end())[2]?.status, 200);
+});
+
+test('two Authorization or Host headers are refused, even when both say the same', async (t) => {
+  const key = `Authorization: Bearer ${gateway.key}\r\n`;
+  for (const [name, sent] of Object.entries({
+    Authorization: get('/v1/models', `${key}${key}${CLOSE}`),
+    'Authorization in another case': get('/v1/models', `${key}${key.toLowerCase()}${CLOSE}`),
+    Host: get('/v1/models', `${key}HOST: gateway\r\n${CLOSE}`),
+  })) {
+    const { code, message } = await assertRefusedAndClosed(t, sent, name);
+    t.is(code, 'invalid_request', name);
+    t.regex(message, new RegExp(`two ${name.split(' ')[0]} headers`), name);
+  }
+});
+
+const closing = (sent: string) => {
+  const raw = openRaw(gateway.url, sent);
+  raw.socket.end();
+  return raw.end();
+};
+
+test('a caller that closes its side in mid-request is told so', async (t) => {
   for (const sent of ['POST /v1/chat/comp', post(LENGTH, BODY.slice(0, 10)), post(CHUNKED, '5\r\nabc')]) {
     const [answer] = await closing(sent);
     t.is(assertRefusal(t, answer ?? t.fail(), sent.slice(0, 20)).code, 'invalid_request');
   }
   t.deepEqual(await closing(''), []);
-  t.deepEqual(await closing(post(LENGTH, BODY)), []);
+});
+
+test('a caller that closes its side after the request is answered, however long that takes', async (t) => {
+  const statuses = async (sent: string) => (await closing(sent)).map(({ status }) => status);
+  const final = (all: number[]) => all.filter((status) => status !== 100);
+  t.deepEqual(final(await statuses(post(LENGTH, BODY))), [200]);
+  t.deepEqual(
+    final(await statuses(get('/healthz') + post(LENGTH, BODY) + post(LENGTH, BODY))),
+    [200, 200, 200],
+  );
+
+  gateway.simulator.script({ match: { textIncludes: 'half-closed' }, action: { delayMs: 1_000 } });
+  const body = BODY.replace('Hi', 'half-closed');
+  t.deepEqual(final(await statuses(post(`Content-Length: ${body.length}\r\n`, body))), [200]);
+});
+
+test('a caller of HTTP/1.0 that closes its side has hung up', async (t) => {
+  t.deepEqual(await closing(post(LENGTH, BODY, '1.0')), []);
+});
+
+test('many requests at once on one connection, which is then closed on one side, are all answered', async (t) => {
+  const answers = await closing(post(LENGTH, BODY).repeat(15));
+  t.is(answers.filter(({ status }) => status === 200).length, 15);
+  t.notRegex(gateway.output(), /MaxListenersExceeded/);
 });
 
 test('callers that vanish in mid-request leave the gateway serving', async (t) => {

@@ -269,7 +269,7 @@ export async function startApi({
   };
   const app = createApp(appParts);
   let url = '';
-  const server = createHttpServer(app, config.request.receiveTimeoutMs);
+  const server = createHttpServer(app, { ...config.request, answersHalfClosed: true });
   const admin =
     adminOptions &&
     (await startAdmin(adminOptions, {

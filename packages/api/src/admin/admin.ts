@@ -104,7 +104,7 @@ export async function startAdmin(
       },
       readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
     });
-    const server = createHttpServer(app, config.request.receiveTimeoutMs);
+    const server = createHttpServer(app, config.request);
     const url = await listen(server, port, host);
     return {
       url,

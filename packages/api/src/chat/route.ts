@@ -9,6 +9,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { ApiMetrics } from '../cell/metrics.js';
 import type { Authenticated } from '../http/authenticate.js';
+import { findOutWhenGone } from '../http/half-closed.js';
 import type { Measured } from '../http/measured.js';
 import type { Received } from '../http/read-text.js';
 import type { Identified } from '../http/request-id.js';
@@ -53,12 +54,20 @@ export function createChatRoute(
   } = parts;
 
   /** Nobody pays for an answer that nobody waits for. With an Idempotency-Key it runs on: the retry will ask for it. */
-  function runWhileWanted({ res }: ParameterizedContext, job: ChatJob, request: ChatRequest): Promise<Reply> {
+  function runWhileWanted(
+    { req, res }: ParameterizedContext,
+    job: ChatJob,
+    request: ChatRequest,
+  ): Promise<Reply> {
     const hungUp = () => {
       if (!res.writableFinished) dispatcher.cancel(job.requestId);
     };
     res.once('close', hungUp);
-    return dispatcher.dispatch(job, request).finally(() => res.off('close', hungUp));
+    const stopWatching = findOutWhenGone(req, res);
+    return dispatcher.dispatch(job, request).finally(() => {
+      stopWatching();
+      res.off('close', hungUp);
+    });
   }
 
   return async (ctx) => {

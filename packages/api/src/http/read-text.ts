@@ -1,6 +1,7 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware, ParameterizedContext } from 'koa';
 import bodyParser from 'koa-bodyparser';
+import { letSend } from './expect-continue.js';
 
 /** What nearly every client sends. */
 const PLAIN_JSON = /^application\/json(?:; ?charset=utf-8)?$/i;
@@ -44,8 +45,12 @@ export function createReadText(maxBytes: number): Middleware<Received> {
     if (!PLAIN_JSON.test(ctx.get('content-type'))) checkContentType(ctx);
     // The parser reads the length as a number of 32 bits.
     if ((ctx.request.length ?? 0) > maxBytes) throw tooLarge(maxBytes);
+    letSend(ctx.res);
     return read(ctx, () => {
       ctx.state.bodyText = decode(ctx.request.body);
+      // The bytes are not kept as long as the caller waits.
+      ctx.request.body = undefined;
+      ctx.request.rawBody = undefined;
       return next();
     });
   };

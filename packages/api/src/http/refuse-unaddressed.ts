@@ -1,12 +1,28 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware } from 'koa';
 
-/** Node would answer a request without a host in a shape of its own, and Koa throws on a target that is no URL. */
+/**
+ * Node would answer a request without a host in a shape of its own, and Koa throws on a target that is no URL. Of two
+ * headers that say who is meant or who asks, Node takes the first; a proxy before it may have taken the second.
+ */
 export const refuseUnaddressed: Middleware = (ctx, next) => {
-  const { headers, httpVersion } = ctx.req;
+  const { headers, httpVersion, rawHeaders } = ctx.req;
   if (headers.host === undefined && httpVersion === '1.1')
     throw new GatewayError('invalid_request', 'The Host header is missing.');
+  if (isTwice(rawHeaders, 'host')) throw new GatewayError('invalid_request', 'There are two Host headers.');
+  if (isTwice(rawHeaders, 'authorization'))
+    throw new GatewayError('invalid_request', 'There are two Authorization headers.');
   if (!ctx.url.startsWith('/') && !URL.canParse(ctx.url))
     throw new GatewayError('not_found', 'There is nothing at this path.');
   return next();
 };
+
+/** Names and values take turns. */
+function isTwice(rawHeaders: readonly string[], name: string): boolean {
+  let found = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const header = rawHeaders[i];
+    if (header?.length === name.length && header.toLowerCase() === name) found++;
+  }
+  return found > 1;
+}

@@ -3,15 +3,26 @@ import type { Duplex } from 'node:stream';
 import { GatewayError } from '@sluice/shared/errors';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type Koa from 'koa';
+import { holdBack } from './expect-continue.js';
 
 const MAX_CONNECTIONS = 20_000;
 const HEADERS_TIMEOUT_MS = 10_000;
+
+export interface HttpServerOptions {
+  /** How long a caller may take to send a request. */
+  receiveTimeoutMs: number;
+  /** Whoever waits then has to find out by itself when the caller is gone. */
+  answersHalfClosed?: boolean;
+}
 
 /**
  * Node's server with limits of our own. Idle connections are kept longer than any balancer keeps its side, so that a
  * pooled client does not send a request on a socket that we are just closing.
  */
-export function createHttpServer(app: Koa, receiveTimeoutMs: number): Server {
+export function createHttpServer(
+  app: Koa,
+  { receiveTimeoutMs, answersHalfClosed = false }: HttpServerOptions,
+): Server {
   const server = createServer(
     {
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, receiveTimeoutMs),
@@ -26,9 +37,17 @@ export function createHttpServer(app: Koa, receiveTimeoutMs: number): Server {
     app.callback(),
   );
   server.maxConnections = MAX_CONNECTIONS;
+  // Each request that waits on a connection listens to its end, and a caller may send many at once.
+  server.on('connection', (socket) => socket.setMaxListeners(0));
+  // Not in Node's documentation. Without it a caller that closes its side is never answered.
+  if (answersHalfClosed) Object.assign(server, { httpAllowHalfOpen: true });
   server.on('clientError', refuseUnreadable);
   // What Node answers on its own would not be in the contract's shape.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('checkContinue', (request, response) => {
+    holdBack(response);
+    server.emit('request', request, response);
+  });
   server.on('connect', (_request, socket) =>
     refuse(socket, new GatewayError('method_not_allowed', 'This is not a proxy.')),
   );
