@@ -16,6 +16,7 @@ import { providers } from '@sluice/worker/providers/index';
 import { CHAIN, startSluice } from '../sluice.js';
 import type { Case } from './cost.js';
 import { observingCases } from './observing.js';
+import { payloadCases } from './payload-cases.js';
 import { ANTHROPIC_ANSWER, OPENAI_ANSWER, REQUESTS } from './requests.js';
 
 const [OPENAI_ENTRY = { provider: '', model: '' }, ANTHROPIC_ENTRY = { provider: '', model: '' }] = CHAIN;
@@ -47,6 +48,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
     },
     ...eachRequest('request from JSON, and checked', (_, text) => parseChatRequest(text, limits)),
     { name: 'resolve the model', run: () => resolveModel(model, 'bench', cache, configured) },
+    ...payloadCases(),
     { name: 'job to JSON and back', run: () => JSON.parse(JSON.stringify({ ...job, request: undefined })) },
     ...eachRequest('request from JSON', (_, text) => JSON.parse(text)),
     ...eachRequest('OpenAI request to JSON', (request) =>
