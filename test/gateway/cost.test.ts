@@ -64,14 +64,14 @@ const EXAMPLES: Record<string, Example> = {
       prompt_tokens_details: { cached_tokens: 3000, cache_write_tokens: 1500 },
       completion_tokens: 700,
     },
-    microdollars: 500 * 5 + 3000 * 0.5 + 1500 * 6.25 + 700 * 30, // 2,500 + 1,500 + 9,375 + 21,000
-    header: '0.034375',
+    microdollars: 500 * 4 + 3000 * 0.4 + 1500 * 5 + 700 * 20, // 2,000 + 1,200 + 7,500 + 14,000
+    header: '0.024700',
     prompt: 5000,
     completion: 700,
     ledger: { input: 500, cached_input: 3000, cache_write: 1500, output: 700 },
   },
   long: {
-    title: 'OpenAI: a prompt of more than 272,000 tokens reprices the whole request',
+    title: 'OpenAI: a prompt of 272,000 tokens or more reprices the whole request',
     provider: 'openai',
     model: 'gpt-5.4',
     usage: {
@@ -81,7 +81,7 @@ const EXAMPLES: Record<string, Example> = {
     },
     microdollars: 200_000 * 5 + 100_000 * 0.5 + 2000 * 22.5, // 1,000,000 + 50,000 + 45,000
     header: '1.095000',
-    tier: 'base_above_272000',
+    tier: 'base_above_271999',
     prompt: 300_000,
     completion: 2000,
     ledger: { input: 200_000, cached_input: 100_000, output: 2000 },

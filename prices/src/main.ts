@@ -1,0 +1,43 @@
+/** `npm run prices`: makes packages/shared/data/models.json of the installed package and additions.json, and says what changed. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { parseRegistryDocument, type RegistryDocument } from '@sluice/shared/registry/document';
+import { readAdditions } from './additions.js';
+import { buildRegistry, dayOf } from './build-registry.js';
+import { describeChanges } from './cells.js';
+
+const FILE = new URL('../../packages/shared/data/models.json', import.meta.url);
+
+const additions = readAdditions();
+const installed = installedVersion();
+if (installed !== additions.package.version) {
+  console.error(
+    `genai-prices ${installed} is installed. Write it into prices/additions.json as package.version, with the day it was published.`,
+  );
+  process.exit(1);
+}
+const before = parseRegistryDocument(JSON.parse(readFileSync(FILE, 'utf8')));
+const today = new Date().toISOString().slice(0, 10);
+const number = dayOf(before.version) === today ? Number(before.version.split('.')[1]) + 1 : 1;
+const after = buildRegistry(additions, `${today}.${number}`);
+const changes = describeChanges(before, after);
+for (const line of changes) console.log(line);
+const isSame = JSON.stringify(before.models) === JSON.stringify(after.models);
+if (isSame) console.log(`Nothing changed since ${before.version}.`);
+else {
+  writeFileSync(FILE, toText(after));
+  console.log(`Wrote ${after.version}: ${after.models.length} models, ${changes.length} changes.`);
+}
+
+/** One model a line, so that a change is one line of a diff. */
+function toText({ version, unit, models }: RegistryDocument): string {
+  const lines = models.map((model) => `    ${JSON.stringify(model)}`).join(',\n');
+  return `{\n  "version": "${version}",\n  "unit": "${unit}",\n  "models": [\n${lines}\n  ]\n}\n`;
+}
+
+function installedVersion(): string {
+  const require = createRequire(import.meta.url);
+  const entry = require.resolve('@pydantic/genai-prices');
+  const manifest = new URL('../package.json', `file://${entry}`);
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
+}

@@ -1,0 +1,55 @@
+import { calcPrice, type TieredPrices } from '@pydantic/genai-prices';
+import type { ModelEntry, PriceEntry } from '@sluice/shared/registry/document';
+
+/** What the package knows of a model, in the registry's terms. It has no service tiers and no limits of output. */
+export type PackageFacts = Pick<ModelEntry, 'prices' | 'long_context' | 'context_window'>;
+
+type Price = number | TieredPrices | undefined;
+
+const CELLS: readonly (readonly [ours: keyof PriceEntry, theirs: string])[] = [
+  ['input', 'input_mtok'],
+  ['cached_input', 'cache_read_mtok'],
+  ['cache_write', 'cache_write_mtok'],
+  ['cache_write_1h', 'cache_write_1h_mtok'],
+  ['output', 'output_mtok'],
+];
+
+/** On that day: the package has prices that begin and end. Undefined when it does not know the model. */
+export function packageFacts(provider: string, id: string, day: string): PackageFacts | undefined {
+  const found = calcPrice({}, id, { providerId: provider, timestamp: new Date(day) });
+  if (!found) return undefined;
+  const { model, model_price: price } = found;
+  const tiers = CELLS.flatMap(([, name]) => tiersOf(price[name]));
+  const steps = [...new Set(tiers.map(({ start }) => start))].sort((a, b) => a - b);
+  return {
+    prices: pricesAt(price, 0),
+    ...(steps.length > 0
+      ? { long_context: steps.map((above) => ({ above, prices: pricesAt(price, above) })) }
+      : {}),
+    ...(model.context_window === undefined ? {} : { context_window: model.context_window }),
+  };
+}
+
+/** For prompts of more than `above` tokens. */
+function pricesAt(price: Record<string, Price>, above: number): PriceEntry {
+  const cells = CELLS.flatMap(([ours, theirs]) => {
+    const value = price[theirs];
+    const base = typeof value === 'object' ? value.base : value;
+    const reached = tiersOf(value).findLast(({ start }) => start <= above)?.price ?? base;
+    return reached === undefined ? [] : [[ours, reached] as const];
+  });
+  const { input, output, ...others } = Object.fromEntries(cells) as Partial<PriceEntry>;
+  if (input === undefined || output === undefined) throw new Error('a model has no price of input or output');
+  const { cached_input, cache_write, cache_write_1h } = others;
+  return {
+    input,
+    ...(cached_input === undefined ? {} : { cached_input }),
+    ...(cache_write === undefined ? {} : { cache_write }),
+    ...(cache_write_1h === undefined ? {} : { cache_write_1h }),
+    output,
+  };
+}
+
+function tiersOf(price: Price): TieredPrices['tiers'] {
+  return typeof price === 'object' ? price.tiers : [];
+}

@@ -1,0 +1,101 @@
+/** The shipped registry beside the package that its prices come from, figure by figure. */
+import { isDeepStrictEqual } from 'node:util';
+import { nameOf, readAdditions } from '@sluice/prices/additions';
+import { buildRegistry, dayOf } from '@sluice/prices/build-registry';
+import { cellsOf, describeChanges } from '@sluice/prices/cells';
+import { packageFacts } from '@sluice/prices/package-facts';
+import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
+import test from 'ava';
+
+const additions = readAdditions();
+const shipped = loadShippedRegistry().toJSON();
+const day = dayOf(shipped.version);
+
+/** `long_context[0].prices.input` is a cell of `long_context`, which is listed as a whole. */
+const listedAs = (cell: string) => (cell.startsWith('long_context') ? 'long_context' : cell);
+
+/** Of models that the package knows: what the registry has otherwise. */
+const differences = shipped.models.flatMap((model) => {
+  const known = packageFacts(model.provider, model.id, day);
+  if (!known) return [];
+  const { prices, long_context, context_window } = model;
+  const steps = long_context?.map(({ above, prices }) => ({ above, prices }));
+  const ours = cellsOf({
+    prices,
+    ...(steps ? { long_context: steps } : {}),
+    ...(context_window === undefined ? {} : { context_window }),
+  });
+  const theirs = cellsOf(known);
+  return [...new Set([...ours.keys(), ...theirs.keys()])]
+    .filter((cell) => ours.get(cell) !== theirs.get(cell))
+    .map((cell) => ({ model: nameOf(model), cell, ours: ours.get(cell), theirs: theirs.get(cell) }));
+});
+
+test('The shipped registry is what npm run prices makes', (t) => {
+  t.deepEqual(describeChanges(shipped, buildRegistry(additions, shipped.version)), []);
+  t.deepEqual(shipped, buildRegistry(additions, shipped.version));
+});
+
+test('Every figure that differs from the package is listed with its reason', (t) => {
+  const isListed = (model: string, cell: string) =>
+    additions.differs.some((each) => each.model === model && each.cell === listedAs(cell));
+  t.deepEqual(
+    differences.filter(({ model, cell }) => !isListed(model, cell)),
+    [],
+  );
+  t.true(additions.differs.every(({ reason }) => reason.endsWith('.')));
+});
+
+test('Nothing is listed that does not differ', (t) => {
+  const stale = additions.differs.filter(
+    (listed) =>
+      !differences.some(({ model, cell }) => model === listed.model && listedAs(cell) === listed.cell),
+  );
+  t.deepEqual(stale, []);
+});
+
+test('The package knows nearly all models of the registry, and most of their figures are its own', (t) => {
+  const known = shipped.models.filter(({ provider, id }) => packageFacts(provider, id, day));
+  const figures = known.flatMap(({ provider, id }) => [...cellsOf(packageFacts(provider, id, day) ?? {})]);
+  t.log(
+    `${known.length} of ${shipped.models.length} models, ${figures.length} figures, ${differences.length} differ`,
+  );
+  t.true(known.length > 100);
+  t.true(figures.length > 500);
+});
+
+test('The package’s prices by prompt length become long-context steps', (t) => {
+  const facts = packageFacts('openai', 'gpt-5.4', '2026-11-15');
+  t.deepEqual(facts?.long_context, [
+    { above: 271_999, prices: { input: 5, cached_input: 0.5, output: 22.5 } },
+  ]);
+  t.is(packageFacts('openai', 'gpt-nobody-knows', '2026-11-15'), undefined);
+});
+
+test('The price of the day is taken where the package has several', (t) => {
+  t.is(packageFacts('openai', 'gpt-5.6', '2026-08-20')?.prices.input, 5);
+  t.is(packageFacts('openai', 'gpt-5.6', '2026-08-22')?.prices.input, 4);
+});
+
+test('Every model says how long its prompt and its answer may be, whence its figures are, and from when', (t) => {
+  const incomplete = shipped.models.filter(
+    ({ context_window, max_output_tokens, source, as_of }) =>
+      context_window === undefined || max_output_tokens === undefined || !source || !as_of,
+  );
+  t.deepEqual(incomplete.map(nameOf), []);
+});
+
+test('A change is told as the figure, what it was and what it is', (t) => {
+  const [first, ...others] = shipped.models;
+  if (!first) return t.fail();
+  const after = {
+    ...shipped,
+    models: [{ ...first, prices: { ...first.prices, input: 999 } }, ...others.slice(1)],
+  };
+  const name = others[0] && nameOf(others[0]);
+  t.deepEqual(describeChanges(shipped, after), [
+    `~ ${nameOf(first)} prices.input: ${first.prices.input} → 999`,
+    `- ${name}`,
+  ]);
+  t.true(isDeepStrictEqual(describeChanges(shipped, shipped), []));
+});
