@@ -27,7 +27,12 @@ import { Settlements } from '@sluice/shared/queue/settlements';
 import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { keyNames } from '@sluice/shared/redis/key-names';
-import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
+import {
+  connectImpatiently,
+  connectPatiently,
+  connectToRead,
+  waitForRedis,
+} from '@sluice/shared/redis/redis';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
@@ -106,7 +111,7 @@ export async function startApi({
   if (digests.ids.writes === null)
     logger.warn('KEY_PEPPER is not set: workspace keys are stored as plain SHA-256 digests');
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
-  const inboxReader = connectPatiently(redisUrl);
+  const inboxReader = connectToRead(redisUrl);
   const subscriber = connectPatiently(redisUrl);
   const connections = [redis, inboxReader, subscriber];
   try {
@@ -214,7 +219,7 @@ export async function startApi({
     'presence of others': lookAround,
     'cool-downs': () => coolDowns.refresh(),
     circuits: () => circuits.refresh(),
-    'trimming the inbox': () => inbox.trim(redis),
+    'keeping the inbox': () => inbox.keep(redis),
     clock: () => clock.synchronise(redis, 1),
     metrics: () => directoryWatch.refresh(),
     'memory of Redis': () => memory.check(),

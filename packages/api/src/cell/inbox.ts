@@ -1,6 +1,9 @@
 /**
  * The replies meant for this api process: one Redis Stream, read with a connection of its own that does nothing else.
- * It is read on from the last entry seen, so a lost connection or a restarted Redis loses no reply.
+ *
+ * It is always read from its beginning, and what was read is deleted. So nothing depends on the ids of its entries: Redis
+ * makes them from its clock, and after a failover to a replica whose clock is behind, new ones are lower than old ones. A
+ * deletion goes only where its entries were read: with a lost connection it is lost too, and the entries are read again.
  */
 
 import { INBOX_TTL_MS } from '@sluice/shared/queue/settle-scripts';
@@ -9,6 +12,7 @@ import type { Redis } from 'ioredis';
 
 const BLOCK_MS = 2_000;
 const BATCH = 256;
+const RETRY_MS = 100;
 
 /** The fields of a stream entry: `id` names the request, the others are what is said about it. */
 export type InboxMessage = ReadonlyMap<string, string>;
@@ -16,8 +20,6 @@ export type InboxMessage = ReadonlyMap<string, string>;
 export class Inbox {
   readonly id: string;
   readonly #key: string;
-  #lastId = '0-0';
-  #trimmedTo = '0-0';
   #open = true;
   #caughtUpAt = 0;
 
@@ -31,39 +33,34 @@ export class Inbox {
     return this.#caughtUpAt;
   }
 
-  /** Reads until `close`. Whatever the handler throws must not stop the reading: it is the handler's to catch. */
+  /**
+   * Reads until `close`. Whatever the handler throws must not stop the reading: it is the handler's to catch. A message may
+   * come twice. `blocking` must not send a command again by itself (`connectToRead`).
+   */
   async read(blocking: Redis, handle: (message: InboxMessage) => void): Promise<void> {
+    let handled: string[] = [];
     while (this.#open) {
       try {
         const asked = performance.now();
-        const streams = await blocking.xread(
-          'COUNT',
-          BATCH,
-          'BLOCK',
-          BLOCK_MS,
-          'STREAMS',
-          this.#key,
-          this.#lastId,
-        );
+        const [deleted, streams] = await Promise.all([
+          handled.length > 0 ? blocking.xdel(this.#key, ...handled).catch(() => 'refused') : 0,
+          blocking.xread('COUNT', BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', this.#key, '0-0'),
+        ]);
         const entries = streams?.[0]?.[1] ?? [];
-        for (const [entryId, fields] of entries) {
-          this.#lastId = entryId;
-          handle(toMessage(fields));
-        }
+        if (deleted === 'refused') throw new Error('what was read is still there');
+        handled = entries.map(([entryId]) => entryId);
+        for (const [, fields] of entries) handle(toMessage(fields));
         if (entries.length < BATCH) this.#caughtUpAt = asked;
       } catch {
-        if (this.#open) await new Promise((resolve) => setTimeout(resolve, 100));
+        // Redis is away, or refuses to write: then there are no new replies either.
+        handled = [];
+        if (this.#open) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }
   }
 
-  /** Forgets what has been read, and keeps the stream alive. Completions do not stay in Redis longer than this. */
-  async trim(redis: Redis): Promise<void> {
-    if (this.#trimmedTo !== this.#lastId) {
-      const upTo = this.#lastId;
-      await redis.xtrim(this.#key, 'MINID', after(upTo));
-      this.#trimmedTo = upTo;
-    }
+  /** Keeps the stream from expiring. */
+  async keep(redis: Redis): Promise<void> {
     await redis.pexpire(this.#key, INBOX_TTL_MS);
   }
 
@@ -77,9 +74,4 @@ function toMessage(fields: string[]): InboxMessage {
   const message = new Map<string, string>();
   for (let i = 0; i + 1 < fields.length; i += 2) message.set(fields[i] ?? '', fields[i + 1] ?? '');
   return message;
-}
-
-function after(entryId: string): string {
-  const [time, sequence] = entryId.split('-');
-  return `${time}-${Number(sequence) + 1}`;
 }

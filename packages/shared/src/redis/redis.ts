@@ -24,6 +24,15 @@ export function connectPatiently(url: string): Redis {
   return connect(url, { maxRetriesPerRequest: null });
 }
 
+/** For reading on and on: what was sent on a lost connection fails, and is not sent to where the next connection leads. */
+export function connectToRead(url: string): Redis {
+  return connect(url, {
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+  });
+}
+
 /**
  * For answering callers: while Redis is away a command fails at once, and a slow one fails after `timeoutMs`.
  * Nothing is re-sent: a refused caller must not have a ghost of its request appear after the reconnect.
