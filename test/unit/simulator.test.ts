@@ -166,6 +166,28 @@ test('a forced tool is called with arguments that satisfy its schema', async (t)
   });
 });
 
+test('a tool that the user asks for by its name is called once, without force', async (t) => {
+  const simulator = await start(t);
+  const tools = ['a', 'b'].map((name) => ({ type: 'function', function: { name, parameters: SCHEMA } }));
+  const messages: Fields[] = [{ role: 'user', content: 'Please call b.' }];
+  const first = await chat(simulator, { tools, messages });
+  t.like(first, { choices: [{ message: { tool_calls: [{ function: { name: 'b' } }] } }] });
+  t.like(await chat(simulator, { tools, messages, tool_choice: 'none' }), {
+    choices: [{ finish_reason: 'stop' }],
+  });
+  const own = [
+    { name: 'a', input_schema: SCHEMA },
+    { name: 'b', input_schema: SCHEMA },
+  ];
+  t.like(await message(simulator, { tools: own, messages }), { content: [{ type: 'tool_use', name: 'b' }] });
+  t.like(await message(simulator, { tools: own }), { stop_reason: 'end_turn' });
+  const [choice] = first.choices as [{ message: { tool_calls: [{ id: string }] } }];
+  const result = { role: 'tool', tool_call_id: choice.message.tool_calls[0].id, content: 'done' };
+  t.like(await chat(simulator, { tools, messages: [...messages, choice.message, result] }), {
+    choices: [{ finish_reason: 'stop' }],
+  });
+});
+
 test('a response schema is answered with JSON that satisfies it', async (t) => {
   const simulator = await start(t);
   const format = { type: 'json_schema', json_schema: { name: 'weather', strict: true, schema: SCHEMA } };

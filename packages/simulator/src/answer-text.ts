@@ -84,6 +84,13 @@ export function lastText(content: unknown): string | undefined {
   return undefined;
 }
 
+/** Whether the user has asked for this tool by its name, and it has not been called yet. */
+export function asksForTool(body: Fields, name: unknown): boolean {
+  const last: unknown = Array.isArray(body.messages) ? body.messages.at(-1) : undefined;
+  if (!isFields(last) || last.role !== 'user' || typeof name !== 'string') return false;
+  return lastText(last.content)?.toLowerCase().includes(`call ${name.toLowerCase()}`) ?? false;
+}
+
 export function lastUserText(body: unknown): string {
   const messages = isFields(body) ? body.messages : undefined;
   if (!Array.isArray(messages)) return '';

@@ -1,4 +1,5 @@
 import {
+  asksForTool,
   countChars,
   countText,
   cutText,
@@ -137,9 +138,14 @@ function answer(body: Fields, context: AnswerContext): Fields {
 
 function toolUseFor(body: Fields, context: AnswerContext): Fields | undefined {
   const choice = body.tool_choice;
-  if (!isFields(choice) || (choice.type !== 'any' && choice.type !== 'tool')) return undefined;
+  const type = isFields(choice) ? choice.type : 'auto';
+  if (type === 'none') return undefined;
   const tools = Array.isArray(body.tools) ? body.tools.filter(isFields) : [];
-  const chosen = tools.find((tool) => choice.type === 'any' || tool.name === choice.name);
+  const named = isFields(choice) ? choice.name : undefined;
+  const chosen = tools.find(({ name }) => {
+    if (type === 'any') return true;
+    return type === 'tool' ? name === named : asksForTool(body, name);
+  });
   if (chosen === undefined) return undefined;
   const input = isFields(chosen.input_schema) ? sampleOf(chosen.input_schema) : {};
   return { type: 'tool_use', id: `toolu_${context.textHash}${context.n}`, name: chosen.name, input };

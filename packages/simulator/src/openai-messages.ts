@@ -10,8 +10,11 @@ import {
 } from './openai-refusals.js';
 
 const ROLES = ['system', 'assistant', 'user', 'function', 'tool', 'developer'];
+/** LiteLLM sends the last one back with a message that it was given; OpenAI takes it, other servers do not. */
 const FIELDS = new Set(
-  'role content name tool_calls tool_call_id refusal audio annotations function_call'.split(' '),
+  'role content name tool_calls tool_call_id refusal audio annotations function_call provider_specific_fields'.split(
+    ' ',
+  ),
 );
 const NAME = /^[^\s<|\\/>]+$/;
 const PARTS: Record<string, readonly string[]> = {

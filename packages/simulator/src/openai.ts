@@ -1,4 +1,5 @@
 import {
+  asksForTool,
   countChars,
   countText,
   cutText,
@@ -173,8 +174,11 @@ function toolCallsFor(body: Fields, context: AnswerContext): Fields[] | undefine
   const tools = Array.isArray(body.tools) ? body.tools.filter(isFields) : [];
   const functions = tools.map((tool) => tool.function).filter(isFields);
   const named = isFields(choice) && isFields(choice.function) ? choice.function.name : undefined;
-  if (choice !== 'required' && named === undefined) return undefined;
-  const chosen = functions.find((item) => named === undefined || item.name === named);
+  if (choice === 'none') return undefined;
+  const isForced = choice === 'required' || named !== undefined;
+  const chosen = functions.find(({ name }) =>
+    isForced ? named === undefined || name === named : asksForTool(body, name),
+  );
   if (chosen === undefined) return undefined;
   const args = JSON.stringify(isFields(chosen.parameters) ? sampleOf(chosen.parameters) : {});
   const id = `call_${context.textHash}${context.n}`;

@@ -1,0 +1,56 @@
+/** What every client is tried for. The programs under `programs` know the features by these names. */
+export const FEATURES = {
+  snippet: 'As shown',
+  plain: 'Plain',
+  turns: 'Turns',
+  tools: 'Tools',
+  structured: 'JSON schema',
+  images: 'Images',
+  errors: 'Errors',
+  retries: 'Retries',
+  timeouts: 'Timeouts',
+  models: 'Model list',
+  streaming: '501',
+  headers: 'Headers',
+  idempotency: 'Idempotency',
+} as const;
+
+export type Feature = keyof typeof FEATURES;
+const NAMES = Object.keys(FEATURES) as Feature[];
+
+/** `none`: the client has no such thing. */
+export interface Result {
+  result: 'yes' | 'no' | 'none';
+  note: string;
+}
+export type Results = Map<Feature, Result>;
+
+/** The lines that a program printed: a feature's name, the result and a note, with tabs between them. */
+export function parseResults(output: string): Results {
+  const results: Results = new Map();
+  for (const line of output.split('\n')) {
+    const [name, result, note = ''] = line.trimEnd().split('\t');
+    const feature = NAMES.find((known) => known === name);
+    if (feature && (result === 'yes' || result === 'no' || result === 'none'))
+      results.set(feature, { result, note });
+  }
+  return results;
+}
+
+/** Features that failed, or of which the program said nothing. */
+export function failuresOf(results: Results): { feature: Feature; note: string }[] {
+  return NAMES.flatMap((feature) => {
+    const { result, note } = results.get(feature) ?? { result: 'no', note: 'nothing was printed' };
+    return result === 'no' ? { feature, note } : [];
+  });
+}
+
+const CELLS = { yes: 'yes', no: '**no**', none: '–' };
+
+export function toTable(rows: readonly { title: string; results: Results }[]): string {
+  const header = `| Client | ${Object.values(FEATURES).join(' | ')} |`;
+  const line = `|---|${NAMES.map(() => '---').join('|')}|`;
+  const cells = ({ title, results }: (typeof rows)[number]) =>
+    `| ${title} | ${NAMES.map((name) => CELLS[results.get(name)?.result ?? 'no']).join(' | ')} |`;
+  return [header, line, ...rows.map(cells)].join('\n');
+}

@@ -1,0 +1,77 @@
+/** `npm run clients`: every client of docs/clients.md against a real gateway. Exits with 1 when something fails. */
+import { parseArgs } from 'node:util';
+import { saveToDocs } from '@sluice/bench/save';
+import { findTool } from '@sluice/cli/start/tools';
+import type { Gateway } from '../helpers/gateway.js';
+import { CLIENTS, type Client, versionOf } from './clients.js';
+import { failuresOf, type Results, toTable } from './features.js';
+import { startClientsGateway } from './gateway.js';
+import { KITS } from './kits.js';
+import { PAGE } from './snippets.js';
+import { installOnce, tryClient } from './try-client.js';
+
+const HELP = `npm run clients -- [options]
+
+  --only <name>   only this client; may be given more than once
+  --list          the names, and nothing else
+  --save docs     write the table to docs/clients.md, if all clients were run
+  --help          this text
+
+Clients are installed into build/clients. One whose language is not on this machine is skipped.
+`;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true },
+    list: { type: 'boolean' },
+    save: { type: 'string' },
+    help: { type: 'boolean' },
+  },
+});
+const unknown = values.only?.filter((name) => !CLIENTS.some((client) => client.name === name)) ?? [];
+if (values.help) process.stdout.write(HELP);
+else if (values.list) process.stdout.write(`${CLIENTS.map(({ name }) => name).join('\n')}\n`);
+else if (unknown.length > 0) fail(`no such client: ${unknown.join(', ')}; --list shows them`);
+else if (values.save !== undefined && (values.save !== 'docs' || values.only))
+  fail('--save takes docs, and is for a run of all clients');
+else await runAll(CLIENTS.filter(({ name }) => values.only?.includes(name) ?? true));
+
+async function runAll(clients: readonly Client[]): Promise<void> {
+  const gateway = await startClientsGateway();
+  try {
+    const rows: { title: string; results: Results }[] = [];
+    for (const client of clients) {
+      const title = `${client.title} ${versionOf(client)}`;
+      const results = await runOne(client, gateway);
+      if (results) rows.push({ title, results });
+    }
+    const table = toTable(rows);
+    console.log(`\n${table}`);
+    if (values.save !== 'docs') return;
+    if (rows.length < CLIENTS.length) return fail('not saved: clients were skipped');
+    const about = `Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}.`;
+    saveToDocs('clients', `${about}\n\n${table}`, PAGE);
+  } finally {
+    await gateway.stop();
+  }
+}
+
+/** Nothing for a client whose language is not on this machine. */
+async function runOne(client: Client, gateway: Gateway): Promise<Results | undefined> {
+  const { needs } = KITS[client.kit];
+  if (!findTool({ name: needs, programs: [needs], packages: [], elsewhere: '' })) {
+    console.log(`skip ${client.name}: there is no ${needs} on this machine`);
+    return undefined;
+  }
+  const results = await tryClient(client, await installOnce(client.kit), gateway);
+  const failures = failuresOf(results);
+  console.log(`${failures.length === 0 ? 'ok  ' : 'FAIL'} ${client.name} ${versionOf(client)}`);
+  for (const { feature, note } of failures) console.log(`     ${feature}: ${note}`);
+  if (failures.length > 0) process.exitCode = 1;
+  return results;
+}
+
+function fail(message: string): void {
+  process.stderr.write(`${message}\n`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,104 @@
+"""LiteLLM, as a library."""
+
+import json
+
+import litellm
+from pydantic import BaseModel, Field
+
+from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, expect, failure, once, run
+
+litellm.suppress_debug_info = True
+
+
+def chat(model, messages, **more):
+    return litellm.completion(
+        model=f"openai/{model}", api_base=BASE_URL, api_key=API_KEY, messages=messages, **more
+    )
+
+
+def ask(model, content, **more):
+    return chat(model, [{"role": "user", "content": content}], **more)
+
+
+def text_of(completion):
+    return completion.choices[0].message.content
+
+
+def plain():
+    for model in MODELS:
+        expect("Hello." in text_of(ask(model, "Hello.")), "the echo")
+
+
+def turns():
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "One."},
+        {"role": "assistant", "content": "Two."},
+        {"role": "user", "content": "Three."},
+    ]
+    for model in MODELS:
+        expect("Three." in text_of(chat(model, messages)), "the last turn")
+
+
+def tools():
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    weather = {"type": "function", "function": {"name": "get_weather", "parameters": parameters}}
+    for model in MODELS:
+        question = {"role": "user", "content": "Weather?"}
+        first = chat(model, [question], tools=[weather], tool_choice="required")
+        call = first.choices[0].message.tool_calls[0]
+        expect("city" in json.loads(call.function.arguments), "arguments")
+        result = {"role": "tool", "tool_call_id": call.id, "content": "21 °C"}
+        last = chat(model, [question, first.choices[0].message, result], tools=[weather])
+        expect(last.choices[0].finish_reason == "stop", "an answer after the tool")
+
+
+class Person(BaseModel):
+    name: str
+    age: int = Field(ge=18)
+
+
+def structured():
+    for model in MODELS:
+        answer = ask(model, "A person.", response_format=Person)
+        expect(Person.model_validate_json(text_of(answer)).age >= 18, "an adult")
+
+
+def images():
+    content = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": PICTURE}}]
+    for model in MODELS:
+        expect("What is it?" in text_of(ask(model, content)), "the echo")
+
+
+def errors():
+    error = failure(ask, "no-such-model", "Hello.")
+    expect(isinstance(error, litellm.NotFoundError), f"NotFoundError, not {error!r}")
+
+
+def retries():
+    expect("Again." in text_of(ask("flaky", "Again.", num_retries=3)), "the answer of a retry")
+
+
+def timeouts():
+    error = failure(ask, "slow", "Slow.", timeout=TIMEOUT, max_retries=0)
+    expect(isinstance(error, litellm.Timeout), f"a timeout, not {error!r}")
+
+
+def streaming():
+    error = failure(lambda: list(ask("fast", "Stream.", stream=True)))
+    expect("not_implemented" in str(error) or "Streaming is not supported" in str(error), f"501, not {error!r}")
+
+
+def headers():
+    answer = ask("fast", "Who?")
+    sent = answer._hidden_params["additional_headers"]
+    expect(sent["llm_provider-x-gateway-provider"] == "openai", "x-gateway-provider")
+
+
+def idempotency():
+    extra = once()
+    ids = {ask("fast", "Once.", extra_headers=extra).id for _ in range(2)}
+    expect(len(ids) == 1, "one answer")
+
+
+run(globals())

@@ -1,0 +1,112 @@
+"""pydantic-ai."""
+
+import httpx
+import openai
+from openai import AsyncOpenAI
+from pydantic import BaseModel, Field
+from pydantic_ai import Agent, ImageUrl, ModelHTTPError, NativeOutput
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, expect, once, run
+
+
+def agent(name, provider=None, **more):
+    provider = provider or OpenAIProvider(base_url=BASE_URL, api_key=API_KEY)
+    return Agent(OpenAIChatModel(name, provider=provider), **more)
+
+
+async def error_of(awaitable):
+    try:
+        await awaitable
+    except Exception as error:  # noqa: BLE001
+        return error
+    raise AssertionError("expected an error")
+
+
+async def plain():
+    for name in MODELS:
+        expect("Hello." in (await agent(name).run("Hello.")).output, "the echo")
+
+
+async def turns():
+    for name in MODELS:
+        brief = agent(name, system_prompt="Be brief.")
+        first = await brief.run("One.")
+        second = await brief.run("Three.", message_history=first.all_messages())
+        expect("Three." in second.output, "the last turn")
+
+
+async def tools():
+    cities = []
+
+    def get_weather(city: str) -> str:
+        cities.append(city)
+        return "21 °C"
+
+    for name in MODELS:
+        answer = await agent(name, tools=[get_weather]).run("Please call get_weather.")
+        expect("get_weather" in answer.output, "an answer after the tool")
+    expect(len(cities) == len(MODELS), "one call each")
+
+
+class Person(BaseModel):
+    name: str
+    age: int = Field(ge=18)
+
+
+async def structured():
+    for name in MODELS:
+        for shape in (Person, NativeOutput(Person)):
+            answer = await agent(name, output_type=shape).run("A person.")
+            expect(answer.output.age >= 18, "an adult")
+
+
+async def images():
+    for name in MODELS:
+        answer = await agent(name).run([ImageUrl(PICTURE), "What is it?"])
+        expect("What is it?" in answer.output, "the echo")
+
+
+async def errors():
+    error = await error_of(agent("no-such-model").run("Hello."))
+    expect(isinstance(error, ModelHTTPError) and error.status_code == 404, f"a 404, not {error!r}")
+    expect(error.body["code"] == "model_not_found", "its code")
+
+
+async def retries():
+    expect("Again." in (await agent("flaky").run("Again.")).output, "the answer of a retry")
+
+
+async def timeouts():
+    client = AsyncOpenAI(base_url=BASE_URL, api_key=API_KEY, timeout=TIMEOUT, max_retries=0)
+    error = await error_of(agent("slow", OpenAIProvider(openai_client=client)).run("Slow."))
+    seen = (error, error.__cause__)
+    expect(any(isinstance(one, openai.APITimeoutError) for one in seen), f"a timeout, not {error!r}")
+
+
+async def streaming():
+    async def stream():
+        async with agent("fast").run_stream("Stream.") as result:
+            await result.get_output()
+
+    error = await error_of(stream())
+    expect(isinstance(error, ModelHTTPError) and error.status_code == 501, f"501, not {error!r}")
+
+
+async def idempotency():
+    ids = set()
+
+    async def note(response: httpx.Response) -> None:
+        await response.aread()
+        ids.add(response.json()["id"])
+
+    http = httpx.AsyncClient(event_hooks={"response": [note]})
+    provider = OpenAIProvider(base_url=BASE_URL, api_key=API_KEY, http_client=http)
+    extra = once()
+    for _ in range(2):
+        await agent("fast", provider).run("Once.", model_settings={"extra_headers": extra})
+    expect(len(ids) == 1, "one answer")
+
+
+run(globals())
