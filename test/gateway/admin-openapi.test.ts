@@ -1,6 +1,6 @@
 /** The OpenAPI document is what the listeners really do. The other admin tests hold each of their answers to it, too. */
 import { createAdminApp } from '@sluice/api/admin/app';
-import { openapi } from '@sluice/api/openapi/document';
+import { openapi, openapiAt } from '@sluice/api/openapi/document';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { checkAnswer, checked } from '../helpers/conformance.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
@@ -63,7 +63,11 @@ test('every path and method of the admin listener is in the document, and the re
 
 test('the listener serves the document, and every GET of it answers as it says', async (t) => {
   const { body } = await admin('GET', '/openapi.json');
-  t.deepEqual(body, JSON.parse(JSON.stringify(openapi)));
+  t.deepEqual(body, JSON.parse(JSON.stringify(openapiAt(gateway.url))));
+  // The address of the document itself, and that of the public listener as it runs.
+  t.is(new URL(body.servers[0].url, `${gateway.adminUrl}/openapi.json`).origin, gateway.adminUrl);
+  t.is(body.paths['/v1/chat/completions'].servers[0].url, gateway.url);
+  t.is(body.paths['/workspaces'].servers, undefined);
   await admin('PUT', '/workspaces/demo/routes/x', [{ provider: 'openai', model: 'gpt-4o' }]);
   for (const path of [
     '/workspaces',

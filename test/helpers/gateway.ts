@@ -34,6 +34,7 @@ export interface GatewayOptions {
   providers?: Record<string, Record<string, unknown>>;
   routes?: Record<string, unknown>;
   request?: Record<string, unknown>;
+  cors?: Record<string, unknown>;
   requestLog?: Record<string, unknown>;
   registry?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
@@ -130,6 +131,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
         ...workspace,
       })),
       ...(options.request ? { request: options.request } : {}),
+      ...(options.cors ? { cors: options.cors } : {}),
       ...(options.registry ? { registry: options.registry } : {}),
       ...(options.requestLog ? { request_log: options.requestLog } : {}),
     }),

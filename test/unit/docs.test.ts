@@ -138,6 +138,7 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
     Request: (request) => ({ request }),
     'Request log': (log) => ({ request_log: log }),
     Registry: (registry) => ({ registry }),
+    CORS: (cors) => ({ cors }),
   };
   for (const [section, nest] of Object.entries(places))
     t.deepEqual(

@@ -268,6 +268,7 @@ export async function startApi({
     deadlineMs: config.request.deadlineMs,
     maxBodyBytes: config.request.maxBodyBytes,
     limits: config.request.limits,
+    corsOrigins: config.cors.origins,
     isDraining: () => draining,
     problems,
     hasRoom: (bytes: number) => memory.take(bytes),

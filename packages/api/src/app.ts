@@ -10,6 +10,7 @@ import type { KeyUse } from './cell/key-use.js';
 import type { ApiMetrics } from './cell/metrics.js';
 import { type ChatParts, createChatRoute } from './chat/route.js';
 import { createAuthenticate } from './http/authenticate.js';
+import { createCors } from './http/cors.js';
 import { createHealthRoutes } from './http/health.js';
 import { createMeasure } from './http/measure.js';
 import { createReadText } from './http/read-text.js';
@@ -28,6 +29,8 @@ export interface AppParts extends ChatParts {
   keyUse: KeyUse;
   catalogue: Catalogue;
   maxBodyBytes: number;
+  /** Origins whose pages may call from a browser. */
+  corsOrigins: readonly string[];
   logger: Logger;
   metrics: ApiMetrics;
   tracer: Tracer | undefined;
@@ -66,6 +69,7 @@ export function createApp(parts: AppParts): Koa {
   app.use(identify);
   app.use(createMeasure(parts));
   app.use(createSayGoodbye(parts.isDraining));
+  if (parts.corsOrigins.length > 0) app.use(createCors(parts.corsOrigins));
   app.use(createReportErrors(logger, createExplainPath(router)));
   app.use(refuseUnaddressed);
   app.use(router.routes());

@@ -7,9 +7,10 @@ import { refuseUnaddressed } from '../http/refuse-unaddressed.js';
 import { createReportErrors } from '../http/report-errors.js';
 import { identify } from '../http/request-id.js';
 import type { WrongKeys } from '../http/wrong-keys.js';
-import { openapi } from '../openapi/document.js';
+import { openapiAt } from '../openapi/document.js';
 import { createAuthenticateAdmin } from './authenticate-admin.js';
 import { loadConsoleFiles } from './console-files.js';
+import { publicAddressFor } from './public-address.js';
 import { createReadBody } from './read-body.js';
 import { createRefuseForeignHosts } from './refuse-foreign-hosts.js';
 import { addBudgetRoutes, type BudgetParts } from './routes/budgets.js';
@@ -74,7 +75,7 @@ export function createAdminApp({ token, hosts, logger, wrongKeys, ...rest }: Adm
   addTrafficRoutes(router, parts);
   addPlaygroundRoutes(router, parts);
   router.get('/openapi.json', (ctx) => {
-    ctx.body = openapi;
+    ctx.body = openapiAt(publicAddressFor(ctx, parts.publicUrl()));
   });
 
   const app = new Koa();

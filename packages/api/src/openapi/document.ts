@@ -14,7 +14,8 @@ export const openapi = {
       'An LLM gateway with a durable queue. The paths under /v1 and /routes are the public listener’s.',
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
-  servers: [{ url: 'http://127.0.0.1:8081', description: 'The admin listener.' }],
+  // The document is served there.
+  servers: [{ url: '/', description: 'The admin listener.' }],
   security: [{ adminToken: [] }],
   paths: {
     ...publicPaths,
@@ -35,3 +36,13 @@ export const openapi = {
     schemas: { ...publicSchemas, ...directorySchemas, ...recordSchemas },
   },
 };
+
+/** The document of a gateway whose public listener is at this address. */
+export function openapiAt(publicUrl: string) {
+  const servers = [{ url: publicUrl, description: 'The public listener.' }];
+  const paths = Object.entries(openapi.paths).map(([path, operations]) => [
+    path,
+    'servers' in operations ? { ...operations, servers } : operations,
+  ]);
+  return { ...openapi, paths: Object.fromEntries(paths) };
+}

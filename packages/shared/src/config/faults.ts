@@ -1,3 +1,5 @@
+import { distance } from 'fastest-levenshtein';
+
 /**
  * What is wrong in a configuration. Invariant: a fault names the place and what is allowed there, never the value
  * that was found, because that may be a secret in the wrong place.
@@ -25,23 +27,10 @@ export function closest(word: string, candidates: readonly string[]): string | u
   let best: string | undefined;
   let bestDistance = Math.min(3, Math.ceil(wanted.length / 2));
   for (const candidate of candidates) {
-    const distance = editDistance(wanted, plain(candidate));
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+    const far = distance(wanted, plain(candidate));
+    if (far < bestDistance) [best, bestDistance] = [candidate, far];
   }
   return best;
 }
 
 const plain = (word: string): string => word.slice(0, 64).toLowerCase().replace(/[_-]/g, '');
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substituted = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(substituted, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
-}

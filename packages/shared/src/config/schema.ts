@@ -50,6 +50,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'request',
     'request_log',
     'registry',
+    'cors',
   ]);
 
   const providerItems = reader.entries(file?.providers ?? DEFAULT_PROVIDERS, 'providers', 1);
@@ -117,10 +118,25 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
         'registry.allow_private_addresses',
       ),
     },
+    cors: { origins: readOrigins(reader, file?.cors) },
     requestLog: {
       maxEntries: reader.number(log?.max_entries ?? 100_000, 'request_log.max_entries', LOG_ENTRIES),
     },
   };
+}
+
+const ORIGIN: TextRule = {
+  pattern: /^(?:\*|https?:\/\/[^\s/?#@]+)$/i,
+  allowed: 'an origin such as https://app.example, without a path, or *',
+};
+
+function readOrigins(reader: ConfigReader, value: unknown): string[] {
+  const cors = reader.fields(value ?? {}, 'cors', ['origins']);
+  return reader.list(cors?.origins, 'cors.origins').map((item, i) => {
+    const origin = reader.text(item, `cors.origins[${i}]`, ORIGIN);
+    // As a browser writes it: in lower case, and without the port that is the standard.
+    return URL.canParse(origin) ? new URL(origin).origin : origin;
+  });
 }
 
 function readProvider(reader: ConfigReader, name: string, value: unknown): ProviderConfig | undefined {

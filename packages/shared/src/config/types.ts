@@ -97,6 +97,8 @@ export interface GatewayConfig {
     receiveTimeoutMs: number;
     limits: RequestLimits;
   };
+  /** Origins whose pages may call the gateway from a browser; `*` is any. */
+  cors: { origins: string[] };
   requestLog: { maxEntries: number };
   /** Where the model registry is refreshed from, and how often. */
   registry: { url: string | undefined; refreshMs: number; allowPrivateAddresses: boolean };

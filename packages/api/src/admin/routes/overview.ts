@@ -3,6 +3,7 @@ import type { Catalogue } from '../../cell/catalogue.js';
 import type { KeyUse } from '../../cell/key-use.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list, presentKey, presentRoute, presentWorkspace } from '../present.js';
+import { publicAddressFor } from '../public-address.js';
 import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
 
@@ -41,7 +42,7 @@ export function addOverviewRoutes(router: Router, parts: OverviewParts): void {
   router.get('/catalogue', (ctx) => {
     ctx.body = {
       ...list(catalogue.list().map((model) => ({ ...model, object: 'model' as const }))),
-      base_url: `${publicUrl()}/v1`,
+      base_url: `${publicAddressFor(ctx, publicUrl())}/v1`,
     };
   });
 }

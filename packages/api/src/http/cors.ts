@@ -1,0 +1,35 @@
+import cors from '@koa/cors';
+import type { Middleware } from 'koa';
+
+/** What a page may read of an answer, beside its body. */
+const EXPOSED = [
+  'x-request-id',
+  'x-gateway-provider',
+  'x-gateway-model',
+  'x-gateway-fallback-used',
+  'x-gateway-latency-ms',
+  'x-gateway-cost-usd',
+  'x-gateway-queue-ms',
+  'x-gateway-attempts',
+  'idempotent-replayed',
+  'retry-after',
+  'x-should-retry',
+];
+
+/** How long a browser need not ask again. */
+const MAX_AGE_S = 600;
+
+/** Lets the pages of these origins call the gateway from a browser. No cookie has any meaning here, so none is let in. */
+export function createCors(origins: readonly string[]): Middleware {
+  const allowed = new Set(origins);
+  return cors({
+    origin(ctx) {
+      const origin = ctx.get('origin');
+      if (allowed.has('*')) return '*';
+      return allowed.has(origin) ? origin : '';
+    },
+    allowMethods: ['GET', 'POST'],
+    exposeHeaders: EXPOSED,
+    maxAge: MAX_AGE_S,
+  });
+}
