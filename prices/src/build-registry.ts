@@ -53,6 +53,7 @@ function toEntry(facts: Addition & PackageFacts, source: string, as_of: string):
     prices,
     ...(longContext ? { long_context: longContext } : {}),
     ...(facts.service_tiers ? { service_tiers: facts.service_tiers } : {}),
+    ...(facts.fee_per_request === undefined ? {} : { fee_per_request: facts.fee_per_request }),
     ...(facts.context_window === undefined ? {} : { context_window: facts.context_window }),
     ...(facts.max_output_tokens === undefined ? {} : { max_output_tokens: facts.max_output_tokens }),
     ...(facts.capabilities ? { capabilities: facts.capabilities } : {}),

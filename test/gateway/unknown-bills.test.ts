@@ -30,6 +30,7 @@ test.before(async () => {
     'tier',
     'refused',
     'dead',
+    'voice',
     'spent',
   ];
   gateway = await startGateway({
@@ -162,6 +163,22 @@ test('an answer at a service tier without a price is unpriced, and estimated at 
   t.is(entry.served?.price, null);
   // Priority: 0.25 and 1 USD per million tokens.
   await isEstimated(t, 'tier', 'ok', 1_000 * 250_000 + 1_000 * 1_000_000);
+});
+
+test('an answer with audio in it is unpriced', async (t) => {
+  gateway.simulator.script({
+    match: { textIncludes: 'in a voice' },
+    action: {
+      usage: {
+        prompt_tokens: 1_000,
+        completion_tokens: 1_000,
+        completion_tokens_details: { audio_tokens: 900 },
+      },
+    },
+  });
+  t.is((await ask('voice', 'in a voice')).headers.get('x-gateway-cost-usd'), '0.000000');
+  t.is((await onlyEntry('voice')).served?.price, null);
+  t.is((await spendOf('voice')).unknown_bills, 1);
 });
 
 test('a call that was refused, or never sent, is billed nothing', async (t) => {

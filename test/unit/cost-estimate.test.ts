@@ -18,6 +18,13 @@ const registry = parseRegistry({
       max_output_tokens: 50_000,
     },
     { id: 'gpt-4o-mini', provider: 'openai', prices: { input: 1, output: 1 }, max_output_tokens: 10 },
+    {
+      id: 'gpt-search',
+      provider: 'openai',
+      prices: { input: 1, output: 1 },
+      fee_per_request: 0.025,
+      max_output_tokens: 10,
+    },
     { id: 'gpt-bare', provider: 'openai', prices: { input: 1, output: 1 } },
     {
       id: 'gpt-writes',
@@ -166,6 +173,12 @@ test('A tier without a price is unpriced, and so are audio, searches and tools t
   t.is(estimate.ofChain([at('gpt-big')], ask({ web_search_options: null }), 'strict').unpriced, undefined);
   const { unpriced } = estimate.ofChain([at('gpt-big'), at('gpt-unknown')], ask(), 'strict');
   t.is(unpriced, 'openai/gpt-unknown has no known price');
+});
+
+test('A search model has a fee for each request, and may be asked to search', (t) => {
+  const request = ask({ web_search_options: {} });
+  t.is(estimate.ofChain([at('gpt-search')], request, 'strict').unpriced, undefined);
+  t.is(cost([at('gpt-search')], request), 25_000 + promptOf(request) + 10);
 });
 
 test('A prompt may be written to the cache, and be long enough for the long-context price', (t) => {

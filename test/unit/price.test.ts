@@ -65,6 +65,13 @@ const registry = parseRegistry({
         { above: 2_000, prices: { input: 3, output: 3 } },
       ],
     },
+    {
+      id: 'gpt-search',
+      provider: 'openai',
+      prices: { input: 2.5, output: 10 },
+      service_tiers: { priority: { input: 5, output: 20 } },
+      fee_per_request: 0.025,
+    },
     { id: 'free', provider: 'openai', prices: { input: 0, output: 0 } },
   ],
 });
@@ -190,6 +197,12 @@ test('A service tier without a long-context price keeps its surcharge on top of 
     [used.input, used.cachedInput, used.cacheWrite, used.output],
     [20_000_000, 2_000_000, 25_000_000, 90_000_000],
   );
+});
+
+test('A fee for each request comes on top of its tokens, at every tier', (t) => {
+  // 0.025 USD, and 1000 × 2.5 + 100 × 10 = 2500 + 1000
+  t.is(usd('openai', 'gpt-search', { input: 1000, output: 100 }), '0.028500');
+  t.is(usd('openai', 'gpt-search', {}, 'priority'), '0.025000');
 });
 
 test('Cache tokens without a price of their own cost what input costs', (t) => {

@@ -37,7 +37,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
     ...OPENAI_ENTRY,
     latencyMs: 20,
     usage: USAGE,
-    ...pricing.of('openai', 'gpt-4o-mini', USAGE),
+    ...pricing.of('openai', 'gpt-4o-mini', { usage: USAGE }),
   };
 
   const cases: Case[] = [
@@ -59,11 +59,14 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
       JSON.stringify(providers.anthropic.buildRequest(request, ANTHROPIC_ENTRY)),
     ),
     { name: 'Anthropic answer', run: () => providers.anthropic.parseResponse(ANTHROPIC_ANSWER) },
-    { name: 'price, and its text', run: () => pricing.of('openai', 'gpt-4o-mini', USAGE, 'default') },
+    {
+      name: 'price, and its text',
+      run: () => pricing.of('openai', 'gpt-4o-mini', { usage: USAGE, serviceTier: 'default' }),
+    },
     {
       name: 'log entry and settle arguments',
       run() {
-        const { price, cost, costUsd } = pricing.of('openai', 'gpt-4o-mini', USAGE);
+        const { price, cost, costUsd } = pricing.of('openai', 'gpt-4o-mini', { usage: USAGE });
         const { provider, model } = OPENAI_ENTRY;
         const served = { provider, model, latencyMs: 20, usage: USAGE, cost, price };
         const head = {

@@ -63,6 +63,7 @@ export interface ModelFacts {
   prices: Prices;
   long_context?: { above: number; prices: Prices }[];
   service_tiers?: Record<string, Prices>;
+  fee_per_request?: number;
   context_window?: number;
   max_output_tokens?: number;
   capabilities?: string[];
@@ -119,7 +120,9 @@ export interface LoggedRequest {
   estimated_usd: string;
   priced: boolean;
   /** Picodollars per token. */
-  price: ({ registry: string; model: string; tier: string } & Record<TokenType, number>) | null;
+  price:
+    | ({ registry: string; model: string; tier: string; request?: number } & Record<TokenType, number>)
+    | null;
 }
 
 export interface RequestPage extends List<LoggedRequest> {

@@ -37,10 +37,10 @@ export class Ending {
   constructor(private readonly parts: EndingParts) {}
 
   served(job: ChatJob, { entry, kind, response, callMs }: Answer): Settlement {
-    const { usage, serviceTier, completion } = response;
+    const { usage, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
-    const { price, cost, costUsd, estimate } = this.parts.pricing.of(kind, model, usage, serviceTier);
+    const { price, cost, costUsd, estimate } = this.parts.pricing.of(kind, model, response);
     if (estimate !== undefined) job = withEstimate(job, estimate);
     return {
       job,

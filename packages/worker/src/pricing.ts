@@ -1,9 +1,12 @@
-import type { TokenUsage } from '@sluice/shared/chat';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { costOf, dearestCostOf, formatUsd, type PriceUsed, priceFor } from '@sluice/shared/registry/price';
+import type { ParsedResponse } from './providers/types.js';
+
+/** What the price of an answer depends on. */
+type Billed = Pick<ParsedResponse, 'usage' | 'serviceTier' | 'hasAudio'>;
 
 export interface Priced {
-  /** Null when the registry knows no price for the model, or for the service tier: the cost is then 0. */
+  /** Null when the registry knows no price for the model, the service tier or audio: the cost is then 0. */
   price: PriceUsed | null;
   /** Whole picodollars. */
   cost: number;
@@ -15,9 +18,9 @@ export interface Priced {
 export class Pricing {
   constructor(private readonly registry: () => ModelRegistry) {}
 
-  of(providerKind: string, model: string, usage: TokenUsage, serviceTier?: string): Priced {
+  of(providerKind: string, model: string, { usage, serviceTier, hasAudio }: Billed): Priced {
     const facts = this.registry().find(providerKind, model);
-    const price = (facts && priceFor(facts, usage, serviceTier)) ?? null;
+    const price = (facts && !hasAudio && priceFor(facts, usage, serviceTier)) || null;
     const cost = price ? costOf(price, usage) : 0;
     const priced: Priced = { price, cost, costUsd: formatUsd(cost) };
     if (facts && !price) priced.estimate = dearestCostOf(facts, usage);

@@ -81,8 +81,8 @@ export class ProviderCalls {
   }
 
   /** What an answer cost that the caller does not get. */
-  #costOf(entry: ChainEntry, { usage, serviceTier }: ParsedResponse): number {
-    const priced = this.parts.pricing.of(this.kindOf(entry), entry.model, usage, serviceTier);
+  #costOf(entry: ChainEntry, response: ParsedResponse): number {
+    const priced = this.parts.pricing.of(this.kindOf(entry), entry.model, response);
     return priced.estimate ?? priced.cost;
   }
 

@@ -25,6 +25,8 @@ const COLUMNS: readonly [
   ['output_tokens', (request) => request.usage?.output ?? null],
   ['cost_usd', (request) => request.cost_usd],
   ['cost_picodollars', (request) => request.cost_picodollars],
+  ['billed', (request) => request.billed],
+  ['estimated_usd', (request) => request.estimated_usd],
   ['priced', (request) => request.priced],
   ['price_registry', (request) => request.price?.registry ?? null],
 ];

@@ -58,6 +58,7 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest) {
           cache_write: served.price.cacheWrite,
           cache_write_1h: served.price.cacheWrite1h,
           output: served.price.output,
+          ...(served.price.request === undefined ? {} : { request: served.price.request }),
         }
       : null,
   };

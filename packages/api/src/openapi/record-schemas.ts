@@ -8,6 +8,7 @@ const prices = s.object(
 const serviceTiers = { type: 'object', additionalProperties: prices };
 const longContext = s.arrayOf(s.object({ above: s.whole, prices }, { service_tiers: serviceTiers }));
 const facts = {
+  fee_per_request: price,
   long_context: longContext,
   service_tiers: serviceTiers,
   context_window: s.whole,
@@ -130,17 +131,20 @@ export const recordSchemas = {
     estimated_picodollars: s.picodollars,
     priced: s.flag,
     price: s.orNull(
-      s.object({
-        registry: s.text,
-        model: s.text,
-        tier: s.text,
-        unit: { const: 'picodollars_per_token' },
-        input: perToken,
-        cached_input: perToken,
-        cache_write: perToken,
-        cache_write_1h: perToken,
-        output: perToken,
-      }),
+      s.object(
+        {
+          registry: s.text,
+          model: s.text,
+          tier: s.text,
+          unit: { const: 'picodollars_per_token' },
+          input: perToken,
+          cached_input: perToken,
+          cache_write: perToken,
+          cache_write_1h: perToken,
+          output: perToken,
+        },
+        { request: { ...s.whole, description: 'Picodollars for each request.' } },
+      ),
     ),
   }),
   Spend: s.object({

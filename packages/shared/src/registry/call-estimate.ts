@@ -41,7 +41,7 @@ export function estimateCall(
 ): number | string {
   const name = `${entry.provider}/${entry.model}`;
   if (!facts) return `${name} has no known price`;
-  const unpriced = findUnpriced(request, prompt, kind);
+  const unpriced = findUnpriced(request, prompt, kind, facts);
   if (unpriced !== undefined) return `${name} has no known price for ${unpriced}`;
   const tiers = askedTiers(request, kind);
   if (!tiers.every((tier) => facts.priceTable[0].serviceTiers.has(tier)))
@@ -52,15 +52,22 @@ export function estimateCall(
   const prices = facts.priceTable
     .filter(({ above }) => input > above || above === 0)
     .flatMap(({ base, serviceTiers }) => [base, ...tiers.flatMap((tier) => serviceTiers.get(tier) ?? [])]);
-  const costs = prices.map((price) => input * promptRate(price, kind, prompt, mode) + output * price.output);
+  const costs = prices.map(
+    (price) => (price.request ?? 0) + input * promptRate(price, kind, prompt, mode) + output * price.output,
+  );
   return Math.min(Math.max(...costs), Number.MAX_SAFE_INTEGER);
 }
 
-/** What the registry has no prices for: fees per search, and audio tokens. */
-function findUnpriced(request: ChatRequest, prompt: PromptSize, kind: string): string | undefined {
+/** What the registry has no prices for: audio tokens, tools of the provider, and searches but those of search models. */
+function findUnpriced(
+  request: ChatRequest,
+  prompt: PromptSize,
+  kind: string,
+  { fee_per_request: fee }: ModelFacts,
+): string | undefined {
   if (kind === 'anthropic') return undefined;
   if (prompt.audio) return 'audio';
-  if ((request.web_search_options ?? null) !== null) return 'web search';
+  if ((request.web_search_options ?? null) !== null && fee === undefined) return 'web search';
   const { tools } = request;
   const isHosted = (tool: unknown) => {
     const type = typeof tool === 'object' && tool !== null && 'type' in tool ? tool.type : undefined;

@@ -60,6 +60,8 @@ const facts = {
   /** A prompt of more than `above` tokens is billed at these prices, the whole request. */
   long_context: optional(longContext),
   service_tiers: optional(serviceTiers),
+  /** USD for each request on top of its tokens, such as for the search that a search model makes. */
+  fee_per_request: optional(price),
   context_window: optional(tokens),
   max_output_tokens: optional(tokens),
   /** What is known to work; a tag that is missing is not stated, which is not the same as not supported. */

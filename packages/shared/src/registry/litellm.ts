@@ -13,7 +13,7 @@ import {
 type Facts = Record<string, unknown>;
 
 const PROVIDERS = ['openai', 'anthropic'] as const;
-const SERVICE_TIERS = ['flex', 'priority'] as const;
+const SERVICE_TIERS = ['flex', 'priority', 'ultrafast'] as const;
 const CAPABILITIES: Record<string, string> = {
   supports_vision: 'vision',
   supports_function_calling: 'tools',

@@ -3,8 +3,9 @@ import { type PriceStep, type PriceTable, type PriceUsed, type Rates, toPicodoll
 
 /** Every price a model can be billed at, worked out once when a registry is loaded. */
 export function buildPriceTable(model: ModelEntry, registry: string): PriceTable {
+  const fee = model.fee_per_request ? { request: Math.round(model.fee_per_request * 1e12) } : {};
   const label = (rates: Rates, tier: string): PriceUsed =>
-    Object.freeze({ model: model.id, registry, tier, ...rates });
+    Object.freeze({ model: model.id, registry, tier, ...rates, ...fee });
   const base = fillBase(model.prices, model.provider);
   const tiers = Object.entries(model.service_tiers ?? {}).map(
     ([name, prices]) => [name, fillTier(prices, base)] as const,

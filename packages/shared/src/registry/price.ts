@@ -21,6 +21,8 @@ export interface PriceUsed extends Rates {
   registry: string;
   /** `base` or a service tier; `_above_<tokens>` behind it when a long prompt made the price. */
   tier: string;
+  /** Picodollars for each request, on top of its tokens; absent: none. */
+  request?: number;
 }
 
 /** Prices for prompts of more than `above` tokens, by service tier. */
@@ -77,8 +79,9 @@ export function dearestCostOf(facts: { priceTable: PriceTable }, usage: TokenUsa
  * Doubles are exact here. Rounding is monotone, so a product or sum of whole numbers that comes out at or below
  * 2⁵³ - 1 was never rounded, and what is above is cut off.
  */
-export function costOf(price: Rates, usage: TokenUsage): number {
+export function costOf(price: Rates & Pick<PriceUsed, 'request'>, usage: TokenUsage): number {
   const cost =
+    whole(price.request ?? 0) +
     whole(usage.input) * whole(price.input) +
     whole(usage.cachedInput) * whole(price.cachedInput) +
     whole(usage.cacheWrite) * whole(price.cacheWrite) +

@@ -32,6 +32,8 @@ export interface ParsedResponse {
   usage: TokenUsage;
   /** The tier that the provider says it served, for the price. */
   serviceTier?: string;
+  /** Some of its tokens are audio, which has prices that the registry does not know. */
+  hasAudio?: true;
 }
 
 /** A failed provider call, in the gateway's terms. */

@@ -114,6 +114,16 @@ function Bill({ request: { usage, price: used, cost_usd, priced } }: { request: 
               ),
             )}
           </tbody>
+          {used?.request !== undefined && (
+            <tbody>
+              <tr>
+                <th scope="row">Fee of the request</th>
+                <td />
+                <td />
+                <td class="number">{usd(used.request / 1e12)}</td>
+              </tr>
+            </tbody>
+          )}
           <tfoot>
             <tr>
               <th scope="row">Cost</th>

@@ -22,6 +22,7 @@ export function parseResponse(body: unknown, now: number = Date.now()): ParsedRe
   };
   const serviceTier = toText(body.service_tier);
   if (serviceTier !== undefined) response.serviceTier = serviceTier;
+  if (hasAudio(rawUsage)) response.hasAudio = true;
   return response;
 }
 
@@ -83,6 +84,12 @@ function toCompletionUsage(usage: JsonObject): CompletionUsage {
     completion_tokens: completion,
     total_tokens: toTokenCount(usage.total_tokens) || prompt + completion,
   };
+}
+
+function hasAudio(usage: JsonObject): boolean {
+  return [usage.prompt_tokens_details, usage.completion_tokens_details].some(
+    (details) => isObject(details) && toTokenCount(details.audio_tokens) > 0,
+  );
 }
 
 /** OpenAI's prompt_tokens include the cached ones and those written to the cache. */
