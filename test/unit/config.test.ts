@@ -72,6 +72,9 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
   t.deepEqual(shipped.request, {
     deadlineMs: 300_000,
     maxBodyBytes: 10_485_760,
+    maxBytesInFlight: 67_108_864,
+    maxBytesInFlightPerWorkspace: 33_554_432,
+    maxAnswerBytesInFlight: 33_554_432,
     receiveTimeoutMs: 30_000,
     limits: { depth: 64, keys: 50_000, elements: 100_000, messages: 10_000, parts: 20_000 },
   });
@@ -101,7 +104,8 @@ test('a route in its long form, limits, and the other sections are read', (t) =>
   const config = parseConfigText(
     `
 request:
-  { deadline_ms: 1000, max_body_bytes: 2048, receive_timeout_ms: 500,
+  { deadline_ms: 1000, max_body_bytes: 2048, max_bytes_in_flight: 8192,
+    max_bytes_in_flight_per_workspace: 4096, max_answer_bytes_in_flight: 16384, receive_timeout_ms: 500,
     max_depth: 20, max_keys: 5, max_elements: 6, max_messages: 7, max_parts: 8 }
 request_log: { max_entries: 5 }
 workspaces:
@@ -125,6 +129,9 @@ workspaces:
   t.deepEqual(config.request, {
     deadlineMs: 1000,
     maxBodyBytes: 2048,
+    maxBytesInFlight: 8192,
+    maxBytesInFlightPerWorkspace: 4096,
+    maxAnswerBytesInFlight: 16_384,
     receiveTimeoutMs: 500,
     limits: { depth: 20, keys: 5, elements: 6, messages: 7, parts: 8 },
   });

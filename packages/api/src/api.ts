@@ -266,7 +266,7 @@ export async function startApi({
     tracer,
     providers: config.providers,
     deadlineMs: config.request.deadlineMs,
-    maxBodyBytes: config.request.maxBodyBytes,
+    byteLimits: config.request,
     limits: config.request.limits,
     corsOrigins: config.cors.origins,
     isDraining: () => draining,

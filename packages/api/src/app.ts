@@ -10,6 +10,7 @@ import type { KeyUse } from './cell/key-use.js';
 import type { ApiMetrics } from './cell/metrics.js';
 import { type ChatParts, createChatRoute } from './chat/route.js';
 import { createAuthenticate } from './http/authenticate.js';
+import { type ByteLimits, createTakeBytes } from './http/bytes-in-flight.js';
 import { createCors } from './http/cors.js';
 import { createHealthRoutes } from './http/health.js';
 import { createMeasure } from './http/measure.js';
@@ -28,9 +29,9 @@ export interface AppParts extends ChatParts {
   store: Directory;
   keyUse: KeyUse;
   catalogue: Catalogue;
-  maxBodyBytes: number;
   /** Origins whose pages may call from a browser. */
   corsOrigins: readonly string[];
+  byteLimits: ByteLimits;
   logger: Logger;
   metrics: ApiMetrics;
   tracer: Tracer | undefined;
@@ -57,7 +58,8 @@ export function createApp(parts: AppParts): Koa {
     '/v1/chat/completions',
     authenticate,
     suggestModels,
-    createReadText(parts.maxBodyBytes),
+    createTakeBytes(parts.byteLimits),
+    createReadText(parts.byteLimits.maxBodyBytes),
     createChatRoute(parts),
   );
   router.get('/v1/models', authenticate, createModelsRoute(store, catalogue));

@@ -14,7 +14,7 @@ import {
   UnusableResponse,
 } from './providers/types.js';
 
-import type { StopSignal } from './stop-signal.js';
+import type { Run } from './runs.js';
 
 /** A provider as this process can call it. */
 export interface Upstream {
@@ -41,7 +41,7 @@ export async function callProvider(
   request: ChatRequest,
   entry: ChainEntry,
   timeoutMs: number,
-  signal: StopSignal,
+  { signal, answer: share }: Pick<Run, 'signal' | 'answer'>,
 ): Promise<CallResult> {
   const { provider, headers, http } = upstream;
   if (!headers) return { failure: toFailure('auth') };
@@ -58,7 +58,7 @@ export async function callProvider(
   const elapsed = () => performance.now() - started;
   let answer: HttpAnswer;
   try {
-    answer = await http.post(provider.chatPath, headers, body, timeoutMs, signal);
+    answer = await http.post(provider.chatPath, headers, body, timeoutMs, signal, share);
   } catch (error) {
     if (!(error instanceof HttpFailure)) throw error;
     const failure = unanswered(error);

@@ -4,6 +4,7 @@
  */
 import { parseExactly } from '@sluice/shared/json/exact';
 import { type Dispatcher, errors, Pool } from 'undici';
+import { type AnswerShare, SMALL_ANSWER_BYTES } from './answer-room.js';
 import { diedOnReuse } from './dead-sockets.js';
 import type { Headers } from './providers/types.js';
 import type { StopSignal } from './stop-signal.js';
@@ -57,10 +58,13 @@ export class HttpClient {
     body: string,
     timeoutMs: number,
     signal: StopSignal,
+    share: AnswerShare,
   ): Promise<HttpAnswer> {
     if (signal.reason) throw new HttpFailure('cancelled', false, undefined);
     const request = { path: this.#basePath + path, method: 'POST', headers, body } as const;
-    const call = new Call(this.#pool, request, this.#secret);
+    // What an earlier call of the same job left.
+    share.giveBack();
+    const call = new Call(this.#pool, request, this.#secret, share);
     const timer = setTimeout(() => call.end('timeout'), timeoutMs);
     signal.onStop = () => call.end('cancelled');
     try {
@@ -85,6 +89,8 @@ class Call implements Dispatcher.DispatchHandler {
   #status = 0;
   #headers: Headers = {};
   #chunks: Buffer[] = [];
+  #bytes = 0;
+  #hasRoom = false;
   #resolve: (answer: HttpAnswer) => void = () => {};
   #reject: (failure: HttpFailure) => void = () => {};
 
@@ -92,6 +98,7 @@ class Call implements Dispatcher.DispatchHandler {
     private readonly pool: Pool,
     private readonly request: Dispatcher.DispatchOptions,
     private readonly secret: string | undefined,
+    private readonly share: AnswerShare,
   ) {}
 
   answer(): Promise<HttpAnswer> {
@@ -115,13 +122,23 @@ class Call implements Dispatcher.DispatchHandler {
     else this.#sent = true;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
     this.#status = status;
     this.#headers = headers;
+    const announced = Number(headers['content-length']);
+    if (announced > SMALL_ANSWER_BYTES) this.#takeRoom(controller, announced);
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes > SMALL_ANSWER_BYTES && !this.#hasRoom) this.#takeRoom(controller, MAX_RESPONSE_BYTES);
+  }
+
+  /** Once, for as much as may come: an answer that has begun to be read can then be read to its end. */
+  #takeRoom(controller: Dispatcher.DispatchController, bytes: number): void {
+    this.#hasRoom = true;
+    if (!this.share.take(bytes, () => controller.resume())) controller.pause();
   }
 
   onResponseEnd(): void {

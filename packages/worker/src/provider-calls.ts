@@ -54,7 +54,7 @@ export class ProviderCalls {
     const limitMs = this.#limitMs(entry);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     const result = await this.#send(job.requestId, () =>
-      callProvider(upstream, request, entry, timeoutMs, run.signal),
+      callProvider(upstream, request, entry, timeoutMs, run),
     );
     const { failure } = result;
     if (failure?.outcome === 'unsupported') {

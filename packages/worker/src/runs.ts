@@ -1,5 +1,6 @@
 import type { Cancellations } from '@sluice/shared/queue/cancellations';
 import type { ChatJob } from '@sluice/shared/queue/job';
+import type { AnswerRoom, AnswerShare } from './answer-room.js';
 import type { TakenJob } from './chat-worker.js';
 import { type StopReason, StopSignal } from './stop-signal.js';
 
@@ -11,6 +12,8 @@ export interface Run {
   /** How often this job has been started, this time included: more than once when a worker was lost with it. */
   start: number;
   signal: StopSignal;
+  /** Its part of the memory for large answers. */
+  answer: AnswerShare;
 }
 
 /** The jobs that this process is running, and the means to stop one. */
@@ -18,7 +21,10 @@ export class Runs {
   /** By request id. */
   readonly #running = new Map<string, { jobId: string | undefined; signal: StopSignal }>();
 
-  constructor(private readonly cancellations: Cancellations) {}
+  constructor(
+    private readonly cancellations: Cancellations,
+    private readonly answers: AnswerRoom,
+  ) {}
 
   async run<T>(
     { requestId }: ChatJob,
@@ -26,12 +32,14 @@ export class Runs {
     process: (run: Run) => Promise<T>,
   ): Promise<T> {
     const signal = new StopSignal();
+    const answer = this.answers.share();
     const running = { jobId: id, signal };
     this.#running.set(requestId, running);
     if (this.cancellations.has(requestId)) signal.stop('cancelled');
     try {
-      return await process({ token: lock, start: attemptsStarted, signal });
+      return await process({ token: lock, start: attemptsStarted, signal, answer });
     } finally {
+      answer.giveBack();
       if (this.#running.get(requestId) === running) this.#running.delete(requestId);
     }
   }

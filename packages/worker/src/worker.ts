@@ -37,6 +37,7 @@ import { UnrecoverableError } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { createAnswerFits } from './answer-check/answer-check.js';
 import { SchemaChecker } from './answer-check/schema-checker.js';
+import { AnswerRoom } from './answer-room.js';
 import type { Upstream } from './call-provider.js';
 import { ChatProcessor } from './chat-processor.js';
 import { ChatWorker } from './chat-worker.js';
@@ -155,7 +156,7 @@ export async function startWorker({
 
   await requireSecretAgreement(presence);
 
-  const runs = new Runs(cancellations);
+  const runs = new Runs(cancellations, new AnswerRoom(config.request.maxAnswerBytesInFlight));
   await cancellations.watch(subscriber, (requestId) => runs.cancel(requestId));
   const chores = new Chores(logger);
   const workers = [...upstreams.values()].map((upstream) => {

@@ -11,7 +11,10 @@ import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 
 const BLOCK_MS = 2_000;
-const BATCH = 256;
+/** How many replies are asked for at once. All of them are in memory together, and each may be large. */
+const BATCH = { least: 2, most: 256 };
+/** With this many bytes in a batch, the next one is as small as can be. */
+const LARGE_BATCH_BYTES = 1024 * 1024;
 const RETRY_MS = 100;
 
 /** The fields of a stream entry: `id` names the request, the others are what is said about it. */
@@ -21,6 +24,7 @@ export class Inbox {
   readonly id: string;
   readonly #key: string;
   #open = true;
+  #batch = BATCH.least;
   #caughtUpAt = 0;
 
   constructor(id: string, names: KeyNames) {
@@ -44,13 +48,14 @@ export class Inbox {
         const asked = performance.now();
         const [deleted, streams] = await Promise.all([
           handled.length > 0 ? blocking.xdel(this.#key, ...handled).catch(() => 'refused') : 0,
-          blocking.xread('COUNT', BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', this.#key, '0-0'),
+          blocking.xread('COUNT', this.#batch, 'BLOCK', BLOCK_MS, 'STREAMS', this.#key, '0-0'),
         ]);
         const entries = streams?.[0]?.[1] ?? [];
         if (deleted === 'refused') throw new Error('what was read is still there');
         handled = entries.map(([entryId]) => entryId);
         for (const [, fields] of entries) handle(toMessage(fields));
-        if (entries.length < BATCH) this.#caughtUpAt = asked;
+        if (entries.length < this.#batch) this.#caughtUpAt = asked;
+        this.#batch = nextBatch(this.#batch, entries);
       } catch {
         // Redis is away, or refuses to write: then there are no new replies either.
         handled = [];
@@ -68,6 +73,14 @@ export class Inbox {
     this.#open = false;
     await redis.del(this.#key);
   }
+}
+
+/** Grows while batches are full and small. */
+function nextBatch(batch: number, entries: readonly [id: string, fields: string[]][]): number {
+  let bytes = 0;
+  for (const [, fields] of entries) for (const field of fields) bytes += field.length;
+  if (bytes > LARGE_BATCH_BYTES) return BATCH.least;
+  return entries.length < batch ? batch : Math.min(2 * batch, BATCH.most);
 }
 
 function toMessage(fields: string[]): InboxMessage {

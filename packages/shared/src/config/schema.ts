@@ -38,6 +38,7 @@ const COUNT: NumberRule = { min: 1, max: 1_000_000 };
 /** Deeper than any real request at the least, and far from where writing it again would overflow the stack at the most. */
 const DEPTH: NumberRule = { min: 16, max: 512 };
 const BODY_BYTES: NumberRule = { min: 1024, max: 104_857_600 };
+const BYTES_IN_FLIGHT: NumberRule = { min: 1024, max: 68_719_476_736 };
 const LOG_ENTRIES: NumberRule = { min: 1, max: 100_000_000 };
 const HOUR_MS = 3_600_000;
 const BUDGET_USD: NumberRule = { min: 0, max: 1_000_000_000, whole: false };
@@ -68,6 +69,9 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
   const request = reader.fields(file?.request ?? {}, 'request', [
     'deadline_ms',
     'max_body_bytes',
+    'max_bytes_in_flight',
+    'max_bytes_in_flight_per_workspace',
+    'max_answer_bytes_in_flight',
     'receive_timeout_ms',
     'max_depth',
     'max_keys',
@@ -75,6 +79,18 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'max_messages',
     'max_parts',
   ]);
+  const maxBodyBytes = reader.number(
+    request?.max_body_bytes ?? 10_485_760,
+    'request.max_body_bytes',
+    BODY_BYTES,
+  );
+  // A body that is allowed has room while there is no other.
+  const inFlightBytes = { ...BYTES_IN_FLIGHT, min: maxBodyBytes };
+  const maxBytesInFlight = reader.number(
+    request?.max_bytes_in_flight ?? Math.max(67_108_864, 2 * maxBodyBytes),
+    'request.max_bytes_in_flight',
+    inFlightBytes,
+  );
   const registry = reader.fields(file?.registry ?? {}, 'registry', [
     'url',
     'refresh_hours',
@@ -86,10 +102,18 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     workspaces,
     request: {
       deadlineMs: reader.number(request?.deadline_ms ?? 300_000, 'request.deadline_ms', DURATION_MS),
-      maxBodyBytes: reader.number(
-        request?.max_body_bytes ?? 10_485_760,
-        'request.max_body_bytes',
-        BODY_BYTES,
+      maxBodyBytes,
+      maxBytesInFlight,
+      maxBytesInFlightPerWorkspace: reader.number(
+        request?.max_bytes_in_flight_per_workspace ??
+          Math.max(maxBodyBytes, Math.floor(maxBytesInFlight / 2)),
+        'request.max_bytes_in_flight_per_workspace',
+        inFlightBytes,
+      ),
+      maxAnswerBytesInFlight: reader.number(
+        request?.max_answer_bytes_in_flight ?? 33_554_432,
+        'request.max_answer_bytes_in_flight',
+        BYTES_IN_FLIGHT,
       ),
       receiveTimeoutMs: reader.number(
         request?.receive_timeout_ms ?? 30_000,

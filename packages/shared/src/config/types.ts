@@ -93,6 +93,12 @@ export interface GatewayConfig {
   request: {
     deadlineMs: number;
     maxBodyBytes: number;
+    /** Bodies of all requests that an api process has accepted and not yet answered. */
+    maxBytesInFlight: number;
+    /** One workspace's part of them. */
+    maxBytesInFlightPerWorkspace: number;
+    /** Large answers that a worker process holds at a time. */
+    maxAnswerBytesInFlight: number;
     /** How long a caller may take to send a request, its body included. */
     receiveTimeoutMs: number;
     limits: RequestLimits;

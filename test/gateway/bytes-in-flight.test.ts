@@ -1,0 +1,93 @@
+/** Bodies and answers take a share of a process's memory, and wait or are refused when there is none left. */
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
+import { until } from '../helpers/until.js';
+
+const MB = 1024 * 1024;
+const SOLO = { solo: [{ provider: 'openai', model: 'gpt-4o-mini' }] };
+const hold = new Hold();
+let gateway: Gateway;
+
+test.before(async () => {
+  gateway = await startGateway({
+    routes: SOLO,
+    workspaces: { loud: { routes: SOLO }, third: { routes: SOLO } },
+    request: {
+      max_body_bytes: MB,
+      max_bytes_in_flight: 3 * MB,
+      max_bytes_in_flight_per_workspace: 2 * MB,
+      max_answer_bytes_in_flight: MB,
+    },
+    simulator: { latencyMs: hold.latency },
+  });
+});
+test.beforeEach(() => hold.release());
+test.after.always(async () => {
+  hold.release();
+  await gateway?.stop();
+});
+
+function send(workspace: string, bytes: number) {
+  const body = { model: 'solo', messages: [{ role: 'user', content: 'x'.repeat(bytes) }] };
+  return gateway.chat(body, { key: gateway.keys[workspace] ?? '' });
+}
+
+/** The head of a request whose body never comes, and the answer to it. */
+async function announce(workspace: string, length: string): Promise<string> {
+  const { hostname, port } = new URL(gateway.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${gateway.keys[workspace]}\r\n` +
+      `content-type: application/json\r\nconnection: close\r\n${length}\r\n\r\n`,
+  );
+  return text(socket);
+}
+
+test.serial('beyond its share a workspace is refused by its headers; the others are served', async (t) => {
+  hold.hold();
+  const held = [send('loud', 900_000), send('loud', 900_000)];
+  await until('both calls', () => hold.held.length === 2);
+  const refused = await send('loud', 900_000);
+  t.is(refused.status, 429);
+  t.is(refused.body.error.code, 'rate_limited');
+  t.is(refused.headers.get('retry-after'), '1');
+  for (const length of ['content-length: 900000', 'transfer-encoding: chunked'])
+    t.regex(await announce('loud', length), /^HTTP\/1\.1 429 /, length);
+  const others = send('third', 900_000);
+  await until('the other workspace’s call', () => hold.held.length === 3);
+  hold.release();
+  t.deepEqual(
+    (await Promise.all([...held, others])).map(({ status }) => status),
+    [200, 200, 200],
+  );
+  t.is((await send('loud', 900_000)).status, 200, 'what was answered has given its share back');
+});
+
+test.serial('beyond the share of the process everybody is refused, with 503', async (t) => {
+  hold.hold();
+  const held = [send('loud', 900_000), send('loud', 900_000), send('third', 900_000)];
+  await until('the calls', () => hold.held.length === 3);
+  const refused = await send('demo', 900_000);
+  t.is(refused.status, 503);
+  t.is(refused.body.error.code, 'service_unavailable');
+  t.is(refused.headers.get('retry-after'), '1');
+  const small = send('demo', 100);
+  await until('the small call', () => hold.held.length === 4);
+  hold.release();
+  t.is((await small).status, 200);
+  await Promise.all(held);
+});
+
+test.serial('large answers wait for each other in the worker, and all of them arrive', async (t) => {
+  const answer = 'y'.repeat(700_000);
+  gateway.simulator.script({ match: { textIncludes: 'say much' }, times: 6, action: { text: answer } });
+  const body = { model: 'solo', messages: [{ role: 'user', content: 'say much' }] };
+  const answers = await Promise.all(Array.from({ length: 6 }, () => gateway.chat(body)));
+  for (const { status, body } of answers) {
+    t.is(status, 200);
+    t.is(body.choices[0].message.content, answer);
+  }
+});
