@@ -1,3 +1,4 @@
+import { toMarkdownTable } from '../helpers/markdown-table.js';
 import type { Verdict } from './run-scenario.js';
 
 const COLUMNS = [
@@ -13,11 +14,7 @@ const COLUMNS = [
 
 /** As Markdown, so that it can go into the documentation as it is. */
 export function toTable(verdicts: readonly Verdict[]): string {
-  const rows = [COLUMNS, ...verdicts.map(toRow)];
-  const widths = COLUMNS.map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
-  const lines = rows.map((row) => `| ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`);
-  const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`;
-  return [lines[0], rule, ...lines.slice(1)].join('\n');
+  return toMarkdownTable([COLUMNS, ...verdicts.map(toRow)]);
 }
 
 /** The table, and what else was measured. */

@@ -8,7 +8,7 @@ const PAGE = fileURLToPath(new URL('../../../docs/reliability.md', import.meta.u
  * For `--save docs`: writes the figures of a run into docs/reliability.md, below its command and the machine they are of.
  */
 export function figuresSaver(
-  kind: 'chaos' | 'soak',
+  kind: 'chaos' | 'soak' | 'hostile',
   save: string | undefined,
 ): ((figures: string) => void) | undefined {
   if (save === undefined) return undefined;

@@ -4,6 +4,7 @@ import { workerEnv } from '@sluice/worker/env';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import test from 'ava';
 import { parse, parseAllDocuments } from 'yaml';
+import { SHIPPED_MEMORY_BYTES, SHIPPED_NODE_OPTIONS } from '../hostile/memory-limit.js';
 
 const repository = new URL('../../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, repository), 'utf8');
@@ -23,6 +24,7 @@ interface Service {
   container_name?: string;
   depends_on?: Record<string, unknown>;
   stop_grace_period?: string;
+  mem_limit?: string;
 }
 interface Compose {
   services: Record<string, Service>;
@@ -170,7 +172,11 @@ interface Deployment {
   template: {
     spec: {
       terminationGracePeriodSeconds: number;
-      containers: { command: string[]; env: { name: string; value: string }[] }[];
+      containers: {
+        command: string[];
+        env: { name: string; value: string }[];
+        resources: { limits: { memory: string } };
+      }[];
     };
   };
 }
@@ -178,6 +184,17 @@ function deployment(name: string): Deployment {
   const found = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name);
   return (found as unknown as { spec: Deployment }).spec;
 }
+
+test('a process has the memory, and Node the part of it, that npm run hostile tries', (t) => {
+  for (const name of ['api', 'worker']) {
+    const service = compose.services[name];
+    t.is(service?.mem_limit, `${SHIPPED_MEMORY_BYTES / 1024 / 1024}m`, name);
+    t.true(service?.command?.includes(SHIPPED_NODE_OPTIONS), name);
+    const [container] = deployment(name).template.spec.containers;
+    t.is(container?.resources.limits.memory, `${SHIPPED_MEMORY_BYTES / 1024 / 1024}Mi`, name);
+    t.true(container?.command.includes(SHIPPED_NODE_OPTIONS), name);
+  }
+});
 
 interface Kustomization {
   resources: string[];

@@ -87,7 +87,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
   // A body that is allowed has room while there is no other.
   const inFlightBytes = { ...BYTES_IN_FLIGHT, min: maxBodyBytes };
   const maxBytesInFlight = reader.number(
-    request?.max_bytes_in_flight ?? Math.max(67_108_864, 2 * maxBodyBytes),
+    request?.max_bytes_in_flight ?? Math.max(33_554_432, maxBodyBytes),
     'request.max_bytes_in_flight',
     inFlightBytes,
   );

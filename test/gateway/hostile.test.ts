@@ -1,0 +1,13 @@
+/** The short part of `npm run hostile`: what one workspace does costs no other one an answer. */
+
+import test from '../helpers/needs-redis.js';
+import { ATTACKS } from '../hostile/attacks/index.js';
+import { runAttack } from '../hostile/run-attack.js';
+
+for (const attack of ATTACKS.filter(({ short }) => short)) {
+  test.serial(`nobody else notices one who ${attack.does}`, async (t) => {
+    const { failures, under } = await runAttack(attack, true);
+    t.deepEqual(failures, []);
+    t.true((under?.requests ?? 0) > 0);
+  });
+}
