@@ -341,7 +341,7 @@ test('status shows queues, processes, and a model that cools down', async (t) =>
   t.regex(out, /^openai .* closed +gpt-4\.1-nano for \d+ min$/m);
   t.regex(out, /^api +\S+ +\d+ /m);
   t.regex(out, /^worker +\S+ +\d+ /m);
-  t.regex(out, /^Redis: [\d.]+ MB used/m);
+  t.regex(out, /^(?:Redis|Valkey) [\d.]+: [\d.]+ MB used/m);
   const roles = (await sluice('status --json')).json().processes.map(({ role }: { role: string }) => role);
   t.deepEqual(roles, ['api', 'worker']);
 });

@@ -1,47 +1,11 @@
 /** api and worker, each on its own: what `npm run api` and `npm run worker` run. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { freePort } from '@sluice/cli/start/free-port';
 import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
 import type { ExecutionContext } from 'ava';
-import { makeFolder, REPOSITORY, until } from '../helpers/all-in-one.js';
+import { makeFolder, until } from '../helpers/all-in-one.js';
+import { launch } from '../helpers/launch.js';
 import test from '../helpers/needs-redis.js';
-
-interface Launched {
-  child: ChildProcess;
-  url: string;
-  output(): string;
-  ended: Promise<number | null>;
-}
-
-async function launch(
-  t: ExecutionContext,
-  role: 'api' | 'worker',
-  env: Record<string, string> = {},
-): Promise<Launched> {
-  const port = String(await freePort());
-  const child = spawn(process.execPath, [`packages/${role}/dist/main.js`], {
-    cwd: REPOSITORY,
-    env: {
-      PATH: process.env.PATH ?? '',
-      ...(role === 'api' ? { PORT: port, METRICS_PORT: '0' } : { METRICS_PORT: port }),
-      ...env,
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-    });
-  const ended = once(child, 'close').then(([code]) => code as number | null);
-  t.teardown(async () => {
-    child.kill('SIGKILL');
-    await ended;
-  });
-  return { child, url: `http://127.0.0.1:${port}`, output: () => output, ended };
-}
 
 const statusOf = (url: string) =>
   fetch(url).then(

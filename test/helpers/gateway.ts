@@ -71,7 +71,8 @@ export interface Gateway {
   apis: TestProcess[];
   workers: TestProcess[];
   addWorker(env?: Record<string, string>): Promise<TestProcess>;
-  addApi(env?: Record<string, string>): Promise<TestProcess>;
+  /** `descriptors`: how many files and sockets it may have open. */
+  addApi(env?: Record<string, string>, limits?: { descriptors: number }): Promise<TestProcess>;
   /** POST /v1/chat/completions with the demo key. */
   chat(
     body: unknown,
@@ -165,9 +166,13 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const printed: string[] = [];
   const apis: TestProcess[] = [];
   const workers: TestProcess[] = [];
-  const run = async (role: 'api' | 'worker', env: Record<string, string>) => {
+  const run = async (
+    role: 'api' | 'worker',
+    env: Record<string, string>,
+    limits?: { descriptors: number },
+  ) => {
     const print = (text: string) => printed.push(text);
-    return startProcess(`@sluice/${role}/main`, { PORT: '0', METRICS_PORT: '0', ...env }, print);
+    return startProcess(`@sluice/${role}/main`, { PORT: '0', METRICS_PORT: '0', ...env }, print, limits);
   };
   // An api process never has the provider keys.
   const { OPENAI_API_KEY: _, ANTHROPIC_API_KEY: __, ...apiEnv } = env;
@@ -179,10 +184,10 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     return worker;
   };
   const adminToken = randomBytes(24).toString('base64url');
-  const addApi = async (extra: Record<string, string> = {}) => {
+  const addApi = async (extra: Record<string, string> = {}, limits?: { descriptors: number }) => {
     const admin = { ADMIN_TOKEN: adminToken, ADMIN_PORT: '0' };
     const own = apis.length === 0 ? { ...apiEnv, ...admin } : apiEnv;
-    const api = await run('api', { ...own, ...extra });
+    const api = await run('api', { ...own, ...extra }, limits);
     apis.push(api);
     return api;
   };
@@ -275,9 +280,14 @@ async function startProcess(
   module: string,
   env: Record<string, string>,
   print: (text: string) => void,
+  limits?: { descriptors: number },
 ): Promise<TestProcess> {
   const script = fileURLToPath(import.meta.resolve(module));
-  const child = fork(script, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+  const limited = limits && {
+    execPath: 'prlimit',
+    execArgv: [`--nofile=${limits.descriptors}:${limits.descriptors}`, process.execPath],
+  };
+  const child = fork(script, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'], ...limited });
   let output = '';
   const collect = (chunk: Buffer) => {
     output += chunk.toString();

@@ -117,7 +117,7 @@ test('a model of a route, and a dated id of a known model, keep their names', as
 });
 
 const listenerFor = (metrics: Metrics) =>
-  startMetricsServer({ host: '127.0.0.1', port: 0, metrics, problems: () => [] });
+  startMetricsServer({ host: '127.0.0.1', port: 0, metrics, problems: () => [], warnings: () => [] });
 
 test('a process that is scraped stays for one more scrape, and then leaves at once', async (t) => {
   const listener = await listenerFor(new Metrics('worker'));

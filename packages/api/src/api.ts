@@ -10,6 +10,7 @@ import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import { Chores } from '@sluice/shared/process/chores';
+import type { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import { listen } from '@sluice/shared/process/listen';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Presence } from '@sluice/shared/process/presence';
@@ -56,6 +57,7 @@ import { Dispatcher } from './chat/dispatcher.js';
 import { Fairness } from './chat/fairness.js';
 import { IdempotentDispatcher } from './chat/idempotent-dispatcher.js';
 import { SafetyNet, SWEEP_EVERY_MS } from './chat/safety-net.js';
+import { ConnectionLimit } from './http/connection-limit.js';
 import { createHttpServer } from './http/server.js';
 
 const REDIS_START_MS = 10_000;
@@ -75,6 +77,7 @@ export interface ApiOptions {
   keyPepper?: SecretKeys | undefined;
   logger: Logger;
   tracer?: Tracer | undefined;
+  descriptors: DescriptorWatch;
   /** Without it there is no admin listener. */
   admin?: AdminOptions;
 }
@@ -102,6 +105,7 @@ export async function startApi({
   keyPepper,
   logger,
   tracer,
+  descriptors,
   admin: adminOptions,
 }: ApiOptions): Promise<RunningApi> {
   const names = keyNames(cell);
@@ -161,6 +165,9 @@ export async function startApi({
   const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
   const metrics = new Metrics('api');
   const apiMetrics = new ApiMetrics(metrics, config.providers.keys());
+  const connectionLimit = new ConnectionLimit(descriptors.limit, logger, () =>
+    apiMetrics.droppedConnection(),
+  );
   const gauges = new SharedGauges(metrics, {
     redis,
     names,
@@ -215,7 +222,7 @@ export async function startApi({
     congestion.apis = Math.max(1, alive.length - workersSeen);
   };
   const housekeeping: Record<string, () => Promise<unknown>> = {
-    presence: () => presence.announce(),
+    presence: () => presence.announce([...descriptors.problems(), ...connectionLimit.problems()]),
     'presence of others': lookAround,
     'cool-downs': () => coolDowns.refresh(),
     circuits: () => circuits.refresh(),
@@ -250,6 +257,8 @@ export async function startApi({
     ...(redis.status === 'ready' ? [] : ['Redis is away']),
     ...(workersSeen > 0 ? [] : ['no worker is running']),
     ...chores.failing,
+    ...descriptors.problems(),
+    ...connectionLimit.problems(),
   ];
   const appParts = {
     inboxId: id,
@@ -275,7 +284,7 @@ export async function startApi({
   };
   const app = createApp(appParts);
   let url = '';
-  const server = createHttpServer(app, { ...config.request, answersHalfClosed: true });
+  const server = createHttpServer(app, { ...config.request, answersHalfClosed: true }, connectionLimit);
   const admin =
     adminOptions &&
     (await startAdmin(adminOptions, {
@@ -293,6 +302,7 @@ export async function startApi({
       presence,
       catalogue,
       chat: appParts,
+      connectionLimit,
       countWrongKey: (listener) => apiMetrics.wrongKey(listener),
       publicUrl: () => url,
     }));

@@ -1,11 +1,14 @@
 #!/usr/bin/env node
 import { loadConfig } from '@sluice/shared/config/config';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
+import { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import { readEnv } from '@sluice/shared/process/env';
 import { createLogger } from '@sluice/shared/process/logger';
+import { RedisWatch } from '@sluice/shared/process/redis-watch';
 import { runProcess } from '@sluice/shared/process/run-process';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
 import { startApi } from './api.js';
+import { publishWorries } from './cell/worry-gauge.js';
 import { apiEnv } from './env.js';
 import { refuseBlank } from './refuse-blank.js';
 
@@ -15,32 +18,39 @@ await runProcess('api', async () => {
   const config = loadConfig(env.GATEWAY_CONFIG, process.env);
   const logger = createLogger('api', env.LOG_LEVEL);
   const tracer = await startTracer(env.OTEL_EXPORTER_OTLP_ENDPOINT, 'api');
-  const api = await startApi({
-    redisUrl: env.REDIS_URL,
-    cell: env.SLUICE_CELL,
-    config,
-    host: env.HOST,
-    port: env.PORT,
-    payloadKeys: env.PAYLOAD_KEY,
-    keyPepper: env.KEY_PEPPER,
-    logger,
-    tracer,
-    ...(env.ADMIN_TOKEN === undefined
-      ? {}
-      : {
-          admin: {
-            host: env.ADMIN_HOST,
-            port: env.ADMIN_PORT,
-            token: env.ADMIN_TOKEN,
-            hosts: [env.ADMIN_HOST, ...(env.ADMIN_HOSTS?.split(',') ?? []).map((name) => name.trim())],
-          },
-        }),
-  });
+  const redisWatch = new RedisWatch(env.REDIS_URL, logger);
+  const descriptors = new DescriptorWatch(logger);
+  const api = await redisWatch.guardStart(() =>
+    startApi({
+      redisUrl: env.REDIS_URL,
+      cell: env.SLUICE_CELL,
+      config,
+      host: env.HOST,
+      port: env.PORT,
+      payloadKeys: env.PAYLOAD_KEY,
+      keyPepper: env.KEY_PEPPER,
+      logger,
+      tracer,
+      descriptors,
+      ...(env.ADMIN_TOKEN === undefined
+        ? {}
+        : {
+            admin: {
+              host: env.ADMIN_HOST,
+              port: env.ADMIN_PORT,
+              token: env.ADMIN_TOKEN,
+              hosts: [env.ADMIN_HOST, ...(env.ADMIN_HOSTS?.split(',') ?? []).map((name) => name.trim())],
+            },
+          }),
+    }),
+  );
+  publishWorries(api.metrics, redisWatch);
   const metricsServer = await startMetricsServer({
     host: env.METRICS_HOST,
     port: env.METRICS_PORT,
     metrics: api.metrics,
     problems: api.problems,
+    warnings: () => redisWatch.worries.map(({ text }) => text),
   });
   logger.info({ url: api.url, metrics: metricsServer.url }, 'api ready');
   if (api.adminUrl) logger.info({ url: api.adminUrl }, 'admin listener ready');
@@ -54,6 +64,8 @@ await runProcess('api', async () => {
       logger.info('draining');
       await api.close(env.DRAIN_DELAY_MS, env.DRAIN_MS);
       await tracer?.close();
+      redisWatch.close();
+      descriptors.close();
       await metricsServer.close(env.METRICS_LINGER_MS);
       logger.info('stopped');
     },

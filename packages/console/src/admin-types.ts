@@ -149,6 +149,7 @@ export interface ProcessStatus {
   pid: number;
   started_at: string;
   seen_at: string;
+  problems: string[];
   payload_key: string | null;
   payload_keys: string[];
 }
@@ -157,7 +158,12 @@ export interface Status {
   time: string;
   processes: ProcessStatus[];
   providers: ProviderStatus[];
-  redis: { memory_used_bytes: number; memory_limit_bytes: number | null; request_log_entries: number };
+  redis: {
+    memory_used_bytes: number;
+    memory_limit_bytes: number | null;
+    request_log_entries: number;
+    warnings: string[];
+  };
   registry: { version: string; models: number };
 }
 

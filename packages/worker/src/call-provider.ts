@@ -129,6 +129,13 @@ function unanswered({ reason }: HttpFailure): ProviderFailure {
   switch (reason) {
     case 'too_large':
       return toFailure('bad_response');
+    case 'shortage':
+      return {
+        outcome: 'internal_error',
+        code: 'service_unavailable',
+        message: 'The gateway is short of connections.',
+        fallback: true,
+      };
     case 'cancelled':
       return {
         outcome: 'cancelled',

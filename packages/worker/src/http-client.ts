@@ -7,6 +7,7 @@ import { type Dispatcher, errors, Pool } from 'undici';
 import { type AnswerShare, SMALL_ANSWER_BYTES } from './answer-room.js';
 import { diedOnReuse } from './dead-sockets.js';
 import type { Headers } from './providers/types.js';
+import { isShortage } from './shortage.js';
 import type { StopSignal } from './stop-signal.js';
 
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
@@ -19,11 +20,12 @@ export interface HttpAnswer {
   body: unknown;
 }
 
-/** Why there is no answer. `cancelled`: the caller's signal, not the clock, ended the call. */
+/** Why there is no answer. `cancelled`: the caller's signal, not the clock, ended the
+ * call. `shortage`: this process could not open a connection. */
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure';
   constructor(
-    readonly reason: 'connection' | 'timeout' | 'cancelled' | 'too_large',
+    readonly reason: 'connection' | 'timeout' | 'cancelled' | 'too_large' | 'shortage',
     /** Whether any of the call was sent: the provider may then bill it. */
     readonly sent: boolean,
     cause: unknown,
@@ -158,8 +160,13 @@ class Call implements Dispatcher.DispatchHandler {
       this.#triedAgain = true;
       this.#sent = false;
       this.pool.dispatch(this.request, this);
-    } else this.end(error instanceof errors.ResponseExceededMaxSizeError ? 'too_large' : 'connection', error);
+    } else this.end(toReason(error), error);
   }
+}
+
+function toReason(error: Error): HttpFailure['reason'] {
+  if (error instanceof errors.ResponseExceededMaxSizeError) return 'too_large';
+  return isShortage(error) ? 'shortage' : 'connection';
 }
 
 function parseJson(text: string, secret: string | undefined): unknown {

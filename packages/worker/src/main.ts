@@ -2,8 +2,10 @@
 import { loadConfig } from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
+import { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import { readEnv } from '@sluice/shared/process/env';
 import { createLogger } from '@sluice/shared/process/logger';
+import { RedisWatch } from '@sluice/shared/process/redis-watch';
 import { runProcess } from '@sluice/shared/process/run-process';
 import { needsSimulator, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
@@ -22,21 +24,27 @@ await runProcess('worker', async () => {
   }
 
   const tracer = await startTracer(env.OTEL_EXPORTER_OTLP_ENDPOINT, 'worker');
-  const worker = await startWorker({
-    redisUrl: env.REDIS_URL,
-    cell: env.SLUICE_CELL,
-    config,
-    env: processEnv,
-    payloadKeys: env.PAYLOAD_KEY,
-    logger,
-    tracer,
-  });
+  const redisWatch = new RedisWatch(env.REDIS_URL, logger);
+  const descriptors = new DescriptorWatch(logger);
+  const worker = await redisWatch.guardStart(() =>
+    startWorker({
+      redisUrl: env.REDIS_URL,
+      cell: env.SLUICE_CELL,
+      config,
+      env: processEnv,
+      payloadKeys: env.PAYLOAD_KEY,
+      logger,
+      tracer,
+      descriptors,
+    }),
+  );
   let draining = false;
   const metricsServer = await startMetricsServer({
     host: env.METRICS_HOST,
     port: env.METRICS_PORT,
     metrics: worker.metrics,
-    problems: () => (draining ? ['draining'] : worker.problems()),
+    problems: () => (draining ? ['draining'] : [...worker.problems(), ...descriptors.problems()]),
+    warnings: () => redisWatch.worries.map(({ text }) => text),
   });
   logger.info({ metrics: metricsServer.url, providers: [...config.providers.keys()] }, 'worker ready');
 
@@ -47,6 +55,8 @@ await runProcess('worker', async () => {
       logger.info('draining');
       await worker.close(env.DRAIN_MS);
       await tracer?.close();
+      redisWatch.close();
+      descriptors.close();
       await metricsServer.close(env.METRICS_LINGER_MS);
       logger.info('stopped');
     },

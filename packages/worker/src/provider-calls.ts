@@ -68,9 +68,11 @@ export class ProviderCalls {
       failure.retryAfterMs ??= upstream.config.cooldownMs;
       health.coolDown(entry, failure.coolDown, failure.retryAfterMs);
     }
-    // A caller's short deadline says nothing about the provider's health.
+    // A caller's short deadline, and a fault of our own, say nothing about the provider's health.
     const inconclusive =
-      failure?.outcome === 'cancelled' || (failure?.outcome === 'timeout' && timeoutMs < limitMs);
+      failure?.outcome === 'cancelled' ||
+      failure?.outcome === 'internal_error' ||
+      (failure?.outcome === 'timeout' && timeoutMs < limitMs);
     if (inconclusive) health.saidNothing(entry.provider, run.token);
     else health.record(entry.provider, run.token, failure);
     const attempt = toAttempt(entry, result);

@@ -10,6 +10,7 @@ import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import { ModelLabels } from '@sluice/shared/metrics/labels';
 import { Chores } from '@sluice/shared/process/chores';
+import type { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Presence } from '@sluice/shared/process/presence';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
@@ -66,6 +67,7 @@ export interface WorkerOptions {
   payloadKeys?: SecretKeys | undefined;
   logger: Logger;
   tracer?: Tracer | undefined;
+  descriptors: DescriptorWatch;
 }
 
 export interface RunningWorker {
@@ -84,6 +86,7 @@ export async function startWorker({
   payloadKeys,
   logger,
   tracer,
+  descriptors,
 }: WorkerOptions): Promise<RunningWorker> {
   const names = keyNames(cell);
   const payloads = new Payloads(payloadKeys);
@@ -149,7 +152,7 @@ export async function startWorker({
     coolDowns.watch(subscriber),
     circuits.watch(subscriber),
     registry.start(),
-    presence.announce(),
+    presence.announce(descriptors.problems()),
     directoryWatch.refresh(),
     setLimits(),
   ]);
@@ -213,7 +216,7 @@ export async function startWorker({
   }
 
   for (const [chore, work] of Object.entries({
-    presence: () => presence.announce(),
+    presence: () => presence.announce(descriptors.problems()),
     'cool-downs': () => coolDowns.refresh(),
     circuits: () => circuits.refresh(),
     clock: () => clock.synchronise(redis, 1),

@@ -15,6 +15,7 @@ import { Queues } from '@sluice/shared/queue/queues';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { connectImpatiently, waitForRedis } from '@sluice/shared/redis/redis';
+import { readServer } from '@sluice/shared/redis/server';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import type { RegistryStore } from '@sluice/shared/registry/store';
 import type { Catalogue } from '../cell/catalogue.js';
@@ -23,6 +24,7 @@ import { readQueue } from '../cell/read-queue.js';
 import { readMemory } from '../cell/redis-memory.js';
 import type { RegistryRefresh } from '../cell/registry-refresh.js';
 import type { ChatParts } from '../chat/route.js';
+import type { ConnectionLimit } from '../http/connection-limit.js';
 import { createHttpServer } from '../http/server.js';
 import { WrongKeys } from '../http/wrong-keys.js';
 import { createAdminApp } from './app.js';
@@ -58,6 +60,7 @@ export interface AdminContext {
   presence: Presence;
   catalogue: Catalogue;
   chat: ChatParts;
+  connectionLimit: ConnectionLimit;
   countWrongKey(listener: string): void;
   publicUrl(): string;
 }
@@ -69,7 +72,7 @@ export interface RunningAdmin {
 
 export async function startAdmin(
   { host, port, token, hosts }: AdminOptions,
-  { redisUrl, names, config, clock, logger, countWrongKey, ...watched }: AdminContext,
+  { redisUrl, names, config, clock, logger, connectionLimit, countWrongKey, ...watched }: AdminContext,
 ): Promise<RunningAdmin> {
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
   try {
@@ -96,15 +99,16 @@ export async function startAdmin(
       readSpend: (question) => readSpend(redis, names, question),
       readQueue: (provider) => readQueue(queues, clock, provider),
       async readRedis() {
-        const [{ used, limit }, logEntries] = await Promise.all([
+        const [{ used, limit }, logEntries, server] = await Promise.all([
           readMemory(redis),
           redis.xlen(names.requestLog),
+          readServer(redis),
         ]);
-        return { usedBytes: used, limitBytes: limit, logEntries };
+        return { usedBytes: used, limitBytes: limit, logEntries, server };
       },
       readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
     });
-    const server = createHttpServer(app, config.request);
+    const server = createHttpServer(app, config.request, connectionLimit);
     const url = await listen(server, port, host);
     return {
       url,

@@ -24,6 +24,7 @@ export class ApiMetrics {
   readonly #rateLimited;
   readonly #fallbacks;
   readonly #wrongKeys;
+  readonly #dropped;
 
   constructor(metrics: Metrics, providers: Iterable<string>) {
     this.#requests = metrics.counter('httpRequests');
@@ -37,6 +38,7 @@ export class ApiMetrics {
     this.#rateLimited = metrics.counter('rateLimited');
     this.#fallbacks = metrics.counter('fallbacks');
     this.#wrongKeys = metrics.counter('wrongKeys');
+    this.#dropped = metrics.counter('connectionsDropped');
     for (const listener of ['public', 'admin']) this.#wrongKeys.inc({ listener }, 0);
 
     for (const path of PATHS) this.#duration.zero({ path });
@@ -93,6 +95,10 @@ export class ApiMetrics {
 
   ghost(provider: string): void {
     this.#ghosts.inc({ provider });
+  }
+
+  droppedConnection(): void {
+    this.#dropped.inc();
   }
 
   wrongKey(listener: string): void {

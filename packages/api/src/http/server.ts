@@ -3,9 +3,9 @@ import type { Duplex } from 'node:stream';
 import { GatewayError } from '@sluice/shared/errors';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type Koa from 'koa';
+import type { ConnectionLimit } from './connection-limit.js';
 import { holdBack } from './expect-continue.js';
 
-const MAX_CONNECTIONS = 20_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 
 export interface HttpServerOptions {
@@ -22,6 +22,7 @@ export interface HttpServerOptions {
 export function createHttpServer(
   app: Koa,
   { receiveTimeoutMs, answersHalfClosed = false }: HttpServerOptions,
+  limit: ConnectionLimit,
 ): Server {
   const server = createServer(
     {
@@ -36,7 +37,7 @@ export function createHttpServer(
     },
     app.callback(),
   );
-  server.maxConnections = MAX_CONNECTIONS;
+  limit.hold(server);
   // Each request that waits on a connection listens to its end, and a caller may send many at once.
   server.on('connection', (socket) => socket.setMaxListeners(0));
   // Not in Node's documentation. Without it a caller that closes its side is never answered.

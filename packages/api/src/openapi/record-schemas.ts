@@ -209,6 +209,7 @@ export const recordSchemas = {
         pid: s.whole,
         started_at: s.moment,
         seen_at: s.moment,
+        problems: { ...s.arrayOf(s.text), description: 'What keeps it from its work.' },
         payload_key: {
           ...s.textOrNull,
           description:
@@ -236,6 +237,12 @@ export const recordSchemas = {
       memory_used_bytes: s.whole,
       memory_limit_bytes: s.wholeOrNull,
       request_log_entries: s.whole,
+      product: s.oneOf('Redis', 'Valkey'),
+      version: s.text,
+      warnings: {
+        ...s.arrayOf(s.text),
+        description: 'How its settings can lose accepted requests.',
+      },
     }),
     registry: s.object({ version: s.text, models: s.whole }),
   }),

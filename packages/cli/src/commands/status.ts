@@ -25,6 +25,7 @@ interface Status {
     host: string;
     pid: number;
     started_at: string;
+    problems: string[];
     payload_key: string | null;
   }[];
   providers: Provider[];
@@ -32,6 +33,9 @@ interface Status {
     memory_used_bytes: number;
     memory_limit_bytes: number | null;
     request_log_entries: number;
+    product: string;
+    version: string;
+    warnings: string[];
   };
   registry: { version: string; models: number };
 }
@@ -119,7 +123,11 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
           ),
         ]
       : []),
-    `Redis: ${megabytes(redis.memory_used_bytes)} used (${limit}), ${count(redis.request_log_entries, 'request')} in the log.`,
+    ...redis.warnings.map((warning) => style.bad(warning)),
+    ...processes.flatMap(({ role, host, pid, problems }) =>
+      problems.map((problem) => style.bad(`${role} ${host} ${pid}: ${problem}`)),
+    ),
+    `${redis.product} ${redis.version}: ${megabytes(redis.memory_used_bytes)} used (${limit}), ${count(redis.request_log_entries, 'request')} in the log.`,
     `Model registry ${registry.version}: ${count(registry.models, 'model')}.`,
   ].join('\n');
 }

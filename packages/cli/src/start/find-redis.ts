@@ -3,7 +3,11 @@ import { canInstall, findTool, howToGet, installTools, type Tool } from './tools
 
 export const REDIS: Tool = {
   name: 'Redis',
-  programs: ['redis-server', 'valkey-server'],
+  programs: [
+    ...(process.env.REDIS_SERVER ? [process.env.REDIS_SERVER] : []),
+    'redis-server',
+    'valkey-server',
+  ],
   packages: ['redis-server', 'redis-tools'],
   elsewhere: 'install Redis 7 or Valkey, for example with "brew install redis"',
 };

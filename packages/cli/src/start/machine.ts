@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, isAbsolute, join } from 'node:path';
 
 /** Where package managers put programs, also when PATH does not say so. */
 const USUAL_PLACES = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/snap/bin'];
 
 /** The machine, as far as finding and installing programs needs it. */
 export interface Machine {
-  /** The path of a program, if it is there. */
+  /** The path of a program, if it is there. It may be given by its path, too. */
   find(program: string): string | undefined;
   isRoot: boolean;
   run(program: string, args: string[]): { ok: boolean; stderr: string };
@@ -16,6 +16,7 @@ export interface Machine {
 
 export const thisMachine: Machine = {
   find: (program) => {
+    if (isAbsolute(program)) return isExecutable(program) ? program : undefined;
     const folders = [...(process.env.PATH ?? '').split(delimiter), ...USUAL_PLACES].filter(Boolean);
     return folders.map((folder) => join(folder, program)).find(isExecutable);
   },

@@ -67,6 +67,16 @@ export const reliabilityDashboard: DashboardSpec = {
       { expr: 'sum(increase(gateway_ghost_jobs_total[$__rate_interval]))', legend: 'ghosts' },
       { expr: 'sum(increase(gateway_late_results_total[$__rate_interval]))', legend: 'late results' },
     ),
+    panel(
+      'Redis set up to lose requests, and connections dropped',
+      '1 while Redis has no append-only file, or may evict. Connections above what an api process can hold.',
+      'short',
+      { expr: 'max by (reason) (gateway_redis_worry)', legend: '{{reason}}' },
+      {
+        expr: 'sum(increase(gateway_connections_dropped_total[$__rate_interval]))',
+        legend: 'connections dropped',
+      },
+    ),
     panel('Wrong keys', 'The log of the api has the addresses they came from.', 'reqps', {
       expr: 'sum by (listener) (rate(gateway_wrong_keys_total[$__rate_interval]))',
       legend: '{{listener}}',

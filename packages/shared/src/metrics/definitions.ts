@@ -154,6 +154,20 @@ export const METRICS = {
     labels: [],
     help: '1 while Redis answers this process.',
   },
+  redisWorry: {
+    name: 'gateway_redis_worry',
+    type: 'gauge',
+    roles: API,
+    labels: ['reason'],
+    help: '1 while Redis is set up so that accepted requests can be lost: no_append_only_file, or eviction. The same from every api process.',
+  },
+  connectionsDropped: {
+    name: 'gateway_connections_dropped_total',
+    type: 'counter',
+    roles: API,
+    labels: [],
+    help: 'Connections that were closed at once because the process has too many, or is short of file descriptors.',
+  },
   ledgerCost: {
     name: 'gateway_ledger_cost_usd_total',
     type: 'counter',

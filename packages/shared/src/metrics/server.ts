@@ -23,6 +23,8 @@ export interface MetricsServerOptions {
   metrics: Metrics;
   /** What keeps the process from its work. It is ready when there is nothing. */
   problems(): string[];
+  /** What an operator should change, though the process does its work. */
+  warnings(): string[];
 }
 
 export async function startMetricsServer(options: MetricsServerOptions): Promise<MetricsServer> {
@@ -49,7 +51,8 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     if (path === '/healthz') return answer(200, { status: 'ok' });
     if (path !== '/readyz') return answer(404, { status: 'not found' });
     const problems = options.problems();
-    if (problems.length === 0) answer(200, { status: 'ok' });
+    const warnings = options.warnings();
+    if (problems.length === 0) answer(200, { status: 'ok', ...(warnings.length > 0 ? { warnings } : {}) });
     else answer(503, { status: 'not ready', problems });
   });
   const url = await listen(server, options.port, options.host);

@@ -18,11 +18,13 @@ export interface ProcessInfo {
   payload?: SecretKeyIds;
   /** Of KEY_PEPPER. Absent for a worker, which has none. */
   pepper?: SecretKeyIds;
+  /** What keeps it from its work. Absent for a process of a version that did not say. */
+  problems?: string[];
   seenAt: number;
 }
 
 export class Presence {
-  readonly self: Omit<ProcessInfo, 'seenAt'>;
+  readonly self: Omit<ProcessInfo, 'seenAt' | 'problems'>;
 
   constructor(
     private readonly redis: Redis,
@@ -33,8 +35,8 @@ export class Presence {
     this.self = { ...own, host: hostname(), pid: process.pid, startedAt: clock.now() };
   }
 
-  async announce(): Promise<void> {
-    const self: ProcessInfo = { ...this.self, seenAt: this.clock.now() };
+  async announce(problems: string[]): Promise<void> {
+    const self: ProcessInfo = { ...this.self, problems, seenAt: this.clock.now() };
     await this.redis.hset(this.names.processes, self.id, JSON.stringify(self));
   }
 

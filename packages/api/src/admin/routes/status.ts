@@ -4,6 +4,7 @@ import type { Presence } from '@sluice/shared/process/presence';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { type RedisServerFacts, worriesOf } from '@sluice/shared/redis/server';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import type { QueueReading } from '../../cell/read-queue.js';
 import { isoOrNull } from '../present.js';
@@ -13,6 +14,7 @@ export interface RedisReading {
   /** 0: no limit. */
   limitBytes: number;
   logEntries: number;
+  server: RedisServerFacts;
 }
 
 export interface StatusParts {
@@ -61,13 +63,14 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
       time: isoOrNull(clock.now()),
       processes: processes
         .sort((a, b) => (a.role === b.role ? a.startedAt - b.startedAt : a.role < b.role ? -1 : 1))
-        .map(({ id, role, host, pid, startedAt, seenAt, payload }) => ({
+        .map(({ id, role, host, pid, startedAt, seenAt, problems, payload }) => ({
           id,
           role,
           host,
           pid,
           started_at: isoOrNull(startedAt),
           seen_at: isoOrNull(seenAt),
+          problems: problems ?? [],
           payload_key: payload?.writes ?? null,
           payload_keys: payload?.holds ?? [],
         })),
@@ -76,6 +79,9 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
         memory_used_bytes: redis.usedBytes,
         memory_limit_bytes: redis.limitBytes === 0 ? null : redis.limitBytes,
         request_log_entries: redis.logEntries,
+        product: redis.server.product,
+        version: redis.server.version,
+        warnings: worriesOf(redis.server).map(({ text }) => text),
       },
       registry: { version: registry.current.version, models: registry.current.models.length },
     };

@@ -2,7 +2,7 @@ import type { Status, Traffic } from '../../admin-types.js';
 import { bytes, count, duration, percent, rate, timeOfDay } from '../../format.js';
 import { changeQuery, formatPlace, type Place } from '../../location.js';
 import { Page } from '../../ui/page.js';
-import { Choice, Empty, Waiting } from '../../ui/small.js';
+import { Choice, Empty, Notice, Waiting } from '../../ui/small.js';
 import { usePoll } from '../../use-poll.js';
 import { Processes } from './processes.js';
 import { Providers } from './providers.js';
@@ -37,6 +37,7 @@ export function LivePage({ place }: { place: Place }) {
         <>
           <Providers providers={status.data.providers} />
           <Processes status={status.data} />
+          <Warnings status={status.data} />
           <p class="muted small-print">
             Redis uses {bytes(status.data.redis.memory_used_bytes)}
             {status.data.redis.memory_limit_bytes === null
@@ -50,6 +51,25 @@ export function LivePage({ place }: { place: Place }) {
         <Waiting polled={status} />
       )}
     </Page>
+  );
+}
+
+/** What an operator should mend, though requests may still be answered. */
+function Warnings({ status: { processes, redis } }: { status: Status }) {
+  const warnings = [
+    ...redis.warnings,
+    ...processes.flatMap(({ role, host, pid, problems }) =>
+      problems.map((problem) => `${role} ${host} ${pid}: ${problem}`),
+    ),
+  ];
+  return (
+    <>
+      {warnings.map((warning) => (
+        <Notice key={warning} tone="bad">
+          {warning}
+        </Notice>
+      ))}
+    </>
   );
 }
 

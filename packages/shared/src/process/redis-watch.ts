@@ -1,0 +1,92 @@
+/**
+ * Looks at Redis for the operator: whether it can do what the gateway needs, whether it is there, and whether it is set up
+ * so that nothing is lost. It has a connection of its own, so that it can tell of Redis while everything else waits for it.
+ */
+import type { Redis } from 'ioredis';
+import { connectPatiently, waitForRedis } from '../redis/redis.js';
+import { type RedisWorry, readServer, requireCapable, worriesOf } from '../redis/server.js';
+import type { Logger } from './logger.js';
+import { type RepeatedTask, repeatEvery } from './repeat-every.js';
+
+const START_MS = 10_000;
+const LOOK_EVERY_MS = 2_000;
+
+export class RedisWatch {
+  readonly #redis: Redis;
+  #looking: RepeatedTask | undefined;
+  #worries: RedisWorry[] = [];
+
+  constructor(
+    url: string,
+    private readonly logger: Logger,
+    private readonly startMs = START_MS,
+  ) {
+    this.#redis = connectPatiently(url);
+  }
+
+  get worries(): readonly RedisWorry[] {
+    return this.#worries;
+  }
+
+  /** Runs `start`, in front of a Redis that can do what is needed. Throws a plain sentence when Redis is lost meanwhile. */
+  async guardStart<T>(start: () => Promise<T>): Promise<T> {
+    await waitForRedis(this.#redis, this.startMs);
+    const { product, version } = await requireCapable(this.#redis);
+    this.logger.info({ product, version }, 'found Redis');
+    await this.#look();
+    const started = await this.#unlessLost(start());
+    this.#redis.on('reconnecting', () => this.#tellLost());
+    this.#looking = repeatEvery(LOOK_EVERY_MS, () => this.#look());
+    return started;
+  }
+
+  close(): void {
+    this.#looking?.stop();
+    this.#redis.disconnect();
+  }
+
+  async #unlessLost<T>(starting: Promise<T>): Promise<T> {
+    const lost = new Error(`Redis was lost during the start, and was not back within ${this.startMs} ms`);
+    let timer: NodeJS.Timeout | undefined;
+    const away = new Promise<never>((_, reject) => {
+      this.#redis.on('close', () => {
+        timer ??= setTimeout(() => reject(lost), this.startMs);
+      });
+      this.#redis.on('ready', () => {
+        clearTimeout(timer);
+        timer = undefined;
+      });
+    });
+    try {
+      return await Promise.race([starting, away]);
+    } catch (error) {
+      // What gave up before us says only that its connection is closed.
+      throw this.#redis.status === 'ready' ? error : lost;
+    } finally {
+      clearTimeout(timer);
+      this.#redis.removeAllListeners('close');
+      this.#redis.removeAllListeners('ready');
+    }
+  }
+
+  #isLost = false;
+  #tellLost(): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.logger.error('Redis is lost: requests wait or are refused until it is back');
+    this.#redis.once('ready', () => {
+      this.#isLost = false;
+      this.logger.info('Redis is back');
+    });
+  }
+
+  async #look(): Promise<void> {
+    const worries = worriesOf(await readServer(this.#redis));
+    const isNew = (worry: RedisWorry) => this.#worries.every(({ text }) => text !== worry.text);
+    for (const { reason, text } of worries.filter(isNew)) this.logger.warn({ reason }, text);
+    for (const { reason } of this.#worries)
+      if (worries.every((worry) => worry.reason !== reason))
+        this.logger.info({ reason }, 'Redis is set up as it should be again');
+    this.#worries = worries;
+  }
+}

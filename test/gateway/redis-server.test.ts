@@ -1,0 +1,98 @@
+/** Which Redis a process works with, and what it tells of one that is there and not as it should be. */
+
+import { type FakeAnswers, startFakeRedis } from '../helpers/fake-redis.js';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { launch } from '../helpers/launch.js';
+import test from '../helpers/needs-redis.js';
+import { scrape, sumOf } from '../helpers/scrape.js';
+import { sluiceOf } from '../helpers/sluice.js';
+import { until } from '../helpers/until.js';
+
+const infoOf = (version: string) =>
+  `redis_version:${version}\r\nloading:0\r\naof_enabled:1\r\nmaxmemory_policy:noeviction\r\n`;
+
+const UNFIT: Record<string, { fake: FakeAnswers; says: string }> = {
+  'Redis 6.2': {
+    fake: { info: infoOf('6.2.14') },
+    says: 'Redis 6.2.14 is too old: Sluice needs Redis 7.0 or newer, or Valkey 7.2 or newer',
+  },
+  'a server that has no flags of scripts': {
+    fake: {
+      info: infoOf('7.4.0'),
+      answer: (command) => (command === 'eval' ? '-ERR unexpected symbol near #' : undefined),
+    },
+    says: "this Redis 7.4.0 cannot run the gateway's scripts (ERR unexpected symbol near #)",
+  },
+};
+
+for (const role of ['api', 'worker'] as const) {
+  for (const [what, { fake, says }] of Object.entries(UNFIT))
+    test(`the ${role} refuses ${what} by name`, async (t) => {
+      const redis = await startFakeRedis(fake);
+      t.teardown(() => redis.die());
+      const { ended, output } = await launch(t, role, { REDIS_URL: redis.url });
+      t.is(await ended, 1);
+      t.true(output().includes(`sluice ${role}: cannot start: ${says}`), output());
+    });
+
+  test(`the ${role} says that Redis was lost during its start`, async (t) => {
+    const redis = await startFakeRedis({
+      info: infoOf('7.4.0'),
+      // The first question after the checks.
+      answer: (command) => {
+        if (command === 'time') redis.die();
+        return command === 'eval' ? ':1' : undefined;
+      },
+    });
+    const { ended, output } = await launch(t, role, { REDIS_URL: redis.url });
+    t.is(await ended, 1);
+    t.regex(output(), new RegExp(`sluice ${role}: cannot start: Redis was lost during the start`));
+  });
+}
+
+let gateway: Gateway;
+test.before(async () => {
+  gateway = await startGateway({ redisExtra: ['--appendonly', 'no'] });
+});
+test.after.always(() => gateway?.stop());
+
+const warnings = async (process: { metricsUrl: string } | undefined) => {
+  const response = await fetch(`${process?.metricsUrl}/readyz`);
+  const { warnings = [] } = (await response.json()) as { warnings?: string[] };
+  return { status: response.status, warnings: warnings.join(' ') };
+};
+const worry = async (reason: string) =>
+  sumOf(await scrape({ metricsUrl: gateway.apis[0]?.metricsUrl ?? '' }), 'gateway_redis_worry', { reason });
+
+test.serial('a Redis without an append-only file is told of wherever an operator looks', async (t) => {
+  for (const process of [gateway.apis[0], gateway.workers[0]]) {
+    const { status, warnings: told } = await warnings(process);
+    t.is(status, 200, 'requests are answered all the same');
+    t.regex(told, /Redis keeps no append-only file/);
+  }
+  t.is(await worry('no_append_only_file'), 1);
+  t.is(await worry('eviction'), 0);
+  t.is(gateway.output().match(/Redis keeps no append-only file/g)?.length, 2, 'once by each process');
+  const { out } = await sluiceOf(gateway)(['status']);
+  t.regex(out, /^Redis keeps no append-only file: .* Set "appendonly yes"\.$/m);
+});
+
+test.serial('an eviction policy that is set later is told of, and so is its end', async (t) => {
+  await gateway.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  await until('the warning', async () => /allkeys-lru/.test((await warnings(gateway.apis[0])).warnings));
+  t.is(await worry('eviction'), 1);
+  await gateway.redis.config('SET', 'maxmemory-policy', 'noeviction');
+  await gateway.redis.config('SET', 'appendonly', 'yes');
+  await until('no warning', async () => (await warnings(gateway.apis[0])).warnings === '');
+  await until('the line', () => /"reason":"eviction".*as it should be again/.test(gateway.output()));
+  t.is(await worry('no_append_only_file'), 0);
+});
+
+test.serial('a Redis that is lost and comes back is logged by each process', async (t) => {
+  const port = Number(new URL(gateway.redisServer.url).port);
+  await gateway.redisServer.stop('SIGKILL');
+  await until('the loss', () => gateway.output().match(/Redis is lost/g)?.length === 2);
+  await gateway.restartRedis(port);
+  await until('the return', () => gateway.output().match(/Redis is back/g)?.length === 2);
+  t.notRegex(gateway.output(), /Redis is back(?:.|\n)*Redis is lost/, 'once each');
+});
