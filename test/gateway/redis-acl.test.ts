@@ -133,6 +133,8 @@ async function useEverything(): Promise<void> {
   await admin('PUT', '/workspaces/new/routes/r', { chain: [{ provider: 'openai', model: 'gpt-4o' }] });
   await admin('DELETE', '/workspaces/new/routes/r');
   await admin('DELETE', '/workspaces/new');
+  await admin('POST', '/queues/openai/pause');
+  await admin('POST', '/queues/openai/resume');
   await admin('PUT', '/models/openai/gpt-4o-mini', { prices: { input: 1, output: 2 } });
   await admin('DELETE', '/models/openai/gpt-4o-mini');
   for (const path of [

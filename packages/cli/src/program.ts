@@ -9,6 +9,7 @@ import { addKeyCommands } from './commands/keys.js';
 import { addLimitCommands } from './commands/limits.js';
 import { addModelCommands } from './commands/models.js';
 import { addProcessCommands } from './commands/processes.js';
+import { addQueueCommands } from './commands/queues.js';
 import { addRequestCommands } from './commands/requests.js';
 import { addRouteCommands } from './commands/routes.js';
 import { addSpendCommand } from './commands/spend.js';
@@ -63,6 +64,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`,
   addApplyCommand(program, cli);
   addCheckCommand(program, cli);
   addStatusCommand(program, cli);
+  addQueueCommands(program, cli);
   addRequestCommands(program, cli);
   addSpendCommand(program, cli);
   return program;

@@ -138,6 +138,7 @@ export interface ProviderStatus {
   oldest_waiting_ms: number;
   active: number;
   concurrency: number;
+  paused: boolean;
   circuit: { state: 'closed' | 'failing' | 'open'; until: string | null };
   cool_downs: { model: string | null; until: string; remaining_ms: number }[];
 }

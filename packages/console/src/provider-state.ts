@@ -15,6 +15,7 @@ export function stateOf(provider: ProviderStatus | undefined, model?: string): P
   );
   const longest = Math.max(0, ...cooling.map(({ remaining_ms }) => remaining_ms));
   if (longest > 0) return { tone: 'warn', text: `cooling down, ${duration(longest)}` };
+  if (provider.paused) return { tone: 'warn', text: 'paused' };
   if (provider.circuit.state === 'open')
     return { tone: 'bad', text: `circuit open${untilText(provider.circuit.until)}` };
   if (provider.waiting >= provider.max_backlog) return { tone: 'bad', text: 'backlog full' };

@@ -97,6 +97,7 @@ export async function startAdmin(
       log,
       followers,
       readSpend: (question) => readSpend(redis, names, question),
+      queues,
       readQueue: (provider) => readQueue(queues, clock, provider),
       async readRedis() {
         const [{ used, limit }, logEntries, server] = await Promise.all([

@@ -19,6 +19,7 @@ import { addLimitRoutes, type LimitParts } from './routes/limits.js';
 import { addModelRoutes, type ModelParts } from './routes/models.js';
 import { addOverviewRoutes, type OverviewParts } from './routes/overview.js';
 import { addPlaygroundRoutes, type PlaygroundParts } from './routes/playground.js';
+import { addQueueRoutes, type QueueParts } from './routes/queues.js';
 import { addRequestRoutes, type RequestParts } from './routes/requests.js';
 import { addRouteRoutes, type RouteParts } from './routes/routes.js';
 import { addSpendRoutes, type SpendParts } from './routes/spend.js';
@@ -37,6 +38,7 @@ type Parts = KeyParts &
   RequestParts &
   SpendParts &
   StatusParts &
+  QueueParts &
   OverviewParts &
   TrafficParts &
   BudgetParts &
@@ -71,6 +73,7 @@ export function createAdminApp({ token, hosts, logger, wrongKeys, ...rest }: Adm
   addSpendRoutes(router, parts);
   addBudgetRoutes(router, parts);
   addStatusRoutes(router, parts);
+  addQueueRoutes(router, parts);
   addOverviewRoutes(router, parts);
   addTrafficRoutes(router, parts);
   addPlaygroundRoutes(router, parts);

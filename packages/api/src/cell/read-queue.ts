@@ -6,6 +6,7 @@ export interface QueueReading {
   waiting: number;
   prioritized: number;
   active: number;
+  paused: boolean;
   /** How long the request that waits longest has waited. */
   oldestMs: number;
 }

@@ -5,6 +5,7 @@ const workspace = s.inPath('id', 'Id of a workspace.');
 const key = s.inPath('id', 'Id of a key.');
 const alias = s.inPath('alias', 'Name of the route.');
 const model = [s.inPath('provider', 'openai or anthropic.'), s.inPath('id', 'Id of the model.')];
+const provider = s.inPath('provider', 'Name of a provider.');
 const moment = '2027-01-31, 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long ago.';
 const span = [
   s.inQuery('since', `Ended from then on: ${moment}`),
@@ -265,6 +266,20 @@ export const adminPaths: Paths = guarded({
         '200': s.json('The budgets.', s.listOf(s.ref('Budget'), { total: s.whole })),
         ...s.errors('invalid_request'),
       },
+    },
+  },
+  '/queues/{provider}/pause': {
+    post: {
+      summary: 'Let no worker take its requests. Calls under way end, and new requests wait.',
+      parameters: [provider],
+      responses: { '200': s.json('Paused.', s.ref('Queue')), ...s.errors('not_found') },
+    },
+  },
+  '/queues/{provider}/resume': {
+    post: {
+      summary: 'Let workers take its requests again.',
+      parameters: [provider],
+      responses: { '200': s.json('Resumed.', s.ref('Queue')), ...s.errors('not_found') },
     },
   },
   '/status': {

@@ -198,6 +198,7 @@ export const recordSchemas = {
       }),
     ),
   }),
+  Queue: s.object({ object: { const: 'queue' }, provider: s.text, paused: s.flag }),
   Status: s.object({
     object: { const: 'status' },
     time: s.moment,
@@ -227,6 +228,7 @@ export const recordSchemas = {
         oldest_waiting_ms: s.whole,
         active: s.whole,
         concurrency: s.whole,
+        paused: { ...s.flag, description: 'No worker takes its requests.' },
         circuit: s.object({ state: s.oneOf('closed', 'failing', 'open'), until: s.momentOrNull }),
         cool_downs: s.arrayOf(
           s.object({ model: s.textOrNull, until: s.moment, remaining_ms: { type: 'integer' } }),

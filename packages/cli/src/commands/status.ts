@@ -13,6 +13,7 @@ interface Provider {
   oldest_waiting_ms: number;
   active: number;
   concurrency: number;
+  paused: boolean;
   circuit: { state: string; until: string | null };
   cool_downs: { model: string | null; until: string; remaining_ms: number }[];
 }
@@ -75,6 +76,11 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
           title: 'OLDEST',
           right: true,
           cell: ({ waiting, oldest_waiting_ms }) => (waiting > 0 ? span(oldest_waiting_ms) : ''),
+        },
+        {
+          title: 'QUEUE',
+          cell: ({ paused }) => (paused ? 'paused' : 'open'),
+          paint: ({ paused }) => (paused ? style.bad : undefined),
         },
         {
           title: 'CIRCUIT',

@@ -86,6 +86,8 @@ export interface QueueLook {
   waiting: number;
   prioritized: number;
   active: number;
+  /** No worker takes its jobs. */
+  paused: boolean;
   /** When the request that waits longest was queued. */
   oldest: number | undefined;
 }
@@ -179,8 +181,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   async look(): Promise<QueueLook> {
-    const [waiting, prioritized, active, oldest] = await lookScript(this.redis, this.#keys, []);
-    return { waiting, prioritized, active, oldest: oldest === 0 ? undefined : oldest };
+    const [waiting, prioritized, active, paused, oldest] = await lookScript(this.redis, this.#keys, []);
+    return { waiting, prioritized, active, paused: paused === 1, oldest: oldest === 0 ? undefined : oldest };
   }
 
   // --- The worker's side ---

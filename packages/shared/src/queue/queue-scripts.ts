@@ -325,7 +325,7 @@ return missing
 
 /** How many wait and run, and since when the one that waits longest has waited (0: none does). */
 export const lookScript = createScript<
-  [waiting: number, prioritized: number, active: number, oldest: number]
+  [waiting: number, prioritized: number, active: number, paused: 0 | 1, oldest: number]
 >(
   'sluiceLook',
   `${QUEUE}
@@ -338,6 +338,6 @@ for i = 1, 3 do
   if since > 0 and (oldest == 0 or since < oldest) then oldest = since end
 end
 return {redis.call('LLEN', queue.wait), redis.call('ZCARD', queue.prioritized), redis.call('LLEN', queue.active),
-  oldest}
+  redis.call('HEXISTS', queue.meta, 'paused'), oldest}
 `,
 );

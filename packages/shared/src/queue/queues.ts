@@ -45,6 +45,10 @@ export class Queues {
     return queue;
   }
 
+  has(provider: string): boolean {
+    return this.#queues.has(provider);
+  }
+
   /** Of the provider whose turn it is. */
   backendOf(job: ChatJob): ChatQueueBackend {
     return this.of(providerOf(job)).getBackend();

@@ -33,7 +33,7 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
   const { clock, providers, registry, coolDowns, circuits, presence, readQueue, readRedis } = parts;
 
   const presentProvider = async ({ name, kind, concurrency, maxBacklog }: ProviderConfig) => {
-    const { waiting, prioritized, active, oldestMs } = await readQueue(name);
+    const { waiting, prioritized, active, paused, oldestMs } = await readQueue(name);
     const { state, until } = circuits.get(name);
     return {
       name,
@@ -43,6 +43,7 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
       oldest_waiting_ms: Math.round(oldestMs),
       active,
       concurrency,
+      paused,
       circuit: { state, until: state === 'open' ? isoOrNull(until) : null },
       cool_downs: coolDowns.list(name).map(({ model, until }) => ({
         model,

@@ -1,0 +1,19 @@
+import type { Router } from '@koa/router';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Queues } from '@sluice/shared/queue/queues';
+
+export interface QueueParts {
+  queues: Queues;
+}
+
+/** /queues/{provider}/pause and /resume: whether workers take the provider's requests. */
+export function addQueueRoutes(router: Router, { queues }: QueueParts): void {
+  for (const action of ['pause', 'resume'] as const) {
+    router.post(`/queues/:provider/${action}`, async (ctx) => {
+      const { provider = '' } = ctx.params;
+      if (!queues.has(provider)) throw new GatewayError('not_found', 'There is no provider of this name.');
+      await queues.of(provider)[action]();
+      ctx.body = { object: 'queue', provider, paused: action === 'pause' };
+    });
+  }
+}
