@@ -115,7 +115,7 @@ test.serial(
     gateway.simulator.script({ match: { provider: 'openai' }, action: { status: 500 } });
     const since = gateway.output().length;
     const { answer } = await askInto(FULL, 'pair', 'Full 3');
-    await until('the trouble in the log', () => printed(/is tried again/, since));
+    await until('the failure', () => printed(/"outcome":"server_error"/, since));
     await FULL.end();
     const { status, headers } = await answer;
     t.is(status, 200);

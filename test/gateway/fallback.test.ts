@@ -89,7 +89,7 @@ const FALLS_BACK: Record<string, Case> = {
   'no-message': unusable({ body: { type: 'message', object: 'chat.completion', choices: [] } }, 200),
   'broken-json': unusable({ body: '{"choices": [' }, 200),
   'wrong-content-type': unusable({ wrongContentType: true }, 200),
-  'huge-body': unusable({ hugeBody: 17 * 1024 * 1024 }),
+  'huge-body': { ...unusable({ hugeBody: 17 * 1024 * 1024 }), outcome: 'too_large' },
   redirect: unusable({ redirect: redirectUrl }, 307),
   'context-length': {
     action: { contextLength: true },

@@ -192,6 +192,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.settled('<request>'),
     names.ledger('<day>'),
     names.circuit('<provider>'),
+    names.callers('<provider>'),
     names.idempotency('<workspace>', '<digest>'),
     names.outcome('<request>'),
     names.requestTimes('<workspace>'),

@@ -127,8 +127,6 @@ function untranslatable(error: GatewayError): ProviderFailure {
 
 function unanswered({ reason }: HttpFailure): ProviderFailure {
   switch (reason) {
-    case 'too_large':
-      return toFailure('bad_response');
     case 'shortage':
       return {
         outcome: 'internal_error',

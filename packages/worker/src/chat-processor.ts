@@ -76,7 +76,10 @@ export class ChatProcessor {
       // A request that has taken two workers with it does not get a third.
       const quarantined = run.start > MAX_STARTS;
       metrics.recovered(entry, quarantined);
-      if (job.onCrash === 'fail' || quarantined) return ending.failed(progress.job, interrupted());
+      if (job.onCrash === 'fail' || quarantined) {
+        calls.leave(entry, job);
+        return ending.failed(progress.job, interrupted());
+      }
     }
 
     const now = clock.now();
@@ -91,7 +94,7 @@ export class ChatProcessor {
     const request = this.#read(job);
     const blocked = waited
       ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
-      : (availability.blocked(entry.provider, entry.model) ?? (await calls.mayCall(entry, run)));
+      : (availability.blocked(entry.provider, entry.model) ?? (await calls.mayCall(entry, job)));
     if (blocked) {
       fallback.passOver(progress, entry, blocked);
       return fallback.fail(progress, request, toFailure(blocked));

@@ -4,7 +4,7 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Blocked } from '@sluice/shared/providers/availability';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
-import type { Attempt, ChainEntry } from '@sluice/shared/queue/job';
+import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
@@ -39,12 +39,17 @@ export class ProviderCalls {
   }
 
   /** When an open circuit has had its time, one call is the probe. The others are told why they may not call. */
-  async mayCall(entry: ChainEntry, run: Run): Promise<Blocked | undefined> {
+  async mayCall(entry: ChainEntry, { requestId }: ChatJob): Promise<Blocked | undefined> {
     const { circuits } = this.parts;
     const { provider } = entry;
     if (circuits.get(provider).state !== 'open') return undefined;
-    const mayCall = await circuits.mayCall(provider, run.token, this.#limitMs(entry) + 1_000);
+    const mayCall = await circuits.mayCall(provider, requestId, this.#limitMs(entry) + 1_000);
     return mayCall ? undefined : { outcome: 'circuit_open', retryAfterMs: 1_000 };
+  }
+
+  /** The request ends without a call. */
+  leave({ provider }: ChainEntry, { requestId }: ChatJob): void {
+    this.parts.health.saidNothing(provider, requestId);
   }
 
   async call(progress: Progress, request: ChatRequest, entry: ChainEntry, run: Run): Promise<CallResult> {
@@ -58,7 +63,7 @@ export class ProviderCalls {
     );
     const { failure } = result;
     if (failure?.outcome === 'unsupported') {
-      health.saidNothing(entry.provider, run.token);
+      health.saidNothing(entry.provider, job.requestId);
       addAttempt(progress, toAttempt(entry, result), logger);
       return result;
     }
@@ -73,8 +78,8 @@ export class ProviderCalls {
       failure?.outcome === 'cancelled' ||
       failure?.outcome === 'internal_error' ||
       (failure?.outcome === 'timeout' && timeoutMs < limitMs);
-    if (inconclusive) health.saidNothing(entry.provider, run.token);
-    else health.record(entry.provider, run.token, failure);
+    if (inconclusive) health.saidNothing(entry.provider, job.requestId);
+    else health.record({ upstream, job, request }, failure);
     const attempt = toAttempt(entry, result);
     if (result.billUnknown) attempt.estimate = estimate.ofCall(request, entry, job.budget);
     else if (result.dropped) attempt.estimate = this.#costOf(entry, result.dropped);

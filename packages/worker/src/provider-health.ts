@@ -3,51 +3,82 @@
  * Redis refuses to write. That is never in the way of the result itself, so nothing waits for it.
  */
 
+import { createHmac } from 'node:crypto';
+import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Trouble } from '@sluice/shared/process/trouble';
-import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
+import type { Callers } from '@sluice/shared/providers/callers';
+import type { CircuitBreakers, CircuitChange } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
-import type { AttemptOutcome, ChainEntry } from '@sluice/shared/queue/job';
+import type { AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import type { Upstream } from './call-provider.js';
 import type { ProviderFailure } from './providers/types.js';
 
-/** Outcomes that say the provider as a whole is in trouble. */
+/** Outcomes that say the provider as a whole is in trouble. An answer that is too large for us is none of them. */
 const UNHEALTHY: ReadonlySet<AttemptOutcome> = new Set([
   'connection',
   'timeout',
   'server_error',
   'overloaded',
   'bad_response',
+  'unknown',
 ]);
+
+/** Of these, the ones that a prompt may bring about. */
+const MAY_FOLLOW_PROMPT: ReadonlySet<AttemptOutcome> = new Set(['timeout', 'server_error', 'bad_response']);
+
+export interface HealthParts {
+  coolDowns: CoolDowns;
+  circuits: CircuitBreakers;
+  callers: Callers;
+  logger: Logger;
+}
+
+/** A call of a provider. */
+export interface Called {
+  upstream: Upstream;
+  job: ChatJob;
+  request: ChatRequest;
+}
 
 export class ProviderHealth {
   readonly #trouble: Trouble;
 
-  constructor(
-    private readonly coolDowns: CoolDowns,
-    private readonly circuits: CircuitBreakers,
-    private readonly logger: Logger,
-  ) {
-    this.#trouble = new Trouble(logger, { what: 'recording the health of providers' });
+  constructor(private readonly parts: HealthParts) {
+    this.#trouble = new Trouble(parts.logger, { what: 'recording the health of providers' });
   }
 
   /** A probe that ended without a word about the provider leaves its place to the next call. */
-  saidNothing(provider: string, token: string): void {
-    this.#inBackground(this.circuits.release(provider, token));
+  saidNothing(provider: string, requestId: string): void {
+    this.#inBackground(this.parts.circuits.release(provider, requestId));
   }
 
-  record(provider: string, token: string, failure: ProviderFailure | undefined): void {
-    this.#inBackground(this.#recordCircuit(provider, token, !failure || !UNHEALTHY.has(failure.outcome)));
+  record(call: Called, failure: ProviderFailure | undefined): void {
+    const { name } = call.upstream.config;
+    this.parts.callers.saw(name, call.job.workspace);
+    this.#inBackground(
+      failure && isUnhealthy(failure)
+        ? this.#failed(name, call, failure)
+        : this.#log(this.parts.circuits.succeeded(name)),
+    );
   }
 
   /** `ms` is for how long nobody calls. */
   coolDown({ provider, model }: ChainEntry, scope: 'model' | 'provider', ms: number): void {
-    this.#inBackground(this.coolDowns.start(provider, scope === 'model' ? model : undefined, ms));
+    this.#inBackground(this.parts.coolDowns.start(provider, scope === 'model' ? model : undefined, ms));
   }
 
-  async #recordCircuit(provider: string, token: string, healthy: boolean): Promise<void> {
-    const change = await this.circuits.record(provider, token, healthy);
+  #failed(provider: string, call: Called, failure: ProviderFailure): Promise<void> {
+    const { requestId, workspace } = call.job;
+    const subject = MAY_FOLLOW_PROMPT.has(failure.outcome) ? digestOf(call) : requestId;
+    const meetsAll = isRefusedKey(failure);
+    return this.#log(this.parts.circuits.failed(provider, { requestId, workspace, subject, meetsAll }));
+  }
+
+  async #log(changing: Promise<CircuitChange | undefined>): Promise<void> {
+    const change = await changing;
     if (change && change.state !== 'failing')
-      this.logger.warn({ provider, circuit: change.state }, 'circuit changed');
+      this.parts.logger.warn({ provider: change.provider, circuit: change.state }, 'circuit changed');
   }
 
   #inBackground(work: Promise<unknown>): void {
@@ -56,4 +87,19 @@ export class ProviderHealth {
       (error: unknown) => this.#trouble.failed(error),
     );
   }
+}
+
+function isUnhealthy(failure: ProviderFailure): boolean {
+  return UNHEALTHY.has(failure.outcome) || isRefusedKey(failure);
+}
+
+/** 401 says that our key is refused, to everybody. 403 may be about one request. */
+function isRefusedKey({ outcome, status }: ProviderFailure): boolean {
+  return outcome === 'auth' && status === 401;
+}
+
+/** The same for the same prompt at every worker. Keyed by what all of them hold and Redis does not: nobody can guess it. */
+function digestOf({ upstream, request }: Called): string {
+  const key = JSON.stringify(upstream.headers ?? {});
+  return createHmac('sha256', key).update(JSON.stringify(request.messages)).digest('base64url');
 }

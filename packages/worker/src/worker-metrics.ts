@@ -28,6 +28,7 @@ const FALLBACK_REASONS: readonly AttemptOutcome[] = [
   'schema_mismatch',
   'server_error',
   'timeout',
+  'too_large',
   'unsupported',
 ];
 
@@ -47,6 +48,7 @@ const CALL_OUTCOMES: readonly AttemptOutcome[] = [
   'schema_mismatch',
   'server_error',
   'timeout',
+  'too_large',
   'unknown',
 ];
 

@@ -17,6 +17,7 @@ import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement'
 import type { SecretKeys } from '@sluice/shared/process/secret-keys';
 import { within } from '@sluice/shared/process/within';
 import { Availability } from '@sluice/shared/providers/availability';
+import { Callers } from '@sluice/shared/providers/callers';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
@@ -125,8 +126,9 @@ export async function startWorker({
   const settlements = new Settlements(queues);
   const pricing = new Pricing(() => registry.current);
   const estimate = new CostEstimate(config.providers, () => registry.current);
+  const callers = new Callers(redis, names, clock);
   const availability = new Availability(coolDowns, circuits);
-  const health = new ProviderHealth(coolDowns, circuits, logger);
+  const health = new ProviderHealth({ coolDowns, circuits, callers, logger });
   const ending = new Ending({ payloads, pricing, clock, logger, metrics: workerMetrics });
   const common = {
     upstreams,
@@ -219,6 +221,7 @@ export async function startWorker({
     presence: () => presence.announce(descriptors.problems()),
     'cool-downs': () => coolDowns.refresh(),
     circuits: () => circuits.refresh(),
+    callers: () => callers.write(),
     clock: () => clock.synchronise(redis, 1),
     'model registry': () => registry.refresh(),
     directory: () => directoryWatch.refresh(),

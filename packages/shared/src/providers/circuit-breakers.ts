@@ -5,6 +5,10 @@
  *                                     ▲                              └─ the probe fails: open, for twice as long ─┐
  *                                     └───────────────────────────────────────────────────────────────────────────┘
  *
+ * What follows one prompt or one workspace is not the provider's fault: failures count once for each different request,
+ * and open the circuit only when more than one workspace has met them, if more than one has called lately. A success is
+ * one whenever it comes.
+ *
  * Redis holds the state and its scripts make every transition, so that two workers never disagree and only one probes.
  * A process keeps a copy, fed by a channel and by `refresh`: while a provider is healthy, a call costs no round trip.
  */
@@ -13,9 +17,10 @@ import type { GatewayConfig } from '../config/config.js';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
+import { LATELY_MS } from './callers.js';
 
 export interface CircuitSettings {
-  /** Failures in a row that open the circuit; 0: it never opens. */
+  /** Requests that failed in a row and open the circuit; 0: it never opens. */
   failures: number;
   openMs: number;
 }
@@ -32,8 +37,6 @@ export function circuitSettings({
 }
 
 const MAX_OPEN_MS = 60_000;
-/** After this long a probe's worker is taken for dead, and another may probe. */
-const MAX_PROBE_MS = 30_000;
 /** Failures further apart than this are not "in a row". */
 const FORGET_MS = 60_000;
 
@@ -43,6 +46,15 @@ export interface Circuit {
   state: CircuitState;
   /** When an open circuit lets a probe through. Redis time. */
   until: number;
+}
+
+export interface FailedCall {
+  requestId: string;
+  workspace: string;
+  /** Two failures of the same subject count once. */
+  subject: string;
+  /** Any workspace would have met it: a refused key. */
+  meetsAll: boolean;
 }
 
 /** A change that this process brought about. */
@@ -58,17 +70,32 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 const failScript = createScript<'' | 'failing' | 'open'>(
   'sluiceCircuitFail',
   `${ALSO_WHEN_FULL}${NOW}
-local key, channel = KEYS[1], KEYS[2]
-local provider, token, threshold, openMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local state, probe, lastMs = unpack(redis.call('HMGET', key, 'state', 'probe', 'openMs'))
+local key, channel, callersKey = unpack(KEYS)
+local provider, requestId, threshold, openMs, workspace, subject, meetsAll = unpack(ARGV)
+threshold, openMs, subject = tonumber(threshold), tonumber(openMs), 'subject:' .. subject
+local state, probe, lastMs, failures, first, several, seen =
+  unpack(redis.call('HMGET', key, 'state', 'probe', 'openMs', 'failures', 'workspace', 'several', subject))
 if state == 'open' then
-  if probe ~= token then return '' end
+  if probe ~= requestId then return '' end
   openMs = math.min(lastMs * 2, ${MAX_OPEN_MS})
 else
-  local failures = redis.call('HINCRBY', key, 'failures', 1)
+  failures = tonumber(failures or 0)
+  if not first then redis.call('HSET', key, 'workspace', workspace) end
+  if not several and (meetsAll == '1' or (first and first ~= workspace)) then
+    several = redis.call('HSET', key, 'several', 1)
+  end
+  if not seen and failures < threshold then
+    redis.call('HSET', key, subject, 1)
+    failures = redis.call('HINCRBY', key, 'failures', 1)
+  end
   redis.call('PEXPIRE', key, ${FORGET_MS})
-  if failures < threshold then
-    if failures > 1 then return '' end
+  local isAlone = true
+  local callers = redis.call('HGETALL', callersKey)
+  for i = 1, #callers, 2 do
+    if callers[i] ~= workspace and tonumber(callers[i + 1]) > now - ${LATELY_MS} then isAlone = false end
+  end
+  if failures < threshold or not (several or isAlone) then
+    if first then return '' end
     redis.call('PUBLISH', channel, cjson.encode({provider, 'failing', 0}))
     return 'failing'
   end
@@ -83,9 +110,8 @@ return 'open'
 const succeedScript = createScript<0 | 1>(
   'sluiceCircuitSucceed',
   `${ALSO_WHEN_FULL}
-local key, channel, provider, token = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
-local state, probe = unpack(redis.call('HMGET', key, 'state', 'probe'))
-if state == 'open' and probe ~= token then return 0 end
+local key, channel, provider = KEYS[1], KEYS[2], ARGV[1]
+local state = redis.call('HGET', key, 'state')
 if redis.call('DEL', key) == 0 then return 0 end
 redis.call('PUBLISH', channel, cjson.encode({provider, 'closed', 0}))
 return state == 'open' and 1 or 0
@@ -95,8 +121,9 @@ return state == 'open' and 1 or 0
 const probeScript = createScript<0 | 1>(
   'sluiceCircuitProbe',
   `${ALSO_WHEN_FULL}${NOW}
-local state, till, probeTill = unpack(redis.call('HMGET', KEYS[1], 'state', 'until', 'probeUntil'))
-if state ~= 'open' then return 1 end
+local state, till, probe, probeTill =
+  unpack(redis.call('HMGET', KEYS[1], 'state', 'until', 'probe', 'probeUntil'))
+if state ~= 'open' or probe == ARGV[1] then return 1 end
 if now < tonumber(till) or (probeTill and now < tonumber(probeTill)) then return 0 end
 redis.call('HSET', KEYS[1], 'probe', ARGV[1], 'probeUntil', string.format('%d', now + ARGV[2]))
 return 1
@@ -162,35 +189,48 @@ export class CircuitBreakers {
     return state === 'open' ? Math.max(0, until - this.clock.now()) : 0;
   }
 
-  /** Whether this call may be made: at once while the circuit is closed, else as the one probe if it is time for one. */
-  async mayCall(provider: string, token: string, probeMs: number): Promise<boolean> {
+  /**
+   * Whether this call may be made: at once while the circuit is closed, else as the one probe if it is time for one. The
+   * probe's place is kept for as long as its call may take. It is the request's: when its worker dies, the request probes
+   * again where it is run again.
+   */
+  async mayCall(provider: string, requestId: string, probeMs: number): Promise<boolean> {
     if (this.get(provider).state !== 'open') return true;
     return (
-      (await probeScript(
-        this.redis,
-        [this.names.circuit(provider)],
-        [token, Math.ceil(Math.min(probeMs, MAX_PROBE_MS))],
-      )) === 1
+      (await probeScript(this.redis, [this.names.circuit(provider)], [requestId, Math.ceil(probeMs)])) === 1
     );
   }
 
   /** The call ended without saying anything about the provider: if it was the probe, the next call is. */
-  async release(provider: string, token: string): Promise<void> {
+  async release(provider: string, requestId: string): Promise<void> {
     if (this.get(provider).state !== 'open') return;
-    await releaseScript(this.redis, [this.names.circuit(provider)], [token]);
+    await releaseScript(this.redis, [this.names.circuit(provider)], [requestId]);
   }
 
-  /** Returns the change, if this outcome made one. `token` is the one given to `mayCall`. */
-  async record(provider: string, token: string, succeeded: boolean): Promise<CircuitChange | undefined> {
+  /** Both return the change, if there was one. */
+  async succeeded(provider: string): Promise<CircuitChange | undefined> {
+    if (this.get(provider).state === 'closed') return undefined;
+    const keys = [this.names.circuit(provider), this.names.circuits];
+    const closed = await succeedScript(this.redis, keys, [provider]);
+    return closed ? { provider, state: 'closed' } : undefined;
+  }
+
+  async failed(provider: string, call: FailedCall): Promise<CircuitChange | undefined> {
     const settings = this.settings.get(provider);
     if (!settings || settings.failures === 0) return undefined;
-    if (succeeded && this.get(provider).state === 'closed') return undefined;
-    const keys = [this.names.circuit(provider), this.names.circuits];
-    if (succeeded) {
-      const closed = await succeedScript(this.redis, keys, [provider, token]);
-      return closed ? { provider, state: 'closed' } : undefined;
-    }
-    const state = await failScript(this.redis, keys, [provider, token, settings.failures, settings.openMs]);
+    const state = await failScript(
+      this.redis,
+      [this.names.circuit(provider), this.names.circuits, this.names.callers(provider)],
+      [
+        provider,
+        call.requestId,
+        settings.failures,
+        settings.openMs,
+        call.workspace,
+        call.subject,
+        call.meetsAll ? 1 : 0,
+      ],
+    );
     return state === '' ? undefined : { provider, state };
   }
 }

@@ -11,6 +11,7 @@ const IN_WORDS: Record<AttemptOutcome, string> = {
   overloaded: 'is overloaded',
   server_error: 'failed',
   bad_response: 'sent an unusable answer',
+  too_large: 'sent an answer that is too large',
   schema_mismatch: 'sent an answer that does not fit the schema',
   connection: 'could not be reached',
   timeout: 'did not answer in time',

@@ -14,6 +14,7 @@ export type AttemptOutcome =
   | 'overloaded'
   | 'server_error'
   | 'bad_response'
+  | 'too_large'
   | 'schema_mismatch'
   | 'connection'
   | 'timeout'

@@ -23,6 +23,8 @@ export interface KeyNames {
   coolDowns: string;
   /** State of a provider's circuit breaker. */
   circuit(provider: string): string;
+  /** The workspaces that have lately called a provider. */
+  callers(provider: string): string;
   /** Channel on which changes of circuits are published. */
   circuits: string;
   /** Channel on which the api says that nobody waits for a request any more. */
@@ -67,6 +69,7 @@ export function keyNames(cell: string): KeyNames {
     ledger: (day) => `${prefix}:ledger:${day}`,
     coolDowns: `${prefix}:cool-downs`,
     circuit: (provider) => `${prefix}:circuit:${provider}`,
+    callers: (provider) => `${prefix}:callers:${provider}`,
     circuits: `${prefix}:circuits`,
     cancellations: `${prefix}:cancellations`,
     requestTimes: (workspace) => `${prefix}:request-times:${workspace}`,

@@ -13,6 +13,7 @@ export type CallOutcome =
   | 'overloaded'
   | 'server_error'
   | 'bad_response'
+  | 'too_large'
   | 'schema_mismatch'
   | 'connection'
   | 'timeout';
@@ -45,6 +46,11 @@ const VERDICTS: Record<CallOutcome, Verdict> = {
     code: 'provider_error',
     fallback: true,
     message: 'The provider sent an answer that is not a completion.',
+  },
+  too_large: {
+    code: 'provider_error',
+    fallback: true,
+    message: 'The provider sent an answer that is too large.',
   },
   // The schema is the caller's: it says nothing about the provider's health.
   schema_mismatch: {
