@@ -17,6 +17,7 @@ import {
   hash,
   type KeyObject,
   randomBytes,
+  randomFillSync,
 } from 'node:crypto';
 import type { ErrorInfo } from '../errors.js';
 import {
@@ -147,18 +148,17 @@ export function answerContext({ workspace, requestId, idempotency }: RequestIden
  * process and a counter do not.
  */
 class Nonces {
-  #prefix = randomBytes(8);
+  readonly #nonce = randomBytes(NONCE_BYTES);
   #count = 0;
 
+  /** Valid until the next call, which changes it in place. */
   next(): Buffer {
     if (this.#count === MAX_COUNT) {
-      this.#prefix = randomBytes(8);
+      randomFillSync(this.#nonce);
       this.#count = 0;
     }
-    const nonce = Buffer.allocUnsafe(NONCE_BYTES);
-    this.#prefix.copy(nonce);
-    nonce.writeUInt32BE(this.#count++, this.#prefix.length);
-    return nonce;
+    this.#nonce.writeUInt32BE(this.#count++, NONCE_BYTES - 4);
+    return this.#nonce;
   }
 }
 
