@@ -63,11 +63,12 @@ test('every path and method of the admin listener is in the document, and the re
 
 test('the listener serves the document, and every GET of it answers as it says', async (t) => {
   const { body } = await admin('GET', '/openapi.json');
-  t.deepEqual(body, JSON.parse(JSON.stringify(openapiAt(gateway.url))));
+  t.deepEqual(body, JSON.parse(JSON.stringify(openapiAt(gateway.url, { messages: 10_000 }))));
   // The address of the document itself, and that of the public listener as it runs.
   t.is(new URL(body.servers[0].url, `${gateway.adminUrl}/openapi.json`).origin, gateway.adminUrl);
   t.is(body.paths['/v1/chat/completions'].servers[0].url, gateway.url);
   t.is(body.paths['/workspaces'].servers, undefined);
+  t.is(body.components.schemas.ChatRequest.properties.messages.maxItems, 10_000);
   await admin('PUT', '/workspaces/demo/routes/x', [{ provider: 'openai', model: 'gpt-4o' }]);
   for (const path of [
     '/workspaces',

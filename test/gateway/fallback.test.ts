@@ -65,6 +65,10 @@ const redirectTarget = createHttpServer((_req, res) => {
 await new Promise<void>((resolve) => redirectTarget.listen(0, '127.0.0.1', resolve));
 const redirectUrl = `http://127.0.0.1:${(redirectTarget.address() as AddressInfo).port}/v1/chat/completions`;
 
+/** A completion, but for a field that nests deeper than it could be written again. */
+const TOO_DEEP = `{"object":"chat.completion","choices":[{"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],
+"usage":{"prompt_tokens":1,"completion_tokens":1},"x":${'['.repeat(50_000)}${']'.repeat(50_000)}}`;
+
 const FALLS_BACK: Record<string, Case> = {
   'reset-before-headers': broken({ reset: 'before_headers' }),
   'reset-after-headers': broken({ reset: 'after_headers' }),
@@ -88,6 +92,7 @@ const FALLS_BACK: Record<string, Case> = {
   'empty-body': unusable({ empty200: true }, 200),
   'no-message': unusable({ body: { type: 'message', object: 'chat.completion', choices: [] } }, 200),
   'broken-json': unusable({ body: '{"choices": [' }, 200),
+  'too-deep': unusable({ body: TOO_DEEP }, 200),
   'wrong-content-type': unusable({ wrongContentType: true }, 200),
   'huge-body': { ...unusable({ hugeBody: 17 * 1024 * 1024 }), outcome: 'too_large' },
   redirect: unusable({ redirect: redirectUrl }, 307),

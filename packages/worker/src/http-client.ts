@@ -3,6 +3,7 @@
  * no redirects (a redirected POST would carry the provider key to another host).
  */
 import { parseExactly } from '@sluice/shared/json/exact';
+import { findExcess } from '@sluice/shared/json/measure';
 import { type Dispatcher, errors, Pool } from 'undici';
 import { type AnswerShare, SMALL_ANSWER_BYTES } from './answer-room.js';
 import { diedOnReuse } from './dead-sockets.js';
@@ -16,7 +17,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export interface HttpAnswer {
   status: number;
   headers: Headers;
-  /** The parsed JSON, with its numbers as they were written, or undefined when the body is not JSON. */
+  /** The parsed JSON, with its numbers as they were written, or undefined when the body is not JSON that we can take. */
   body: unknown;
 }
 
@@ -169,9 +170,14 @@ function toReason(error: Error): HttpFailure['reason'] {
   return isShortage(error) ? 'shortage' : 'connection';
 }
 
+/** Far from where writing it again overflows the stack. A short text cannot nest so deep. */
+const ANSWER_LIMITS = { depth: 1_000, keys: Number.POSITIVE_INFINITY, elements: Number.POSITIVE_INFINITY };
+const SHORT = 2 * ANSWER_LIMITS.depth;
+
 function parseJson(text: string, secret: string | undefined): unknown {
   const hide = (_key: string, value: unknown) =>
     typeof value === 'string' && secret !== undefined ? value.replaceAll(secret, '[redacted]') : value;
+  if (text.length > SHORT && findExcess(text, ANSWER_LIMITS)) return undefined;
   try {
     return secret === undefined ? parseExactly(text) : JSON.parse(text, hide);
   } catch {

@@ -78,7 +78,7 @@ export function createAdminApp({ token, hosts, logger, wrongKeys, ...rest }: Adm
   addTrafficRoutes(router, parts);
   addPlaygroundRoutes(router, parts);
   router.get('/openapi.json', (ctx) => {
-    ctx.body = openapiAt(publicAddressFor(ctx, parts.publicUrl()));
+    ctx.body = openapiAt(publicAddressFor(ctx, parts.publicUrl()), parts.chat.limits);
   });
 
   const app = new Koa();

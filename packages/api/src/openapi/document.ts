@@ -37,12 +37,22 @@ export const openapi = {
   },
 };
 
-/** The document of a gateway whose public listener is at this address. */
-export function openapiAt(publicUrl: string) {
+/** The document of a gateway whose public listener is at this address, and takes so many messages. */
+export function openapiAt(publicUrl: string, limits: { messages: number }) {
+  const { ChatRequest } = openapi.components.schemas;
+  const messages = { ...ChatRequest.properties.messages, maxItems: limits.messages };
+  const schemas = {
+    ...openapi.components.schemas,
+    ChatRequest: { ...ChatRequest, properties: { ...ChatRequest.properties, messages } },
+  };
   const servers = [{ url: publicUrl, description: 'The public listener.' }];
   const paths = Object.entries(openapi.paths).map(([path, operations]) => [
     path,
     'servers' in operations ? { ...operations, servers } : operations,
   ]);
-  return { ...openapi, paths: Object.fromEntries(paths) };
+  return {
+    ...openapi,
+    paths: Object.fromEntries(paths),
+    components: { ...openapi.components, schemas },
+  };
 }

@@ -7,15 +7,19 @@ const message = {
   required: ['role', 'content'],
 };
 
+const requestFields = chatRequest.jsonSchema.properties as Record<string, s.Schema>;
+
 export const publicSchemas = {
   ErrorDetail: s.object({ message: s.text, type: s.text, code: s.text, param: s.textOrNull }),
   Error: s.object({ error: s.ref('ErrorDetail') }),
   Health: s.object({ status: s.text }, { problems: s.arrayOf(s.text) }),
   ChatRequest: {
     ...chatRequest.jsonSchema,
-    description: 'Fields that are not listed are passed on.',
+    description:
+      'Fields that are not listed are passed on. The whole body has limits of depth, keys, elements and content parts (`request` in gateway.yaml).',
     properties: {
-      ...(chatRequest.jsonSchema.properties as Record<string, s.Schema>),
+      ...requestFields,
+      messages: requestFields.messages ?? {},
       model: { ...s.text, ...nameLength, description: 'A route of the workspace, or a model id.' },
       // Answered with 501, and so nothing to send.
       stream: { enum: [false, null] },
