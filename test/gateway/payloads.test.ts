@@ -25,7 +25,10 @@ async function start(t: ExecutionContext, env: Record<string, string>) {
     providers: { openai: { max_wait_ms: 120_000 } },
     simulator: { latencyMs: hold.latency },
   });
-  t.teardown(() => gateway.stop());
+  t.teardown(() => {
+    hold.release();
+    return gateway.stop();
+  });
   return { gateway, hold };
 }
 
@@ -65,7 +68,8 @@ async function makeTraffic(t: ExecutionContext, gateway: Gateway, hold: Hold): P
   const record = `${gateway.names.idempotency('demo', '')}*`;
   await until('one waits for the other', async () => {
     const [key = ''] = await gateway.redis.keys(record);
-    return hold.held.length === 1 && Object.keys(await gateway.redis.hgetall(key)).length === 3;
+    const fields = await gateway.redis.hkeys(key);
+    return hold.held.length === 1 && fields.some((field) => field.startsWith('waiter:'));
   });
   hold.release();
   for (const answer of both) await served(answer);
