@@ -358,3 +358,43 @@ test('upstream text is shown on one line, without control characters, secrets or
   t.true(long.length <= 500);
   t.notRegex(long, /[\ud800-\udbff](?![\udc00-\udfff])/);
 });
+
+test('a retry-after date is counted from the answer’s own date, whatever the clock here says', (t) => {
+  const headers = {
+    date: 'Sun, 15 Nov 2026 12:00:00 GMT',
+    'retry-after': 'Sun, 15 Nov 2026 12:00:07 GMT',
+  };
+  t.is(parseRetryAfter(headers, 0), 7_000);
+  t.is(parseRetryAfter(headers, Date.parse('Sun, 15 Nov 2026 12:10:00 GMT')), 7_000);
+  const { date: _, ...dateless } = headers;
+  t.is(parseRetryAfter(dateless, Date.parse('Sun, 15 Nov 2026 12:00:03 GMT')), 4_000);
+});
+
+test('a 429 that says this request is too large is a refusal of that request and no cool-down', (t) => {
+  const tpm =
+    'Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 42000.';
+  const openaiFailure = providers.openai.parseError(
+    429,
+    { 'retry-after': '86400' },
+    {
+      error: { message: tpm, type: 'tokens', code: 'rate_limit_exceeded', param: null },
+    },
+  );
+  const anthropicFailure = providers.anthropic.parseError(
+    429,
+    {},
+    {
+      type: 'error',
+      error: {
+        type: 'rate_limit_error',
+        message: 'Request too large: it exceeds your limit of input tokens per minute.',
+      },
+    },
+  );
+  for (const failure of [openaiFailure, anthropicFailure]) {
+    t.like(failure, { outcome: 'request_too_large', code: 'request_too_large', fallback: true, status: 429 });
+    t.is(failure.coolDown, undefined);
+    t.is(failure.retryAfterMs, undefined);
+    t.notRegex(failure.message, /org-x/);
+  }
+});

@@ -8,6 +8,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   context_length: 'found the prompt too long',
   auth: 'refused the gateway’s credentials',
   rate_limited: 'was rate-limiting',
+  request_too_large: 'found the request too large for its limits',
   overloaded: 'was overloaded',
   server_error: 'failed',
   bad_response: 'sent an unusable answer',

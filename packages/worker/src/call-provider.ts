@@ -4,6 +4,7 @@ import type { ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
 import { writeExactly } from '@sluice/shared/json/exact';
 import type { ChainEntry } from '@sluice/shared/queue/job';
+import type { Clock } from '@sluice/shared/redis/clock';
 import type { AnswerFits } from './answer-check/answer-check.js';
 import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
 import { toFailure } from './providers/failure.js';
@@ -42,6 +43,7 @@ export async function callProvider(
   entry: ChainEntry,
   timeoutMs: number,
   { signal, answer: share }: Pick<Run, 'signal' | 'answer'>,
+  clock: Clock,
 ): Promise<CallResult> {
   const { provider, headers, http } = upstream;
   if (!headers) return { failure: toFailure('auth') };
@@ -65,7 +67,7 @@ export async function callProvider(
     return { ms: elapsed(), failure, ...(error.sent ? { billUnknown: true } : {}) };
   }
   const call = { ms: elapsed(), ...upstreamId(provider, answer) };
-  const result = read(provider, answer);
+  const result = read(provider, answer, clock.now());
   if ('response' in result && !(await upstream.answerFits(request, result.response.completion)))
     return { ...call, failure: toFailure('schema_mismatch', answer.status), dropped: result.response };
   return { ...call, ...result };
@@ -89,12 +91,13 @@ export function whyUnsupported(
 function read(
   provider: Provider,
   answer: HttpAnswer,
+  now: number,
 ): ({ response: ParsedResponse } | { failure: ProviderFailure }) & { billUnknown?: true } {
   if (answer.status < 200 || answer.status > 299) {
-    return { failure: provider.parseError(answer.status, answer.headers, answer.body) };
+    return { failure: provider.parseError(answer.status, answer.headers, answer.body, now) };
   }
   try {
-    const response = provider.parseResponse(answer.body);
+    const response = provider.parseResponse(answer.body, now);
     return isEmpty(response.usage) ? { response, billUnknown: true } : { response };
   } catch (error) {
     if (error instanceof UnusableResponse)
@@ -132,6 +135,13 @@ function unanswered({ reason }: HttpFailure): ProviderFailure {
         outcome: 'internal_error',
         code: 'service_unavailable',
         message: 'The gateway is short of connections.',
+        fallback: true,
+      };
+    case 'lost':
+      return {
+        outcome: 'unknown',
+        code: 'provider_error',
+        message: 'The connection broke while the provider was being called.',
         fallback: true,
       };
     case 'cancelled':

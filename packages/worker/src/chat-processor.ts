@@ -17,13 +17,13 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { type Ending, LockLost } from './ending.js';
-import { expired, interrupted, ourFault, toFailure } from './failed-job.js';
+import { connectionLost, expired, interrupted, ourFault, toFailure } from './failed-job.js';
 import type { Fallback } from './fallback.js';
 import { recordQueueWait } from './job-spans.js';
 import { parseRequest } from './parse-request.js';
 import { entryOf, type Progress } from './progress.js';
 import type { ProviderCalls } from './provider-calls.js';
-import type { ProviderFailure } from './providers/types.js';
+import { waitBeforeRetry } from './retry-wait.js';
 import type { Run } from './runs.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
@@ -107,8 +107,19 @@ export class ChatProcessor {
         const { response, ms: callMs = 0 } = result;
         return ending.served(progress.job, { entry, kind: calls.kindOf(entry), response, callMs });
       }
-      const isLast = call >= (entry.retries ?? 0) || !fallback.hasTime(progress.job);
-      if (isLast || !mayRetry(result.failure)) return fallback.fail(progress, request, result.failure);
+      const { failure } = result;
+      if (failure.outcome === 'unknown' && job.onCrash === 'fail')
+        return ending.failed(progress.job, connectionLost());
+      const waitMs = waitBeforeRetry(call, failure);
+      const runsAgain = failure.outcome === 'unknown' && timesUnknown(progress.job) < MAX_STARTS;
+      const isLast = call >= (entry.retries ?? 0) && !runsAgain;
+      if (isLast || waitMs === undefined || !fallback.hasTime(progress.job, waitMs))
+        return fallback.fail(progress, request, failure);
+      await run.signal.wait(waitMs);
+      if (run.signal.reason) return ending.cancelled(progress.job, run);
+      // It may have been left alone meanwhile, because of this call or another.
+      const closed = availability.blocked(entry.provider, entry.model);
+      if (closed) return fallback.fail(progress, request, failure);
     }
   }
 
@@ -118,7 +129,10 @@ export class ChatProcessor {
   }
 }
 
-/** An entry's own `retries`; by default the chain is the retry. Who is cooling down is not called again. */
-function mayRetry(failure: ProviderFailure): boolean {
-  return failure.fallback && failure.coolDown === undefined && failure.outcome !== 'unsupported';
+/** How often it was left open, at this entry, what the provider made of the request. */
+function timesUnknown({ attempts, chain, entry }: ChatJob): number {
+  const { provider, model } = chain[entry] ?? {};
+  return attempts.filter(
+    (each) => each.outcome === 'unknown' && each.provider === provider && each.model === model,
+  ).length;
 }

@@ -10,26 +10,37 @@ interface Sent {
   reused: boolean;
   /** Bytes that had been read from the socket before. */
   bytesBefore: number;
+  at: number;
 }
 
 const sentOn = new WeakMap<Socket, Sent>();
-const deaths = new WeakSet<Error>();
+/** How long after its request was written a socket died, without a byte of an answer. */
+const deaths = new WeakMap<Error, number>();
+
+/** No provider has begun to work on a call this soon. */
+const STALE_WITHIN_MS = 5;
 
 subscribe('undici:client:sendHeaders', (message) => {
   const { socket } = message as { socket: Socket };
   const reused = sentOn.has(socket);
-  sentOn.set(socket, { reused, bytesBefore: socket.bytesRead });
+  sentOn.set(socket, { reused, bytesBefore: socket.bytesRead, at: performance.now() });
   if (reused) return;
   // undici fails the call with the very error that it ends the socket with.
   socket.once('error', (error) => {
     const sent = sentOn.get(socket);
-    if (sent?.reused && socket.bytesRead === sent.bytesBefore) deaths.add(error);
+    if (sent?.reused && socket.bytesRead === sent.bytesBefore) deaths.set(error, performance.now() - sent.at);
   });
 });
 
-/** No byte of an answer has come on a socket that had served before: the call may be sent again. */
-export function diedOnReuse(error: unknown): boolean {
-  return error instanceof Error && deaths.has(error) && CLOSED.has('code' in error ? error.code : undefined);
+/**
+ * A socket that had served before died without a byte of an answer. `stale`: at once, so it was dead already and the call
+ * may be sent again. `lost`: later, and nobody knows whether the provider has worked on the call.
+ */
+export function deathOnReuse(error: unknown): 'stale' | 'lost' | undefined {
+  if (!(error instanceof Error) || !CLOSED.has('code' in error ? error.code : undefined)) return undefined;
+  const afterMs = deaths.get(error);
+  if (afterMs === undefined) return undefined;
+  return afterMs < STALE_WITHIN_MS ? 'stale' : 'lost';
 }
 
 const CLOSED: ReadonlySet<unknown> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);

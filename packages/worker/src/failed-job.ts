@@ -52,6 +52,14 @@ export function interrupted(): ErrorInfo {
   };
 }
 
+export function connectionLost(): ErrorInfo {
+  return {
+    code: 'provider_outcome_unknown',
+    message:
+      'The connection broke while the provider was being called; whether the provider answered is not known.',
+  };
+}
+
 export function ourFault(): Pick<ErrorInfo, 'code' | 'message'> {
   return { code: 'internal_error', message: 'The gateway failed; its log has the request id.' };
 }

@@ -92,9 +92,9 @@ export class Fallback {
     addAttempt(progress, { provider, model, outcome }, this.parts.logger);
   }
 
-  /** For one more call. */
-  hasTime(job: ChatJob): boolean {
-    return job.deadline - this.parts.clock.now() > SHORTEST_CALL_MS;
+  /** For one more call, after a wait. */
+  hasTime(job: ChatJob, waitMs = 0): boolean {
+    return job.deadline - this.parts.clock.now() - waitMs > SHORTEST_CALL_MS;
   }
 
   /**

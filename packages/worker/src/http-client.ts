@@ -6,7 +6,7 @@ import { parseExactly } from '@sluice/shared/json/exact';
 import { findExcess } from '@sluice/shared/json/measure';
 import { type Dispatcher, errors, Pool } from 'undici';
 import { type AnswerShare, SMALL_ANSWER_BYTES } from './answer-room.js';
-import { diedOnReuse } from './dead-sockets.js';
+import { deathOnReuse } from './dead-sockets.js';
 import type { Headers } from './providers/types.js';
 import { isShortage } from './shortage.js';
 import type { StopSignal } from './stop-signal.js';
@@ -26,7 +26,7 @@ export interface HttpAnswer {
 export class HttpFailure extends Error {
   override readonly name = 'HttpFailure';
   constructor(
-    readonly reason: 'connection' | 'timeout' | 'cancelled' | 'too_large' | 'shortage',
+    readonly reason: 'connection' | 'lost' | 'timeout' | 'cancelled' | 'too_large' | 'shortage',
     /** Whether any of the call was sent: the provider may then bill it. */
     readonly sent: boolean,
     cause: unknown,
@@ -157,7 +157,7 @@ class Call implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     // Upstream may have closed a kept-alive socket just as the call was sent on it. The call is then sent again, once.
-    if (!this.#ended && !this.#triedAgain && diedOnReuse(error)) {
+    if (!this.#ended && !this.#triedAgain && deathOnReuse(error) === 'stale') {
       this.#triedAgain = true;
       this.#sent = false;
       this.pool.dispatch(this.request, this);
@@ -167,7 +167,8 @@ class Call implements Dispatcher.DispatchHandler {
 
 function toReason(error: Error): HttpFailure['reason'] {
   if (error instanceof errors.ResponseExceededMaxSizeError) return 'too_large';
-  return isShortage(error) ? 'shortage' : 'connection';
+  if (isShortage(error)) return 'shortage';
+  return deathOnReuse(error) ? 'lost' : 'connection';
 }
 
 /** Far from where writing it again overflows the stack. A short text cannot nest so deep. */

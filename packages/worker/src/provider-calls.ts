@@ -59,7 +59,7 @@ export class ProviderCalls {
     const limitMs = this.#limitMs(entry);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     const result = await this.#send(job.requestId, () =>
-      callProvider(upstream, request, entry, timeoutMs, run),
+      callProvider(upstream, request, entry, timeoutMs, run, clock),
     );
     const { failure } = result;
     if (failure?.outcome === 'unsupported') {

@@ -11,6 +11,20 @@ export class StopSignal {
     return this.#reason;
   }
 
+  /** Resolves after so long, or when it is time to stop. */
+  wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (ms <= 0 || this.#reason !== undefined) return resolve();
+      const end = () => {
+        clearTimeout(timer);
+        this.onStop = undefined;
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      this.onStop = end;
+    });
+  }
+
   stop(reason: StopReason): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;

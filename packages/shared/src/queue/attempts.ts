@@ -8,6 +8,7 @@ const IN_WORDS: Record<AttemptOutcome, string> = {
   context_length: 'finds the prompt too long',
   auth: 'refused the gateway’s credentials',
   rate_limited: 'is rate-limiting',
+  request_too_large: 'found the request too large for its limits',
   overloaded: 'is overloaded',
   server_error: 'failed',
   bad_response: 'sent an unusable answer',

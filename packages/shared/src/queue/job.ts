@@ -11,6 +11,7 @@ export type AttemptOutcome =
   | 'context_length'
   | 'auth'
   | 'rate_limited'
+  | 'request_too_large'
   | 'overloaded'
   | 'server_error'
   | 'bad_response'

@@ -9,24 +9,25 @@ export interface Clock {
   now(): number;
 }
 
+/** Inside the process time is monotonic: a step of the machine's clock expires nothing. */
 export class RedisClock implements Clock {
-  #offset = 0;
+  /** Redis time less `performance.now()`. Before the first answer of Redis the machine's clock has to do. */
+  #offset = performance.timeOrigin;
 
   now(): number {
-    return Date.now() + this.#offset;
+    return Math.round(performance.now() + this.#offset);
   }
 
   /** Takes the best of a few samples: the one whose round trip was shortest is off the least. */
   async synchronise(redis: Redis, samples = 3): Promise<void> {
     let shortest = Number.POSITIVE_INFINITY;
     for (let i = 0; i < samples; i++) {
-      const sent = Date.now();
       const started = performance.now();
       const [seconds, micros] = (await redis.time()) as unknown as [string, string];
       const roundTrip = performance.now() - started;
       if (roundTrip >= shortest) continue;
       shortest = roundTrip;
-      this.#offset = Math.round(Number(seconds) * 1000 + Number(micros) / 1000 - (sent + roundTrip / 2));
+      this.#offset = Number(seconds) * 1000 + Number(micros) / 1000 - (started + roundTrip / 2);
     }
   }
 }

@@ -10,6 +10,7 @@ export type CallOutcome =
   | 'model_not_found'
   | 'auth'
   | 'rate_limited'
+  | 'request_too_large'
   | 'overloaded'
   | 'server_error'
   | 'bad_response'
@@ -40,6 +41,12 @@ const VERDICTS: Record<CallOutcome, Verdict> = {
   // Our key, so never the caller's 401.
   auth: { code: 'provider_error', fallback: true, message: 'The provider refused the key of the gateway.' },
   rate_limited: { code: 'rate_limited', fallback: true, message: 'The provider is rate limiting.' },
+  // It can never pass there. The provider may still take every other one.
+  request_too_large: {
+    code: 'request_too_large',
+    fallback: true,
+    message: 'The request is larger than the provider takes from the gateway within a minute.',
+  },
   overloaded: { code: 'provider_unavailable', fallback: true, message: 'The provider is overloaded.' },
   server_error: { code: 'provider_error', fallback: true, message: 'The provider failed.' },
   bad_response: {
@@ -104,7 +111,8 @@ export interface UpstreamError {
   param?: string;
   /** The account has no credit left: no model of the provider will answer. */
   outOfCredit?: boolean;
-  now?: number;
+  /** What a `retry-after` date is counted from, when the answer has no date of its own. */
+  now?: number | undefined;
 }
 
 /** The failure for an error response that the provider has read. */

@@ -6,6 +6,9 @@ import type { Headers, ProviderFailure } from '../types.js';
  * Anthropic gives no code for these: all of them come as `invalid_request_error`, like any mistake of the caller, and
  * the text is the only signal.
  */
+/** A 429 that is about this one request: larger than the limit of tokens per minute, or than the account may send. */
+const REQUEST_TOO_LARGE_TEXT = /request (?:is )?too large|long context/i;
+
 const TEXT_SIGNALS: readonly { pattern: RegExp; means: 'context_length' | 'out_of_credit' }[] = [
   { pattern: /prompt is too long/i, means: 'context_length' },
   { pattern: /exceed context limit/i, means: 'context_length' },
@@ -17,6 +20,8 @@ export function parseError(status: number, headers: Headers, body: unknown, now?
   const message = toText(error.message);
   const byStatus = toOutcome(status);
   const signal = byStatus === 'bad_request' ? readSignal(message ?? '') : undefined;
+  if (byStatus === 'rate_limited' && REQUEST_TOO_LARGE_TEXT.test(message ?? ''))
+    return toResponseFailure({ status, headers, outcome: 'request_too_large', now });
   const outOfCredit = signal === 'out_of_credit' || error.type === 'billing_error';
   return toResponseFailure({ status, headers, outcome: refine(byStatus, signal), message, outOfCredit, now });
 }

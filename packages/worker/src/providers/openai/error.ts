@@ -14,6 +14,9 @@ const CONTEXT_LENGTH: ReadonlySet<string> = new Set(['context_length_exceeded', 
 /** vLLM and others send no code: their text is the only signal. */
 const CONTEXT_LENGTH_TEXT: readonly RegExp[] = [/maximum context length/i];
 
+/** A 429 that is about this one request: it is larger than the limit of tokens per minute. */
+const REQUEST_TOO_LARGE_TEXT = /^request too large\b/i;
+
 interface ErrorBody {
   message?: string;
   type?: string;
@@ -41,6 +44,9 @@ function refine(outcome: CallOutcome, error: ErrorBody, outOfCredit: boolean): C
     return 'model_not_found';
   }
   if (outcome === 'bad_request' && isContextLength(error)) return 'context_length';
+  if (outcome === 'rate_limited' && REQUEST_TOO_LARGE_TEXT.test(error.message ?? '')) {
+    return 'request_too_large';
+  }
   return outcome;
 }
 

@@ -1,0 +1,25 @@
+import type { ProviderFailure } from './providers/types.js';
+
+const FIRST_MS = 200;
+const MOST_MS = 5_000;
+/** A provider that asks for more than this is not waited for: the chain is the better retry. */
+const MOST_ASKED_MS = 10_000;
+
+/**
+ * How long to wait before an entry's own retry; undefined when it is not to be called again. The wait doubles with every
+ * call, is spread by chance so that workers do not come back together, and is never shorter than the provider asks.
+ */
+export function waitBeforeRetry(
+  calls: number,
+  failure: ProviderFailure,
+  random: () => number = Math.random,
+): number | undefined {
+  if (!failure.fallback || failure.coolDown !== undefined || failure.outcome === 'unsupported')
+    return undefined;
+  // A broken connection says nothing about the next one.
+  if (failure.outcome === 'unknown') return 0;
+  const asked = failure.retryAfterMs ?? 0;
+  if (asked > MOST_ASKED_MS) return undefined;
+  const backOff = Math.min(FIRST_MS * 2 ** calls, MOST_MS);
+  return asked + backOff * (0.5 + random() / 2);
+}

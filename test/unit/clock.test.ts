@@ -1,0 +1,19 @@
+import { RedisClock } from '@sluice/shared/redis/clock';
+import test from 'ava';
+import type { Redis } from 'ioredis';
+
+test.serial('a step of the machine’s clock does not move Redis time in a process', async (t) => {
+  const clock = new RedisClock();
+  const redis = { time: async () => ['1000', '500000'] } as unknown as Redis;
+  await clock.synchronise(redis, 1);
+  const before = clock.now();
+  const { now } = Date;
+  Date.now = () => now() + 600_000;
+  t.teardown(() => {
+    Date.now = now;
+  });
+  const passed = clock.now() - before;
+  t.true(passed >= 0 && passed < 60_000, String(passed));
+  t.true(Math.abs(before - 1_000_500) < 60_000);
+  t.true(Number.isInteger(clock.now()));
+});
