@@ -35,13 +35,13 @@ function send(workspace: string, bytes: number) {
   return gateway.chat(body, { key: gateway.keys[workspace] ?? '' });
 }
 
-/** The head of a request whose body never comes, and the answer to it. */
-async function announce(workspace: string, length: string): Promise<string> {
+/** The head of a request, and what it is followed by, if anything; and the answer to it. */
+async function announce(workspace: string, length: string, more = ''): Promise<string> {
   const { hostname, port } = new URL(gateway.url);
   const socket = connect(Number(port), hostname);
   socket.write(
     `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${gateway.keys[workspace]}\r\n` +
-      `content-type: application/json\r\nconnection: close\r\n${length}\r\n\r\n`,
+      `content-type: application/json\r\nconnection: close\r\n${length}\r\n\r\n${more}`,
   );
   return text(socket);
 }
@@ -54,8 +54,10 @@ test.serial('beyond its share a workspace is refused by its headers; the others 
   t.is(refused.status, 429);
   t.is(refused.body.error.code, 'rate_limited');
   t.is(refused.headers.get('retry-after'), '1');
-  for (const length of ['content-length: 900000', 'transfer-encoding: chunked'])
-    t.regex(await announce('loud', length), /^HTTP\/1\.1 429 /, length);
+  t.regex(await announce('loud', 'content-length: 900000'), /^HTTP\/1\.1 429 /);
+  // What does not say how long it is takes its share as it comes.
+  const chunk = `${(900_000).toString(16)}\r\n${' '.repeat(900_000)}\r\n`;
+  t.regex(await announce('loud', 'transfer-encoding: chunked', chunk), /^HTTP\/1\.1 429 /);
   const others = send('third', 900_000);
   await until('the other workspace’s call', () => hold.held.length === 3);
   hold.release();
@@ -64,6 +66,15 @@ test.serial('beyond its share a workspace is refused by its headers; the others 
     [200, 200, 200],
   );
   t.is((await send('loud', 900_000)).status, 200, 'what was answered has given its share back');
+});
+
+test.serial('small bodies that do not say how long they are take no more room than they need', async (t) => {
+  const body = JSON.stringify({ model: 'solo', messages: [{ role: 'user', content: 'Hi' }] });
+  const chunk = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => announce('loud', 'transfer-encoding: chunked', chunk)),
+  );
+  for (const answer of answers) t.regex(answer, /^HTTP\/1\.1 200 /);
 });
 
 test.serial('beyond the share of the process everybody is refused, with 503', async (t) => {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware } from 'koa';
 import type { Authenticated } from './authenticate.js';
@@ -14,8 +15,7 @@ export interface ByteLimits {
 }
 
 /**
- * Takes a share of the process's memory for a body before any of it is read, and gives it back when the request has been
- * answered. So a flood of large bodies is refused by its headers, and one workspace cannot take the room of the others.
+ * Takes a share of the process's memory for a body before it is read, and gives it back when the request has been answered. So a flood of large bodies is refused by its headers, and one workspace cannot take the room of the others.
  */
 export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated> {
   const byWorkspace = new Map<string, number>();
@@ -23,23 +23,30 @@ export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated> {
 
   return (ctx, next) => {
     const { workspace } = ctx.state.key;
-    const bytes = announcedBytes(ctx.get('content-length'), limits.maxBodyBytes);
-    const ofWorkspace = byWorkspace.get(workspace) ?? 0;
-    if (ofWorkspace + bytes > limits.maxBytesInFlightPerWorkspace)
-      throw new GatewayError(
-        'rate_limited',
-        `This workspace may have ${limits.maxBytesInFlightPerWorkspace} bytes of requests in flight.`,
-        { retryAfterMs: RETRY_AFTER_MS },
-      );
-    if (inFlight + bytes > limits.maxBytesInFlight)
-      throw new GatewayError('service_unavailable', 'The gateway has too many large requests in flight.', {
-        retryAfterMs: RETRY_AFTER_MS,
-      });
-    inFlight += bytes;
-    byWorkspace.set(workspace, ofWorkspace + bytes);
+    let taken = 0;
+    const take = (bytes: number) => {
+      const ofWorkspace = byWorkspace.get(workspace) ?? 0;
+      if (ofWorkspace + bytes > limits.maxBytesInFlightPerWorkspace)
+        throw new GatewayError(
+          'rate_limited',
+          `This workspace may have ${limits.maxBytesInFlightPerWorkspace} bytes of requests in flight.`,
+          { retryAfterMs: RETRY_AFTER_MS },
+        );
+      if (inFlight + bytes > limits.maxBytesInFlight)
+        throw new GatewayError('service_unavailable', 'The gateway has too many large requests in flight.', {
+          retryAfterMs: RETRY_AFTER_MS,
+        });
+      inFlight += bytes;
+      taken += bytes;
+      byWorkspace.set(workspace, ofWorkspace + bytes);
+    };
+    const length = ctx.get('content-length');
+    // One that says too much is refused when it is read.
+    if (length !== '') take(Math.min(Number(length), limits.maxBodyBytes));
+    else takeAsItComes(ctx.req, take);
     ctx.res.once('close', () => {
-      inFlight -= bytes;
-      const left = (byWorkspace.get(workspace) ?? 0) - bytes;
+      inFlight -= taken;
+      const left = (byWorkspace.get(workspace) ?? 0) - taken;
       if (left > 0) byWorkspace.set(workspace, left);
       else byWorkspace.delete(workspace);
     });
@@ -47,7 +54,16 @@ export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated> {
   };
 }
 
-/** A body that does not say how long it is may be as long as any. One that says too much is refused when it is read. */
-function announcedBytes(contentLength: string, maxBodyBytes: number): number {
-  return contentLength === '' ? maxBodyBytes : Math.min(Number(contentLength), maxBodyBytes);
+/** A body that does not say how long it is. When there is no room left for it, reading it fails with that refusal. */
+function takeAsItComes(request: IncomingMessage, take: (bytes: number) => void): void {
+  const onData = (chunk: Buffer) => {
+    try {
+      take(chunk.length);
+    } catch (error) {
+      request.off('data', onData);
+      // Unless whoever reads has given up already, and lets the rest pass.
+      if (request.listenerCount('error') > 0) request.emit('error', error);
+    }
+  };
+  request.on('data', onData);
 }

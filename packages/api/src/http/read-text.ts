@@ -32,6 +32,7 @@ export function createReadText(maxBytes: number): Middleware<Received> {
       // The rest is read and dropped. Were the connection closed instead, a caller that is still sending would see
       // it break, and not the answer.
       ctx.req.resume();
+      if (error instanceof GatewayError) throw error;
       if (status === 413) throw tooLarge(maxBytes);
       throw new GatewayError('invalid_request', 'The body could not be read.');
     },
