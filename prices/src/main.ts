@@ -1,12 +1,13 @@
-/** `npm run prices`: makes packages/shared/data/models.json of the installed package and additions.json, and says what changed. */
+/** `npm run prices`: makes the price lists of packages/shared/data of the installed package and additions.json, and says what changed. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parseRegistryDocument, type RegistryDocument } from '@sluice/shared/registry/document';
 import { readAdditions } from './additions.js';
 import { buildRegistry, dayOf } from './build-registry.js';
 import { describeChanges } from './cells.js';
+import { buildOtherLists } from './other-lists.js';
 
-const FILE = new URL('../../packages/shared/data/models.json', import.meta.url);
+const DATA = new URL('../../packages/shared/data/', import.meta.url);
 
 const additions = readAdditions();
 const installed = installedVersion();
@@ -16,17 +17,23 @@ if (installed !== additions.package.version) {
   );
   process.exit(1);
 }
-const before = parseRegistryDocument(JSON.parse(readFileSync(FILE, 'utf8')));
 const today = new Date().toISOString().slice(0, 10);
-const number = dayOf(before.version) === today ? Number(before.version.split('.')[1]) + 1 : 1;
-const after = buildRegistry(additions, `${today}.${number}`);
-const changes = describeChanges(before, after);
-for (const line of changes) console.log(line);
-const isSame = JSON.stringify(before.models) === JSON.stringify(after.models);
-if (isSame) console.log(`Nothing changed since ${before.version}.`);
-else {
-  writeFileSync(FILE, toText(after));
-  console.log(`Wrote ${after.version}: ${after.models.length} models, ${changes.length} changes.`);
+write('models.json', (version) => buildRegistry(additions, version));
+write('other-prices.json', (version) => buildOtherLists(additions, version));
+
+function write(name: string, build: (version: string) => RegistryDocument): void {
+  const file = new URL(name, DATA);
+  const before = parseRegistryDocument(JSON.parse(readFileSync(file, 'utf8')));
+  const number = dayOf(before.version) === today ? Number(before.version.split('.')[1]) + 1 : 1;
+  const after = build(`${today}.${number}`);
+  const changes = describeChanges(before, after);
+  for (const line of changes) console.log(line);
+  if (JSON.stringify(before.models) === JSON.stringify(after.models)) {
+    console.log(`${name}: nothing changed since ${before.version}.`);
+    return;
+  }
+  writeFileSync(file, toText(after));
+  console.log(`${name}: wrote ${after.version}, ${after.models.length} models, ${changes.length} changes.`);
 }
 
 /** One model a line, so that a change is one line of a diff. */

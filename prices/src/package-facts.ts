@@ -2,7 +2,7 @@ import { calcPrice, type TieredPrices } from '@pydantic/genai-prices';
 import type { ModelEntry, PriceEntry } from '@sluice/shared/registry/document';
 
 /** What the package knows of a model, in the registry's terms. It has no service tiers and no limits of output. */
-export type PackageFacts = Pick<ModelEntry, 'prices' | 'long_context' | 'context_window'>;
+export type PackageFacts = Pick<ModelEntry, 'prices' | 'long_context' | 'fee_per_request' | 'context_window'>;
 
 type Price = number | TieredPrices | undefined;
 
@@ -16,9 +16,11 @@ const CELLS: readonly (readonly [ours: keyof PriceEntry, theirs: string])[] = [
 
 /** On that day: the package has prices that begin and end. Undefined when it does not know the model. */
 export function packageFacts(provider: string, id: string, day: string): PackageFacts | undefined {
-  const found = calcPrice({}, id, { providerId: provider, timestamp: new Date(day) });
+  const found = calcPrice({}, id, { providerId: provider, timestamp: new Date(`${day}T12:00:00Z`) });
   if (!found) return undefined;
   const { model, model_price: price } = found;
+  // What is not billed by tokens, such as a page that is read or a minute of speech, is no chat.
+  if (price.input_mtok === undefined || price.output_mtok === undefined) return undefined;
   const tiers = CELLS.flatMap(([, name]) => tiersOf(price[name]));
   const steps = [...new Set(tiers.map(({ start }) => start))].sort((a, b) => a - b);
   return {
@@ -26,6 +28,7 @@ export function packageFacts(provider: string, id: string, day: string): Package
     ...(steps.length > 0
       ? { long_context: steps.map((above) => ({ above, prices: pricesAt(price, above) })) }
       : {}),
+    ...(typeof price.requests_kcount === 'number' ? { fee_per_request: price.requests_kcount / 1000 } : {}),
     ...(model.context_window === undefined ? {} : { context_window: model.context_window }),
   };
 }
@@ -36,7 +39,7 @@ function pricesAt(price: Record<string, Price>, above: number): PriceEntry {
     const value = price[theirs];
     const base = typeof value === 'object' ? value.base : value;
     const reached = tiersOf(value).findLast(({ start }) => start <= above)?.price ?? base;
-    return reached === undefined ? [] : [[ours, reached] as const];
+    return reached === undefined ? [] : [[ours, toWholePicodollars(reached)] as const];
   });
   const { input, output, ...others } = Object.fromEntries(cells) as Partial<PriceEntry>;
   if (input === undefined || output === undefined) throw new Error('a model has no price of input or output');
@@ -48,6 +51,11 @@ function pricesAt(price: Record<string, Price>, above: number): PriceEntry {
     ...(cache_write_1h === undefined ? {} : { cache_write_1h }),
     output,
   };
+}
+
+/** A few prices are thirds of another one: 0.0833…. */
+function toWholePicodollars(usdPerMillionTokens: number): number {
+  return Math.round(usdPerMillionTokens * 1e6) / 1e6;
 }
 
 function tiersOf(price: Price): TieredPrices['tiers'] {

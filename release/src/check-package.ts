@@ -10,6 +10,7 @@ const REQUIRED = [
   'node_modules/@sluice/cli/dist/sluice.js',
   'node_modules/@sluice/simulator/dist/main.js',
   'node_modules/@sluice/shared/data/models.json',
+  'node_modules/@sluice/shared/data/other-prices.json',
   'node_modules/@sluice/console/dist/main.js',
   'node_modules/@sluice/console/static/index.html',
 ];

@@ -339,5 +339,5 @@ test('an override with a fault names it', async (t) => {
     t.is(answer.status, 400);
     t.is(answer.body.error.param, param);
   }
-  t.is((await admin('PUT', '/models/mistral/large', {})).status, 404);
+  t.is((await admin('PUT', '/models/nobody/large', {})).status, 404);
 });

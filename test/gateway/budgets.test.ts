@@ -13,7 +13,15 @@ test.before(async () => {
   const mini = { provider: 'openai', model: 'gpt-4o-mini' };
   gateway = await startGateway({
     workers: 1,
-    providers: { openai: { circuit_failures: 0, max_wait_ms: 60_000 } },
+    providers: {
+      openai: { circuit_failures: 0, max_wait_ms: 60_000 },
+      cerebras: {
+        kind: 'openai',
+        base_url: '${OPENAI_BASE_URL}',
+        api_key: '${OPENAI_API_KEY}',
+        prices: 'cerebras',
+      },
+    },
     workspaces: {
       parallel: { limits: { budget_usd_per_month: 10 } },
       tools: { limits: { budget_usd_per_month: 1 } },
@@ -30,6 +38,10 @@ test.before(async () => {
           ],
         },
         limits: { budget_usd_per_month: 100 },
+      },
+      elsewhere: {
+        routes: { open: [{ provider: 'cerebras', model: 'gpt-oss-120b' }] },
+        limits: { budget_usd_per_month: 10 },
       },
       restricted: { routes: { fast: [mini], slow: [mini] }, models: ['fast', 'gpt-4o-*'] },
     },
@@ -100,6 +112,17 @@ test('a model without a price is refused as soon as there is a budget, unless it
   t.is((await ask('lenient', { model: 'gpt-nobody-knows' })).status, 200);
   t.is(codeOf(await ask('lenient', { model: 'gpt-4o-mini' })), 'budget_exceeded');
   t.is((await ask('demo', { model: 'gpt-nobody-knows' })).status, 200);
+});
+
+test('a provider with a price list of its own is priced by that', async (t) => {
+  gateway.simulator.script({
+    match: { model: 'gpt-oss-120b' },
+    action: { usage: { prompt_tokens: 1_000, completion_tokens: 1_000 } },
+  });
+  const answer = await ask('elsewhere', { model: 'open' });
+  t.is(answer.status, 200, JSON.stringify(answer.body));
+  // 0.35 and 0.75 USD per million tokens.
+  t.is(answer.headers.get('x-gateway-cost-usd'), '0.001100');
 });
 
 test('a service tier without a price is a model without a price', async (t) => {

@@ -69,6 +69,7 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
   const limits = (name: string): ProviderConfig => ({
     name,
     kind: 'openai',
+    prices: 'openai',
     baseUrl: 'http://127.0.0.1:1',
     apiKeyEnv: undefined,
     concurrency: 1,

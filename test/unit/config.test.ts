@@ -52,6 +52,7 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     name: 'anthropic',
     kind: 'anthropic',
     baseUrl: 'https://api.anthropic.com',
+    prices: 'anthropic',
     apiKeyEnv: 'ANTHROPIC_API_KEY',
     concurrency: 64,
     maxWaitMs: 10_000,
@@ -179,7 +180,7 @@ colour: blue
     error.message,
     `my.yaml: 9 faults
   colour: unknown field; allowed: providers, workspaces, request, request_log, registry, cors
-  providers.openai.bse_url: unknown field; allowed: kind, base_url, api_key, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
+  providers.openai.bse_url: unknown field; allowed: kind, base_url, prices, api_key, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
   providers.openai.kind: must be one of openai, anthropic; did you mean openai?
   providers.openai.base_url: must be an http or https address without user name, password, query and fragment
   providers.openai.concurrency: must be a whole number from 1 to 1000000

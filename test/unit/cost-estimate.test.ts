@@ -44,8 +44,8 @@ const registry = parseRegistry({
   ],
 });
 const providers = new Map([
-  ['openai', { kind: 'openai' as const }],
-  ['anthropic', { kind: 'anthropic' as const }],
+  ['openai', { kind: 'openai' as const, prices: 'openai' }],
+  ['anthropic', { kind: 'anthropic' as const, prices: 'anthropic' }],
 ]);
 const estimate = new CostEstimate(providers, () => registry);
 

@@ -103,7 +103,7 @@ test('All faults of a registry are reported at once, with their paths', (t) => {
           { id: 'a', provider: 'openai', prices: { input: -1, output: 2 } },
           { provider: 'openai', prices },
           { id: 'c', provider: 'openai', prices: { input: 1 } },
-          { id: 'd', provider: 'mistral', prices },
+          { id: 'd', provider: 'mistrall', prices },
           { id: 'e', provider: 'openai', prices: { ...prices, cached_inptu: 1 } },
           { id: 'a', provider: 'openai', prices: { input: 0.0000001, output: 20_000 } },
           { id: 'f', provider: 'openai', prices: { input: '1', output: 2 }, context_window: 1.5 },

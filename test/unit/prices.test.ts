@@ -1,9 +1,14 @@
 /** The shipped registry beside the package that its prices come from, figure by figure. */
+import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { nameOf, readAdditions } from '@sluice/prices/additions';
 import { buildRegistry, dayOf } from '@sluice/prices/build-registry';
 import { cellsOf, describeChanges } from '@sluice/prices/cells';
+import { buildOtherLists } from '@sluice/prices/other-lists';
 import { packageFacts } from '@sluice/prices/package-facts';
+import { parseConfigText } from '@sluice/shared/config/config';
+import { OTHER_PRICE_LISTS } from '@sluice/shared/config/price-lists';
+import { parseRegistryDocument } from '@sluice/shared/registry/document';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import test from 'ava';
 
@@ -34,6 +39,33 @@ const differences = shipped.models.flatMap((model) => {
 test('The shipped registry is what npm run prices makes', (t) => {
   t.deepEqual(describeChanges(shipped, buildRegistry(additions, shipped.version)), []);
   t.deepEqual(shipped, buildRegistry(additions, shipped.version));
+});
+
+test('The prices of other providers are those of the package', (t) => {
+  const file = new URL('../../../packages/shared/data/other-prices.json', import.meta.url);
+  const others = parseRegistryDocument(JSON.parse(readFileSync(file, 'utf8')));
+  t.deepEqual(describeChanges(others, buildOtherLists(additions, others.version)), []);
+  t.deepEqual(
+    [...new Set(others.models.map(({ provider }) => provider))].sort(),
+    [...OTHER_PRICE_LISTS].sort(),
+  );
+  const registry = loadShippedRegistry();
+  t.is(registry.find('groq', 'llama-3.3-70b-versatile')?.prices.input, 0.59);
+  t.is(registry.find('openai', 'llama-3.3-70b-versatile'), undefined);
+  t.is(registry.find('nobody', 'llama-3.3-70b-versatile'), undefined);
+});
+
+test('A provider’s address says whose prices it has, and the configuration may say otherwise', (t) => {
+  const pricesOf = (fields: string) =>
+    parseConfigText(`providers: { p: { kind: openai, ${fields} } }`, {}).providers.get('p')?.prices;
+  t.is(pricesOf('base_url: "https://api.groq.com/openai/v1"'), 'groq');
+  t.is(pricesOf('base_url: "https://generativelanguage.googleapis.com/v1beta/openai"'), 'google');
+  t.is(pricesOf('base_url: "http://127.0.0.1:8000/v1"'), 'openai');
+  t.is(pricesOf('base_url: "https://api.groq.com.example.com/v1"'), 'openai');
+  t.is(pricesOf('base_url: "http://proxy.internal/v1", prices: mistral'), 'mistral');
+  t.throws(() => pricesOf('base_url: "http://proxy.internal/v1", prices: mistrall'), {
+    message: /did you mean mistral/,
+  });
 });
 
 test('Every figure that differs from the package is listed with its reason', (t) => {

@@ -73,7 +73,7 @@ export interface ModelFacts {
 
 export interface Model extends ModelFacts {
   id: string;
-  provider: 'openai' | 'anthropic';
+  provider: string;
   source?: string;
   overridden: boolean;
 }
@@ -133,6 +133,8 @@ export interface RequestPage extends List<LoggedRequest> {
 export interface ProviderStatus {
   name: string;
   kind: string;
+  /** Whose prices it has. */
+  prices: string;
   waiting: number;
   max_backlog: number;
   oldest_waiting_ms: number;

@@ -105,7 +105,7 @@ export class ChatProcessor {
       if (result.failure?.outcome === 'cancelled') return ending.cancelled(progress.job, run);
       if (result.response) {
         const { response, ms: callMs = 0 } = result;
-        return ending.served(progress.job, { entry, kind: calls.kindOf(entry), response, callMs });
+        return ending.served(progress.job, { entry, prices: calls.pricesOf(entry), response, callMs });
       }
       const { failure } = result;
       if (failure.outcome === 'unknown' && job.onCrash === 'fail')

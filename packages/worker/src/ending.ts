@@ -27,8 +27,8 @@ export interface EndingParts {
 
 export interface Answer {
   entry: ChainEntry;
-  /** Of the provider. */
-  kind: string;
+  /** Whose prices the provider has. */
+  prices: string;
   response: ParsedResponse;
   callMs: number;
 }
@@ -36,11 +36,11 @@ export interface Answer {
 export class Ending {
   constructor(private readonly parts: EndingParts) {}
 
-  served(job: ChatJob, { entry, kind, response, callMs }: Answer): Settlement {
+  served(job: ChatJob, { entry, prices, response, callMs }: Answer): Settlement {
     const { usage, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
-    const { price, cost, costUsd, estimate } = this.parts.pricing.of(kind, model, response);
+    const { price, cost, costUsd, estimate } = this.parts.pricing.of(prices, model, response);
     if (estimate !== undefined) job = withEstimate(job, estimate);
     return {
       job,

@@ -18,8 +18,8 @@ export interface Priced {
 export class Pricing {
   constructor(private readonly registry: () => ModelRegistry) {}
 
-  of(providerKind: string, model: string, { usage, serviceTier, hasAudio }: Billed): Priced {
-    const facts = this.registry().find(providerKind, model);
+  of(priceList: string, model: string, { usage, serviceTier, hasAudio }: Billed): Priced {
+    const facts = this.registry().find(priceList, model);
     const price = (facts && !hasAudio && priceFor(facts, usage, serviceTier)) || null;
     const cost = price ? costOf(price, usage) : 0;
     const priced: Priced = { price, cost, costUsd: formatUsd(cost) };

@@ -34,8 +34,9 @@ export interface ProviderCallsParts {
 export class ProviderCalls {
   constructor(private readonly parts: ProviderCallsParts) {}
 
-  kindOf(entry: ChainEntry): string {
-    return upstreamOf(this.parts.upstreams, entry).config.kind;
+  /** Whose prices the entry's provider has. */
+  pricesOf(entry: ChainEntry): string {
+    return upstreamOf(this.parts.upstreams, entry).config.prices;
   }
 
   /** When an open circuit has had its time, one call is the probe. The others are told why they may not call. */
@@ -89,7 +90,7 @@ export class ProviderCalls {
 
   /** What an answer cost that the caller does not get. */
   #costOf(entry: ChainEntry, response: ParsedResponse): number {
-    const priced = this.parts.pricing.of(this.kindOf(entry), entry.model, response);
+    const priced = this.parts.pricing.of(this.pricesOf(entry), entry.model, response);
     return priced.estimate ?? priced.cost;
   }
 

@@ -113,7 +113,7 @@ export async function startWorker({
   const providers = [...config.providers.values()];
   const workerMetrics = new WorkerMetrics(
     metrics,
-    new ModelLabels(() => registry.current, new Map(providers.map(({ name, kind }) => [name, kind]))),
+    new ModelLabels(() => registry.current, new Map(providers.map(({ name, prices }) => [name, prices]))),
     config.providers.keys(),
     // A direct model id goes to the provider that has its kind's name.
     providers

@@ -67,7 +67,7 @@ export const recordSchemas = {
     {
       id: s.text,
       object: { const: 'model' },
-      provider: s.oneOf('openai', 'anthropic'),
+      provider: s.text,
       prices,
       overridden: s.flag,
     },
@@ -223,6 +223,7 @@ export const recordSchemas = {
       s.object({
         name: s.text,
         kind: s.oneOf('openai', 'anthropic'),
+        prices: { ...s.text, description: 'Whose prices it has.' },
         waiting: s.whole,
         max_backlog: s.whole,
         oldest_waiting_ms: s.whole,

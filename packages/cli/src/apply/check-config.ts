@@ -20,8 +20,8 @@ export function warningsAbout(config: GatewayConfig, env: Env): string[] {
     }
     for (const [alias, { chain }] of routes) {
       for (const { provider, model } of chain) {
-        const kind = config.providers.get(provider)?.kind ?? '';
-        if (!registry.find(kind, model))
+        const prices = config.providers.get(provider)?.prices ?? '';
+        if (!registry.find(prices, model))
           warnings.push(
             `route ${alias} of workspace ${id}: the shipped registry has no price for ${provider}/${model}`,
           );

@@ -1,4 +1,5 @@
 import { DEFAULT_PROVIDERS } from './defaults.js';
+import { PRICE_LISTS, priceListAt } from './price-lists.js';
 import { type ConfigReader, isAbsent, join, type NumberRule, shownKey, type TextRule } from './reader.js';
 import type {
   ChainEntry,
@@ -169,6 +170,7 @@ function readProvider(reader: ConfigReader, name: string, value: unknown): Provi
   const provider = reader.fields(value, path, [
     'kind',
     'base_url',
+    'prices',
     'api_key',
     'concurrency',
     'max_wait_ms',
@@ -182,10 +184,14 @@ function readProvider(reader: ConfigReader, name: string, value: unknown): Provi
   if (!provider) return undefined;
   const number = (field: string, standard: number, rule: NumberRule): number =>
     reader.number(provider[field] ?? standard, `${path}.${field}`, rule);
+  const kind = reader.oneOf(provider.kind, `${path}.kind`, ['openai', 'anthropic']) ?? 'openai';
+  const baseUrl = reader.httpUrl(provider.base_url, `${path}.base_url`);
   return {
     name,
-    kind: reader.oneOf(provider.kind, `${path}.kind`, ['openai', 'anthropic']) ?? 'openai',
-    baseUrl: reader.httpUrl(provider.base_url, `${path}.base_url`),
+    kind,
+    baseUrl,
+    prices:
+      reader.oneOf(provider.prices ?? priceListAt(baseUrl) ?? kind, `${path}.prices`, PRICE_LISTS) ?? kind,
     apiKeyEnv: reader.secret(provider.api_key, `${path}.api_key`),
     concurrency: number('concurrency', 64, COUNT),
     maxWaitMs: number('max_wait_ms', 10_000, DURATION_MS),

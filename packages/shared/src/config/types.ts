@@ -5,6 +5,8 @@ export interface ProviderConfig {
   kind: ProviderKind;
   /** Without a trailing slash. */
   baseUrl: string;
+  /** Whose prices it has: `openai`, `anthropic`, or one of OTHER_PRICE_LISTS. */
+  prices: string;
   /** The variable that holds the provider's key; see resolveProviderKeys. */
   apiKeyEnv: string | undefined;
   /** Calls at a time, over all workers together. */

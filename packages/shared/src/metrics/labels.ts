@@ -17,10 +17,10 @@ export function routeLabel(route: string | null): string {
 export class ModelLabels {
   #inRoutes: ReadonlySet<string> = new Set();
 
-  /** `kinds`: provider name → kind. */
+  /** `priceLists`: provider name → whose prices it has. */
   constructor(
     private readonly registry: () => ModelRegistry,
-    private readonly kinds: ReadonlyMap<string, string>,
+    private readonly priceLists: ReadonlyMap<string, string>,
   ) {}
 
   update(directory: DirectorySnapshot): void {
@@ -35,6 +35,6 @@ export class ModelLabels {
 
   of(provider: string, model: string): string {
     if (this.#inRoutes.has(`${provider}\n${model}`)) return model;
-    return this.registry().find(this.kinds.get(provider) ?? '', model)?.id ?? OTHER;
+    return this.registry().find(this.priceLists.get(provider) ?? '', model)?.id ?? OTHER;
   }
 }

@@ -7,7 +7,7 @@ import { measurePrompt, type PromptSize } from './prompt-size.js';
 /** What a request, or one call of it, may cost; by the providers and the registry that this process works with. */
 export class CostEstimate {
   constructor(
-    private readonly providers: ReadonlyMap<string, Pick<ProviderConfig, 'kind'>>,
+    private readonly providers: ReadonlyMap<string, Pick<ProviderConfig, 'kind' | 'prices'>>,
     private readonly registry: () => ModelRegistry,
   ) {}
 
@@ -42,8 +42,8 @@ export class CostEstimate {
   }
 
   #ofEntry(entry: ChainEntry, request: ChatRequest, prompt: PromptSize, mode: BudgetMode): number | string {
-    const kind = this.providers.get(entry.provider)?.kind ?? 'openai';
-    const facts = this.registry().find(kind, entry.model);
+    const { kind, prices } = this.providers.get(entry.provider) ?? { kind: 'openai', prices: 'openai' };
+    const facts = this.registry().find(prices, entry.model);
     return estimateCall({ entry, kind, facts }, request, prompt, mode);
   }
 }

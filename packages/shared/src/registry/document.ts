@@ -19,6 +19,7 @@ import {
   string,
   validate,
 } from 'superstruct';
+import { PRICE_LISTS } from '../config/price-lists.js';
 import { toPicodollars } from './price.js';
 
 /** Far above any real price; it catches a price given per token in the wrong unit or with a slipped point. */
@@ -72,7 +73,8 @@ const facts = {
 
 const modelEntry = object({
   id: size(string(), 1, 256),
-  provider: enums(['anthropic', 'openai']),
+  /** Whose price: a kind of provider, or one of the other price lists. */
+  provider: enums(PRICE_LISTS),
   ...facts,
   source: optional(string()),
 });

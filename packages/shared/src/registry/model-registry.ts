@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { OTHER_PRICE_LISTS } from '../config/price-lists.js';
 import { type ModelEntry, parseRegistryDocument, type RegistryDocument } from './document.js';
 import type { PriceTable } from './price.js';
 import { buildPriceTable } from './price-table.js';
@@ -20,22 +21,15 @@ export class ModelRegistry {
   readonly version: string;
   /** By provider and id. */
   readonly models: readonly ModelFacts[];
-  private readonly indexes = new Map<string, ProviderIndex>();
+  private readonly indexes: ReadonlyMap<string, ProviderIndex>;
 
   constructor(private readonly document: RegistryDocument) {
     this.version = document.version;
-    this.models = document.models
-      .map((model) => ({ ...model, priceTable: buildPriceTable(model, document.version) }))
-      .sort((a, b) => compare(a.provider, b.provider) || compare(a.id, b.id));
-    for (const provider of new Set(this.models.map((model) => model.provider))) {
-      this.indexes.set(
-        provider,
-        new ProviderIndex(this.models.filter((model) => model.provider === provider)),
-      );
-    }
+    this.models = factsOf(document);
+    this.indexes = indexByProvider(this.models);
   }
 
-  /** `provider` is a provider's kind here and in `find`. */
+  /** `provider` is the name of a price list here and in `find`. */
   ids(provider: string): readonly string[] {
     return this.indexes.get(provider)?.ids ?? [];
   }
@@ -45,13 +39,32 @@ export class ModelRegistry {
    * dated sibling. Any other suffix may name another model at another price, and finds nothing.
    */
   find(provider: string, modelId: string): ModelFacts | undefined {
-    return this.indexes.get(provider)?.find(modelId);
+    const found = this.indexes.get(provider)?.find(modelId);
+    if (found || !OTHER_PRICE_LISTS.includes(provider)) return found;
+    return otherList(provider).find(modelId);
   }
 
   /** The document it was made from. */
   toJSON(): RegistryDocument {
     return this.document;
   }
+}
+
+/** By provider and id. */
+function factsOf({ version, models }: RegistryDocument): ModelFacts[] {
+  return models
+    .map((model) => ({ ...model, priceTable: buildPriceTable(model, version) }))
+    .sort((a, b) => compare(a.provider, b.provider) || compare(a.id, b.id));
+}
+
+function indexByProvider(models: readonly ModelFacts[]): ReadonlyMap<string, ProviderIndex> {
+  const providers = new Set(models.map(({ provider }) => provider));
+  return new Map(
+    [...providers].map((name) => [
+      name,
+      new ProviderIndex(models.filter(({ provider }) => provider === name)),
+    ]),
+  );
 }
 
 class ProviderIndex {
@@ -112,5 +125,25 @@ export function parseRegistry(json: unknown): ModelRegistry {
 
 /** The registry that comes with this version of the gateway. */
 export function loadShippedRegistry(): ModelRegistry {
-  return parseRegistry(JSON.parse(readFileSync(new URL('../../data/models.json', import.meta.url), 'utf8')));
+  return parseRegistry(readData('models.json'));
+}
+
+const others = new Map<string, ProviderIndex>();
+
+/**
+ * Prices of another provider, read when it is first asked for. The file comes with the gateway and was checked when it was
+ * made: to check it here would keep callers waiting.
+ */
+function otherList(name: string): ProviderIndex {
+  const known = others.get(name);
+  if (known) return known;
+  const { version, unit, models } = readData('other-prices.json') as RegistryDocument;
+  const own = models.filter(({ provider }) => provider === name);
+  const index = new ProviderIndex(factsOf({ version, unit, models: own }));
+  others.set(name, index);
+  return index;
+}
+
+function readData(file: string): unknown {
+  return JSON.parse(readFileSync(new URL(`../../data/${file}`, import.meta.url), 'utf8'));
 }

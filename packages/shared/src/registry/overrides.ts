@@ -26,8 +26,7 @@ export function applyOverrides(
   });
   const added = [...rest].map(([key, override]): ModelEntry => {
     const slash = key.indexOf('/');
-    const provider = key.slice(0, slash) === 'anthropic' ? 'anthropic' : 'openai';
-    return { id: key.slice(slash + 1), provider, ...override, source: 'override' };
+    return { id: key.slice(slash + 1), provider: key.slice(0, slash), ...override, source: 'override' };
   });
   return { ...document, version, models: [...models, ...added] };
 }

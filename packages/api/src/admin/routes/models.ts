@@ -1,4 +1,5 @@
 import type { Router } from '@koa/router';
+import { PRICE_LISTS } from '@sluice/shared/config/price-lists';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { MODEL } from '@sluice/shared/config/schema';
 import { GatewayError } from '@sluice/shared/errors';
@@ -94,10 +95,10 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
   });
 }
 
-function readName(params: Record<string, string>): { provider: 'openai' | 'anthropic'; id: string } {
-  const { provider, id = '' } = params;
-  if (provider !== 'openai' && provider !== 'anthropic')
-    throw new GatewayError('not_found', 'The registry knows the providers openai and anthropic.');
+function readName(params: Record<string, string>): { provider: string; id: string } {
+  const { provider = '', id = '' } = params;
+  if (!PRICE_LISTS.includes(provider))
+    throw new GatewayError('not_found', `The registry knows the providers ${PRICE_LISTS.join(', ')}.`);
   if (!MODEL.pattern.test(id))
     throw new GatewayError('invalid_request', `id: must be ${MODEL.allowed}`, { param: 'id' });
   return { provider, id };

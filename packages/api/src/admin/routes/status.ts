@@ -32,12 +32,13 @@ export interface StatusParts {
 export function addStatusRoutes(router: Router, parts: StatusParts): void {
   const { clock, providers, registry, coolDowns, circuits, presence, readQueue, readRedis } = parts;
 
-  const presentProvider = async ({ name, kind, concurrency, maxBacklog }: ProviderConfig) => {
+  const presentProvider = async ({ name, kind, prices, concurrency, maxBacklog }: ProviderConfig) => {
     const { waiting, prioritized, active, paused, oldestMs } = await readQueue(name);
     const { state, until } = circuits.get(name);
     return {
       name,
       kind,
+      prices,
       waiting: waiting + prioritized,
       max_backlog: maxBacklog,
       oldest_waiting_ms: Math.round(oldestMs),

@@ -20,19 +20,19 @@ export interface ModelRow {
   offered: boolean;
 }
 
-/** The registry knows models by the kind of their provider, whatever name an operator has given it. */
+/** The registry knows models by whose prices they have, whatever name an operator has given the provider. */
 export function toModelRows(
   models: ModelList,
   catalogue: Catalogue,
   directory: Directory,
   providers: readonly ProviderStatus[],
 ): ModelRow[] {
-  const kinds = new Map(providers.map(({ name, kind }) => [name, kind]));
+  const priceLists = new Map(providers.map(({ name, prices }) => [name, prices]));
   const known = new Map(models.data.map((model) => [`${model.provider}/${model.id}`, model]));
   const offered = new Set(catalogue.data.map(({ provider, id }) => `${provider}/${id}`));
   const routes = directory.routes.map(({ workspace, id, chain }): ModelRow => {
     const [first] = chain;
-    const facts = first && known.get(`${kinds.get(first.provider) ?? first.provider}/${first.model}`);
+    const facts = first && known.get(`${priceLists.get(first.provider) ?? first.provider}/${first.model}`);
     return {
       key: `route ${workspace} ${id}`,
       id,

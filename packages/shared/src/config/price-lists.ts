@@ -1,0 +1,27 @@
+/** Whose prices a provider has. The registry knows them by these names, beside `openai` and `anthropic`. */
+const HOSTS: readonly (readonly [list: string, host: RegExp])[] = [
+  ['aws', /^bedrock(-runtime|-mantle)?\.[a-z0-9-]+\.(amazonaws\.com|api\.aws)$/],
+  ['cerebras', /^api\.cerebras\.ai$/],
+  ['cohere', /^api\.cohere\.(ai|com)$/],
+  ['deepseek', /^api\.deepseek\.com$/],
+  ['fireworks', /^api\.fireworks\.ai$/],
+  ['google', /^([a-z0-9-]+\.)?googleapis\.com$/],
+  ['groq', /^api\.groq\.com$/],
+  ['minimax', /^api\.minimax\.(io|chat)$/],
+  ['mistral', /^api\.mistral\.ai$/],
+  ['moonshotai', /^api\.moonshot\.(ai|cn)$/],
+  ['openrouter', /^openrouter\.ai$/],
+  ['perplexity', /^api\.perplexity\.ai$/],
+  ['together', /^api\.together\.(ai|xyz)$/],
+  ['x-ai', /^api\.x\.ai$/],
+  ['zai', /^api\.z\.ai$/],
+];
+
+export const OTHER_PRICE_LISTS: readonly string[] = HOSTS.map(([list]) => list);
+export const PRICE_LISTS: readonly string[] = ['openai', 'anthropic', ...OTHER_PRICE_LISTS];
+
+/** By the provider's address; undefined for one that could be anybody's. */
+export function priceListAt(baseUrl: string): string | undefined {
+  const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : '';
+  return HOSTS.find(([, pattern]) => pattern.test(host))?.[0];
+}

@@ -1,0 +1,37 @@
+/** Prices of the other providers that the package knows, as they are there. */
+import { findProvider, type MatchLogic } from '@pydantic/genai-prices';
+import { OTHER_PRICE_LISTS } from '@sluice/shared/config/price-lists';
+import {
+  type ModelEntry,
+  parseRegistryDocument,
+  type RegistryDocument,
+} from '@sluice/shared/registry/document';
+import type { Additions } from './additions.js';
+import { dayOf } from './build-registry.js';
+import { packageFacts } from './package-facts.js';
+
+export function buildOtherLists({ package: source }: Additions, version: string): RegistryDocument {
+  const models = OTHER_PRICE_LISTS.flatMap((list) =>
+    idsOf(list).flatMap((id): ModelEntry[] => {
+      const facts = packageFacts(list, id, dayOf(version));
+      const entry = { id, provider: list };
+      return facts
+        ? [{ ...entry, ...facts, source: `genai-prices ${source.version}`, as_of: source.as_of }]
+        : [];
+    }),
+  );
+  return parseRegistryDocument({ version, unit: 'usd_per_million_tokens', models });
+}
+
+/** The ids that the package names in full; it also has patterns, which stand for any number of them. */
+function idsOf(list: string): string[] {
+  const models = findProvider({ providerId: list })?.models ?? [];
+  const ids = models.flatMap(({ id, match }) => [id, ...namedIn(match)]);
+  return [...new Set(ids)].sort();
+}
+
+function namedIn(match: MatchLogic): string[] {
+  if ('equals' in match) return [match.equals];
+  if ('or' in match) return match.or.flatMap(namedIn);
+  return [];
+}
