@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type ChatAnswer, type Gateway, startGateway, type TestProcess } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
+import { openRaw } from '../helpers/raw-http.js';
 import { until } from '../helpers/until.js';
 import { callsFor } from '../helpers/upstream-calls.js';
 
@@ -58,6 +59,33 @@ test.serial(
     t.is(await exitOf(api), 0);
   },
 );
+
+test.serial('a request on a kept-alive connection is answered after the listener has closed', async (t) => {
+  const api = await gateway.addApi({ DRAIN_DELAY_MS: '2000' });
+  const request = 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n';
+  const kept = openRaw(api.url, request);
+  t.is((await kept.answers(1))[0]?.headers.get('connection'), 'keep-alive');
+  const unused = openRaw(api.url, '');
+  api.child.kill('SIGTERM');
+  await until('no more connections', async () => (await statusOf(`${api.url}/healthz`)) === 0);
+
+  kept.socket.write(request);
+  unused.socket.write(request);
+  const [, last] = await kept.end();
+  t.is(last?.status, 200);
+  t.is(last?.headers.get('connection'), 'close');
+  t.is((await unused.end())[0]?.status, 200);
+  t.is(await exitOf(api), 0);
+});
+
+test.serial('connections that stay idle do not hold up the end of a draining api', async (t) => {
+  const api = await gateway.addApi({ DRAIN_DELAY_MS: '200' });
+  const kept = openRaw(api.url, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
+  await kept.answers(1);
+  api.child.kill('SIGTERM');
+  t.is((await kept.end()).length, 1);
+  t.is(await exitOf(api), 0);
+});
 
 test.serial('a draining worker finishes its calls and takes no more', async (t) => {
   const [old] = gateway.workers.splice(0);

@@ -57,6 +57,7 @@ import { Dispatcher } from './chat/dispatcher.js';
 import { Fairness } from './chat/fairness.js';
 import { IdempotentDispatcher } from './chat/idempotent-dispatcher.js';
 import { SafetyNet, SWEEP_EVERY_MS } from './chat/safety-net.js';
+import { closeServer } from './http/close-server.js';
 import { ConnectionLimit } from './http/connection-limit.js';
 import { createHttpServer } from './http/server.js';
 
@@ -89,8 +90,8 @@ export interface RunningApi {
   problems(): string[];
   adminUrl: string | undefined;
   /**
-   * Turns readiness red and tells every client to reconnect elsewhere; after `delayMs` takes no new connections; answers
-   * the accepted requests within `drainMs`; closes.
+   * Turns readiness red and tells every client to reconnect elsewhere; after `delayMs` takes no new connections, and after
+   * as long again closes idle ones; answers the accepted requests within `drainMs`; closes.
    */
   close(delayMs: number, drainMs: number): Promise<void>;
 }
@@ -316,11 +317,7 @@ export async function startApi({
     async close(delayMs, drainMs) {
       draining = true;
       await new Promise((resolve) => setTimeout(resolve, delayMs));
-      const closed = new Promise((resolve) => server.close(resolve));
-      const timeUp = setTimeout(() => server.closeAllConnections(), drainMs);
-      server.closeIdleConnections();
-      await closed;
-      clearTimeout(timeUp);
+      await closeServer(server, { idleMs: delayMs, drainMs });
       chores.stop();
       catalogue.close();
       gauges.close();

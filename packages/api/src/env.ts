@@ -23,7 +23,7 @@ export const apiEnv = {
     min: 0,
     max: 600_000,
     description:
-      'how long after SIGTERM new requests are still taken, while balancers see that /readyz is red',
+      'how long after SIGTERM new connections are still taken, while balancers see that /readyz is red; after as long again, idle connections are closed',
   }),
   DRAIN_MS: integer({
     default: 310_000,
