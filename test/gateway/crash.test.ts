@@ -59,6 +59,10 @@ test('on a route with on_crash: fail nobody calls again, and an SDK is told not 
   t.is(failed.status, 502);
   t.is(failed.body.error.code, 'provider_outcome_unknown');
   t.is(failed.headers.get('x-should-retry'), 'false');
+  t.regex(
+    failed.body.error.message,
+    /\w+\/\S+ was interrupted\)\. The provider may have answered and billed the call\. It was not called again, because its route says on_crash: fail\./,
+  );
   t.is(callsFor(gateway.simulator, 'not again').length, 1);
   t.deepEqual(await outcomesOf(failed), [['unknown']]);
 });
@@ -66,6 +70,7 @@ test('on a route with on_crash: fail nobody calls again, and an SDK is told not 
 test('a request that has taken two workers with it is not given to a third', async (t) => {
   t.is(poison.status, 502);
   t.is(poison.body.error.code, 'provider_outcome_unknown');
+  t.regex(poison.body.error.message, /because the request has already stopped two workers/);
   t.is(callsFor(gateway.simulator, 'poison').length, 2);
   t.deepEqual(await outcomesOf(poison), [['unknown', 'unknown']]);
   hold.release();

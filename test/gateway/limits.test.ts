@@ -29,6 +29,7 @@ test.before(async () => {
     workers: 2,
     providers: {
       ...(await narrow('waiting', { max_wait_ms: 500 })),
+      ...(await narrow('line', { max_wait_ms: 5_000 })),
       ...(await narrow('full', { max_wait_ms: 60_000, max_backlog: 2 })),
       ...(await narrow('brim', { max_wait_ms: 60_000, max_backlog: 1 })),
       failing: simulated({ circuit_failures: 0 }),
@@ -44,6 +45,7 @@ test.before(async () => {
     routes: {
       waiting: [{ provider: 'waiting', model: 'gpt-waiting' }],
       'waiting-spared': [{ provider: 'waiting', model: 'gpt-waiting' }, SPARE],
+      line: [{ provider: 'line', model: 'gpt-line' }],
       full: [{ provider: 'full', model: 'gpt-full' }],
       'full-spared': [{ provider: 'full', model: 'gpt-full' }, SPARE],
       brim: [{ provider: 'brim', model: 'gpt-brim' }],
@@ -143,6 +145,19 @@ test('a request whose wait for a slot runs out is rate limited, and never reache
   upstream.release();
   t.is((await running).status, 200);
   await until('the slot is free again', async () => (await ask('waiting')).status === 200);
+});
+
+test('after a wait that ran out, retry-after counts those who wait', async (t) => {
+  const upstream = upstreamOf('line');
+  const { running } = await occupy(upstream, () => ask('line'));
+  const waiting = Array.from({ length: 20 }, () => ask('line'));
+  await until('all of them wait', async () => (await gateway.backlog('line')) === 20);
+  const answers = await Promise.all(waiting);
+  // One at a time, and about a second for each as far as anybody knows.
+  const told = answers.map((answer) => isRateLimited(t, answer, 0));
+  t.true(Math.max(...told) >= 15, String(told));
+  upstream.release();
+  t.is((await running).status, 200);
 });
 
 test('a request that finds too many waiting is passed on or rate limited at once', async (t) => {

@@ -71,7 +71,8 @@ test('every service is confined, watched and given its time', (t) => {
 /** The longest that a process may take to stop: what it is set to wait, and what it gives connections to close. */
 function stopMs(name: string, env: Record<string, string>): number {
   const value = (variable: keyof typeof apiEnv) => Number(env[variable] ?? apiEnv[variable].default);
-  const delayMs = name === 'api' ? value('DRAIN_DELAY_MS') : 0;
+  // Twice: before the listener closes, and before idle connections do.
+  const delayMs = name === 'api' ? 2 * value('DRAIN_DELAY_MS') : 0;
   return delayMs + value('DRAIN_MS') + value('METRICS_LINGER_MS') + 20_000;
 }
 

@@ -78,7 +78,7 @@ export class ChatProcessor {
       metrics.recovered(entry, quarantined);
       if (job.onCrash === 'fail' || quarantined) {
         calls.leave(entry, job);
-        return ending.failed(progress.job, interrupted());
+        return ending.failed(progress.job, interrupted(progress.job.attempts, job.onCrash !== 'fail'));
       }
     }
 

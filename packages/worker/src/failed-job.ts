@@ -44,11 +44,12 @@ export function expired(): ErrorInfo {
   return { code: 'provider_timeout', message: 'The request was not answered before its deadline.' };
 }
 
-export function interrupted(): ErrorInfo {
+/** `again`: it would have been called once more, had it not stopped two workers already. */
+export function interrupted(attempts: readonly Attempt[], again: boolean): ErrorInfo {
+  const why = again ? 'the request has already stopped two workers' : 'its route says on_crash: fail';
   return {
     code: 'provider_outcome_unknown',
-    message:
-      'A worker stopped while the provider was being called; whether the provider answered is not known.',
+    message: `A worker stopped before it had the provider's answer (${describeAttempts(attempts)}). The provider may have answered and billed the call. It was not called again, because ${why}.`,
   };
 }
 

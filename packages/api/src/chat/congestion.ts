@@ -8,7 +8,10 @@ const FULL_FOR_MS = 50;
 /** Weight of the newest call in the running mean of a provider's latency. */
 const NEWEST = 0.1;
 
-/** How many waited when a queue was found full. */
+/** How long a count of those who wait is good enough to tell a caller when to come back. */
+const COUNTED_FOR_MS = 1_000;
+
+/** How many waited, and when they were counted. */
 interface Backlog {
   jobs: number;
   at: number;
@@ -16,7 +19,9 @@ interface Backlog {
 
 export class Congestion {
   readonly #latencyMs = new Map<string, number>();
-  readonly #backlog = new Map<string, Backlog>();
+  /** When a queue was found full. */
+  readonly #full = new Map<string, number>();
+  readonly #waiting = new Map<string, Backlog>();
   /** How many api processes share the providers with this one, itself included. */
   apis = 1;
 
@@ -29,13 +34,24 @@ export class Congestion {
   }
 
   recordFull(provider: string, jobs: number): void {
-    this.#backlog.set(provider, { jobs, at: performance.now() });
+    this.#full.set(provider, performance.now());
+    this.recordWaiting(provider, jobs);
+  }
+
+  recordWaiting(provider: string, jobs: number): void {
+    this.#waiting.set(provider, { jobs, at: performance.now() });
+  }
+
+  /** Whether it is known how many wait: when many waits run out at once, they are counted once. */
+  hasCounted(provider: string): boolean {
+    const known = this.#waiting.get(provider);
+    return known !== undefined && performance.now() - known.at < COUNTED_FOR_MS;
   }
 
   /** Full a moment ago: under overload a request is refused without asking Redis again. */
   isKnownFull(provider: string): boolean {
-    const known = this.#backlog.get(provider);
-    return known !== undefined && performance.now() - known.at < FULL_FOR_MS;
+    const at = this.#full.get(provider);
+    return at !== undefined && performance.now() - at < FULL_FOR_MS;
   }
 
   /** This process's part of what the provider takes at a time. */
@@ -50,7 +66,7 @@ export class Congestion {
 
   /** About how long the requests that wait now will keep the provider's slots busy. */
   retryAfterMs(provider: string): number {
-    const rounds = ((this.#backlog.get(provider)?.jobs ?? 0) + 1) / this.limits(provider).concurrency;
+    const rounds = ((this.#waiting.get(provider)?.jobs ?? 0) + 1) / this.limits(provider).concurrency;
     const estimate = rounds * (this.#latencyMs.get(provider) ?? FIRST_GUESS_MS);
     return Math.min(Math.max(estimate, 1_000), MAX_RETRY_AFTER_MS);
   }

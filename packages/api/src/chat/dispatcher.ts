@@ -18,6 +18,7 @@ import { GatewayError } from '@sluice/shared/errors';
 import { type Availability, BLOCKED_CODE, type Blocked } from '@sluice/shared/providers/availability';
 import { countCalls, describeAttempts } from '@sluice/shared/queue/attempts';
 import {
+  type Attempt,
   type AttemptOutcome,
   type ChainEntry,
   type ChatJob,
@@ -144,7 +145,7 @@ export class Dispatcher {
     const { provider, model } = entry;
     const estimate = this.parts.estimateCall(pending.job, entry);
     const attempts = [...pending.job.attempts, { provider, model, outcome: 'unknown' as const, estimate }];
-    await this.#fail(pending, { ...pending.job, attempts }, outcomeUnknown(), { as: 'refuser' });
+    await this.#fail(pending, { ...pending.job, attempts }, outcomeUnknown(attempts), { as: 'refuser' });
   };
 
   /** Puts the request on the first queue from `entry` on that takes it. */
@@ -216,7 +217,7 @@ export class Dispatcher {
     const waited = passOver(job, 'concurrency', now);
     const isLast = job.entry + 1 === job.chain.length;
     const withdrawn = isLast
-      ? await this.#fail(pending, waited, this.#waitedInVain(waited), { as: 'withdrawer' })
+      ? await this.#fail(pending, waited, await this.#waitedInVain(waited), { as: 'withdrawer' })
       : (await this.parts.settlements.withdraw(job)) === 'withdrawn';
     // It may have been moved meanwhile; the notice of that has set its own timer.
     if (pending.job !== job) return;
@@ -228,11 +229,17 @@ export class Dispatcher {
     return this.#enter(pending, job.entry + 1).catch((error) => this.#abandon(pending, error));
   }
 
-  #waitedInVain(job: ChatJob): GatewayError {
+  async #waitedInVain(job: ChatJob): Promise<GatewayError> {
     if (!this.parts.hasWorkers()) {
       return new GatewayError('service_unavailable', 'No worker is running.', { retryAfterMs: 5_000 });
     }
-    const retryAfterMs = this.parts.congestion.retryAfterMs(providerOf(job));
+    const { congestion, queues } = this.parts;
+    const provider = providerOf(job);
+    if (!congestion.hasCounted(provider)) {
+      const { waiting, prioritized } = await queues.look(provider);
+      congestion.recordWaiting(provider, waiting + prioritized);
+    }
+    const retryAfterMs = congestion.retryAfterMs(provider);
     return refusal(job, { outcome: 'concurrency', retryAfterMs });
   }
 
@@ -295,8 +302,8 @@ function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError
   return new GatewayError(BLOCKED_CODE[outcome], message, { retryAfterMs });
 }
 
-function outcomeUnknown(): GatewayError {
-  const message = 'The queue lost the request; whether the provider answered is not known.';
+function outcomeUnknown(attempts: readonly Attempt[]): GatewayError {
+  const message = `Redis lost the request after it was accepted (${describeAttempts(attempts)}). The provider may have been called, and have billed the call. It was not called again, because its route says on_crash: fail.`;
   return new GatewayError('provider_outcome_unknown', message);
 }
 

@@ -83,7 +83,7 @@ export class IdempotentDispatcher {
             return give(
               new GatewayError(
                 'provider_outcome_unknown',
-                'The request that runs for this Idempotency-Key was lost; whether the provider answered is not known.',
+                'The process that ran the first request with this Idempotency-Key is gone, and so is what it knew. The provider may have answered and billed that call. It was not called again.',
               ),
             );
           case 'new':
