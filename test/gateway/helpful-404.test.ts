@@ -12,6 +12,7 @@ test.before(async () => {
       fast: chain,
       stale: [{ provider: 'openai', model: 'gpt-4o-mni' }],
     },
+    workspaces: { tight: { models: ['fast', 'gpt-4o'], routes: { fast: chain, 'fast-2': chain } } },
   });
 });
 test.after.always(() => gateway?.stop());
@@ -81,6 +82,13 @@ test('GET /v1/models/{id} tells the nearest models, too', async (t) => {
   t.is(response.status, 404);
   const { error } = (await response.json()) as { error: { message: string } };
   t.regex(error.message, /Did you mean `ops-summary`/);
+});
+
+test('a workspace is told only of models that it may use', async (t) => {
+  const inTight = (model: string) =>
+    gateway.chat({ model, messages: [{ role: 'user', content: 'Hi' }] }, { key: gateway.keys.tight ?? '' });
+  t.regex((await inTight('fast-2')).body.error.message, /Did you mean `fast`\?$/);
+  t.regex((await inTight('gpt-4oo')).body.error.message, /Did you mean `gpt-4o`\?$/);
 });
 
 test('a name that is like none is told none', async (t) => {

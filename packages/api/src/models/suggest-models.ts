@@ -25,7 +25,8 @@ export function createSuggestModels(
       const { key, soughtModel } = ctx.state;
       if (!(error instanceof GatewayError) || error.code !== 'model_not_found' || soughtModel === undefined)
         throw error;
-      const models = await listModels(key.workspace, directory, catalogue);
+      // Without Redis the answer is what it would have been, only less helpful.
+      const models = await listModels(key.workspace, directory, catalogue).catch(() => []);
       const names = nearest(
         soughtModel,
         models.map(({ id }) => id),
