@@ -98,12 +98,25 @@ async function canariesIn({ redis }: Gateway): Promise<string[]> {
   );
 }
 
+/** What the status says of each process: the id of the key that it encrypts with, or null. */
+async function keysInStatus({ adminUrl, adminToken }: Gateway): Promise<(string | null)[]> {
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const status = (await (await fetch(`${adminUrl}/status`, { headers })).json()) as {
+    processes: { payload_key: string | null }[];
+  };
+  return status.processes.map(({ payload_key }) => payload_key);
+}
+
 test('nothing of a prompt or an answer is ever in Redis or in its files', async (t) => {
   const { gateway, hold } = await start(t, {});
   await makeTraffic(t, gateway, hold);
   t.deepEqual(await canariesIn(gateway), []);
   t.false(gateway.output().includes(CLEAR));
   for (const canary of [PROMPT, ANSWER]) t.false(gateway.output().includes(canary));
+  const keys = await keysInStatus(gateway);
+  t.is(keys.length, 3);
+  t.regex(keys[0] ?? '', /^[0-9a-f]{8}$/);
+  t.is(new Set(keys).size, 1);
 });
 
 test('without a key they are there, and each process says so once', async (t) => {
@@ -111,6 +124,7 @@ test('without a key they are there, and each process says so once', async (t) =>
   await makeTraffic(t, gateway, hold);
   t.deepEqual(await canariesIn(gateway), [PROMPT, ANSWER, 'You said']);
   t.is(gateway.output().split(CLEAR).length - 1, gateway.apis.length + gateway.workers.length);
+  t.deepEqual(await keysInStatus(gateway), [null, null, null]);
 });
 
 test('while keys are rotated, processes with the old and the new one work together', async (t) => {
