@@ -2,8 +2,10 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { BudgetMode, ChainEntry } from '@sluice/shared/config/types';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
-import { parseRegistry } from '@sluice/shared/registry/model-registry';
+import { loadShippedRegistry, parseRegistry } from '@sluice/shared/registry/model-registry';
+import { costOf, priceFor } from '@sluice/shared/registry/price';
 import test from 'ava';
+import fc from 'fast-check';
 
 const registry = parseRegistry({
   version: '1',
@@ -214,4 +216,59 @@ test('A strict estimate has every call of the chain, an expected one the dearest
 test('An expected estimate assumes 4,096 tokens where the answer may be longer', (t) => {
   const usual = Math.ceil((promptOf(ask()) - 1_000) / 3);
   t.is(cost([at('gpt-big')], ask(), 'expected'), usual * 2 + 4_096 * 10);
+});
+
+test('No bill within the limits is higher than the strict estimate, for any model of the shipped registry', (t) => {
+  const shipped = loadShippedRegistry();
+  const ofShipped = new CostEstimate(providers, () => shipped);
+  const shares = fc.tuple(fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100));
+  const bill = fc.record({
+    model: fc.constantFrom(...shipped.models),
+    content: fc.string({ unit: 'grapheme', maxLength: 2_000 }),
+    length: fc.constantFrom(1, 300, 150_000),
+    max_tokens: fc.option(fc.integer({ min: 1, max: 200_000 })),
+    entryLimit: fc.option(fc.integer({ min: 1, max: 200_000 })),
+    n: fc.integer({ min: 1, max: 4 }),
+    tier: fc.nat(3),
+    asTier: fc.boolean(),
+    shares,
+  });
+  t.notThrows(() =>
+    fc.assert(
+      fc.property(bill, ({ model, content, length, max_tokens, entryLimit, n, tier, asTier, shares }) => {
+        const isOpenai = model.provider === 'openai';
+        const asked = isOpenai ? [undefined, ...model.priceTable[0].serviceTiers.keys()][tier] : undefined;
+        const request = ask({
+          messages: [{ role: 'user', content: content.repeat(length).slice(0, 300_000) }],
+          max_tokens,
+          ...(isOpenai ? { n } : {}),
+          ...(asked === undefined ? {} : { service_tier: asked }),
+        });
+        const entry = {
+          ...at(model.id),
+          provider: model.provider,
+          ...(entryLimit ? { max_tokens: entryLimit } : {}),
+        };
+        // All that the bounds allow, split in any way between what is new, read from the cache and written to it.
+        const prompt = Math.min(promptOf(request), model.context_window ?? 0);
+        const total = shares.reduce((sum, share) => sum + share, 0) || 1;
+        const [cachedInput = 0, cacheWrite = 0] = shares.map((share) =>
+          isOpenai ? Math.floor((prompt * share) / total) : 0,
+        );
+        const byDefault = isOpenai ? Number.POSITIVE_INFINITY : 1_024;
+        const limit = Math.min(
+          max_tokens ?? entryLimit ?? byDefault,
+          entryLimit ?? Number.POSITIVE_INFINITY,
+          model.max_output_tokens ?? 0,
+        );
+        const input = prompt - cachedInput - cacheWrite;
+        const usage = { input, cachedInput, cacheWrite, cacheWrite1h: 0, output: limit * (isOpenai ? n : 1) };
+        // Whoever asks for a tier may get the default one.
+        const price = priceFor(model, usage, asTier ? asked : undefined);
+        const { cost, unpriced } = ofShipped.ofChain([entry], request, 'strict');
+        return unpriced === undefined && price !== undefined && costOf(price, usage) <= cost;
+      }),
+      { numRuns: 500 },
+    ),
+  );
 });
