@@ -6,7 +6,12 @@
 import type { Reply } from '@sluice/api/chat/dispatcher';
 import { IdempotentDispatcher } from '@sluice/api/chat/idempotent-dispatcher';
 import { GatewayError } from '@sluice/shared/errors';
-import { type Admission, Idempotency, type IdempotentRequest } from '@sluice/shared/queue/idempotency';
+import {
+  type Admission,
+  Idempotency,
+  type IdempotentRequest,
+  idempotencyDigest,
+} from '@sluice/shared/queue/idempotency';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { Payloads } from '@sluice/shared/queue/payload';
 import test from '../helpers/needs-redis.js';
@@ -27,15 +32,16 @@ test.before(async () => {
 });
 test.after.always(() => bench?.close());
 
+const DIGEST = idempotencyDigest('a key', { created: 1 });
 const by = (token: string) => ({ as: 'worker', token }) as const;
 
 function asked(requestId: string, body = 'the same body'): IdempotentRequest {
   const { workspace, chain } = jobFor(requestId);
-  return { workspace, key: 'a key', body, requestId, inbox: 'api', timeoutMs: 300_000, chain };
+  return { workspace, digest: DIGEST, body, requestId, inbox: 'api', timeoutMs: 300_000, chain };
 }
 
-async function start() {
-  const cell = await bench.cell();
+async function start(keptAnswerBytes?: number) {
+  const cell = await bench.cell(1_000, keptAnswerBytes);
   const idempotency = new Idempotency(bench.redis, cell.names, new Payloads());
   return { cell, idempotency };
 }
@@ -46,7 +52,7 @@ async function lead(
   requestId: string,
 ): Promise<ChatJob> {
   await idempotency.admit(asked(requestId));
-  const job = { ...jobFor(requestId), idempotency: idempotency.digestOf('a key') };
+  const job = { ...jobFor(requestId), idempotency: DIGEST };
   await cell.queues.addChat(job);
   return job;
 }
@@ -148,11 +154,11 @@ test('when Redis has lost the record, one who waits never leads: the leader may 
   const { cell, idempotency } = gateway;
   const leader = await lead(gateway, 'leader');
   const to = await attach(idempotency, 'waiter');
-  await bench.redis.del(cell.names.idempotency('demo', idempotency.digestOf('a key')));
+  await bench.redis.del(cell.names.idempotency('demo', DIGEST));
   t.like(await idempotency.look(asked('waiter'), to, 'wait'), { as: 'attached', seen: 'job' });
   t.like(await idempotency.admit(asked('newcomer')), { as: 'attached', to: { requestId: 'leader' } });
 
-  await bench.redis.del(cell.names.idempotency('demo', idempotency.digestOf('a key')));
+  await bench.redis.del(cell.names.idempotency('demo', DIGEST));
   await settle(cell, leader, served);
   t.is(outcomeOf(await idempotency.look(asked('waiter'), to, 'lead')), 'served', 'it ended without a record');
 
@@ -189,7 +195,7 @@ async function dispatchWithoutMessages(onCrash: ChatJob['onCrash']) {
     idempotent.dispatch(
       { ...jobFor(requestId), onCrash },
       { model: 'fast', messages: [] },
-      'a key',
+      DIGEST,
       'the same body',
     );
   return { ...gateway, dispatched, send };
@@ -200,7 +206,7 @@ for (const onCrash of ['rerun', 'fail'] as const) {
     const gateway = await dispatchWithoutMessages(onCrash);
     const leader = await lead(gateway, 'leader');
     const answer = gateway.send('waiter');
-    const record = gateway.cell.names.idempotency('demo', gateway.idempotency.digestOf('a key'));
+    const record = gateway.cell.names.idempotency('demo', DIGEST);
     await until('it is attached', async () => (await bench.redis.hexists(record, 'waiter:waiter')) === 1);
     await settle(gateway.cell, leader, failed);
     const { head, replayed } = await answer;
@@ -222,4 +228,51 @@ test('with on_crash: fail, one whose leader was lost is told that the outcome is
   await gateway.idempotency.admit(asked('leader'));
   await t.throwsAsync(gateway.send('waiter'), { instanceOf: GatewayError, message: /is not known/ });
   t.deepEqual(gateway.dispatched, []);
+});
+
+/** Bytes that an answer of the bench takes of the quota. */
+async function sizeOfOne(cell: Cell): Promise<number> {
+  return Number(await bench.redis.get(cell.names.keptAnswerBytes('demo')));
+}
+
+async function serve(
+  { cell, idempotency }: Awaited<ReturnType<typeof start>>,
+  name: string,
+  settledAt = NOW,
+): Promise<void> {
+  const digest = idempotencyDigest(name, { created: 1 });
+  await idempotency.admit({ ...asked(name), digest });
+  const job = { ...jobFor(name), idempotency: digest };
+  await cell.queues.addChat(job);
+  await settle(cell, job, (job) => {
+    const settlement = served(job);
+    return { ...settlement, log: { ...settlement.log, settledAt } };
+  });
+}
+
+async function isKept({ idempotency }: Awaited<ReturnType<typeof start>>, name: string): Promise<boolean> {
+  const digest = idempotencyDigest(name, { created: 1 });
+  return (await idempotency.admit({ ...asked(`${name} again`), digest })).as === 'answered';
+}
+
+test('beyond a workspace’s quota the oldest answers go first', async (t) => {
+  const first = await start();
+  await serve(first, 'one');
+  const size = await sizeOfOne(first.cell);
+  const gateway = await start(2 * size);
+  for (const [i, name] of ['a', 'b', 'c'].entries()) await serve(gateway, name, NOW + i);
+  t.deepEqual(await Promise.all(['b', 'c'].map((name) => isKept(gateway, name))), [true, true]);
+  t.false(await isKept(gateway, 'a'));
+  t.is(await sizeOfOne(gateway.cell), 2 * size);
+});
+
+test('an answer larger than the quota is not kept, and pushes no other one out', async (t) => {
+  const gateway = await start(10);
+  await serve(gateway, 'a');
+  t.false(await isKept(gateway, 'a'));
+  t.is(await bench.redis.exists(gateway.cell.names.keptAnswers('demo')), 0);
+});
+
+test('a workspace of the same id that was created later does not find the answers of the former', (t) => {
+  t.not(idempotencyDigest('a key', { created: 1 }), idempotencyDigest('a key', { created: 2 }));
 });

@@ -1,6 +1,6 @@
 /** Idempotency-Key: one provider call, however often, and to whichever api, the same request is sent. */
-import { createHash } from 'node:crypto';
-import { Idempotency } from '@sluice/shared/queue/idempotency';
+import { Directory } from '@sluice/shared/directory/directory';
+import { Idempotency, idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import { Payloads } from '@sluice/shared/queue/payload';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
@@ -45,12 +45,17 @@ function send(text: string, key: string, { api = 0, workspace = 'demo', signal }
   });
 }
 
-function recordKey(key: string, workspace = 'demo'): string {
-  return gateway.names.idempotency(workspace, createHash('sha256').update(key).digest('hex'));
+async function digestOf(key: string): Promise<string> {
+  const workspace = await new Directory(gateway.redis, gateway.names).findWorkspace('demo');
+  return idempotencyDigest(key, { created: workspace?.created ?? 0 });
+}
+
+async function recordKey(key: string): Promise<string> {
+  return gateway.names.idempotency('demo', await digestOf(key));
 }
 
 async function waitersOf(key: string): Promise<number> {
-  const fields = await gateway.redis.hkeys(recordKey(key));
+  const fields = await gateway.redis.hkeys(await recordKey(key));
   return fields.filter((field) => field.startsWith('waiter:')).length;
 }
 
@@ -170,7 +175,7 @@ test.serial('when an api dies before it has queued the request, the retry takes 
   const body = bodyOf('orphan');
   const admission = await left.admit({
     workspace: 'demo',
-    key: 'orphan',
+    digest: await digestOf('orphan'),
     body,
     requestId,
     inbox: 'dead',

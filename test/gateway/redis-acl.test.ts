@@ -18,8 +18,9 @@ type User = (typeof USERS)[number];
 const RARE: Record<User, string[]> = {
   // A request that ends at the api after it has moved on, while it holds a reservation, or after a call was cut off.
   api: ['set', 'decrby', 'hincrby'],
-  // A job that runs while stalled ones are looked for, one that is given to another worker, a flood that falls back.
-  worker: ['sadd', 'rpush', 'incr'],
+  // A job that runs while stalled ones are looked for, one that is given to another worker, a flood that falls back, a full
+  // quota of kept answers.
+  worker: ['sadd', 'rpush', 'incr', 'zrange'],
   admin: [],
 };
 
@@ -135,6 +136,7 @@ async function useEverything(): Promise<void> {
   await admin('DELETE', '/workspaces/new');
   await admin('POST', '/queues/openai/pause');
   await admin('POST', '/queues/openai/resume');
+  await admin('DELETE', '/workspaces/limited?erase=true');
   await admin('PUT', '/models/openai/gpt-4o-mini', { prices: { input: 1, output: 2 } });
   await admin('DELETE', '/models/openai/gpt-4o-mini');
   for (const path of [

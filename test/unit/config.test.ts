@@ -76,6 +76,7 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     maxBytesInFlight: 33_554_432,
     maxBytesInFlightPerWorkspace: 16_777_216,
     maxAnswerBytesInFlight: 33_554_432,
+    maxKeptAnswerBytes: 67_108_864,
     receiveTimeoutMs: 30_000,
     limits: { depth: 64, keys: 50_000, elements: 100_000, messages: 10_000, parts: 20_000 },
   });
@@ -106,7 +107,7 @@ test('a route in its long form, limits, and the other sections are read', (t) =>
     `
 request:
   { deadline_ms: 1000, max_body_bytes: 2048, max_bytes_in_flight: 8192,
-    max_bytes_in_flight_per_workspace: 4096, max_answer_bytes_in_flight: 16384, receive_timeout_ms: 500,
+    max_bytes_in_flight_per_workspace: 4096, max_answer_bytes_in_flight: 16384, max_kept_answer_bytes: 9000, receive_timeout_ms: 500,
     max_depth: 20, max_keys: 5, max_elements: 6, max_messages: 7, max_parts: 8 }
 request_log: { max_entries: 5 }
 workspaces:
@@ -133,6 +134,7 @@ workspaces:
     maxBytesInFlight: 8192,
     maxBytesInFlightPerWorkspace: 4096,
     maxAnswerBytesInFlight: 16_384,
+    maxKeptAnswerBytes: 9_000,
     receiveTimeoutMs: 500,
     limits: { depth: 20, keys: 5, elements: 6, messages: 7, parts: 8 },
   });

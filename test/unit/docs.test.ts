@@ -195,6 +195,8 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.callers('<provider>'),
     names.idempotency('<workspace>', '<digest>'),
     names.outcome('<request>'),
+    names.keptAnswers('<workspace>'),
+    names.keptAnswerBytes('<workspace>'),
     names.requestTimes('<workspace>'),
     names.reservations('<workspace>'),
     names.reserved('<workspace>'),

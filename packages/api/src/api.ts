@@ -24,6 +24,7 @@ import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
 import { CLEAR_PAYLOADS, Payloads, requestContext } from '@sluice/shared/queue/payload';
 import { Queues } from '@sluice/shared/queue/queues';
+import { recordParts } from '@sluice/shared/queue/settle';
 import { Settlements } from '@sluice/shared/queue/settlements';
 import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import { RedisClock } from '@sluice/shared/redis/clock';
@@ -130,9 +131,7 @@ export async function startApi({
   await clock.synchronise(redis);
   const id = makeRequestId();
   const inbox = new Inbox(id, names);
-  const queues = new Queues(redis, { names, logSize: config.requestLog.maxEntries }, [
-    ...config.providers.keys(),
-  ]);
+  const queues = new Queues(redis, recordParts(names, config), [...config.providers.keys()]);
   const coolDowns = new CoolDowns(redis, names, clock);
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
   const presence = new Presence(redis, names, clock, {

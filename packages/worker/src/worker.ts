@@ -24,6 +24,7 @@ import { Cancellations } from '@sluice/shared/queue/cancellations';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
 import { CHAT_JOB, MODELS_JOB, type ModelsJob, Queues } from '@sluice/shared/queue/queues';
+import { recordParts } from '@sluice/shared/queue/settle';
 import { INBOX_TTL_MS } from '@sluice/shared/queue/settle-scripts';
 import { Settlements } from '@sluice/shared/queue/settlements';
 import { RedisClock } from '@sluice/shared/redis/clock';
@@ -102,7 +103,7 @@ export async function startWorker({
   const clock = new RedisClock();
   const id = makeRequestId();
 
-  const backendParts = { names, logSize: config.requestLog.maxEntries };
+  const backendParts = recordParts(names, config);
   const queues = new Queues(redis, backendParts, [...config.providers.keys()]);
   const coolDowns = new CoolDowns(redis, names, clock);
   const presence = new Presence(redis, names, clock, { id, role: 'worker', payload: payloads.keyIds });

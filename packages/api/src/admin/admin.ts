@@ -12,6 +12,7 @@ import type { Presence } from '@sluice/shared/process/presence';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Queues } from '@sluice/shared/queue/queues';
+import { recordParts } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { connectImpatiently, waitForRedis } from '@sluice/shared/redis/redis';
@@ -79,9 +80,7 @@ export async function startAdmin(
     await waitForRedis(redis, REDIS_START_MS);
     const log = new LogReader(redis, names, config.requestLog.maxEntries);
     const followers = new LogFollowers(redisUrl, names);
-    const queues = new Queues(redis, { names, logSize: config.requestLog.maxEntries }, [
-      ...config.providers.keys(),
-    ]);
+    const queues = new Queues(redis, recordParts(names, config), [...config.providers.keys()]);
     const directory = new Directory(redis, names);
     const app = createAdminApp({
       token,

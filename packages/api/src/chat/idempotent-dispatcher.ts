@@ -23,6 +23,13 @@ const LOST_AFTER_LOOKS_ONCE_QUEUED = 6;
 
 const MAX_LENGTH = 255;
 
+/** Throws unless it is one that callers may use. */
+export function checkIdempotencyKey(key: string): void {
+  if (/^[\x20-\x7e]+$/.test(key) && key.length <= MAX_LENGTH) return;
+  const message = `Idempotency-Key must be 1 to ${MAX_LENGTH} printable ASCII characters.`;
+  throw new GatewayError('invalid_request', message, { param: 'Idempotency-Key' });
+}
+
 /** What one who waits has seen of the request that it waits for. */
 interface Attachment {
   to: Leader;
@@ -46,20 +53,11 @@ export class IdempotentDispatcher {
     private readonly clock: Pick<Clock, 'now'>,
   ) {}
 
-  /** The record's digest, as it travels in the job. */
-  digestOf(key: string): string {
-    return this.idempotency.digestOf(key);
-  }
-
-  /** `body`: as the caller sent it. */
-  async dispatch(job: ChatJob, parsed: ChatRequest, key: string, body: string): Promise<Reply> {
-    if (!/^[\x20-\x7e]+$/.test(key) || key.length > MAX_LENGTH) {
-      const message = `Idempotency-Key must be 1 to ${MAX_LENGTH} printable ASCII characters.`;
-      throw new GatewayError('invalid_request', message, { param: 'Idempotency-Key' });
-    }
+  /** `digest`: of the key, as it is in the job too. `body`: as the caller sent it. */
+  async dispatch(job: ChatJob, parsed: ChatRequest, digest: string, body: string): Promise<Reply> {
     const { requestId, workspace, deadline, inbox, chain } = job;
     const timeoutMs = deadline - this.clock.now();
-    const request = { workspace, key, body, requestId, inbox, timeoutMs, chain };
+    const request = { workspace, digest, body, requestId, inbox, timeoutMs, chain };
 
     return new Promise<Reply>((resolve, reject) => {
       // Registered before Redis knows of it: the answer may come with the same breath.

@@ -1,6 +1,7 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { RequestLimits } from '@sluice/shared/config/types';
 import { GatewayError } from '@sluice/shared/errors';
+import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { answerContext, openError, type Payloads, requestContext } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -15,7 +16,7 @@ import type { Received } from '../http/read-text.js';
 import type { Identified } from '../http/request-id.js';
 import type { Sought } from '../models/sought.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
-import type { IdempotentDispatcher } from './idempotent-dispatcher.js';
+import { checkIdempotencyKey, type IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
 import { resolveModel } from './resolve-model.js';
 
@@ -70,6 +71,13 @@ export function createChatRoute(
     });
   }
 
+  async function digestOf(idempotencyKey: string, workspace: string): Promise<string> {
+    checkIdempotencyKey(idempotencyKey);
+    const record = await directory.findWorkspace(workspace);
+    if (!record) throw new GatewayError('invalid_api_key', 'The workspace of this key was deleted.');
+    return idempotencyDigest(idempotencyKey, record);
+  }
+
   return async (ctx) => {
     const { key, requestId, bodyText } = ctx.state;
     const request = parseChatRequest(bodyText, limits);
@@ -102,11 +110,11 @@ export function createChatRoute(
     ctx.state.route = route;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
     const idempotencyKey = ctx.get('idempotency-key');
-    if (idempotencyKey !== '') job.idempotency = idempotent.digestOf(idempotencyKey);
+    if (idempotencyKey !== '') job.idempotency = await digestOf(idempotencyKey, key.workspace);
     const reply =
-      idempotencyKey === ''
+      job.idempotency === undefined
         ? await runWhileWanted(ctx, job, request)
-        : await idempotent.dispatch(job, request, idempotencyKey, bodyText);
+        : await idempotent.dispatch(job, request, job.idempotency, bodyText);
     const { head, body, replayed } = reply;
     ctx.state.reply = { head, replayed };
     if (replayed) {

@@ -73,9 +73,19 @@ export const adminPaths: Paths = guarded({
       responses: { '200': s.json('Changed.', s.ref('Workspace')), ...s.errors(...unreadable, 'not_found') },
     },
     delete: {
-      summary: 'Delete it with its keys and routes. What it has spent stays in the ledger.',
-      parameters: [workspace],
-      responses: { '200': s.json('Gone.', s.deleted('workspace')), ...s.errors('not_found') },
+      summary:
+        'Delete it with its keys, routes and kept answers. Its log and ledger stay, unless they are erased too.',
+      parameters: [
+        workspace,
+        s.inQuery('erase', 'Whether its log entries and ledger rows go too.', s.oneOf('true', 'false')),
+      ],
+      responses: {
+        '200': s.json(
+          'Gone.',
+          s.deleted('workspace', {}, { erased: s.object({ log_entries: s.whole, ledger_rows: s.whole }) }),
+        ),
+        ...s.errors('invalid_request', 'not_found'),
+      },
     },
   },
   '/workspaces/{id}/keys': {

@@ -38,8 +38,11 @@ export function object(fields: Record<string, Schema>, optional: Record<string, 
 export const listOf = (schema: Schema, more: Record<string, Schema> = {}): Schema =>
   object({ object: { const: 'list' }, data: arrayOf(schema), ...more });
 
-export const deleted = (kind: string, more: Record<string, Schema> = {}): Schema =>
-  object({ id: text, object: { const: kind }, deleted: { const: true }, ...more });
+export const deleted = (
+  kind: string,
+  more: Record<string, Schema> = {},
+  optional: Record<string, Schema> = {},
+): Schema => object({ id: text, object: { const: kind }, deleted: { const: true }, ...more }, optional);
 
 export interface Answer {
   description: string;

@@ -1,6 +1,10 @@
 /** What the admin api answers with. */
 import type { presentKey, presentRoute, presentWorkspace } from '@sluice/api/admin/present';
 
+export interface DeletedWorkspace {
+  /** When its history was erased too. */
+  erased?: { log_entries: number; ledger_rows: number };
+}
 export type Workspace = ReturnType<typeof presentWorkspace>;
 export type Key = ReturnType<typeof presentKey>;
 export type Route = ReturnType<typeof presentRoute>;

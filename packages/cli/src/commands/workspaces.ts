@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
-import type { Workspace } from '../admin/types.js';
+import type { DeletedWorkspace, Workspace } from '../admin/types.js';
 import { orWord } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
@@ -89,14 +89,26 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
   withExamples(
     workspaces
       .command('delete')
-      .description('Delete a workspace with its keys and routes. Its log and spend stay on record.')
+      .description(
+        'Delete a workspace with its keys, routes and kept answers. Its log and spend stay on record.',
+      )
       .argument('<workspace>')
+      .option('--erase', 'erase its request log and its spend too')
       .option('-y, --yes', 'do not ask'),
     'workspaces delete team-a',
     'workspaces delete team-a --yes',
-  ).action(async (id: string, { yes }: { yes?: boolean }) => {
-    await cli.confirm(`Deleting workspace ${id} with its keys and routes`, yes);
-    const deleted = await cli.admin.send('DELETE', path`/workspaces/${id}`);
-    cli.show(deleted, () => `Deleted workspace ${id}.`);
+    'workspaces delete team-a --erase',
+  ).action(async (id: string, { yes, erase }: { yes?: boolean; erase?: boolean }) => {
+    const history = erase ? ', its request log and its spend' : '';
+    await cli.confirm(`Deleting workspace ${id} with its keys and routes${history}`, yes);
+    const deleted = await cli.admin.send<DeletedWorkspace>(
+      'DELETE',
+      `${path`/workspaces/${id}`}${erase ? '?erase=true' : ''}`,
+    );
+    cli.show(deleted, () => {
+      if (!deleted.erased) return `Deleted workspace ${id}.`;
+      const { log_entries, ledger_rows } = deleted.erased;
+      return `Deleted workspace ${id}, ${log_entries} log entries and ${ledger_rows} ledger rows.`;
+    });
   });
 }

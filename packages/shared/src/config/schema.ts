@@ -40,6 +40,7 @@ const COUNT: NumberRule = { min: 1, max: 1_000_000 };
 const DEPTH: NumberRule = { min: 16, max: 512 };
 const BODY_BYTES: NumberRule = { min: 1024, max: 104_857_600 };
 const BYTES_IN_FLIGHT: NumberRule = { min: 1024, max: 68_719_476_736 };
+const KEPT_BYTES: NumberRule = { min: 0, max: 68_719_476_736 };
 const LOG_ENTRIES: NumberRule = { min: 1, max: 100_000_000 };
 const HOUR_MS = 3_600_000;
 const BUDGET_USD: NumberRule = { min: 0, max: 1_000_000_000, whole: false };
@@ -73,6 +74,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'max_bytes_in_flight',
     'max_bytes_in_flight_per_workspace',
     'max_answer_bytes_in_flight',
+    'max_kept_answer_bytes',
     'receive_timeout_ms',
     'max_depth',
     'max_keys',
@@ -115,6 +117,11 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
         request?.max_answer_bytes_in_flight ?? 33_554_432,
         'request.max_answer_bytes_in_flight',
         BYTES_IN_FLIGHT,
+      ),
+      maxKeptAnswerBytes: reader.number(
+        request?.max_kept_answer_bytes ?? 67_108_864,
+        'request.max_kept_answer_bytes',
+        KEPT_BYTES,
       ),
       receiveTimeoutMs: reader.number(
         request?.receive_timeout_ms ?? 30_000,

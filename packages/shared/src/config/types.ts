@@ -101,6 +101,8 @@ export interface GatewayConfig {
     maxBytesInFlightPerWorkspace: number;
     /** Large answers that a worker process holds at a time. */
     maxAnswerBytesInFlight: number;
+    /** Answers to Idempotency-Keys that a workspace keeps in Redis. */
+    maxKeptAnswerBytes: number;
     /** How long a caller may take to send a request, its body included. */
     receiveTimeoutMs: number;
     limits: RequestLimits;

@@ -9,6 +9,7 @@ import type { Redis } from 'ioredis';
 import type { LimitsConfig } from '../config/config.js';
 import type { ChainEntry, OnCrash } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
+import { type Erased, eraseHistory, eraseState } from './erase.js';
 import { changeDirectoryScript } from './script.js';
 
 export interface WorkspaceRecord {
@@ -131,7 +132,7 @@ export class Directory {
     }
   }
 
-  /** With its keys and routes. What it has spent stays on record. False when there is none of this id. */
+  /** With its keys, routes and answers. Its log and ledger stay on record. False when there is none of this id. */
   async deleteWorkspace(id: string): Promise<boolean> {
     const existed = (await this.#change(id, [this.#workspaceEdit(id, null)])) === 'done';
     // From here on neither a key nor a route can be added to it, so that this finds all of them.
@@ -143,7 +144,13 @@ export class Directory {
       ...aliases.map((alias) => this.#routeEdit(id, alias, null)),
     ];
     if (edits.length > 0) await this.#change('', edits);
+    await eraseState(this.redis, this.names, id);
     return existed;
+  }
+
+  /** The history of a workspace that was deleted: its entries in the log and its rows in the ledger. */
+  eraseHistory(id: string, now: number): Promise<Erased> {
+    return eraseHistory(this.redis, this.names, id, now);
   }
 
   /** `changed`: there is a key of this value. */

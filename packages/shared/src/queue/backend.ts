@@ -13,7 +13,6 @@ import {
   type WorkerOptions,
 } from 'bullmq';
 import type { Redis } from 'ioredis';
-import type { KeyNames } from '../redis/key-names.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { type ChatJob, jobIdOf } from './job.js';
 import {
@@ -35,7 +34,7 @@ import {
   takeScript,
   withdrawScript,
 } from './queue-scripts.js';
-import { type NextEntry, recordOf, type Settlement, type Settler } from './settle.js';
+import { type NextEntry, type RecordParts, recordOf, type Settlement, type Settler } from './settle.js';
 import { INBOX_TTL_MS } from './settle-scripts.js';
 
 export const CHAT_JOB = 'chat';
@@ -64,10 +63,7 @@ const UNTRIED = {
 /** What BullMQ's `Worker` takes for "no job now". */
 const NO_JOB = [null, undefined, 0, 0] as const;
 
-export interface BackendParts {
-  names: KeyNames;
-  /** How many entries the request log keeps, about. */
-  logSize: number;
+export interface BackendParts extends RecordParts {
   /** Worker: what became of a settlement that a processor returned. */
   onSettled?(settlement: Settlement, result: SettleResult): void;
   /** Worker: Redis refused to write a settlement. It is tried again. */
@@ -328,7 +324,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
 
   #settle(settlement: Settlement, by: Settler, nextToken: string): Promise<[SettleResult, Taken]> {
     const { job, log } = settlement;
-    const record = recordOf(settlement, this.parts.names, this.parts.logSize);
+    const record = recordOf(settlement, this.parts);
     return settleScript(
       this.redis,
       [...this.#keys, this.#settledKey(job), ...record.keys],

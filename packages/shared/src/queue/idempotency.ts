@@ -19,6 +19,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import type { WorkspaceRecord } from '../directory/directory.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
 import { type ChainEntry, jobIdOf, type ReplyHead } from './job.js';
@@ -42,6 +43,14 @@ export type Admission =
 /** How much of the leader Redis has: its job, no more than the key's record, or nothing. */
 export type Seen = 'job' | 'record' | 'nothing';
 
+/**
+ * What a caller's key is known by. A workspace of the same id that was created at another moment is another tenant, and
+ * must not find the former one's answers.
+ */
+export function idempotencyDigest(key: string, { created }: Pick<WorkspaceRecord, 'created'>): string {
+  return createHash('sha256').update(`${created}\n${key}`).digest('hex');
+}
+
 /** The request that runs for the key. */
 export interface Leader {
   requestId: string;
@@ -54,8 +63,8 @@ export type IfLost = 'wait' | 'lead' | 'end';
 
 export interface IdempotentRequest {
   workspace: string;
-  /** What the caller sent as Idempotency-Key. */
-  key: string;
+  /** Of the Idempotency-Key: `idempotencyDigest`. */
+  digest: string;
   body: string;
   requestId: string;
   inbox: string;
@@ -118,11 +127,6 @@ export class Idempotency {
     private readonly payloads: Payloads,
   ) {}
 
-  /** The record's digest, as it travels in the job. */
-  digestOf(key: string): string {
-    return createHash('sha256').update(key).digest('hex');
-  }
-
   /** The first time. */
   admit(request: IdempotentRequest): Promise<Admission> {
     return this.#ask(request, undefined, 'wait');
@@ -134,13 +138,10 @@ export class Idempotency {
   }
 
   async #ask(request: IdempotentRequest, leader: Leader | undefined, ifLost: IfLost): Promise<Admission> {
-    const { workspace, key, body, requestId, inbox, timeoutMs, chain } = request;
+    const { workspace, digest, body, requestId, inbox, timeoutMs, chain } = request;
     const [as, second = '', third = '', fourth = ''] = await admitScript(
       this.redis,
-      [
-        this.names.idempotency(workspace, this.digestOf(key)),
-        this.names.outcome(leader?.requestId ?? requestId),
-      ],
+      [this.names.idempotency(workspace, digest), this.names.outcome(leader?.requestId ?? requestId)],
       [
         requestId,
         this.names.inbox(inbox),

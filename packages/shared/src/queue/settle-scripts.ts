@@ -10,11 +10,48 @@ const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 /** Longer than one who waits for a request goes without looking. */
 const OUTCOME_TTL_MS = 600_000;
 
+/** What an answer takes in Redis beside its text. */
+const KEPT_ANSWER_OVERHEAD = 512;
+/** More would hold up Redis. */
+const MOST_FORGOTTEN = 1_000;
+
+// The answers that a workspace has kept are in a sorted set, by when they came, each with its bytes. An answer is kept if
+// it fits into the workspace's quota when the oldest ones have gone.
+const KEEP_ANSWER = `
+local function keepAnswer(key, answersKey, bytesKey, now, quota, head, body)
+  local digest, prefix = string.sub(key, -64), string.sub(key, 1, -65)
+  local size = #head + #body + ${KEPT_ANSWER_OVERHEAD}
+  local function forget(answer)
+    local oldest, bytes = string.match(answer, '^(%x+):(%d+)$')
+    redis.call('ZREM', answersKey, answer)
+    redis.call('DEL', prefix .. oldest)
+    return redis.call('DECRBY', bytesKey, bytes)
+  end
+  local expired = string.format('%d', now - ${IDEMPOTENCY_TTL_MS})
+  for _, answer in ipairs(redis.call('ZRANGEBYSCORE', answersKey, '-inf', expired, 'LIMIT', 0, ${MOST_FORGOTTEN})) do
+    forget(answer)
+  end
+  local kept = tonumber(redis.call('GET', bytesKey) or '0')
+  if kept + size > quota and size <= quota then
+    for _, answer in ipairs(redis.call('ZRANGE', answersKey, 0, ${MOST_FORGOTTEN} - 1)) do
+      if kept + size <= quota then break end
+      kept = forget(answer)
+    end
+  end
+  if kept + size > quota then return false end
+  redis.call('HSET', key, 'head', head, 'body', body)
+  redis.call('ZADD', answersKey, now, digest .. ':' .. size)
+  redis.call('INCRBY', bytesKey, size)
+  for _, each in ipairs({key, answersKey, bytesKey}) do redis.call('PEXPIRE', each, ${IDEMPOTENCY_TTL_MS}) end
+  return true
+end
+`;
+
 // Other callers with the same Idempotency-Key get the same reply, each under its own request's id. A success is kept
 // for those who come later; a failure frees the key. One who waits may look before it reads its message: it finds the
 // failure under this request's id. When Redis has lost the record, nobody knows who waits: they find any outcome there.
 const ANSWER_IDEMPOTENT = `
-local function answerIdempotent(key, outcomeKey, requestId, succeeded, head, body)
+local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, now, quota, requestId, head, body)
   local request = redis.call('HGET', key, 'request')
   if request and request ~= requestId then return end
   local isAwaited = not request
@@ -27,11 +64,8 @@ local function answerIdempotent(key, outcomeKey, requestId, succeeded, head, bod
       redis.call('PEXPIRE', fields[i + 1], ${INBOX_TTL_MS})
     end
   end
-  if succeeded and request then
-    redis.call('HSET', key, 'head', head, 'body', body)
-    redis.call('PEXPIRE', key, ${IDEMPOTENCY_TTL_MS})
-    return
-  end
+  local succeeded = body ~= ''
+  if succeeded and request and keepAnswer(key, answersKey, bytesKey, now, quota, head, body) then return end
   redis.call('DEL', key)
   if isAwaited then
     redis.call('HSET', outcomeKey, 'head', head, 'body', body)
@@ -41,12 +75,12 @@ end
 `;
 
 /** Defines `record()`. The record's own keys and arguments begin at these places; `recordOf` in settle.ts makes them. */
-export const RECORD = (keysAt: number, argsAt: number): string => `${ANSWER_IDEMPOTENT}
+export const RECORD = (keysAt: number, argsAt: number): string => `${KEEP_ANSWER}${ANSWER_IDEMPOTENT}
 local function record()
-  local logKey, ledgerKey, inboxKey, spentKey, reservationsKey, reservedKey, idempotencyKey, outcomeKey =
-    unpack(KEYS, ${keysAt})
+  local logKey, ledgerKey, inboxKey, spentKey, reservationsKey, reservedKey, idempotencyKey, outcomeKey,
+    answersKey, bytesKey = unpack(KEYS, ${keysAt})
   local head, body, log, logSize, ledgerRow, cost, input, cached, write, output, month, reservation, reserved,
-    estimatedMonth = unpack(ARGV, ${argsAt}, ${argsAt + 13})
+    settledAt, answerQuota, estimatedMonth = unpack(ARGV, ${argsAt}, ${argsAt + 15})
   redis.call('XADD', logKey, 'MAXLEN', '~', logSize, '*', 'entry', log)
   if ledgerRow ~= '' then
     redis.call('HINCRBY', spentKey, month, cost)
@@ -57,7 +91,7 @@ local function record()
     if cached ~= '0' then redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cached_input', cached) end
     if write ~= '0' then redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cache_write', write) end
   end
-  for i = ${argsAt + 14}, #ARGV, 2 do
+  for i = ${argsAt + 16}, #ARGV, 2 do
     redis.call('HINCRBY', spentKey, estimatedMonth, ARGV[i + 1])
     redis.call('HINCRBY', ledgerKey, ARGV[i] .. ':unknown', 1)
     redis.call('HINCRBY', ledgerKey, ARGV[i] .. ':estimated', ARGV[i + 1])
@@ -70,6 +104,9 @@ local function record()
   if reservation ~= '' and redis.call('ZREM', reservationsKey, reservation) == 1 then
     redis.call('DECRBY', reservedKey, reserved)
   end
-  if idempotencyKey then answerIdempotent(idempotencyKey, outcomeKey, requestId, body ~= '', head, body) end
+  if idempotencyKey then
+    answerIdempotent(idempotencyKey, outcomeKey, answersKey, bytesKey, tonumber(settledAt), tonumber(answerQuota),
+      requestId, head, body)
+  end
 end
 `;

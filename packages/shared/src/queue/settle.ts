@@ -1,5 +1,6 @@
 /** A settlement: how a request ended, and what is written of that. */
 import { dayOf, monthOf } from '../calendar.js';
+import type { GatewayConfig } from '../config/config.js';
 import type { KeyNames } from '../redis/key-names.js';
 import type { Attempt, ChatJob, ReplyHead } from './job.js';
 import type { LogEntry } from './request-log.js';
@@ -28,11 +29,22 @@ export interface NextEntry {
   attempts: Attempt[];
 }
 
+export interface RecordParts {
+  names: KeyNames;
+  /** How many entries the request log keeps, about. */
+  logSize: number;
+  /** How many bytes of answers to Idempotency-Keys a workspace keeps. */
+  keptAnswerBytes: number;
+}
+
+export function recordParts(names: KeyNames, { requestLog, request }: GatewayConfig): RecordParts {
+  return { names, logSize: requestLog.maxEntries, keptAnswerBytes: request.maxKeptAnswerBytes };
+}
+
 /** The keys and arguments of what settle-scripts.ts writes. */
 export function recordOf(
   { job, log, head, body }: Settlement,
-  names: KeyNames,
-  logSize: number,
+  { names, logSize, keptAnswerBytes }: RecordParts,
 ): { keys: string[]; args: (string | number)[] } {
   const { served } = log;
   const keys = [
@@ -44,7 +56,12 @@ export function recordOf(
     names.reserved(job.workspace),
   ];
   if (job.idempotency !== undefined)
-    keys.push(names.idempotency(job.workspace, job.idempotency), names.outcome(job.requestId));
+    keys.push(
+      names.idempotency(job.workspace, job.idempotency),
+      names.outcome(job.requestId),
+      names.keptAnswers(job.workspace),
+      names.keptAnswerBytes(job.workspace),
+    );
   const args = [
     JSON.stringify(head),
     body ?? '',
@@ -59,6 +76,8 @@ export function recordOf(
     monthOf(log.settledAt),
     job.reserved === undefined ? '' : reservationOf(job.requestId, job.reserved),
     job.reserved ?? 0,
+    Math.round(log.settledAt),
+    keptAnswerBytes,
     ...estimates(log),
   ];
   return { keys, args };

@@ -39,6 +39,10 @@ export interface KeyNames {
   spent(workspace: string): string;
   /** The request behind a workspace's Idempotency-Key, by the key's digest. */
   idempotency(workspace: string, digest: string): string;
+  /** The answers that a workspace has kept for its Idempotency-Keys, oldest first: `<digest>:<bytes>`. */
+  keptAnswers(workspace: string): string;
+  /** Sum of their bytes. */
+  keptAnswerBytes(workspace: string): string;
   /** How a request ended for which others waited; for those of them who look. */
   outcome(requestId: string): string;
   /** The model registry's document, where it came from, and how the latest refresh went. */
@@ -77,6 +81,8 @@ export function keyNames(cell: string): KeyNames {
     reserved: (workspace) => `${prefix}:reserved:${workspace}`,
     spent: (workspace) => `${prefix}:spent:${workspace}`,
     idempotency: (workspace, digest) => `${prefix}:idempotency:${workspace}:${digest}`,
+    keptAnswers: (workspace) => `${prefix}:kept-answers:${workspace}`,
+    keptAnswerBytes: (workspace) => `${prefix}:kept-answer-bytes:${workspace}`,
     outcome: (requestId) => `${prefix}:outcome:${requestId}`,
     registry: `${prefix}:registry`,
     registryOverrides: `${prefix}:registry-overrides`,

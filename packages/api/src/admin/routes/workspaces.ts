@@ -2,6 +2,7 @@ import type { Router } from '@koa/router';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { ID, LABEL, readLimits, readModels } from '@sluice/shared/config/schema';
 import type { Directory } from '@sluice/shared/directory/directory';
+import type { Erased } from '@sluice/shared/directory/erase';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -63,7 +64,23 @@ export function addWorkspaceRoutes(router: Router, { directory, clock, readBody 
 
   router.delete('/workspaces/:id', async (ctx) => {
     const id = ctx.params.id ?? '';
-    if (!(await directory.deleteWorkspace(id))) throw noWorkspace();
-    ctx.body = { id, object: 'workspace', deleted: true };
+    const erase = readInput((reader) => {
+      const query = reader.fields({ ...ctx.query }, '', ['erase']);
+      return !isAbsent(query?.erase) && reader.oneOf(query.erase, 'erase', ['true', 'false']) === 'true';
+    });
+    const existed = await directory.deleteWorkspace(id);
+    // Of a workspace that is gone, the history can still be erased: a request that was under way has been logged since.
+    const erased = erase ? await directory.eraseHistory(id, clock.now()) : undefined;
+    if (!existed && !(erased && erased.logEntries + erased.ledgerRows > 0)) throw noWorkspace();
+    ctx.body = {
+      id,
+      object: 'workspace',
+      deleted: true,
+      ...(erased ? { erased: presentErased(erased) } : {}),
+    };
   });
+}
+
+function presentErased({ logEntries, ledgerRows }: Erased) {
+  return { log_entries: logEntries, ledger_rows: ledgerRows };
 }
