@@ -71,6 +71,7 @@ test('a workspace is created, listed, changed and deleted', async (t) => {
     budget_usd_per_month: 1.5,
     budget: 'expected',
     unpriced_models: null,
+    weight: null,
   };
   const changed = await admin('PATCH', '/workspaces/team-a', { limits });
   t.deepEqual(changed.body, { ...created.body, limits });

@@ -184,9 +184,12 @@ test('limits that are not mentioned stay', async (t) => {
   const { out } = await sluice('limits list limited');
   t.regex(
     out,
-    /^WORKSPACE +REQUESTS\/MIN +CONCURRENT +IN FLIGHT +USD\/MONTH +BUDGET +UNPRICED +SPENT +ESTIMATED +RESERVED +LEFT\n/,
+    /^WORKSPACE +REQUESTS\/MIN +CONCURRENT +IN FLIGHT +USD\/MONTH +BUDGET +UNPRICED +WEIGHT +SPENT +ESTIMATED +RESERVED +LEFT\n/,
   );
-  t.regex(out, /\nlimited +- +5 +0 +12\.5 +strict +refuse +0\.000000 +0\.000000 +0\.000000 +12\.500000\n$/);
+  t.regex(
+    out,
+    /\nlimited +- +5 +0 +12\.5 +strict +refuse +1 +0\.000000 +0\.000000 +0\.000000 +12\.500000\n$/,
+  );
   const chosen = await sluice('limits set limited --budget expected --unpriced-models allow --json');
   t.like(chosen.json(), { budget: 'expected', unpriced_models: 'allow', budget_usd_per_month: 12.5 });
   t.is((await sluice('limits set limited --unpriced-models none --json')).json().unpriced_models, null);
@@ -336,7 +339,7 @@ test('status shows queues, processes, and a model that cools down', async (t) =>
   });
   t.is((await chat('gpt-4.1-nano')).status, 429);
   const { out } = await sluice('status');
-  t.regex(out, /^PROVIDER +CALLS +WAITING +OLDEST +CIRCUIT +COOLING DOWN\n/);
+  t.regex(out, /^PROVIDER +CALLS +WAITING +OLDEST +QUEUE +CIRCUIT +COOLING DOWN\n/);
   t.regex(out, /^anthropic +\d+\/\d+ +\d+\/[\d,]+ +\S.* closed +-$/m);
   t.regex(out, /^openai .* closed +gpt-4\.1-nano for \d+ min$/m);
   t.regex(out, /^api +\S+ +\d+ /m);

@@ -2,7 +2,6 @@
 import { ApiMetrics } from '@sluice/api/cell/metrics';
 import { Congestion } from '@sluice/api/chat/congestion';
 import { Dispatcher, type Reply } from '@sluice/api/chat/dispatcher';
-import { Fairness } from '@sluice/api/chat/fairness';
 import { SafetyNet } from '@sluice/api/chat/safety-net';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { Metrics } from '@sluice/shared/metrics/create';
@@ -88,7 +87,6 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
       new CoolDowns(bench.redis, names, clock),
       new CircuitBreakers(bench.redis, names, clock, new Map()),
     ),
-    fairness: new Fairness(),
     admission: { admit: async (job) => job },
     estimateCall: () => 7,
     stopRunning: async () => {},

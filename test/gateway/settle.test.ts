@@ -1,4 +1,4 @@
-import { jobIdOf } from '@sluice/shared/queue/job';
+import { type ChatJob, jobIdOf } from '@sluice/shared/queue/job';
 import { ledgerRow } from '@sluice/shared/queue/settle';
 import type { ExecutionContext } from 'ava';
 import test from '../helpers/needs-redis.js';
@@ -226,13 +226,19 @@ test('a large request lies beside its job, for as long as the job', async (t) =>
   t.false(await isKept());
 });
 
-for (const priority of [0, 7]) {
-  const kind = priority > 0 ? 'prioritized' : 'plain';
+for (const kind of ['plain', 'ranked'] as const) {
+  /** Adds the jobs while a slot is free, or while none is. */
+  const add = async (cell: Cell, jobs: ChatJob[]) => {
+    const meta = cell.names.queueKey('openai', 'meta');
+    if (kind === 'ranked') await bench.redis.hset(meta, 'concurrency', 0);
+    for (const job of jobs) await cell.queues.addChat(job);
+    await bench.redis.hdel(meta, 'concurrency');
+  };
 
   test(`a waiting job is withdrawn and the others stay: ${kind}`, async (t) => {
     const cell = await bench.cell();
     const queue = cell.queues.of('openai');
-    for (const id of ['one', 'two', 'three']) await cell.queues.addChat({ ...jobFor(id), priority });
+    await add(cell, [jobFor('one'), jobFor('two'), jobFor('three')]);
     t.is(await cell.settlements.withdraw(jobFor('two')), 'withdrawn');
     t.is(await queue.getJob('two-0'), undefined);
     t.is((await cell.take('openai', 'a'))?.id, 'one-0');
@@ -245,7 +251,7 @@ for (const priority of [0, 7]) {
   test(`a waiting job is withdrawn and settled in one: ${kind}`, async (t) => {
     const cell = await bench.cell();
     const job = jobFor('one');
-    await cell.queues.addChat({ ...job, priority });
+    await add(cell, [job]);
     t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'settled');
     t.is(await cell.take('openai', 'run'), undefined);
     t.is(await cell.queues.of('openai').getJob('one-0'), undefined);

@@ -75,12 +75,15 @@ test('a rate limit of the queue holds', async (t) => {
 test('BullMQ’s tools read our jobs truthfully, and never a prompt', async (t) => {
   const cell = await bench.cell();
   await cell.queues.addChat(jobFor('plain'));
-  await cell.queues.addChat({ ...jobFor('urgent'), priority: 3 });
+  await bench.redis.hset(cell.names.queueKey('openai', 'meta'), 'concurrency', 0);
+  await cell.queues.addChat(jobFor('ranked'));
+  await bench.redis.hdel(cell.names.queueKey('openai', 'meta'), 'concurrency');
   const queue = new Queue('openai', { connection: bench.redis, prefix: cell.names.queuePrefix });
   t.like(await queue.getJobCounts(), { waiting: 1, prioritized: 1, active: 0 });
   const [job] = await queue.getJobs(['waiting']);
   t.like(job, { id: 'plain-0', name: 'chat', timestamp: NOW, delay: 0, priority: 0, attemptsStarted: 0 });
-  t.is((await queue.getJobs(['prioritized']))[0]?.priority, 3);
+  t.is((await queue.getJobs(['prioritized']))[0]?.priority, 1);
+  t.deepEqual(await queue.getCountsPerPriority([0, 1]), { '0': 1, '1': 1 });
   t.false(JSON.stringify(job).includes('secret'));
 
   const taken = await cell.take('openai', 'run');

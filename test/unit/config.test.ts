@@ -121,6 +121,7 @@ workspaces:
       budget_usd_per_month: 12.5
       budget: expected
       unpriced_models: allow
+      weight: 3
     routes:
       gpt/4@eu:
         on_crash: fail
@@ -151,6 +152,7 @@ workspaces:
         budgetUsdPerMonth: 12.5,
         budget: 'expected' as const,
         unpricedModels: 'allow' as const,
+        weight: 3,
       },
       routes: new Map([
         [

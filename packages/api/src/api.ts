@@ -55,7 +55,6 @@ import { SharedGauges } from './cell/shared-gauges.js';
 import { Admission } from './chat/admission.js';
 import { Congestion } from './chat/congestion.js';
 import { Dispatcher } from './chat/dispatcher.js';
-import { Fairness } from './chat/fairness.js';
 import { IdempotentDispatcher } from './chat/idempotent-dispatcher.js';
 import { SafetyNet, SWEEP_EVERY_MS } from './chat/safety-net.js';
 import { closeServer } from './http/close-server.js';
@@ -196,7 +195,6 @@ export async function startApi({
     settlements,
     availability: new Availability(coolDowns, circuits),
     congestion,
-    fairness: new Fairness(),
     clock,
     admission: new Admission(directory, new WorkspaceLimits(redis, names), estimate, clock),
     estimateCall: (job, entry) => {

@@ -14,6 +14,7 @@ export interface Workspace {
     budget_usd_per_month: number | null;
     budget: 'strict' | 'expected' | null;
     unpriced_models: 'refuse' | 'allow' | null;
+    weight: number | null;
   };
 }
 

@@ -28,6 +28,7 @@ export function presentLimits(limits: LimitsConfig) {
     budget_usd_per_month: limits.budgetUsdPerMonth ?? null,
     budget: limits.budget ?? null,
     unpriced_models: limits.unpricedModels ?? null,
+    weight: limits.weight ?? null,
   };
 }
 

@@ -19,8 +19,10 @@ export class Admission {
   /** The job, with what was reserved for it; or why the workspace may not send it now. */
   async admit(job: ChatJob, request: ChatRequest): Promise<ChatJob | GatewayError> {
     const workspace = await this.directory.findWorkspace(job.workspace);
-    if (!workspace || !isLimited(workspace.limits)) return job;
+    if (!workspace) return job;
     const { limits } = workspace;
+    if (limits.weight !== undefined) job = { ...job, weight: limits.weight };
+    if (!isLimited(limits)) return job;
     const hasBudget = limits.budgetUsdPerMonth !== undefined;
     const refusesUnpriced = (limits.unpricedModels ?? (hasBudget ? 'refuse' : 'allow')) === 'refuse';
     const budget = limits.budget ?? 'strict';

@@ -54,11 +54,6 @@ export class Congestion {
     return at !== undefined && performance.now() - at < FULL_FOR_MS;
   }
 
-  /** This process's part of what the provider takes at a time. */
-  share(provider: string): number {
-    return Math.ceil(this.limits(provider).concurrency / this.apis);
-  }
-
   recordLatency(provider: string, ms: number): void {
     const mean = this.#latencyMs.get(provider) ?? ms;
     this.#latencyMs.set(provider, mean + NEWEST * (ms - mean));

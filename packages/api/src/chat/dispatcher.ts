@@ -34,7 +34,6 @@ import type { InboxMessage } from '../cell/inbox.js';
 import type { ApiMetrics } from '../cell/metrics.js';
 import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
-import type { Fairness } from './fairness.js';
 
 /** How long after the deadline a worker's own answer is still waited for: it says more than ours. */
 const DEADLINE_GRACE_MS = 100;
@@ -53,7 +52,6 @@ export interface DispatcherParts {
   settlements: Settlements;
   availability: Availability;
   congestion: Congestion;
-  fairness: Fairness;
   clock: Clock;
   admission: Pick<Admission, 'admit'>;
   /** What a call of the job may have cost, in picodollars. */
@@ -90,7 +88,6 @@ export class Dispatcher {
     return new Promise((resolve, reject) => {
       const pending: Pending = { job, queued: false, cancelled: false, timer: undefined, resolve, reject };
       this.#pending.set(job.requestId, pending);
-      this.parts.fairness.enter(job.workspace);
       this.#admit(pending, request).catch((error) => this.#abandon(pending, error));
     });
   }
@@ -172,13 +169,10 @@ export class Dispatcher {
 
   /** Returns why the queue did not take the job. */
   async #queue(pending: Pending, provider: string): Promise<Blocked | undefined> {
-    const { congestion, fairness, queues } = this.parts;
+    const { congestion, queues } = this.parts;
     const full = (): Blocked => ({ outcome: 'backlog', retryAfterMs: congestion.retryAfterMs(provider) });
     if (congestion.isKnownFull(provider)) return full();
-    const { workspace, queuedAt, waitUntil } = pending.job;
-    const priority = fairness.priority(workspace, congestion.share(provider), queuedAt, waitUntil);
-    const job: ChatJob = { ...pending.job, priority };
-    pending.job = job;
+    const { job } = pending;
     try {
       const waiting = await queues.addChat(job, congestion.limits(provider).maxBacklog);
       pending.queued = typeof waiting !== 'number';
@@ -282,7 +276,6 @@ export class Dispatcher {
   #forget(pending: Pending): boolean {
     clearTimeout(pending.timer);
     if (!this.#pending.delete(pending.job.requestId)) return false;
-    this.parts.fairness.leave(pending.job.workspace);
     return true;
   }
 }

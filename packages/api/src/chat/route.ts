@@ -99,7 +99,7 @@ export function createChatRoute(
       onCrash,
       inbox: inboxId,
       acceptedAt: now,
-      priority: 0,
+      weight: 1,
       queuedAt: now,
       waitUntil: now,
       deadline: now + Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout'))),

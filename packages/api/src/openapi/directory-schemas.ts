@@ -15,6 +15,12 @@ const limits = {
     ...s.orNull(s.oneOf('refuse', 'allow')),
     description: 'Null: refuse as soon as there is a budget.',
   },
+  weight: {
+    type: ['integer', 'null'],
+    minimum: 1,
+    maximum: 1_000,
+    description: 'How many turns it gets for one of a workspace without a weight, where both wait.',
+  },
 };
 const models = {
   ...s.orNull({ type: 'array', items: s.text, minItems: 1, maxItems: 256 }),

@@ -66,6 +66,7 @@ export function toWire(limits: LimitsConfig): Limits {
     budget_usd_per_month: limits.budgetUsdPerMonth ?? null,
     budget: limits.budget ?? null,
     unpriced_models: limits.unpricedModels ?? null,
+    weight: limits.weight ?? null,
   };
 }
 
@@ -76,5 +77,6 @@ function fromWire(limits: Limits): LimitsConfig {
     budgetUsdPerMonth: limits.budget_usd_per_month ?? undefined,
     budget: limits.budget ?? undefined,
     unpricedModels: limits.unpriced_models ?? undefined,
+    weight: limits.weight ?? undefined,
   };
 }

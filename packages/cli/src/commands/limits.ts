@@ -26,6 +26,7 @@ const COLUMNS: Column<LimitsInUse>[] = [
     title: 'UNPRICED',
     cell: (limits) => limits.unpriced_models ?? (limits.budget_usd_per_month === null ? 'allow' : 'refuse'),
   },
+  { title: 'WEIGHT', right: true, cell: ({ weight }) => whole(weight ?? 1) },
   { title: 'SPENT', right: true, cell: ({ used }) => used.spent_usd },
   { title: 'ESTIMATED', right: true, cell: ({ used }) => used.estimated_usd },
   { title: 'RESERVED', right: true, cell: ({ used }) => used.reserved_usd },
@@ -72,6 +73,11 @@ export function addLimitCommands(program: Command, cli: Cli): void {
       .option('--requests-per-minute <n>', 'a number, or none', orWord('none', parseCount))
       .option('--concurrent-requests <n>', 'a number, or none', orWord('none', parseCount))
       .option('--budget-usd-per-month <usd>', 'an amount, or none', orWord('none', parseAmount))
+      .option(
+        '--weight <n>',
+        'turns for one of a workspace without a weight; or none',
+        orWord('none', parseCount),
+      )
       .addOption(
         new Option(
           '--budget <how>',
@@ -94,6 +100,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
         requestsPerMinute?: number | 'none';
         concurrentRequests?: number | 'none';
         budgetUsdPerMonth?: number | 'none';
+        weight?: number | 'none';
         budget?: string;
         unpricedModels?: string;
       },
@@ -105,6 +112,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
         requests_per_minute: wire(wish.requestsPerMinute),
         concurrent_requests: wire(wish.concurrentRequests),
         budget_usd_per_month: wire(wish.budgetUsdPerMonth),
+        weight: wire(wish.weight),
         budget: wish.budget,
         unpriced_models: wire(wish.unpricedModels),
       });

@@ -43,6 +43,7 @@ const BYTES_IN_FLIGHT: NumberRule = { min: 1024, max: 68_719_476_736 };
 const KEPT_BYTES: NumberRule = { min: 0, max: 68_719_476_736 };
 const LOG_ENTRIES: NumberRule = { min: 1, max: 100_000_000 };
 const HOUR_MS = 3_600_000;
+const WEIGHT: NumberRule = { min: 1, max: 1_000 };
 const BUDGET_USD: NumberRule = { min: 0, max: 1_000_000_000, whole: false };
 
 /** Reads the whole of gateway.yaml; the result means nothing once the reader has faults. */
@@ -306,6 +307,7 @@ export function readLimits(reader: ConfigReader, value: unknown, path: string): 
     budgetUsdPerMonth: number('budget_usd_per_month', BUDGET_USD),
     budget: choice('budget', ['strict', 'expected']),
     unpricedModels: choice('unpriced_models', ['refuse', 'allow']),
+    weight: number('weight', WEIGHT),
   };
 }
 

@@ -52,6 +52,8 @@ export interface LimitsConfig {
   budget?: BudgetMode | undefined;
   /** Whether models without a known price may be used; default: refuse as soon as there is a budget, else allow. */
   unpricedModels?: UnpricedPolicy | undefined;
+  /** How many turns it gets for one of a workspace without a weight, where both wait. */
+  weight?: number | undefined;
 }
 
 /** By the names that they have in gateway.yaml and in the admin api. */
@@ -61,6 +63,7 @@ export const LIMIT_FIELDS = {
   budget_usd_per_month: 'budgetUsdPerMonth',
   budget: 'budget',
   unpriced_models: 'unpricedModels',
+  weight: 'weight',
 } as const satisfies Record<string, keyof LimitsConfig>;
 
 export interface WorkspaceConfig {

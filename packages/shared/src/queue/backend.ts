@@ -140,7 +140,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
       JSON.stringify(data),
       isLarge ? '' : request,
       job.queuedAt,
-      job.priority ?? 0,
+      job.workspace,
+      shareOf(job),
       most ?? '',
     ];
     const [added] = await Promise.all([
@@ -157,7 +158,11 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
-    return withdrawScript(this.redis, [...this.#keys, this.#settledKey(job)], [jobIdOf(job)]);
+    return withdrawScript(
+      this.redis,
+      [...this.#keys, this.#settledKey(job)],
+      [jobIdOf(job), job.workspace, shareOf(job)],
+    );
   }
 
   async settle(settlement: Settlement, by: Settler): Promise<SettleResult> {
@@ -201,7 +206,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
         from.requestId,
         JSON.stringify(data),
         to.queuedAt,
-        to.priority ?? 0,
+        to.workspace,
+        shareOf(to),
         most,
         JSON.stringify(next),
         INBOX_TTL_MS,
@@ -336,6 +342,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
         Math.ceil(Math.max(0, job.deadline - log.settledAt)) + SETTLED_GRACE_MS,
         nextToken,
         this.#lockMs,
+        job.workspace,
+        shareOf(job),
         ...record.args,
       ],
     );
@@ -402,6 +410,11 @@ export class ChatQueueBackend extends RedisQueueBackend {
   #settledKey({ requestId }: ChatJob): string {
     return this.parts.names.settled(requestId);
   }
+}
+
+/** How far apart a workspace's turns are. */
+function shareOf({ weight = 1 }: ChatJob): number {
+  return 1 / weight;
 }
 
 /** For BullMQ's `Queue` and `Worker`; a worker also gets a connection that may block. */

@@ -69,8 +69,8 @@ export interface ChatJob {
   /** `traceparent` of the request, if it is traced. */
   trace?: string;
   acceptedAt: number;
-  /** BullMQ's priority; what a flood was given at one entry's queue it keeps at the next one's. */
-  priority?: number;
+  /** Of the workspace: how many turns it gets for one of a workspace without a weight. */
+  weight?: number;
   /** When this entry's job was put on its queue. */
   queuedAt: number;
   /** Past this moment the entry's wait has run out. */

@@ -30,7 +30,10 @@ local function queueAt(i)
 end
 local queue = queueAt(1)
 
-local function waiting(q) return redis.call('LLEN', q.wait) + redis.call('ZCARD', q.prioritized) end
+local function waiting(q)
+  local plain, ranked = redis.call('LLEN', q.wait), redis.call('ZCARD', q.prioritized)
+  return plain + ranked, plain, ranked
+end
 
 -- Tells one idle worker that there is a job to take, if it may take one.
 local function wake(q)
@@ -39,15 +42,58 @@ local function wake(q)
   redis.call('ZADD', q.marker, 0, '0')
 end
 
--- Jobs without a priority run first, then those with a lower number, each in the order they came.
-local function push(q, jobId, priority)
-  if priority == '0' then
+-- A job that finds a slot free waits in order. The others wait by virtual time: each workspace's jobs get tags that are
+-- 1 / weight apart, and the lowest tag runs first. A tag is never behind the virtual time, which is the tag of the job that
+-- ran last, so that nobody saves up turns. All of them have BullMQ's priority 1: the tag is the score's lower half, in steps
+-- of 1/1024, and what is below that keeps jobs with the same tag in order.
+local PRIORITY_1 = 0x100000000
+local STEP, NUDGE = 1024, 0x100000
+
+local function isFree(q, plain, ranked)
+  if ranked > 0 then return false end
+  local paused, limit = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency'))
+  return not paused and (not limit or redis.call('LLEN', q.active) + plain < tonumber(limit))
+end
+
+local function turnsOf(text)
+  local finish, last = string.match(text or '', '^(%S+) (%S+)$')
+  return tonumber(finish or 0), tonumber(last or 0)
+end
+
+-- Returns the job's priority.
+local function push(q, jobId, workspace, share, plain, ranked)
+  if isFree(q, plain, ranked) then
     redis.call('LPUSH', q.wait, jobId)
-  else
-    local score = tonumber(priority) * 0x100000000 + redis.call('INCR', q.prefix .. 'pc') % 0x100000000
-    redis.call('ZADD', q.prioritized, string.format('%.0f', score), jobId)
+    redis.call('ZADD', q.marker, 0, '0')
+    return 0
   end
+  local fairKey, field = q.prefix .. 'fair', 'w:' .. workspace
+  local now, count, turns = 0, 0, nil
+  if ranked == 0 then
+    -- Whoever is the first to wait has most likely filled the slots: it is not the first to be served.
+    redis.call('DEL', fairKey)
+    turns = '1 0'
+  else
+    now, count, turns = unpack(redis.call('HMGET', fairKey, 'v', 'n', field))
+    now, count = tonumber(now or 0), tonumber(count or 0)
+  end
+  local finish, last = turnsOf(turns)
+  local start = math.max(now, finish)
+  local tag = math.max(start, last)
+  redis.call('HSET', fairKey, 'n', count + 1, field, string.format('%.10f %.10f', start + share, tag))
+  local score = PRIORITY_1 + math.floor(tag * STEP) / STEP + (count % 1024) / NUDGE
+  redis.call('ZADD', q.prioritized, string.format('%.17g', score), jobId)
   wake(q)
+  return 1
+end
+
+-- A turn that was not used is given back. The workspace's other jobs keep theirs.
+local function giveTurnBack(q, workspace, share)
+  local fairKey, field = q.prefix .. 'fair', 'w:' .. workspace
+  local turns = redis.call('HGET', fairKey, field)
+  if not turns then return end
+  local finish, last = turnsOf(turns)
+  redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
 end
 
 -- The job leaves its lists. One whose worker was taken for dead waits again.
@@ -77,12 +123,17 @@ local function take(q, token, lockMs, most)
   if paused then return taken end
   local room = tonumber(most)
   if limit then room = math.min(room, tonumber(limit) - redis.call('LLEN', q.active)) end
-  local now
+  local now, score, isEmpty
   while #taken <= room do
     local jobId = redis.call('RPOPLPUSH', q.wait, q.active)
     if not jobId then
-      jobId = redis.call('ZPOPMIN', q.prioritized)[1]
-      if not jobId then return taken end
+      local popped = redis.call('ZPOPMIN', q.prioritized)
+      jobId = popped[1]
+      if not jobId then
+        isEmpty = true
+        break
+      end
+      score = popped[2]
       redis.call('LPUSH', q.active, jobId)
     end
     local jobKey = q.prefix .. jobId
@@ -101,16 +152,17 @@ local function take(q, token, lockMs, most)
       redis.call('LREM', q.active, 1, jobId)
     end
   end
-  if room == tonumber(most) then
+  if score then redis.call('HSET', q.prefix .. 'fair', 'v', string.format('%.10f', tonumber(score) - PRIORITY_1)) end
+  if room == tonumber(most) and not isEmpty then
     taken[1] = 1
-    if waiting(q) > 0 then wake(q) end
+    if (waiting(q)) > 0 then wake(q) end
   end
   return taken
 end
 
 -- After a job has ended: the worker's next one, or a sign for another worker that a slot is free.
 local function takeNext(q, token, lockMs)
-  if waiting(q) == 0 then return token ~= '' and redis.call('EXISTS', q.delayed) == 1 and 'stock' or {0} end
+  if (waiting(q)) == 0 then return token ~= '' and redis.call('EXISTS', q.delayed) == 1 and 'stock' or {0} end
   if token ~= '' then return take(q, token, lockMs, 1) end
   wake(q)
   return {0}
@@ -138,20 +190,19 @@ export const addScript = createScript<number>(
   'sluiceAdd',
   `${QUEUE}
 local settledKey = KEYS[9]
-local jobId, name, data, request, timestamp, priority, most = unpack(ARGV)
+local jobId, name, data, request, timestamp, workspace, share, most = unpack(ARGV)
 local jobKey = queue.prefix .. jobId
 if redis.call('EXISTS', jobKey) == 1 then return ${ADDED} end
 if settledKey and redis.call('EXISTS', settledKey) == 1 then
   redis.call('DEL', jobKey .. '${LARGE_REQUEST}')
   return ${ALREADY_SETTLED}
 end
-if most ~= '' then
-  local count = waiting(queue)
-  if count >= tonumber(most) then
-    redis.call('DEL', jobKey .. '${LARGE_REQUEST}')
-    return count
-  end
+local count, plain, ranked = waiting(queue)
+if most ~= '' and count >= tonumber(most) then
+  redis.call('DEL', jobKey .. '${LARGE_REQUEST}')
+  return count
 end
+local priority = push(queue, jobId, workspace, tonumber(share), plain, ranked)
 local fields = {'name', name, 'data', data, 'opts', '{"removeOnComplete":true,"removeOnFail":true}', 'timestamp',
   timestamp, 'delay', 0, 'priority', priority}
 if request ~= '' then
@@ -159,7 +210,6 @@ if request ~= '' then
   fields[14] = request
 end
 redis.call('HSET', jobKey, unpack(fields))
-push(queue, jobId, priority)
 return ${ADDED}
 `,
 );
@@ -204,10 +254,12 @@ return takeNext(queue, nextToken, lockMs)
 );
 
 const WITHDRAW = `
-local function withdraw(q, jobId)
+local function withdraw(q, jobId, workspace, share)
   local jobKey = q.prefix .. jobId
+  if redis.call('ZREM', q.prioritized, jobId) == 1 then
+    giveTurnBack(q, workspace, tonumber(share))
   -- The oldest job is at the tail of the list, and the jobs whose wait has run out are the oldest.
-  if redis.call('LREM', q.wait, -1, jobId) == 0 and redis.call('ZREM', q.prioritized, jobId) == 0 then
+  elseif redis.call('LREM', q.wait, -1, jobId) == 0 then
     return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
   end
   redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
@@ -218,7 +270,7 @@ export const withdrawScript = createScript<'withdrawn' | 'running' | 'gone'>(
   'sluiceWithdraw',
   `${QUEUE}${WITHDRAW}
 if redis.call('EXISTS', KEYS[9]) == 1 then return 'running' end
-return withdraw(queue, ARGV[1]) or 'withdrawn'
+return withdraw(queue, ARGV[1], ARGV[2], ARGV[3]) or 'withdrawn'
 `,
 );
 
@@ -228,7 +280,7 @@ export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running';
 
 /** Where in KEYS and ARGV the settlement's own record begins. */
 const RECORD_KEYS = QUEUE_KEYS.length + 2;
-const RECORD_ARGS = 8;
+const RECORD_ARGS = 10;
 
 // allow-oom: a request that was served is settled also when Redis is full; it frees more than it takes.
 export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
@@ -236,7 +288,7 @@ export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
   `#!lua flags=allow-oom
 ${QUEUE}${TAKE}${WITHDRAW}
 local settledKey = KEYS[${RECORD_KEYS - 1}]
-local settler, jobId, requestId, token, settledMs, nextToken, lockMs = unpack(ARGV, 1, ${RECORD_ARGS - 1})
+local settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share = unpack(ARGV, 1, ${RECORD_ARGS - 1})
 ${RECORD(RECORD_KEYS, RECORD_ARGS)}
 
 -- The guard: whatever becomes of a job, its request is settled once. It outlives the job.
@@ -260,7 +312,7 @@ local function settle()
   end
   if settledBy then return 'running' end
   if settler == 'withdrawer' then
-    local refused = withdraw(queue, jobId)
+    local refused = withdraw(queue, jobId, workspace, share)
     if refused then return refused end
   end
   mark()
@@ -285,15 +337,15 @@ export const moveScript = createScript<MoveResult>(
   `${QUEUE}
 local nextQueue = queueAt(9)
 local settledKey, inboxKey = KEYS[17], KEYS[18]
-local jobId, nextId, requestId, data, timestamp, priority, most, notice, inboxMs = unpack(ARGV)
+local jobId, nextId, requestId, data, timestamp, workspace, share, most, notice, inboxMs = unpack(ARGV)
 local jobKey, nextKey = queue.prefix .. jobId, nextQueue.prefix .. nextId
 if redis.call('EXISTS', settledKey) == 1 then return 'closed' end
 if redis.call('EXISTS', jobKey) == 0 then return redis.call('EXISTS', nextKey) == 1 and 'moved' or 'closed' end
-local count = waiting(nextQueue)
+local count, plain, ranked = waiting(nextQueue)
 if count >= tonumber(most) then return count end
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
-if waiting(queue) > 0 then wake(queue) end
+if (waiting(queue)) > 0 then wake(queue) end
 redis.call('XADD', inboxKey, '*', 'id', requestId, 'moved', notice)
 redis.call('PEXPIRE', inboxKey, inboxMs)
 if redis.call('EXISTS', nextKey) == 1 then
@@ -302,11 +354,11 @@ if redis.call('EXISTS', nextKey) == 1 then
 end
 redis.call('RENAME', jobKey, nextKey)
 redis.call('HDEL', nextKey, 'ats', 'stc', 'processedOn')
+local priority = push(nextQueue, nextId, workspace, tonumber(share), plain, ranked)
 redis.call('HSET', nextKey, 'data', data, 'timestamp', timestamp, 'priority', priority)
 if redis.call('EXISTS', jobKey .. '${LARGE_REQUEST}') == 1 then
   redis.call('RENAME', jobKey .. '${LARGE_REQUEST}', nextKey .. '${LARGE_REQUEST}')
 end
-push(nextQueue, nextId, priority)
 return 'moved'
 `,
 );
