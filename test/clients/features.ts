@@ -45,6 +45,10 @@ export function failuresOf(results: Results): { feature: Feature; note: string }
   });
 }
 
+export function notInstalled(note: string): Results {
+  return new Map(NAMES.map((name, i) => [name, { result: 'no', note: i === 0 ? note : 'not installed' }]));
+}
+
 const CELLS = { yes: 'yes', no: '**no**', none: '–' };
 
 export function toTable(rows: readonly { title: string; results: Results }[]): string {

@@ -4,7 +4,7 @@ import { saveToDocs } from '@sluice/bench/save';
 import { findTool } from '@sluice/cli/start/tools';
 import type { Gateway } from '../helpers/gateway.js';
 import { CLIENTS, type Client, versionOf } from './clients.js';
-import { failuresOf, type Results, toTable } from './features.js';
+import { failuresOf, notInstalled, type Results, toTable } from './features.js';
 import { startClientsGateway } from './gateway.js';
 import { KITS } from './kits.js';
 import { PAGE } from './snippets.js';
@@ -63,7 +63,10 @@ async function runOne(client: Client, gateway: Gateway): Promise<Results | undef
     console.log(`skip ${client.name}: there is no ${needs} on this machine`);
     return undefined;
   }
-  const results = await tryClient(client, await installOnce(client.kit), gateway);
+  const results = await installOnce(client.kit).then(
+    (folder) => tryClient(client, folder, gateway),
+    (error: unknown) => notInstalled(String(error)),
+  );
   const failures = failuresOf(results);
   console.log(`${failures.length === 0 ? 'ok  ' : 'FAIL'} ${client.name} ${versionOf(client)}`);
   for (const { feature, note } of failures) console.log(`     ${feature}: ${note}`);

@@ -11,9 +11,8 @@ from agents import (
     set_tracing_disabled,
 )
 from openai import AsyncOpenAI
-from pydantic import BaseModel, Field
 
-from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, expect, once, run
+from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, Person, expect, once, failure_of, run, tool_loop
 
 set_tracing_disabled(True)
 
@@ -22,14 +21,6 @@ def agent(name, options=None, **more):
     client = AsyncOpenAI(base_url=BASE_URL, api_key=API_KEY, **(options or {}))
     model = OpenAIChatCompletionsModel(model=name, openai_client=client)
     return Agent(name="Assistant", model=model, **more)
-
-
-async def error_of(awaitable):
-    try:
-        await awaitable
-    except Exception as error:  # noqa: BLE001
-        return error
-    raise AssertionError("expected an error")
 
 
 async def plain():
@@ -46,23 +37,10 @@ async def turns():
 
 
 async def tools():
-    cities = []
+    async def ask(name, get_weather, question):
+        return (await Runner.run(agent(name, tools=[function_tool(get_weather)]), question)).final_output
 
-    @function_tool
-    def get_weather(city: str) -> str:
-        """The weather of a city."""
-        cities.append(city)
-        return "21 °C"
-
-    for name in MODELS:
-        answer = await Runner.run(agent(name, tools=[get_weather]), "Please call get_weather.")
-        expect("get_weather" in answer.final_output, "an answer after the tool")
-    expect(len(cities) == len(MODELS), "one call each")
-
-
-class Person(BaseModel):
-    name: str
-    age: int = Field(ge=18)
+    await tool_loop(ask)
 
 
 async def structured():
@@ -82,7 +60,7 @@ async def images():
 
 
 async def errors():
-    error = await error_of(Runner.run(agent("no-such-model"), "Hello."))
+    error = await failure_of(Runner.run(agent("no-such-model"), "Hello."))
     expect(isinstance(error, openai.NotFoundError) and error.code == "model_not_found", "NotFoundError")
 
 
@@ -91,7 +69,7 @@ async def retries():
 
 
 async def timeouts():
-    error = await error_of(Runner.run(agent("slow", {"timeout": TIMEOUT, "max_retries": 0}), "Slow."))
+    error = await failure_of(Runner.run(agent("slow", {"timeout": TIMEOUT, "max_retries": 0}), "Slow."))
     expect(isinstance(error, openai.APITimeoutError), f"a timeout, not {error!r}")
 
 
@@ -100,7 +78,7 @@ async def streaming():
         async for _ in Runner.run_streamed(agent("fast"), "Stream.").stream_events():
             pass
 
-    error = await error_of(stream())
+    error = await failure_of(stream())
     expect(error.status_code == 501, "501")
 
 

@@ -5,6 +5,8 @@ import inspect
 import os
 import time
 
+from pydantic import BaseModel, Field
+
 BASE_URL = os.environ["GATEWAY_URL"]
 API_KEY = os.environ["GATEWAY_KEY"]
 # One alias for each provider: a feature works when it works with both.
@@ -14,6 +16,32 @@ PICTURE = (
     "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 TIMEOUT = 1.5
+
+# In the common format, for the clients that take it.
+TURNS = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "One."},
+    {"role": "assistant", "content": "Two."},
+    {"role": "user", "content": "Three."},
+]
+PICTURE_QUESTION = [
+    {"type": "text", "text": "What is it?"},
+    {"type": "image_url", "image_url": {"url": PICTURE}},
+]
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+
+
+class Person(BaseModel):
+    name: str
+    age: int = Field(ge=18)
+
+
 FEATURES = (
     "plain turns tools structured images errors retries timeouts models streaming headers idempotency".split()
 )
@@ -35,6 +63,30 @@ def failure(call, *args, **options) -> BaseException:
     except BaseException as error:  # noqa: BLE001
         return error
     raise AssertionError("expected an error")
+
+
+async def failure_of(awaitable) -> BaseException:
+    """The same, for what is awaited."""
+    try:
+        await awaitable
+    except BaseException as error:  # noqa: BLE001
+        return error
+    raise AssertionError("expected an error")
+
+
+async def tool_loop(ask) -> None:
+    """An agent calls the tool by itself, and answers with what it got."""
+    cities = []
+
+    def get_weather(city: str) -> str:
+        """The weather of a city."""
+        cities.append(city)
+        return "21 °C"
+
+    for name in MODELS:
+        answer = await ask(name, get_weather, "Please call get_weather.")
+        expect("get_weather" in answer, "an answer after the tool")
+    expect(len(cities) == len(MODELS), "one call each")
 
 
 def run(features: dict) -> None:

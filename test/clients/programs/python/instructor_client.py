@@ -6,16 +6,11 @@ from instructor.core.exceptions import InstructorRetryException
 from openai import OpenAI
 from pydantic import BaseModel, Field
 
-from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, expect, failure, once, run
+from features import API_KEY, BASE_URL, MODELS, PICTURE_QUESTION, TIMEOUT, Person, expect, failure, once, run
 
 
 def client(mode=instructor.Mode.JSON_SCHEMA, **more):
     return instructor.from_openai(OpenAI(base_url=BASE_URL, api_key=API_KEY, **more), mode=mode)
-
-
-class Person(BaseModel):
-    name: str
-    age: int = Field(ge=18)
 
 
 def ask(model, content, mode=instructor.Mode.JSON_SCHEMA, options=None, **more):
@@ -65,9 +60,8 @@ def structured():
 
 
 def images():
-    content = [{"type": "text", "text": "Who is it?"}, {"type": "image_url", "image_url": {"url": PICTURE}}]
     for model in MODELS:
-        expect(ask(model, content).name, "a name")
+        expect(ask(model, PICTURE_QUESTION).name, "a name")
 
 
 def cause_of(error):

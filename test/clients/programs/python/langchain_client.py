@@ -4,9 +4,8 @@ import openai
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
-from pydantic import BaseModel, Field
 
-from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, expect, failure, once, run
+from features import API_KEY, BASE_URL, MODELS, PICTURE_QUESTION, TIMEOUT, Person, expect, failure, once, run
 
 
 def model(name, **more):
@@ -42,11 +41,6 @@ def tools():
         expect("Weather?" in last.text, "an answer after the tool")
 
 
-class Person(BaseModel):
-    name: str
-    age: int = Field(ge=18)
-
-
 def structured():
     for name in MODELS:
         shaped = model(name).with_structured_output(Person, method="json_schema", strict=True)
@@ -54,12 +48,8 @@ def structured():
 
 
 def images():
-    content = [
-        {"type": "text", "text": "What is it?"},
-        {"type": "image_url", "image_url": {"url": PICTURE}},
-    ]
     for name in MODELS:
-        expect("What is it?" in model(name).invoke([HumanMessage(content)]).text, "the echo")
+        expect("What is it?" in model(name).invoke([HumanMessage(PICTURE_QUESTION)]).text, "the echo")
 
 
 def errors():

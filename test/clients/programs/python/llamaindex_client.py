@@ -4,9 +4,8 @@ import openai
 from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
 from llama_index.core.tools import FunctionTool
 from llama_index.llms.openai_like import OpenAILike
-from pydantic import BaseModel, Field
 
-from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, expect, failure, once, run
+from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, Person, expect, failure, once, run
 
 
 def llm(name, **more):
@@ -55,13 +54,6 @@ def tools():
         )
         last = llm(name).chat_with_tools([weather], chat_history=[question, first.message, result])
         expect("Weather?" in last.message.content, "an answer after the tool")
-
-
-class Person(BaseModel):
-    """A person."""
-
-    name: str
-    age: int = Field(ge=18)
 
 
 def structured():

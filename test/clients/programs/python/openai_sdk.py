@@ -4,9 +4,21 @@ import json
 
 import openai
 from openai import OpenAI
-from pydantic import BaseModel, Field
 
-from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, expect, failure, once, run
+from features import (
+    API_KEY,
+    BASE_URL,
+    MODELS,
+    PICTURE_QUESTION,
+    TIMEOUT,
+    TURNS,
+    WEATHER,
+    Person,
+    expect,
+    failure,
+    once,
+    run,
+)
 
 client = OpenAI(base_url=BASE_URL, api_key=API_KEY)
 chat = client.chat.completions
@@ -26,33 +38,20 @@ def plain():
 
 
 def turns():
-    messages = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "One."},
-        {"role": "assistant", "content": "Two."},
-        {"role": "user", "content": "Three."},
-    ]
     for model in MODELS:
-        expect("Three." in text_of(chat.create(model=model, messages=messages)), "the last turn")
+        expect("Three." in text_of(chat.create(model=model, messages=TURNS)), "the last turn")
 
 
 def tools():
-    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    weather = {"type": "function", "function": {"name": "get_weather", "parameters": parameters}}
     for model in MODELS:
         question = {"role": "user", "content": "Weather?"}
-        first = chat.create(model=model, messages=[question], tools=[weather], tool_choice="required")
+        first = chat.create(model=model, messages=[question], tools=[WEATHER], tool_choice="required")
         call = first.choices[0].message.tool_calls[0]
         expect("city" in json.loads(call.function.arguments), "arguments")
         result = {"role": "tool", "tool_call_id": call.id, "content": "21 °C"}
         messages = [question, first.choices[0].message, result]
-        last = chat.create(model=model, messages=messages, tools=[weather])
+        last = chat.create(model=model, messages=messages, tools=[WEATHER])
         expect(last.choices[0].finish_reason == "stop", "an answer after the tool")
-
-
-class Person(BaseModel):
-    name: str
-    age: int = Field(ge=18)
 
 
 def structured():
@@ -63,12 +62,8 @@ def structured():
 
 
 def images():
-    content = [
-        {"type": "text", "text": "What is it?"},
-        {"type": "image_url", "image_url": {"url": PICTURE}},
-    ]
     for model in MODELS:
-        expect("What is it?" in text_of(ask(model, content)), "the echo")
+        expect("What is it?" in text_of(ask(model, PICTURE_QUESTION)), "the echo")
 
 
 def errors():

@@ -3,25 +3,16 @@
 import httpx
 import openai
 from openai import AsyncOpenAI
-from pydantic import BaseModel, Field
 from pydantic_ai import Agent, ImageUrl, ModelHTTPError, NativeOutput
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, expect, once, run
+from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, Person, expect, once, failure_of, run, tool_loop
 
 
 def agent(name, provider=None, **more):
     provider = provider or OpenAIProvider(base_url=BASE_URL, api_key=API_KEY)
     return Agent(OpenAIChatModel(name, provider=provider), **more)
-
-
-async def error_of(awaitable):
-    try:
-        await awaitable
-    except Exception as error:  # noqa: BLE001
-        return error
-    raise AssertionError("expected an error")
 
 
 async def plain():
@@ -38,21 +29,10 @@ async def turns():
 
 
 async def tools():
-    cities = []
+    async def ask(name, get_weather, question):
+        return (await agent(name, tools=[get_weather]).run(question)).output
 
-    def get_weather(city: str) -> str:
-        cities.append(city)
-        return "21 °C"
-
-    for name in MODELS:
-        answer = await agent(name, tools=[get_weather]).run("Please call get_weather.")
-        expect("get_weather" in answer.output, "an answer after the tool")
-    expect(len(cities) == len(MODELS), "one call each")
-
-
-class Person(BaseModel):
-    name: str
-    age: int = Field(ge=18)
+    await tool_loop(ask)
 
 
 async def structured():
@@ -69,7 +49,7 @@ async def images():
 
 
 async def errors():
-    error = await error_of(agent("no-such-model").run("Hello."))
+    error = await failure_of(agent("no-such-model").run("Hello."))
     expect(isinstance(error, ModelHTTPError) and error.status_code == 404, f"a 404, not {error!r}")
     expect(error.body["code"] == "model_not_found", "its code")
 
@@ -80,7 +60,7 @@ async def retries():
 
 async def timeouts():
     client = AsyncOpenAI(base_url=BASE_URL, api_key=API_KEY, timeout=TIMEOUT, max_retries=0)
-    error = await error_of(agent("slow", OpenAIProvider(openai_client=client)).run("Slow."))
+    error = await failure_of(agent("slow", OpenAIProvider(openai_client=client)).run("Slow."))
     seen = (error, error.__cause__)
     expect(any(isinstance(one, openai.APITimeoutError) for one in seen), f"a timeout, not {error!r}")
 
@@ -90,7 +70,7 @@ async def streaming():
         async with agent("fast").run_stream("Stream.") as result:
             await result.get_output()
 
-    error = await error_of(stream())
+    error = await failure_of(stream())
     expect(isinstance(error, ModelHTTPError) and error.status_code == 501, f"501, not {error!r}")
 
 
