@@ -367,6 +367,14 @@ test('an id that is used again in a later turn is a new one at Anthropic', (t) =
   );
 });
 
+test('an id that is used a hundred thousand times is looked for once each time', (t) => {
+  const calls = Array.from({ length: 100_000 }, () => call('{}', 'call_0'));
+  const sent = turns([hi, { role: 'assistant', content: null, tool_calls: calls }]) as {
+    content: Record<string, string>[];
+  }[];
+  t.is(new Set(sent[1]?.content.map(({ id }) => id)).size, calls.length);
+});
+
 test('arguments that are not the JSON of an object are refused', (t) => {
   for (const args of ['{"x":', 'null', '[1]', '"x"', 5, undefined]) {
     const messages = [hi, { role: 'assistant', content: null, tool_calls: [call(args)] }];

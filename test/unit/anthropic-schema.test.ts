@@ -146,6 +146,7 @@ const INEXPRESSIBLE: Record<string, Schema> = {
   'has a boolean for a schema': object({ v: true }),
   'has a tuple': object({ v: { type: 'array', prefixItems: [{ type: 'string' }] } }),
   'has several parts': object({ v: { allOf: [object({}), object({})] } }),
+  'has parts in parts': object({ v: { allOf: [{ allOf: [{ type: 'string' }] }] } }),
   'has 17 unions': object(
     Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`p${i}`, { type: ['string', 'null'] }])),
   ),

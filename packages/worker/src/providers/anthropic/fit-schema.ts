@@ -132,7 +132,7 @@ function impliedType(schema: JsonObject): string | undefined {
 /** Python's schemas wrap a reference in an `allOf` of one. The parts of a longer one would close each other out. */
 function onlyMember(allOf: unknown): JsonObject {
   const [only, ...others] = Array.isArray(allOf) ? allOf : [];
-  if (!isObject(only) || others.length > 0) throw new Inexpressible();
+  if (!isObject(only) || others.length > 0 || 'allOf' in only) throw new Inexpressible();
   return only;
 }
 

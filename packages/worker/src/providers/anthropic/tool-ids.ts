@@ -9,24 +9,25 @@ const TAKEN = /^[a-zA-Z0-9_-]+$/;
  */
 export class ToolIds {
   readonly #used = new Set<string>();
-  /** By the caller's id: what its latest call is known by. */
-  readonly #latest = new Map<string, string>();
+  /** By the caller's id: what its latest call is known by, and how often it was used. */
+  readonly #latest = new Map<string, { own: string; uses: number }>();
 
   ofCall(id: string): string {
-    let own = TAKEN.test(id) ? id : standIn(id, 0);
-    for (let round = 1; this.#used.has(own); round++) own = standIn(id, round);
+    let uses = this.#latest.get(id)?.uses ?? 0;
+    let own = uses === 0 && TAKEN.test(id) ? id : standIn(id, uses);
+    while (this.#used.has(own)) own = standIn(id, ++uses);
     this.#used.add(own);
-    this.#latest.set(id, own);
+    this.#latest.set(id, { own, uses: uses + 1 });
     return own;
   }
 
   ofResult(id: string): string {
-    return this.#latest.get(id) ?? (TAKEN.test(id) ? id : standIn(id, 0));
+    return this.#latest.get(id)?.own ?? (TAKEN.test(id) ? id : standIn(id, 0));
   }
 }
 
 /** One can still see in an error of Anthropic's which call is meant. */
-function standIn(id: string, round: number): string {
-  const digest = createHash('sha256').update(`${round} ${id}`).digest('hex').slice(0, 16);
+function standIn(id: string, uses: number): string {
+  const digest = createHash('sha256').update(`${uses} ${id}`).digest('hex').slice(0, 16);
   return `${id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 40)}-${digest}`;
 }
