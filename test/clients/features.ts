@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util';
+
 /** What every client is tried for. The programs under `programs` know the features by these names. */
 export const FEATURES = {
   snippet: 'As shown',
@@ -28,7 +30,7 @@ export type Results = Map<Feature, Result>;
 /** The lines that a program printed: a feature's name, the result and a note, with tabs between them. */
 export function parseResults(output: string): Results {
   const results: Results = new Map();
-  for (const line of output.split('\n')) {
+  for (const line of stripVTControlCharacters(output).split('\n')) {
     const [name, result, note = ''] = line.trimEnd().split('\t');
     const feature = NAMES.find((known) => known === name);
     if (feature && (result === 'yes' || result === 'no' || result === 'none'))

@@ -57,6 +57,14 @@ test('every link between the pages leads somewhere', (t) => {
   }
 });
 
+test('the first lines of the README are those of docs/clients.md', (t) => {
+  for (const language of ['js', 'python']) {
+    const code = (page: string) => new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(read(page))?.[1];
+    t.truthy(code('README.md'), language);
+    t.is(code('README.md'), code('docs/clients.md'), language);
+  }
+});
+
 test('the error table of the README is the table of the code', (t) => {
   const rows = tableAfter(readme, '<!-- errors -->').map(([name, status]) => [name, status]);
   t.deepEqual(
