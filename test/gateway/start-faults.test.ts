@@ -5,9 +5,9 @@ import type { ExecutionContext } from 'ava';
 import { makeFolder, occupyPort, type Run, type RunOptions, run } from '../helpers/all-in-one.js';
 import test from '../helpers/needs-redis.js';
 
-async function refused(t: ExecutionContext, options: RunOptions): Promise<Run> {
+async function refused(t: ExecutionContext, options: RunOptions, code = 1): Promise<Run> {
   const gateway = await run(t, options);
-  t.is((await gateway.ended).code, 1, gateway.output());
+  t.is((await gateway.ended).code, code, gateway.output());
   t.deepEqual(gateway.offspring(), []);
   return gateway;
 }
@@ -78,6 +78,6 @@ test('--help tells the options, and a wrong one is refused', async (t) => {
   const help = await run(t, { args: ['--help'] });
   t.is((await help.ended).code, 0);
   for (const option of ['--apis', '--workers', '--data']) t.true(help.output().includes(option));
-  const wrong = await refused(t, { args: ['--workers', '0'] });
+  const wrong = await refused(t, { args: ['--workers', '0'] }, 2);
   t.regex(wrong.output(), /must be a whole number from 1 to 99/);
 });
