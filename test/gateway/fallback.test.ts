@@ -63,6 +63,8 @@ const redirectTarget = createHttpServer((_req, res) => {
   res.end();
 });
 await new Promise<void>((resolve) => redirectTarget.listen(0, '127.0.0.1', resolve));
+// Where the tests are skipped, nobody closes it.
+redirectTarget.unref();
 const redirectUrl = `http://127.0.0.1:${(redirectTarget.address() as AddressInfo).port}/v1/chat/completions`;
 
 /** A completion, but for a field that nests deeper than it could be written again. */

@@ -2,6 +2,7 @@
  * `npm run image`: what can be tried of the image and of `docker compose up --scale worker=3` without a container engine.
  * Needs root, for mount namespaces and another user. Everything listens on loopback addresses.
  */
+import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +18,14 @@ import { interpolate, Service, type ServiceConfig } from './service.js';
 
 const ADMIN_TOKEN = 'a-token-for-this-run';
 /** What compose requires of .env. */
-const SECRETS = { PAYLOAD_KEY: makeSecretKey(), KEY_PEPPER: makeSecretKey() };
+const SECRETS: Record<string, string> = {
+  PAYLOAD_KEY: makeSecretKey(),
+  KEY_PEPPER: makeSecretKey(),
+  REDIS_ADMIN_PASSWORD: randomBytes(24).toString('hex'),
+  REDIS_WORKER_PASSWORD: randomBytes(24).toString('hex'),
+};
+const fillIn = (value: string) =>
+  value.replace(/\$\{(\w+):\?[^}]*\}/g, (_whole, name: string) => SECRETS[name] ?? '');
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
 if (process.getuid?.() !== 0) {
   console.error(
@@ -33,7 +41,8 @@ const redisFolder = join(image.root, '..', 'redis');
 const redis = await startRedis({
   program: findOrInstallRedis(() => {}),
   folder: redisFolder,
-  extra: compose.services.redis?.command.slice(1).map(interpolate) ?? [],
+  // Its users are given by options, so that this process still reaches it without one.
+  extra: [...(compose.services.redis?.command.slice(2).map(interpolate) ?? []), ...redisUsers()],
 });
 const redisPort = new URL(redis.url).port;
 
@@ -42,14 +51,24 @@ const addresses: Record<string, string[]> = { api: ['127.1.0.21'], worker: worke
 const nameServer = await startNameServer('127.1.0.53', (name) => addresses[name] ?? []);
 const prometheus = new Prometheus(repository, '127.1.0.53', '127.1.0.31:9090');
 
+/** As deploy/redis/start.sh makes them. */
+function redisUsers(): string[] {
+  return readFileSync(join(repository, 'deploy/redis/users.acl'), 'utf8')
+    .replace('change-me-admin', SECRETS.REDIS_ADMIN_PASSWORD ?? '')
+    .replace('change-me-worker', SECRETS.REDIS_WORKER_PASSWORD ?? '')
+    .split('\n')
+    .filter((line) => /^user sluice-(?:admin|worker) /.test(line))
+    .flatMap((line) => `--${line}`.split(' '));
+}
+
 const running: Service[] = [];
 function start(name: string, address: string, extra: Record<string, string> = {}): Service {
   const config = compose.services[name];
   if (!config) throw new Error(`no service ${name}`);
-  const environment = { ...config.environment };
+  const environment = Object.fromEntries(
+    Object.entries(config.environment ?? {}).map(([variable, value]) => [variable, fillIn(value)]),
+  );
   if (environment.REDIS_URL) environment.REDIS_URL = environment.REDIS_URL.replace(/:\d+$/, `:${redisPort}`);
-  for (const [variable, value] of Object.entries(SECRETS))
-    if (environment[variable]) environment[variable] = value;
   const hosts = { redis: new URL(redis.url).hostname, simulator: '127.1.0.2' };
   const service = new Service(image, { ...config, environment }, address, hosts, extra);
   running.push(service);

@@ -85,9 +85,9 @@ export class Service {
 
   #local(value: string): string {
     if (value === '0.0.0.0') return this.address;
-    return value.replace(this.image.workdir, '/mnt/app').replace(/:\/\/(\w+):/, (whole, name: string) => {
-      const address = this.hosts[name];
-      return address === undefined ? whole : `://${address}:`;
+    return value.replace(this.image.workdir, '/mnt/app').replace(/(?<=:\/\/|@)(\w+)(?=:\d)/, (whole) => {
+      const address = this.hosts[whole];
+      return address ?? whole;
     });
   }
 }

@@ -1,4 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { apiEnv } from '@sluice/api/env';
 import { workerEnv } from '@sluice/worker/env';
 import { Ajv2019 } from 'ajv/dist/2019.js';
@@ -59,8 +63,10 @@ test('every service is confined, watched and given its time', (t) => {
     for (const other of Object.keys(service.depends_on ?? {})) t.true(other in compose.services);
   }
   t.is(compose.services.worker?.ports, undefined, 'workers can be scaled');
-  t.deepEqual(compose.services.redis?.networks, ['inside']);
-  t.true(compose.networks.inside?.internal);
+  t.deepEqual(compose.services.redis?.networks, ['redis']);
+  t.true(compose.networks.inside?.internal && compose.networks.redis?.internal);
+  const onRedis = services.filter(([, { networks }]) => networks?.includes('redis')).map(([name]) => name);
+  t.deepEqual(onRedis, ['redis', 'apply', 'api', 'worker']);
   for (const name of ['api', 'worker'])
     t.true(
       Number.parseInt(compose.services[name]?.stop_grace_period ?? '', 10) * 1000 >= stopMs(name, {}),
@@ -195,6 +201,41 @@ test('a process has the memory, and Node the part of it, that npm run hostile tr
     t.is(container?.resources.limits.memory, `${SHIPPED_MEMORY_BYTES / 1024 / 1024}Mi`, name);
     t.true(container?.command.includes(SHIPPED_NODE_OPTIONS), name);
   }
+});
+
+test('every role has a Redis secret of its own, and only the admin process has the admin token', (t) => {
+  const secretsOf = (name: string) => {
+    const found = objects.find(
+      ({ kind, metadata }) => metadata.name === name && ['Deployment', 'Job'].includes(kind),
+    );
+    const text = JSON.stringify(found);
+    return [...text.matchAll(/"secretRef":\{"name":"([\w-]+)"/g)].map(([, secret]) => secret);
+  };
+  for (const role of ['api', 'worker', 'admin', 'apply'])
+    t.deepEqual(
+      secretsOf(role).filter((secret) => secret?.startsWith('sluice-redis')),
+      [`sluice-redis-${role}`],
+    );
+  for (const role of ['api', 'worker', 'apply']) t.false(secretsOf(role).includes('sluice-admin'), role);
+});
+
+test('Redis of docker-compose.yml has users with passwords, and nobody else', async (t) => {
+  const script = fileURLToPath(new URL('deploy/redis/start.sh', repository));
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-users-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  // In the place of Redis: what it would be started with.
+  writeFileSync(join(folder, 'redis-server'), '#!/bin/sh\necho "$@"\ncat "$2"\n', { mode: 0o755 });
+  const start = (env: Record<string, string>) =>
+    spawnSync('sh', [script, '--appendonly', 'yes'], {
+      encoding: 'utf8',
+      env: { PATH: `${folder}:${process.env.PATH}`, TMPDIR: folder, ...env },
+    });
+  t.not(start({ REDIS_ADMIN_PASSWORD: 'a1' }).status, 0, 'a password is missing');
+  const { status, stdout } = start({ REDIS_ADMIN_PASSWORD: 'a1', REDIS_WORKER_PASSWORD: 'w1' });
+  t.is(status, 0);
+  t.regex(stdout, /^--aclfile \S+ --appendonly yes$/m);
+  const users = stdout.match(/^user \S+ \S+ ?\S*/gm);
+  t.deepEqual(users, ['user default off', 'user sluice-worker on >w1', 'user sluice-admin on >a1']);
 });
 
 interface Kustomization {
