@@ -1,5 +1,5 @@
 import { type ChatJob, jobIdOf } from '@sluice/shared/queue/job';
-import { ledgerRow } from '@sluice/shared/queue/settle';
+import { ledgerRow, stamp } from '@sluice/shared/queue/settle';
 import type { ExecutionContext } from 'ava';
 import test from '../helpers/needs-redis.js';
 import {
@@ -55,7 +55,7 @@ test('a settlement is a log entry, a ledger row and a reply', async (t) => {
 
   t.deepEqual(await cell.log(), [settlement.log]);
   t.deepEqual(await cell.inbox(), [
-    { id: 'one', head: JSON.stringify(settlement.head), body: '{"answer":true}' },
+    { id: 'one', head: stamp(JSON.stringify(settlement.head), job), body: '{"answer":true}' },
   ]);
   t.deepEqual(await cell.ledger(), {
     [`${ROW}:requests`]: '1',
@@ -118,7 +118,7 @@ test('a job moves to the next entry in one step, the api is told once, and the e
   t.is(await cell.settlements.move(job, next, 10), 'moved', 'sent again after a lost connection');
   t.is(await cell.settlements.settle(served(job), by('run')), 'gone');
 
-  t.deepEqual(await cell.inbox(), [{ id: 'one', moved: JSON.stringify(next) }]);
+  t.deepEqual(await cell.inbox(), [{ id: 'one', moved: stamp(JSON.stringify(next), job) }]);
   t.deepEqual(await cell.log(), []);
   t.deepEqual(await bench.redis.keys(cell.names.queueKey('openai', 'one-*')), []);
   t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 0);

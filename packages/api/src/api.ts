@@ -14,6 +14,7 @@ import type { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import { listen } from '@sluice/shared/process/listen';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Presence } from '@sluice/shared/process/presence';
+import { commonProtocol } from '@sluice/shared/process/protocol';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import type { SecretKeys } from '@sluice/shared/process/secret-keys';
 import { within } from '@sluice/shared/process/within';
@@ -155,6 +156,7 @@ export async function startApi({
     clock.now(),
   );
   let workersSeen = 0;
+  let protocol = commonProtocol([]);
   let draining = false;
   const settlements = new Settlements(queues);
   const congestion = new Congestion(config.providers);
@@ -217,6 +219,9 @@ export async function startApi({
   const lookAround = async () => {
     const alive = await presence.alive();
     workersSeen = alive.filter(({ role }) => role === 'worker').length;
+    protocol = commonProtocol(
+      alive.filter(({ role }) => role === 'worker').map(({ protocols }) => protocols),
+    );
     congestion.apis = Math.max(1, alive.length - workersSeen);
   };
   const housekeeping: Record<string, () => Promise<unknown>> = {
@@ -279,6 +284,7 @@ export async function startApi({
     isDraining: () => draining,
     problems,
     hasRoom: (bytes: number) => memory.take(bytes),
+    protocol: () => protocol,
   };
   const app = createApp(appParts);
   let url = '';

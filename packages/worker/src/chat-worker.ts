@@ -1,11 +1,13 @@
 /** BullMQ's `Worker` over our backend. It runs a provider's jobs; what the processor returns is the settlement. */
 
+import { isSpoken } from '@sluice/shared/process/protocol';
 import {
   type BackendParts,
   type ChatQueueBackend,
   chatBackend,
   type TakenJson,
 } from '@sluice/shared/queue/backend';
+import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import { Job, type JobJson, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -96,6 +98,11 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
    * meanwhile.
    */
   protected override async callProcessJob(job: Job<unknown, Settlement | undefined>, token: string) {
+    if (!isSpoken((job.data as Partial<ChatJob>).protocol)) {
+      const { id = '', lock } = job as TakenJob;
+      await this.backend.leave({ id, lock });
+      return undefined;
+    }
     while (this.#turnBegan !== undefined && performance.now() - this.#turnBegan > BREATHE_AFTER_MS)
       await new Promise((resolve) => setImmediate(resolve));
     if (this.#turnBegan === undefined) {

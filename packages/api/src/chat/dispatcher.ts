@@ -15,6 +15,7 @@
 
 import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
+import { isSpoken } from '@sluice/shared/process/protocol';
 import { type Availability, BLOCKED_CODE, type Blocked } from '@sluice/shared/providers/availability';
 import { countCalls, describeAttempts } from '@sluice/shared/queue/attempts';
 import {
@@ -115,6 +116,7 @@ export class Dispatcher {
       return;
     }
     const head = JSON.parse(message.get('head') ?? '') as ReplyHead;
+    if (!isSpoken(head.protocol)) return;
     if (head.served) this.parts.congestion.recordLatency(head.served.provider, head.served.latencyMs);
     this.#end(pending, { head, body: message.get('body') ?? '', replayed: false });
   }

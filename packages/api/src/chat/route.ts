@@ -32,6 +32,8 @@ export interface ChatParts {
   metrics: ApiMetrics;
   /** Takes room for a request of this size in Redis, if there is any. */
   hasRoom(bytes: number): boolean;
+  /** What all workers understand. */
+  protocol(): number;
   /** The longest a request may take, in ms. */
   deadlineMs: number;
   limits: RequestLimits;
@@ -89,6 +91,7 @@ export function createChatRoute(
     const now = clock.now();
     // Field by field, in one piece: a field that is added to a copy by spreading costs more than all of these.
     const job: ChatJob = {
+      protocol: parts.protocol(),
       requestId,
       workspace: key.workspace,
       keyId: key.id,

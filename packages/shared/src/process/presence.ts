@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
+import { PROTOCOLS, type Protocols } from './protocol.js';
 import type { SecretKeyIds } from './secret-keys.js';
 
 export const FORGOTTEN_AFTER_MS = 5_000;
@@ -18,6 +19,8 @@ export interface ProcessInfo {
   payload?: SecretKeyIds;
   /** Of KEY_PEPPER. Absent for a worker, which has none. */
   pepper?: SecretKeyIds;
+  /** What it understands of other processes. Absent for a process of a version that did not say. */
+  protocols?: Protocols;
   /** What keeps it from its work. Absent for a process of a version that did not say. */
   problems?: string[];
   seenAt: number;
@@ -32,7 +35,7 @@ export class Presence {
     private readonly clock: Clock,
     own: Pick<ProcessInfo, 'id' | 'role' | 'payload' | 'pepper'>,
   ) {
-    this.self = { ...own, host: hostname(), pid: process.pid, startedAt: clock.now() };
+    this.self = { ...own, protocols: PROTOCOLS, host: hostname(), pid: process.pid, startedAt: clock.now() };
   }
 
   async announce(problems: string[]): Promise<void> {

@@ -22,6 +22,7 @@ import {
   finishScript,
   giveBackScript,
   LARGE_REQUEST,
+  leaveScript,
   lookScript,
   type MoveResult,
   missingScript,
@@ -34,7 +35,14 @@ import {
   takeScript,
   withdrawScript,
 } from './queue-scripts.js';
-import { type NextEntry, type RecordParts, recordOf, type Settlement, type Settler } from './settle.js';
+import {
+  type NextEntry,
+  type RecordParts,
+  recordOf,
+  type Settlement,
+  type Settler,
+  stamp,
+} from './settle.js';
 import { INBOX_TTL_MS } from './settle-scripts.js';
 
 export const CHAT_JOB = 'chat';
@@ -43,6 +51,8 @@ const LARGE_LENGTH = 16_384;
 const LARGE_GRACE_MS = 60_000;
 /** How long beyond its request's deadline a settlement is remembered. */
 const SETTLED_GRACE_MS = 60_000;
+/** How long a job that this worker does not understand is left to others. */
+const LEFT_FOR_MS = 250;
 /** Few, so that a burst is spread over all workers. */
 const TAKEN_AT_ONCE = 8;
 
@@ -209,7 +219,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
         to.workspace,
         shareOf(to),
         most,
-        JSON.stringify(next),
+        stamp(JSON.stringify(next), from),
         INBOX_TTL_MS,
       ],
     );
@@ -284,6 +294,11 @@ export class ChatQueueBackend extends RedisQueueBackend {
       );
       return jobIds.filter((_, i) => kept[i] === 0);
     }
+  }
+
+  /** Puts a job back that this worker does not understand. Another has it, or this one again a moment later. */
+  async leave({ id, lock }: Pick<TakenJson, 'id' | 'lock'>): Promise<void> {
+    await leaveScript(this.redis, this.#keys, [id, lock, LEFT_FOR_MS]);
   }
 
   /** From now on no more is taken than is begun. */

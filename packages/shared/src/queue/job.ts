@@ -47,6 +47,8 @@ export interface Attempt {
  * is a field of its own, beside `data`: it may be large, and is not to be serialised a second time.
  */
 export interface ChatJob {
+  /** Which version of this it is (process/protocol.ts). The reply is of the same. */
+  protocol?: number;
   requestId: string;
   workspace: string;
   keyId: string;
@@ -95,6 +97,8 @@ export interface Served {
 }
 
 export interface ReplyHead {
+  /** That of the job. */
+  protocol?: number;
   queueMs: number;
   /** Number of provider calls made. */
   attempts: number;

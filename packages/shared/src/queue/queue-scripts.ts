@@ -243,6 +243,26 @@ return given
 `,
 );
 
+/** A job that its worker does not understand is delayed, as if nobody had taken it. */
+export const leaveScript = createScript<0 | 1>(
+  'sluiceLeave',
+  `${QUEUE}
+local jobId, token, delay = unpack(ARGV)
+local jobKey = queue.prefix .. jobId
+if redis.call('GET', jobKey .. ':lock') ~= token then return 0 end
+local time = redis.call('TIME')
+local due = time[1] * 1000 + math.floor(time[2] / 1000) + delay
+unlist(queue, jobId)
+redis.call('DEL', jobKey .. ':lock')
+redis.call('HDEL', jobKey, 'processedOn')
+redis.call('HINCRBY', jobKey, 'ats', -1)
+redis.call('HSET', jobKey, 'delay', delay)
+redis.call('ZADD', queue.delayed, string.format('%.0f', due * 0x1000), jobId)
+redis.call('ZADD', queue.marker, string.format('%.0f', due), '1')
+return 1
+`,
+);
+
 /** Ends a job that needs no settling (any more), unless another worker has it now; takes the next. */
 export const finishScript = createScript<Taken>(
   'sluiceFinish',
@@ -259,7 +279,7 @@ local function withdraw(q, jobId, workspace, share)
   if redis.call('ZREM', q.prioritized, jobId) == 1 then
     giveTurnBack(q, workspace, tonumber(share))
   -- The oldest job is at the tail of the list, and the jobs whose wait has run out are the oldest.
-  elseif redis.call('LREM', q.wait, -1, jobId) == 0 then
+  elseif redis.call('LREM', q.wait, -1, jobId) == 0 and redis.call('ZREM', q.delayed, jobId) == 0 then
     return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
   end
   redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')

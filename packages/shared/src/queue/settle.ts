@@ -63,7 +63,7 @@ export function recordOf(
       names.keptAnswerBytes(job.workspace),
     );
   const args = [
-    JSON.stringify(head),
+    stamp(JSON.stringify(head), job),
     body ?? '',
     JSON.stringify(log),
     logSize,
@@ -94,6 +94,11 @@ function estimates({ workspace, route, settledAt, attempts }: LogEntry): (string
       estimate,
     ]),
   ];
+}
+
+/** A JSON object with the job's protocol in it. Made of texts, since this is done for every reply. */
+export function stamp(json: string, { protocol = 1 }: ChatJob): string {
+  return `{"protocol":${protocol},${json.slice(1)}`;
 }
 
 /** A row of a day's ledger; its columns stand behind it in the day's hash (`<row>:cost`). */

@@ -1,0 +1,24 @@
+/**
+ * The version of what crosses Redis between processes: jobs, replies, and the scripts that write them. Raise `newest` when a
+ * process of the version before would misread something. A process speaks at least the two newest ones, so that adjacent
+ * versions work together in any order.
+ */
+export interface Protocols {
+  oldest: number;
+  newest: number;
+}
+
+export const PROTOCOLS: Protocols = { oldest: 1, newest: 1 };
+
+/** What was written by a version that did not number it. */
+const FIRST = 1;
+
+export function isSpoken(protocol: number = FIRST): boolean {
+  return protocol >= PROTOCOLS.oldest && protocol <= PROTOCOLS.newest;
+}
+
+/** The newest one that all of these speak too; our oldest where there is none. */
+export function commonProtocol(others: readonly (Protocols | undefined)[]): number {
+  const newest = others.map((other) => other?.newest ?? FIRST);
+  return Math.max(PROTOCOLS.oldest, Math.min(PROTOCOLS.newest, ...newest));
+}

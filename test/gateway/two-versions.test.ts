@@ -1,0 +1,70 @@
+/** Processes of two adjacent versions on one Redis, as during an upgrade. */
+import { Queues } from '@sluice/shared/queue/queues';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
+import { speaking } from '../helpers/other-version.js';
+import { jobFor } from '../helpers/settle-bench.js';
+import { until } from '../helpers/until.js';
+
+const NEXT = speaking({ oldest: 1, newest: 2 });
+const messages = [{ role: 'user', content: 'Hello.' }];
+const ask = (gateway: Gateway, url = gateway.url) =>
+  gateway.chat({ model: 'gpt-4o-mini', messages }, { url });
+
+test('api and worker of adjacent versions work together, whichever is the newer', async (t) => {
+  const gateway = await startGateway({ workers: 0 });
+  t.teardown(() => gateway.stop());
+  const newer = await gateway.addApi(NEXT);
+  const worker = await gateway.addWorker();
+  t.is((await ask(gateway, newer.url)).status, 200, 'a new api with an old worker');
+  await gateway.addWorker(NEXT);
+  await worker.end('SIGTERM');
+  t.is((await ask(gateway)).status, 200, 'an old api with a new worker');
+  t.is((await ask(gateway, newer.url)).status, 200);
+});
+
+test('a worker leaves a job that it does not understand to one that does, which runs it once', async (t) => {
+  const gateway = await startGateway();
+  t.teardown(() => gateway.stop());
+  const { redis, names } = gateway;
+  const queues = new Queues(redis, { names, logSize: 1_000, keptAnswerBytes: 1_000_000 }, ['openai']);
+  const now = Date.now();
+  const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 60_000, deadline: now + 120_000 };
+  const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
+  await queues.addChat({ ...jobFor('later'), ...times, chain, protocol: 2 });
+  t.is((await ask(gateway)).status, 200, 'others are served meanwhile');
+  t.is((await gateway.log()).length, 1);
+  await gateway.addWorker(NEXT);
+  const entry = await until('the job to run', async () =>
+    (await gateway.log()).find(({ id }) => id === 'later'),
+  );
+  t.deepEqual(
+    entry.attempts.map(({ outcome }) => outcome),
+    ['ok'],
+  );
+  t.is(gateway.simulator.calls.length, 2);
+  await queues.close();
+});
+
+test('a job that no worker understands is not run, and can be withdrawn', async (t) => {
+  const gateway = await startGateway({ workers: 0, providers: { openai: { max_wait_ms: 700 } } });
+  t.teardown(() => gateway.stop());
+  const { redis, names } = gateway;
+  const queues = new Queues(redis, { names, logSize: 1_000, keptAnswerBytes: 1_000_000 }, ['openai']);
+  const now = Date.now();
+  const job = {
+    ...jobFor('never'),
+    acceptedAt: now,
+    queuedAt: now,
+    waitUntil: now + 60_000,
+    deadline: now + 120_000,
+    protocol: 2,
+  };
+  await queues.addChat(job);
+  await gateway.addWorker();
+  const delayed = names.queueKey('openai', 'delayed');
+  await until('the worker to leave it', async () => (await redis.zscore(delayed, 'never-0')) !== null);
+  await until('it to be withdrawn', async () => (await queues.backendOf(job).withdraw(job)) === 'withdrawn');
+  t.is(await redis.exists(names.queueKey('openai', 'never-0')), 0);
+  await queues.close();
+});
