@@ -213,14 +213,25 @@ async function logOf(answer: ChatAnswer): Promise<LogEntry> {
   return entry;
 }
 
-/** A call that upstream resets on a kept-alive socket is made again on a new one, when nobody knows what became of it. */
-const repeated = ({ attempts }: LogEntry) => attempts.filter(({ outcome }) => outcome === 'unknown').length;
+/**
+ * The last attempt at each entry. A call that upstream resets on a kept-alive socket is made again, because nobody knows
+ * what became of it: which of the sockets a call goes out on is chance, and so is whether this happens.
+ */
+const lastAttempts = ({ attempts }: LogEntry) =>
+  attempts.filter(({ provider, model }, i) => {
+    const next = attempts[i + 1];
+    return next?.provider !== provider || next.model !== model;
+  });
 
-/** Without those. */
-const brief = ({ attempts }: LogEntry) =>
-  attempts
-    .filter(({ outcome }) => outcome !== 'unknown')
-    .map(({ provider, model, outcome, status }) => [provider, model, outcome, status]);
+const repeated = (entry: LogEntry) => entry.attempts.length - lastAttempts(entry).length;
+
+const brief = (entry: LogEntry) =>
+  lastAttempts(entry).map(({ provider, model, outcome, status }) => [
+    provider,
+    model,
+    outcome === 'unknown' ? 'connection' : outcome,
+    status,
+  ]);
 
 async function isServedBySecond(
   t: ExecutionContext,
