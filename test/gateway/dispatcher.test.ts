@@ -75,6 +75,7 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
     maxWaitMs: 400,
     maxBacklog: 100,
     timeoutMs: 1_000,
+    maxCooldownMs: 300_000,
     cooldownMs: 1_000,
     circuitFailures: 0,
     circuitOpenMs: 1_000,

@@ -59,6 +59,7 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     maxBacklog: 1000,
     timeoutMs: 120_000,
     cooldownMs: 5000,
+    maxCooldownMs: 300_000,
     circuitFailures: 8,
     circuitOpenMs: 5000,
     checkAnswers: 'strict',
@@ -184,7 +185,7 @@ colour: blue
     error.message,
     `my.yaml: 9 faults
   colour: unknown field; allowed: providers, workspaces, request, request_log, registry, cors
-  providers.openai.bse_url: unknown field; allowed: kind, base_url, prices, api_key, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
+  providers.openai.bse_url: unknown field; allowed: kind, base_url, prices, api_key, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
   providers.openai.kind: must be one of openai, anthropic; did you mean openai?
   providers.openai.base_url: must be an http or https address without user name, password, query and fragment
   providers.openai.concurrency: must be a whole number from 1 to 1000000

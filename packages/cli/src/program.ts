@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import type { Cli } from './cli.js';
 import { addApplyCommand } from './commands/apply.js';
 import { addCheckCommand } from './commands/check.js';
+import { addCoolDownCommands } from './commands/cooldowns.js';
 import { withExamples } from './commands/examples.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLimitCommands } from './commands/limits.js';
@@ -65,6 +66,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`,
   addCheckCommand(program, cli);
   addStatusCommand(program, cli);
   addQueueCommands(program, cli);
+  addCoolDownCommands(program, cli);
   addRequestCommands(program, cli);
   addSpendCommand(program, cli);
   return program;

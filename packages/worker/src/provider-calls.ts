@@ -4,6 +4,7 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Blocked } from '@sluice/shared/providers/availability';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
+import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
@@ -22,6 +23,7 @@ import type { WorkerMetrics } from './worker-metrics.js';
 export interface ProviderCallsParts {
   upstreams: Upstreams;
   circuits: CircuitBreakers;
+  coolDowns: CoolDowns;
   health: ProviderHealth;
   estimate: CostEstimate;
   pricing: Pricing;
@@ -41,8 +43,11 @@ export class ProviderCalls {
 
   /** When an open circuit has had its time, one call is the probe. The others are told why they may not call. */
   async mayCall(entry: ChainEntry, { requestId }: ChatJob): Promise<Blocked | undefined> {
-    const { circuits } = this.parts;
-    const { provider } = entry;
+    const { circuits, coolDowns } = this.parts;
+    const { provider, model } = entry;
+    if (!(await coolDowns.mayCall(provider, model))) {
+      return { outcome: 'cooldown', retryAfterMs: Math.max(1_000, coolDowns.remaining(provider, model)) };
+    }
     if (circuits.get(provider).state !== 'open') return undefined;
     const mayCall = await circuits.mayCall(provider, requestId, this.#limitMs(entry) + 1_000);
     return mayCall ? undefined : { outcome: 'circuit_open', retryAfterMs: 1_000 };
@@ -71,8 +76,10 @@ export class ProviderCalls {
     metrics.called(entry, failure?.outcome ?? 'ok', result.ms);
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
     if (failure?.coolDown) {
-      failure.retryAfterMs ??= upstream.config.cooldownMs;
-      health.coolDown(entry, failure.coolDown, failure.retryAfterMs);
+      const { cooldownMs, maxCooldownMs } = upstream.config;
+      const askedMs = failure.retryAfterMs ?? cooldownMs;
+      failure.retryAfterMs = Math.min(askedMs, maxCooldownMs);
+      health.coolDown(entry, failure.coolDown, askedMs, maxCooldownMs);
     }
     // A caller's short deadline, and a fault of our own, say nothing about the provider's health.
     const inconclusive =
@@ -80,7 +87,7 @@ export class ProviderCalls {
       failure?.outcome === 'internal_error' ||
       (failure?.outcome === 'timeout' && timeoutMs < limitMs);
     if (inconclusive) health.saidNothing(entry.provider, job.requestId);
-    else health.record({ upstream, job, request }, failure);
+    else health.record({ upstream, entry, job, request }, failure);
     const attempt = toAttempt(entry, result);
     if (result.billUnknown) attempt.estimate = estimate.ofCall(request, entry, job.budget);
     else if (result.dropped) attempt.estimate = this.#costOf(entry, result.dropped);

@@ -37,6 +37,7 @@ export interface HealthParts {
 /** A call of a provider. */
 export interface Called {
   upstream: Upstream;
+  entry: ChainEntry;
   job: ChatJob;
   request: ChatRequest;
 }
@@ -56,6 +57,7 @@ export class ProviderHealth {
   record(call: Called, failure: ProviderFailure | undefined): void {
     const { name } = call.upstream.config;
     this.parts.callers.saw(name, call.job.workspace);
+    if (!failure) this.#inBackground(this.parts.coolDowns.succeeded(name, call.entry.model));
     this.#inBackground(
       failure && isUnhealthy(failure)
         ? this.#failed(name, call, failure)
@@ -63,9 +65,10 @@ export class ProviderHealth {
     );
   }
 
-  /** `ms` is for how long nobody calls. */
-  coolDown({ provider, model }: ChainEntry, scope: 'model' | 'provider', ms: number): void {
-    this.#inBackground(this.parts.coolDowns.start(provider, scope === 'model' ? model : undefined, ms));
+  /** Nobody calls for `ms`, or at most `maxMs`. */
+  coolDown({ provider, model }: ChainEntry, scope: 'model' | 'provider', ms: number, maxMs: number): void {
+    const subject = scope === 'model' ? model : undefined;
+    this.#inBackground(this.parts.coolDowns.start(provider, subject, ms, maxMs));
   }
 
   #failed(provider: string, call: Called, failure: ProviderFailure): Promise<void> {

@@ -145,7 +145,7 @@ export async function startWorker({
   };
   const chat = new ChatProcessor({
     ...common,
-    calls: new ProviderCalls({ ...common, circuits, health, metrics: workerMetrics }),
+    calls: new ProviderCalls({ ...common, circuits, coolDowns, health, metrics: workerMetrics }),
     fallback: new Fallback({ ...common, metrics: workerMetrics }),
     metrics: workerMetrics,
   });

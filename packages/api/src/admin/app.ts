@@ -14,6 +14,7 @@ import { publicAddressFor } from './public-address.js';
 import { createReadBody } from './read-body.js';
 import { createRefuseForeignHosts } from './refuse-foreign-hosts.js';
 import { addBudgetRoutes, type BudgetParts } from './routes/budgets.js';
+import { addCoolDownRoutes, type CoolDownParts } from './routes/cooldowns.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
 import { addLimitRoutes, type LimitParts } from './routes/limits.js';
 import { addModelRoutes, type ModelParts } from './routes/models.js';
@@ -39,6 +40,7 @@ type Parts = KeyParts &
   SpendParts &
   StatusParts &
   QueueParts &
+  CoolDownParts &
   OverviewParts &
   TrafficParts &
   BudgetParts &
@@ -74,6 +76,7 @@ export function createAdminApp({ token, hosts, logger, wrongKeys, ...rest }: Adm
   addBudgetRoutes(router, parts);
   addStatusRoutes(router, parts);
   addQueueRoutes(router, parts);
+  addCoolDownRoutes(router, parts);
   addOverviewRoutes(router, parts);
   addTrafficRoutes(router, parts);
   addPlaygroundRoutes(router, parts);

@@ -292,6 +292,22 @@ export const adminPaths: Paths = guarded({
       responses: { '200': s.json('Resumed.', s.ref('Queue')), ...s.errors('not_found') },
     },
   },
+  '/cooldowns': {
+    get: {
+      summary: 'Which providers and models are left alone, and until when.',
+      responses: { '200': s.json('By provider.', s.listOf(s.ref('CoolDown'))) },
+    },
+  },
+  '/cooldowns/{provider}': {
+    delete: {
+      summary: 'Let workers call again at once: one model, or the provider and all of its models.',
+      parameters: [provider, s.inQuery('model', 'Id of a model; default: all of them.')],
+      responses: {
+        '200': s.json('Lifted.', s.ref('LiftedCoolDowns')),
+        ...s.errors('invalid_request', 'not_found'),
+      },
+    },
+  },
   '/status': {
     get: {
       summary: 'Processes, queues, cool-downs, circuits and memory.',

@@ -199,6 +199,20 @@ export const recordSchemas = {
     ),
   }),
   Queue: s.object({ object: { const: 'queue' }, provider: s.text, paused: s.flag }),
+  CoolDown: s.object({
+    object: { const: 'cooldown' },
+    provider: s.text,
+    model: { ...s.textOrNull, description: 'Null: all models of the provider.' },
+    until: s.moment,
+    remaining_ms: { ...s.whole, description: '0: it is probed.' },
+    asked_until: { ...s.moment, description: 'What the provider asked for.' },
+  }),
+  LiftedCoolDowns: s.object({
+    object: { const: 'cooldown' },
+    provider: s.text,
+    model: s.textOrNull,
+    lifted: s.whole,
+  }),
   Status: s.object({
     object: { const: 'status' },
     time: s.moment,

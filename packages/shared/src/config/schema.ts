@@ -185,6 +185,7 @@ function readProvider(reader: ConfigReader, name: string, value: unknown): Provi
     'max_backlog',
     'timeout_ms',
     'cooldown_ms',
+    'max_cooldown_ms',
     'circuit_failures',
     'circuit_open_ms',
     'check_answers',
@@ -206,6 +207,7 @@ function readProvider(reader: ConfigReader, name: string, value: unknown): Provi
     maxBacklog: number('max_backlog', 1000, COUNT),
     timeoutMs: number('timeout_ms', 120_000, DURATION_MS),
     cooldownMs: number('cooldown_ms', 5000, { ...DURATION_MS, min: 0 }),
+    maxCooldownMs: number('max_cooldown_ms', 300_000, DURATION_MS),
     circuitFailures: number('circuit_failures', 8, { ...COUNT, min: 0 }),
     circuitOpenMs: number('circuit_open_ms', 5000, DURATION_MS),
     checkAnswers:

@@ -19,6 +19,8 @@ export interface ProviderConfig {
   timeoutMs: number;
   /** How long nobody calls after an upstream 429 that names no time itself. */
   cooldownMs: number;
+  /** The longest that nobody calls, whatever upstream asks for; it is probed from then on. */
+  maxCooldownMs: number;
   /** Failures in a row after which nobody calls the provider for a while; 0: never. */
   circuitFailures: number;
   /** How long that is at first; it doubles with every probe that fails. */

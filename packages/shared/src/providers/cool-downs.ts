@@ -1,41 +1,39 @@
 /**
  * Which providers and models are to be left alone, and until when, known to every process of the cell.
  *
- * Redis holds the truth (a hash of `<provider>` or `<provider>/<model>` to a moment). A change is published, so that
- * the others learn of it within a millisecond or so, and read again on a timer, in case the message was lost.
+ *   cooling down ── its time is over ──► done
+ *        └─ the provider asked for more than the maximum ──► probed: one call at a time, until one succeeds
+ *
+ * Redis holds the truth: a hash of `<provider>` or `<provider>/<model>` to a moment, and where it is probed afterwards the
+ * moment that the provider asked for. A change is published, so that the others learn of it within a millisecond or so, and
+ * read again on a timer, in case the message was lost.
  */
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
+import { extendScript, forgetScript, liftScript, probeScript } from './cool-down-scripts.js';
 
-// A later, shorter cool-down must not cut an earlier, longer one short.
-const extend = createScript<number>(
-  'sluiceCoolDown',
-  `${ALSO_WHEN_FULL}
-local untilNow = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0')
-local untilThen = math.max(untilNow, tonumber(ARGV[2]))
-redis.call('HSET', KEYS[1], ARGV[1], string.format('%d', untilThen))
-redis.call('PUBLISH', KEYS[1], cjson.encode({ARGV[1], untilThen}))
-return untilThen
-`,
-);
+/** Nobody else calls for so long after a probe has gone out. */
+const PROBE_MS = 10_000;
 
-/** Arguments: the moment, then the subjects. One that has been prolonged meanwhile stays. */
-const forget = createScript<null>(
-  'sluiceForgetCoolDowns',
-  `
-for i = 2, #ARGV do
-  local untilThen = redis.call('HGET', KEYS[1], ARGV[i])
-  if untilThen and tonumber(untilThen) <= tonumber(ARGV[1]) then redis.call('HDEL', KEYS[1], ARGV[i]) end
-end
-`,
-);
+export interface CoolDown {
+  /** Nobody calls before. */
+  until: number;
+  /** What the provider asked for; later than `until` when that was more than the maximum. */
+  asked: number;
+}
+
+export interface ListedCoolDown extends CoolDown {
+  /** Null for all models of the provider. */
+  model: string | null;
+}
 
 export class CoolDowns {
-  #until = new Map<string, number>();
+  #known = new Map<string, CoolDown>();
   /** What was heard while `refresh` waited for its answer, which may be older. */
-  readonly #news = new Map<string, number>();
+  readonly #news = new Map<string, CoolDown>();
+  /** What this process probes. */
+  readonly #probed = new Set<string>();
 
   constructor(
     private readonly redis: Redis,
@@ -47,8 +45,8 @@ export class CoolDowns {
   async watch(subscriber: Redis): Promise<void> {
     subscriber.on('message', (channel, message) => {
       if (channel !== this.names.coolDowns) return;
-      const [subject, until] = JSON.parse(message) as [string, number];
-      this.#hear(subject, until);
+      const [subject, stored] = JSON.parse(message) as [string, string];
+      this.#hear(subject, parse(stored));
     });
     await subscriber.subscribe(this.names.coolDowns);
     await this.refresh();
@@ -58,53 +56,96 @@ export class CoolDowns {
     this.#news.clear();
     const stored = Object.entries(await this.redis.hgetall(this.names.coolDowns));
     const now = this.clock.now();
-    const over = stored.filter(([, until]) => Number(until) <= now).map(([subject]) => subject);
-    if (over.length > 0) await forget(this.redis, [this.names.coolDowns], [now, ...over]);
-    const current = stored.filter(([, until]) => Number(until) > now);
-    this.#until = new Map([
-      ...current.map(([subject, until]): [string, number] => [subject, Number(until)]),
-      ...this.#news,
-    ]);
+    const known = stored.map(([subject, text]): [string, CoolDown] => [subject, parse(text)]);
+    const over = known.filter(([, each]) => each.asked <= now).map(([subject]) => subject);
+    if (over.length > 0) await forgetScript(this.redis, [this.names.coolDowns], [now, ...over]);
+    this.#known = new Map([...known.filter(([, each]) => each.asked > now), ...this.#news]);
   }
 
-  #hear(subject: string, until: number): void {
-    this.#until.set(subject, until);
-    this.#news.set(subject, until);
+  #hear(subject: string, coolDown: CoolDown): void {
+    this.#known.set(subject, coolDown);
+    this.#news.set(subject, coolDown);
   }
 
-  /** Milliseconds until this model of this provider may be called again; 0 when it may be called now. */
+  /** Milliseconds until this model of this provider may be called again; 0 when it may be called, or probed, now. */
   remaining(provider: string, model: string): number {
-    if (this.#until.size === 0) return 0;
-    const until = Math.max(this.#until.get(provider) ?? 0, this.#until.get(subjectOf(provider, model)) ?? 0);
+    if (this.#known.size === 0) return 0;
+    const until = Math.max(...this.#of(provider, model).map(([, each]) => each.until), 0);
     return Math.max(0, until - this.clock.now());
+  }
+
+  /** Whether this call may be made, as one that is not cooling down or as the probe of one that was. */
+  async mayCall(provider: string, model: string): Promise<boolean> {
+    if (this.#known.size === 0) return true;
+    const now = this.clock.now();
+    for (const [subject, { asked }] of this.#of(provider, model)) {
+      if (asked <= now) continue;
+      const mine = await probeScript(this.redis, [this.names.coolDowns], [subject, now, now + PROBE_MS]);
+      if (!mine) return false;
+      this.#probed.add(subject);
+    }
+    return true;
+  }
+
+  /** A call has succeeded: what it probed need not be left alone any more. */
+  async succeeded(provider: string, model: string): Promise<void> {
+    if (this.#probed.size === 0) return;
+    const subjects = [provider, subjectOf(provider, model)].filter((subject) => this.#probed.delete(subject));
+    if (subjects.length > 0) await liftScript(this.redis, [this.names.coolDowns], subjects);
   }
 
   /** Whether the provider, or any of its models, is left alone now. */
   isCooling(provider: string): boolean {
     const now = this.clock.now();
-    return [...this.#until].some(
-      ([subject, until]) => until > now && (subject === provider || subject.startsWith(`${provider}/`)),
-    );
+    return this.list(provider).some(({ until }) => until > now);
   }
 
-  /** Of a provider: the model that is left alone, or null for all of its models, and until when. */
-  list(provider: string): { model: string | null; until: number }[] {
+  list(provider: string): ListedCoolDown[] {
     const now = this.clock.now();
-    return [...this.#until].flatMap(([subject, until]) => {
-      if (until <= now) return [];
-      if (subject === provider) return { model: null, until };
-      const prefix = subjectOf(provider, '');
-      return subject.startsWith(prefix) ? { model: subject.slice(prefix.length), until } : [];
+    const prefix = subjectOf(provider, '');
+    return [...this.#known].flatMap(([subject, coolDown]) => {
+      if (coolDown.asked <= now) return [];
+      if (subject === provider) return { model: null, ...coolDown };
+      return subject.startsWith(prefix) ? { model: subject.slice(prefix.length), ...coolDown } : [];
     });
   }
 
   /** Takes effect in this process at once, in the others as soon as Redis has passed it on. */
-  async start(provider: string, model: string | undefined, ms: number): Promise<void> {
+  async start(provider: string, model: string | undefined, ms: number, maxMs = ms): Promise<void> {
     const subject = model === undefined ? provider : subjectOf(provider, model);
-    const until = Math.ceil(this.clock.now() + ms);
-    this.#hear(subject, Math.max(until, this.#until.get(subject) ?? 0));
-    await extend(this.redis, [this.names.coolDowns], [subject, until]);
+    const now = this.clock.now();
+    const known = this.#known.get(subject);
+    const until = Math.max(Math.ceil(now + Math.min(ms, maxMs)), known?.until ?? 0);
+    const asked = Math.max(Math.ceil(now + ms), known?.asked ?? 0);
+    this.#hear(subject, { until, asked });
+    this.#probed.delete(subject);
+    await extendScript(this.redis, [this.names.coolDowns], [subject, until, asked]);
   }
+
+  /** An operator's word: these may be called again. Without a model all of the provider's. Returns how many were lifted. */
+  async lift(provider: string, model?: string): Promise<number> {
+    const stored = Object.keys(await this.redis.hgetall(this.names.coolDowns));
+    const subjects = stored.filter((subject) =>
+      model === undefined
+        ? subject === provider || subject.startsWith(subjectOf(provider, ''))
+        : subject === subjectOf(provider, model),
+    );
+    if (subjects.length === 0) return 0;
+    return liftScript(this.redis, [this.names.coolDowns], subjects);
+  }
+
+  /** The cool-downs that a call of this model meets: its own, and its provider's. */
+  #of(provider: string, model: string): [subject: string, CoolDown][] {
+    return [provider, subjectOf(provider, model)].flatMap((subject) => {
+      const coolDown = this.#known.get(subject);
+      return coolDown ? [[subject, coolDown] as [string, CoolDown]] : [];
+    });
+  }
+}
+
+function parse(stored: string): CoolDown {
+  const [until = 0, asked = until] = String(stored).split(' ').map(Number);
+  return { until, asked };
 }
 
 function subjectOf(provider: string, model: string): string {

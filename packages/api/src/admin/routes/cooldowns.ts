@@ -1,0 +1,42 @@
+import type { Router } from '@koa/router';
+import type { ProviderConfig } from '@sluice/shared/config/config';
+import { GatewayError } from '@sluice/shared/errors';
+import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { isoOrNull } from '../present.js';
+
+export interface CoolDownParts {
+  clock: Clock;
+  providers: ReadonlyMap<string, ProviderConfig>;
+  coolDowns: CoolDowns;
+}
+
+/** /cooldowns: which providers and models are left alone, and that they need not be any more. */
+export function addCoolDownRoutes(router: Router, { clock, providers, coolDowns }: CoolDownParts): void {
+  router.get('/cooldowns', (ctx) => {
+    const now = clock.now();
+    ctx.body = {
+      object: 'list',
+      data: [...providers.keys()].flatMap((provider) =>
+        coolDowns.list(provider).map(({ model, until, asked }) => ({
+          object: 'cooldown',
+          provider,
+          model,
+          until: isoOrNull(until),
+          remaining_ms: Math.max(0, Math.ceil(until - now)),
+          asked_until: isoOrNull(asked),
+        })),
+      ),
+    };
+  });
+
+  router.delete('/cooldowns/:provider', async (ctx) => {
+    const { provider = '' } = ctx.params;
+    if (!providers.has(provider)) throw new GatewayError('not_found', 'There is no provider of this name.');
+    const { model } = ctx.query;
+    if (Array.isArray(model))
+      throw new GatewayError('invalid_request', 'Give one model, or none for all.', { param: 'model' });
+    const lifted = await coolDowns.lift(provider, model);
+    ctx.body = { object: 'cooldown', provider, model: model ?? null, lifted };
+  });
+}

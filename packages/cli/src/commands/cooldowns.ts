@@ -1,0 +1,58 @@
+import type { Command } from 'commander';
+import { path } from '../admin/client.js';
+import type { Cli } from '../cli.js';
+import { count, span } from '../output/format.js';
+import { group, withExamples } from './examples.js';
+
+interface CoolDown {
+  provider: string;
+  model: string | null;
+  until: string;
+  remaining_ms: number;
+  asked_until: string;
+}
+
+export function addCoolDownCommands(program: Command, cli: Cli): void {
+  const cooldowns = group(
+    program,
+    'cooldowns',
+    'Providers and models that nobody calls for a while, because they asked for it.',
+    'cooldowns list',
+    'cooldowns lift openai',
+  );
+
+  withExamples(
+    cooldowns.command('list').description('Show who is left alone, and for how long.'),
+    'cooldowns list',
+  ).action(async () => {
+    const rows = await cli.admin.list<CoolDown>('/cooldowns');
+    cli.showTable(
+      rows,
+      [
+        { title: 'PROVIDER', cell: ({ provider }) => provider },
+        { title: 'MODEL', cell: ({ model }) => model ?? 'all models' },
+        {
+          title: 'FOR',
+          right: true,
+          cell: ({ remaining_ms }) => (remaining_ms > 0 ? span(remaining_ms) : 'probed'),
+        },
+        { title: 'ASKED UNTIL', cell: ({ asked_until }) => asked_until },
+      ],
+      'Nobody is cooling down.',
+    );
+  });
+
+  withExamples(
+    cooldowns
+      .command('lift')
+      .description('Let workers call again at once.')
+      .argument('<provider>')
+      .argument('[model]', 'default: the provider and all of its models'),
+    'cooldowns lift openai',
+    'cooldowns lift openai gpt-4o',
+  ).action(async (provider: string, model: string | undefined) => {
+    const query = model === undefined ? '' : `?model=${encodeURIComponent(model)}`;
+    const result = await cli.admin.send<{ lifted: number }>('DELETE', path`/cooldowns/${provider}` + query);
+    cli.show(result, () => `${count(result.lifted, 'cool-down')} lifted.`);
+  });
+}

@@ -1,0 +1,84 @@
+/** A provider asks to be left alone: for one request, for too long, and until an operator says otherwise. */
+import { adminOf } from '../helpers/admin.js';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
+import { until } from '../helpers/until.js';
+
+let gateway: Gateway;
+const MODELS = ['gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini'] as const;
+
+test.before(async () => {
+  gateway = await startGateway({
+    workers: 2,
+    providers: { openai: { max_cooldown_ms: 1_500 } },
+    routes: Object.fromEntries(MODELS.map((model) => [`only-${model}`, [{ provider: 'openai', model }]])),
+  });
+});
+test.after.always(() => gateway?.stop());
+
+let asked = 0;
+const ask = (model: (typeof MODELS)[number]) =>
+  gateway.chat({ model: `only-${model}`, messages: [{ role: 'user', content: `Cool ${asked++}` }] });
+const callsOf = (model: string) => gateway.simulator.calls.filter((call) => call.model === model).length;
+
+function limit(model: string, retryAfter: string, times = 1): void {
+  gateway.simulator.script({
+    match: { model },
+    times,
+    action: { status: 429, headers: { 'retry-after': retryAfter } },
+  });
+}
+
+test('a 429 that is about one request leaves the model to the others', async (t) => {
+  gateway.simulator.script({
+    match: { model: 'gpt-4o' },
+    times: 1,
+    action: {
+      status: 429,
+      headers: { 'retry-after': '86400' },
+      body: {
+        error: {
+          message:
+            'Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 42000.',
+          type: 'tokens',
+          code: 'rate_limit_exceeded',
+          param: null,
+        },
+      },
+    },
+  });
+  const { status, body } = await ask('gpt-4o');
+  t.is(status, 413);
+  t.is(body.error.code, 'request_too_large');
+  t.is((await ask('gpt-4o')).status, 200);
+});
+
+test('a provider that asks for a day is probed after the maximum, one call at a time', async (t) => {
+  limit('gpt-4o-mini', '86400', 2);
+  const first = await ask('gpt-4o-mini');
+  t.is(first.status, 429);
+  t.is(first.headers.get('retry-after'), '2', 'the maximum, in whole seconds');
+  await until('a probe', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => ask('gpt-4o-mini')));
+    return callsOf('gpt-4o-mini') > 1;
+  });
+  t.is(callsOf('gpt-4o-mini'), 2, 'one of them was the probe');
+  await until('a probe that succeeds', async () => (await ask('gpt-4o-mini')).status === 200);
+  t.is(await gateway.redis.hget(gateway.names.coolDowns, 'openai/gpt-4o-mini'), null);
+});
+
+test('an operator sees who is cooling down, and lifts it', async (t) => {
+  const admin = adminOf(gateway);
+  limit('gpt-4.1-mini', '86400');
+  t.is((await ask('gpt-4.1-mini')).status, 429);
+  const listed = await until('it is listed', async () => {
+    const { body } = await admin('GET', '/cooldowns');
+    return body.data.find(({ model }: { model: string }) => model === 'gpt-4.1-mini');
+  });
+  t.is(listed.provider, 'openai');
+  t.true(Date.parse(listed.asked_until) > Date.parse(listed.until));
+  const lifted = await admin('DELETE', '/cooldowns/openai?model=gpt-4.1-mini');
+  t.deepEqual(lifted.body, { object: 'cooldown', provider: 'openai', model: 'gpt-4.1-mini', lifted: 1 });
+  await until('it is served', async () => (await ask('gpt-4.1-mini')).status === 200);
+  t.is((await admin('DELETE', '/cooldowns/nobody')).status, 404);
+});
