@@ -2,7 +2,7 @@
  * The clients of docs/clients.md that are installed here: each with the lines of the page as they stand, and with a program
  * that tries every feature. `npm run clients` does the same with all of them.
  */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CLIENTS, versionOf } from '../clients/clients.js';
@@ -23,6 +23,7 @@ const SNIPPETS = fileURLToPath(new URL('../snippets', import.meta.url));
 let gateway: Gateway;
 test.before(async () => {
   gateway = await startClientsGateway();
+  rmSync(SNIPPETS, { recursive: true, force: true });
   mkdirSync(SNIPPETS, { recursive: true });
 });
 test.after.always(() => gateway?.stop());
@@ -55,7 +56,8 @@ for (const { name, snippet, kit } of CLIENTS.filter((client) => client.kit.start
   (isInstalled ? test.serial : test.serial.skip)(
     isInstalled ? title : `${title} (npm run clients installs it)`,
     async (t) => {
-      const file = join(SNIPPETS, `${name}.py`);
+      // Not by its name alone, which is also that of the package.
+      const file = join(SNIPPETS, `snippet-${name}.py`);
       writeFileSync(file, snippetOf(snippet, gateway.url));
       const env = environmentFor(gateway);
       const ended = await runProgram({
