@@ -327,6 +327,21 @@ test.serial('Spend sums the ledger, says what is left of a budget, and saves bot
   t.regex(csv, /\d{4}-\d\d-\d\d,claude-opus-4-1,1,/);
 });
 
+test.serial('Live shows who is left alone, and lets an operator lift it', async (t) => {
+  gateway.simulator.script({
+    match: { model: 'gpt-4.1-nano' },
+    times: 1,
+    action: { status: 429, headers: { 'retry-after': '200' } },
+  });
+  await ask('gpt-4.1-nano', 'too many');
+  const page = await openConsole(t, browser, gateway, '/live');
+  await page.getByText('gpt-4.1-nano: left alone for').waitFor();
+  const lift = page.getByRole('button', { name: 'Let openai be called again: gpt-4.1-nano' });
+  await lift.click();
+  await lift.waitFor({ state: 'detached' });
+  t.is(await gateway.redis.hget(gateway.names.coolDowns, 'openai/gpt-4.1-nano'), null);
+});
+
 test.serial('Live counts requests as they are answered', async (t) => {
   const page = await openConsole(t, browser, gateway, '/live');
   const tiles = page.getByRole('region', { name: 'Figures' });

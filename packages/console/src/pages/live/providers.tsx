@@ -1,7 +1,9 @@
+import { path } from '../../admin-client.js';
 import type { ProviderStatus } from '../../admin-types.js';
 import { count, duration } from '../../format.js';
 import { stateOf } from '../../provider-state.js';
 import { Badge, Bar } from '../../ui/small.js';
+import { useAction } from '../../ui/use-action.js';
 
 export function Providers({ providers }: { providers: ProviderStatus[] }) {
   return (
@@ -46,13 +48,42 @@ function Provider({ provider }: { provider: ProviderStatus }) {
       <Bar value={active} max={concurrency} tone={active >= concurrency ? 'warn' : 'info'} />
       {cool_downs.length > 0 && (
         <ul class="plain small-print">
-          {cool_downs.map(({ model, remaining_ms }) => (
-            <li key={model ?? ''}>
-              {model ?? 'all models'}: left alone for {duration(Math.max(0, remaining_ms))}
-            </li>
+          {cool_downs.map((coolDown) => (
+            <CoolDown key={coolDown.model ?? ''} provider={name} {...coolDown} />
           ))}
         </ul>
       )}
     </article>
+  );
+}
+
+interface CoolDownProps {
+  provider: string;
+  model: string | null;
+  remaining_ms: number;
+}
+
+/** The page asks for the status again by itself, and shows then that it is lifted. */
+function CoolDown({ provider, model, remaining_ms }: CoolDownProps) {
+  const action = useAction();
+  const subject = model ?? 'all models';
+  const query = model === null ? '' : `?model=${encodeURIComponent(model)}`;
+  const lift = () =>
+    action.run(async (client) => void (await client.send('DELETE', path`/cooldowns/${provider}` + query)));
+  return (
+    <li>
+      {subject}:{' '}
+      {remaining_ms > 0 ? `left alone for ${duration(remaining_ms)}` : 'one call at a time probes it'}{' '}
+      <button
+        type="button"
+        class="small"
+        aria-label={`Let ${provider} be called again: ${subject}`}
+        disabled={action.busy}
+        onClick={lift}
+      >
+        Lift
+      </button>
+      {action.error && <span role="alert"> {action.error.message}</span>}
+    </li>
   );
 }
