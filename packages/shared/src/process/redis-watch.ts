@@ -3,6 +3,7 @@
  * so that nothing is lost. It has a connection of its own, so that it can tell of Redis while everything else waits for it.
  */
 import type { Redis } from 'ioredis';
+import { isRedisAway } from '../redis/away.js';
 import { connectPatiently, waitForRedis } from '../redis/redis.js';
 import { type RedisWorry, readServer, requireCapable, worriesOf } from '../redis/server.js';
 import type { Logger } from './logger.js';
@@ -46,7 +47,7 @@ export class RedisWatch {
   }
 
   async #unlessLost<T>(starting: Promise<T>): Promise<T> {
-    const lost = new Error(`Redis was lost during the start, and was not back within ${this.startMs} ms`);
+    const lost = new Error('Redis was lost during the start');
     let timer: NodeJS.Timeout | undefined;
     const away = new Promise<never>((_, reject) => {
       this.#redis.on('close', () => {
@@ -61,7 +62,7 @@ export class RedisWatch {
       return await Promise.race([starting, away]);
     } catch (error) {
       // What gave up before us says only that its connection is closed.
-      throw this.#redis.status === 'ready' ? error : lost;
+      throw isRedisAway(error) || this.#redis.status !== 'ready' ? lost : error;
     } finally {
       clearTimeout(timer);
       this.#redis.removeAllListeners('close');

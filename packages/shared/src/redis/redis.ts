@@ -8,6 +8,8 @@ const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
 const common: RedisOptions = {
   retryStrategy,
   enableReadyCheck: true,
+  // The users of deploy/redis/users.acl may not name their client's library: Redis 7.0 does not know the command.
+  disableClientInfo: true,
   connectTimeout: 5000,
   // A connection that has gone silent without being closed (a pulled cable, a firewall that forgot it) is given up, when
   // a command has waited this long for any byte. Longer than any blocking command waits, and than Redis pauses.
