@@ -114,6 +114,22 @@ test('a stock Worker takes and ends our jobs', async (t) => {
   await worker.close();
 });
 
+test('a job that nobody here runs fails by itself, and the requests behind it are served', async (t) => {
+  const queue = stockQueue('openai');
+  await queue.pause();
+  await queue.add('mystery', {});
+  const answers = Promise.all(
+    Array.from({ length: 3 }, () =>
+      gateway.chat({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello.' }] }),
+    ),
+  );
+  await until('the requests to wait', async () => (await gateway.backlog('openai')) === 4);
+  await queue.resume();
+  t.true((await answers).every(({ status }) => status === 200));
+  await until('the job to fail', async () => (await queue.getFailedCount()) === 1);
+  await queue.close();
+});
+
 /**
  * Our scripts (queue-scripts.ts) rely on what these of BullMQ's do to the keys of a queue. When one has changed, compare
  * it with the version before, adapt ours where they are concerned, and write down its new digest.

@@ -270,17 +270,11 @@ export class ChatQueueBackend extends RedisQueueBackend {
 
   /** A chat job does not fail: one that could not be settled is left alone. Its lock runs out, and it is run again. */
   override async moveToFailed(...args: Parameters<RedisQueueBackend['moveToFailed']>): Promise<Finished> {
-    const [job, reason, remove, token, fetchNext, fields] = args;
+    const [job, reason, remove, token, , fields] = args;
     this.#locks.delete(job.id ?? '');
     if (job.name === CHAT_JOB) return { result: undefined, finishedOn: Date.now() };
-    return super.moveToFailed(
-      job,
-      reason,
-      remove,
-      (job as { lock?: string }).lock ?? token,
-      fetchNext,
-      fields,
-    );
+    // Without the next job: BullMQ's script would bring it without its request.
+    return super.moveToFailed(job, reason, remove, (job as { lock?: string }).lock ?? token, false, fields);
   }
 
   override async extendLocks(jobIds: string[], _tokens: string[], duration: number): Promise<string[]> {
