@@ -44,6 +44,13 @@ test('every path that ARCHITECTURE, CONTRIBUTING and the decisions name exists',
   }
 });
 
+test('every decision has a number of its own, in its name and in its title', (t) => {
+  const pages = pagesIn('docs/adr');
+  const numbers = pages.map((page) => Number(/\/(\d{4})-/.exec(page)?.[1]));
+  t.deepEqual(numbers, [...new Set(numbers)]);
+  for (const [i, page] of pages.entries()) t.true(read(page).startsWith(`# ${numbers[i]}. `), page);
+});
+
 test('every link between the pages leads somewhere', (t) => {
   for (const page of [...pagesIn('.'), ...pagesIn('docs'), ...pagesIn('docs/adr')]) {
     const links = [...read(page).matchAll(/\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g)].map(
