@@ -76,7 +76,7 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     maxBodyBytes: 10_485_760,
     maxBytesInFlight: 33_554_432,
     maxBytesInFlightPerWorkspace: 16_777_216,
-    maxAnswerBytesInFlight: 33_554_432,
+    maxAnswerBytesInFlight: 16_777_216,
     maxKeptAnswerBytes: 67_108_864,
     receiveTimeoutMs: 30_000,
     limits: { depth: 64, keys: 50_000, elements: 100_000, messages: 10_000, parts: 20_000 },

@@ -115,7 +115,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
         inFlightBytes,
       ),
       maxAnswerBytesInFlight: reader.number(
-        request?.max_answer_bytes_in_flight ?? 33_554_432,
+        request?.max_answer_bytes_in_flight ?? 16_777_216,
         'request.max_answer_bytes_in_flight',
         BYTES_IN_FLIGHT,
       ),

@@ -1,0 +1,50 @@
+import type { Attack } from '../stage.js';
+
+const MB = 1024 * 1024;
+
+export const manyParts: Attack = {
+  name: 'many-parts',
+  does: 'sends bodies of 9.8 MB with 380,000 tiny content parts, one after the other',
+  short: true,
+  async run(stage) {
+    const content = Array.from({ length: 380_000 }, () => ({ type: 'text', text: '' }));
+    const body = JSON.stringify({ model: 'solo', messages: [{ role: 'user', content }] });
+    for (let i = 0; i < (stage.isShort ? 2 : 10); i++) {
+      const answer = await stage.attack(body);
+      stage.check(`it got ${answer?.status}`, answer?.status === 400 || answer?.status === 429);
+    }
+  },
+};
+
+export const keptAnswers: Attack = {
+  name: 'kept-answers',
+  does: 'has 40 answers of 1 MB kept under Idempotency-Keys, in a Redis of 100 MB, with a quota of 10 MB',
+  short: true,
+  gateway: {
+    request: { max_kept_answer_bytes: 10 * MB },
+    redisExtra: ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction'],
+  },
+  async run(stage) {
+    const { redis, names, simulator } = stage.gateway;
+    simulator.script({ match: { textIncludes: 'keep it' }, action: { text: 'z'.repeat(MB) } });
+    for (let i = 0; i < (stage.isShort ? 12 : 40); i++) {
+      const answer = await stage.attack(stage.ask(`keep it ${i}`), { 'idempotency-key': String(i) });
+      stage.check(`it got ${answer?.status}`, answer?.status === 200);
+    }
+    const kept = Number(await redis.get(names.keptAnswerBytes('attacker')));
+    stage.note(`${(kept / MB).toFixed(1)} MB are kept`);
+    stage.check(`${kept} bytes are kept`, kept > 0 && kept <= 10 * MB);
+  },
+};
+
+export const beyondItsLimit: Attack = {
+  name: 'beyond-its-limit',
+  does: 'sends 600 requests on a limit of one a minute',
+  limits: { requests_per_minute: 1 },
+  async run(stage) {
+    const send = async () => {
+      for (let i = 0; i < 60; i++) await stage.attack(stage.ask('again'));
+    };
+    await Promise.all(Array.from({ length: 10 }, send));
+  },
+};
