@@ -342,6 +342,18 @@ test.serial('Live shows who is left alone, and lets an operator lift it', async 
   t.is(await gateway.redis.hget(gateway.names.coolDowns, 'openai/gpt-4.1-nano'), null);
 });
 
+test.serial('Live pauses a queue, shows that it is paused, and resumes it', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/live');
+  const button = (verb: string) => page.getByRole('button', { name: `${verb} the queue of other` });
+  await button('Pause').click();
+  await button('Resume').waitFor();
+  t.is(await gateway.redis.hexists(gateway.names.queueKey('other', 'meta'), 'paused'), 1);
+  t.true((await page.locator('.provider', { hasText: 'other' }).innerText()).includes('paused'));
+  await button('Resume').click();
+  await button('Pause').waitFor();
+  t.is(await gateway.redis.hexists(gateway.names.queueKey('other', 'meta'), 'paused'), 0);
+});
+
 test.serial('Live counts requests as they are answered', async (t) => {
   const page = await openConsole(t, browser, gateway, '/live');
   const tiles = page.getByRole('region', { name: 'Figures' });

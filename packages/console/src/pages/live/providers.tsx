@@ -46,6 +46,7 @@ function Provider({ provider }: { provider: ProviderStatus }) {
         </div>
       </dl>
       <Bar value={active} max={concurrency} tone={active >= concurrency ? 'warn' : 'info'} />
+      <PauseButton provider={name} paused={provider.paused} />
       {cool_downs.length > 0 && (
         <ul class="plain small-print">
           {cool_downs.map((coolDown) => (
@@ -54,6 +55,27 @@ function Provider({ provider }: { provider: ProviderStatus }) {
         </ul>
       )}
     </article>
+  );
+}
+
+/** The page asks for the status again by itself, and shows then whether the queue is paused. */
+function PauseButton({ provider, paused }: { provider: string; paused: boolean }) {
+  const action = useAction();
+  const verb = paused ? 'Resume' : 'Pause';
+  const place = path`/queues/${provider}/` + verb.toLowerCase();
+  return (
+    <p class="small-print">
+      <button
+        type="button"
+        class="small"
+        aria-label={`${verb} the queue of ${provider}`}
+        disabled={action.busy}
+        onClick={() => action.run(async (client) => void (await client.send('POST', place)))}
+      >
+        {verb}
+      </button>
+      {action.error && <span role="alert"> {action.error.message}</span>}
+    </p>
   );
 }
 
