@@ -107,16 +107,21 @@ export class WorkerMetrics {
     this.#unknownBills.inc({ provider, model }, 0);
   }
 
+  #zeroCost(labels: { workspace: string; route: string; provider: string; model: string }): void {
+    this.#cost.inc(labels, 0);
+    this.#estimated.inc(labels, 0);
+  }
+
   /** Makes the series of what has been configured, at zero. */
   update(directory: DirectorySnapshot): void {
     this.models.update(directory);
     const direct = this.directModels.slice(0, MAX_DIRECT_SERIES / Math.max(1, directory.length));
     for (const { id: workspace, routes } of directory) {
       for (const { provider, model } of direct)
-        this.#cost.inc({ workspace, route: routeLabel(null), provider, model }, 0);
+        this.#zeroCost({ workspace, route: routeLabel(null), provider, model });
       for (const [route, { chain }] of routes) {
         for (const [i, { provider, model }] of chain.entries()) {
-          this.#cost.inc({ workspace, route, provider, model }, 0);
+          this.#zeroCost({ workspace, route, provider, model });
           this.#knowModel(provider, model);
           const to = chain[i + 1]?.provider;
           if (to === undefined) continue;

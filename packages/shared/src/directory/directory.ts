@@ -114,6 +114,9 @@ export class Directory {
 
   /** False when there is one of this id. */
   async createWorkspace(workspace: WorkspaceRecord): Promise<boolean> {
+    if (await this.redis.hexists(this.names.workspaces, workspace.id)) return false;
+    // Requests that were under way when a workspace of this id was deleted have been booked since.
+    await eraseState(this.redis, this.names, workspace.id);
     const edit = { ...this.#workspaceEdit(workspace.id, workspace), expected: null };
     return (await this.#change('', [edit])) === 'done';
   }

@@ -17,8 +17,9 @@ export function isSpoken(protocol: number = FIRST): boolean {
   return protocol >= PROTOCOLS.oldest && protocol <= PROTOCOLS.newest;
 }
 
-/** The newest one that all of these speak too; our oldest where there is none. */
+/** The newest one that all of these speak too. Our oldest where there is none, or where nobody is known yet. */
 export function commonProtocol(others: readonly (Protocols | undefined)[]): number {
+  if (others.length === 0) return PROTOCOLS.oldest;
   const newest = others.map((other) => other?.newest ?? FIRST);
   return Math.max(PROTOCOLS.oldest, Math.min(PROTOCOLS.newest, ...newest));
 }
