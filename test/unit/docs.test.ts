@@ -72,17 +72,17 @@ test('the first lines of the README are those of docs/clients.md', (t) => {
   }
 });
 
-test('the error table of the README is the table of the code', (t) => {
-  const rows = tableAfter(readme, '<!-- errors -->').map(([name, status]) => [name, status]);
+test('the page of errors is the table of the code', (t) => {
+  const rows = tableAfter(read('docs/errors.md'), '<!-- errors -->').map(([name, status]) => [name, status]);
   t.deepEqual(
     rows,
     Object.entries(ERROR_STATUS).map(([name, status]) => [code(name), String(status)]),
   );
 });
 
-test('the environment table of the README is what npm start reads', (t) => {
+test('the page of the environment is what npm start reads', (t) => {
   t.deepEqual(
-    tableAfter(readme, '<!-- environment -->'),
+    tableAfter(read('docs/environment.md'), '<!-- environment -->'),
     describeEnv(startEnv).map(({ name, description, default: standard }) => [
       code(name),
       standard === undefined ? '' : code(standard),

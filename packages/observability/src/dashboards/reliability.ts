@@ -16,7 +16,7 @@ export const reliabilityDashboard: DashboardSpec = {
   title: 'Sluice: reliability',
   about: 'What fails, where, and what the gateway does about it.',
   panels: [
-    panel('Answers by code', 'ok and the error codes of the README.', 'reqps', {
+    panel('Answers by code', 'ok, and the error codes of docs/errors.md.', 'reqps', {
       expr: `sum by (code) (rate(${CHAT}[$__rate_interval])) > 0`,
       legend: '{{code}}',
     }),
