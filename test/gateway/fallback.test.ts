@@ -5,7 +5,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ErrorCode } from '@sluice/shared/errors';
-import type { AttemptOutcome } from '@sluice/shared/queue/job';
+import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { Action } from '@sluice/simulator/faults';
 import type { ExecutionContext } from 'ava';

@@ -1,5 +1,5 @@
 /** The limits that surface as `rate_limited`, and the request's own time. Every test has a provider of its own. */
-import type { AttemptOutcome } from '@sluice/shared/queue/job';
+import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { ExecutionContext } from 'ava';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';

@@ -78,7 +78,10 @@ test('what is configured has its series before anything has happened', async (t)
   t.is(sumOf(samples, 'gateway_cost_usd_total', { ...route, model: 'gpt-4o-mini' }), 0);
   t.is(sumOf(samples, 'gateway_cost_usd_total', { ...route, model: 'my-own-model' }), 0);
   t.is(sumOf(samples, 'gateway_cost_usd_total', { route: '(direct)', model: 'gpt-4o' }), 0);
-  t.is(sumOf(samples, 'gateway_fallbacks_total', { route: 'fast', reason: 'timeout' }), 0);
+  for (const reason of ['timeout', 'backlog', 'unknown'])
+    t.is(sumOf(samples, 'gateway_fallbacks_total', { route: 'fast', reason }), 0, reason);
+  for (const reason of ['upstream', 'cooldown', 'concurrency', 'backlog'])
+    t.is(sumOf(samples, 'gateway_rate_limited_total', { provider: 'openai', reason }), 0, reason);
   t.is(sumOf(samples, 'gateway_jobs_recovered_total', { provider: 'anthropic' }), 0);
   t.is(sumOf(samples, 'gateway_queue_wait_seconds_count', { provider: 'openai' }), 0);
 });

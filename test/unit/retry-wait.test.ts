@@ -1,9 +1,9 @@
-import { toFailure } from '@sluice/worker/providers/failure';
+import { failureOf } from '@sluice/worker/providers/failure';
 import { waitBeforeRetry } from '@sluice/worker/retry-wait';
 import test from 'ava';
 
 test('the wait before a retry doubles, is spread by chance, and ends at five seconds', (t) => {
-  const failure = toFailure('server_error', 500);
+  const failure = failureOf('server_error', 500);
   const least = [0, 1, 2, 9].map((calls) => waitBeforeRetry(calls, failure, () => 0));
   const most = [0, 1, 2, 9].map((calls) => waitBeforeRetry(calls, failure, () => 1));
   t.deepEqual(least, [100, 200, 400, 2_500]);
@@ -11,14 +11,14 @@ test('the wait before a retry doubles, is spread by chance, and ends at five sec
 });
 
 test('a provider that names a time is not called before it, and not waited for when that is long', (t) => {
-  const overloaded = (retryAfterMs: number) => ({ ...toFailure('overloaded', 503), retryAfterMs });
+  const overloaded = (retryAfterMs: number) => ({ ...failureOf('overloaded', 503), retryAfterMs });
   const wait = waitBeforeRetry(0, overloaded(2_000), () => 0) ?? 0;
   t.true(wait >= 2_000 && wait < 3_000, String(wait));
   t.is(waitBeforeRetry(0, overloaded(60_000)), undefined);
 });
 
 test('what no retry can mend is not tried again', (t) => {
-  t.is(waitBeforeRetry(0, toFailure('bad_request', 400)), undefined);
-  t.is(waitBeforeRetry(0, { ...toFailure('rate_limited', 429), coolDown: 'model' }), undefined);
-  t.is(waitBeforeRetry(0, { ...toFailure('server_error'), outcome: 'unsupported' }), undefined);
+  t.is(waitBeforeRetry(0, failureOf('bad_request', 400)), undefined);
+  t.is(waitBeforeRetry(0, { ...failureOf('rate_limited', 429), coolDown: 'model' }), undefined);
+  t.is(waitBeforeRetry(0, { ...failureOf('server_error'), outcome: 'unsupported' }), undefined);
 });

@@ -1,3 +1,5 @@
+import type { AttemptOutcome } from '@sluice/shared/outcomes';
+
 /** What the admin api answers, as far as the pages show it. */
 export interface List<T> {
   data: T[];
@@ -90,7 +92,7 @@ export interface Catalogue extends List<{ id: string; provider: string; created:
 export interface Attempt {
   provider: string;
   model: string;
-  outcome: string;
+  outcome: AttemptOutcome;
   status?: number;
   ms?: number;
   upstream_id?: string;

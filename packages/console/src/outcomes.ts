@@ -1,7 +1,8 @@
+import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { Tone } from './ui/small.js';
 
 /** What became of an attempt, in words. */
-const OUTCOMES: Readonly<Record<string, string>> = {
+const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
   ok: 'answered',
   bad_request: 'refused the request',
   model_not_found: 'does not know the model',
@@ -26,11 +27,12 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   unknown: 'interrupted: its worker died',
 };
 
-export function outcomeText(outcome: string): string {
+/** During an upgrade the log may have an outcome that this page does not know yet. */
+export function outcomeText(outcome: AttemptOutcome): string {
   return OUTCOMES[outcome] ?? outcome;
 }
 
-export function outcomeTone(outcome: string): Tone {
+export function outcomeTone(outcome: AttemptOutcome): Tone {
   if (outcome === 'ok') return 'good';
   return outcome === 'cancelled' || outcomeText(outcome).startsWith('passed over') ? 'warn' : 'bad';
 }

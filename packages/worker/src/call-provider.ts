@@ -7,7 +7,7 @@ import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { AnswerFits } from './answer-check/answer-check.js';
 import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
-import { toFailure } from './providers/failure.js';
+import { failureOf } from './providers/failure.js';
 import {
   type ParsedResponse,
   type Provider,
@@ -46,7 +46,7 @@ export async function callProvider(
   clock: Clock,
 ): Promise<CallResult> {
   const { provider, headers, http } = upstream;
-  if (!headers) return { failure: toFailure('auth') };
+  if (!headers) return { failure: failureOf('auth') };
 
   let body: string;
   try {
@@ -69,7 +69,7 @@ export async function callProvider(
   const call = { ms: elapsed(), ...upstreamId(provider, answer) };
   const result = read(provider, answer, clock.now());
   if ('response' in result && !(await upstream.answerFits(request, result.response.completion)))
-    return { ...call, failure: toFailure('schema_mismatch', answer.status), dropped: result.response };
+    return { ...call, failure: failureOf('schema_mismatch', answer.status), dropped: result.response };
   return { ...call, ...result };
 }
 
@@ -101,7 +101,7 @@ function read(
     return isEmpty(response.usage) ? { response, billUnknown: true } : { response };
   } catch (error) {
     if (error instanceof UnusableResponse)
-      return { failure: toFailure('bad_response', answer.status), billUnknown: true };
+      return { failure: failureOf('bad_response', answer.status), billUnknown: true };
     throw error;
   }
 }
@@ -132,26 +132,15 @@ function unanswered({ reason }: HttpFailure): ProviderFailure {
   switch (reason) {
     case 'shortage':
       return {
-        outcome: 'internal_error',
+        ...failureOf('internal_error'),
         code: 'service_unavailable',
         message: 'The gateway is short of connections.',
-        fallback: true,
       };
     case 'lost':
-      return {
-        outcome: 'unknown',
-        code: 'provider_error',
-        message: 'The connection broke while the provider was being called.',
-        fallback: true,
-      };
+      return failureOf('unknown');
     case 'cancelled':
-      return {
-        outcome: 'cancelled',
-        code: 'service_unavailable',
-        message: 'The call was cancelled.',
-        fallback: false,
-      };
+      return failureOf('cancelled');
     default:
-      return toFailure(reason);
+      return failureOf(reason);
   }
 }

@@ -4,7 +4,7 @@
  *   seen before? ─► too late? ─► may it be called? ─► call the provider ─► settle, or move on to the next entry
  *
  * DANGER: a job must not complete before its request is settled or moved. Once it completes, nothing in Redis knows
- * the request any more. So a fault of our own is settled too, with the attempts so far.
+ * the request any more. So a failure of our own code is settled too, with the attempts so far.
  */
 
 import type { ChatRequest } from '@sluice/shared/chat';
@@ -17,7 +17,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { type Ending, LockLost } from './ending.js';
-import { connectionLost, expired, interrupted, ourFault, toFailure } from './failed-job.js';
+import { blockedFailure, connectionLost, expired, gatewayFailed, interrupted } from './failed-job.js';
 import type { Fallback } from './fallback.js';
 import { recordQueueWait } from './job-spans.js';
 import { parseRequest } from './parse-request.js';
@@ -56,7 +56,7 @@ export class ChatProcessor {
     } catch (error) {
       if (error instanceof LockLost) return undefined;
       logger.error({ requestId: job.requestId, error: String(error) }, 'a job failed by our own fault');
-      return ending.failed(progress.job, ourFault());
+      return ending.failed(progress.job, gatewayFailed());
     }
   }
 
@@ -97,7 +97,7 @@ export class ChatProcessor {
       : (availability.blocked(entry.provider, entry.model) ?? (await calls.mayCall(entry, job)));
     if (blocked) {
       fallback.passOver(progress, entry, blocked);
-      return fallback.fail(progress, request, toFailure(blocked));
+      return fallback.fail(progress, request, blockedFailure(blocked));
     }
 
     for (let call = 0; ; call++) {

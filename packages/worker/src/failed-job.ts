@@ -1,8 +1,9 @@
 import type { ErrorInfo } from '@sluice/shared/errors';
-import { BLOCKED_CODE, type Blocked } from '@sluice/shared/providers/availability';
+import { isOfKind, OUTCOMES } from '@sluice/shared/outcomes';
+import type { Blocked } from '@sluice/shared/providers/availability';
 import { describeAttempts } from '@sluice/shared/queue/attempts';
-import type { Attempt, AttemptOutcome } from '@sluice/shared/queue/job';
-import { isCallOutcome, toFailure as toCallFailure } from './providers/failure.js';
+import type { Attempt } from '@sluice/shared/queue/job';
+import { failureOf } from './providers/failure.js';
 import type { ProviderFailure } from './providers/types.js';
 
 /** The last entry's error, and in short what every entry answered. A caller's own mistake is told as it is. */
@@ -21,23 +22,18 @@ export function toErrorInfo(attempts: readonly Attempt[], failure: ProviderFailu
 
 /** What became of an earlier entry, told once more. `retryAfterMs` is how long its provider is left alone from now on. */
 export function fromAttempt({ outcome, status }: Attempt, retryAfterMs: number | undefined): ProviderFailure {
-  const failure = isBlocked(outcome)
-    ? toFailure({ outcome, retryAfterMs: 1_000 })
-    : isCallOutcome(outcome)
-      ? toCallFailure(outcome, status)
-      : faultOfOurs();
+  const failure = isOfKind(outcome, 'blocked')
+    ? blockedFailure({ outcome, retryAfterMs: 1_000 })
+    : isOfKind(outcome, 'failed')
+      ? failureOf(outcome, status)
+      : failureOf('internal_error');
   if (retryAfterMs !== undefined) failure.retryAfterMs = retryAfterMs;
   return failure;
 }
 
-function isBlocked(outcome: AttemptOutcome): outcome is Blocked['outcome'] {
-  return Object.hasOwn(BLOCKED_CODE, outcome);
-}
-
 /** An entry that was passed over. */
-export function toFailure({ outcome, retryAfterMs }: Blocked): ProviderFailure {
-  const message = 'The provider was not called.';
-  return { outcome, code: BLOCKED_CODE[outcome], message, fallback: true, retryAfterMs };
+export function blockedFailure({ outcome, retryAfterMs }: Blocked): ProviderFailure {
+  return { ...failureOf(outcome), retryAfterMs };
 }
 
 export function expired(): ErrorInfo {
@@ -61,11 +57,8 @@ export function connectionLost(): ErrorInfo {
   };
 }
 
-export function ourFault(): Pick<ErrorInfo, 'code' | 'message'> {
-  return { code: 'internal_error', message: 'The gateway failed; its log has the request id.' };
-}
-
-/** The same as the failure of one attempt. */
-export function faultOfOurs(): ProviderFailure {
-  return { outcome: 'internal_error', ...ourFault(), fallback: true };
+/** Our own code failed. */
+export function gatewayFailed(): Pick<ErrorInfo, 'code' | 'message'> {
+  const { code, message } = OUTCOMES.internal_error;
+  return { code, message };
 }

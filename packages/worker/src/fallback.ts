@@ -11,7 +11,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import { whileRefused } from '@sluice/shared/redis/while-refused';
 import { whyUnsupported } from './call-provider.js';
 import type { Ending } from './ending.js';
-import { fromAttempt, toErrorInfo, toFailure } from './failed-job.js';
+import { blockedFailure, fromAttempt, toErrorInfo } from './failed-job.js';
 import { addAttempt, type Progress } from './progress.js';
 import type { ProviderFailure } from './providers/types.js';
 import { type Upstreams, upstreamOf } from './upstreams.js';
@@ -62,7 +62,7 @@ export class Fallback {
         if (found === 'refused') break;
         this.#countFallback(progress.job, next);
         this.passOver(progress, next, found);
-        failure = toFailure(found);
+        failure = blockedFailure(found);
       }
     }
     if (failure.outcome === 'unsupported') failure = this.#earlierFailure(progress.job, request) ?? failure;

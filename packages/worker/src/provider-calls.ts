@@ -10,11 +10,11 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { type CallResult, callProvider } from './call-provider.js';
-import { faultOfOurs } from './failed-job.js';
 import { recordCall } from './job-spans.js';
 import type { Pricing } from './pricing.js';
 import { addAttempt, type Progress } from './progress.js';
 import type { ProviderHealth } from './provider-health.js';
+import { failureOf } from './providers/failure.js';
 import type { ParsedResponse } from './providers/types.js';
 import type { Run } from './runs.js';
 import { type Upstreams, upstreamOf } from './upstreams.js';
@@ -108,7 +108,7 @@ export class ProviderCalls {
       return await call();
     } catch (error) {
       this.parts.logger.error({ requestId, error: String(error) }, 'an attempt failed by our own fault');
-      return { ms: performance.now() - started, failure: faultOfOurs(), billUnknown: true };
+      return { ms: performance.now() - started, failure: failureOf('internal_error'), billUnknown: true };
     }
   }
 

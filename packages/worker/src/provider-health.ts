@@ -5,27 +5,15 @@
 
 import { createHmac } from 'node:crypto';
 import type { ChatRequest } from '@sluice/shared/chat';
+import { outcomeRow } from '@sluice/shared/outcomes';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Trouble } from '@sluice/shared/process/trouble';
 import type { Callers } from '@sluice/shared/providers/callers';
 import type { CircuitBreakers, CircuitChange } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
-import type { AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { Upstream } from './call-provider.js';
 import type { ProviderFailure } from './providers/types.js';
-
-/** Outcomes that say the provider as a whole is in trouble. An answer that is too large for us is none of them. */
-const UNHEALTHY: ReadonlySet<AttemptOutcome> = new Set([
-  'connection',
-  'timeout',
-  'server_error',
-  'overloaded',
-  'bad_response',
-  'unknown',
-]);
-
-/** Of these, the ones that a prompt may bring about. */
-const MAY_FOLLOW_PROMPT: ReadonlySet<AttemptOutcome> = new Set(['timeout', 'server_error', 'bad_response']);
 
 export interface HealthParts {
   coolDowns: CoolDowns;
@@ -73,7 +61,7 @@ export class ProviderHealth {
 
   #failed(provider: string, call: Called, failure: ProviderFailure): Promise<void> {
     const { requestId, workspace } = call.job;
-    const subject = MAY_FOLLOW_PROMPT.has(failure.outcome) ? digestOf(call) : requestId;
+    const subject = outcomeRow(failure.outcome).unhealthy === 'unless_prompt' ? digestOf(call) : requestId;
     const meetsAll = isRefusedKey(failure);
     return this.#log(this.parts.circuits.failed(provider, { requestId, workspace, subject, meetsAll }));
   }
@@ -93,7 +81,7 @@ export class ProviderHealth {
 }
 
 function isUnhealthy(failure: ProviderFailure): boolean {
-  return UNHEALTHY.has(failure.outcome) || isRefusedKey(failure);
+  return outcomeRow(failure.outcome).unhealthy !== undefined || isRefusedKey(failure);
 }
 
 /** 401 says that our key is refused, to everybody. 403 may be about one request. */

@@ -3,8 +3,15 @@
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
 import { type ModelLabels, OTHER, routeLabel } from '@sluice/shared/metrics/labels';
-import type { Blocked } from '@sluice/shared/providers/availability';
-import type { Attempt, AttemptOutcome, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import {
+  type AttemptOutcome,
+  BLOCKED_OUTCOMES,
+  type BlockedOutcome,
+  CALL_OUTCOMES,
+  FALLBACK_OUTCOMES,
+  isRateLimit,
+} from '@sluice/shared/outcomes';
+import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { Verdict } from './answer-check/schema-checker.js';
 
@@ -12,48 +19,6 @@ const PICODOLLARS_PER_USD = 1e12;
 /** Direct model ids could be asked for by every workspace; so many series are made in advance, and no more. */
 const MAX_DIRECT_SERIES = 2_000;
 const TOKEN_TYPES = ['input', 'cached_input', 'cache_write', 'output'] as const;
-/** Outcomes after which a request goes on to its next entry. */
-const FALLBACK_REASONS: readonly AttemptOutcome[] = [
-  'auth',
-  'bad_response',
-  'circuit_open',
-  'concurrency',
-  'connection',
-  'context_length',
-  'cooldown',
-  'internal_error',
-  'model_not_found',
-  'overloaded',
-  'rate_limited',
-  'request_too_large',
-  'schema_mismatch',
-  'server_error',
-  'timeout',
-  'too_large',
-  'unsupported',
-];
-
-/** How a call can end. */
-const CALL_OUTCOMES: readonly AttemptOutcome[] = [
-  'ok',
-  'auth',
-  'bad_request',
-  'bad_response',
-  'cancelled',
-  'connection',
-  'context_length',
-  'internal_error',
-  'model_not_found',
-  'overloaded',
-  'rate_limited',
-  'request_too_large',
-  'schema_mismatch',
-  'server_error',
-  'timeout',
-  'too_large',
-  'unknown',
-];
-
 export class WorkerMetrics {
   readonly #queueWait;
   readonly #requests;
@@ -92,7 +57,7 @@ export class WorkerMetrics {
     this.#answerChecks = metrics.counter('answerChecks');
     for (const provider of providers) {
       this.#queueWait.zero({ provider });
-      for (const reason of ['upstream', 'cooldown', 'concurrency'])
+      for (const reason of ['upstream', ...BLOCKED_OUTCOMES.filter(isRateLimit)])
         this.#rateLimited.inc({ provider, reason }, 0);
       for (const result of ['fits', 'unfit', 'unchecked']) this.#answerChecks.inc({ provider, result }, 0);
       for (const counter of [this.#recovered, this.#quarantined, this.#late]) counter.inc({ provider }, 0);
@@ -125,7 +90,7 @@ export class WorkerMetrics {
           this.#knowModel(provider, model);
           const to = chain[i + 1]?.provider;
           if (to === undefined) continue;
-          for (const reason of FALLBACK_REASONS)
+          for (const reason of FALLBACK_OUTCOMES)
             this.#fallbacks.inc({ route, from: provider, to, reason }, 0);
         }
       }
@@ -152,8 +117,8 @@ export class WorkerMetrics {
     if (ms !== undefined) this.#duration.observe({ provider, model }, ms / 1000);
   }
 
-  passedOver(provider: string, outcome: Blocked['outcome']): void {
-    if (outcome !== 'circuit_open') this.#rateLimited.inc({ provider, reason: outcome });
+  passedOver(provider: string, outcome: BlockedOutcome): void {
+    if (isRateLimit(outcome)) this.#rateLimited.inc({ provider, reason: outcome });
   }
 
   movedOn({ route }: ChatJob, { provider, outcome }: Attempt, to: ChainEntry): void {

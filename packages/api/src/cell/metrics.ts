@@ -4,13 +4,12 @@ import { ERROR_STATUS } from '@sluice/shared/errors';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
 import { NO_PROVIDER, OTHER, routeLabel } from '@sluice/shared/metrics/labels';
-import type { Blocked } from '@sluice/shared/providers/availability';
+import { BLOCKED_OUTCOMES, type BlockedOutcome, isRateLimit } from '@sluice/shared/outcomes';
 import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
 
 export const CHAT_PATH = '/v1/chat/completions';
 const PATHS = [CHAT_PATH, '/v1/models', '/v1/models/{id}', '/routes', OTHER];
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-const PASSED_OVER: readonly Blocked['outcome'][] = ['cooldown', 'concurrency', 'backlog', 'circuit_open'];
 
 export class ApiMetrics {
   readonly #requests;
@@ -50,8 +49,8 @@ export class ApiMetrics {
     for (const provider of providers) {
       this.#readded.inc({ provider }, 0);
       this.#ghosts.inc({ provider }, 0);
-      for (const reason of PASSED_OVER)
-        if (reason !== 'circuit_open') this.#rateLimited.inc({ provider, reason }, 0);
+      for (const reason of BLOCKED_OUTCOMES.filter(isRateLimit))
+        this.#rateLimited.inc({ provider, reason }, 0);
     }
   }
 
@@ -61,7 +60,7 @@ export class ApiMetrics {
         for (const [i, { provider: from }] of chain.entries()) {
           const to = chain[i + 1]?.provider;
           if (to === undefined) continue;
-          for (const reason of PASSED_OVER) this.#fallbacks.inc({ route, from, to, reason }, 0);
+          for (const reason of BLOCKED_OUTCOMES) this.#fallbacks.inc({ route, from, to, reason }, 0);
         }
   }
 
@@ -110,9 +109,9 @@ export class ApiMetrics {
   }
 
   /** The entry was not called; `to` is the one that is tried next, if there is one. */
-  passedOver({ route, chain, entry }: ChatJob, reason: Blocked['outcome']): void {
+  passedOver({ route, chain, entry }: ChatJob, reason: BlockedOutcome): void {
     const from = chain[entry]?.provider ?? NO_PROVIDER;
-    if (reason !== 'circuit_open') this.#rateLimited.inc({ provider: from, reason });
+    if (isRateLimit(reason)) this.#rateLimited.inc({ provider: from, reason });
     const to = chain[entry + 1]?.provider;
     if (to !== undefined) this.#fallbacks.inc({ route: routeLabel(route), from, to, reason });
   }

@@ -15,12 +15,12 @@
 
 import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
+import { type BlockedOutcome, OUTCOMES } from '@sluice/shared/outcomes';
 import { isSpoken } from '@sluice/shared/process/protocol';
-import { type Availability, BLOCKED_CODE, type Blocked } from '@sluice/shared/providers/availability';
+import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import { countCalls, describeAttempts } from '@sluice/shared/queue/attempts';
 import {
   type Attempt,
-  type AttemptOutcome,
   type ChainEntry,
   type ChatJob,
   providerOf,
@@ -283,7 +283,7 @@ export class Dispatcher {
 }
 
 /** The entry was not called. */
-function passOver(job: ChatJob, outcome: AttemptOutcome, now: number): ChatJob {
+function passOver(job: ChatJob, outcome: BlockedOutcome, now: number): ChatJob {
   const { provider, model } = job.chain[job.entry] as ChainEntry;
   return {
     ...job,
@@ -294,7 +294,7 @@ function passOver(job: ChatJob, outcome: AttemptOutcome, now: number): ChatJob {
 
 function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError {
   const message = `No provider could take the request: ${describeAttempts(job.attempts)}.`;
-  return new GatewayError(BLOCKED_CODE[outcome], message, { retryAfterMs });
+  return new GatewayError(OUTCOMES[outcome].code, message, { retryAfterMs });
 }
 
 function outcomeUnknown(attempts: readonly Attempt[]): GatewayError {

@@ -1,32 +1,8 @@
 import type { BudgetMode, ChainEntry, OnCrash } from '../config/types.js';
 import type { ErrorInfo } from '../errors.js';
+import type { AttemptOutcome } from '../outcomes.js';
 
 export type { ChainEntry, OnCrash };
-
-/** How one entry of a chain fared. `unknown`: a worker died while the call may have been under way. */
-export type AttemptOutcome =
-  | 'ok'
-  | 'bad_request'
-  | 'model_not_found'
-  | 'context_length'
-  | 'auth'
-  | 'rate_limited'
-  | 'request_too_large'
-  | 'overloaded'
-  | 'server_error'
-  | 'bad_response'
-  | 'too_large'
-  | 'schema_mismatch'
-  | 'connection'
-  | 'timeout'
-  | 'cancelled'
-  | 'cooldown'
-  | 'concurrency'
-  | 'backlog'
-  | 'circuit_open'
-  | 'unsupported'
-  | 'internal_error'
-  | 'unknown';
 
 export interface Attempt {
   provider: string;

@@ -1,6 +1,7 @@
 import type { ChatRequest, Completion, TokenUsage } from '@sluice/shared/chat';
 import type { ErrorCode } from '@sluice/shared/errors';
-import type { AttemptOutcome, ChainEntry } from '@sluice/shared/queue/job';
+import type { AttemptOutcome } from '@sluice/shared/outcomes';
+import type { ChainEntry } from '@sluice/shared/queue/job';
 
 /**
  * A provider turns the common format into its own and back. Everything here is pure: no I/O, no metrics, no

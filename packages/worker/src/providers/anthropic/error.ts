@@ -1,4 +1,5 @@
-import { type CallOutcome, toOutcome, toResponseFailure } from '../failure.js';
+import type { FailedCall } from '@sluice/shared/outcomes';
+import { toOutcome, toResponseFailure } from '../failure.js';
 import { isObject, toText } from '../json.js';
 import type { Headers, ProviderFailure } from '../types.js';
 
@@ -30,7 +31,7 @@ function readSignal(message: string) {
   return TEXT_SIGNALS.find(({ pattern }) => pattern.test(message))?.means;
 }
 
-function refine(outcome: CallOutcome, signal: ReturnType<typeof readSignal>): CallOutcome {
+function refine(outcome: FailedCall, signal: ReturnType<typeof readSignal>): FailedCall {
   if (signal === undefined) return outcome;
   return signal === 'out_of_credit' ? 'auth' : signal;
 }

@@ -1,4 +1,5 @@
-import { type CallOutcome, toOutcome, toResponseFailure } from '../failure.js';
+import type { FailedCall } from '@sluice/shared/outcomes';
+import { toOutcome, toResponseFailure } from '../failure.js';
 import { isObject, toText } from '../json.js';
 import type { Headers, ProviderFailure } from '../types.js';
 
@@ -38,7 +39,7 @@ export function parseError(status: number, headers: Headers, body: unknown, now?
   });
 }
 
-function refine(outcome: CallOutcome, error: ErrorBody, outOfCredit: boolean): CallOutcome {
+function refine(outcome: FailedCall, error: ErrorBody, outOfCredit: boolean): FailedCall {
   if (outOfCredit) return outcome === 'rate_limited' ? outcome : 'auth';
   if (error.code === 'model_not_found' && (outcome === 'bad_request' || outcome === 'auth')) {
     return 'model_not_found';

@@ -1,0 +1,223 @@
+/**
+ * How one entry of a chain can fare. This table is the only list of the outcomes: what a caller is told, whether the next
+ * entry is tried, what it says about the provider and which metrics have it are all read from here.
+ */
+import type { ErrorCode } from './errors.js';
+
+interface OutcomeRow {
+  /**
+   * `served`: the provider answered. `failed`: the call failed at the provider. `ended`: the gateway ended or lost the
+   * call. `blocked`: the provider was not called, because it is left alone or has no room. `unsupported`: it was not
+   * called, because it has no words for the request.
+   */
+  kind: 'served' | 'failed' | 'ended' | 'blocked' | 'unsupported';
+  /** Stands behind the names of provider and model. It never has upstream's own words, which may quote a key or a prompt. */
+  words: string;
+  /** What the caller gets when the chain ends here. */
+  code?: ErrorCode;
+  message?: string;
+  /** Whether another entry of the chain could do better. */
+  fallback: boolean;
+  /** The outcome says that the provider as a whole is in trouble; `unless_prompt`: unless one prompt brings it about. */
+  unhealthy?: 'always' | 'unless_prompt';
+  /** Upstream's words are for the caller's mistakes only; elsewhere they name keys, organisations and hosts. */
+  quotesUpstream?: true;
+}
+
+const NOT_CALLED = 'The provider was not called.';
+
+export const OUTCOMES = {
+  ok: { kind: 'served', words: 'answered', fallback: false },
+  bad_request: {
+    kind: 'failed',
+    words: 'refused the request',
+    code: 'invalid_request',
+    message: 'The provider refused the request.',
+    fallback: false,
+    quotesUpstream: true,
+  },
+  model_not_found: {
+    kind: 'failed',
+    words: 'does not know the model',
+    code: 'model_not_found',
+    message: 'The provider does not know the model.',
+    fallback: true,
+  },
+  context_length: {
+    kind: 'failed',
+    words: 'finds the prompt too long',
+    code: 'invalid_request',
+    message: 'The request is longer than the context of the model.',
+    fallback: true,
+    quotesUpstream: true,
+  },
+  // It is our key that was refused, so this is never the caller's 401.
+  auth: {
+    kind: 'failed',
+    words: 'refused the gateway’s credentials',
+    code: 'provider_error',
+    message: 'The provider refused the key of the gateway.',
+    fallback: true,
+  },
+  rate_limited: {
+    kind: 'failed',
+    words: 'is rate-limiting',
+    code: 'rate_limited',
+    message: 'The provider is rate limiting.',
+    fallback: true,
+  },
+  // It can never pass there. The provider may still take every other one.
+  request_too_large: {
+    kind: 'failed',
+    words: 'found the request too large for its limits',
+    code: 'request_too_large',
+    message: 'The request is larger than the provider takes from the gateway within a minute.',
+    fallback: true,
+  },
+  overloaded: {
+    kind: 'failed',
+    words: 'is overloaded',
+    code: 'provider_unavailable',
+    message: 'The provider is overloaded.',
+    fallback: true,
+    unhealthy: 'always',
+  },
+  server_error: {
+    kind: 'failed',
+    words: 'failed',
+    code: 'provider_error',
+    message: 'The provider failed.',
+    fallback: true,
+    unhealthy: 'unless_prompt',
+  },
+  bad_response: {
+    kind: 'failed',
+    words: 'sent an unusable answer',
+    code: 'provider_error',
+    message: 'The provider sent an answer that is not a completion.',
+    fallback: true,
+    unhealthy: 'unless_prompt',
+  },
+  // The limit is ours: it says nothing about the provider's health.
+  too_large: {
+    kind: 'failed',
+    words: 'sent an answer that is too large',
+    code: 'provider_error',
+    message: 'The provider sent an answer that is too large.',
+    fallback: true,
+  },
+  // The schema is the caller's: it says nothing about the provider's health.
+  schema_mismatch: {
+    kind: 'failed',
+    words: 'sent an answer that does not fit the schema',
+    code: 'provider_error',
+    message: 'The provider sent an answer that does not fit the JSON schema of the request.',
+    fallback: true,
+  },
+  connection: {
+    kind: 'failed',
+    words: 'could not be reached',
+    code: 'provider_error',
+    message: 'The provider could not be reached.',
+    fallback: true,
+    unhealthy: 'always',
+  },
+  timeout: {
+    kind: 'failed',
+    words: 'did not answer in time',
+    code: 'provider_timeout',
+    message: 'The provider did not answer in time.',
+    fallback: true,
+    unhealthy: 'unless_prompt',
+  },
+  cancelled: {
+    kind: 'ended',
+    words: 'was cancelled',
+    code: 'service_unavailable',
+    message: 'The call was cancelled.',
+    fallback: false,
+  },
+  internal_error: {
+    kind: 'ended',
+    words: 'met a fault of the gateway',
+    code: 'internal_error',
+    message: 'The gateway failed; its log has the request id.',
+    fallback: true,
+  },
+  // A worker died, or its connection broke, while the call may have been under way.
+  unknown: {
+    kind: 'ended',
+    words: 'was interrupted',
+    code: 'provider_error',
+    message: 'The connection broke while the provider was being called.',
+    fallback: true,
+    unhealthy: 'always',
+  },
+  cooldown: {
+    kind: 'blocked',
+    words: 'is cooling down after a rate limit',
+    code: 'rate_limited',
+    message: NOT_CALLED,
+    fallback: true,
+  },
+  concurrency: {
+    kind: 'blocked',
+    words: 'is at its concurrency limit',
+    code: 'rate_limited',
+    message: NOT_CALLED,
+    fallback: true,
+  },
+  backlog: {
+    kind: 'blocked',
+    words: 'has too many requests waiting',
+    code: 'rate_limited',
+    message: NOT_CALLED,
+    fallback: true,
+  },
+  circuit_open: {
+    kind: 'blocked',
+    words: 'keeps failing and is not called for a while',
+    code: 'provider_unavailable',
+    message: NOT_CALLED,
+    fallback: true,
+  },
+  // The provider's translation says which field it is, with a code and a message of its own.
+  unsupported: { kind: 'unsupported', words: 'cannot take this request', fallback: true },
+} as const satisfies Record<string, OutcomeRow>;
+
+type Table = typeof OUTCOMES;
+type Kind = OutcomeRow['kind'];
+
+export type AttemptOutcome = keyof Table;
+export type OutcomeOf<K extends Kind> = {
+  [Outcome in AttemptOutcome]: Table[Outcome]['kind'] extends K ? Outcome : never;
+}[AttemptOutcome];
+
+/** A call that failed at the provider. */
+export type FailedCall = OutcomeOf<'failed'>;
+/** Why an entry is passed over without being called. */
+export type BlockedOutcome = OutcomeOf<'blocked'>;
+
+export function isOfKind<K extends Kind>(outcome: AttemptOutcome, kind: K): outcome is OutcomeOf<K> {
+  return OUTCOMES[outcome]?.kind === kind;
+}
+
+/** During an upgrade a job may carry an outcome that only the newer version has; it is told as a failure. */
+export function outcomeRow(outcome: AttemptOutcome): OutcomeRow {
+  return OUTCOMES[outcome] ?? OUTCOMES.server_error;
+}
+
+const ALL = Object.keys(OUTCOMES) as AttemptOutcome[];
+
+/** How a call can end that was made. */
+export const CALL_OUTCOMES = ALL.filter((outcome): outcome is OutcomeOf<'served' | 'failed' | 'ended'> =>
+  ['served', 'failed', 'ended'].includes(OUTCOMES[outcome].kind),
+);
+export const BLOCKED_OUTCOMES = ALL.filter((outcome) => isOfKind(outcome, 'blocked'));
+/** The outcomes after which a request goes on to its next entry. */
+export const FALLBACK_OUTCOMES = ALL.filter((outcome) => OUTCOMES[outcome].fallback);
+
+/** The caller is told to come back later, and `gateway_rate_limited_total` counts it. */
+export function isRateLimit(outcome: BlockedOutcome): boolean {
+  return OUTCOMES[outcome].code === 'rate_limited';
+}
