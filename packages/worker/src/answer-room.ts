@@ -16,7 +16,7 @@ export class AnswerRoom {
     this.#free = size;
   }
 
-  /** For one job, which gives it back when it has ended. */
+  /** For one job, which gives it back when Redis has taken what became of it. */
   share(): AnswerShare {
     return new AnswerShare(this);
   }

@@ -11,6 +11,7 @@ import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import { Job, type JobJson, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
+import type { AnswerRoom, AnswerShare } from './answer-room.js';
 
 /** A dead worker's job is given to another at most this long after its lock ran out. */
 const STALLED_INTERVAL_MS = 2_000;
@@ -30,7 +31,12 @@ export class TakenJob extends Job<unknown, Settlement | undefined> {
   /** The request of a chat job, in JSON; empty when Redis does not have it. */
   readonly request: string;
 
-  constructor(queue: ConstructorParameters<typeof Job>[0], json: TakenJson) {
+  constructor(
+    queue: ConstructorParameters<typeof Job>[0],
+    json: TakenJson,
+    /** Its part of the memory for large answers, until it has ended. */
+    readonly answer: AnswerShare,
+  ) {
     super(queue, json.name, JSON.parse(json.data), json.opts, json.id);
     this.lock = json.lock;
     this.request = json.request;
@@ -51,6 +57,7 @@ export interface ChatWorkerParts extends BackendParts {
   provider: string;
   concurrency: number;
   redis: Redis;
+  answers: AnswerRoom;
   run(job: TakenJob): Promise<Settlement | undefined>;
   /** Another worker may have been given these. */
   onLost(jobIds: string[]): void;
@@ -60,8 +67,9 @@ export interface ChatWorkerParts extends BackendParts {
 export class ChatWorker extends Worker<unknown, Settlement | undefined, string, ChatQueueBackend> {
   /** When the first job of this turn of the event loop began. */
   #turnBegan: number | undefined;
+  readonly #answers: AnswerRoom;
 
-  constructor({ provider, concurrency, redis, run, onLost, onError, ...parts }: ChatWorkerParts) {
+  constructor({ provider, concurrency, redis, answers, run, onLost, onError, ...parts }: ChatWorkerParts) {
     super(
       provider,
       (job) => run(job as TakenJob),
@@ -80,6 +88,7 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
       },
       chatBackend(redis, parts),
     );
+    this.#answers = answers;
     this.on('lockRenewalFailed', onLost);
     this.on('error', onError);
   }
@@ -91,6 +100,17 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
   override async close(force = false): Promise<void> {
     this.backend.stopTaking().catch(() => {});
     return super.close(force);
+  }
+
+  /** The answer is in memory until Redis has taken the settlement, or nobody wants it any more. */
+  override async processJob(
+    ...[job, ...rest]: Parameters<Worker<unknown, Settlement | undefined>['processJob']>
+  ) {
+    try {
+      return await super.processJob(job, ...rest);
+    } finally {
+      (job as TakenJob).answer.giveBack();
+    }
   }
 
   /**
@@ -115,7 +135,7 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
   }
 
   protected override createJob(json: JobJson): TakenJob {
-    return new TakenJob(this, json as TakenJson);
+    return new TakenJob(this, json as TakenJson, this.#answers.share());
   }
 
   /** Spans of a job are recorded by the chat processor; BullMQ's own are not wanted. */

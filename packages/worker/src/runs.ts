@@ -1,6 +1,6 @@
 import type { Cancellations } from '@sluice/shared/queue/cancellations';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import type { AnswerRoom, AnswerShare } from './answer-room.js';
+import type { AnswerShare } from './answer-room.js';
 import type { TakenJob } from './chat-worker.js';
 import { type StopReason, StopSignal } from './stop-signal.js';
 
@@ -21,25 +21,20 @@ export class Runs {
   /** By request id. */
   readonly #running = new Map<string, { jobId: string | undefined; signal: StopSignal }>();
 
-  constructor(
-    private readonly cancellations: Cancellations,
-    private readonly answers: AnswerRoom,
-  ) {}
+  constructor(private readonly cancellations: Cancellations) {}
 
   async run<T>(
     { requestId }: ChatJob,
-    { id, lock, attemptsStarted }: TakenJob,
+    { id, lock, attemptsStarted, answer }: TakenJob,
     process: (run: Run) => Promise<T>,
   ): Promise<T> {
     const signal = new StopSignal();
-    const answer = this.answers.share();
     const running = { jobId: id, signal };
     this.#running.set(requestId, running);
     if (this.cancellations.has(requestId)) signal.stop('cancelled');
     try {
       return await process({ token: lock, start: attemptsStarted, signal, answer });
     } finally {
-      answer.giveBack();
       if (this.#running.get(requestId) === running) this.#running.delete(requestId);
     }
   }

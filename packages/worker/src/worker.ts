@@ -162,7 +162,8 @@ export async function startWorker({
 
   await requireSecretAgreement(presence);
 
-  const runs = new Runs(cancellations, new AnswerRoom(config.request.maxAnswerBytesInFlight));
+  const runs = new Runs(cancellations);
+  const answers = new AnswerRoom(config.request.maxAnswerBytesInFlight);
   await cancellations.watch(subscriber, (requestId) => runs.cancel(requestId));
   const chores = new Chores(logger);
   const workers = [...upstreams.values()].map((upstream) => {
@@ -174,6 +175,7 @@ export async function startWorker({
       provider,
       concurrency,
       redis,
+      answers,
       onSettled: (settlement, result) => ending.recorded(settlement, result),
       onRefused: (settlement, error) => ending.refused(settlement, error),
       async run(taken) {
