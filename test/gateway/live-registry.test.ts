@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RegistryRefresh } from '@sluice/api/cell/registry-refresh';
 import { RegistrySchedule } from '@sluice/api/cell/registry-schedule';
-import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
-import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
+import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { createLogger } from '@sluice/shared/process/logger';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
@@ -16,12 +15,13 @@ import { RegistryStore } from '@sluice/shared/registry/store';
 import type { Redis } from 'ioredis';
 import { createJsonServer } from '../helpers/json-server.js';
 import test from '../helpers/needs-redis.js';
+import { startTestRedis } from '../helpers/test-redis.js';
 
 let server: RedisServer;
 let redis: Redis;
 const folder = mkdtempSync(join(tmpdir(), 'sluice-registry-'));
 test.before(async () => {
-  server = await startRedis({ program: findOrInstallRedis(() => {}), folder });
+  server = await startTestRedis({ folder });
   redis = connectPatiently(server.url);
 });
 test.after.always(async () => {

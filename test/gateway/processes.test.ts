@@ -1,11 +1,11 @@
 /** api and worker, each on its own: what `npm run api` and `npm run worker` run. */
-import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { freePort } from '@sluice/cli/start/free-port';
-import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
+import type { RedisServer } from '@sluice/cli/start/redis-server';
 import type { ExecutionContext } from 'ava';
 import { makeFolder, until } from '../helpers/all-in-one.js';
 import { launch } from '../helpers/launch.js';
 import test from '../helpers/needs-redis.js';
+import { startTestRedis } from '../helpers/test-redis.js';
 
 const statusOf = (url: string) =>
   fetch(url).then(
@@ -14,7 +14,7 @@ const statusOf = (url: string) =>
   );
 
 async function launchRedis(t: ExecutionContext): Promise<RedisServer> {
-  const redis = await startRedis({ program: findOrInstallRedis(() => {}), folder: makeFolder(t) });
+  const redis = await startTestRedis({ folder: makeFolder(t) });
   t.teardown(() => redis.stop());
   return redis;
 }

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
-import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
+import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 import test from '../helpers/needs-redis.js';
+import { startTestRedis } from '../helpers/test-redis.js';
 
 const TIMEOUT_MS = 300;
 
@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
 let server: RedisServer;
 let redis: Redis;
 test.before(async () => {
-  server = await startRedis({ program: findOrInstallRedis(() => {}), folder });
+  server = await startTestRedis({ folder });
   redis = connectImpatiently(server.url, TIMEOUT_MS);
   await waitForRedis(redis, 20_000);
 });

@@ -2,8 +2,6 @@ import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
-import { startRedis } from '@sluice/cli/start/redis-server';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
@@ -21,6 +19,7 @@ import {
   until,
 } from '../helpers/all-in-one.js';
 import test from '../helpers/needs-redis.js';
+import { startTestRedis } from '../helpers/test-redis.js';
 
 const FIVE_HEADERS = ['provider', 'model', 'fallback-used', 'latency-ms', 'cost-usd'];
 
@@ -124,7 +123,7 @@ test('Ctrl-C drains npm start and all its processes; the key of GATEWAY_KEY is u
 });
 
 test('the Redis of REDIS_URL is used, none is started, and a second Ctrl-C does not wait', async (t) => {
-  const redis = await startRedis({ program: findOrInstallRedis(() => {}), folder: makeFolder(t) });
+  const redis = await startTestRedis({ folder: makeFolder(t) });
   t.teardown(() => redis.stop());
   const gateway = await start(t, { env: { REDIS_URL: redis.url, SIMULATOR_LATENCY_MS: '600000' } });
   t.deepEqual(redisOf(gateway), []);

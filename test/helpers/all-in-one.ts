@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@sluice/cli/start/free-port';
+import { withParent } from './with-parent.js';
 
 export const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -48,8 +49,9 @@ export async function run(t: Cleaner, options: RunOptions = {}): Promise<Run> {
   const folder = options.folder ?? makeFolder(t);
   const port = await freePort();
   const mark = `run-${randomUUID()}`;
-  const [program = '', ...args] = options.command ?? [process.execPath, 'packages/cli/dist/start.js'];
-  const child = spawn(program, [...args, '--data', folder, ...(options.args ?? [])], {
+  const command = options.command ?? [process.execPath, 'packages/cli/dist/start.js'];
+  const [program = '', ...args] = [...withParent('TERM'), ...command, '--data', folder];
+  const child = spawn(program, [...args, ...(options.args ?? [])], {
     cwd: REPOSITORY,
     env: {
       PATH: process.env.PATH ?? '',

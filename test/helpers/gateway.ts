@@ -10,8 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { applyConfig } from '@sluice/cli/apply/apply-config';
-import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
-import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
+import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { loadConfig } from '@sluice/shared/config/config';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { Directory } from '@sluice/shared/directory/directory';
@@ -26,6 +25,8 @@ import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/
 import type { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import { makeSecretKey } from './secret-key.js';
+import { startTestRedis } from './test-redis.js';
+import { withParent } from './with-parent.js';
 
 export interface GatewayOptions {
   apis?: number;
@@ -45,8 +46,8 @@ export interface GatewayOptions {
   simulator?: SimulatorOptions;
   env?: Record<string, string>;
   redisExtra?: string[];
-  /** What Redis is started by, when not by the program itself. */
-  redisWrapper?: (program: string) => string;
+  /** Words before Redis' program, of a command that becomes it. */
+  redisWrapper?: readonly string[];
   /** Where the processes find Redis, when it is not at its own address: behind a proxy. */
   redisVia?: (url: string) => Promise<string>;
 }
@@ -108,9 +109,8 @@ const CELL = 'test';
 
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
-  const redisProgram = findOrInstallRedis(() => {});
-  const redisServer = await startRedis({
-    program: options.redisWrapper?.(redisProgram) ?? redisProgram,
+  const redisServer = await startTestRedis({
+    wrapper: options.redisWrapper ?? [],
     folder: join(folder, 'redis'),
     extra: options.redisExtra ?? [],
   });
@@ -216,8 +216,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     names,
     configPath,
     async restartRedis(port) {
-      redisServerNow = await startRedis({
-        program: findOrInstallRedis(() => {}),
+      redisServerNow = await startTestRedis({
         folder: join(folder, 'redis'),
         port,
         extra: options.redisExtra ?? [],
@@ -283,11 +282,9 @@ async function startProcess(
   limits?: { descriptors: number },
 ): Promise<TestProcess> {
   const script = fileURLToPath(import.meta.resolve(module));
-  const limited = limits && {
-    execPath: 'prlimit',
-    execArgv: [`--nofile=${limits.descriptors}:${limits.descriptors}`, process.execPath],
-  };
-  const child = fork(script, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'], ...limited });
+  const limited = limits ? ['prlimit', `--nofile=${limits.descriptors}:${limits.descriptors}`] : [];
+  const [execPath = '', ...execArgv] = [...withParent(), ...limited, process.execPath];
+  const child = fork(script, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'], execPath, execArgv });
   let output = '';
   const collect = (chunk: Buffer) => {
     output += chunk.toString();

@@ -1,9 +1,10 @@
 /** An api or a worker as a process of its own, started as `npm run api` and `npm run worker` start it. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { freePort } from '@sluice/cli/start/free-port';
 import type { ExecutionContext } from 'ava';
 import { REPOSITORY } from './all-in-one.js';
+import { spawnWithParent } from './with-parent.js';
 
 export interface Launched {
   child: ChildProcess;
@@ -18,7 +19,7 @@ export async function launch(
   env: Record<string, string> = {},
 ): Promise<Launched> {
   const port = String(await freePort());
-  const child = spawn(process.execPath, [`packages/${role}/dist/main.js`], {
+  const child = spawnWithParent([process.execPath, `packages/${role}/dist/main.js`], {
     cwd: REPOSITORY,
     env: {
       PATH: process.env.PATH ?? '',
@@ -29,7 +30,7 @@ export async function launch(
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => {
+    stream?.on('data', (chunk: Buffer) => {
       output += chunk.toString();
     });
   const ended = once(child, 'close').then(([code]) => code as number | null);

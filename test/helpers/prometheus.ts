@@ -1,5 +1,5 @@
 /** A real Prometheus with the repository's prometheus.yml, changed only where it says whom to ask and how often. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,7 @@ import { freePort } from '@sluice/cli/start/free-port';
 import { parse, stringify } from 'yaml';
 import { PROMETHEUS, programOf } from './tools.js';
 import { until } from './until.js';
+import { spawnWithParent } from './with-parent.js';
 
 export const REPOSITORY = new URL('../../../', import.meta.url);
 
@@ -46,9 +47,9 @@ export async function startPrometheus(
   writeFileSync(join(folder, 'prometheus.yml'), stringify(config));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const child: ChildProcess = spawn(
-    programOf(PROMETHEUS),
+  const child: ChildProcess = spawnWithParent(
     [
+      programOf(PROMETHEUS),
       `--config.file=${join(folder, 'prometheus.yml')}`,
       `--storage.tsdb.path=${join(folder, 'data')}`,
       `--web.listen-address=127.0.0.1:${port}`,

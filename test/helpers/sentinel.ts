@@ -1,30 +1,33 @@
 /** A replica of a Redis, and a Sentinel that makes it the primary when that one dies. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { freePort } from '@sluice/cli/start/free-port';
-import { type RedisServer, startRedis } from '@sluice/cli/start/redis-server';
+import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { connectPatiently } from '@sluice/shared/redis/redis';
+import { startTestRedis } from './test-redis.js';
 import { until } from './until.js';
+import { spawnWithParent } from './with-parent.js';
 
 export interface Sentinel {
   /** For REDIS_URL. */
   url: string;
+  pid: number | undefined;
   replica: RedisServer;
   /** Resolves when the replica has all that the primary has, and the Sentinel knows both. */
   inSync(): Promise<void>;
   stop(): Promise<void>;
 }
 
-export async function startSentinel(primaryUrl: string): Promise<Sentinel> {
+/** `wrapper`: words before the replica's program. */
+export async function startSentinel(primaryUrl: string, wrapper: readonly string[] = []): Promise<Sentinel> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-sentinel-'));
   const program = findOrInstallRedis(() => {});
   const primaryPort = new URL(primaryUrl).port;
-  const replica = await startRedis({
-    program,
+  const replica = await startTestRedis({
+    wrapper,
     folder: join(folder, 'replica'),
     extra: ['--replicaof', `127.0.0.1 ${primaryPort}`],
   });
@@ -40,11 +43,12 @@ sentinel down-after-milliseconds main 1000
 sentinel failover-timeout main 10000
 `,
   );
-  const child = spawn(program, [config, '--sentinel'], { stdio: 'ignore' });
+  const child = spawnWithParent([program, config, '--sentinel'], { stdio: 'ignore' });
   const asked = connectPatiently(`redis://127.0.0.1:${port}`);
   const primary = connectPatiently(primaryUrl);
   return {
     url: `redis+sentinel://main/0?sentinels=127.0.0.1:${port}`,
+    pid: child.pid,
     replica,
     async inSync() {
       await until('the Sentinel to know the replica', async () => {

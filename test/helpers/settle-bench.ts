@@ -2,8 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
-import { startRedis } from '@sluice/cli/start/redis-server';
 import { dayOf } from '@sluice/shared/calendar';
 import { chatBackend, type TakenJson } from '@sluice/shared/queue/backend';
 import type { ChatJob } from '@sluice/shared/queue/job';
@@ -15,6 +13,7 @@ import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import type { MinimalJob } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { startTestRedis } from './test-redis.js';
 
 export const NOW = Date.UTC(2026, 10, 15, 12);
 export const PROVIDERS = ['openai', 'anthropic'] as const;
@@ -51,7 +50,7 @@ export interface ActiveJob {
 
 export async function createSettleBench(): Promise<SettleBench> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-settle-'));
-  const server = await startRedis({ program: findOrInstallRedis(() => {}), folder: join(folder, 'redis') });
+  const server = await startTestRedis({ folder: join(folder, 'redis') });
   const redis = connectPatiently(server.url);
   const closers: (() => Promise<void>)[] = [];
   let cells = 0;

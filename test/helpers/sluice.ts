@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { runSluice } from '@sluice/cli/sluice';
 import type { Gateway } from './gateway.js';
+import { withParent } from './with-parent.js';
 
 export const BIN = fileURLToPath(new URL('../../../packages/cli/bin/sluice.js', import.meta.url));
 
@@ -61,5 +62,6 @@ export type SluiceProcess = ChildProcessByStdio<null, Readable, Readable>;
 
 export function spawnSluice(gateway: Gateway, args: string[]): SluiceProcess {
   const env = { PATH: process.env.PATH, ADMIN_URL: gateway.adminUrl, ADMIN_TOKEN: gateway.adminToken };
-  return spawn(process.execPath, [BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [program = '', ...words] = [...withParent(), process.execPath, BIN, ...args];
+  return spawn(program, words, { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }

@@ -1,7 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Hold } from '../../helpers/hold.js';
 import { until } from '../../helpers/until.js';
 import { type Scenario, SOLO, sleep } from '../trial.js';
@@ -14,7 +11,6 @@ export const diskFull: Scenario = {
     'Redis cannot write its append-only file for a while: refused at once, what was accepted is answered',
   async run(trial) {
     if (spawnSync('prlimit', ['--version']).status !== 0) return trial.skip('prlimit is not here');
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-disk-'));
     const hold = new Hold();
     const gateway = await trial.start({
       routes: SOLO,
@@ -22,13 +18,8 @@ export const diskFull: Scenario = {
       providers: { openai: { concurrency: RUNNING, max_wait_ms: 60_000 } },
       simulator: { latencyMs: hold.latency },
       // A write beyond the limit of a file's size has to fail as on a full disk, and not to end the process.
-      redisWrapper(program) {
-        const path = join(folder, 'redis');
-        writeFileSync(path, `#!/bin/sh\ntrap '' XFSZ\nexec '${program}' "$@"\n`, { mode: 0o755 });
-        return path;
-      },
+      redisWrapper: ['sh', '-c', `trap '' XFSZ; exec "$0" "$@"`],
     });
-    rmSync(folder, { recursive: true });
     const limitFiles = (bytes: string) =>
       spawnSync('prlimit', ['--pid', String(gateway.redisServer.pid), `--fsize=${bytes}:unlimited`]);
     trial.onClose(() => limitFiles('unlimited'));

@@ -28,6 +28,8 @@ interface Note {
 
 export interface RedisServerOptions {
   program: string;
+  /** Words before the program, of a command that becomes it: setpriv, prlimit. */
+  wrapper?: readonly string[];
   folder: string;
   port?: number;
   /** Further options of redis-server, such as `['--maxmemory', '50mb']`. */
@@ -36,6 +38,7 @@ export interface RedisServerOptions {
 
 export async function startRedis({
   program,
+  wrapper = [],
   folder,
   port,
   extra = [],
@@ -63,7 +66,8 @@ export async function startRedis({
     '--save',
     '',
   ];
-  const child = spawn(program, [...settings, '--maxmemory-policy', 'noeviction', ...extra], {
+  const [starter = program, ...args] = [...wrapper, program, ...settings];
+  const child = spawn(starter, [...args, '--maxmemory-policy', 'noeviction', ...extra], {
     stdio: ['ignore', 'pipe', 'pipe'],
     // In a group of its own: Ctrl-C is for us, and Redis has to outlive the processes that still write to it.
     detached: true,
