@@ -82,7 +82,9 @@ export async function startAdmin(
     const followers = new LogFollowers(redisUrl, names);
     const queues = new Queues(redis, recordParts(names, config), [...config.providers.keys()]);
     const directory = new Directory(redis, names);
+    // Its own parts come last: they have its own connection, so that it takes none of the callers' time.
     const app = createAdminApp({
+      ...watched,
       token,
       hosts,
       logger,
@@ -92,7 +94,6 @@ export async function startAdmin(
       snapshot: new DirectorySnapshot(directory),
       keyUse: new KeyUse(redis, names, clock),
       providers: config.providers,
-      ...watched,
       log,
       followers,
       readSpend: (question) => readSpend(redis, names, question),

@@ -22,8 +22,6 @@ export class Congestion {
   /** When a queue was found full. */
   readonly #full = new Map<string, number>();
   readonly #waiting = new Map<string, Backlog>();
-  /** How many api processes share the providers with this one, itself included. */
-  apis = 1;
 
   constructor(private readonly providers: ReadonlyMap<string, ProviderConfig>) {}
 

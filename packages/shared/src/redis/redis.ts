@@ -124,3 +124,13 @@ export async function waitForRedis(redis: Redis, timeoutMs: number): Promise<voi
     redis.off('error', remember);
   }
 }
+
+/** Resolves when all of them are usable. When one does not come in time, none is left open. */
+export async function waitForAll(connections: readonly Redis[], timeoutMs: number): Promise<void> {
+  try {
+    await Promise.all(connections.map((connection) => waitForRedis(connection, timeoutMs)));
+  } catch (error) {
+    for (const connection of connections) connection.disconnect();
+    throw error;
+  }
+}

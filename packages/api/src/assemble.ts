@@ -1,0 +1,173 @@
+/** Builds the parts of an api process from its configuration and its connections. Nothing runs yet but the registry. */
+
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { GatewayConfig } from '@sluice/shared/config/config';
+import { Directory } from '@sluice/shared/directory/directory';
+import { KeyDigests } from '@sluice/shared/directory/key-digests';
+import { Metrics } from '@sluice/shared/metrics/create';
+import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
+import type { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
+import type { Logger } from '@sluice/shared/process/logger';
+import { Presence } from '@sluice/shared/process/presence';
+import type { SecretKeys } from '@sluice/shared/process/secret-keys';
+import { Availability } from '@sluice/shared/providers/availability';
+import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
+import { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { Cancellations } from '@sluice/shared/queue/cancellations';
+import { Idempotency } from '@sluice/shared/queue/idempotency';
+import { CLEAR_PAYLOADS, Payloads, requestContext } from '@sluice/shared/queue/payload';
+import { Queues } from '@sluice/shared/queue/queues';
+import { recordParts } from '@sluice/shared/queue/settle';
+import { Settlements } from '@sluice/shared/queue/settlements';
+import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
+import { RedisClock } from '@sluice/shared/redis/clock';
+import { keyNames } from '@sluice/shared/redis/key-names';
+import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
+import { LiveRegistry } from '@sluice/shared/registry/live-registry';
+import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
+import { RegistryStore } from '@sluice/shared/registry/store';
+import { makeRequestId } from '@sluice/shared/request-id';
+import type { Tracer } from '@sluice/shared/tracing/tracer';
+import type { AdminOptions } from './admin/admin.js';
+import { Catalogue } from './cell/catalogue.js';
+import { DirectoryCache } from './cell/directory-cache.js';
+import { Inbox } from './cell/inbox.js';
+import { KeyUse } from './cell/key-use.js';
+import { ApiMetrics } from './cell/metrics.js';
+import { Neighbours } from './cell/neighbours.js';
+import { RedisMemory } from './cell/redis-memory.js';
+import { RegistryRefresh } from './cell/registry-refresh.js';
+import { SharedGauges } from './cell/shared-gauges.js';
+import { Admission } from './chat/admission.js';
+import { Congestion } from './chat/congestion.js';
+import { Dispatcher } from './chat/dispatcher.js';
+import { IdempotentDispatcher } from './chat/idempotent-dispatcher.js';
+import { SafetyNet } from './chat/safety-net.js';
+import type { Connections } from './connect.js';
+import { ConnectionLimit } from './http/connection-limit.js';
+
+export interface ApiOptions {
+  redisUrl: string;
+  cell: string;
+  config: GatewayConfig;
+  host: string;
+  port: number;
+  /** What prompts and answers are encrypted with. */
+  payloadKeys?: SecretKeys | undefined;
+  /** What workspace keys are digested with. */
+  keyPepper?: SecretKeys | undefined;
+  logger: Logger;
+  tracer?: Tracer | undefined;
+  descriptors: DescriptorWatch;
+  /** Without it there is no admin listener. */
+  admin?: AdminOptions;
+}
+
+export type ApiParts = Awaited<ReturnType<typeof assemble>>;
+
+export async function assemble(options: ApiOptions, { redis }: Connections) {
+  const { cell, config, logger, descriptors } = options;
+  const names = keyNames(cell);
+  const { payloads, digests } = readSecrets(options);
+  const clock = new RedisClock();
+  await clock.synchronise(redis);
+
+  // What this process knows of the cell.
+  const id = makeRequestId();
+  const inbox = new Inbox(id, names);
+  const queues = new Queues(redis, recordParts(names, config), [...config.providers.keys()]);
+  const coolDowns = new CoolDowns(redis, names, clock);
+  const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
+  const presence = new Presence(redis, names, clock, {
+    id,
+    role: 'api',
+    payload: payloads.keyIds,
+    pepper: digests.ids,
+  });
+  const neighbours = new Neighbours(presence);
+  const memory = new RedisMemory(redis, () => neighbours.apis);
+  const store = new Directory(redis, names);
+  const directory = new DirectoryCache(store, digests);
+  const keyUse = new KeyUse(redis, names, clock);
+  const registryStore = new RegistryStore(redis, names);
+  const registry = new LiveRegistry(registryStore, loadShippedRegistry(), clock, logger);
+  await registry.start();
+  const refresh = new RegistryRefresh(registryStore, registry, clock, config.registry.allowPrivateAddresses);
+  const catalogue = new Catalogue(
+    id,
+    queues,
+    logger,
+    config.providers.values(),
+    registry.current,
+    clock.now(),
+  );
+
+  // What it counts.
+  const metrics = new Metrics('api');
+  const apiMetrics = new ApiMetrics(metrics, config.providers.keys());
+  const gauges = new SharedGauges(metrics, {
+    redis,
+    names,
+    clock,
+    queues,
+    providers: config.providers,
+    coolDowns,
+    circuits,
+    workersSeen: () => neighbours.workers,
+  });
+  const directoryWatch = new DirectoryWatch(store, (workspaces) => {
+    apiMetrics.update(workspaces);
+    gauges.update(workspaces);
+  });
+  const connectionLimit = new ConnectionLimit(descriptors.limit, logger, () =>
+    apiMetrics.droppedConnection(),
+  );
+
+  // What a chat request passes.
+  const settlements = new Settlements(queues);
+  const cancellations = new Cancellations(names);
+  const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
+  const safetyNet = new SafetyNet({
+    settlements,
+    queues,
+    logger,
+    stopRunning,
+    caughtUpAt: () => inbox.caughtUpAt,
+    metrics: apiMetrics,
+  });
+  const estimate = new CostEstimate(config.providers, () => registry.current);
+  const dispatcher = new Dispatcher({
+    queues,
+    settlements,
+    availability: new Availability(coolDowns, circuits),
+    congestion: new Congestion(config.providers),
+    clock,
+    admission: new Admission(directory, new WorkspaceLimits(redis, names), estimate, clock),
+    estimateCall: (job, entry) => {
+      const request = JSON.parse(payloads.open(job.request, requestContext(job))) as ChatRequest;
+      return estimate.ofCall(request, entry, job.budget);
+    },
+    hasWorkers: () => neighbours.workers > 0,
+    stopRunning,
+    onGhost: (job) => safetyNet.addGhost(job),
+    metrics: apiMetrics,
+  });
+  const idempotent = new IdempotentDispatcher(dispatcher, new Idempotency(redis, names, payloads), clock);
+
+  return {
+    ...{ id, names, payloads, digests, clock },
+    ...{ inbox, queues, coolDowns, circuits, presence, neighbours, memory },
+    ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue },
+    ...{ metrics, apiMetrics, gauges, directoryWatch, connectionLimit },
+    ...{ dispatcher, idempotent, safetyNet },
+  };
+}
+
+function readSecrets({ payloadKeys, keyPepper, logger }: ApiOptions) {
+  const payloads = new Payloads(payloadKeys);
+  if (payloads.keyIds.writes === null) logger.warn(CLEAR_PAYLOADS);
+  const digests = new KeyDigests(keyPepper);
+  if (digests.ids.writes === null)
+    logger.warn('KEY_PEPPER is not set: workspace keys are stored as plain SHA-256 digests');
+  return { payloads, digests };
+}

@@ -1,0 +1,21 @@
+/** The processes of the cell, as this one saw them last. */
+import type { Presence } from '@sluice/shared/process/presence';
+import { commonProtocol } from '@sluice/shared/process/protocol';
+
+export class Neighbours {
+  workers = 0;
+  /** How many api processes share the providers and the room in Redis with this one, itself included. */
+  apis = 1;
+  /** The newest protocol that every worker speaks. */
+  protocol = commonProtocol([]);
+
+  constructor(private readonly presence: Presence) {}
+
+  async look(): Promise<void> {
+    const alive = await this.presence.alive();
+    const workers = alive.filter(({ role }) => role === 'worker');
+    this.workers = workers.length;
+    this.apis = Math.max(1, alive.length - workers.length);
+    this.protocol = commonProtocol(workers.map(({ protocols }) => protocols));
+  }
+}

@@ -1,0 +1,58 @@
+/** What an api process does again and again beside answering callers. */
+import { Chores } from '@sluice/shared/process/chores';
+import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
+import type { ApiOptions, ApiParts } from './assemble.js';
+import { CONFIRM_EVERY_MS } from './cell/directory-cache.js';
+import { WRITE_KEY_USE_EVERY_MS } from './cell/key-use.js';
+import { LOOK_EVERY_MS, RegistrySchedule } from './cell/registry-schedule.js';
+import { SWEEP_EVERY_MS } from './chat/safety-net.js';
+import type { Connections } from './connect.js';
+
+const HOUSEKEEPING_MS = 1_000;
+
+/** Does each chore once, so that the process begins with what it should know, and then keeps doing it. */
+export async function startChores(
+  options: ApiOptions,
+  parts: ApiParts,
+  connections: Connections,
+): Promise<Chores> {
+  const { descriptors, logger } = options;
+  const { redis, subscriber } = connections;
+  const { clock, coolDowns, circuits, presence, connectionLimit } = parts;
+  const housekeeping: Record<string, () => Promise<unknown>> = {
+    presence: () => presence.announce([...descriptors.problems(), ...connectionLimit.problems()]),
+    'presence of others': () => parts.neighbours.look(),
+    'cool-downs': () => coolDowns.refresh(),
+    circuits: () => circuits.refresh(),
+    'keeping the inbox': () => parts.inbox.keep(redis),
+    clock: () => clock.synchronise(redis, 1),
+    metrics: () => parts.directoryWatch.refresh(),
+    'memory of Redis': () => parts.memory.check(),
+    // A subscriber is only told; this shows whether it still can be.
+    subscription: () => subscriber.ping(),
+    'model registry': () => parts.registry.refresh(),
+  };
+  await Promise.all(Object.values(housekeeping).map((work) => work()));
+  await requireSecretAgreement(presence);
+
+  const chores = new Chores(logger);
+  for (const [name, work] of Object.entries(housekeeping)) chores.every(HOUSEKEEPING_MS, name, work);
+  chores.every(CONFIRM_EVERY_MS, 'directory', () => parts.directory.confirm());
+  chores.every(SWEEP_EVERY_MS, 'looking for lost requests', () => parts.safetyNet.sweep(parts.dispatcher));
+  chores.every(WRITE_KEY_USE_EVERY_MS, 'last use of keys', () => parts.keyUse.write(), false);
+  scheduleRefreshes(chores, options, parts, connections);
+  return chores;
+}
+
+function scheduleRefreshes(
+  chores: Chores,
+  { config, logger }: ApiOptions,
+  { names, registryStore: store, refresh, clock }: ApiParts,
+  { redis }: Connections,
+): void {
+  const { url, refreshMs: periodMs } = config.registry;
+  if (url === undefined) return;
+  const schedule = new RegistrySchedule({ redis, names, store, refresh, clock, logger, url, periodMs });
+  const everyMs = Math.min(LOOK_EVERY_MS, periodMs);
+  chores.every(everyMs, 'refresh of the model registry', () => schedule.look(), false);
+}

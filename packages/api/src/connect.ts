@@ -1,0 +1,32 @@
+/** The connections of an api process to Redis. */
+import { connectImpatiently, connectPatiently, connectToRead, waitForAll } from '@sluice/shared/redis/redis';
+import type { Redis } from 'ioredis';
+
+const REDIS_START_MS = 10_000;
+const REDIS_COMMAND_MS = 1_500;
+
+export interface Connections {
+  /** For callers, who do not wait long. */
+  redis: Redis;
+  /** Does nothing but read the inbox: it blocks. */
+  inboxReader: Redis;
+  /** Hears of cool-downs and circuits. */
+  subscriber: Redis;
+  close(): void;
+}
+
+export async function connect(redisUrl: string): Promise<Connections> {
+  const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
+  const inboxReader = connectToRead(redisUrl);
+  const subscriber = connectPatiently(redisUrl);
+  const all = [redis, inboxReader, subscriber];
+  await waitForAll(all, REDIS_START_MS);
+  return {
+    redis,
+    inboxReader,
+    subscriber,
+    close() {
+      for (const connection of all) connection.disconnect();
+    },
+  };
+}

@@ -1,0 +1,127 @@
+/** Builds the parts of a worker process from its configuration and its connections. Nothing runs yet. */
+
+import type { GatewayConfig } from '@sluice/shared/config/config';
+import type { Env } from '@sluice/shared/config/env-lookup';
+import { Directory } from '@sluice/shared/directory/directory';
+import { Metrics } from '@sluice/shared/metrics/create';
+import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
+import { ModelLabels } from '@sluice/shared/metrics/labels';
+import type { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
+import type { Logger } from '@sluice/shared/process/logger';
+import { Presence } from '@sluice/shared/process/presence';
+import type { SecretKeys } from '@sluice/shared/process/secret-keys';
+import { Availability } from '@sluice/shared/providers/availability';
+import { Callers } from '@sluice/shared/providers/callers';
+import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
+import { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { Cancellations } from '@sluice/shared/queue/cancellations';
+import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
+import { Queues } from '@sluice/shared/queue/queues';
+import { recordParts } from '@sluice/shared/queue/settle';
+import { Settlements } from '@sluice/shared/queue/settlements';
+import { RedisClock } from '@sluice/shared/redis/clock';
+import { keyNames } from '@sluice/shared/redis/key-names';
+import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
+import { LiveRegistry } from '@sluice/shared/registry/live-registry';
+import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
+import { RegistryStore } from '@sluice/shared/registry/store';
+import { makeRequestId } from '@sluice/shared/request-id';
+import type { Tracer } from '@sluice/shared/tracing/tracer';
+import { createAnswerFits } from './answer-check/answer-check.js';
+import { SchemaChecker } from './answer-check/schema-checker.js';
+import { AnswerRoom } from './answer-room.js';
+import { ChatProcessor } from './chat-processor.js';
+import type { Connections } from './connect.js';
+import { Ending } from './ending.js';
+import { Fallback } from './fallback.js';
+import { Pricing } from './pricing.js';
+import { ProviderCalls } from './provider-calls.js';
+import { ProviderHealth } from './provider-health.js';
+import { Runs } from './runs.js';
+import { createUpstreams } from './upstreams.js';
+import { WorkerMetrics } from './worker-metrics.js';
+
+export interface WorkerOptions {
+  redisUrl: string;
+  cell: string;
+  config: GatewayConfig;
+  /** Where the provider keys are read from. */
+  env: Env;
+  /** What prompts and answers are encrypted with. */
+  payloadKeys?: SecretKeys | undefined;
+  logger: Logger;
+  tracer?: Tracer | undefined;
+  descriptors: DescriptorWatch;
+}
+
+export type WorkerParts = ReturnType<typeof assemble>;
+
+export function assemble(
+  { cell, config, env, payloadKeys, logger, tracer }: WorkerOptions,
+  { redis }: Connections,
+) {
+  const names = keyNames(cell);
+  const payloads = new Payloads(payloadKeys);
+  if (payloads.keyIds.writes === null) logger.warn(CLEAR_PAYLOADS);
+  const checker = new SchemaChecker();
+  const upstreams = createUpstreams(config, env, (provider) =>
+    createAnswerFits(provider, checker, (name, verdict) => workerMetrics.checked(name, verdict)),
+  );
+  const clock = new RedisClock();
+  const id = makeRequestId();
+
+  const backendParts = recordParts(names, config);
+  const queues = new Queues(redis, backendParts, [...config.providers.keys()]);
+  const coolDowns = new CoolDowns(redis, names, clock);
+  const presence = new Presence(redis, names, clock, { id, role: 'worker', payload: payloads.keyIds });
+  const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
+  const cancellations = new Cancellations(names);
+  const registry = new LiveRegistry(new RegistryStore(redis, names), loadShippedRegistry(), clock, logger);
+  const metrics = new Metrics('worker');
+  const providers = [...config.providers.values()];
+  const workerMetrics = new WorkerMetrics(
+    metrics,
+    new ModelLabels(() => registry.current, new Map(providers.map(({ name, prices }) => [name, prices]))),
+    config.providers.keys(),
+    // A direct model id goes to the provider that has its kind's name.
+    providers
+      .filter(({ name, kind }) => name === kind)
+      .flatMap(({ name, kind }) => registry.current.ids(kind).map((model) => ({ provider: name, model }))),
+  );
+  const directoryWatch = new DirectoryWatch(new Directory(redis, names), (directory) =>
+    workerMetrics.update(directory),
+  );
+  const settlements = new Settlements(queues);
+  const pricing = new Pricing(() => registry.current);
+  const estimate = new CostEstimate(config.providers, () => registry.current);
+  const callers = new Callers(redis, names, clock);
+  const availability = new Availability(coolDowns, circuits);
+  const health = new ProviderHealth({ coolDowns, circuits, callers, logger });
+  const ending = new Ending({ payloads, pricing, clock, logger, metrics: workerMetrics });
+  const common = {
+    upstreams,
+    settlements,
+    payloads,
+    availability,
+    ending,
+    estimate,
+    pricing,
+    clock,
+    logger,
+    tracer,
+  };
+  const chat = new ChatProcessor({
+    ...common,
+    calls: new ProviderCalls({ ...common, circuits, coolDowns, health, metrics: workerMetrics }),
+    fallback: new Fallback({ ...common, metrics: workerMetrics }),
+    metrics: workerMetrics,
+  });
+
+  const runs = new Runs(cancellations);
+  const answers = new AnswerRoom(config.request.maxAnswerBytesInFlight);
+
+  return {
+    ...{ names, clock, backendParts, queues, presence, coolDowns, circuits, callers, registry },
+    ...{ metrics, directoryWatch, upstreams, checker, cancellations, runs, answers, ending, chat },
+  };
+}
