@@ -2,6 +2,7 @@
 import { ApiMetrics } from '@sluice/api/cell/metrics';
 import { Congestion } from '@sluice/api/chat/congestion';
 import { Dispatcher, type Reply } from '@sluice/api/chat/dispatcher';
+import { RefusalRate } from '@sluice/api/chat/refusal-rate';
 import { SafetyNet } from '@sluice/api/chat/safety-net';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { Metrics } from '@sluice/shared/metrics/create';
@@ -89,6 +90,7 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
       new CircuitBreakers(bench.redis, names, clock, new Map()),
     ),
     admission: { admit: async (job) => job },
+    refusalRate: new RefusalRate(60),
     estimateCall: () => 7,
     stopRunning: async () => {},
     onGhost: () => {},

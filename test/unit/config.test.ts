@@ -81,7 +81,7 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     receiveTimeoutMs: 30_000,
     limits: { depth: 64, keys: 50_000, elements: 100_000, messages: 10_000, parts: 20_000 },
   });
-  t.deepEqual(shipped.requestLog, { maxEntries: 100_000 });
+  t.deepEqual(shipped.requestLog, { maxEntries: 100_000, maxRefusalsPerMinute: 60 });
 });
 
 test('a file without providers has the default ones, and an empty file is a valid one', (t) => {
@@ -110,7 +110,7 @@ request:
   { deadline_ms: 1000, max_body_bytes: 2048, max_bytes_in_flight: 8192,
     max_bytes_in_flight_per_workspace: 4096, max_answer_bytes_in_flight: 16384, max_kept_answer_bytes: 9000, receive_timeout_ms: 500,
     max_depth: 20, max_keys: 5, max_elements: 6, max_messages: 7, max_parts: 8 }
-request_log: { max_entries: 5 }
+request_log: { max_entries: 5, max_refusals_per_minute: 2 }
 workspaces:
   - id: a
     name: Team A
@@ -140,7 +140,7 @@ workspaces:
     receiveTimeoutMs: 500,
     limits: { depth: 20, keys: 5, elements: 6, messages: 7, parts: 8 },
   });
-  t.deepEqual(config.requestLog, { maxEntries: 5 });
+  t.deepEqual(config.requestLog, { maxEntries: 5, maxRefusalsPerMinute: 2 });
   t.deepEqual(config.workspaces, [
     {
       id: 'a',

@@ -192,7 +192,10 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
   );
   const { limits, ...times } = request;
   t.deepEqual(defaults('Request'), Object.values({ ...times, ...limits }).map(String));
-  t.deepEqual(defaults('Request log'), [String(requestLog.maxEntries)]);
+  t.deepEqual(defaults('Request log'), [
+    String(requestLog.maxEntries),
+    String(requestLog.maxRefusalsPerMinute),
+  ]);
   t.deepEqual(
     defaults('Registry'),
     [registry.refreshMs / 3_600_000, registry.allowPrivateAddresses].map(String),

@@ -17,6 +17,7 @@ import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
 import { CLEAR_PAYLOADS, Payloads, requestContext } from '@sluice/shared/queue/payload';
 import { Queues } from '@sluice/shared/queue/queues';
+import { Refusals } from '@sluice/shared/queue/refusals';
 import { recordParts } from '@sluice/shared/queue/settle';
 import { Settlements } from '@sluice/shared/queue/settlements';
 import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
@@ -42,6 +43,7 @@ import { Admission } from './chat/admission.js';
 import { Congestion } from './chat/congestion.js';
 import { Dispatcher } from './chat/dispatcher.js';
 import { IdempotentDispatcher } from './chat/idempotent-dispatcher.js';
+import { RefusalRate } from './chat/refusal-rate.js';
 import { SafetyNet } from './chat/safety-net.js';
 import type { Connections } from './connect.js';
 import { ConnectionLimit } from './http/connection-limit.js';
@@ -143,6 +145,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     congestion: new Congestion(config.providers),
     clock,
     admission: new Admission(directory, new WorkspaceLimits(redis, names), estimate, clock),
+    refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
     estimateCall: (job, entry) => {
       const request = JSON.parse(payloads.open(job.request, requestContext(job))) as ChatRequest;
       return estimate.ofCall(request, entry, job.budget);
@@ -152,6 +155,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     onGhost: (job) => safetyNet.addGhost(job),
     metrics: apiMetrics,
   });
+  const refusals = new Refusals(redis, names, config.requestLog.maxEntries);
   const idempotent = new IdempotentDispatcher(dispatcher, new Idempotency(redis, names, payloads), clock);
 
   return {
@@ -159,7 +163,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     ...{ inbox, queues, coolDowns, circuits, presence, neighbours, memory },
     ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue },
     ...{ metrics, apiMetrics, gauges, directoryWatch, connectionLimit },
-    ...{ dispatcher, idempotent, safetyNet },
+    ...{ dispatcher, idempotent, safetyNet, refusals },
   };
 }
 

@@ -9,6 +9,7 @@ import { SWEEP_EVERY_MS } from './chat/safety-net.js';
 import type { Connections } from './connect.js';
 
 const HOUSEKEEPING_MS = 1_000;
+const LOG_REFUSALS_EVERY_MS = 5_000;
 
 /** Does each chore once, so that the process begins with what it should know, and then keeps doing it. */
 export async function startChores(
@@ -40,6 +41,7 @@ export async function startChores(
   chores.every(CONFIRM_EVERY_MS, 'directory', () => parts.directory.confirm());
   chores.every(SWEEP_EVERY_MS, 'looking for lost requests', () => parts.safetyNet.sweep(parts.dispatcher));
   chores.every(WRITE_KEY_USE_EVERY_MS, 'last use of keys', () => parts.keyUse.write(), false);
+  chores.every(LOG_REFUSALS_EVERY_MS, 'logging refusals', () => parts.refusals.log(clock.now()), false);
   scheduleRefreshes(chores, options, parts, connections);
   return chores;
 }

@@ -112,6 +112,9 @@ export interface LoggedRequest {
   model: string;
   status: number;
   code: string | null;
+  /** More than 1: refusals that were logged together. */
+  count: number;
+  last_at: string;
   provider: string | null;
   provider_model: string | null;
   queue_ms: number;

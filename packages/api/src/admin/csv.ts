@@ -13,6 +13,8 @@ const COLUMNS: readonly [
   ['model', (request) => request.model],
   ['status', (request) => request.status],
   ['code', (request) => request.code],
+  ['count', (request) => request.count],
+  ['last_at', (request) => request.last_at],
   ['provider', (request) => request.provider],
   ['provider_model', (request) => request.provider_model],
   ['attempts', (request) => request.attempts.length],

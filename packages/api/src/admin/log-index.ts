@@ -1,5 +1,5 @@
 /**
- * What a request log is searched by, in memory: a ring of numbers per column, 51 bytes an entry. Texts are kept as
+ * What a request log is searched by, in memory: a ring of numbers per column, 55 bytes an entry. Texts are kept as
  * 32-bit hashes, so that its size does not depend on what callers send; a hit is therefore only likely, and whoever
  * fetches the entry checks it. Entries have consecutive positions in the order of the log, which never change.
  */
@@ -19,6 +19,8 @@ interface Columns {
   sequence: Uint32Array;
   status: Uint16Array;
   tookMs: Uint32Array;
+  /** How many requests the entry stands for. */
+  count: Uint32Array;
   /** 1: served, 2: by another entry than the first. */
   flags: Uint8Array;
   hashes: Record<Hashed, Uint32Array>;
@@ -29,6 +31,7 @@ export interface IndexedRequest extends Record<Exclude<Hashed, 'request' | 'aske
   /** When it was settled. */
   ms: number;
   tookMs: number;
+  count: number;
   served: boolean;
   fallback: boolean;
 }
@@ -73,6 +76,7 @@ export class LogIndex {
     columns.sequence[at] = sequence;
     columns.status[at] = entry.status;
     columns.tookMs[at] = Math.max(0, entry.settledAt - entry.acceptedAt);
+    columns.count[at] = entry.count ?? 1;
     columns.flags[at] = (entry.served ? SERVED : 0) | (isFallback(entry) ? FALLBACK : 0);
     const { hashes } = columns;
     hashes.workspace[at] = hash(entry.workspace);
@@ -135,9 +139,9 @@ export class LogIndex {
 
   /** Up to `limit` entries from a position on, oldest first; tells where to go on. The object is the same every time. */
   visit(from: number, limit: number, visitor: (request: IndexedRequest) => void): number {
-    const { capacity, ms, tookMs, flags, hashes } = this.#columns;
+    const { capacity, ms, tookMs, count, flags, hashes } = this.#columns;
     const request: IndexedRequest = {
-      ...{ ms: 0, tookMs: 0, served: false, fallback: false },
+      ...{ ms: 0, tookMs: 0, count: 1, served: false, fallback: false },
       ...{ workspace: 0, route: 0, provider: 0, called: 0, code: 0 },
     };
     const end = Math.min(from + limit, this.#next);
@@ -146,6 +150,7 @@ export class LogIndex {
       const flag = flags[at] ?? 0;
       request.ms = ms[at] ?? 0;
       request.tookMs = tookMs[at] ?? 0;
+      request.count = count[at] ?? 1;
       request.served = (flag & SERVED) !== 0;
       request.fallback = (flag & FALLBACK) !== 0;
       request.workspace = hashes.workspace[at] ?? 0;
@@ -186,6 +191,7 @@ export class LogIndex {
       grown.sequence[to] = old.sequence[from] ?? 0;
       grown.status[to] = old.status[from] ?? 0;
       grown.tookMs[to] = old.tookMs[from] ?? 0;
+      grown.count[to] = old.count[from] ?? 1;
       grown.flags[to] = old.flags[from] ?? 0;
       for (const name of HASHED) grown.hashes[name][to] = old.hashes[name][from] ?? 0;
     }
@@ -201,6 +207,7 @@ function makeColumns(capacity: number): Columns {
     sequence: new Uint32Array(capacity),
     status: new Uint16Array(capacity),
     tookMs: new Uint32Array(capacity),
+    count: new Uint32Array(capacity),
     flags: new Uint8Array(capacity),
     hashes: hashes as Record<Hashed, Uint32Array>,
   };

@@ -21,6 +21,9 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest) {
     model: entry.model,
     status: entry.status,
     code: entry.code,
+    /** More than 1: refusals that were logged together. The other fields are those of the first. */
+    count: entry.count ?? 1,
+    last_at: isoOrNull(entry.lastAt ?? entry.settledAt),
     provider,
     provider_model: providerModel,
     queue_ms: entry.queueMs,

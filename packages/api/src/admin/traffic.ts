@@ -42,10 +42,10 @@ class Span {
   failed = 0;
   readonly durations = new Durations();
 
-  add(served: boolean, tookMs: number): void {
-    this.requests++;
+  add({ served, tookMs, count }: IndexedRequest): void {
+    this.requests += count;
     if (served) this.durations.add(tookMs);
-    else this.failed++;
+    else this.failed += count;
   }
 }
 
@@ -76,25 +76,25 @@ export class Traffic {
   }
 
   add(request: IndexedRequest): void {
-    const { served } = request;
+    const { served, count } = request;
     const bucket = this.buckets[Math.floor((request.ms - this.since) / this.bucketMs)];
-    this.all.add(served, request.tookMs);
-    bucket?.add(served, request.tookMs);
+    this.all.add(request);
+    bucket?.add(request);
     if (request.fallback) this.fallbacks++;
-    if (!served) this.#codes.set(request.code, (this.#codes.get(request.code) ?? 0) + 1);
+    if (!served) this.#codes.set(request.code, (this.#codes.get(request.code) ?? 0) + count);
     this.#addToRoute(request);
   }
 
-  #addToRoute({ workspace, route, provider, called, served, fallback }: IndexedRequest): void {
+  #addToRoute({ workspace, route, provider, called, served, fallback, count }: IndexedRequest): void {
     const key = pair(workspace, route);
-    const count = this.#routes.get(key) ?? { requests: 0, failed: 0, fallbacks: 0, served: new Map() };
-    this.#routes.set(key, count);
-    count.requests++;
-    if (fallback) count.fallbacks++;
-    if (!served) count.failed++;
+    const counts = this.#routes.get(key) ?? { requests: 0, failed: 0, fallbacks: 0, served: new Map() };
+    this.#routes.set(key, counts);
+    counts.requests += count;
+    if (fallback) counts.fallbacks++;
+    if (!served) counts.failed += count;
     else {
       const by = pair(provider, called);
-      count.served.set(by, (count.served.get(by) ?? 0) + 1);
+      counts.served.set(by, (counts.served.get(by) ?? 0) + 1);
     }
   }
 

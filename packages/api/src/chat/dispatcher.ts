@@ -35,6 +35,7 @@ import type { InboxMessage } from '../cell/inbox.js';
 import type { ApiMetrics } from '../cell/metrics.js';
 import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
+import type { RefusalRate } from './refusal-rate.js';
 
 /** How long after the deadline a worker's own answer is still waited for: it says more than ours. */
 const DEADLINE_GRACE_MS = 100;
@@ -55,6 +56,7 @@ export interface DispatcherParts {
   congestion: Congestion;
   clock: Clock;
   admission: Pick<Admission, 'admit'>;
+  refusalRate: RefusalRate;
   /** What a call of the job may have cost, in picodollars. */
   estimateCall(job: ChatJob, entry: ChainEntry): number;
   /** Whether any worker has been heard of lately. */
@@ -256,13 +258,13 @@ export class Dispatcher {
     by: Settler,
     code: LogCode = error.code,
   ): Promise<boolean> {
-    const head: ReplyHead = {
-      queueMs: job.queueMs,
-      attempts: countCalls(job.attempts),
-      error: error.toInfo(),
-    };
-    const log = failedLogEntry(job, code, this.parts.clock.now());
-    if ((await this.parts.settlements.settle({ job, log, head }, by)) !== 'settled') return false;
+    const attempts = countCalls(job.attempts);
+    const head: ReplyHead = { queueMs: job.queueMs, attempts, error: error.toInfo() };
+    const now = this.parts.clock.now();
+    const log = failedLogEntry(job, code, now);
+    const isRefusal = by.as === 'refuser' && attempts === 0;
+    const isCounted = isRefusal && this.parts.refusalRate.isExceeded(job.workspace, now);
+    if ((await this.parts.settlements.settle({ job, log, head, isCounted }, by)) !== 'settled') return false;
     this.#end(pending, { head, body: '', replayed: false });
     return true;
   }

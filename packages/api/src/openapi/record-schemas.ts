@@ -104,6 +104,12 @@ export const recordSchemas = {
     model: s.text,
     status: s.whole,
     code: { ...s.textOrNull, description: 'An error code, or `cancelled` when the caller hung up.' },
+    count: {
+      ...s.whole,
+      description:
+        'How many requests the entry stands for. More than 1: refusals that were logged together; the other fields are those of the first.',
+    },
+    last_at: { ...s.moment, description: 'When the last of them ended.' },
     provider: s.textOrNull,
     provider_model: s.textOrNull,
     queue_ms: { type: 'number', minimum: 0 },

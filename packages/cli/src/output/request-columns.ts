@@ -25,7 +25,11 @@ export function requestColumns(style: Style): Column<PresentedRequest>[] {
     { title: 'IN', right: true, cell: ({ usage }) => whole(usage && promptTokens(usage)) },
     { title: 'OUT', right: true, cell: ({ usage }) => whole(usage?.output) },
     { title: 'USD', usual: 9, right: true, cell: ({ priced, cost_usd }) => (priced ? cost_usd : 'unknown') },
-    { title: 'CODE', usual: 14, cell: (request) => request.code ?? '' },
+    {
+      title: 'CODE',
+      usual: 14,
+      cell: ({ code, count }) => (count > 1 ? `${code} × ${whole(count)}` : (code ?? '')),
+    },
     { title: 'ID', cell: (request) => request.id },
   ];
 }

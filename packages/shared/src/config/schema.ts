@@ -100,7 +100,10 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'refresh_hours',
     'allow_private_addresses',
   ]);
-  const log = reader.fields(file?.request_log ?? {}, 'request_log', ['max_entries']);
+  const log = reader.fields(file?.request_log ?? {}, 'request_log', [
+    'max_entries',
+    'max_refusals_per_minute',
+  ]);
   return {
     providers: new Map(providers.map((provider) => [provider.name, provider])),
     workspaces,
@@ -154,6 +157,11 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     cors: { origins: readOrigins(reader, file?.cors) },
     requestLog: {
       maxEntries: reader.number(log?.max_entries ?? 100_000, 'request_log.max_entries', LOG_ENTRIES),
+      maxRefusalsPerMinute: reader.number(
+        log?.max_refusals_per_minute ?? 60,
+        'request_log.max_refusals_per_minute',
+        LOG_ENTRIES,
+      ),
     },
   };
 }

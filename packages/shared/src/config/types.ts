@@ -114,7 +114,11 @@ export interface GatewayConfig {
   };
   /** Origins whose pages may call the gateway from a browser; `*` is any. */
   cors: { origins: string[] };
-  requestLog: { maxEntries: number };
+  requestLog: {
+    maxEntries: number;
+    /** Of a workspace, by one api process. Further ones are counted, and logged together. */
+    maxRefusalsPerMinute: number;
+  };
   /** Where the model registry is refreshed from, and how often. */
   registry: { url: string | undefined; refreshMs: number; allowPrivateAddresses: boolean };
 }

@@ -28,13 +28,14 @@ export interface Erased {
   ledgerRows: number;
 }
 
-/** Its entries in the request log and its rows in the ledger. Repeatable: what is written later is found the next time. */
+/** Its entries in the request log, its refusals that are not there yet, and its rows in the ledger. Repeatable: what is written later is found the next time. */
 export async function eraseHistory(
   redis: Redis,
   names: KeyNames,
   workspace: string,
   now: number,
 ): Promise<Erased> {
+  await eraseFields(redis, names.refusals, `[[]*,"${workspace}",*`);
   return {
     logEntries: await eraseLog(redis, names, workspace),
     ledgerRows: await eraseLedger(redis, names, workspace, now),
@@ -59,14 +60,22 @@ async function eraseLedger(redis: Redis, names: KeyNames, workspace: string, now
   const rows = new Set<string>();
   const exists = await Promise.all(days.map((day) => redis.exists(day)));
   for (const day of days.filter((_, i) => exists[i] === 1)) {
-    let cursor = '0';
-    do {
-      const [next, fields] = await redis.hscan(day, cursor, 'MATCH', `[[]"${workspace}",*`, 'COUNT', AT_ONCE);
-      const columns = fields.filter((_, i) => i % 2 === 0);
-      if (columns.length > 0) await redis.hdel(day, ...columns);
-      for (const column of columns) rows.add(`${day} ${column.slice(0, column.lastIndexOf(':'))}`);
-      cursor = next;
-    } while (cursor !== '0');
+    for (const column of await eraseFields(redis, day, `[[]"${workspace}",*`))
+      rows.add(`${day} ${column.slice(0, column.lastIndexOf(':'))}`);
   }
   return rows.size;
+}
+
+/** The fields of a hash that it has erased. */
+async function eraseFields(redis: Redis, key: string, pattern: string): Promise<string[]> {
+  const erased: string[] = [];
+  let cursor = '0';
+  do {
+    const [next, fields] = await redis.hscan(key, cursor, 'MATCH', pattern, 'COUNT', AT_ONCE);
+    const found = fields.filter((_, i) => i % 2 === 0);
+    if (found.length > 0) await redis.hdel(key, ...found);
+    erased.push(...found);
+    cursor = next;
+  } while (cursor !== '0');
+  return erased;
 }

@@ -25,6 +25,10 @@ export interface LogEntry {
   queueMs: number;
   /** Set when a provider answered. */
   served?: ServedCall;
+  /** Set where one entry stands for several refusals (refusals.ts): how many. The other fields are those of the first. */
+  count?: number;
+  /** And when the last of them ended. */
+  lastAt?: number;
 }
 
 export interface ServedCall {

@@ -3,6 +3,8 @@
  * to an Idempotency-Key. It is a part of the settle script (queue-scripts.ts), which also takes the job off its queue.
  */
 
+import { COUNT_REFUSAL } from './refusals.js';
+
 /** An inbox that nobody has touched for this long belongs to a process that is gone. */
 export const INBOX_TTL_MS = 600_000;
 
@@ -75,13 +77,17 @@ end
 `;
 
 /** Defines `record()`. The record's own keys and arguments begin at these places; `recordOf` in settle.ts makes them. */
-export const RECORD = (keysAt: number, argsAt: number): string => `${KEEP_ANSWER}${ANSWER_IDEMPOTENT}
+export const RECORD = (
+  keysAt: number,
+  argsAt: number,
+): string => `${COUNT_REFUSAL}${KEEP_ANSWER}${ANSWER_IDEMPOTENT}
 local function record()
   local logKey, ledgerKey, inboxKey, spentKey, reservationsKey, reservedKey, idempotencyKey, outcomeKey,
     answersKey, bytesKey = unpack(KEYS, ${keysAt})
   local head, body, log, logSize, ledgerRow, cost, input, cached, write, output, month, reservation, reserved,
-    settledAt, answerQuota, estimatedMonth = unpack(ARGV, ${argsAt}, ${argsAt + 15})
-  redis.call('XADD', logKey, 'MAXLEN', '~', logSize, '*', 'entry', log)
+    settledAt, answerQuota, refusalRow, estimatedMonth = unpack(ARGV, ${argsAt}, ${argsAt + 16})
+  if refusalRow == '' then redis.call('XADD', logKey, 'MAXLEN', '~', logSize, '*', 'entry', log)
+  else countRefusal(logKey, refusalRow, log, settledAt) end
   if ledgerRow ~= '' then
     redis.call('HINCRBY', spentKey, month, cost)
     redis.call('HINCRBY', ledgerKey, ledgerRow .. ':requests', 1)
@@ -91,7 +97,7 @@ local function record()
     if cached ~= '0' then redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cached_input', cached) end
     if write ~= '0' then redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cache_write', write) end
   end
-  for i = ${argsAt + 16}, #ARGV, 2 do
+  for i = ${argsAt + 17}, #ARGV, 2 do
     redis.call('HINCRBY', spentKey, estimatedMonth, ARGV[i + 1])
     redis.call('HINCRBY', ledgerKey, ARGV[i] .. ':unknown', 1)
     redis.call('HINCRBY', ledgerKey, ARGV[i] .. ':estimated', ARGV[i + 1])

@@ -3,6 +3,7 @@ import { dayOf, monthOf } from '../calendar.js';
 import type { GatewayConfig } from '../config/config.js';
 import type { KeyNames } from '../redis/key-names.js';
 import type { Attempt, ChatJob, ReplyHead } from './job.js';
+import { refusalRow } from './refusals.js';
 import type { LogEntry } from './request-log.js';
 import { estimatedMonth, reservationOf } from './workspace-limits.js';
 
@@ -12,6 +13,8 @@ export interface Settlement {
   head: ReplyHead;
   /** The response body, serialised and sealed (queue/payload.ts). Absent on an error. */
   body?: string;
+  /** Not logged by itself, but counted with others like it. */
+  isCounted?: boolean;
 }
 
 /**
@@ -43,12 +46,12 @@ export function recordParts(names: KeyNames, { requestLog, request }: GatewayCon
 
 /** The keys and arguments of what settle-scripts.ts writes. */
 export function recordOf(
-  { job, log, head, body }: Settlement,
+  { job, log, head, body, isCounted = false }: Settlement,
   { names, logSize, keptAnswerBytes }: RecordParts,
 ): { keys: string[]; args: (string | number)[] } {
   const { served } = log;
   const keys = [
-    names.requestLog,
+    isCounted ? names.refusals : names.requestLog,
     names.ledger(dayOf(log.settledAt)),
     names.inbox(job.inbox),
     names.spent(job.workspace),
@@ -78,6 +81,7 @@ export function recordOf(
     job.reserved ?? 0,
     Math.round(log.settledAt),
     keptAnswerBytes,
+    isCounted ? refusalRow(log) : '',
     ...estimates(log),
   ];
   return { keys, args };

@@ -19,6 +19,8 @@ export interface KeyNames {
   /** Who settled a request. It outlives the request's job. */
   settled(requestId: string): string;
   requestLog: string;
+  /** Refusals that are counted, and not logged yet. */
+  refusals: string;
   ledger(day: string): string;
   coolDowns: string;
   /** State of a provider's circuit breaker. */
@@ -70,6 +72,7 @@ export function keyNames(cell: string): KeyNames {
     inbox: (api) => `${prefix}:inbox:${api}`,
     settled: (requestId) => `${prefix}:settled:${requestId}`,
     requestLog: `${prefix}:request-log`,
+    refusals: `${prefix}:refusals`,
     ledger: (day) => `${prefix}:ledger:${day}`,
     coolDowns: `${prefix}:cool-downs`,
     circuit: (provider) => `${prefix}:circuit:${provider}`,

@@ -45,8 +45,13 @@ export function isFallback({ usage, attempts, provider, provider_model }: Logged
   return usage !== null && (first?.provider !== provider || first?.model !== provider_model);
 }
 
-function Outcome({ status, code }: LoggedRequest) {
-  return <Badge tone={statusTone(status)}>{code === null ? status : `${status} ${code}`}</Badge>;
+function Outcome({ status, code, count: requests }: LoggedRequest) {
+  return (
+    <>
+      <Badge tone={statusTone(status)}>{code === null ? status : `${status} ${code}`}</Badge>
+      {requests > 1 && ` × ${count(requests)}`}
+    </>
+  );
 }
 
 function Server(request: LoggedRequest) {

@@ -62,6 +62,12 @@ function Details({ request }: { request: LoggedRequest }) {
           {usd(request.estimated_usd)}, which is no part of the cost below.
         </Notice>
       )}
+      {request.count > 1 && (
+        <Notice tone="warn">
+          This is the first of {count(request.count)} requests that were refused alike until{' '}
+          {moment(request.last_at)}. They were logged together.
+        </Notice>
+      )}
       <Bill request={request} />
     </div>
   );

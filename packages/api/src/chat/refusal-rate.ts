@@ -1,0 +1,19 @@
+import { minuteOf } from '@sluice/shared/queue/refusals';
+
+/** Tells which refusals are logged one by one: so many of each workspace in a minute. The others are counted. */
+export class RefusalRate {
+  #minute = 0;
+  readonly #refusals = new Map<string, number>();
+
+  constructor(private readonly mostPerMinute: number) {}
+
+  /** Counts one refusal. */
+  isExceeded(workspace: string, now: number): boolean {
+    const minute = minuteOf(now);
+    if (minute !== this.#minute) this.#refusals.clear();
+    this.#minute = minute;
+    const refusals = (this.#refusals.get(workspace) ?? 0) + 1;
+    this.#refusals.set(workspace, refusals);
+    return refusals > this.mostPerMinute;
+  }
+}
