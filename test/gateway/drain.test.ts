@@ -78,6 +78,23 @@ test.serial('a request on a kept-alive connection is answered after the listener
   t.is(await exitOf(api), 0);
 });
 
+test.serial('connections that wait to be accepted when the listener closes are answered', async (t) => {
+  const api = await gateway.addApi({ DRAIN_DELAY_MS: '2000' });
+  api.child.kill('SIGTERM');
+  await until('readiness red', async () => (await statusOf(`${api.url}/readyz`)) === 503);
+  // Frozen beyond the delay: when it goes on, its time is over and the system has connections that it has not seen.
+  api.child.kill('SIGSTOP');
+  const over = performance.now() + 2_000;
+  const callers = Array.from({ length: 20 }, () =>
+    openRaw(api.url, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n'),
+  );
+  await Promise.all(callers.map(({ socket }) => once(socket, 'connect')));
+  await until('the end of the delay', () => performance.now() > over);
+  api.child.kill('SIGCONT');
+  for (const caller of callers) t.is((await caller.end())[0]?.status, 200);
+  t.is(await exitOf(api), 0);
+});
+
 test.serial('connections that stay idle do not hold up the end of a draining api', async (t) => {
   const api = await gateway.addApi({ DRAIN_DELAY_MS: '200' });
   const kept = openRaw(api.url, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
