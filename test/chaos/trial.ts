@@ -37,6 +37,7 @@ export class Trial {
   #gateway: Gateway | undefined;
   #sent = 0;
   readonly #closers: (() => Promise<unknown> | unknown)[] = [];
+  readonly #lastClosers: (() => Promise<unknown> | unknown)[] = [];
 
   constructor(
     readonly name: string,
@@ -57,6 +58,11 @@ export class Trial {
   /** Run at the end, the last one first, before the gateway is stopped. */
   onClose(close: () => Promise<unknown> | unknown): void {
     this.#closers.unshift(close);
+  }
+
+  /** Run after the gateway was stopped: for what it needs until then. */
+  afterStop(close: () => Promise<unknown> | unknown): void {
+    this.#lastClosers.unshift(close);
   }
 
   /** A claim that the scenario stands or falls with. */
@@ -179,7 +185,11 @@ export class Trial {
     for (const close of this.#closers) await close();
     for (const { child } of [...(this.#gateway?.apis ?? []), ...(this.#gateway?.workers ?? [])])
       child.kill('SIGCONT');
-    await this.#gateway?.stop();
+    try {
+      await this.#gateway?.stop();
+    } finally {
+      for (const close of this.#lastClosers) await close();
+    }
   }
 }
 

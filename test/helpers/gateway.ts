@@ -63,6 +63,8 @@ export interface Gateway {
   keys: Record<string, string>;
   simulator: Simulator;
   redis: Redis;
+  /** From now on this object looks into another Redis: the primary after a failover. */
+  lookInto(redisUrl: string): void;
   redisServer: RedisServer;
   /** Starts Redis again on its data and port, after it was stopped. */
   restartRedis(port: number): Promise<void>;
@@ -155,7 +157,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   };
   const keyEnv = Object.fromEntries(workspaces.map(([id], i) => [`TEST_KEY_${i}`, keys[id]]));
 
-  const redis = connectPatiently(redisServer.url);
+  let redis = connectPatiently(redisServer.url);
   const names = keyNames(CELL);
   const clock = new RedisClock();
   await clock.synchronise(redis);
@@ -209,7 +211,13 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     key,
     keys,
     simulator,
-    redis,
+    get redis() {
+      return redis;
+    },
+    lookInto(redisUrl) {
+      redis.disconnect();
+      redis = connectPatiently(redisUrl);
+    },
     get redisServer() {
       return redisServerNow;
     },

@@ -21,13 +21,11 @@ export interface Sentinel {
   stop(): Promise<void>;
 }
 
-/** `wrapper`: words before the replica's program. */
-export async function startSentinel(primaryUrl: string, wrapper: readonly string[] = []): Promise<Sentinel> {
+export async function startSentinel(primaryUrl: string): Promise<Sentinel> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-sentinel-'));
   const program = findOrInstallRedis(() => {});
   const primaryPort = new URL(primaryUrl).port;
   const replica = await startTestRedis({
-    wrapper,
     folder: join(folder, 'replica'),
     extra: ['--replicaof', `127.0.0.1 ${primaryPort}`],
   });

@@ -1,17 +1,17 @@
-import { existsSync } from 'node:fs';
+import { until } from '../../helpers/until.js';
+import { falseClock, NO_FALSE_CLOCK } from '../false-clock.js';
 import { type Scenario, SOLO, sleep } from '../trial.js';
-
-const LIBRARIES = ['x86_64', 'aarch64'].map((arch) => `/usr/lib/${arch}-linux-gnu/faketime/libfaketime.so.1`);
 
 export const clockOff: Scenario = {
   name: 'clock-off',
   fault: 'the clock of one worker is 5 minutes off, forwards or backwards',
   async run(trial) {
-    const library = LIBRARIES.find((path) => existsSync(path));
-    if (!library) return trial.skip('libfaketime is not here; Debian’s package faketime has it');
+    const clocks = [falseClock('+5m'), falseClock('-5m')];
     const gateway = await trial.start({ routes: SOLO, simulator: { latencyMs: 20 } });
-    for (const offset of ['+5m', '-5m'])
-      await gateway.addWorker({ LD_PRELOAD: library, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1' });
+    for (const clock of clocks) {
+      if (!clock) return trial.skip(NO_FALSE_CLOCK);
+      await gateway.addWorker(clock);
+    }
     // Only those whose clocks are wrong.
     await gateway.workers.shift()?.end();
     const load = trial.load(8, () => ({ headers: { 'x-stainless-timeout': '20' } }));
@@ -27,5 +27,38 @@ export const clockOff: Scenario = {
       'so is the time in the log',
       settled.every((ms) => ms >= 0 && ms < 20_000),
     );
+  },
+};
+
+const ASKED_MS = 4_000;
+
+export const retryAfterDate: Scenario = {
+  name: 'retry-after-date',
+  fault:
+    'a 429 names a date, and the worker’s clock is 10 minutes behind: left alone until then, not for longer',
+  async run(trial) {
+    const clock = falseClock('-10m');
+    if (!clock) return trial.skip(NO_FALSE_CLOCK);
+    const gateway = await trial.start({ routes: SOLO, workers: 0, simulator: { latencyMs: 5 } });
+    await gateway.addWorker(clock);
+    const limitedAt = Date.now();
+    gateway.simulator.script({
+      match: { provider: 'openai' },
+      times: 1,
+      action: { status: 429, headers: { 'retry-after': new Date(limitedAt + ASKED_MS).toUTCString() } },
+    });
+    const refused = await trial.send(undefined, { expect: [429] });
+    const told = Number(refused.headers?.get('retry-after'));
+    trial.check(`retry-after tells ${told} s`, told > 0 && told <= ASKED_MS / 1000 + 1);
+    await until('it serves again', async () => {
+      await sleep(100);
+      return (await trial.send(undefined, { expect: [200, 429] })).status === 200;
+    });
+    // A date has whole seconds.
+    const early = gateway.simulator.calls.filter(
+      ({ startedAt, status }) => status === 200 && startedAt < limitedAt + ASKED_MS - 1_000,
+    );
+    trial.check(`no early call: ${early.length}`, early.length === 0);
+    trial.checkRecovery(Date.now() - limitedAt, ASKED_MS + 2_000);
   },
 };
