@@ -1,4 +1,4 @@
-import type { ProviderStatus } from './admin-types.js';
+import type { ProviderStatus } from '@sluice/shared/admin-api';
 import { duration } from './format.js';
 import type { Tone } from './ui/small.js';
 

@@ -1,4 +1,4 @@
-import type { PresentedRequest } from './present-request.js';
+import type { PresentedRequest } from '@sluice/shared/admin-api';
 
 const COLUMNS: readonly [
   name: string,

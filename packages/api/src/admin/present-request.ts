@@ -1,20 +1,21 @@
+import type { PresentedRequest } from '@sluice/shared/admin-api';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { lastCall } from './log-filter.js';
 import type { LoggedRequest } from './log-reader.js';
-import { isoOrNull } from './present.js';
+import { iso } from './present.js';
 
 /** A request of the log, as the admin api shows it. */
-export function presentRequest({ id: cursor, entry }: LoggedRequest) {
+export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedRequest {
   const { served } = entry;
   const { provider, model: providerModel } = lastCall(entry);
   const unknown = entry.attempts.flatMap(({ estimate }) => estimate ?? []);
   const estimated = unknown.reduce((sum, each) => sum + each, 0);
   return {
     id: `req_${entry.id}`,
-    object: 'request' as const,
+    object: 'request',
     cursor,
-    accepted_at: isoOrNull(entry.acceptedAt),
-    settled_at: isoOrNull(entry.settledAt),
+    accepted_at: iso(entry.acceptedAt),
+    settled_at: iso(entry.settledAt),
     workspace: entry.workspace,
     key_id: entry.keyId,
     route: entry.route,
@@ -23,7 +24,7 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest) {
     code: entry.code,
     /** More than 1: refusals that were logged together. The other fields are those of the first. */
     count: entry.count ?? 1,
-    last_at: isoOrNull(entry.lastAt ?? entry.settledAt),
+    last_at: iso(entry.lastAt ?? entry.settledAt),
     provider,
     provider_model: providerModel,
     queue_ms: entry.queueMs,
@@ -44,18 +45,16 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest) {
       : null,
     cost_usd: formatUsd(served?.cost ?? 0),
     cost_picodollars: String(served?.cost ?? 0),
-    /** `unknown`: calls were sent whose bill nobody knows. What they may have cost is no part of the cost. */
-    billed: unknown.length > 0 ? ('unknown' as const) : ('exact' as const),
+    billed: unknown.length > 0 ? 'unknown' : 'exact',
     estimated_usd: formatUsd(estimated),
     estimated_picodollars: String(estimated),
-    /** False: it was served, and nobody knows at what price. */
     priced: !served || served.price !== null,
     price: served?.price
       ? {
           registry: served.price.registry,
           model: served.price.model,
           tier: served.price.tier,
-          unit: 'picodollars_per_token' as const,
+          unit: 'picodollars_per_token',
           input: served.price.input,
           cached_input: served.price.cachedInput,
           cache_write: served.price.cacheWrite,
@@ -66,5 +65,3 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest) {
       : null,
   };
 }
-
-export type PresentedRequest = ReturnType<typeof presentRequest>;

@@ -1,27 +1,32 @@
 /** What the admin api shows of the directory's records: snake_case, moments in ISO 8601. */
+import type { Key, Limits, List, Route, Workspace } from '@sluice/shared/admin-api';
 import type { LimitsConfig } from '@sluice/shared/config/config';
 import type { KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
 
-export function list<T>(data: T[]) {
-  return { object: 'list' as const, data };
+export function list<T>(data: T[]): List<T> {
+  return { object: 'list', data };
+}
+
+export function iso(time: number): string {
+  return new Date(time).toISOString();
 }
 
 export function isoOrNull(time: number | null | undefined): string | null {
-  return time === null || time === undefined ? null : new Date(time).toISOString();
+  return time === null || time === undefined ? null : iso(time);
 }
 
-export function presentWorkspace({ id, name, created, models, limits }: WorkspaceRecord) {
+export function presentWorkspace({ id, name, created, models, limits }: WorkspaceRecord): Workspace {
   return {
     id,
-    object: 'workspace' as const,
+    object: 'workspace',
     name,
-    created_at: isoOrNull(created),
+    created_at: iso(created),
     models: models ?? null,
     limits: presentLimits(limits),
   };
 }
 
-export function presentLimits(limits: LimitsConfig) {
+export function presentLimits(limits: LimitsConfig): Limits {
   return {
     requests_per_minute: limits.requestsPerMinute ?? null,
     concurrent_requests: limits.concurrentRequests ?? null,
@@ -32,25 +37,25 @@ export function presentLimits(limits: LimitsConfig) {
   };
 }
 
-export function presentKey(key: KeyRecord, lastUsed: number | null) {
+export function presentKey(key: KeyRecord, lastUsed: number | null): Key {
   return {
     id: key.id,
-    object: 'key' as const,
+    object: 'key',
     workspace: key.workspace,
     name: key.name,
     last_four: key.lastFour,
-    created_at: isoOrNull(key.created),
+    created_at: iso(key.created),
     last_used_at: isoOrNull(lastUsed),
     expires_at: isoOrNull(key.expires),
   };
 }
 
-export function presentRoute(alias: string, { chain, onCrash, created }: RouteRecord) {
+export function presentRoute(alias: string, { chain, onCrash, created }: RouteRecord): Route {
   return {
     id: alias,
-    object: 'route' as const,
+    object: 'route',
     chain,
     on_crash: onCrash,
-    created_at: isoOrNull(created),
+    created_at: iso(created),
   };
 }

@@ -1,10 +1,16 @@
 /** What was spent, summed from the ledger. Sums are exact: whole picodollars as bigint. */
 
+import type { SpendField } from '@sluice/shared/admin-api';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 
-export const SPEND_FIELDS = ['workspace', 'route', 'provider', 'model', 'day'] as const;
-export type SpendField = (typeof SPEND_FIELDS)[number];
+export const SPEND_FIELDS = [
+  'workspace',
+  'route',
+  'provider',
+  'model',
+  'day',
+] as const satisfies SpendField[];
 
 /** `unknown`: calls whose bill nobody knows; `estimated`: what those may have cost, which is no part of `cost`. */
 const COLUMNS = [

@@ -1,6 +1,6 @@
+import type { Key } from '@sluice/shared/admin-api';
 import { CliError } from '../output/cli-error.js';
 import { type AdminClient, path } from './client.js';
-import type { Key } from './types.js';
 
 /**
  * The id of a key that is given by its id, or as <workspace>/<name>. Of several keys of that name `current` takes the one

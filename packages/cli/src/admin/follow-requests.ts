@@ -1,7 +1,7 @@
 /** The request log as it grows. A gateway that restarts in between is waited for, and nothing is missed. */
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { PresentedRequest } from '@sluice/api/admin/present-request';
+import type { PresentedRequest } from '@sluice/shared/admin-api';
 import { type AdminClient, AdminRefusal, type Query } from './client.js';
 
 const RETRY_MS = 1000;

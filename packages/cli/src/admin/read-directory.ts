@@ -1,20 +1,14 @@
+import type { DirectoryOverview, Key, PlacedRoute, Workspace } from '@sluice/shared/admin-api';
 import type { AdminClient } from './client.js';
-import type { Key, Route, Workspace } from './types.js';
 
 export interface WholeWorkspace extends Workspace {
-  routes: (Route & { workspace: string })[];
-  keys: Key[];
-}
-
-interface Answer {
-  workspaces: Workspace[];
-  routes: (Route & { workspace: string })[];
+  routes: PlacedRoute[];
   keys: Key[];
 }
 
 /** Every workspace with its routes and keys: one call, however many there are. */
 export async function readDirectory(admin: AdminClient): Promise<WholeWorkspace[]> {
-  const { workspaces, routes, keys } = await admin.get<Answer>('/directory');
+  const { workspaces, routes, keys } = await admin.get<DirectoryOverview>('/directory');
   const [routesOf, keysOf] = [byWorkspace(routes), byWorkspace(keys)];
   return workspaces.map((workspace) => ({
     ...workspace,

@@ -1,8 +1,9 @@
 /** gateway.yaml carried out through the admin api. */
+
+import type { IssuedKey, Limits } from '@sluice/shared/admin-api';
 import type { LimitsConfig } from '@sluice/shared/config/config';
 import { type AdminClient, AdminRefusal, path } from '../admin/client.js';
 import { readDirectory } from '../admin/read-directory.js';
-import type { IssuedKey, Limits } from '../admin/types.js';
 import type { KnownWorkspace, WorkspaceFacts } from './plan.js';
 import type { ConfigTarget } from './steps.js';
 

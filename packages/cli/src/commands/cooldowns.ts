@@ -1,16 +1,9 @@
+import type { CoolDown } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
 import type { Cli } from '../cli.js';
 import { count, span } from '../output/format.js';
 import { group, withExamples } from './examples.js';
-
-interface CoolDown {
-  provider: string;
-  model: string | null;
-  until: string;
-  remaining_ms: number;
-  asked_until: string;
-}
 
 export function addCoolDownCommands(program: Command, cli: Cli): void {
   const cooldowns = group(

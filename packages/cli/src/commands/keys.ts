@@ -1,8 +1,8 @@
+import type { IssuedKey, Key, RotatedKey } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
 import { findKeyId } from '../admin/find-key.js';
 import { readDirectory } from '../admin/read-directory.js';
-import type { IssuedKey, Key, RotatedKey } from '../admin/types.js';
 import { orWord, parseMoment, parseSpan } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';

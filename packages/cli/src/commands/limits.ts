@@ -1,6 +1,6 @@
+import type { LimitsInUse, Workspace } from '@sluice/shared/admin-api';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
-import type { LimitsInUse, Workspace } from '../admin/types.js';
 import { orWord, parseAmount, parseCount } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';

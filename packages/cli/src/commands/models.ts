@@ -1,5 +1,5 @@
+import type { Model, ModelList } from '@sluice/shared/admin-api';
 import type { RegistryDiff } from '@sluice/shared/registry/diff';
-import type { ModelEntry } from '@sluice/shared/registry/document';
 import { type Command, Option } from 'commander';
 import { AdminRefusal, path } from '../admin/client.js';
 import { parseAmount, parseCount, parseModelName } from '../arguments/parse-arguments.js';
@@ -10,13 +10,6 @@ import { fromNow, whole } from '../output/format.js';
 import { refreshText } from '../output/refresh-text.js';
 import { table } from '../output/table.js';
 import { group, withExamples } from './examples.js';
-
-type Model = ModelEntry & { overridden: boolean };
-
-interface Models {
-  data: Model[];
-  registry: { version: string; source: string; refreshed_at: string | null };
-}
 
 interface Refresh {
   applied: boolean;
@@ -55,7 +48,7 @@ export function addModelCommands(program: Command, cli: Cli): void {
     'models list',
     'models list --provider anthropic --json',
   ).action(async (only: { provider?: string; overridden?: boolean }) => {
-    const { data, registry } = await cli.admin.get<Models>('/models');
+    const { data, registry } = await cli.admin.get<ModelList>('/models');
     const rows = data.filter(
       (model) =>
         (only.provider === undefined || model.provider === only.provider) &&

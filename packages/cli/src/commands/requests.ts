@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises';
-import type { PresentedRequest } from '@sluice/api/admin/present-request';
+import type { PresentedRequest, RequestPage } from '@sluice/shared/admin-api';
 import { type Command, Option } from 'commander';
 import { path, type Query } from '../admin/client.js';
 import { followRequests } from '../admin/follow-requests.js';
@@ -29,11 +29,6 @@ interface Options {
   limit?: number;
   follow?: boolean;
   export?: string;
-}
-
-interface Page {
-  data: PresentedRequest[];
-  next_before: string | null;
 }
 
 export function addRequestCommands(program: Command, cli: Cli): void {
@@ -84,7 +79,7 @@ async function latest(cli: Cli, query: Query, limit: number): Promise<PresentedR
   const rows: PresentedRequest[] = [];
   let before: string | undefined;
   do {
-    const page = await cli.admin.get<Page>('/requests', {
+    const page = await cli.admin.get<RequestPage>('/requests', {
       ...query,
       before,
       limit: Math.min(PAGE, limit - rows.length),

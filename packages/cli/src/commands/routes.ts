@@ -1,8 +1,8 @@
+import type { Route } from '@sluice/shared/admin-api';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import { type Command, Option } from 'commander';
 import { AdminRefusal, path } from '../admin/client.js';
 import { readDirectory } from '../admin/read-directory.js';
-import type { Route } from '../admin/types.js';
 import { chainText, parseEntry } from '../arguments/chain-text.js';
 import type { Cli } from '../cli.js';
 import { group, withExamples } from './examples.js';

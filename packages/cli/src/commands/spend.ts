@@ -1,32 +1,11 @@
+import type { PresentedSpend, Spend } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.js';
 import { whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
 import { withExamples } from './examples.js';
 
-interface Sums {
-  requests: number;
-  input_tokens: number;
-  cached_input_tokens: number;
-  cache_write_tokens: number;
-  output_tokens: number;
-  cost_usd: string;
-  unknown_bills: number;
-  estimated_usd: string;
-}
-
-/** With the fields that it is grouped by. */
-type SpendRow = Sums & Partial<Record<string, string | number | null>>;
-
-interface Spend {
-  from: string;
-  to: string;
-  by: string[];
-  data: SpendRow[];
-  total: Sums;
-}
-
-const SUMS: Column<SpendRow>[] = [
+const SUMS: Column<PresentedSpend>[] = [
   { title: 'REQUESTS', right: true, cell: (row) => whole(row.requests) },
   { title: 'INPUT', right: true, cell: (row) => whole(row.input_tokens) },
   { title: 'CACHED', right: true, cell: (row) => whole(row.cached_input_tokens) },
@@ -56,9 +35,12 @@ export function addSpendCommand(program: Command, cli: Cli): void {
   ).action(async (options: Record<string, string>) => {
     const spend = await cli.admin.get<Spend>('/spend', options);
     const groups = spend.by.map(
-      (field): Column<SpendRow> => ({ title: field.toUpperCase(), cell: (row) => String(row[field] ?? '') }),
+      (field): Column<PresentedSpend> => ({
+        title: field.toUpperCase(),
+        cell: (row) => String(row[field] ?? ''),
+      }),
     );
-    const total: SpendRow = { ...spend.total, [spend.by[0] ?? '']: 'total' };
+    const total: PresentedSpend = { ...spend.total, [spend.by[0] ?? '']: 'total' };
     cli.show(spend, () =>
       [
         `From ${spend.from} to ${spend.to}:`,

@@ -1,45 +1,10 @@
+import type { ProviderStatus, Status } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import type { Cli } from '../cli.js';
 import { count, fromNow, span, whole } from '../output/format.js';
 import type { Style } from '../output/style.js';
 import { table } from '../output/table.js';
 import { withExamples } from './examples.js';
-
-interface Provider {
-  name: string;
-  kind: string;
-  waiting: number;
-  max_backlog: number;
-  oldest_waiting_ms: number;
-  active: number;
-  concurrency: number;
-  paused: boolean;
-  circuit: { state: string; until: string | null };
-  cool_downs: { model: string | null; until: string; remaining_ms: number }[];
-}
-
-interface Status {
-  time: string;
-  processes: {
-    id: string;
-    role: string;
-    host: string;
-    pid: number;
-    started_at: string;
-    problems: string[];
-    payload_key: string | null;
-  }[];
-  providers: Provider[];
-  redis: {
-    memory_used_bytes: number;
-    memory_limit_bytes: number | null;
-    request_log_entries: number;
-    product: string;
-    version: string;
-    warnings: string[];
-  };
-  registry: { version: string; models: number };
-}
 
 export function addStatusCommand(program: Command, cli: Cli): void {
   withExamples(
@@ -138,7 +103,7 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
   ].join('\n');
 }
 
-function coolDownText({ cool_downs }: Provider): string {
+function coolDownText({ cool_downs }: ProviderStatus): string {
   return cool_downs
     .map(({ model, remaining_ms }) => `${model ?? 'all models'} for ${span(Math.max(0, remaining_ms))}`)
     .join(', ');

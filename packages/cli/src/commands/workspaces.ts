@@ -1,6 +1,6 @@
+import type { DeletedWorkspace, Workspace } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
-import type { DeletedWorkspace, Workspace } from '../admin/types.js';
 import { orWord } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';

@@ -1,4 +1,4 @@
-import type { PresentedRequest } from '@sluice/api/admin/present-request';
+import type { PresentedRequest } from '@sluice/shared/admin-api';
 import { moment, whole } from './format.js';
 import type { Style } from './style.js';
 import type { Column } from './table.js';

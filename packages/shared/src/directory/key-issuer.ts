@@ -7,7 +7,7 @@ import { makeRequestId } from '../request-id.js';
 import type { Directory, KeyRecord, StoredKey } from './directory.js';
 import type { KeyDigests } from './key-digests.js';
 
-export interface IssuedKey {
+export interface NewKey {
   key: KeyRecord;
   digest: string;
   /** Undefined when the operator's own value was there already. */
@@ -30,7 +30,7 @@ export class KeyIssuer {
   ) {}
 
   /** The same value for the same workspace again changes nothing. */
-  async issue(workspace: string, { name, expires, value = makeGatewayKey() }: KeyWish): Promise<IssuedKey> {
+  async issue(workspace: string, { name, expires, value = makeGatewayKey() }: KeyWish): Promise<NewKey> {
     const digest = this.digests.of(value);
     const key = this.#make(workspace, name, value, expires);
     let known = await this.directory.findKey(this.digests.all(value));
@@ -51,7 +51,7 @@ export class KeyIssuer {
   async rotate(
     id: string,
     { graceMs, expires: end }: { graceMs: number; expires?: number | undefined },
-  ): Promise<IssuedKey & { replaced: StoredKey }> {
+  ): Promise<NewKey & { value: string; replaced: StoredKey }> {
     const { digest: oldDigest, key: old } = await this.#find(id);
     const now = this.clock.now();
     if (old.expires !== undefined && old.expires <= now)

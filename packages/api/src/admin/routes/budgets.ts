@@ -1,4 +1,5 @@
 import type { Router } from '@koa/router';
+import type { BudgetList, BudgetState } from '@sluice/shared/admin-api';
 import { dayOf } from '@sluice/shared/calendar';
 import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -61,7 +62,7 @@ export function addBudgetRoutes(router: Router, parts: BudgetParts): void {
     ctx.body = {
       ...list(shown.map((budget) => present(budget, paceOf(budget.workspace, week, now)))),
       total: budgets.length,
-    };
+    } satisfies BudgetList;
   });
 }
 
@@ -81,10 +82,10 @@ function paceOf(workspace: string, { rows }: SpendAnswer, now: number): number {
   return Number(spent) / 1e12 / days;
 }
 
-function present({ workspace, usd, amount, use }: Budget, pace: number) {
+function present({ workspace, usd, amount, use }: Budget, pace: number): BudgetState {
   const { month, spent, estimated, reserved } = use;
   return {
-    object: 'budget' as const,
+    object: 'budget',
     workspace,
     month,
     budget_usd_per_month: usd,

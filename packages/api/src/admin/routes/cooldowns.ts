@@ -1,9 +1,10 @@
 import type { Router } from '@koa/router';
+import type { CoolDown, List } from '@sluice/shared/admin-api';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { Clock } from '@sluice/shared/redis/clock';
-import { isoOrNull } from '../present.js';
+import { iso } from '../present.js';
 
 export interface CoolDownParts {
   clock: Clock;
@@ -19,15 +20,15 @@ export function addCoolDownRoutes(router: Router, { clock, providers, coolDowns 
       object: 'list',
       data: [...providers.keys()].flatMap((provider) =>
         coolDowns.list(provider).map(({ model, until, asked }) => ({
-          object: 'cooldown',
+          object: 'cooldown' as const,
           provider,
           model,
-          until: isoOrNull(until),
+          until: iso(until),
           remaining_ms: Math.max(0, Math.ceil(until - now)),
-          asked_until: isoOrNull(asked),
+          asked_until: iso(asked),
         })),
       ),
-    };
+    } satisfies List<CoolDown>;
   });
 
   router.delete('/cooldowns/:provider', async (ctx) => {

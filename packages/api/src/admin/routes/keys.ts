@@ -1,4 +1,5 @@
 import type { Router } from '@koa/router';
+import type { IssuedKey, RotatedKey } from '@sluice/shared/admin-api';
 import { ownKeyFault } from '@sluice/shared/config/gateway-key';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
 import { LABEL } from '@sluice/shared/config/schema';
@@ -58,7 +59,10 @@ export function addKeyRoutes(
     });
     const { key, digest, value } = await issuer.issue(ctx.params.id ?? '', wish);
     ctx.status = value === undefined ? 200 : 201;
-    ctx.body = { ...(await present({ digest, key })), ...(value === undefined ? {} : { value }) };
+    ctx.body = {
+      ...(await present({ digest, key })),
+      ...(value === undefined ? {} : { value }),
+    } satisfies IssuedKey;
   });
 
   router.post('/keys/:id/rotate', readBody, async (ctx) => {
@@ -72,7 +76,7 @@ export function addKeyRoutes(
     });
     const { key, value, replaced } = await issuer.rotate(ctx.params.id ?? '', wish);
     ctx.status = 201;
-    ctx.body = { ...presentKey(key, null), value, replaced: await present(replaced) };
+    ctx.body = { ...presentKey(key, null), value, replaced: await present(replaced) } satisfies RotatedKey;
   });
 
   router.patch('/keys/:id', readBody, async (ctx) => {

@@ -1,4 +1,5 @@
 import type { Router } from '@koa/router';
+import type { LimitsInUse } from '@sluice/shared/admin-api';
 import type { LimitsConfig } from '@sluice/shared/config/config';
 import { readLimits } from '@sluice/shared/config/schema';
 import { LIMIT_FIELDS } from '@sluice/shared/config/types';
@@ -48,7 +49,7 @@ export function addLimitRoutes(router: Router, { directory, readBody, readLimitU
   });
 }
 
-function present({ id, limits }: WorkspaceRecord, use: LimitUse) {
+function present({ id, limits }: WorkspaceRecord, use: LimitUse): LimitsInUse {
   const { month, spent, estimated, reserved, inFlight } = use;
   const budget = limits.budgetUsdPerMonth;
   const left = budget === undefined ? undefined : leftOf(toBudgetPicodollars(budget), use);

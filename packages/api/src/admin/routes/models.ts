@@ -1,4 +1,5 @@
 import type { Router } from '@koa/router';
+import type { Model, ModelList } from '@sluice/shared/admin-api';
 import { PRICE_LISTS } from '@sluice/shared/config/price-lists';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { MODEL } from '@sluice/shared/config/schema';
@@ -10,7 +11,7 @@ import { overrideKey } from '@sluice/shared/registry/overrides';
 import type { RegistryStore } from '@sluice/shared/registry/store';
 import type { Middleware } from 'koa';
 import type { RegistryRefresh } from '../../cell/registry-refresh.js';
-import { isoOrNull, list } from '../present.js';
+import { iso, isoOrNull, list } from '../present.js';
 import { readInput } from '../read-input.js';
 
 const HTTP_ADDRESS = { pattern: /^https?:\/\/\S+$/i, allowed: 'an http or https address' };
@@ -29,8 +30,8 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
   const { registry, registryStore, refresh, readBody, readDocument } = parts;
   const path = '/models/:provider/*id';
 
-  const present = ({ priceTable: _, ...model }: ModelFacts) => ({
-    object: 'model' as const,
+  const present = ({ priceTable: _, ...model }: ModelFacts): Model => ({
+    object: 'model',
     ...model,
     overridden: registry.stored?.overrides.has(overrideKey(model.provider, model.id)) ?? false,
   });
@@ -45,9 +46,9 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
         origin: registry.stored?.origin ?? 'shipped',
         source: registry.stored?.source ?? 'shipped',
         refreshed_at: isoOrNull(registry.stored?.refreshedAt),
-        last_scheduled: attempt ? { at: isoOrNull(attempt.at), problem: attempt.problem || null } : null,
+        last_scheduled: attempt ? { at: iso(attempt.at), problem: attempt.problem || null } : null,
       },
-    };
+    } satisfies ModelList;
   });
 
   router.put(path, readBody, async (ctx) => {

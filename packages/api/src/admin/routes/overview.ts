@@ -1,4 +1,5 @@
 import type { Router } from '@koa/router';
+import type { DirectoryOverview, ModelOffer } from '@sluice/shared/admin-api';
 import type { Catalogue } from '../../cell/catalogue.js';
 import type { KeyUse } from '../../cell/key-use.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
@@ -36,13 +37,13 @@ export function addOverviewRoutes(router: Router, parts: OverviewParts): void {
         [...routes].map(([alias, route]) => ({ ...presentRoute(alias, route), workspace })),
       ),
       keys: stored.map(({ key }, i) => presentKey(key, lastUsed[i] ?? null)),
-    };
+    } satisfies DirectoryOverview;
   });
 
   router.get('/catalogue', (ctx) => {
     ctx.body = {
       ...list(catalogue.list().map((model) => ({ ...model, object: 'model' as const }))),
       base_url: `${publicAddressFor(ctx, publicUrl())}/v1`,
-    };
+    } satisfies ModelOffer;
   });
 }

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
+import type { RequestPage } from '@sluice/shared/admin-api';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -42,7 +43,7 @@ export function addRequestRoutes(router: Router, { log, followers, clock }: Requ
       ...list(data),
       has_more: hasMore,
       next_before: hasMore ? (data.at(-1)?.cursor ?? null) : null,
-    };
+    } satisfies RequestPage;
   });
 
   router.get('/requests/follow', async (ctx) => {

@@ -1,17 +1,12 @@
 import type { Router } from '@koa/router';
+import type { PresentedSpend, Spend, SpendField, SpendSums } from '@sluice/shared/admin-api';
 import { dayOf } from '@sluice/shared/calendar';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { readInput } from '../read-input.js';
 import { readMoment } from '../read-moment.js';
-import {
-  SPEND_FIELDS,
-  type SpendAnswer,
-  type SpendField,
-  type SpendQuestion,
-  type SpendRow,
-} from '../spend.js';
+import { SPEND_FIELDS, type SpendAnswer, type SpendQuestion, type SpendRow } from '../spend.js';
 
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 3_660;
@@ -60,7 +55,7 @@ export function addSpendRoutes(router: Router, { clock, readSpend }: SpendParts)
       groups,
       others: others.map(presentRow),
       total: presentSums(total),
-    };
+    } satisfies Spend;
   });
 }
 
@@ -75,11 +70,11 @@ function readTop(reader: ConfigReader, value: unknown): { top?: number } {
   return { top: Number(reader.text(value, 'top', TOP)) };
 }
 
-function presentRow({ group, sums }: SpendRow) {
+function presentRow({ group, sums }: SpendRow): PresentedSpend {
   return { ...group, ...presentSums(sums) };
 }
 
-function presentSums(sums: SpendRow['sums']) {
+function presentSums(sums: SpendRow['sums']): SpendSums {
   const { requests, cost, input, cached_input, cache_write, output, unknown, estimated } = sums;
   return {
     requests: Number(requests),

@@ -1,4 +1,5 @@
 import type { Router } from '@koa/router';
+import type { ProviderStatus, Status } from '@sluice/shared/admin-api';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { Presence } from '@sluice/shared/process/presence';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
@@ -7,7 +8,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import { type RedisServerFacts, worriesOf } from '@sluice/shared/redis/server';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import type { QueueReading } from '../../cell/read-queue.js';
-import { isoOrNull } from '../present.js';
+import { iso } from '../present.js';
 
 export interface RedisReading {
   usedBytes: number;
@@ -32,7 +33,13 @@ export interface StatusParts {
 export function addStatusRoutes(router: Router, parts: StatusParts): void {
   const { clock, providers, registry, coolDowns, circuits, presence, readQueue, readRedis } = parts;
 
-  const presentProvider = async ({ name, kind, prices, concurrency, maxBacklog }: ProviderConfig) => {
+  const presentProvider = async ({
+    name,
+    kind,
+    prices,
+    concurrency,
+    maxBacklog,
+  }: ProviderConfig): Promise<ProviderStatus> => {
     const { waiting, prioritized, active, paused, oldestMs } = await readQueue(name);
     const { state, until } = circuits.get(name);
     return {
@@ -45,10 +52,10 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
       active,
       concurrency,
       paused,
-      circuit: { state, until: state === 'open' ? isoOrNull(until) : null },
+      circuit: { state, until: state === 'open' ? iso(until) : null },
       cool_downs: coolDowns.list(name).map(({ model, until }) => ({
         model,
-        until: isoOrNull(until),
+        until: iso(until),
         remaining_ms: Math.ceil(until - clock.now()),
       })),
     };
@@ -62,7 +69,7 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
     ]);
     ctx.body = {
       object: 'status',
-      time: isoOrNull(clock.now()),
+      time: iso(clock.now()),
       processes: processes
         .sort((a, b) => (a.role === b.role ? a.startedAt - b.startedAt : a.role < b.role ? -1 : 1))
         .map(({ id, role, host, pid, startedAt, seenAt, problems, payload }) => ({
@@ -70,8 +77,8 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
           role,
           host,
           pid,
-          started_at: isoOrNull(startedAt),
-          seen_at: isoOrNull(seenAt),
+          started_at: iso(startedAt),
+          seen_at: iso(seenAt),
           problems: problems ?? [],
           payload_key: payload?.writes ?? null,
           payload_keys: payload?.holds ?? [],
@@ -86,6 +93,6 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
         warnings: worriesOf(redis.server).map(({ text }) => text),
       },
       registry: { version: registry.current.version, models: registry.current.models.length },
-    };
+    } satisfies Status;
   });
 }

@@ -1,8 +1,9 @@
 import type { Router } from '@koa/router';
+import type { PresentedDurations, TrafficReport } from '@sluice/shared/admin-api';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import type { LogReader } from '../log-reader.js';
-import { isoOrNull } from '../present.js';
+import { iso, isoOrNull } from '../present.js';
 import { readInput } from '../read-input.js';
 import { readMoment } from '../read-moment.js';
 import { type Durations, Traffic } from '../traffic.js';
@@ -35,9 +36,8 @@ export function addTrafficRoutes(router: Router, { log, snapshot, clock }: Traff
     const workspaces = await snapshot.read();
     ctx.body = {
       object: 'traffic',
-      since: isoOrNull(since),
-      until: isoOrNull(now),
-      /** When the log does not reach back that far, this is where it begins. */
+      since: iso(since),
+      until: iso(now),
       log_begins: isoOrNull(entries.oldest),
       requests: traffic.all.requests,
       failed: traffic.all.failed,
@@ -58,11 +58,11 @@ export function addTrafficRoutes(router: Router, { log, snapshot, clock }: Traff
           return [{ workspace, route, ...counts, served }];
         }),
       ),
-    };
+    } satisfies TrafficReport;
   });
 }
 
-function presentDurations(durations: Durations) {
+function presentDurations(durations: Durations): PresentedDurations {
   return {
     p50: durations.quantile(0.5),
     p95: durations.quantile(0.95),

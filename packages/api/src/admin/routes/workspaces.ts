@@ -1,4 +1,5 @@
 import type { Router } from '@koa/router';
+import type { DeletedWorkspace } from '@sluice/shared/admin-api';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { ID, LABEL, readLimits, readModels } from '@sluice/shared/config/schema';
 import type { Directory } from '@sluice/shared/directory/directory';
@@ -77,7 +78,7 @@ export function addWorkspaceRoutes(router: Router, { directory, clock, readBody 
       object: 'workspace',
       deleted: true,
       ...(erased ? { erased: presentErased(erased) } : {}),
-    };
+    } satisfies DeletedWorkspace;
   });
 }
 

@@ -1,6 +1,6 @@
+import type { IssuedKey } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
-import type { Key } from '../../admin-types.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
 import { Pick } from '../../ui/pick.js';
@@ -28,7 +28,7 @@ export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssuePro
   const [workspace, setWorkspace] = useState(chosen || (workspaces[0] ?? ''));
   const [name, setName] = useState('');
   const [days, setDays] = useState<string>('');
-  const [issued, setIssued] = useState<Key | undefined>();
+  const [issued, setIssued] = useState<IssuedKey | undefined>();
   const action = useAction();
   const isValid = LABEL.test(name);
 
@@ -38,7 +38,9 @@ export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssuePro
     const expires =
       days === '' ? {} : { expires_at: new Date(Date.now() + Number(days) * 86_400_000).toISOString() };
     action.run(async (client) =>
-      setIssued(await client.send<Key>('POST', path`/workspaces/${workspace}/keys`, { name, ...expires })),
+      setIssued(
+        await client.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, { name, ...expires }),
+      ),
     );
   };
 

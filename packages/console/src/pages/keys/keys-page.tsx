@@ -1,5 +1,5 @@
+import type { DirectoryOverview, Key } from '@sluice/shared/admin-api';
 import { useMemo, useState } from 'preact/hooks';
-import type { Directory, Key } from '../../admin-types.js';
 import { ago, date } from '../../format.js';
 import { changeQuery, formatPlace, type Place } from '../../location.js';
 import { Field } from '../../ui/field.js';
@@ -19,7 +19,7 @@ type Doing = { what: 'issue' } | { what: 'rotate' | 'revoke'; key: Key };
 export function KeysPage({ place }: { place: Place }) {
   const [doing, setDoing] = useState<Doing | undefined>();
   const directory = usePoll('keys', EVERY_MS, (client, signal) =>
-    client.get<Directory>('/directory', signal),
+    client.get<DirectoryOverview>('/directory', signal),
   );
   const columns = useMemo(() => keyColumns(setDoing), []);
   const workspace = place.query.workspace ?? '';

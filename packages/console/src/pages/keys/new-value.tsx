@@ -1,8 +1,8 @@
-import type { Key } from '../../admin-types.js';
+import type { IssuedKey } from '@sluice/shared/admin-api';
 import { CopyButton, Notice } from '../../ui/small.js';
 
 /** A key's value, the only time that it can be seen. */
-export function NewValue({ issued, onClose }: { issued: Key; onClose(): void }) {
+export function NewValue({ issued, onClose }: { issued: IssuedKey; onClose(): void }) {
   return (
     <div class="stack">
       <Notice tone="good">This is the key. Copy it now: it is shown only this once.</Notice>

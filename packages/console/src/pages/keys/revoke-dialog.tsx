@@ -1,5 +1,5 @@
+import type { Key } from '@sluice/shared/admin-api';
 import { path } from '../../admin-client.js';
-import type { Key } from '../../admin-types.js';
 import { ago } from '../../format.js';
 import { Confirm } from '../../ui/confirm.js';
 

@@ -1,6 +1,6 @@
+import type { Key, RotatedKey } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
-import type { Key } from '../../admin-types.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Select } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
@@ -16,13 +16,13 @@ const GRACE = [
 
 export function RotateDialog({ apiKey, onClose }: { apiKey: Key; onClose(): void }) {
   const [grace, setGrace] = useState<string>('86400');
-  const [issued, setIssued] = useState<Key | undefined>();
+  const [issued, setIssued] = useState<RotatedKey | undefined>();
   const action = useAction();
   const rotate = (event: Event) => {
     event.preventDefault();
     const url = path`/keys/${apiKey.id}/rotate`;
     action.run(async (client) =>
-      setIssued(await client.send<Key>('POST', url, { grace_seconds: Number(grace) })),
+      setIssued(await client.send<RotatedKey>('POST', url, { grace_seconds: Number(grace) })),
     );
   };
   return (

@@ -1,4 +1,4 @@
-import type { Status, Traffic } from '../../admin-types.js';
+import type { Status, TrafficReport } from '@sluice/shared/admin-api';
 import { bytes, count, duration, percent, rate, timeOfDay } from '../../format.js';
 import { changeQuery, formatPlace, type Place } from '../../location.js';
 import { Page } from '../../ui/page.js';
@@ -22,7 +22,7 @@ export function LivePage({ place }: { place: Place }) {
   const range = RANGES.find(([each]) => each === place.query.range)?.[0] ?? '15m';
   const status = usePoll('status', EVERY_MS, (client, signal) => client.get<Status>('/status', signal));
   const traffic = usePoll(`traffic ${range}`, EVERY_MS, (client, signal) =>
-    client.get<Traffic>(`/traffic?since=${range}`, signal),
+    client.get<TrafficReport>(`/traffic?since=${range}`, signal),
   );
   const select = (next: Range) => changeQuery(place, { range: next });
   return (
@@ -73,7 +73,7 @@ function Warnings({ status: { processes, redis } }: { status: Status }) {
   );
 }
 
-function Figures({ traffic }: { traffic: Traffic }) {
+function Figures({ traffic }: { traffic: TrafficReport }) {
   const { requests, failed, fallbacks, duration_ms, codes } = traffic;
   if (requests === 0)
     return (
@@ -115,7 +115,7 @@ function Figures({ traffic }: { traffic: Traffic }) {
 }
 
 /** Over the last complete twelfth of the range. */
-function currentRate({ buckets, bucket_seconds }: Traffic): number {
+function currentRate({ buckets, bucket_seconds }: TrafficReport): number {
   const lately = buckets.slice(-6, -1);
   return lately.reduce((sum, { requests }) => sum + requests, 0) / (lately.length * bucket_seconds);
 }

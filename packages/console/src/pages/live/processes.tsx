@@ -1,4 +1,4 @@
-import type { ProcessStatus, Status } from '../../admin-types.js';
+import type { ProcessStatus, Status } from '@sluice/shared/admin-api';
 import { ago, moment } from '../../format.js';
 import { Badge, Notice } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';

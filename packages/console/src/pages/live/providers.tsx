@@ -1,5 +1,5 @@
+import type { ProviderStatus } from '@sluice/shared/admin-api';
 import { path } from '../../admin-client.js';
-import type { ProviderStatus } from '../../admin-types.js';
 import { count, duration } from '../../format.js';
 import { stateOf } from '../../provider-state.js';
 import { Badge, Bar } from '../../ui/small.js';

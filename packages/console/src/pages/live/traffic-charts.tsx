@@ -1,12 +1,12 @@
+import type { TrafficReport } from '@sluice/shared/admin-api';
 import { useMemo } from 'preact/hooks';
-import type { Traffic } from '../../admin-types.js';
 import { duration, short } from '../../format.js';
 import { LazyChart } from '../../ui/lazy-chart.js';
 
 const RATE_COLOURS = [1, 4];
 const DURATION_COLOURS = [1, 2, 3];
 
-export function TrafficCharts({ traffic }: { traffic: Traffic }) {
+export function TrafficCharts({ traffic }: { traffic: TrafficReport }) {
   const { times, rates, durations } = useMemo(() => toSeries(traffic), [traffic]);
   return (
     <div class="columns">
@@ -36,7 +36,7 @@ export function TrafficCharts({ traffic }: { traffic: Traffic }) {
   );
 }
 
-function toSeries({ since, bucket_seconds, buckets: all }: Traffic) {
+function toSeries({ since, bucket_seconds, buckets: all }: TrafficReport) {
   // The last one has only just begun.
   const buckets = all.slice(0, -1);
   const start = Date.parse(since) / 1000;

@@ -1,11 +1,11 @@
 import type {
-  Catalogue,
-  Directory,
+  DirectoryOverview,
   Model,
   ModelFacts,
   ModelList,
+  ModelOffer,
   ProviderStatus,
-} from '../../admin-types.js';
+} from '@sluice/shared/admin-api';
 
 /** One line of the catalogue: a route of a workspace, or a direct model id. */
 export interface ModelRow {
@@ -23,8 +23,8 @@ export interface ModelRow {
 /** The registry knows models by whose prices they have, whatever name an operator has given the provider. */
 export function toModelRows(
   models: ModelList,
-  catalogue: Catalogue,
-  directory: Directory,
+  catalogue: ModelOffer,
+  directory: DirectoryOverview,
   providers: readonly ProviderStatus[],
 ): ModelRow[] {
   const priceLists = new Map(providers.map(({ name, prices }) => [name, prices]));

@@ -1,5 +1,5 @@
+import type { DirectoryOverview, ModelList, ModelOffer, Status } from '@sluice/shared/admin-api';
 import { useMemo, useState } from 'preact/hooks';
-import type { Catalogue, Directory, ModelList, Status } from '../../admin-types.js';
 import { count, date } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
 import { Field, Select } from '../../ui/field.js';
@@ -27,8 +27,8 @@ export function ModelsPage({ place }: { place: Place }) {
   const known = usePoll('models', EVERY_MS, async (client, signal) => {
     const [models, catalogue, directory, { providers }] = await Promise.all([
       client.get<ModelList>('/models', signal),
-      client.get<Catalogue>('/catalogue', signal),
-      client.get<Directory>('/directory?keys=false', signal),
+      client.get<ModelOffer>('/catalogue', signal),
+      client.get<DirectoryOverview>('/directory?keys=false', signal),
       client.get<Status>('/status', signal),
     ]);
     return { rows: toModelRows(models, catalogue, directory, providers), registry: models.registry };

@@ -1,6 +1,6 @@
+import type { ModelFacts } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
-import type { ModelFacts } from '../../admin-types.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';

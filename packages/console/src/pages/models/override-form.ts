@@ -1,4 +1,4 @@
-import type { ModelFacts, Prices } from '../../admin-types.js';
+import type { ModelFacts, Prices } from '@sluice/shared/admin-api';
 import type { ModelRow } from './model-rows.js';
 
 export const FIELDS = [

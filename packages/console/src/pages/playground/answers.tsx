@@ -1,8 +1,8 @@
 import type { AdminError } from '../../admin-client.js';
-import type { Completion } from '../../admin-types.js';
 import { count, duration, usd } from '../../format.js';
 import { formatPlace } from '../../location.js';
 import { Badge, Empty, explainFailure, Notice } from '../../ui/small.js';
+import type { Completion } from './completion.js';
 
 export interface Answer {
   question: string;

@@ -1,5 +1,5 @@
+import type { DirectoryOverview, ModelOffer } from '@sluice/shared/admin-api';
 import { useMemo } from 'preact/hooks';
-import type { Catalogue, Directory } from '../../admin-types.js';
 import { Field } from '../../ui/field.js';
 import { Pick } from '../../ui/pick.js';
 import type { ChatDraft } from './chat-draft.js';
@@ -7,8 +7,8 @@ import type { ChatDraft } from './chat-draft.js';
 interface ChatFormProps {
   draft: ChatDraft;
   fault: { field: string; text: string } | undefined;
-  directory: Directory;
-  catalogue: Catalogue;
+  directory: DirectoryOverview;
+  catalogue: ModelOffer;
   busy: boolean;
   onChange(draft: ChatDraft): void;
   onSend(): void;

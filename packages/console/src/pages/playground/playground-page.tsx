@@ -1,6 +1,6 @@
+import type { DirectoryOverview, ModelOffer } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
-import type { Catalogue, Completion, Directory } from '../../admin-types.js';
 import type { Place } from '../../location.js';
 import { Page } from '../../ui/page.js';
 import { Empty, Waiting } from '../../ui/small.js';
@@ -9,6 +9,7 @@ import { usePoll } from '../../use-poll.js';
 import { type Answer, Answers } from './answers.js';
 import { type ChatDraft, faultOf, type Message, toBody } from './chat-draft.js';
 import { ChatForm } from './chat-form.js';
+import type { Completion } from './completion.js';
 import { Snippets } from './snippets.js';
 
 const SHOWN_HEADERS = /^(?:x-gateway-|x-request-id$)/;
@@ -16,8 +17,8 @@ const SHOWN_HEADERS = /^(?:x-gateway-|x-request-id$)/;
 export function PlaygroundPage({ place }: { place: Place }) {
   const known = usePoll('playground', 0, async (client, signal) => {
     const [directory, catalogue] = await Promise.all([
-      client.get<Directory>('/directory?keys=false', signal),
-      client.get<Catalogue>('/catalogue', signal),
+      client.get<DirectoryOverview>('/directory?keys=false', signal),
+      client.get<ModelOffer>('/catalogue', signal),
     ]);
     return { directory, catalogue };
   });
@@ -38,7 +39,15 @@ export function PlaygroundPage({ place }: { place: Place }) {
   return <Chat {...known.data} place={place} />;
 }
 
-function Chat({ directory, catalogue, place }: { directory: Directory; catalogue: Catalogue; place: Place }) {
+function Chat({
+  directory,
+  catalogue,
+  place,
+}: {
+  directory: DirectoryOverview;
+  catalogue: ModelOffer;
+  place: Place;
+}) {
   const [draft, setDraft] = useState<ChatDraft>(() => firstDraft(directory, place));
   const [past, setPast] = useState<Message[]>([]);
   const [answers, setAnswers] = useState<Answer[]>([]);
@@ -92,7 +101,7 @@ function Chat({ directory, catalogue, place }: { directory: Directory; catalogue
   );
 }
 
-function firstDraft({ workspaces, routes }: Directory, { query }: Place): ChatDraft {
+function firstDraft({ workspaces, routes }: DirectoryOverview, { query }: Place): ChatDraft {
   const workspace =
     workspaces.find(({ id }) => id === query.workspace)?.id ??
     routes[0]?.workspace ??

@@ -1,11 +1,11 @@
-import type { LoggedRequest } from '../../admin-types.js';
+import type { PresentedRequest } from '@sluice/shared/admin-api';
 import { count, duration, moment, NOTHING, usd } from '../../format.js';
 import { formatPlace, type Place } from '../../location.js';
 import { statusTone } from '../../outcomes.js';
 import { Badge } from '../../ui/small.js';
 import type { Column } from '../../ui/table.js';
 
-export function requestColumns(place: Place): Column<LoggedRequest>[] {
+export function requestColumns(place: Place): Column<PresentedRequest>[] {
   return [
     {
       id: 'time',
@@ -36,16 +36,16 @@ export function requestColumns(place: Place): Column<LoggedRequest>[] {
   ];
 }
 
-export function tookMs({ accepted_at, settled_at }: LoggedRequest): number {
+export function tookMs({ accepted_at, settled_at }: PresentedRequest): number {
   return Date.parse(settled_at) - Date.parse(accepted_at);
 }
 
-export function isFallback({ usage, attempts, provider, provider_model }: LoggedRequest): boolean {
+export function isFallback({ usage, attempts, provider, provider_model }: PresentedRequest): boolean {
   const [first] = attempts;
   return usage !== null && (first?.provider !== provider || first?.model !== provider_model);
 }
 
-function Outcome({ status, code, count: requests }: LoggedRequest) {
+function Outcome({ status, code, count: requests }: PresentedRequest) {
   return (
     <>
       <Badge tone={statusTone(status)}>{code === null ? status : `${status} ${code}`}</Badge>
@@ -54,7 +54,7 @@ function Outcome({ status, code, count: requests }: LoggedRequest) {
   );
 }
 
-function Server(request: LoggedRequest) {
+function Server(request: PresentedRequest) {
   const { provider, provider_model, usage } = request;
   if (provider === null) return <span class="muted">{NOTHING}</span>;
   return (
@@ -65,13 +65,13 @@ function Server(request: LoggedRequest) {
   );
 }
 
-function Tokens({ usage }: LoggedRequest) {
+function Tokens({ usage }: PresentedRequest) {
   if (!usage) return NOTHING;
   const input = usage.input + usage.cached_input + usage.cache_write + usage.cache_write_1h;
   return `${count(input)} / ${count(usage.output)}`;
 }
 
-function Cost({ usage, priced, cost_usd }: LoggedRequest) {
+function Cost({ usage, priced, cost_usd }: PresentedRequest) {
   if (!usage) return NOTHING;
   return priced ? usd(cost_usd) : <Badge tone="warn">no price</Badge>;
 }

@@ -1,5 +1,5 @@
+import type { DirectoryOverview } from '@sluice/shared/admin-api';
 import { useMemo, useState } from 'preact/hooks';
-import type { Directory } from '../../admin-types.js';
 import { goTo } from '../../location.js';
 import { Field, Select } from '../../ui/field.js';
 import { Pick } from '../../ui/pick.js';
@@ -48,7 +48,7 @@ const CODES = [
 
 interface RequestFiltersProps {
   query: Readonly<Record<string, string>>;
-  choices: { directory: Directory; providers: string[] } | undefined;
+  choices: { directory: DirectoryOverview; providers: string[] } | undefined;
   onChange(change: Record<string, string>): void;
 }
 
@@ -118,7 +118,7 @@ function FindById({ query }: { query: Readonly<Record<string, string>> }) {
   );
 }
 
-function routeNames(directory: Directory | undefined, workspace: string | undefined): string[] {
+function routeNames(directory: DirectoryOverview | undefined, workspace: string | undefined): string[] {
   const routes = directory?.routes.filter((route) => !workspace || route.workspace === workspace) ?? [];
   return [...new Set(routes.map(({ id }) => id))].sort();
 }

@@ -1,5 +1,5 @@
+import type { PresentedRequest, TokenType } from '@sluice/shared/admin-api';
 import type { ComponentChildren } from 'preact';
-import type { LoggedRequest, TokenType } from '../../admin-types.js';
 import { count, moment, price, usd } from '../../format.js';
 import { statusTone } from '../../outcomes.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -20,7 +20,7 @@ const PICODOLLARS_PER_USD_PER_MILLION = 1e6;
 
 /** One request, opened: its way through the gateway and what it cost. */
 export function RequestView({ id, url, onClose }: { id: string; url: string; onClose(): void }) {
-  const found = usePoll(url, 0, (client, signal) => client.get<LoggedRequest>(url, signal));
+  const found = usePoll(url, 0, (client, signal) => client.get<PresentedRequest>(url, signal));
   return (
     <Dialog title="Request" side onClose={onClose}>
       <p class="row">
@@ -37,7 +37,7 @@ export function RequestView({ id, url, onClose }: { id: string; url: string; onC
   );
 }
 
-function Details({ request }: { request: LoggedRequest }) {
+function Details({ request }: { request: PresentedRequest }) {
   const { status, code, workspace, key_id, route, model, accepted_at } = request;
   return (
     <div class="stack">
@@ -82,7 +82,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   );
 }
 
-function Bill({ request: { usage, price: used, cost_usd, priced } }: { request: LoggedRequest }) {
+function Bill({ request: { usage, price: used, cost_usd, priced } }: { request: PresentedRequest }) {
   if (!usage) return <p class="muted">Not served, so nothing was billed for it here.</p>;
   return (
     <section aria-labelledby="bill">

@@ -1,6 +1,6 @@
+import type { DirectoryOverview, PresentedRequest, RequestPage, Status } from '@sluice/shared/admin-api';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
-import type { Directory, LoggedRequest, RequestPage, Status } from '../../admin-types.js';
 import { changeQuery, formatPlace, goTo, type Place } from '../../location.js';
 import { download } from '../../ui/download.js';
 import { Page } from '../../ui/page.js';
@@ -33,14 +33,14 @@ export function RequestsPage({ place }: { place: Place }) {
   );
   const choices = usePoll('choices', 60_000, async (client, signal) => {
     const [directory, status] = await Promise.all([
-      client.get<Directory>('/directory?keys=false', signal),
+      client.get<DirectoryOverview>('/directory?keys=false', signal),
       client.get<Status>('/status', signal),
     ]);
     return { directory, providers: status.providers.map(({ name }) => name) };
   });
   const action = useAction();
   const columns = useMemo(() => requestColumns(place), [place]);
-  const open = ({ id }: LoggedRequest) => goTo({ ...place, item: id });
+  const open = ({ id }: PresentedRequest) => goTo({ ...place, item: id });
   const saveCsv = () =>
     action.run(async (client) => {
       const response = await client.fetch(`/requests/export?${query}${query === '' ? '' : '&'}format=csv`);

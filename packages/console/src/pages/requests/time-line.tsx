@@ -1,12 +1,12 @@
+import type { PresentedAttempt, PresentedRequest } from '@sluice/shared/admin-api';
 import type { ComponentChildren } from 'preact';
-import type { Attempt, LoggedRequest } from '../../admin-types.js';
 import { duration } from '../../format.js';
 import { outcomeText, outcomeTone, statusTone } from '../../outcomes.js';
 import { Badge, Bar, type Tone } from '../../ui/small.js';
 import { tookMs } from './request-columns.js';
 
 /** Accepted → queued → attempts → settled, each with the share of the time that it took. */
-export function TimeLine({ request }: { request: LoggedRequest }) {
+export function TimeLine({ request }: { request: PresentedRequest }) {
   const { attempts, queue_ms, status, code } = request;
   const total = Math.max(tookMs(request), 1);
   const called = attempts.reduce((sum, { ms }) => sum + (ms ?? 0), 0);
@@ -43,7 +43,15 @@ export function TimeLine({ request }: { request: LoggedRequest }) {
   );
 }
 
-function AttemptStep({ attempt, number, total }: { attempt: Attempt; number: number; total: number }) {
+function AttemptStep({
+  attempt,
+  number,
+  total,
+}: {
+  attempt: PresentedAttempt;
+  number: number;
+  total: number;
+}) {
   const { provider, model, outcome, status, ms, upstream_id } = attempt;
   return (
     <Step

@@ -1,4 +1,4 @@
-import type { ProviderStatus } from '../../admin-types.js';
+import type { ProviderStatus } from '@sluice/shared/admin-api';
 import { Field, Select } from '../../ui/field.js';
 import type { EntryForm, KnownModels } from './route-form.js';
 

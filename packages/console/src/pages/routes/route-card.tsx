@@ -1,11 +1,11 @@
-import type { ChainEntry, Route, RouteTraffic, Status } from '../../admin-types.js';
+import type { ChainEntry, PlacedRoute, RouteTraffic, Status } from '@sluice/shared/admin-api';
 import { count, duration, percent } from '../../format.js';
 import { formatPlace } from '../../location.js';
 import { stateOf } from '../../provider-state.js';
 import { Badge, Bar } from '../../ui/small.js';
 
 interface RouteCardProps {
-  route: Route;
+  route: PlacedRoute;
   status: Status | undefined;
   traffic: RouteTraffic | undefined;
   onEdit(): void;

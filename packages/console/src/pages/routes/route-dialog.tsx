@@ -1,6 +1,6 @@
+import type { PlacedRoute, ProviderStatus } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
-import type { ProviderStatus, Route } from '../../admin-types.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
 import { Pick } from '../../ui/pick.js';
@@ -23,7 +23,7 @@ interface RouteDialogProps {
   first: RouteForm;
   isNew: boolean;
   workspaces: string[];
-  routes: Route[];
+  routes: PlacedRoute[];
   providers: ProviderStatus[];
   known: KnownModels | undefined;
   onClose(): void;

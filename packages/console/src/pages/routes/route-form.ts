@@ -1,10 +1,10 @@
 /** A route while it is being written: texts as typed, and what is wrong with them. The rules are the gateway's own. */
-import type { Catalogue, ChainEntry, Model, Route } from '../../admin-types.js';
+import type { ChainEntry, Model, ModelOffer, PlacedRoute } from '@sluice/shared/admin-api';
 
 /** The models that the form suggests. */
 export interface KnownModels {
   models: Model[];
-  direct: Catalogue['data'];
+  direct: ModelOffer['data'];
 }
 
 export interface EntryForm {
@@ -45,7 +45,7 @@ export function blankForm(workspace: string): RouteForm {
   return { workspace, alias: '', on_crash: 'rerun', chain: [blankEntry()] };
 }
 
-export function toRouteForm({ workspace, id, chain, on_crash }: Route): RouteForm {
+export function toRouteForm({ workspace, id, chain, on_crash }: PlacedRoute): RouteForm {
   const text = (value: number | undefined) => (value === undefined ? '' : String(value));
   return {
     workspace,
@@ -63,7 +63,7 @@ export function toRouteForm({ workspace, id, chain, on_crash }: Route): RouteFor
 }
 
 /** Whether the route is what the form was filled with. */
-export function isSame(form: RouteForm, { chain, on_crash }: Route): boolean {
+export function isSame(form: RouteForm, { chain, on_crash }: PlacedRoute): boolean {
   const inOrder = (entries: readonly ChainEntry[]) =>
     JSON.stringify(
       entries.map(({ provider, model, timeout_ms, max_tokens, retries }) => [

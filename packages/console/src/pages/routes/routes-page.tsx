@@ -1,6 +1,13 @@
+import type {
+  DirectoryOverview,
+  ModelList,
+  ModelOffer,
+  PlacedRoute,
+  Status,
+  TrafficReport,
+} from '@sluice/shared/admin-api';
 import { useMemo, useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
-import type { Catalogue, Directory, ModelList, Route, Status, Traffic } from '../../admin-types.js';
 import { count } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
 import { Confirm } from '../../ui/confirm.js';
@@ -18,18 +25,18 @@ const ROUTES_EVERY_MS = 5_000;
 const SLOWLY_MS = 30_000;
 const STEP = 30;
 
-type Doing = { what: 'edit'; form: RouteForm; isNew: boolean } | { what: 'delete'; route: Route };
+type Doing = { what: 'edit'; form: RouteForm; isNew: boolean } | { what: 'delete'; route: PlacedRoute };
 
 export function RoutesPage({ place }: { place: Place }) {
   const [doing, setDoing] = useState<Doing | undefined>();
   const [shown, setShown] = useState(STEP);
   const directory = usePoll('routes', ROUTES_EVERY_MS, (client, signal) =>
-    client.get<Directory>('/directory?keys=false', signal),
+    client.get<DirectoryOverview>('/directory?keys=false', signal),
   );
   const live = usePoll('live', EVERY_MS, async (client, signal) => {
     const [status, traffic] = await Promise.all([
       client.get<Status>('/status', signal),
-      client.get<Traffic>('/traffic?since=15m', signal),
+      client.get<TrafficReport>('/traffic?since=15m', signal),
     ]);
     return {
       status,
@@ -39,7 +46,7 @@ export function RoutesPage({ place }: { place: Place }) {
   const known = usePoll('known models', SLOWLY_MS, async (client, signal) => {
     const [models, catalogue] = await Promise.all([
       client.get<ModelList>('/models', signal),
-      client.get<Catalogue>('/catalogue', signal),
+      client.get<ModelOffer>('/catalogue', signal),
     ]);
     return { models: models.data, direct: catalogue.data };
   });
@@ -135,7 +142,7 @@ function DeleteRoute({
   onClose,
   onDone,
 }: {
-  route: Route;
+  route: PlacedRoute;
   onClose(): void;
   onDone(): void;
 }) {
@@ -158,7 +165,7 @@ function keyOf(workspace: string, route: string): string {
   return `${workspace} ${route}`;
 }
 
-function textOf({ id, workspace, chain }: Route): string {
+function textOf({ id, workspace, chain }: PlacedRoute): string {
   return [id, workspace, ...chain.flatMap(({ provider, model }) => [provider, model])]
     .join(' ')
     .toLowerCase();

@@ -1,4 +1,4 @@
-import type { Budget, Budgets as BudgetList } from '../../admin-types.js';
+import type { BudgetList, BudgetState } from '@sluice/shared/admin-api';
 import { count, date, percent, price, usd } from '../../format.js';
 import { Bar, Empty, type Tone } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
@@ -7,7 +7,7 @@ import { forecast } from './forecast.js';
 /** What is left of each workspace's month, and until when at the pace of the last week. */
 export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
   const now = Date.now();
-  const columns: Column<Budget>[] = [
+  const columns: Column<BudgetState>[] = [
     {
       id: 'workspace',
       label: 'Workspace',

@@ -1,5 +1,5 @@
+import type { BudgetList, Spend } from '@sluice/shared/admin-api';
 import { useMemo } from 'preact/hooks';
-import type { Budgets as BudgetList, Spend } from '../../admin-types.js';
 import { count, usd, usdShort } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
 import { download, toCsv } from '../../ui/download.js';

@@ -1,4 +1,4 @@
-import type { Spend, SpendRow, SpendSums } from '../../admin-types.js';
+import type { PresentedSpend, Spend, SpendSums } from '@sluice/shared/admin-api';
 import { count } from '../../format.js';
 
 export const GROUPS = [
@@ -30,13 +30,13 @@ export interface GroupRow extends Record<(typeof FIELDS)[number], number> {
 }
 
 /** A route's name means something only beside its workspace's. */
-export function nameOf(row: SpendRow, by: Group): string {
+export function nameOf(row: PresentedSpend, by: Group): string {
   if (by !== 'route') return row[by] ?? '';
   return `${row.workspace} / ${row.route ?? 'direct model ids'}`;
 }
 
 /** Summed over the days, most costly first. */
-export function groupRows(data: readonly SpendRow[], by: Group): GroupRow[] {
+export function groupRows(data: readonly PresentedSpend[], by: Group): GroupRow[] {
   const groups = new Map<string, GroupRow>();
   for (const row of data) {
     const name = nameOf(row, by);
@@ -60,7 +60,7 @@ export function withOthers(rows: GroupRow[], { others, groups }: Spend): GroupRo
   return [...rows, rest];
 }
 
-function add(sum: GroupRow, row: SpendRow): void {
+function add(sum: GroupRow, row: PresentedSpend): void {
   sum.cost += Number(row.cost_usd);
   sum.estimated += Number(row.estimated_usd);
   for (const field of FIELDS) sum[field] += row[field];
@@ -97,18 +97,18 @@ export function daysBetween(from: string, to: string): string[] {
   );
 }
 
-export function toCsvRows(rows: readonly SpendRow[], by: Group): (string | number)[][] {
-  const names: (keyof SpendRow)[] = by === 'route' ? ['workspace', 'route'] : [by];
-  const columns: (keyof SpendRow)[] = ['day', ...names, ...FIELDS, 'cost_usd', 'estimated_usd'];
+export function toCsvRows(rows: readonly PresentedSpend[], by: Group): (string | number)[][] {
+  const names: (keyof PresentedSpend)[] = by === 'route' ? ['workspace', 'route'] : [by];
+  const columns: (keyof PresentedSpend)[] = ['day', ...names, ...FIELDS, 'cost_usd', 'estimated_usd'];
   // An amount is a number also where it is written as a text.
-  const cell = (row: SpendRow, column: keyof SpendRow) =>
+  const cell = (row: PresentedSpend, column: keyof PresentedSpend) =>
     column === 'cost_usd' || column === 'estimated_usd'
       ? Number(row[column]).toFixed(6)
       : (row[column] ?? '');
   return [columns, ...rows.map((row) => columns.map((column) => cell(row, column)))];
 }
 
-function blank(): Omit<SpendSums, 'cost_usd' | 'estimated_usd'> {
+function blank(): Pick<SpendSums, (typeof FIELDS)[number]> {
   return {
     requests: 0,
     input_tokens: 0,

@@ -1,4 +1,4 @@
-import type { SpendSums } from '../../admin-types.js';
+import type { SpendSums } from '@sluice/shared/admin-api';
 import { count, percent, usd } from '../../format.js';
 import { Bar } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';

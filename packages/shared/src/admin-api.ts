@@ -1,23 +1,58 @@
-import type { AttemptOutcome } from '@sluice/shared/outcomes';
+/**
+ * What the admin api answers: the api writes these, the console and the `sluice` command read them. There are only types
+ * here, so that the console, which runs in a browser, takes nothing along. Moments are in ISO 8601.
+ */
+import type { ErrorCode } from './errors.js';
+import type { AttemptOutcome } from './outcomes.js';
 
-/** What the admin api answers, as far as the pages show it. */
 export interface List<T> {
+  object: 'list';
   data: T[];
+}
+
+export interface Limits {
+  requests_per_minute: number | null;
+  concurrent_requests: number | null;
+  budget_usd_per_month: number | null;
+  budget: 'strict' | 'expected' | null;
+  unpriced_models: 'refuse' | 'allow' | null;
+  weight: number | null;
+}
+
+export interface LimitsInUse extends Limits {
+  object: 'limits';
+  workspace: string;
+  used: {
+    /** `2026-11`, UTC. */
+    month: string;
+    in_flight: number;
+    spent_usd: string;
+    spent_picodollars: string;
+    estimated_usd: string;
+    estimated_picodollars: string;
+    reserved_usd: string;
+    reserved_picodollars: string;
+    left_usd: string | null;
+    left_picodollars: string | null;
+  };
 }
 
 export interface Workspace {
   id: string;
+  object: 'workspace';
   name: string;
+  created_at: string;
   /** Null: all. */
   models: string[] | null;
-  limits: {
-    requests_per_minute: number | null;
-    concurrent_requests: number | null;
-    budget_usd_per_month: number | null;
-    budget: 'strict' | 'expected' | null;
-    unpriced_models: 'refuse' | 'allow' | null;
-    weight: number | null;
-  };
+  limits: Limits;
+}
+
+export interface DeletedWorkspace {
+  id: string;
+  object: 'workspace';
+  deleted: true;
+  /** When its history was erased too. */
+  erased?: { log_entries: number; ledger_rows: number };
 }
 
 export interface ChainEntry {
@@ -30,26 +65,42 @@ export interface ChainEntry {
 
 export interface Route {
   id: string;
-  workspace: string;
+  object: 'route';
   chain: ChainEntry[];
   on_crash: 'rerun' | 'fail';
+  created_at: string;
+}
+
+/** A route beside those of other workspaces. */
+export interface PlacedRoute extends Route {
+  workspace: string;
 }
 
 export interface Key {
   id: string;
+  object: 'key';
   workspace: string;
   name: string;
   last_four: string;
   created_at: string;
   last_used_at: string | null;
   expires_at: string | null;
-  /** Only in the answer that issues it. */
+}
+
+/** The value is in this answer and nowhere else; it is left out when the key was there already. */
+export interface IssuedKey extends Key {
   value?: string;
 }
 
-export interface Directory {
+export interface RotatedKey extends Key {
+  value: string;
+  replaced: Key;
+}
+
+export interface DirectoryOverview {
+  object: 'directory';
   workspaces: Workspace[];
-  routes: Route[];
+  routes: PlacedRoute[];
   keys: Key[];
 }
 
@@ -76,20 +127,34 @@ export interface ModelFacts {
 
 export interface Model extends ModelFacts {
   id: string;
+  object: 'model';
   provider: string;
   source?: string;
   overridden: boolean;
 }
 
 export interface ModelList extends List<Model> {
-  registry: { version: string; origin: string; source: string; refreshed_at: string | null };
+  registry: {
+    version: string;
+    origin: 'shipped' | 'operator';
+    source: string;
+    refreshed_at: string | null;
+    last_scheduled: { at: string; problem: string | null } | null;
+  };
 }
 
-export interface Catalogue extends List<{ id: string; provider: string; created: number }> {
+export interface OfferedModel {
+  id: string;
+  object: 'model';
+  provider: string;
+  created: number;
+}
+
+export interface ModelOffer extends List<OfferedModel> {
   base_url: string;
 }
 
-export interface Attempt {
+export interface PresentedAttempt {
   provider: string;
   model: string;
   outcome: AttemptOutcome;
@@ -102,8 +167,11 @@ export interface Attempt {
 
 export type TokenType = 'input' | 'cached_input' | 'cache_write' | 'cache_write_1h' | 'output';
 
-export interface LoggedRequest {
+export interface PresentedRequest {
   id: string;
+  object: 'request';
+  /** Its place in the log. */
+  cursor: string;
   accepted_at: string;
   settled_at: string;
   workspace: string;
@@ -111,7 +179,7 @@ export interface LoggedRequest {
   route: string | null;
   model: string;
   status: number;
-  code: string | null;
+  code: ErrorCode | 'cancelled' | null;
   /** More than 1: refusals that were logged together. */
   count: number;
   last_at: string;
@@ -119,19 +187,28 @@ export interface LoggedRequest {
   provider_model: string | null;
   queue_ms: number;
   latency_ms: number | null;
-  attempts: Attempt[];
+  attempts: PresentedAttempt[];
   usage: Record<TokenType, number> | null;
   cost_usd: string;
+  cost_picodollars: string;
+  /** `unknown`: calls were sent whose bill nobody knows. What they may have cost is no part of the cost. */
   billed: 'exact' | 'unknown';
   estimated_usd: string;
+  estimated_picodollars: string;
+  /** False: it was served, and nobody knows at what price. */
   priced: boolean;
-  /** Picodollars per token. */
-  price:
-    | ({ registry: string; model: string; tier: string; request?: number } & Record<TokenType, number>)
-    | null;
+  price: PriceOfCall | null;
 }
 
-export interface RequestPage extends List<LoggedRequest> {
+export interface PriceOfCall extends Record<TokenType, number> {
+  registry: string;
+  model: string;
+  tier: string;
+  unit: 'picodollars_per_token';
+  request?: number;
+}
+
+export interface RequestPage extends List<PresentedRequest> {
   has_more: boolean;
   next_before: string | null;
 }
@@ -163,7 +240,17 @@ export interface ProcessStatus {
   payload_keys: string[];
 }
 
+export interface CoolDown {
+  object: 'cooldown';
+  provider: string;
+  model: string | null;
+  until: string;
+  remaining_ms: number;
+  asked_until: string;
+}
+
 export interface Status {
+  object: 'status';
   time: string;
   processes: ProcessStatus[];
   providers: ProviderStatus[];
@@ -171,28 +258,32 @@ export interface Status {
     memory_used_bytes: number;
     memory_limit_bytes: number | null;
     request_log_entries: number;
+    product: string;
+    version: string;
     warnings: string[];
   };
   registry: { version: string; models: number };
 }
 
-export interface Durations {
+export interface PresentedDurations {
   p50: number | null;
   p95: number | null;
   p99: number | null;
 }
 
-export interface Traffic {
+export interface TrafficReport {
+  object: 'traffic';
   since: string;
   until: string;
+  /** When the log does not reach back that far, this is where it begins. */
   log_begins: string | null;
   requests: number;
   failed: number;
   fallbacks: number;
-  duration_ms: Durations;
+  duration_ms: PresentedDurations;
   codes: { code: string; requests: number }[];
   bucket_seconds: number;
-  buckets: { requests: number; failed: number; duration_ms: Durations }[];
+  buckets: { requests: number; failed: number; duration_ms: PresentedDurations }[];
   routes: RouteTraffic[];
 }
 
@@ -213,41 +304,42 @@ export interface SpendSums {
   cache_write_tokens: number;
   output_tokens: number;
   cost_usd: string;
+  cost_picodollars: string;
   unknown_bills: number;
   estimated_usd: string;
+  estimated_picodollars: string;
 }
 
-export interface SpendRow extends SpendSums {
-  workspace?: string;
-  route?: string | null;
-  provider?: string;
-  model?: string;
-  day?: string;
-}
+export type SpendField = 'workspace' | 'route' | 'provider' | 'model' | 'day';
 
-export interface Spend extends List<SpendRow> {
+/** The fields that it was summed by are there; the route is null for direct model ids. */
+export interface PresentedSpend extends SpendSums, Partial<Record<SpendField, string | null>> {}
+
+export interface Spend {
+  object: 'spend';
+  by: readonly SpendField[];
+  data: PresentedSpend[];
   from: string;
   to: string;
   total: SpendSums;
   groups: number;
   /** By day: what the groups beyond `top` come to. */
-  others: SpendRow[];
+  others: PresentedSpend[];
 }
 
-export interface Budget {
+export interface BudgetState {
+  object: 'budget';
   workspace: string;
+  /** `2026-11`, UTC. */
+  month: string;
   budget_usd_per_month: number;
   spent_usd: string;
   estimated_usd: string;
+  reserved_usd: string;
   left_usd: string;
   pace_usd_per_day: number;
 }
 
-export interface Budgets extends List<Budget> {
+export interface BudgetList extends List<BudgetState> {
   total: number;
-}
-
-export interface Completion {
-  choices: { message: { content: string | null; tool_calls?: unknown }; finish_reason: string }[];
-  usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
 }
