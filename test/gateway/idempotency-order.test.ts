@@ -7,10 +7,10 @@ import type { Reply } from '@sluice/api/chat/dispatcher';
 import { IdempotentDispatcher } from '@sluice/api/chat/idempotent-dispatcher';
 import { GatewayError } from '@sluice/shared/errors';
 import {
-  type Admission,
   Idempotency,
   type IdempotentRequest,
   idempotencyDigest,
+  type KeyClaim,
 } from '@sluice/shared/queue/idempotency';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { Payloads } from '@sluice/shared/queue/payload';
@@ -68,7 +68,7 @@ async function settle(cell: Cell, job: ChatJob, how: typeof failed) {
   return cell.settlements.settle(how(job), by(job.requestId));
 }
 
-const outcomeOf = (admission: Admission) =>
+const outcomeOf = (admission: KeyClaim) =>
   admission.as === 'answered' ? (admission.head.error?.code ?? 'served') : admission.as;
 
 test('one who looks before the message of the failure came gets the failure, and does not run', async (t) => {

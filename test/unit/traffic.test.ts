@@ -42,6 +42,18 @@ function entry(at: number, route: string | null, attempts: Attempt[], tookMs = 1
   };
 }
 
+test('an entry behind the first is a fallback, also where it has the same provider and model', (t) => {
+  const call: Attempt = { provider: 'openai', model: 'a', outcome: 'ok', ms: 1 };
+  const byFirst = entry(1_000, 'fast', [call]);
+  const bySecond = entry(1_001, 'fast', [{ ...call, outcome: 'timeout' }, call]);
+  if (bySecond.served) bySecond.served.entry = 1;
+  const index = new LogIndex(10);
+  for (const each of [byFirst, bySecond]) index.add(`${each.settledAt}-0`, each);
+  const fallbacks: boolean[] = [];
+  index.visit(0, 10, ({ fallback }) => fallbacks.push(fallback));
+  t.deepEqual(fallbacks, [false, true]);
+});
+
 test('traffic counts what was asked since then, who served it, and what failed', (t) => {
   const first: Attempt = { provider: 'openai', model: 'a', outcome: 'ok', ms: 1 };
   const failed: Attempt = { ...first, outcome: 'server_error' };

@@ -185,6 +185,8 @@ export interface PresentedRequest {
   last_at: string;
   provider: string | null;
   provider_model: string | null;
+  /** Another entry of the chain than the first served it. */
+  fallback_used: boolean;
   queue_ms: number;
   latency_ms: number | null;
   attempts: PresentedAttempt[];

@@ -1,7 +1,7 @@
 /** What a worker counts. Spend and tokens are counted when a request is settled, so that they agree with the ledger. */
 
 import type { Metrics } from '@sluice/shared/metrics/create';
-import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
+import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import { type ModelLabels, OTHER, routeLabel } from '@sluice/shared/metrics/labels';
 import {
   type AttemptOutcome,
@@ -78,7 +78,7 @@ export class WorkerMetrics {
   }
 
   /** Makes the series of what has been configured, at zero. */
-  update(directory: DirectorySnapshot): void {
+  update(directory: KnownWorkspaces): void {
     this.models.update(directory);
     const direct = this.directModels.slice(0, MAX_DIRECT_SERIES / Math.max(1, directory.length));
     for (const { id: workspace, routes } of directory) {

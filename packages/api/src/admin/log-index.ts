@@ -3,7 +3,7 @@
  * 32-bit hashes, so that its size does not depend on what callers send; a hit is therefore only likely, and whoever
  * fetches the entry checks it. Entries have consecutive positions in the order of the log, which never change.
  */
-import type { LogEntry } from '@sluice/shared/queue/request-log';
+import { type LogEntry, usedFallback } from '@sluice/shared/queue/request-log';
 import { type LogFilter, lastCall } from './log-filter.js';
 
 const FIRST_CAPACITY = 4_096;
@@ -77,7 +77,7 @@ export class LogIndex {
     columns.status[at] = entry.status;
     columns.tookMs[at] = Math.max(0, entry.settledAt - entry.acceptedAt);
     columns.count[at] = entry.count ?? 1;
-    columns.flags[at] = (entry.served ? SERVED : 0) | (isFallback(entry) ? FALLBACK : 0);
+    columns.flags[at] = (entry.served ? SERVED : 0) | (usedFallback(entry) ? FALLBACK : 0);
     const { hashes } = columns;
     hashes.workspace[at] = hash(entry.workspace);
     hashes.route[at] = hash(entry.route ?? '');
@@ -216,10 +216,6 @@ function makeColumns(capacity: number): Columns {
 function splitId(id: string): { ms: number; sequence: number } {
   const [ms, sequence] = id.split('-');
   return { ms: Number(ms), sequence: Number(sequence) };
-}
-
-function isFallback({ served, attempts: [first] }: LogEntry): boolean {
-  return served !== undefined && (served.provider !== first?.provider || served.model !== first.model);
 }
 
 /** FNV-1a. */

@@ -1,4 +1,5 @@
 import type { PresentedRequest } from '@sluice/shared/admin-api';
+import { usedFallback } from '@sluice/shared/queue/request-log';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { lastCall } from './log-filter.js';
 import type { LoggedRequest } from './log-reader.js';
@@ -27,6 +28,7 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     last_at: iso(entry.lastAt ?? entry.settledAt),
     provider,
     provider_model: providerModel,
+    fallback_used: usedFallback(entry),
     queue_ms: entry.queueMs,
     latency_ms: served?.latencyMs ?? null,
     attempts: entry.attempts.map(({ upstreamId, estimate, ...attempt }) => ({

@@ -2,7 +2,7 @@
 
 import { ERROR_STATUS } from '@sluice/shared/errors';
 import type { Metrics } from '@sluice/shared/metrics/create';
-import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
+import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import { NO_PROVIDER, OTHER, routeLabel } from '@sluice/shared/metrics/labels';
 import { BLOCKED_OUTCOMES, type BlockedOutcome, isRateLimit } from '@sluice/shared/outcomes';
 import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
@@ -54,7 +54,7 @@ export class ApiMetrics {
     }
   }
 
-  update(directory: DirectorySnapshot): void {
+  update(directory: KnownWorkspaces): void {
     for (const { routes } of directory)
       for (const [route, { chain }] of routes)
         for (const [i, { provider: from }] of chain.entries()) {

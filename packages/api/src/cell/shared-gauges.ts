@@ -6,7 +6,7 @@
 import { monthOf } from '@sluice/shared/calendar';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { Metrics } from '@sluice/shared/metrics/create';
-import type { DirectorySnapshot } from '@sluice/shared/metrics/directory-watch';
+import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { Queues } from '@sluice/shared/queue/queues';
@@ -50,7 +50,7 @@ export class SharedGauges {
   readonly #month;
   readonly #monthEstimated;
   readonly #budget;
-  #directory: DirectorySnapshot = [];
+  #directory: KnownWorkspaces = [];
   #closed = false;
 
   constructor(
@@ -72,7 +72,7 @@ export class SharedGauges {
     metrics.onScrape(() => this.#collect());
   }
 
-  update(directory: DirectorySnapshot): void {
+  update(directory: KnownWorkspaces): void {
     this.#directory = directory;
   }
 

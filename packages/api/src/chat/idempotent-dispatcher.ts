@@ -4,7 +4,7 @@
  */
 import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
-import type { Admission, Idempotency, IfLost, Leader } from '@sluice/shared/queue/idempotency';
+import type { Idempotency, IfLost, KeyClaim, Leader } from '@sluice/shared/queue/idempotency';
 import type { ChatJob, OnCrash, ReplyHead } from '@sluice/shared/queue/job';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -66,7 +66,7 @@ export class IdempotentDispatcher {
       const give = (error: unknown) => {
         if (this.#forget(requestId)) reject(error);
       };
-      const decide = async (admission: Admission, attachment?: Attachment): Promise<void> => {
+      const decide = async (admission: KeyClaim, attachment?: Attachment): Promise<void> => {
         if (!this.#waiters.has(requestId)) return;
         switch (admission.as) {
           case 'conflict':
@@ -128,7 +128,7 @@ export class IdempotentDispatcher {
 }
 
 /** The first time is no look: the leader may just be about to be queued. */
-function attach({ to, seen }: Admission & { as: 'attached' }, before?: Attachment): Attachment {
+function attach({ to, seen }: KeyClaim & { as: 'attached' }, before?: Attachment): Attachment {
   const same = before?.to.requestId === to.requestId ? before : undefined;
   return {
     to,

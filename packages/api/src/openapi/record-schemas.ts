@@ -112,6 +112,7 @@ export const recordSchemas = {
     last_at: { ...s.moment, description: 'When the last of them ended.' },
     provider: s.textOrNull,
     provider_model: s.textOrNull,
+    fallback_used: { type: 'boolean', description: 'Another entry of the chain than the first served it.' },
     queue_ms: { type: 'number', minimum: 0 },
     latency_ms: { type: ['number', 'null'], minimum: 0 },
     attempts: s.arrayOf(

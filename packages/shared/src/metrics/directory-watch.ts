@@ -4,14 +4,14 @@
  */
 import type { Directory, RouteRecord, WorkspaceRecord } from '../directory/directory.js';
 
-export type DirectorySnapshot = readonly (WorkspaceRecord & { routes: ReadonlyMap<string, RouteRecord> })[];
+export type KnownWorkspaces = readonly (WorkspaceRecord & { routes: ReadonlyMap<string, RouteRecord> })[];
 
 export class DirectoryWatch {
   #version: string | undefined;
 
   constructor(
     private readonly directory: Directory,
-    private readonly onChange: (directory: DirectorySnapshot) => void,
+    private readonly onChange: (directory: KnownWorkspaces) => void,
   ) {}
 
   /** One small question, unless something has changed. */

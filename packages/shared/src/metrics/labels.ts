@@ -1,6 +1,6 @@
 /** Values of labels that stand for something that has no name, or none that may become a label. */
 import type { ModelRegistry } from '../registry/model-registry.js';
-import type { DirectorySnapshot } from './directory-watch.js';
+import type { KnownWorkspaces } from './directory-watch.js';
 
 export const OTHER = 'other';
 export const NO_PROVIDER = 'none';
@@ -23,7 +23,7 @@ export class ModelLabels {
     private readonly priceLists: ReadonlyMap<string, string>,
   ) {}
 
-  update(directory: DirectorySnapshot): void {
+  update(directory: KnownWorkspaces): void {
     this.#inRoutes = new Set(
       directory.flatMap(({ routes }) =>
         [...routes.values()].flatMap(({ chain }) =>

@@ -30,7 +30,8 @@ const GRACE_MS = 60_000;
 /** Between the keys of jobs; in none of them. */
 const SEPARATOR = '\n';
 
-export type Admission =
+/** What a request with an Idempotency-Key is in the light of those before it. */
+export type KeyClaim =
   | { as: 'new' }
   | { as: 'conflict' }
   /** The outcome of the leader; on the first look, that is always a success. */
@@ -128,16 +129,16 @@ export class Idempotency {
   ) {}
 
   /** The first time. */
-  admit(request: IdempotentRequest): Promise<Admission> {
+  admit(request: IdempotentRequest): Promise<KeyClaim> {
     return this.#ask(request, undefined, 'wait');
   }
 
   /** Later, by one who is attached. */
-  look(request: IdempotentRequest, leader: Leader, ifLost: IfLost): Promise<Admission> {
+  look(request: IdempotentRequest, leader: Leader, ifLost: IfLost): Promise<KeyClaim> {
     return this.#ask(request, leader, ifLost);
   }
 
-  async #ask(request: IdempotentRequest, leader: Leader | undefined, ifLost: IfLost): Promise<Admission> {
+  async #ask(request: IdempotentRequest, leader: Leader | undefined, ifLost: IfLost): Promise<KeyClaim> {
     const { workspace, digest, body, requestId, inbox, timeoutMs, chain } = request;
     const [as, second = '', third = '', fourth = ''] = await admitScript(
       this.redis,

@@ -34,6 +34,8 @@ export interface LogEntry {
 export interface ServedCall {
   provider: string;
   model: string;
+  /** Index of the entry of the chain that served; absent for the first. */
+  entry?: number;
   latencyMs: number;
   usage: TokenUsage;
   /** Whole picodollars (10⁻¹² USD). */
@@ -44,8 +46,16 @@ export interface ServedCall {
 
 export function servedLogEntry(job: ChatJob, served: ServedCall, settledAt: number): LogEntry {
   const entry = logEntry(job, 200, null, settledAt);
-  entry.served = served;
+  entry.served = job.entry > 0 ? { ...served, entry: job.entry } : served;
   return entry;
+}
+
+/** Whether another entry than the first served it. A chain may have a model twice. */
+export function usedFallback({ served, attempts: [first] }: LogEntry): boolean {
+  if (!served) return false;
+  if (served.entry !== undefined) return served.entry > 0;
+  // Written by a version that did not say which entry it was, or served by the first.
+  return served.provider !== first?.provider || served.model !== first.model;
 }
 
 export function failedLogEntry(job: ChatJob, code: LogCode, settledAt: number): LogEntry {

@@ -1,3 +1,12 @@
+/** Redis did not answer a command in time. */
+export class CommandTimeout extends Error {
+  override readonly name = 'CommandTimeout';
+
+  constructor(ms: number) {
+    super(`Redis did not answer within ${ms} ms`);
+  }
+}
+
 /**
  * Whether an error means that Redis cannot serve now: unreachable, too slow, full, loading, or a replica. ioredis marks
  * these by name and by the first word of the reply, not by a class.
@@ -13,11 +22,11 @@ const CODES = new Set([
 ]);
 const REPLIES =
   /^(?:OOM|LOADING|READONLY|MISCONF|BUSY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|NOREPLICAS|UNBLOCKED)\b/;
-const MESSAGES =
-  /Connection is closed|Command timed out|Stream isn't writeable|Command queue state|Reached the max retries/;
+const MESSAGES = /Connection is closed|Stream isn't writeable|Command queue state|Reached the max retries/;
 
 export function isRedisAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  if (error instanceof CommandTimeout) return true;
   if (error.name === 'MaxRetriesPerRequestError' || error.name === 'AbortError') return true;
   if ('code' in error && typeof error.code === 'string' && CODES.has(error.code)) return true;
   return REPLIES.test(error.message) || MESSAGES.test(error.message);

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { type Command, Redis, type RedisOptions } from 'ioredis';
 import { sentinelOptions } from './address.js';
+import { CommandTimeout } from './away.js';
 
 /** Quick at first, so that a restarted Redis is back in use at once, then once a second. */
 const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
@@ -60,7 +61,7 @@ export function connectImpatiently(url: string, timeoutMs: number): Redis {
 function giveUpAfter(timeoutMs: number, command: Command): void {
   let settled = false;
   let timer: NodeJS.Timeout | undefined;
-  const giveUp = () => command.reject(new Error('Command timed out'));
+  const giveUp = () => command.reject(new CommandTimeout(timeoutMs));
   const stop = () => {
     settled = true;
     clearTimeout(timer);

@@ -40,11 +40,6 @@ export function tookMs({ accepted_at, settled_at }: PresentedRequest): number {
   return Date.parse(settled_at) - Date.parse(accepted_at);
 }
 
-export function isFallback({ usage, attempts, provider, provider_model }: PresentedRequest): boolean {
-  const [first] = attempts;
-  return usage !== null && (first?.provider !== provider || first?.model !== provider_model);
-}
-
 function Outcome({ status, code, count: requests }: PresentedRequest) {
   return (
     <>
@@ -60,7 +55,7 @@ function Server(request: PresentedRequest) {
   return (
     <span class={usage === null ? 'muted' : ''}>
       <span class="muted">{provider}/</span>
-      {provider_model} {isFallback(request) && <Badge tone="warn">fallback</Badge>}
+      {provider_model} {request.fallback_used && <Badge tone="warn">fallback</Badge>}
     </span>
   );
 }

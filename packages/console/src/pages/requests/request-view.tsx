@@ -5,7 +5,6 @@ import { statusTone } from '../../outcomes.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Badge, CopyButton, Notice, Waiting } from '../../ui/small.js';
 import { usePoll } from '../../use-poll.js';
-import { isFallback } from './request-columns.js';
 import { TimeLine } from './time-line.js';
 
 const TOKENS: readonly (readonly [TokenType, string])[] = [
@@ -44,7 +43,7 @@ function Details({ request }: { request: PresentedRequest }) {
       <dl class="facts">
         <Fact name="Status">
           <Badge tone={statusTone(status)}>{code === null ? status : `${status} ${code}`}</Badge>
-          {isFallback(request) && <Badge tone="warn">fallback</Badge>}
+          {request.fallback_used && <Badge tone="warn">fallback</Badge>}
         </Fact>
         <Fact name="Accepted">{moment(accepted_at)}</Fact>
         <Fact name="Workspace">{workspace}</Fact>
