@@ -9,6 +9,7 @@ import * as idempotentFailures from './rows/idempotent-failures.js';
 import * as noWorkers from './rows/no-workers.js';
 import * as oldRedis from './rows/old-redis.js';
 import * as overload from './rows/overload.js';
+import * as redisBehind from './rows/redis-behind.js';
 import * as redisLost from './rows/redis-lost.js';
 import * as redisRefuses from './rows/redis-refuses.js';
 import * as redisSlow from './rows/redis-slow.js';
@@ -51,6 +52,7 @@ export const SCENARIOS: readonly Scenario[] = [
   redisSlow.halfClosed,
   redisSlow.stranded,
   redisRefuses.replica,
+  redisBehind.redisBehind,
   oldRedis.oldRedis,
   upstreamHangs.hangs,
   upstreamLimits.rateLimited,
