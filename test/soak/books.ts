@@ -8,6 +8,7 @@ export class Books {
   rows = 0;
   served = 0;
   cost = 0;
+  readonly servedBy = new Map<string, number>();
   readonly twice: string[] = [];
   readonly #ids = new Set<string>();
   #last = '-';
@@ -25,12 +26,13 @@ export class Books {
     }
   }
 
-  #book({ id, served }: LogEntry): void {
+  #book({ id, served, workspace }: LogEntry): void {
     this.rows++;
     if (this.#ids.has(id)) this.twice.push(id);
     this.#ids.add(id);
     if (!served) return;
     this.served++;
+    this.servedBy.set(workspace, (this.servedBy.get(workspace) ?? 0) + 1);
     this.cost += served.cost;
   }
 

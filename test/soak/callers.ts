@@ -1,10 +1,21 @@
-/** Callers who do what an SDK does: they try again after a connection error, a 429 or a 5xx. Half of them use a key. */
+/**
+ * Callers who do what an SDK does: they try again after a connection error, a 429 or a 5xx. Half of their requests have an
+ * Idempotency-Key, and some of those are sent twice at once.
+ */
 import { echoOf } from '../chaos/account.js';
 import type { Gateway } from '../helpers/gateway.js';
 import type { Random } from './random.js';
 
 const TRIES = 12;
 const HANG_UP_EVERY = 500;
+/** Even: a request with a key. */
+const TWIN_EVERY = 10;
+
+/** Callers of each workspace, out of so many. */
+export const CROWDS = { small: 1, middle: 2, large: 5 };
+const CALLERS_OF = Object.entries(CROWDS).flatMap(([workspace, count]) =>
+  Array.from({ length: count }, () => workspace),
+);
 
 export class Callers {
   sent = 0;
@@ -14,6 +25,8 @@ export class Callers {
   hungUp = 0;
   readonly lost: string[] = [];
   readonly wrong: string[] = [];
+  /** Twins that were both served by a call of their own. */
+  readonly servedTwice: string[] = [];
   #latencies: number[] = [];
   #running = true;
   #all: Promise<unknown> = Promise.resolve();
@@ -25,7 +38,7 @@ export class Callers {
   ) {}
 
   start(count: number): void {
-    this.#all = Promise.all(Array.from({ length: count }, () => this.#call()));
+    this.#all = Promise.all(Array.from({ length: count }, (_, i) => this.#call(i)));
   }
 
   async stop(): Promise<void> {
@@ -44,15 +57,25 @@ export class Callers {
     return latencies;
   }
 
-  async #call(): Promise<void> {
+  async #call(caller: number): Promise<void> {
+    const key = this.gateway.keys[CALLERS_OF[caller % CALLERS_OF.length] ?? ''] ?? '';
     while (this.#running && !this.done) {
       const n = this.sent++;
-      if (n % HANG_UP_EVERY === HANG_UP_EVERY - 1) await this.#hangUp(n);
-      else await this.#ask(n, `soak ${n} ${this.random.next()}`);
+      const text = `soak ${n} ${this.random.next()}`;
+      if (n % HANG_UP_EVERY === HANG_UP_EVERY - 1) await this.#hangUp(n, key);
+      else if (n % TWIN_EVERY === 0) await this.#askTwice(n, text, key);
+      else await this.#ask(n, text, key);
     }
   }
 
-  async #ask(n: number, text: string): Promise<void> {
+  /** Two requests with one key, at whichever apis: one of them is served, and the other gets that answer. */
+  async #askTwice(n: number, text: string, key: string): Promise<void> {
+    this.sent++;
+    const twins = await Promise.all([this.#ask(n, text, key), this.#ask(n, text, key)]);
+    if (twins.every((outcome) => outcome === 'served')) this.servedTwice.push(text);
+  }
+
+  async #ask(n: number, text: string, key: string): Promise<'served' | 'replayed' | 'lost'> {
     const headers: Record<string, string> = n % 2 === 0 ? { 'idempotency-key': `soak-${n}` } : {};
     const started = performance.now();
     let last = '';
@@ -62,14 +85,15 @@ export class Callers {
         await new Promise((resolve) => setTimeout(resolve, Math.min(250 * 2 ** attempt, 4_000)));
       }
       try {
-        const { status, body, headers: answered } = await this.#send(text, headers);
+        const { status, body, headers: answered } = await this.#send(text, key, headers);
         if (status === 200) {
           this.answered++;
-          if (answered.has('idempotent-replayed')) this.replayed++;
+          const isReplay = answered.has('idempotent-replayed');
+          if (isReplay) this.replayed++;
           this.#latencies.push(performance.now() - started);
           const content = body.choices[0].message.content;
           if (content !== echoOf(text)) this.wrong.push(`${content} to ${text}`);
-          return;
+          return isReplay ? 'replayed' : 'served';
         }
         last = `${status} ${body.error.code}`;
         if (status !== 429 && status < 500) break;
@@ -78,17 +102,18 @@ export class Callers {
       }
     }
     this.lost.push(`${text}: ${last}`);
+    return 'lost';
   }
 
-  async #hangUp(n: number): Promise<void> {
+  async #hangUp(n: number, key: string): Promise<void> {
     this.hungUp++;
     const signal = AbortSignal.timeout(Math.round(this.random.between(1, 50)));
-    await this.#send(`soak ${n} hung up`, {}, signal).catch(() => {});
+    await this.#send(`soak ${n} hung up`, key, {}, signal).catch(() => {});
   }
 
-  #send(text: string, headers: Record<string, string>, signal?: AbortSignal) {
+  #send(text: string, key: string, headers: Record<string, string>, signal?: AbortSignal) {
     const body = { model: 'pair', messages: [{ role: 'user', content: text }] };
     const url = this.random.pick(this.gateway.urls);
-    return this.gateway.chat(body, { url, headers, ...(signal ? { signal } : {}) });
+    return this.gateway.chat(body, { url, key, headers, ...(signal ? { signal } : {}) });
   }
 }

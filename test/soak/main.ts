@@ -5,7 +5,7 @@ import { startGateway } from '../helpers/gateway.js';
 import { figuresSaver } from '../helpers/save-figures.js';
 import { until } from '../helpers/until.js';
 import { Books } from './books.js';
-import { Callers } from './callers.js';
+import { Callers, CROWDS } from './callers.js';
 import { FAULTS } from './faults.js';
 import { Memory } from './memory.js';
 import { Random } from './random.js';
@@ -22,6 +22,8 @@ const HELP = `npm run soak -- [options]
 const REPORT_EVERY_MS = 10_000;
 /** Between the second quarter of the run and the last one. */
 const GROWTH_LIMIT_MB = 30;
+/** Few, so that requests of every workspace wait for one. */
+const SLOTS = 3;
 
 const { values } = parseArgs({
   options: {
@@ -45,7 +47,11 @@ const gateway = await startGateway({
   routes: PAIR,
   apis: 2,
   workers: 2,
-  providers: { openai: { timeout_ms: 5_000, circuit_open_ms: 1_000 }, anthropic: { circuit_open_ms: 1_000 } },
+  workspaces: Object.fromEntries(Object.keys(CROWDS).map((workspace) => [workspace, { routes: PAIR }])),
+  providers: {
+    openai: { concurrency: SLOTS, max_wait_ms: 60_000, timeout_ms: 5_000, circuit_open_ms: 1_000 },
+    anthropic: { concurrency: SLOTS, max_wait_ms: 60_000, circuit_open_ms: 1_000 },
+  },
   simulator: { latencyMs: 2, keepBodies: false, maxCalls: 10 },
 });
 const started = performance.now();
@@ -113,6 +119,7 @@ const quantile = (q: number) => `${(latencies[Math.floor(latencies.length * q)] 
 const failures = [
   ...callers.lost.map((each) => `lost: ${each}`),
   ...callers.wrong.map((each) => `wrong: ${each}`),
+  ...callers.servedTwice.map((each) => `served twice with one key: ${each}`),
   ...books.twice.map((id) => `logged twice: ${id}`),
   ...disagreements,
   ...broken,
@@ -123,10 +130,14 @@ const rows: [string, unknown][] = [
   ['answered', callers.answered],
   ['lost', callers.lost.length],
   ['wrong answers', callers.wrong.length],
-  ['logged or billed twice', books.twice.length + disagreements.length],
+  ['logged or billed twice', books.twice.length + callers.servedTwice.length + disagreements.length],
   ['callers’ retries', callers.retries],
   ['replays of an Idempotency-Key', callers.replayed],
   ['hung up on purpose', callers.hungUp],
+  ...Object.entries(CROWDS).map(([workspace, callers]): [string, string] => [
+    `share of ${workspace} (${callers} of 8 callers)`,
+    `${((100 * (books.servedBy.get(workspace) ?? 0)) / books.served).toFixed(1)} %`,
+  ]),
   ['log entries', books.rows],
   ['provider calls', calls],
   ['latency p50 / p95 / p99', [0.5, 0.95, 0.99].map(quantile).join(' / ')],
