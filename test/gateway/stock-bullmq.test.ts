@@ -17,8 +17,18 @@ test.before(async () => {
   const openai = { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${OPENAI_API_KEY}' };
   bench = await createSettleBench();
   gateway = await startGateway({
-    providers: { paused: { ...openai, max_wait_ms: 500 }, delayed: openai, limited: openai },
-    routes: { paused: solo('paused'), delayed: solo('delayed'), limited: solo('limited') },
+    providers: {
+      paused: { ...openai, max_wait_ms: 500 },
+      resumed: { ...openai, max_wait_ms: 60_000 },
+      delayed: openai,
+      limited: openai,
+    },
+    routes: {
+      paused: solo('paused'),
+      resumed: solo('resumed'),
+      delayed: solo('delayed'),
+      limited: solo('limited'),
+    },
   });
 });
 test.after.always(async () => {
@@ -30,14 +40,20 @@ const stockQueue = (provider: string) =>
   new Queue(provider, { connection: gateway.redis, prefix: gateway.names.queuePrefix });
 const ask = (model: string) => gateway.chat({ model, messages: [{ role: 'user', content: 'Hello.' }] });
 
-test('a queue that is paused keeps its requests until their wait runs out, and goes on when it is resumed', async (t) => {
+test('a request in a queue that is paused is rate limited when its wait runs out', async (t) => {
   const queue = stockQueue('paused');
   await queue.pause();
   const refused = await ask('paused');
   t.is(refused.status, 429);
   t.is(refused.body.error.code, 'rate_limited');
-  const waiting = ask('paused');
-  await until('the request to wait', async () => (await gateway.backlog('paused')) === 1);
+  await queue.close();
+});
+
+test('a queue that is paused keeps its requests, and goes on when it is resumed', async (t) => {
+  const queue = stockQueue('resumed');
+  await queue.pause();
+  const waiting = ask('resumed');
+  await until('the request to wait', async () => (await gateway.backlog('resumed')) === 1);
   await queue.resume();
   t.is((await waiting).status, 200);
   await queue.close();

@@ -43,7 +43,11 @@ export class DirectoryCache {
     if (known) return known;
     const key = await this.directory.findKey(this.digests.all(value));
     // An unknown key is not remembered: anyone can make those up.
-    if (key) remember(cache, name, key);
+    if (key) {
+      // It may be newer than what is in memory of its workspace, which may have been created again since.
+      await this.confirm();
+      if (cache === this.#keys) remember(cache, name, key);
+    }
     return key;
   }
 
