@@ -1,8 +1,8 @@
 import type { Attack } from '../stage.js';
 import { dearCalls, largeTools, unknownPrices } from './budget.js';
 import { largeAnswers, largeBodies } from './large.js';
-import { failingPrompts, oversizedAnswers, tooLargeForTheModel } from './provider.js';
-import { beyondItsLimit, keptAnswers, manyParts } from './small.js';
+import { dayLongCoolDown, failingPrompts, oversizedAnswers, tooLargeForTheModel } from './provider.js';
+import { beyondItsLimit, keptAnswers, manyParts, sameNameAgain } from './small.js';
 
 export const ATTACKS: readonly Attack[] = [
   dearCalls,
@@ -13,7 +13,9 @@ export const ATTACKS: readonly Attack[] = [
   manyParts,
   keptAnswers,
   beyondItsLimit,
+  sameNameAgain,
   tooLargeForTheModel,
+  dayLongCoolDown,
   failingPrompts,
   oversizedAnswers,
 ];

@@ -31,6 +31,7 @@ export const largeBodies: Attack = {
 export const largeAnswers: Attack = {
   name: 'large-answers',
   does: 'has 32 answers of 15 MB made at once, by processes of 512 MiB',
+  short: true,
   confined: true,
   async run(stage) {
     const text = 'y'.repeat(15 * MB);

@@ -1,3 +1,4 @@
+import { adminOf } from '../../helpers/admin.js';
 import type { Attack } from '../stage.js';
 
 const MB = 1024 * 1024;
@@ -52,5 +53,30 @@ export const beyondItsLimit: Attack = {
     stage.note(`${entries} entries of the request log are the attacker’s`);
     // A minute may end meanwhile: 60 refusals in each, the ones that were served, and those that were logged together.
     stage.check(`${entries} entries of the request log`, entries <= 2 * 60 + 4);
+  },
+};
+
+export const sameNameAgain: Attack = {
+  name: 'same-name-again',
+  does: 'has a workspace made with the id of one that was deleted, and sends that one’s Idempotency-Keys again',
+  short: true,
+  async run(stage) {
+    const admin = adminOf(stage.gateway);
+    const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
+    const bodies: string[] = [];
+    for (let tenant = 0; tenant < 2; tenant++) {
+      await admin('POST', '/workspaces', { id: 'reborn' });
+      await admin('PUT', '/workspaces/reborn/routes/solo', { chain });
+      const { body } = await admin('POST', '/workspaces/reborn/keys', { name: 'first' });
+      for (let i = 0; i < 5; i++) {
+        const headers = { 'idempotency-key': String(i) };
+        const answer = await stage.attack(stage.ask(`question ${i}`), headers, body.value);
+        stage.check(`it got ${answer?.status}`, answer?.status === 200);
+        stage.check('it is no replay', answer?.headers.get('idempotent-replayed') == null);
+        bodies.push(answer?.body.id);
+      }
+      await admin('DELETE', '/workspaces/reborn');
+    }
+    stage.check('each answer is its own', new Set(bodies).size === bodies.length);
   },
 };
