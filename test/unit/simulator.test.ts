@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/simulator/simulator';
 import test, { type ExecutionContext } from 'ava';
 import OpenAI, { NotFoundError } from 'openai';
+import { withParent } from '../helpers/with-parent.js';
 
 type Fields = Record<string, unknown>;
 
@@ -385,7 +386,8 @@ test('closing ends hanging calls and idle sockets at once', async (t) => {
 
 test('as a process it says where it listens and ends on SIGTERM', async (t) => {
   const main = fileURLToPath(import.meta.resolve('@sluice/simulator/main'));
-  const child = spawn(process.execPath, [main, '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [program = '', ...args] = [...withParent(), process.execPath];
+  const child = spawn(program, [...args, main, '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));
   const [line] = await once(child.stdout, 'data');
   const { url } = JSON.parse(String(line)) as { url: string };
