@@ -10,6 +10,7 @@ import { createLogger } from '@sluice/shared/process/logger';
 import { Availability } from '@sluice/shared/providers/availability';
 import { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { readInboxMessage } from '@sluice/shared/queue/inbox';
 import type { OnCrash } from '@sluice/shared/queue/job';
 import { Settlements } from '@sluice/shared/queue/settlements';
 import test from '../helpers/needs-redis.js';
@@ -115,7 +116,10 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
   );
   const active = await until('the job', () => cell.take('openai', 'run'));
   const deliver = async () => {
-    for (const message of await cell.inbox()) dispatcher.receive(new Map(Object.entries(message)));
+    for (const fields of await cell.inbox()) {
+      const message = readInboxMessage(Object.entries(fields).flat());
+      if (message) dispatcher.receive(message);
+    }
   };
   return { cell, settlements, dispatcher, reply, active, deliver };
 }

@@ -18,17 +18,17 @@ test.serial('replies are read whatever their ids are, and are gone from Redis th
   const key = names.inbox('reader');
   const reader = connectToRead(gateway.redisServer.url);
   const inbox = new Inbox('reader', names);
-  const seen: (string | undefined)[] = [];
-  const reading = inbox.read(reader, (message) => seen.push(message.get('id')));
+  const seen: string[] = [];
+  const reading = inbox.read(reader, (message) => seen.push(message.requestId));
   t.teardown(async () => {
     await inbox.close(redis);
     reader.disconnect();
     await reading;
   });
-  await redis.xadd(key, '5000-0', 'id', 'before');
+  await redis.xadd(key, '5000-0', 'id', 'before', 'models', 'null');
   await until('the first reply', () => seen.length === 1);
   await redis.del(key);
-  await redis.xadd(key, '1000-0', 'id', 'after');
+  await redis.xadd(key, '1000-0', 'id', 'after', 'models', 'null');
   await until('the second reply', () => seen.length === 2);
   t.deepEqual(seen, ['before', 'after']);
   await until('both to be gone', async () => (await redis.xlen(key)) === 0);

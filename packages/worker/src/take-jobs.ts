@@ -1,9 +1,9 @@
 /** One BullMQ worker for each provider's queue, and what it runs for a job. */
 import type { Chores } from '@sluice/shared/process/chores';
 import type { Logger } from '@sluice/shared/process/logger';
+import { sendModels } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { CHAT_JOB, MODELS_JOB, type ModelsJob } from '@sluice/shared/queue/queues';
-import { INBOX_TTL_MS } from '@sluice/shared/queue/settle-scripts';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { UnrecoverableError } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -61,7 +61,7 @@ export async function takeJobs(
 async function replyWithModels(
   redis: Redis,
   names: KeyNames,
-  { inbox, requestId }: ModelsJob,
+  question: ModelsJob,
   upstream: Upstream,
   logger: Logger,
 ): Promise<void> {
@@ -70,7 +70,5 @@ async function replyWithModels(
     logger.warn({ provider, error: String(error) }, 'the model list could not be read');
     return null;
   });
-  const key = names.inbox(inbox);
-  await redis.xadd(key, '*', 'id', requestId, 'models', JSON.stringify(models));
-  await redis.pexpire(key, INBOX_TTL_MS);
+  await sendModels(redis, names, question, models);
 }

@@ -5,11 +5,11 @@
  */
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { Logger } from '@sluice/shared/process/logger';
+import type { InboxMessage } from '@sluice/shared/queue/inbox';
 import type { Queues } from '@sluice/shared/queue/queues';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { DIRECT_PROVIDERS, directProviderOf } from './direct-models.js';
-import type { InboxMessage } from './inbox.js';
 
 const FIRST_RETRY_MS = 2_000;
 const MAX_RETRY_MS = 60_000;
@@ -67,10 +67,9 @@ export class Catalogue {
 
   /** Whether the message was the answer to a question about models. */
   receive(message: InboxMessage): boolean {
-    const answer = message.get('models');
-    if (answer === undefined) return false;
-    const [provider] = [...this.#questions].find(([, requestId]) => requestId === message.get('id')) ?? [];
-    const models = JSON.parse(answer) as { id: string; created: number }[] | null;
+    if (message.kind !== 'models') return false;
+    const { models } = message;
+    const [provider] = [...this.#questions].find(([, requestId]) => requestId === message.requestId) ?? [];
     if (provider === undefined || models === null) return true;
     clearTimeout(this.#timers.get(provider));
     this.#questions.delete(provider);

@@ -6,7 +6,7 @@
  * deletion goes only where its entries were read: with a lost connection it is lost too, and the entries are read again.
  */
 
-import { INBOX_TTL_MS } from '@sluice/shared/queue/settle-scripts';
+import { INBOX_TTL_MS, type InboxMessage, readInboxMessage } from '@sluice/shared/queue/inbox';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 
@@ -16,9 +16,6 @@ const BATCH = { least: 2, most: 256 };
 /** With this many bytes in a batch, the next one is as small as can be. */
 const LARGE_BATCH_BYTES = 1024 * 1024;
 const RETRY_MS = 100;
-
-/** The fields of a stream entry: `id` names the request, the others are what is said about it. */
-export type InboxMessage = ReadonlyMap<string, string>;
 
 export class Inbox {
   readonly id: string;
@@ -53,7 +50,10 @@ export class Inbox {
         const entries = streams?.[0]?.[1] ?? [];
         if (deleted === 'refused') throw new Error('what was read is still there');
         handled = entries.map(([entryId]) => entryId);
-        for (const [, fields] of entries) handle(toMessage(fields));
+        for (const [, fields] of entries) {
+          const message = readInboxMessage(fields);
+          if (message) handle(message);
+        }
         if (entries.length < this.#batch) this.#caughtUpAt = asked;
         this.#batch = nextBatch(this.#batch, entries);
       } catch {
@@ -81,10 +81,4 @@ function nextBatch(batch: number, entries: readonly [id: string, fields: string[
   for (const [, fields] of entries) for (const field of fields) bytes += field.length;
   if (bytes > LARGE_BATCH_BYTES) return BATCH.least;
   return entries.length < batch ? batch : Math.min(2 * batch, BATCH.most);
-}
-
-function toMessage(fields: string[]): InboxMessage {
-  const message = new Map<string, string>();
-  for (let i = 0; i + 1 < fields.length; i += 2) message.set(fields[i] ?? '', fields[i + 1] ?? '');
-  return message;
 }

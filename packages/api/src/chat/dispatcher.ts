@@ -19,6 +19,7 @@ import { type BlockedOutcome, OUTCOMES } from '@sluice/shared/outcomes';
 import { isSpoken } from '@sluice/shared/process/protocol';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import { countCalls, describeAttempts } from '@sluice/shared/queue/attempts';
+import type { InboxMessage } from '@sluice/shared/queue/inbox';
 import {
   type Attempt,
   type ChainEntry,
@@ -28,10 +29,9 @@ import {
 } from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry, type LogCode } from '@sluice/shared/queue/request-log';
-import type { NextEntry, Settler } from '@sluice/shared/queue/settle';
+import type { Settler } from '@sluice/shared/queue/settle';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { InboxMessage } from '../cell/inbox.js';
 import type { ApiMetrics } from '../cell/metrics.js';
 import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
@@ -108,19 +108,18 @@ export class Dispatcher {
 
   /** A message from the inbox. One about an unknown request comes late: its caller has been answered or has gone. */
   receive(message: InboxMessage): void {
-    const pending = this.#pending.get(message.get('id') ?? '');
-    if (!pending) return;
-    const moved = message.get('moved');
-    if (moved !== undefined) {
-      pending.job = { ...pending.job, ...(JSON.parse(moved) as NextEntry) };
+    const pending = this.#pending.get(message.requestId);
+    if (!pending || message.kind === 'models') return;
+    if (message.kind === 'moved') {
+      pending.job = { ...pending.job, ...message.next };
       if (pending.cancelled) this.cancel(pending.job.requestId);
       else this.#wake(pending, pending.job.waitUntil);
       return;
     }
-    const head = JSON.parse(message.get('head') ?? '') as ReplyHead;
+    const { head, body } = message;
     if (!isSpoken(head.protocol)) return;
     if (head.served) this.parts.congestion.recordLatency(head.served.provider, head.served.latencyMs);
-    this.#end(pending, { head, body: message.get('body') ?? '', replayed: false });
+    this.#end(pending, { head, body, replayed: false });
   }
 
   /** The caller is gone. A job that waits is taken off its queue; a call under way is ended. */

@@ -5,10 +5,10 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Idempotency, IfLost, KeyClaim, Leader } from '@sluice/shared/queue/idempotency';
+import type { InboxMessage } from '@sluice/shared/queue/inbox';
 import type { ChatJob, OnCrash, ReplyHead } from '@sluice/shared/queue/job';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { InboxMessage } from '../cell/inbox.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 
 /** How often one who waits looks whether the request is still under way. */
@@ -110,9 +110,8 @@ export class IdempotentDispatcher {
 
   /** Whether the message was an answer for one who waits. */
   receive(message: InboxMessage): boolean {
-    if (message.get('replayed') === undefined) return false;
-    const head = JSON.parse(message.get('head') ?? '') as ReplyHead;
-    this.#answer(message.get('id') ?? '', toReply({ head, body: message.get('body') ?? '' }));
+    if (message.kind !== 'replayed') return false;
+    this.#answer(message.requestId, toReply(message));
     return true;
   }
 

@@ -43,7 +43,6 @@ import {
   type Settler,
   stamp,
 } from './settle.js';
-import { INBOX_TTL_MS } from './settle-scripts.js';
 
 export const CHAT_JOB = 'chat';
 
@@ -220,7 +219,6 @@ export class ChatQueueBackend extends RedisQueueBackend {
         shareOf(to),
         most,
         stamp(JSON.stringify(next), from),
-        INBOX_TTL_MS,
       ],
     );
   }

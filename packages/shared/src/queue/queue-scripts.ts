@@ -3,6 +3,7 @@
  * plain cases in one step each. A queue with delayed jobs or a rate limit of its own is left to BullMQ's own scripts.
  */
 import { createScript } from '../redis/script.js';
+import { SEND } from './inbox.js';
 import { RECORD } from './settle-scripts.js';
 
 /** The keys of a queue, in the order in which every script is given them; '' is the prefix of the job's keys. */
@@ -354,10 +355,10 @@ export type MoveResult = 'moved' | 'closed' | number;
  */
 export const moveScript = createScript<MoveResult>(
   'sluiceMove',
-  `${QUEUE}
+  `${QUEUE}${SEND}
 local nextQueue = queueAt(9)
 local settledKey, inboxKey = KEYS[17], KEYS[18]
-local jobId, nextId, requestId, data, timestamp, workspace, share, most, notice, inboxMs = unpack(ARGV)
+local jobId, nextId, requestId, data, timestamp, workspace, share, most, notice = unpack(ARGV)
 local jobKey, nextKey = queue.prefix .. jobId, nextQueue.prefix .. nextId
 if redis.call('EXISTS', settledKey) == 1 then return 'closed' end
 if redis.call('EXISTS', jobKey) == 0 then return redis.call('EXISTS', nextKey) == 1 and 'moved' or 'closed' end
@@ -366,8 +367,7 @@ if count >= tonumber(most) then return count end
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
 if (waiting(queue)) > 0 then wake(queue) end
-redis.call('XADD', inboxKey, '*', 'id', requestId, 'moved', notice)
-redis.call('PEXPIRE', inboxKey, inboxMs)
+sendMoved(inboxKey, requestId, notice)
 if redis.call('EXISTS', nextKey) == 1 then
   redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
   return 'moved'

@@ -3,10 +3,8 @@
  * to an Idempotency-Key. It is a part of the settle script (queue-scripts.ts), which also takes the job off its queue.
  */
 
+import { SEND } from './inbox.js';
 import { COUNT_REFUSAL } from './refusals.js';
-
-/** An inbox that nobody has touched for this long belongs to a process that is gone. */
-export const INBOX_TTL_MS = 600_000;
 
 const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 /** Longer than one who waits for a request goes without looking. */
@@ -62,8 +60,7 @@ local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, now, quot
     if string.sub(fields[i], 1, 7) == 'waiter:' then
       isAwaited = true
       redis.call('HDEL', key, fields[i])
-      redis.call('XADD', fields[i + 1], '*', 'id', string.sub(fields[i], 8), 'head', head, 'body', body, 'replayed', '1')
-      redis.call('PEXPIRE', fields[i + 1], ${INBOX_TTL_MS})
+      sendReplayed(fields[i + 1], string.sub(fields[i], 8), head, body)
     end
   end
   local succeeded = body ~= ''
@@ -80,7 +77,7 @@ end
 export const RECORD = (
   keysAt: number,
   argsAt: number,
-): string => `${COUNT_REFUSAL}${KEEP_ANSWER}${ANSWER_IDEMPOTENT}
+): string => `${SEND}${COUNT_REFUSAL}${KEEP_ANSWER}${ANSWER_IDEMPOTENT}
 local function record()
   local logKey, ledgerKey, inboxKey, spentKey, reservationsKey, reservedKey, idempotencyKey, outcomeKey,
     answersKey, bytesKey = unpack(KEYS, ${keysAt})
@@ -104,8 +101,7 @@ local function record()
   end
   -- The api knows its caller: what it settles itself needs no reply.
   if settler == 'worker' then
-    redis.call('XADD', inboxKey, '*', 'id', requestId, 'head', head, 'body', body)
-    redis.call('PEXPIRE', inboxKey, ${INBOX_TTL_MS})
+    sendReply(inboxKey, requestId, head, body)
   end
   if reservation ~= '' and redis.call('ZREM', reservationsKey, reservation) == 1 then
     redis.call('DECRBY', reservedKey, reserved)

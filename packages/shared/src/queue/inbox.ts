@@ -1,0 +1,66 @@
+/**
+ * What is written to the inbox of an api process and read there. An entry of the stream has the request's id and the
+ * fields of one kind of message. Writers and reader of every kind are in this file.
+ */
+import type { Redis } from 'ioredis';
+import type { KeyNames } from '../redis/key-names.js';
+import type { ReplyHead } from './job.js';
+import type { NextEntry } from './settle.js';
+
+/** An inbox that nobody has touched for this long belongs to a process that is gone. */
+export const INBOX_TTL_MS = 600_000;
+
+export interface ListedModel {
+  id: string;
+  created: number;
+}
+
+/**
+ * `reply`: how the request ended. `replayed`: the same, for a request that waited for another one's answer. `moved`: it
+ * waits for another entry now. `models`: what a provider offers; null when it could not be read.
+ */
+export type InboxMessage = { requestId: string } & (
+  | { kind: 'reply' | 'replayed'; head: ReplyHead; body: string }
+  | { kind: 'moved'; next: NextEntry }
+  | { kind: 'models'; models: ListedModel[] | null }
+);
+
+/** Defines `sendReply`, `sendReplayed` and `sendMoved` in a script. */
+export const SEND = `
+local function send(inbox, requestId, ...)
+  redis.call('XADD', inbox, '*', 'id', requestId, ...)
+  redis.call('PEXPIRE', inbox, ${INBOX_TTL_MS})
+end
+local function sendReply(inbox, requestId, head, body) send(inbox, requestId, 'head', head, 'body', body) end
+local function sendReplayed(inbox, requestId, head, body)
+  send(inbox, requestId, 'head', head, 'body', body, 'replayed', '1')
+end
+local function sendMoved(inbox, requestId, notice) send(inbox, requestId, 'moved', notice) end
+`;
+
+export async function sendModels(
+  redis: Redis,
+  names: KeyNames,
+  to: { inbox: string; requestId: string },
+  models: ListedModel[] | null,
+): Promise<void> {
+  const key = names.inbox(to.inbox);
+  await redis.xadd(key, '*', 'id', to.requestId, 'models', JSON.stringify(models));
+  await redis.pexpire(key, INBOX_TTL_MS);
+}
+
+/** `fields`: names and values in turn, as Redis has them. Undefined: a kind that only a newer version knows. */
+export function readInboxMessage(fields: readonly string[]): InboxMessage | undefined {
+  const values = new Map<string, string>();
+  for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i] ?? '', fields[i + 1] ?? '');
+  const requestId = values.get('id') ?? '';
+  const [head, moved, models] = [values.get('head'), values.get('moved'), values.get('models')];
+  if (head !== undefined) {
+    const kind = values.has('replayed') ? 'replayed' : 'reply';
+    return { kind, requestId, head: JSON.parse(head) as ReplyHead, body: values.get('body') ?? '' };
+  }
+  if (moved !== undefined) return { kind: 'moved', requestId, next: JSON.parse(moved) as NextEntry };
+  if (models !== undefined)
+    return { kind: 'models', requestId, models: JSON.parse(models) as ListedModel[] | null };
+  return undefined;
+}
