@@ -68,6 +68,32 @@ test.serial('beyond its share a workspace is refused by its headers; the others 
   t.is((await send('loud', 900_000)).status, 200, 'what was answered has given its share back');
 });
 
+test.serial('a request that runs on without its caller keeps its share until it is over', async (t) => {
+  hold.hold();
+  const body = JSON.stringify({
+    model: 'solo',
+    messages: [{ role: 'user', content: 'x'.repeat(900_000) }],
+  });
+  const { hostname, port } = new URL(gateway.url);
+  for (const key of ['one', 'two']) {
+    const socket = connect(Number(port), hostname).on('error', () => {});
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${gateway.keys.loud}\r\n` +
+        `content-type: application/json\r\nidempotency-key: ${key}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    const calls = hold.held.length;
+    await until('its call', () => hold.held.length === calls + 1);
+    socket.resetAndDestroy();
+  }
+  // The api learns of a reset a moment later. Until then it would refuse for the open connection alone.
+  for (let i = 0; i < 20; i++) {
+    t.is((await send('loud', 900_000)).status, 429);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  hold.release();
+  await until('the share to be back', async () => (await send('loud', 900_000)).status === 200);
+});
+
 test.serial('small bodies that do not say how long they are take no more room than they need', async (t) => {
   const body = JSON.stringify({ model: 'solo', messages: [{ role: 'user', content: 'Hi' }] });
   const chunk = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;

@@ -15,7 +15,9 @@ export interface ByteLimits {
 }
 
 /**
- * Takes a share of the process's memory for a body before it is read, and gives it back when the request has been answered. So a flood of large bodies is refused by its headers, and one workspace cannot take the room of the others.
+ * Takes a share of the process's memory for a body before it is read. The share is given back when the request is over and
+ * its connection is done with it: a request with an Idempotency-Key runs on after its caller hung up. So a flood of large
+ * bodies is refused by its headers, and one workspace cannot take the room of the others.
  */
 export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated> {
   const byWorkspace = new Map<string, number>();
@@ -44,13 +46,16 @@ export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated> {
     // One that says too much is refused when it is read.
     if (length !== '') take(Math.min(Number(length), limits.maxBodyBytes));
     else takeAsItComes(ctx.req, take);
-    ctx.res.once('close', () => {
+    const giveBack = () => {
       inFlight -= taken;
       const left = (byWorkspace.get(workspace) ?? 0) - taken;
       if (left > 0) byWorkspace.set(workspace, left);
       else byWorkspace.delete(workspace);
-    });
-    return next();
+    };
+    const closed = new Promise((resolve) => ctx.res.once('close', resolve));
+    const over = next();
+    Promise.allSettled([over, closed]).then(giveBack);
+    return over;
   };
 }
 
