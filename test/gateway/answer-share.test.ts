@@ -2,8 +2,8 @@
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { CHAT_JOB } from '@sluice/shared/queue/queues';
 import type { Settlement } from '@sluice/shared/queue/settle';
-import { AnswerRoom } from '@sluice/worker/answer-room';
-import { ChatWorker, type TakenJob } from '@sluice/worker/chat-worker';
+import { AnswerRoom } from '@sluice/worker/calls/answer-room';
+import { ChatWorker, type TakenJob } from '@sluice/worker/jobs/chat-worker';
 import type { ExecutionContext } from 'ava';
 import test from '../helpers/needs-redis.js';
 import { type Cell, createSettleBench, jobFor, type SettleBench, served } from '../helpers/settle-bench.js';

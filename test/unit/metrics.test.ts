@@ -6,7 +6,7 @@ import { METRICS, type MetricDefinition } from '@sluice/shared/metrics/definitio
 import { ModelLabels } from '@sluice/shared/metrics/labels';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
-import { WorkerMetrics } from '@sluice/worker/worker-metrics';
+import { WorkerMetrics } from '@sluice/worker/jobs/worker-metrics';
 import test from 'ava';
 import { parseSamples, sumOf } from '../helpers/scrape.js';
 import { until } from '../helpers/until.js';

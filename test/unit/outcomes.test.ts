@@ -1,6 +1,6 @@
 import { type AttemptOutcome, OUTCOMES } from '@sluice/shared/outcomes';
 import { describeAttempts } from '@sluice/shared/queue/attempts';
-import { fromAttempt } from '@sluice/worker/failed-job';
+import { fromAttempt } from '@sluice/worker/jobs/failed-job';
 import test from 'ava';
 
 const attempt = (outcome: string) => ({

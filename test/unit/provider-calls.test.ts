@@ -1,9 +1,9 @@
 import { createLogger } from '@sluice/shared/process/logger';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import type { Progress } from '@sluice/worker/progress';
-import { ProviderCalls, type ProviderCallsParts } from '@sluice/worker/provider-calls';
+import type { Run } from '@sluice/worker/calls/run';
+import type { Progress } from '@sluice/worker/jobs/progress';
+import { ProviderCalls, type ProviderCallsParts } from '@sluice/worker/jobs/provider-calls';
 import { openai } from '@sluice/worker/providers/openai/index';
-import type { Run } from '@sluice/worker/runs';
 import test from 'ava';
 
 test('an answer that makes our own code fail is an attempt, and the next entry may be tried', async (t) => {

@@ -1,5 +1,5 @@
+import { waitBeforeRetry } from '@sluice/worker/calls/retry-wait';
 import { failureOf } from '@sluice/worker/providers/failure';
-import { waitBeforeRetry } from '@sluice/worker/retry-wait';
 import test from 'ava';
 
 test('the wait before a retry doubles, is spread by chance, and ends at five seconds', (t) => {

@@ -11,7 +11,7 @@ import { recordOf } from '@sluice/shared/queue/settle';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { makeRequestId } from '@sluice/shared/request-id';
-import { Pricing } from '@sluice/worker/pricing';
+import { Pricing } from '@sluice/worker/calls/pricing';
 import { providers } from '@sluice/worker/providers/index';
 import { CHAIN, startSluice } from '../sluice.js';
 import type { Case } from './cost.js';

@@ -7,8 +7,8 @@ import { createLogger } from '@sluice/shared/process/logger';
 import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
-import { toAttemptLine } from '@sluice/worker/attempt-line';
-import { WorkerMetrics } from '@sluice/worker/worker-metrics';
+import { toAttemptLine } from '@sluice/worker/jobs/attempt-line';
+import { WorkerMetrics } from '@sluice/worker/jobs/worker-metrics';
 import type { Case } from './cost.js';
 
 const MEASURES = { method: 'POST', path: CHAT_PATH, status: 200, code: 'ok', ms: 21.4 };

@@ -29,17 +29,17 @@ import { makeRequestId } from '@sluice/shared/request-id';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { createAnswerFits } from './answer-check/answer-check.js';
 import { SchemaChecker } from './answer-check/schema-checker.js';
-import { AnswerRoom } from './answer-room.js';
-import { ChatProcessor } from './chat-processor.js';
+import { AnswerRoom } from './calls/answer-room.js';
+import { Pricing } from './calls/pricing.js';
+import { ProviderHealth } from './calls/provider-health.js';
+import { createUpstreams } from './calls/upstreams.js';
 import type { Connections } from './connect.js';
-import { Ending } from './ending.js';
-import { Fallback } from './fallback.js';
-import { Pricing } from './pricing.js';
-import { ProviderCalls } from './provider-calls.js';
-import { ProviderHealth } from './provider-health.js';
-import { Runs } from './runs.js';
-import { createUpstreams } from './upstreams.js';
-import { WorkerMetrics } from './worker-metrics.js';
+import { ChatProcessor } from './jobs/chat-processor.js';
+import { Ending } from './jobs/ending.js';
+import { Fallback } from './jobs/fallback.js';
+import { ProviderCalls } from './jobs/provider-calls.js';
+import { Runs } from './jobs/runs.js';
+import { WorkerMetrics } from './jobs/worker-metrics.js';
 
 export interface WorkerOptions {
   redisUrl: string;

@@ -8,11 +8,11 @@ import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { UnrecoverableError } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { WorkerParts } from './assemble.js';
-import type { Upstream } from './call-provider.js';
-import { ChatWorker } from './chat-worker.js';
+import type { Upstream } from './calls/call-provider.js';
+import { listModels } from './calls/list-models.js';
 import { HOUSEKEEPING_MS } from './chores.js';
-import { listModels } from './list-models.js';
-import { RecentError } from './recent-error.js';
+import { ChatWorker } from './jobs/chat-worker.js';
+import { RecentError } from './jobs/recent-error.js';
 
 /** The workers are ready when it resolves, and take jobs from then on. */
 export async function takeJobs(

@@ -9,15 +9,15 @@ import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
-import { type CallResult, callProvider } from './call-provider.js';
+import { type CallResult, callProvider } from '../calls/call-provider.js';
+import type { Pricing } from '../calls/pricing.js';
+import type { ProviderHealth } from '../calls/provider-health.js';
+import type { Run } from '../calls/run.js';
+import { type Upstreams, upstreamOf } from '../calls/upstreams.js';
+import { failureOf } from '../providers/failure.js';
+import type { ParsedResponse } from '../providers/types.js';
 import { recordCall } from './job-spans.js';
-import type { Pricing } from './pricing.js';
 import { addAttempt, type Progress } from './progress.js';
-import type { ProviderHealth } from './provider-health.js';
-import { failureOf } from './providers/failure.js';
-import type { ParsedResponse } from './providers/types.js';
-import type { Run } from './runs.js';
-import { type Upstreams, upstreamOf } from './upstreams.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 export interface ProviderCallsParts {

@@ -10,9 +10,9 @@ import type { SettleResult } from '@sluice/shared/queue/queue-scripts';
 import { failedLogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { Pricing } from './pricing.js';
-import type { ParsedResponse } from './providers/types.js';
-import type { Run } from './runs.js';
+import type { Pricing } from '../calls/pricing.js';
+import type { Run } from '../calls/run.js';
+import type { ParsedResponse } from '../providers/types.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 export class LockLost extends Error {}

@@ -1,20 +1,10 @@
 import type { Cancellations } from '@sluice/shared/queue/cancellations';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import type { AnswerShare } from './answer-room.js';
+import type { Run } from '../calls/run.js';
+import { type StopReason, StopSignal } from '../calls/stop-signal.js';
 import type { TakenJob } from './chat-worker.js';
-import { type StopReason, StopSignal } from './stop-signal.js';
 
 const IDLE_LOOK_MS = 50;
-
-export interface Run {
-  /** Identifies this run of the job; a later run of the same job has another. */
-  token: string;
-  /** How often this job has been started, this time included: more than once when a worker was lost with it. */
-  start: number;
-  signal: StopSignal;
-  /** Its part of the memory for large answers. */
-  answer: AnswerShare;
-}
 
 /** The jobs that this process is running, and the means to stop one. */
 export class Runs {

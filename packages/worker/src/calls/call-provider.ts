@@ -5,17 +5,17 @@ import { GatewayError } from '@sluice/shared/errors';
 import { writeExactly } from '@sluice/shared/json/exact';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { AnswerFits } from './answer-check/answer-check.js';
-import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
-import { failureOf } from './providers/failure.js';
+import type { AnswerFits } from '../answer-check/answer-check.js';
+import { failureOf } from '../providers/failure.js';
 import {
   type ParsedResponse,
   type Provider,
   type ProviderFailure,
   UnusableResponse,
-} from './providers/types.js';
+} from '../providers/types.js';
+import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
 
-import type { Run } from './runs.js';
+import type { Run } from './run.js';
 
 /** A provider as this process can call it. */
 export interface Upstream {

@@ -1,7 +1,7 @@
 /** The provider's model list, page by page. Control plane: a few calls in a process's life, so plain `node-fetch`. */
 import fetch from 'node-fetch';
+import { UnusableResponse } from '../providers/types.js';
 import type { Upstream } from './call-provider.js';
-import { UnusableResponse } from './providers/types.js';
 
 const TIMEOUT_MS = 15_000;
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;

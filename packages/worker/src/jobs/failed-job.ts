@@ -3,8 +3,8 @@ import { isOfKind, OUTCOMES } from '@sluice/shared/outcomes';
 import type { Blocked } from '@sluice/shared/providers/availability';
 import { describeAttempts } from '@sluice/shared/queue/attempts';
 import type { Attempt } from '@sluice/shared/queue/job';
-import { failureOf } from './providers/failure.js';
-import type { ProviderFailure } from './providers/types.js';
+import { failureOf } from '../providers/failure.js';
+import type { ProviderFailure } from '../providers/types.js';
 
 /** The last entry's error, and in short what every entry answered. A caller's own mistake is told as it is. */
 export function toErrorInfo(attempts: readonly Attempt[], failure: ProviderFailure): ErrorInfo {

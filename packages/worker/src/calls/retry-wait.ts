@@ -1,4 +1,4 @@
-import type { ProviderFailure } from './providers/types.js';
+import type { ProviderFailure } from '../providers/types.js';
 
 const FIRST_MS = 200;
 const MOST_MS = 5_000;

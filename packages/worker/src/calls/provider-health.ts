@@ -12,8 +12,8 @@ import type { Callers } from '@sluice/shared/providers/callers';
 import type { CircuitBreakers, CircuitChange } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import type { ProviderFailure } from '../providers/types.js';
 import type { Upstream } from './call-provider.js';
-import type { ProviderFailure } from './providers/types.js';
 
 export interface HealthParts {
   coolDowns: CoolDowns;

@@ -1,6 +1,6 @@
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { costOf, dearestCostOf, formatUsd, type PriceUsed, priceFor } from '@sluice/shared/registry/price';
-import type { ParsedResponse } from './providers/types.js';
+import type { ParsedResponse } from '../providers/types.js';
 
 /** What the price of an answer depends on. */
 type Billed = Pick<ParsedResponse, 'usage' | 'serviceTier' | 'hasAudio'>;

@@ -9,12 +9,12 @@ import type { Settlements } from '@sluice/shared/queue/settlements';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { whileRefused } from '@sluice/shared/redis/while-refused';
-import { whyUnsupported } from './call-provider.js';
+import { whyUnsupported } from '../calls/call-provider.js';
+import { type Upstreams, upstreamOf } from '../calls/upstreams.js';
+import type { ProviderFailure } from '../providers/types.js';
 import type { Ending } from './ending.js';
 import { blockedFailure, fromAttempt, toErrorInfo } from './failed-job.js';
 import { addAttempt, type Progress } from './progress.js';
-import type { ProviderFailure } from './providers/types.js';
-import { type Upstreams, upstreamOf } from './upstreams.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** No provider answers within this; a call that ended at the deadline leaves a millisecond or two by another clock. */

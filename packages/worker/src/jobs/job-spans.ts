@@ -2,7 +2,7 @@
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import { parseTraceparent } from '@sluice/shared/tracing/trace-context';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
-import type { CallResult } from './call-provider.js';
+import type { CallResult } from '../calls/call-provider.js';
 
 export function recordQueueWait(tracer: Tracer, job: ChatJob, { provider }: ChainEntry, now: number): void {
   const attributes = {

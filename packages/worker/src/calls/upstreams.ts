@@ -1,10 +1,10 @@
 import { type GatewayConfig, type ProviderConfig, resolveProviderKeys } from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
 import type { ChainEntry } from '@sluice/shared/queue/job';
-import type { AnswerFits } from './answer-check/answer-check.js';
+import type { AnswerFits } from '../answer-check/answer-check.js';
+import { providers } from '../providers/index.js';
 import type { Upstream } from './call-provider.js';
 import { HttpClient } from './http-client.js';
-import { providers } from './providers/index.js';
 
 /** By the name of the provider. */
 export type Upstreams = ReadonlyMap<string, Upstream>;

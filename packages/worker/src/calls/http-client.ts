@@ -5,9 +5,9 @@
 import { parseExactly } from '@sluice/shared/json/exact';
 import { findExcess } from '@sluice/shared/json/measure';
 import { type Dispatcher, errors, Pool } from 'undici';
+import type { Headers } from '../providers/types.js';
 import { type AnswerShare, SMALL_ANSWER_BYTES } from './answer-room.js';
 import { deathOnReuse } from './dead-sockets.js';
-import type { Headers } from './providers/types.js';
 import { isShortage } from './shortage.js';
 import type { StopSignal } from './stop-signal.js';
 

@@ -13,7 +13,7 @@ import {
 } from '@sluice/shared/outcomes';
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
-import type { Verdict } from './answer-check/schema-checker.js';
+import type { Verdict } from '../answer-check/schema-checker.js';
 
 const PICODOLLARS_PER_USD = 1e12;
 /** Direct model ids could be asked for by every workspace; so many series are made in advance, and no more. */

@@ -11,7 +11,7 @@ import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import { Job, type JobJson, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import type { AnswerRoom, AnswerShare } from './answer-room.js';
+import type { AnswerRoom, AnswerShare } from '../calls/answer-room.js';
 
 /** A dead worker's job is given to another at most this long after its lock ran out. */
 const STALLED_INTERVAL_MS = 2_000;

@@ -16,6 +16,8 @@ import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
+import { waitBeforeRetry } from '../calls/retry-wait.js';
+import type { Run } from '../calls/run.js';
 import { type Ending, LockLost } from './ending.js';
 import { blockedFailure, connectionLost, expired, gatewayFailed, interrupted } from './failed-job.js';
 import type { Fallback } from './fallback.js';
@@ -23,8 +25,6 @@ import { recordQueueWait } from './job-spans.js';
 import { parseRequest } from './parse-request.js';
 import { entryOf, type Progress } from './progress.js';
 import type { ProviderCalls } from './provider-calls.js';
-import { waitBeforeRetry } from './retry-wait.js';
-import type { Run } from './runs.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** The api takes a job off the queue when its wait has run out; this is for jobs whose api is gone. */

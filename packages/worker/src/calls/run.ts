@@ -1,0 +1,13 @@
+import type { AnswerShare } from './answer-room.js';
+import type { StopSignal } from './stop-signal.js';
+
+/** One run of a job, as its calls see it. */
+export interface Run {
+  /** Identifies this run of the job; a later run of the same job has another. */
+  token: string;
+  /** How often this job has been started, this time included: more than once when a worker was lost with it. */
+  start: number;
+  signal: StopSignal;
+  /** Its part of the memory for large answers. */
+  answer: AnswerShare;
+}
