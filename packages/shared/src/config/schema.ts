@@ -1,20 +1,10 @@
 import { DEFAULT_PROVIDERS } from './defaults.js';
-import { PRICE_LISTS, priceListAt } from './price-lists.js';
+import { readProvider } from './provider-schema.js';
 import { type ConfigReader, isAbsent, join, type NumberRule, shownKey, type TextRule } from './reader.js';
-import type {
-  ChainEntry,
-  GatewayConfig,
-  LimitsConfig,
-  ProviderConfig,
-  RouteConfig,
-  WorkspaceConfig,
-} from './types.js';
+import { COUNT, DURATION_MS, ID, MODEL } from './rules.js';
+import type { ChainEntry, GatewayConfig, LimitsConfig, RouteConfig, WorkspaceConfig } from './types.js';
 import { LIMIT_FIELDS } from './types.js';
 
-export const ID: TextRule = {
-  pattern: /^[a-z0-9][a-z0-9_-]{0,62}$/,
-  allowed: '1 to 63 characters of a-z, 0-9, _ and -, the first a letter or digit',
-};
 export const ALIAS: TextRule = {
   pattern: /^[A-Za-z0-9._:/@-]{1,128}$/,
   allowed: '1 to 128 characters of letters, digits and . _ - : / @',
@@ -23,10 +13,6 @@ export const LABEL: TextRule = {
   pattern: /^\P{C}{1,128}$/u,
   allowed: 'a text of 1 to 128 printable characters',
 };
-export const MODEL: TextRule = {
-  pattern: /^[!-~]{1,256}$/,
-  allowed: 'a model id of 1 to 256 characters without spaces',
-};
 
 const MODEL_PATTERN: TextRule = {
   pattern: MODEL.pattern,
@@ -34,8 +20,6 @@ const MODEL_PATTERN: TextRule = {
 };
 const MAX_PATTERNS = 256;
 
-const DURATION_MS: NumberRule = { min: 1, max: 3_600_000 };
-const COUNT: NumberRule = { min: 1, max: 1_000_000 };
 /** Deeper than any real request at the least, and far from where writing it again would overflow the stack at the most. */
 const DEPTH: NumberRule = { min: 16, max: 512 };
 const BODY_BYTES: NumberRule = { min: 1024, max: 104_857_600 };
@@ -178,53 +162,6 @@ function readOrigins(reader: ConfigReader, value: unknown): string[] {
     // As a browser writes it: in lower case, and without the port that is the standard.
     return URL.canParse(origin) ? new URL(origin).origin : origin;
   });
-}
-
-function readProvider(reader: ConfigReader, name: string, value: unknown): ProviderConfig | undefined {
-  const path = join('providers', ID.pattern.test(name) ? name : shownKey(name));
-  if (!ID.pattern.test(name)) reader.fault(path, `the name of a provider must be ${ID.allowed}`);
-  const provider = reader.fields(value, path, [
-    'kind',
-    'base_url',
-    'prices',
-    'api_key',
-    'concurrency',
-    'max_wait_ms',
-    'max_backlog',
-    'timeout_ms',
-    'cooldown_ms',
-    'max_cooldown_ms',
-    'circuit_failures',
-    'circuit_open_ms',
-    'check_answers',
-  ]);
-  if (!provider) return undefined;
-  const number = (field: string, standard: number, rule: NumberRule): number =>
-    reader.number(provider[field] ?? standard, `${path}.${field}`, rule);
-  const kind = reader.oneOf(provider.kind, `${path}.kind`, ['openai', 'anthropic']) ?? 'openai';
-  const baseUrl = reader.httpUrl(provider.base_url, `${path}.base_url`);
-  return {
-    name,
-    kind,
-    baseUrl,
-    prices:
-      reader.oneOf(provider.prices ?? priceListAt(baseUrl) ?? kind, `${path}.prices`, PRICE_LISTS) ?? kind,
-    apiKeyEnv: reader.secret(provider.api_key, `${path}.api_key`),
-    concurrency: number('concurrency', 64, COUNT),
-    maxWaitMs: number('max_wait_ms', 10_000, DURATION_MS),
-    maxBacklog: number('max_backlog', 1000, COUNT),
-    timeoutMs: number('timeout_ms', 120_000, DURATION_MS),
-    cooldownMs: number('cooldown_ms', 5000, { ...DURATION_MS, min: 0 }),
-    maxCooldownMs: number('max_cooldown_ms', 300_000, DURATION_MS),
-    circuitFailures: number('circuit_failures', 8, { ...COUNT, min: 0 }),
-    circuitOpenMs: number('circuit_open_ms', 5000, DURATION_MS),
-    checkAnswers:
-      reader.oneOf(provider.check_answers ?? 'strict', `${path}.check_answers`, [
-        'strict',
-        'always',
-        'never',
-      ]) ?? 'strict',
-  };
 }
 
 function readWorkspace(

@@ -1,7 +1,8 @@
 import type { Router } from '@koa/router';
 import type { DeletedWorkspace } from '@sluice/shared/admin-api';
 import { isAbsent } from '@sluice/shared/config/reader';
-import { ID, LABEL, readLimits, readModels } from '@sluice/shared/config/schema';
+import { ID } from '@sluice/shared/config/rules';
+import { LABEL, readLimits, readModels } from '@sluice/shared/config/schema';
 import type { Directory } from '@sluice/shared/directory/directory';
 import type { Erased } from '@sluice/shared/directory/erase';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';

@@ -1,0 +1,52 @@
+/** One provider of gateway.yaml. */
+import { PRICE_LISTS, priceListAt } from './price-lists.js';
+import { type ConfigReader, join, type NumberRule, shownKey } from './reader.js';
+import { COUNT, DURATION_MS, ID } from './rules.js';
+import type { ProviderConfig } from './types.js';
+
+export function readProvider(reader: ConfigReader, name: string, value: unknown): ProviderConfig | undefined {
+  const path = join('providers', ID.pattern.test(name) ? name : shownKey(name));
+  if (!ID.pattern.test(name)) reader.fault(path, `the name of a provider must be ${ID.allowed}`);
+  const provider = reader.fields(value, path, [
+    'kind',
+    'base_url',
+    'prices',
+    'api_key',
+    'concurrency',
+    'max_wait_ms',
+    'max_backlog',
+    'timeout_ms',
+    'cooldown_ms',
+    'max_cooldown_ms',
+    'circuit_failures',
+    'circuit_open_ms',
+    'check_answers',
+  ]);
+  if (!provider) return undefined;
+  const number = (field: string, standard: number, rule: NumberRule): number =>
+    reader.number(provider[field] ?? standard, `${path}.${field}`, rule);
+  const kind = reader.oneOf(provider.kind, `${path}.kind`, ['openai', 'anthropic']) ?? 'openai';
+  const baseUrl = reader.httpUrl(provider.base_url, `${path}.base_url`);
+  return {
+    name,
+    kind,
+    baseUrl,
+    prices:
+      reader.oneOf(provider.prices ?? priceListAt(baseUrl) ?? kind, `${path}.prices`, PRICE_LISTS) ?? kind,
+    apiKeyEnv: reader.secret(provider.api_key, `${path}.api_key`),
+    concurrency: number('concurrency', 64, COUNT),
+    maxWaitMs: number('max_wait_ms', 10_000, DURATION_MS),
+    maxBacklog: number('max_backlog', 1000, COUNT),
+    timeoutMs: number('timeout_ms', 120_000, DURATION_MS),
+    cooldownMs: number('cooldown_ms', 5000, { ...DURATION_MS, min: 0 }),
+    maxCooldownMs: number('max_cooldown_ms', 300_000, DURATION_MS),
+    circuitFailures: number('circuit_failures', 8, { ...COUNT, min: 0 }),
+    circuitOpenMs: number('circuit_open_ms', 5000, DURATION_MS),
+    checkAnswers:
+      reader.oneOf(provider.check_answers ?? 'strict', `${path}.check_answers`, [
+        'strict',
+        'always',
+        'never',
+      ]) ?? 'strict',
+  };
+}
