@@ -1,5 +1,6 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { ChainEntry } from '@sluice/shared/queue/job';
+import { providerFor } from '@sluice/worker/providers/index';
 import { openai } from '@sluice/worker/providers/openai/index';
 import { UnusableResponse } from '@sluice/worker/providers/types';
 import test from 'ava';
@@ -74,6 +75,29 @@ test("the entry's max_tokens is used when the caller sent none, in the field the
     t.is(body.max_completion_tokens, 100, model);
     t.false('max_tokens' in body, model);
   }
+});
+
+test('A server that may not know max_completion_tokens is sent max_tokens, within the limit of the entry', (t) => {
+  const buildFor = (baseUrl: string, request: Partial<ChatRequest>, entry: Partial<ChainEntry> = {}) =>
+    providerFor({ kind: 'openai', baseUrl }).buildRequest(
+      { model: 'fast', messages, ...request },
+      { provider: 'other', model: 'mistral-large', ...entry },
+    );
+  for (const baseUrl of ['https://api.mistral.ai/v1', 'http://127.0.0.1:11434/v1']) {
+    const limits = { max_completion_tokens: 500 };
+    t.like(buildFor(baseUrl, limits), { max_tokens: 500, max_completion_tokens: undefined });
+    t.like(buildFor(baseUrl, limits, { max_tokens: 100 }), { max_tokens: 100 });
+    t.like(buildFor(baseUrl, { max_tokens: 5 }), { max_tokens: 5 });
+    t.false('max_tokens' in buildFor(baseUrl, { max_completion_tokens: null }));
+    // A proxy before OpenAI: its reasoning models refuse max_tokens.
+    t.like(buildFor(baseUrl, limits, { model: 'o3-mini' }), { max_completion_tokens: 500 });
+  }
+  for (const baseUrl of [
+    'https://api.openai.com/v1',
+    'https://eu.api.openai.com/v1',
+    'https://mine.openai.azure.com/openai/v1',
+  ])
+    t.like(buildFor(baseUrl, { max_completion_tokens: 500 }), { max_completion_tokens: 500 });
 });
 
 test('no token limit is made up', (t) => {

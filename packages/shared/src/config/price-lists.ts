@@ -25,3 +25,12 @@ export function priceListAt(baseUrl: string): string | undefined {
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : '';
   return HOSTS.find(([, pattern]) => pattern.test(host))?.[0];
 }
+
+/** OpenAI's own addresses, with those of its regions, and Azure's. */
+const OPENAI_ITSELF =
+  /^(([a-z]{2}\.)?api\.openai\.com|[a-z0-9-]+\.(openai\.azure\.com|cognitiveservices\.azure\.com|services\.ai\.azure\.com))$/;
+
+/** Whether a server of kind `openai` is OpenAI's own. Any other one takes some fields differently. */
+export function isOpenaiItself(baseUrl: string): boolean {
+  return URL.canParse(baseUrl) && OPENAI_ITSELF.test(new URL(baseUrl).hostname);
+}

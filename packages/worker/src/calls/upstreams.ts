@@ -2,7 +2,7 @@ import { type GatewayConfig, type ProviderConfig, resolveProviderKeys } from '@s
 import type { Env } from '@sluice/shared/config/env-lookup';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { AnswerFits } from '../answer-check/answer-check.js';
-import { providers } from '../providers/index.js';
+import { providerFor } from '../providers/index.js';
 import type { Upstream } from './call-provider.js';
 import { HttpClient } from './http-client.js';
 
@@ -24,7 +24,7 @@ export function createUpstreams(
   const keys = resolveProviderKeys(config, env);
   const upstreams = new Map<string, Upstream>();
   for (const [name, providerConfig] of config.providers) {
-    const provider = providers[providerConfig.kind];
+    const provider = providerFor(providerConfig);
     upstreams.set(name, {
       config: providerConfig,
       provider,

@@ -1,10 +1,10 @@
 import type { Provider } from '../types.js';
 import { parseError } from './error.js';
 import { modelsPath, parseModels } from './models.js';
-import { buildRequest } from './request.js';
+import { buildCompatibleRequest, buildRequest } from './request.js';
 import { parseResponse } from './response.js';
 
-/** OpenAI, and every server that speaks its chat completions. The base URL ends in `/v1`. */
+/** OpenAI itself. The base URL ends in `/v1`. */
 export const openai: Provider = {
   chatPath: '/chat/completions',
   headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
@@ -15,3 +15,6 @@ export const openai: Provider = {
   modelsPath,
   parseModels,
 };
+
+/** Every other server that speaks OpenAI's chat completions. */
+export const openaiCompatible: Provider = { ...openai, buildRequest: buildCompatibleRequest };
