@@ -43,6 +43,8 @@ test.before(async () => {
         routes: { open: [{ provider: 'cerebras', model: 'gpt-oss-120b' }] },
         limits: { budget_usd_per_month: 10 },
       },
+      narrow: { routes: { fast: [mini] }, models: ['fast'] },
+      trusted: { routes: { fast: [mini] }, models: ['fast'], limits: { unpriced_models: 'allow' } },
       restricted: { routes: { fast: [mini], slow: [mini] }, models: ['fast', 'gpt-4o-*'] },
     },
     simulator: { latencyMs: hold.latency },
@@ -153,6 +155,27 @@ test('every call of a chain is held back, because one that is cut off may be bil
   const bytes = JSON.stringify({ messages: [{ role: 'user', content: 'cut off' }], model: 'pair' }).length;
   t.is(used.estimated_picodollars, String((bytes + 1_000) * 15e6 + 1_000 * 60e6));
   t.is(used.reserved_picodollars, '0');
+});
+
+test('a field that may cost money or choose another model does not get past a budget or a restriction', async (t) => {
+  const models = ['gpt-4o', 'o1'];
+  const unpriced = await ask('tiered', { model: 'gpt-4o-mini', models });
+  t.is(codeOf(unpriced), 'budget_exceeded');
+  t.true(unpriced.body.error.message.includes('has no known price for the field models'));
+  const { status, body } = await ask('narrow', { model: 'fast', plugins: [{ id: 'web' }] });
+  t.is(status, 400);
+  t.like(body.error, { code: 'invalid_request', param: 'plugins' });
+  t.is((await ask('narrow', { model: 'fast', top_p: 0.5 })).status, 200);
+  // Upstream is asked: it does not know the field.
+  for (const [workspace, model] of [
+    ['trusted', 'fast'],
+    ['demo', 'gpt-4o-mini'],
+  ] as const)
+    t.regex(
+      (await ask(workspace, { model, models })).body.error.message,
+      /Unrecognized request argument.*models/,
+    );
+  t.is(gateway.simulator.calls.filter(({ body }) => 'plugins' in Object(body)).length, 0);
 });
 
 test('a restricted workspace sees and uses only its models and routes', async (t) => {

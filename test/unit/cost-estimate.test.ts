@@ -46,8 +46,9 @@ const registry = parseRegistry({
   ],
 });
 const providers = new Map([
-  ['openai', { kind: 'openai' as const, prices: 'openai' }],
-  ['anthropic', { kind: 'anthropic' as const, prices: 'anthropic' }],
+  ['openai', { kind: 'openai' as const, baseUrl: 'https://api.openai.com/v1', prices: 'openai' }],
+  ['anthropic', { kind: 'anthropic' as const, baseUrl: 'https://api.anthropic.com', prices: 'anthropic' }],
+  ['router', { kind: 'openai' as const, baseUrl: 'https://router.example/v1', prices: 'openai' }],
 ]);
 const estimate = new CostEstimate(providers, () => registry);
 
@@ -175,6 +176,24 @@ test('A tier without a price is unpriced, and so are audio, searches and tools t
   t.is(estimate.ofChain([at('gpt-big')], ask({ web_search_options: null }), 'strict').unpriced, undefined);
   const { unpriced } = estimate.ofChain([at('gpt-big'), at('gpt-unknown')], ask(), 'strict');
   t.is(unpriced, 'openai/gpt-unknown has no known price');
+});
+
+test('A field that the gateway does not know is unpriced, unless the provider is known not to act on it', (t) => {
+  const unpriced = (provider: string, model: string, fields: object) =>
+    estimate.ofChain([at(model, { provider })], ask({ ...fields }), 'strict').unpriced;
+  for (const [field, value] of Object.entries({
+    models: ['o1'],
+    plugins: [{ id: 'web' }],
+    search_parameters: {},
+  })) {
+    const fields = { [field]: value };
+    t.is(unpriced('router', 'gpt-big', fields), `router/gpt-big has no known price for the field ${field}`);
+    t.is(unpriced('openai', 'gpt-big', fields), undefined, 'OpenAI refuses it');
+    t.is(unpriced('anthropic', 'claude-big', fields), undefined, 'it is not sent');
+  }
+  t.is(unpriced('router', 'gpt-big', { top_k: 4, seed: 1, models: null }), undefined);
+  const long = unpriced('router', 'gpt-big', { ['x'.repeat(10_000)]: 1 }) ?? '';
+  t.true(long.length > 0 && long.length < 200);
 });
 
 test('A search model has a fee for each request, and may be asked to search', (t) => {

@@ -6,6 +6,7 @@ import type { ChatJob } from '@sluice/shared/queue/job';
 import { isLimited, type WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
+import { shownField } from '@sluice/shared/registry/known-fields';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 
 export class Admission {
@@ -22,6 +23,10 @@ export class Admission {
     if (!workspace) return job;
     const { limits } = workspace;
     if (limits.weight !== undefined) job = { ...job, weight: limits.weight };
+    if (workspace.models !== undefined && limits.unpricedModels !== 'allow') {
+      const field = this.estimate.unknownField(job.chain, request);
+      if (field !== undefined) return mayChooseModel(field);
+    }
     if (!isLimited(limits)) return job;
     const hasBudget = limits.budgetUsdPerMonth !== undefined;
     const refusesUnpriced = (limits.unpricedModels ?? (hasBudget ? 'refuse' : 'allow')) === 'refuse';
@@ -50,5 +55,14 @@ function noPrice(unpriced: string): GatewayError {
     'budget_exceeded',
     `This workspace may only use what has a known price: ${unpriced}.`,
     { param: 'model' },
+  );
+}
+
+/** Such as OpenRouter's `models`, which names others than the one that was checked. */
+function mayChooseModel(field: string): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    `This workspace may use some models only, and the gateway does not know whether the field ${shownField(field)} chooses another one.`,
+    { param: shownField(field) },
   );
 }

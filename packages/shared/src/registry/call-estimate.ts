@@ -4,6 +4,7 @@
  */
 import { ANTHROPIC_DEFAULT_MAX_TOKENS, type ChatRequest } from '../chat.js';
 import type { BudgetMode, ChainEntry } from '../config/types.js';
+import { shownField, unknownFieldOf } from './known-fields.js';
 import type { ModelFacts } from './model-registry.js';
 import { BASE_TIERS, type PriceUsed } from './price.js';
 import type { PromptSize } from './prompt-size.js';
@@ -29,12 +30,14 @@ const USUAL_OUTPUT_TOKENS = 4_096;
 export interface PricedEntry {
   entry: ChainEntry;
   kind: string;
+  /** It may take fields that the gateway does not know, instead of refusing the request. */
+  takesAnyField: boolean;
   facts: ModelFacts | undefined;
 }
 
 /** Picodollars; or in words why nobody can tell, beginning with the model's name. */
 export function estimateCall(
-  { entry, kind, facts }: PricedEntry,
+  { entry, kind, takesAnyField, facts }: PricedEntry,
   request: ChatRequest,
   prompt: PromptSize,
   mode: BudgetMode,
@@ -43,6 +46,8 @@ export function estimateCall(
   if (!facts) return `${name} has no known price`;
   const unpriced = findUnpriced(request, prompt, kind, facts);
   if (unpriced !== undefined) return `${name} has no known price for ${unpriced}`;
+  const field = takesAnyField ? unknownFieldOf(request) : undefined;
+  if (field !== undefined) return `${name} has no known price for the field ${shownField(field)}`;
   const tiers = askedTiers(request, kind);
   if (!tiers.every((tier) => facts.priceTable[0].serviceTiers.has(tier)))
     return `${name} has no known price for this service_tier`;

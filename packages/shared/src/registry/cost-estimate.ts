@@ -1,13 +1,17 @@
 import type { ChatRequest } from '../chat.js';
+import { isOpenaiItself } from '../config/price-lists.js';
 import type { BudgetMode, ChainEntry, ProviderConfig } from '../config/types.js';
 import { estimateCall } from './call-estimate.js';
+import { unknownFieldOf } from './known-fields.js';
 import type { ModelRegistry } from './model-registry.js';
 import { measurePrompt, type PromptSize } from './prompt-size.js';
+
+export type ProviderFacts = Pick<ProviderConfig, 'kind' | 'baseUrl' | 'prices'>;
 
 /** What a request, or one call of it, may cost; by the providers and the registry that this process works with. */
 export class CostEstimate {
   constructor(
-    private readonly providers: ReadonlyMap<string, Pick<ProviderConfig, 'kind' | 'prices'>>,
+    private readonly providers: ReadonlyMap<string, ProviderFacts>,
     private readonly registry: () => ModelRegistry,
   ) {}
 
@@ -41,9 +45,22 @@ export class CostEstimate {
     return typeof amount === 'string' ? 0 : amount;
   }
 
-  #ofEntry(entry: ChainEntry, request: ChatRequest, prompt: PromptSize, mode: BudgetMode): number | string {
-    const { kind, prices } = this.providers.get(entry.provider) ?? { kind: 'openai', prices: 'openai' };
-    const facts = this.registry().find(prices, entry.model);
-    return estimateCall({ entry, kind, facts }, request, prompt, mode);
+  /** A field of the request of which nobody here knows what an entry of the chain would make of it. */
+  unknownField(chain: readonly ChainEntry[], request: ChatRequest): string | undefined {
+    const field = unknownFieldOf(request);
+    return chain.some(({ provider }) => takesAnyField(this.providers.get(provider))) ? field : undefined;
   }
+
+  #ofEntry(entry: ChainEntry, request: ChatRequest, prompt: PromptSize, mode: BudgetMode): number | string {
+    const provider = this.providers.get(entry.provider);
+    const { kind, prices } = provider ?? { kind: 'openai', prices: 'openai' };
+    const facts = this.registry().find(prices, entry.model);
+    const priced = { entry, kind, takesAnyField: takesAnyField(provider), facts };
+    return estimateCall(priced, request, prompt, mode);
+  }
+}
+
+/** OpenAI refuses fields that it does not know, and for Anthropic they are left out. Any other server may act on them. */
+function takesAnyField(provider: ProviderFacts | undefined): boolean {
+  return provider?.kind !== 'anthropic' && !isOpenaiItself(provider?.baseUrl ?? '');
 }

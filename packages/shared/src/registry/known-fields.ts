@@ -1,0 +1,28 @@
+/**
+ * The top-level fields of a chat request of which the gateway knows what they cost. Some servers take others that choose
+ * another model, search the web or run something for money, such as OpenRouter's `models` and `plugins`.
+ */
+import type { ChatRequest } from '../chat.js';
+
+const OF_OPENAI = `model messages audio frequency_penalty function_call functions logit_bias logprobs
+  max_completion_tokens max_tokens metadata modalities moderation n parallel_tool_calls prediction presence_penalty
+  prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed
+  service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity
+  web_search_options`;
+/** Settings of other servers for how tokens are drawn. They change the answer and no price. */
+const OF_SAMPLING = 'min_p random_seed repetition_penalty top_a top_k';
+
+const KNOWN: ReadonlySet<string> = new Set(`${OF_OPENAI} ${OF_SAMPLING}`.split(/\s+/));
+
+/** The first field that the gateway does not know. `null` counts as absent. */
+export function unknownFieldOf(request: ChatRequest): string | undefined {
+  for (const field in request) if (!KNOWN.has(field) && request[field] !== null) return field;
+  return undefined;
+}
+
+const MAX_SHOWN = 60;
+
+/** A field's name is the caller's, of any length. */
+export function shownField(field: string): string {
+  return field.length <= MAX_SHOWN ? field : `${field.slice(0, MAX_SHOWN)}…`;
+}
