@@ -42,7 +42,7 @@ test.before(async () => {
     workspaces: {
       ...Object.fromEntries(names.map((name) => [name, workspace])),
       dead: { routes: { solo: [{ provider: 'nobody', model: 'gpt-4o-mini' }] } },
-      spent: { ...workspace, limits: { budget_usd_per_month: 0.001 } },
+      spent: { ...workspace, limits: { budget_usd_per_month: 0.0015 } },
     },
   });
   admin = adminOf(gateway);
@@ -201,11 +201,11 @@ test('an estimate counts against the budget', async (t) => {
   t.is((await ask('spent', 'eats it up')).status, 502);
   const { used } = await limitsOf('spent');
   t.is(used.reserved_picodollars, '0');
-  t.is(BigInt(used.left_picodollars), 1_000_000_000n - BigInt(used.estimated_picodollars));
+  t.is(BigInt(used.left_picodollars), 1_500_000_000n - BigInt(used.estimated_picodollars));
   t.true(BigInt(used.estimated_picodollars) > 0n);
   const refused = await ask('spent', 'again');
   t.is(refused.body.error.code, 'budget_exceeded');
-  t.true(refused.body.error.message.includes(`${used.left_usd} USD of 0.001000 USD is left`));
+  t.true(refused.body.error.message.includes(`${used.left_usd} USD of 0.001500 USD is left`));
 });
 
 test.serial('the metrics show estimates apart from costs', async (t) => {

@@ -19,7 +19,9 @@ const registry = parseRegistry({
       context_window: 100_000,
       max_output_tokens: 50_000,
     },
-    { id: 'gpt-4o-mini', provider: 'openai', prices: { input: 1, output: 1 }, max_output_tokens: 10 },
+    ...['gpt-4o-mini', 'ft:gpt-4o-mini', 'openai/gpt-4o-mini'].map((id) => ({
+      ...{ id, provider: 'openai', prices: { input: 1, output: 1 }, max_output_tokens: 10 },
+    })),
     {
       id: 'gpt-search',
       provider: 'openai',
@@ -59,6 +61,7 @@ const at = (model: string, more: Partial<ChainEntry> = {}): ChainEntry => ({
 });
 const ask = (more: Record<string, unknown> = {}): ChatRequest => ({
   model: 'm',
+  service_tier: 'default',
   messages: [{ role: 'user', content: 'Hello' }],
   ...more,
 });
@@ -139,6 +142,8 @@ test('An image counts as the most that one can, however few bytes its address ha
   t.true(images(two, 'gpt-big', 2) >= 50_000 && images(two, 'gpt-big', 2) < 50_200);
   t.true(images(two, 'claude-big', 3) >= 10_000 && images(two, 'claude-big', 3) < 10_200);
   t.true(images(one, 'gpt-4o-mini', 1) >= 50_000, 'it counts an image many times over');
+  for (const model of ['ft:gpt-4o-mini:acme::1', 'openai/gpt-4o-mini', 'gpt-4o-mini-2024-07-18'])
+    t.true(images(one, model, 1) >= 50_000, model);
 });
 
 test('A file may fill the window', (t) => {
@@ -149,16 +154,20 @@ test('A file may fill the window', (t) => {
 });
 
 test('The dearest of the base price and the tier that is asked for counts', (t) => {
-  const of = (service_tier: string | null) => {
-    const request = ask({ service_tier, max_tokens: 10_000 });
-    return (
-      (cost([at('gpt-big')], request) - promptOf(request) * (service_tier === 'priority' ? 4 : 2)) / 10_000
-    );
+  const of = (service_tier: string | null | undefined, mode: BudgetMode = 'strict') => {
+    const short = ask({ service_tier, max_tokens: 1 });
+    const long = ask({ service_tier, max_tokens: 2 });
+    return cost([at('gpt-big')], long, mode) - cost([at('gpt-big')], short, mode);
   };
   t.is(of('priority'), 20);
   // Whoever asks for it may get the default tier.
   t.is(of('flex'), 10);
-  for (const tier of ['auto', 'default', null]) t.is(of(tier), 10);
+  t.is(of('default'), 10);
+  // The account may be set to any tier.
+  for (const tier of ['auto', null, undefined]) {
+    t.is(of(tier), 20);
+    t.is(of(tier, 'expected'), 10);
+  }
 });
 
 test('A tier without a price is unpriced, and so are audio, searches and tools that the provider runs', (t) => {
@@ -249,44 +258,56 @@ test('No bill within the limits is higher than the strict estimate, for any mode
     entryLimit: fc.option(fc.integer({ min: 1, max: 200_000 })),
     n: fc.integer({ min: 1, max: 4 }),
     tier: fc.nat(3),
+    account: fc.nat(3),
     asTier: fc.boolean(),
     shares,
   });
   t.notThrows(() =>
     fc.assert(
-      fc.property(bill, ({ model, content, length, max_tokens, entryLimit, n, tier, asTier, shares }) => {
-        const isOpenai = model.provider === 'openai';
-        const asked = isOpenai ? [undefined, ...model.priceTable[0].serviceTiers.keys()][tier] : undefined;
-        const request = ask({
-          messages: [{ role: 'user', content: content.repeat(length).slice(0, 300_000) }],
-          max_tokens,
-          ...(isOpenai ? { n } : {}),
-          ...(asked === undefined ? {} : { service_tier: asked }),
-        });
-        const entry = {
-          ...at(model.id),
-          provider: model.provider,
-          ...(entryLimit ? { max_tokens: entryLimit } : {}),
-        };
-        // All that the bounds allow, split in any way between what is new, read from the cache and written to it.
-        const prompt = Math.min(promptOf(request), model.context_window ?? 0);
-        const total = shares.reduce((sum, share) => sum + share, 0) || 1;
-        const [cachedInput = 0, cacheWrite = 0] = shares.map((share) =>
-          isOpenai ? Math.floor((prompt * share) / total) : 0,
-        );
-        const byDefault = isOpenai ? Number.POSITIVE_INFINITY : 1_024;
-        const limit = Math.min(
-          max_tokens ?? entryLimit ?? byDefault,
-          entryLimit ?? Number.POSITIVE_INFINITY,
-          model.max_output_tokens ?? 0,
-        );
-        const input = prompt - cachedInput - cacheWrite;
-        const usage = { input, cachedInput, cacheWrite, cacheWrite1h: 0, output: limit * (isOpenai ? n : 1) };
-        // Whoever asks for a tier may get the default one.
-        const price = priceFor(model, usage, asTier ? asked : undefined);
-        const { cost, unpriced } = ofShipped.ofChain([entry], request, 'strict');
-        return unpriced === undefined && price !== undefined && costOf(price, usage) <= cost;
-      }),
+      fc.property(
+        bill,
+        ({ model, content, length, max_tokens, entryLimit, n, tier, account, asTier, shares }) => {
+          const isOpenai = model.provider === 'openai';
+          const tiers = isOpenai ? [undefined, ...model.priceTable[0].serviceTiers.keys()] : [undefined];
+          const asked = tiers[tier];
+          const request = ask({
+            messages: [{ role: 'user', content: content.repeat(length).slice(0, 300_000) }],
+            max_tokens,
+            ...(isOpenai ? { n } : {}),
+            service_tier: asked,
+          });
+          const entry = {
+            ...at(model.id),
+            provider: model.provider,
+            ...(entryLimit ? { max_tokens: entryLimit } : {}),
+          };
+          // All that the bounds allow, split in any way between what is new, read from the cache and written to it.
+          const prompt = Math.min(promptOf(request), model.context_window ?? 0);
+          const total = shares.reduce((sum, share) => sum + share, 0) || 1;
+          const [cachedInput = 0, cacheWrite = 0] = shares.map((share) =>
+            isOpenai ? Math.floor((prompt * share) / total) : 0,
+          );
+          const byDefault = isOpenai ? Number.POSITIVE_INFINITY : 1_024;
+          const limit = Math.min(
+            max_tokens ?? entryLimit ?? byDefault,
+            entryLimit ?? Number.POSITIVE_INFINITY,
+            model.max_output_tokens ?? 0,
+          );
+          const input = prompt - cachedInput - cacheWrite;
+          const usage = {
+            input,
+            cachedInput,
+            cacheWrite,
+            cacheWrite1h: 0,
+            output: limit * (isOpenai ? n : 1),
+          };
+          // Whoever asks for a tier may get the default one; whoever asks for none gets that of the account.
+          const served = asked ?? tiers[account % tiers.length];
+          const price = priceFor(model, usage, asTier ? served : undefined);
+          const { cost, unpriced } = ofShipped.ofChain([entry], request, 'strict');
+          return unpriced === undefined && price !== undefined && costOf(price, usage) <= cost;
+        },
+      ),
       { numRuns: 500 },
     ),
   );

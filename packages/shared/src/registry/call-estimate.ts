@@ -17,8 +17,8 @@ const USUAL_BYTES_PER_TOKEN = 3;
 const MOST_TOKENS_ADDED = 1_000;
 /** Of one image, whatever its size: providers scale it down first. */
 const MOST_IMAGE_TOKENS = { openai: 25_000, anthropic: 5_000 };
-/** A model that counts an image thirty times over, at a thirtieth of the price. */
-const DEAR_IMAGES = /^gpt-4o-mini/;
+/** A model that counts an image thirty times over, at a thirtieth of the price; also fine-tuned, or by a reseller's name. */
+const DEAR_IMAGES = /(?:^|[/:])gpt-4o-mini(?![a-z0-9])/;
 const MOST_DEAR_IMAGE_TOKENS = 50_000;
 const USUAL_IMAGE_TOKENS = 1_600;
 /** No model on the market reads or writes more in one call; for one of which the registry does not say. */
@@ -48,9 +48,8 @@ export function estimateCall(
   if (unpriced !== undefined) return `${name} has no known price for ${unpriced}`;
   const field = takesAnyField ? unknownFieldOf(request) : undefined;
   if (field !== undefined) return `${name} has no known price for the field ${shownField(field)}`;
-  const tiers = askedTiers(request, kind);
-  if (!tiers.every((tier) => facts.priceTable[0].serviceTiers.has(tier)))
-    return `${name} has no known price for this service_tier`;
+  const tiers = tiersThatMayServe(request, kind, facts, mode);
+  if (!tiers) return `${name} has no known price for this service_tier`;
 
   const input = promptTokens(prompt, kind, entry.model, facts, mode);
   const output = outputTokens(request, kind, entry, facts, mode);
@@ -81,9 +80,21 @@ function findUnpriced(
   return Array.isArray(tools) && tools.some(isHosted) ? 'tools that the provider runs' : undefined;
 }
 
-/** Anthropic is never asked for a tier that costs more. */
-function askedTiers({ service_tier: tier }: ChatRequest, kind: string): string[] {
-  return kind === 'anthropic' || typeof tier !== 'string' || BASE_TIERS.has(tier) ? [] : [tier];
+/**
+ * Beside the base price; undefined when the registry has no price for the tier that is asked for. Whoever asks for none, or
+ * for `auto`, gets the tier that is set for the provider's account, which only the provider knows. Anthropic is never asked
+ * for a tier that costs more.
+ */
+function tiersThatMayServe(
+  { service_tier: asked }: ChatRequest,
+  kind: string,
+  { priceTable: [{ serviceTiers }] }: ModelFacts,
+  mode: BudgetMode,
+): string[] | undefined {
+  if (kind === 'anthropic') return [];
+  if (typeof asked !== 'string' || asked === 'auto') return mode === 'strict' ? [...serviceTiers.keys()] : [];
+  if (BASE_TIERS.has(asked)) return [];
+  return serviceTiers.has(asked) ? [asked] : undefined;
 }
 
 function promptTokens(
