@@ -151,6 +151,52 @@ test('a request that moves on as its wait runs out is left to its next entry', a
   t.is((await reply).head.served?.provider, 'anthropic');
 });
 
+test('a request that was displaced from a full queue goes to its next entry', async (t) => {
+  const { cell, dispatcher, reply, active, deliver } = await stage(2);
+  await active.finish();
+  dispatcher.receive({ kind: 'displaced', requestId: 'one', entry: 0 });
+  const later = await until('the next job', () => cell.take('anthropic', 'run'));
+  t.deepEqual(
+    later.data.attempts.map(({ outcome }) => outcome),
+    ['backlog'],
+  );
+  dispatcher.receive({ kind: 'displaced', requestId: 'one', entry: 0 });
+  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await deliver();
+  t.is((await reply).head.served?.provider, 'anthropic');
+});
+
+test('a request that was displaced from the queue of its last entry is refused, and told when to come back', async (t) => {
+  const { cell, dispatcher, reply, active } = await stage(1);
+  await active.finish();
+  dispatcher.receive({ kind: 'displaced', requestId: 'one', entry: 0 });
+  const { error } = (await reply).head;
+  t.is(error?.code, 'rate_limited');
+  t.true((error?.retryAfterMs ?? 0) >= 1_000 && (error?.retryAfterMs ?? 0) <= 60_000);
+  t.deepEqual(
+    (await cell.log()).map(({ code, attempts }) => [code, attempts.map(({ outcome }) => outcome)]),
+    [['rate_limited', ['backlog']]],
+  );
+  t.is(dispatcher.pending.size, 0);
+});
+
+test('a request that was displaced before its api knew that it waits is refused too', async (t) => {
+  const { cell, dispatcher, reply, active, deliver } = await stage(1);
+  const add = cell.queues.addChat.bind(cell.queues);
+  cell.queues.addChat = async (...args) => {
+    const added = await add(...args);
+    dispatcher.receive({ kind: 'displaced', requestId: 'two', entry: 0 });
+    return added;
+  };
+  const now = Date.now();
+  const two = { ...jobFor('two'), acceptedAt: now, deadline: now + 120_000 };
+  const answer = await dispatcher.dispatch({ ...two, chain: two.chain.slice(0, 1) }, JSON.parse(two.request));
+  t.is(answer.head.error?.code, 'rate_limited');
+  await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+  await deliver();
+  await reply;
+});
+
 test('a request that Redis has lost is put on its queue again', async (t) => {
   const { cell, settlements, dispatcher, active, reply, deliver } = await stage(2);
   const logger = createLogger('test', 'silent');

@@ -12,6 +12,11 @@ test('every kind of message is known by its fields', (t) => {
   t.deepEqual(readInboxMessage(reply), { kind: 'reply', ...read });
   t.deepEqual(readInboxMessage([...reply, 'replayed', '1']), { kind: 'replayed', ...read });
   t.like(readInboxMessage(['id', 'r1', 'moved', '{"entry":1}']), { kind: 'moved', next: { entry: 1 } });
+  t.deepEqual(readInboxMessage(['id', 'r1', 'displaced', '2']), {
+    kind: 'displaced',
+    requestId: 'r1',
+    entry: 2,
+  });
   t.deepEqual(readInboxMessage(['id', 'r1', 'models', 'null']), {
     kind: 'models',
     requestId: 'r1',

@@ -1,5 +1,6 @@
 import type { Attack } from '../stage.js';
 import { dearCalls, largeTools, unknownPrices } from './budget.js';
+import { fullBacklog } from './crowd.js';
 import { largeAnswers, largeBodies } from './large.js';
 import { dayLongCoolDown, failingPrompts, oversizedAnswers, tooLargeForTheModel } from './provider.js';
 import { beyondItsLimit, keptAnswers, manyParts, sameNameAgain } from './small.js';
@@ -13,6 +14,7 @@ export const ATTACKS: readonly Attack[] = [
   manyParts,
   keptAnswers,
   beyondItsLimit,
+  fullBacklog,
   sameNameAgain,
   tooLargeForTheModel,
   dayLongCoolDown,

@@ -3,7 +3,7 @@ import type { ProviderConfig } from '@sluice/shared/config/config';
 
 const FIRST_GUESS_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 60_000;
-/** How long a queue that was full is taken to be so. */
+/** How long a queue that was full for a workspace is taken to be so, at most. */
 const FULL_FOR_MS = 50;
 /** Weight of the newest call in the running mean of a provider's latency. */
 const NEWEST = 0.1;
@@ -19,8 +19,8 @@ interface Backlog {
 
 export class Congestion {
   readonly #latencyMs = new Map<string, number>();
-  /** When a queue was found full. */
-  readonly #full = new Map<string, number>();
+  /** The workspaces for which a queue was full, since a moment. */
+  readonly #full = new Map<string, { since: number; workspaces: Set<string> }>();
   readonly #waiting = new Map<string, Backlog>();
 
   constructor(private readonly providers: ReadonlyMap<string, ProviderConfig>) {}
@@ -31,9 +31,11 @@ export class Congestion {
     return limits;
   }
 
-  recordFull(provider: string, jobs: number): void {
-    this.#full.set(provider, performance.now());
+  recordFull(provider: string, workspace: string, jobs: number): void {
     this.recordWaiting(provider, jobs);
+    const known = this.#known(provider);
+    if (known) known.add(workspace);
+    else this.#full.set(provider, { since: performance.now(), workspaces: new Set([workspace]) });
   }
 
   recordWaiting(provider: string, jobs: number): void {
@@ -46,10 +48,14 @@ export class Congestion {
     return known !== undefined && performance.now() - known.at < COUNTED_FOR_MS;
   }
 
-  /** Full a moment ago: under overload a request is refused without asking Redis again. */
-  isKnownFull(provider: string): boolean {
-    const at = this.#full.get(provider);
-    return at !== undefined && performance.now() - at < FULL_FOR_MS;
+  /** Full for this workspace a moment ago: under overload a request is refused without asking Redis again. */
+  isKnownFull(provider: string, workspace: string): boolean {
+    return this.#known(provider)?.has(workspace) === true;
+  }
+
+  #known(provider: string): Set<string> | undefined {
+    const full = this.#full.get(provider);
+    return full && performance.now() - full.since < FULL_FOR_MS ? full.workspaces : undefined;
   }
 
   recordLatency(provider: string, ms: number): void {

@@ -4,7 +4,7 @@
  *   enter an entry's queue ──reply─────────────────────────────────► answered
  *     │      ▲  └─ the worker moved it to the next entry (a notice) ─┐
  *     │      └───────────────────────────────────────────────────────┘
- *     ├─ cooling down, circuit open, backlog full, wait run out ─► enter the next entry, or answered with its error
+ *     ├─ cooling down, circuit open, backlog full, displaced, wait run out ─► enter the next entry, or answered with its error
  *     ├─ deadline ─► answered with provider_timeout
  *     └─ the caller hangs up ─► taken off the queue, or its worker is told to stop
  *
@@ -72,6 +72,8 @@ export interface Pending {
   job: ChatJob;
   queued: boolean;
   cancelled: boolean;
+  /** The entry from whose full queue its job was displaced: that may be heard before the job is known to be there. */
+  displacedFrom: number | undefined;
   timer: NodeJS.Timeout | undefined;
   resolve(reply: Reply): void;
   reject(error: unknown): void;
@@ -89,7 +91,15 @@ export class Dispatcher {
   /** `request` is the job's, parsed. */
   dispatch(job: ChatJob, request: ChatRequest): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      const pending: Pending = { job, queued: false, cancelled: false, timer: undefined, resolve, reject };
+      const pending: Pending = {
+        job,
+        queued: false,
+        cancelled: false,
+        displacedFrom: undefined,
+        timer: undefined,
+        resolve,
+        reject,
+      };
       this.#pending.set(job.requestId, pending);
       this.#admit(pending, request).catch((error) => this.#abandon(pending, error));
     });
@@ -116,6 +126,10 @@ export class Dispatcher {
       else this.#wake(pending, pending.job.waitUntil);
       return;
     }
+    if (message.kind === 'displaced') {
+      this.#displace(pending, message.entry);
+      return;
+    }
     const { head, body } = message;
     if (!isSpoken(head.protocol)) return;
     if (head.served) this.parts.congestion.recordLatency(head.served.provider, head.served.latencyMs);
@@ -128,8 +142,7 @@ export class Dispatcher {
     if (!pending) return;
     pending.cancelled = true;
     if (!pending.queued) return;
-    const gone = new GatewayError('service_unavailable', 'The caller hung up.');
-    this.#fail(pending, pending.job, gone, { as: 'withdrawer' }, 'cancelled')
+    this.#fail(pending, pending.job, hungUp(), { as: 'withdrawer' }, 'cancelled')
       .then((ended) => {
         this.parts.metrics.cancelled(ended ? 'waiting' : 'running');
         return ended ? undefined : this.parts.stopRunning(requestId);
@@ -148,10 +161,28 @@ export class Dispatcher {
     await this.#fail(pending, { ...pending.job, attempts }, outcomeUnknown(attempts), { as: 'refuser' });
   };
 
-  /** Puts the request on the first queue from `entry` on that takes it. */
-  async #enter(pending: Pending, entry: number): Promise<void> {
+  /** Its job has given its place in a full queue to one that waits for an earlier turn. */
+  #displace(pending: Pending, entry: number): void {
+    if (pending.job.entry !== entry) return;
+    pending.displacedFrom = entry;
+    if (!pending.queued) return;
+    clearTimeout(pending.timer);
+    pending.queued = false;
+    const full = this.#full(providerOf(pending.job));
+    this.#passOver(pending, full, this.parts.clock.now());
+    const on = pending.cancelled
+      ? this.#fail(pending, pending.job, hungUp(), { as: 'refuser' }, 'cancelled')
+      : this.#enter(pending, entry + 1, full);
+    on.catch((error) => this.#abandon(pending, error));
+  }
+
+  /** Puts the request on the first queue from `entry` on that takes it. `blocked`: why the one before did not. */
+  async #enter(
+    pending: Pending,
+    entry: number,
+    blocked: Blocked = { outcome: 'backlog', retryAfterMs: Number.POSITIVE_INFINITY },
+  ): Promise<void> {
     const { availability, clock, congestion } = this.parts;
-    let blocked: Blocked = { outcome: 'backlog', retryAfterMs: Number.POSITIVE_INFINITY };
     for (let i = entry; i < pending.job.chain.length; i++) {
       const { provider, model } = pending.job.chain[i] as ChainEntry;
       const now = clock.now();
@@ -160,8 +191,7 @@ export class Dispatcher {
       const reason = availability.blocked(provider, model) ?? (await this.#queue(pending, provider));
       if (!reason)
         return pending.cancelled ? this.cancel(pending.job.requestId) : this.#wake(pending, waitUntil);
-      this.parts.metrics.passedOver(pending.job, reason.outcome);
-      pending.job = passOver(pending.job, reason.outcome, now);
+      this.#passOver(pending, reason, now);
       blocked = {
         outcome: reason.outcome,
         retryAfterMs: Math.min(blocked.retryAfterMs, reason.retryAfterMs),
@@ -173,19 +203,27 @@ export class Dispatcher {
   /** Returns why the queue did not take the job. */
   async #queue(pending: Pending, provider: string): Promise<Blocked | undefined> {
     const { congestion, queues } = this.parts;
-    const full = (): Blocked => ({ outcome: 'backlog', retryAfterMs: congestion.retryAfterMs(provider) });
-    if (congestion.isKnownFull(provider)) return full();
     const { job } = pending;
+    if (congestion.isKnownFull(provider, job.workspace)) return this.#full(provider);
     try {
       const waiting = await queues.addChat(job, congestion.limits(provider).maxBacklog);
-      pending.queued = typeof waiting !== 'number';
-      if (typeof waiting !== 'number') return undefined;
-      congestion.recordFull(provider, waiting);
+      pending.queued = typeof waiting !== 'number' && pending.displacedFrom !== job.entry;
+      if (pending.queued) return undefined;
+      if (typeof waiting === 'number') congestion.recordFull(provider, job.workspace, waiting);
     } catch (error) {
       this.parts.onGhost(job);
       throw error;
     }
-    return full();
+    return this.#full(provider);
+  }
+
+  #full(provider: string): Blocked {
+    return { outcome: 'backlog', retryAfterMs: this.parts.congestion.retryAfterMs(provider) };
+  }
+
+  #passOver(pending: Pending, { outcome }: Blocked, now: number): void {
+    this.parts.metrics.passedOver(pending.job, outcome);
+    pending.job = passOver(pending.job, outcome, now);
   }
 
   /** Looks after the request again at this moment. */
@@ -301,6 +339,10 @@ function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError
 function outcomeUnknown(attempts: readonly Attempt[]): GatewayError {
   const message = `Redis lost the request after it was accepted (${describeAttempts(attempts)}). The provider may have been called, and have billed the call. It was not called again, because its route says on_crash: fail.`;
   return new GatewayError('provider_outcome_unknown', message);
+}
+
+function hungUp(): GatewayError {
+  return new GatewayError('service_unavailable', 'The caller hung up.');
 }
 
 function timedOut(): GatewayError {

@@ -152,6 +152,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
       job.workspace,
       shareOf(job),
       most ?? '',
+      this.parts.names.inbox(''),
     ];
     const [added] = await Promise.all([
       addScript(this.redis, again ? [...this.#keys, this.#settledKey(job)] : this.#keys, args),
@@ -218,6 +219,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
         to.workspace,
         shareOf(to),
         most,
+        this.parts.names.inbox(''),
         stamp(JSON.stringify(next), from),
       ],
     );

@@ -17,15 +17,16 @@ export interface ListedModel {
 
 /**
  * `reply`: how the request ended. `replayed`: the same, for a request that waited for another one's answer. `moved`: it
- * waits for another entry now. `models`: what a provider offers; null when it could not be read.
+ * waits for another entry now. `displaced`: its job has left the full queue of that entry, to make room. `models`: what a provider offers; null when it could not be read.
  */
 export type InboxMessage = { requestId: string } & (
   | { kind: 'reply' | 'replayed'; head: ReplyHead; body: string }
   | { kind: 'moved'; next: NextEntry }
+  | { kind: 'displaced'; entry: number }
   | { kind: 'models'; models: ListedModel[] | null }
 );
 
-/** Defines `sendReply`, `sendReplayed` and `sendMoved` in a script. */
+/** Defines `sendReply`, `sendReplayed`, `sendMoved` and `sendDisplaced` in a script. */
 export const SEND = `
 local function send(inbox, requestId, ...)
   redis.call('XADD', inbox, '*', 'id', requestId, ...)
@@ -36,6 +37,7 @@ local function sendReplayed(inbox, requestId, head, body)
   send(inbox, requestId, 'head', head, 'body', body, 'replayed', '1')
 end
 local function sendMoved(inbox, requestId, notice) send(inbox, requestId, 'moved', notice) end
+local function sendDisplaced(inbox, requestId, entry) send(inbox, requestId, 'displaced', entry) end
 `;
 
 export async function sendModels(
@@ -55,11 +57,13 @@ export function readInboxMessage(fields: readonly string[]): InboxMessage | unde
   for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i] ?? '', fields[i + 1] ?? '');
   const requestId = values.get('id') ?? '';
   const [head, moved, models] = [values.get('head'), values.get('moved'), values.get('models')];
+  const displaced = values.get('displaced');
   if (head !== undefined) {
     const kind = values.has('replayed') ? 'replayed' : 'reply';
     return { kind, requestId, head: JSON.parse(head) as ReplyHead, body: values.get('body') ?? '' };
   }
   if (moved !== undefined) return { kind: 'moved', requestId, next: JSON.parse(moved) as NextEntry };
+  if (displaced !== undefined) return { kind: 'displaced', requestId, entry: Number(displaced) };
   if (models !== undefined)
     return { kind: 'models', requestId, models: JSON.parse(models) as ListedModel[] | null };
   return undefined;

@@ -61,6 +61,13 @@ local function turnsOf(text)
   return tonumber(finish or 0), tonumber(last or 0)
 end
 
+-- The tag of the workspace's next job, and where its next turn begins and ends.
+local function nextTurn(now, turns, share)
+  local finish, last = turnsOf(turns)
+  local start = math.max(now, finish)
+  return math.max(start, last), start + share
+end
+
 -- Returns the job's priority.
 local function push(q, jobId, workspace, share, plain, ranked)
   if isFree(q, plain, ranked) then
@@ -78,10 +85,8 @@ local function push(q, jobId, workspace, share, plain, ranked)
     now, count, turns = unpack(redis.call('HMGET', fairKey, 'v', 'n', field))
     now, count = tonumber(now or 0), tonumber(count or 0)
   end
-  local finish, last = turnsOf(turns)
-  local start = math.max(now, finish)
-  local tag = math.max(start, last)
-  redis.call('HSET', fairKey, 'n', count + 1, field, string.format('%.10f %.10f', start + share, tag))
+  local tag, finish = nextTurn(now, turns, share)
+  redis.call('HSET', fairKey, 'n', count + 1, field, string.format('%.10f %.10f', finish, tag))
   local score = PRIORITY_1 + math.floor(tag * STEP) / STEP + (count % 1024) / NUDGE
   redis.call('ZADD', q.prioritized, string.format('%.17g', score), jobId)
   wake(q)
@@ -97,6 +102,14 @@ local function giveTurnBack(q, workspace, share)
   redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
 end
 
+-- The same for the workspace's newest job, whose tag is given: what comes next may have it again.
+local function takeTurnBack(q, workspace, share, tag)
+  local fairKey, field = q.prefix .. 'fair', 'w:' .. workspace
+  local finish, last = turnsOf(redis.call('HGET', fairKey, field))
+  if math.abs(finish - share - tag) < 2 / STEP then last = tag - share end
+  redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
+end
+
 -- The job leaves its lists. One whose worker was taken for dead waits again.
 local function unlist(q, jobId)
   if redis.call('LREM', q.active, -1, jobId) == 0 and redis.call('LREM', q.wait, -1, jobId) == 0 then
@@ -109,6 +122,40 @@ local function drop(q, jobId)
   local jobKey = q.prefix .. jobId
   unlist(q, jobId)
   redis.call('DEL', jobKey, jobKey .. ':lock', jobKey .. '${LARGE_REQUEST}')
+end
+`;
+
+/**
+ * Room in a full queue. The job that would run last gives its place to one that would run before it. Tags grow by one with
+ * each job of a workspace that waits, by less with a weight. So the job that would run last is the newest of the workspace
+ * with the most waiting jobs for its weight, and a workspace with fewer of them always gets in. The api of the displaced
+ * job is told, and treats it as one that found the queue full.
+ */
+const MAKE_ROOM = `
+local function makeRoom(q, workspace, share, inboxPrefix)
+  local last = redis.call('ZRANGE', q.prioritized, -1, -1, 'WITHSCORES')
+  local jobId, score = last[1], last[2]
+  if not jobId then return false end
+  local now, turns = unpack(redis.call('HMGET', q.prefix .. 'fair', 'v', 'w:' .. workspace))
+  local tag = nextTurn(tonumber(now or 0), turns, share)
+  local lastTag = math.floor((tonumber(score) - PRIORITY_1) * STEP) / STEP
+  if math.floor(tag * STEP) / STEP >= lastTag then return false end
+
+  local jobKey = q.prefix .. jobId
+  local data = redis.call('HGET', jobKey, 'data')
+  redis.call('ZREM', q.prioritized, jobId)
+  redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
+  if data then
+    local job = cjson.decode(data)
+    takeTurnBack(q, job.workspace, 1 / (job.weight or 1), lastTag)
+    sendDisplaced(inboxPrefix .. job.inbox, job.requestId, job.entry)
+  end
+  return true
+end
+
+-- Whether as many wait as may, and none of them makes room.
+local function isFull(q, count, most, workspace, share, inboxPrefix)
+  return count >= tonumber(most) and not makeRoom(q, workspace, share, inboxPrefix)
 end
 `;
 
@@ -186,12 +233,12 @@ export type Taken = 'stock' | [more: 0 | 1, ...jobs: TakenFields[]];
 export const ADDED = -1;
 export const ALREADY_SETTLED = -2;
 
-/** Adds a job, unless it is there already, or its request is settled, or as many wait as may: then it returns their number. */
+/** Adds a job, unless it is there already, or its request is settled, or the queue is full: then it returns how many wait. */
 export const addScript = createScript<number>(
   'sluiceAdd',
-  `${QUEUE}
+  `${QUEUE}${SEND}${MAKE_ROOM}
 local settledKey = KEYS[9]
-local jobId, name, data, request, timestamp, workspace, share, most = unpack(ARGV)
+local jobId, name, data, request, timestamp, workspace, share, most, inboxPrefix = unpack(ARGV)
 local jobKey = queue.prefix .. jobId
 if redis.call('EXISTS', jobKey) == 1 then return ${ADDED} end
 if settledKey and redis.call('EXISTS', settledKey) == 1 then
@@ -199,7 +246,7 @@ if settledKey and redis.call('EXISTS', settledKey) == 1 then
   return ${ALREADY_SETTLED}
 end
 local count, plain, ranked = waiting(queue)
-if most ~= '' and count >= tonumber(most) then
+if most ~= '' and isFull(queue, count, most, workspace, tonumber(share), inboxPrefix) then
   redis.call('DEL', jobKey .. '${LARGE_REQUEST}')
   return count
 end
@@ -355,15 +402,15 @@ export type MoveResult = 'moved' | 'closed' | number;
  */
 export const moveScript = createScript<MoveResult>(
   'sluiceMove',
-  `${QUEUE}${SEND}
+  `${QUEUE}${SEND}${MAKE_ROOM}
 local nextQueue = queueAt(9)
 local settledKey, inboxKey = KEYS[17], KEYS[18]
-local jobId, nextId, requestId, data, timestamp, workspace, share, most, notice = unpack(ARGV)
+local jobId, nextId, requestId, data, timestamp, workspace, share, most, inboxPrefix, notice = unpack(ARGV)
 local jobKey, nextKey = queue.prefix .. jobId, nextQueue.prefix .. nextId
 if redis.call('EXISTS', settledKey) == 1 then return 'closed' end
 if redis.call('EXISTS', jobKey) == 0 then return redis.call('EXISTS', nextKey) == 1 and 'moved' or 'closed' end
 local count, plain, ranked = waiting(nextQueue)
-if count >= tonumber(most) then return count end
+if isFull(nextQueue, count, most, workspace, tonumber(share), inboxPrefix) then return count end
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
 if (waiting(queue)) > 0 then wake(queue) end

@@ -1,0 +1,135 @@
+/** Who may wait when a provider's queue is full: nobody is kept out by another workspace that waits with more. */
+import type { ChatJob } from '@sluice/shared/queue/job';
+import test from '../helpers/needs-redis.js';
+import {
+  type Cell,
+  createSettleBench,
+  jobFor,
+  nextEntry,
+  type SettleBench,
+} from '../helpers/settle-bench.js';
+
+let bench: SettleBench;
+test.before(async () => {
+  bench = await createSettleBench();
+});
+test.after.always(() => bench?.close());
+
+const MOST = 12;
+
+class FullQueue {
+  #sent = 0;
+
+  constructor(
+    readonly cell: Cell,
+    readonly provider: 'openai' | 'anthropic',
+  ) {}
+
+  /** No slot is free, so that all wait by their turn. */
+  static async open(provider: 'openai' | 'anthropic' = 'openai'): Promise<FullQueue> {
+    const cell = await bench.cell();
+    await cell.queues.of(provider).setGlobalConcurrency(1);
+    const queue = new FullQueue(cell, provider);
+    await cell.queues.addChat(queue.job('running'));
+    await cell.take(provider, 'run');
+    return queue;
+  }
+
+  job(workspace: string, weight = 1): ChatJob {
+    const entry = this.provider === 'openai' ? 0 : 1;
+    return { ...jobFor(`${workspace}-${this.#sent++}`, entry), workspace, weight };
+  }
+
+  /** Sends so many, and says how many of them were taken. */
+  async send(workspace: string, times: number, weight = 1): Promise<number> {
+    let added = 0;
+    for (let i = 0; i < times; i++)
+      if ((await this.cell.queues.addChat(this.job(workspace, weight), MOST)) === 'added') added++;
+    return added;
+  }
+
+  async waiting(): Promise<string[]> {
+    return bench.redis.zrange(this.cell.names.queueKey(this.provider, 'prioritized'), '0', '-1');
+  }
+
+  async count(workspace: string): Promise<number> {
+    return (await this.waiting()).filter((id) => id.startsWith(`${workspace}-`)).length;
+  }
+
+  async displaced(): Promise<string[]> {
+    return (await this.cell.inbox()).flatMap(({ id, displaced }) =>
+      displaced === undefined ? [] : [id ?? ''],
+    );
+  }
+}
+
+test('a workspace that waits with little gets in when another one has filled the queue', async (t) => {
+  const queue = await FullQueue.open();
+  t.is(await queue.send('loud', MOST + 3), MOST, 'it fills the queue and is refused from then on');
+  const newest = (await queue.waiting()).at(-1);
+  t.is(await queue.send('quiet', 1), 1);
+  t.deepEqual(await queue.displaced(), [newest?.replace(/-0$/, '')], 'its newest makes room');
+  t.is((await queue.waiting()).length, MOST, 'no more wait than may');
+  const { names } = queue.cell;
+  t.is(await bench.redis.exists(names.queueKey('openai', newest ?? '')), 0, 'nothing of it is left');
+  t.is(await queue.send('loud', 3), 0, 'the one who has most does not get in');
+});
+
+test('full queues are shared equally between those who want more, and by weight', async (t) => {
+  const equal = await FullQueue.open();
+  await equal.send('first', 20);
+  await equal.send('second', 20);
+  await equal.send('third', 20);
+  for (const workspace of ['first', 'second', 'third'])
+    t.true(Math.abs((await equal.count(workspace)) - MOST / 3) <= 1, workspace);
+
+  const weighted = await FullQueue.open();
+  await weighted.send('light', 20);
+  await weighted.send('heavy', 20, 3);
+  t.true(Math.abs((await weighted.count('heavy')) - 9) <= 1, `${await weighted.count('heavy')} of 12`);
+});
+
+test('a workspace whose jobs were displaced is put off no further than by the jobs that it still has', async (t) => {
+  const queue = await FullQueue.open();
+  await queue.send('loud', MOST);
+  for (let i = 0; i < 5; i++) await queue.send(`other${i}`, 2);
+  const left = await queue.count('loud');
+  t.true(left <= 3, `${left} are left`);
+  // Now there is room again.
+  await queue.cell.queues.addChat(queue.job('loud'));
+  for (let i = 0; i < left + 3; i++) await queue.cell.queues.addChat(queue.job('fresh'));
+  const order = await queue.waiting();
+  const loud = order.filter((id) => id.startsWith('loud-'));
+  t.deepEqual(
+    loud,
+    loud.toSorted((a, b) => numberOf(a) - numberOf(b)),
+    'they are served in order',
+  );
+  const overtakers = order.slice(0, order.indexOf(loud.at(-1) ?? '')).filter((id) => id.startsWith('fresh-'));
+  t.true(overtakers.length <= left + 1, `${overtakers.length} of another go first`);
+});
+
+test('what falls back to a full queue gets in too, when another workspace has filled it', async (t) => {
+  const queue = await FullQueue.open('anthropic');
+  await queue.send('loud', MOST);
+  const falls = { ...jobFor('falls'), workspace: 'quiet' };
+  await queue.cell.queues.addChat(falls);
+  await queue.cell.take('openai', 'run');
+  t.is(await queue.cell.settlements.move(falls, nextEntry(falls), MOST), 'moved');
+  t.is((await queue.displaced()).length, 1);
+  t.is(await queue.count('falls'), 1);
+  t.is((await queue.waiting()).length, MOST);
+
+  const more = { ...jobFor('more'), workspace: 'loud' };
+  await queue.cell.queues.addChat(more);
+  await queue.cell.take('openai', 'run');
+  t.is(
+    await queue.cell.settlements.move(more, nextEntry(more), MOST),
+    MOST,
+    'the one who filled it stays out',
+  );
+});
+
+function numberOf(jobId: string): number {
+  return Number(jobId.split('-')[1]);
+}
