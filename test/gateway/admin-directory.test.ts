@@ -177,6 +177,19 @@ test('a rotated key lives on for its grace period beside the new one', async (t)
   t.is((await admin('POST', `/keys/${newest.id}/rotate`)).body.replaced.id, newest.id, 'grace has a default');
 });
 
+test('a rotated key hands its end on, also when it is rotated a second time', async (t) => {
+  await createWorkspace('rotation-ends');
+  const expires_at = '2999-01-01T00:00:00.000Z';
+  const old = await issueKey('rotation-ends', { name: 'main', expires_at });
+  for (const grace_seconds of [3600, 0]) {
+    const { body } = await admin('POST', `/keys/${old.id}/rotate`, { grace_seconds });
+    t.is(body.expires_at, expires_at);
+    t.not(body.replaced.expires_at, expires_at);
+  }
+  const other = await issueKey('rotation-ends', { name: 'other', expires_at });
+  t.is((await admin('POST', `/keys/${other.id}/rotate`, { expires_at: null })).body.expires_at, null);
+});
+
 test('a key expires by itself, and its end can be moved', async (t) => {
   await createWorkspace('expiry');
   const soon = new Date(Date.now() + 2_000).toISOString();

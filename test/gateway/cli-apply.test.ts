@@ -1,6 +1,6 @@
 /** `sluice apply`: gateway.yaml brought into a running gateway. The steps build on one another. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, get } from 'node:http';
+import { createServer, request as forward } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
@@ -146,13 +146,46 @@ test.serial(
   },
 );
 
-test.serial('a failure in the middle says which step it was, and what was done before it', async (t) => {
-  const other = { id: 'other', keys: [{ name: 'stolen', value: '${TEAM_KEY}' }], routes: { fast } };
-  const { code, out, err } = await apply('', [other]);
-  t.is(code, 1);
-  t.regex(out, /^\+ create route fast of workspace other/m);
-  t.is(err, 'sluice: key "stolen" of workspace other: Another workspace has a key of this value.\n');
-  t.false(out.includes('Applied'));
+test.serial(
+  'what the gateway would refuse is refused before anything is done, by a dry run too',
+  async (t) => {
+    const before = await version();
+    const other = { id: 'other', keys: [{ name: 'stolen', value: '${TEAM_KEY}' }], routes: { fast } };
+    const { code, out, err } = await apply('', [other]);
+    t.is(code, 1);
+    t.is(out, '');
+    const refusal =
+      '! refuse key "stolen" of workspace other: the value of TEAM_KEY is a key of workspace team; set TEAM_KEY to another value';
+    t.is(err, `${refusal}\nsluice: nothing was done: 1 step refused\n`);
+    const dry = await apply('--dry-run', [other]);
+    t.deepEqual([dry.code, dry.err], [code, err]);
+    t.is(await version(), before);
+  },
+);
+
+test.serial('a revoked key does not come back, and the rest of the file is applied', async (t) => {
+  const value = makeGatewayKey();
+  const file = [team, { id: 'leaked', keys: [{ name: 'main', value: '${LEAKED}' }], routes: { fast } }];
+  const options = { env: { ...env, LEAKED: value } };
+  t.is((await apply('', file, options)).code, 0);
+  const [{ id }] = (await admin('GET', '/workspaces/leaked/keys')).body.data;
+  t.is((await admin('DELETE', `/keys/${id}`)).status, 200);
+  for (const args of ['--dry-run', '']) {
+    const { code, out } = await apply(args, file, options);
+    t.is(code, 0);
+    t.regex(
+      out,
+      /^! skip {3}key "main" of workspace leaked: the value of LEAKED was revoked on .* UTC and stays refused; set LEAKED to a new value$/m,
+    );
+    t.regex(out, /, 1 skipped\.\n$/);
+  }
+  t.deepEqual(await namesOf('/workspaces/leaked/keys'), []);
+  const issued = await admin('POST', '/workspaces/team/keys', { name: 'again', value });
+  t.is(issued.status, 409);
+  t.regex(issued.body.error.message, /^A key of this value was revoked on .*; use a new value\.$/);
+  t.is((await apply('', file, { env: { ...env, LEAKED: makeGatewayKey() } })).code, 0);
+  t.deepEqual(await namesOf('/workspaces/leaked/keys'), ['main']);
+  await admin('DELETE', '/workspaces/leaked');
 });
 
 test.serial('a file with faults is not applied at all', async (t) => {
@@ -194,8 +227,11 @@ test.serial('however many workspaces there are, they are listed and compared in 
   const calls: string[] = [];
   const counting = createServer((request, response) => {
     calls.push(request.url ?? '');
-    const headers = { authorization: request.headers.authorization ?? '' };
-    get(gateway.adminUrl + request.url, { headers }, (answer) => answer.pipe(response));
+    const { authorization = '', ...rest } = request.headers;
+    const headers = { authorization, 'content-type': rest['content-type'] ?? '' };
+    const onward = forward(gateway.adminUrl + request.url, { method: request.method ?? '', headers });
+    onward.on('response', (answer) => answer.pipe(response));
+    request.pipe(onward);
   });
   const url = await listen(counting, 0, '127.0.0.1');
   t.teardown(() => {
@@ -213,5 +249,6 @@ test.serial('however many workspaces there are, they are listed and compared in 
   t.regex(out, /Nothing was done: 0 to create, 0 to change, 60\d as they are, 0 to remove\.\n$/);
   const prune = await apply('--prune', [team], counted);
   t.regex(prune.err, /sluice: Removing 30\d things needs --yes when nobody can be asked\n$/);
-  t.deepEqual(calls, Array(4).fill('/directory'));
+  const applied = ['/directory', '/keys/find'];
+  t.deepEqual(calls, ['/directory', '/directory', ...applied, ...applied]);
 });

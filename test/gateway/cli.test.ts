@@ -133,11 +133,13 @@ test('a key is renamed, and its end set and taken back', async (t) => {
   t.is((await sluice(['keys', 'set', 'ends/a', '--name', 'b c', '--expires', 'never'])).code, 0);
   t.like((await sluice('keys list ends --json')).json()[0], { name: 'b c', expires_at: null });
   const fresh = await sluice(['keys', 'rotate', 'ends/b c', '--expires', '30d']);
-  t.regex(fresh.out, / from now on \(it expires: in 30 d\)\./);
+  t.regex(fresh.out, /The new key key_[\w-]+ expires on [-\d: ]+\. Its value/);
   const again = await sluice(['keys', 'rotate', 'ends/b c']);
-  t.regex(again.out, / from now on \(it expires: never\)\./, again.err);
+  t.regex(again.out, /The new key key_[\w-]+ expires on [-\d: ]+, as the old one would have\./, again.err);
+  const endless = await sluice(['keys', 'rotate', 'ends/b c', '--expires', 'never']);
+  t.regex(endless.out, /The new key key_[\w-]+ never expires\./, endless.err);
   const all = (await sluice('keys list --json')).json() as { workspace: string }[];
-  t.is(all.filter(({ workspace }) => workspace === 'ends').length, 3);
+  t.is(all.filter(({ workspace }) => workspace === 'ends').length, 4);
 });
 
 test('a route takes effect, keeps its on_crash when its chain changes, and is deleted', async (t) => {

@@ -59,7 +59,7 @@ test('a malformed GATEWAY_KEY is refused without being shown', async (t) => {
   const gateway = await refused(t, { env: { GATEWAY_KEY: 'too short' } });
   t.regex(
     gateway.output(),
-    /^sluice start: workspace keys: 1 fault\n {2}key "default" of workspace demo: must/m,
+    /^sluice start: workspace keys: 1 fault\n {2}key "default" of workspace demo: the value of GATEWAY_KEY must/m,
   );
   t.notRegex(gateway.output(), /too short/);
 });

@@ -19,6 +19,7 @@ import {
   until,
 } from '../helpers/all-in-one.js';
 import test from '../helpers/needs-redis.js';
+import { sluice } from '../helpers/sluice.js';
 import { startTestRedis } from '../helpers/test-redis.js';
 
 const FIVE_HEADERS = ['provider', 'model', 'fallback-used', 'latency-ms', 'cost-usd'];
@@ -85,14 +86,23 @@ test('npm start shows a curl line that works, and outlives its workers and itsel
   t.is(keyOf(second.output()), key);
   t.deepEqual(redisOf(second), redisPids);
   const slow = await chatUntilTaken(second, key);
+  const adminEnv = {
+    ADMIN_URL: readFileSync(join(folder, 'admin-url'), 'utf8').trim(),
+    ADMIN_TOKEN: readFileSync(join(folder, 'admin-token'), 'utf8').trim(),
+  };
+  const revoked = await sluice('keys revoke demo/default --yes', { env: adminEnv });
+  t.is(revoked.code, 0, revoked.err);
   second.child.kill('SIGINT');
   t.is((await slow).status, 200);
   await endsCleanly(t, second);
   t.false(redisPids.some(isRunning));
 
+  // The key that was revoked stays dead, and npm start shows one that works.
   const third = await start(t, { folder });
-  t.is(keyOf(third.output()), key);
-  t.is((await chat(third.port, key)).status, 200);
+  const fresh = keyOf(third.output());
+  t.not(fresh, key);
+  t.is((await chat(third.port, fresh)).status, 200);
+  t.is((await chat(third.port, key)).status, 401);
   t.is(readFileSync(join(folder, 'payload-key'), 'utf8'), payloadKey);
   t.false(third.output().includes(payloadKey.trim()));
 });

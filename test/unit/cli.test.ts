@@ -179,7 +179,7 @@ test('check needs a file, and a well-formed key in the environment', async (t) =
   );
   const { code, err } = await sluice('check', { directory, env: { DEMO_KEY: 'hunter2' } });
   t.is(code, 1);
-  t.regex(err, /key "k" of workspace demo: must be 32 to 200/);
+  t.regex(err, /key "k" of workspace demo: the value of DEMO_KEY must be 32 to 200/);
   t.false(err.includes('hunter2'));
 });
 

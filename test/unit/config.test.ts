@@ -458,9 +458,9 @@ test('workspace keys are resolved; one without a value has none', (t) => {
     {},
   );
   t.deepEqual(resolveWorkspaceKeys(config, { X: 'a-key-of-my-own-choice.71f09c2be8' }), [
-    { workspace: 'a', name: 'x', value: 'a-key-of-my-own-choice.71f09c2be8' },
-    { workspace: 'a', name: 'y', value: undefined },
-    { workspace: 'a', name: 'z', value: undefined },
+    { workspace: 'a', name: 'x', variable: 'X', value: 'a-key-of-my-own-choice.71f09c2be8' },
+    { workspace: 'a', name: 'y', variable: 'Y', value: undefined },
+    { workspace: 'a', name: 'z', variable: undefined, value: undefined },
   ]);
 });
 
@@ -476,12 +476,12 @@ test('a weak key value, and one that two keys share, are faults without the valu
     {},
   );
   const shared = faultsOf(() => resolveWorkspaceKeys(config, { X: 'SECRET.4b1f7c209ae85d36.2c80f1e9' }));
-  t.deepEqual(shared, ['key "x" of workspace b: has the same value as key "x" of workspace a']);
+  t.deepEqual(shared, ['key "x" of workspace b: the value of X is also that of key "x" of workspace a']);
   const short = faultsOf(() => resolveWorkspaceKeys(config, { X: 'SECRET.4b1f7c209ae85d36.2c80f1' }));
-  t.regex(short[0] ?? '', /^key "x" of workspace a: must be 32 to 200/);
+  t.regex(short[0] ?? '', /^key "x" of workspace a: the value of X must be 32 to 200/);
   t.false(short.join().includes('SECRET'));
   const weak = faultsOf(() => resolveWorkspaceKeys(config, { X: 'SECRET'.repeat(6) }));
-  t.regex(weak[0] ?? '', /^key "x" of workspace a: is too easy to guess/);
+  t.regex(weak[0] ?? '', /^key "x" of workspace a: the value of X is too easy to guess/);
   t.false(weak.join().includes('SECRET'));
 });
 

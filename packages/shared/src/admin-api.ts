@@ -97,8 +97,18 @@ export interface RotatedKey extends Key {
   replaced: Key;
 }
 
+/** What the gateway knows of a value that somebody wants to use as a key. */
+export interface KeySearch {
+  object: 'key_search';
+  state: 'unused' | 'issued' | 'revoked';
+  key: Key | null;
+  revoked_at: string | null;
+}
+
 export interface DirectoryOverview {
   object: 'directory';
+  /** The providers that routes may name. */
+  providers: string[];
   workspaces: Workspace[];
   routes: PlacedRoute[];
   keys: Key[];

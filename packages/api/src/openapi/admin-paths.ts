@@ -105,6 +105,16 @@ export const adminPaths: Paths = guarded({
       },
     },
   },
+  '/keys/find': {
+    post: {
+      summary: 'Say of values whether they are keys, were revoked, or are unused. Nothing is changed.',
+      requestBody: s.body(s.object({ values: s.arrayOf(s.text) })),
+      responses: {
+        '200': s.json('In the order of the values.', s.listOf(s.ref('KeySearch'))),
+        ...s.errors(...unreadable),
+      },
+    },
+  },
   '/keys/{id}': {
     patch: {
       summary: 'Change its name, or when it expires.',

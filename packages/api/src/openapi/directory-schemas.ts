@@ -79,6 +79,7 @@ export const directorySchemas = {
   WorkspaceChange: s.object({}, { name: s.text, models, limits: s.ref('LimitsInput') }),
   Directory: s.object({
     object: { const: 'directory' },
+    providers: { ...s.arrayOf(s.text), description: 'The providers that routes may name.' },
     workspaces: s.arrayOf(s.ref('Workspace')),
     routes: s.arrayOf(
       s.object({ id: s.text, object: { const: 'route' }, workspace: s.text, ...route, created_at: s.moment }),
@@ -88,15 +89,30 @@ export const directorySchemas = {
   Key: s.object(key),
   IssuedKey: s.object(key, { value }),
   RotatedKey: s.object({ ...key, value, replaced: s.ref('Key') }),
+  KeySearch: s.object({
+    object: { const: 'key_search' },
+    state: s.oneOf('unused', 'issued', 'revoked'),
+    key: { anyOf: [s.ref('Key'), { type: 'null' }] },
+    revoked_at: s.momentOrNull,
+  }),
   KeyInput: s.object(
     { name: s.text },
     {
       expires_at: s.momentOrNull,
-      value: { ...s.text, description: 'A value of your own, 16 to 200 letters, digits, _ . and -.' },
+      value: { ...s.text, description: 'A value of your own, 32 to 200 letters, digits, _ . and -.' },
     },
   ),
   KeyChange: s.object({}, { name: s.text, expires_at: s.momentOrNull }),
-  Rotation: s.object({}, { grace_seconds: { ...s.whole, default: 86_400 }, expires_at: s.momentOrNull }),
+  Rotation: s.object(
+    {},
+    {
+      grace_seconds: { ...s.whole, default: 86_400 },
+      expires_at: {
+        ...s.momentOrNull,
+        description: 'When the new key ends; null for never. Left out: when the old one would have ended.',
+      },
+    },
+  ),
   ChainEntry: s.object(
     { provider: s.text, model: s.text },
     { timeout_ms: s.whole, max_tokens: s.whole, retries: s.whole },

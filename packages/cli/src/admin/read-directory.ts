@@ -6,15 +6,22 @@ export interface WholeWorkspace extends Workspace {
   keys: Key[];
 }
 
+export interface WholeDirectory {
+  /** The providers of the gateway that runs. */
+  providers: string[];
+  workspaces: WholeWorkspace[];
+}
+
 /** Every workspace with its routes and keys: one call, however many there are. */
-export async function readDirectory(admin: AdminClient): Promise<WholeWorkspace[]> {
-  const { workspaces, routes, keys } = await admin.get<DirectoryOverview>('/directory');
+export async function readDirectory(admin: AdminClient): Promise<WholeDirectory> {
+  const { providers, workspaces, routes, keys } = await admin.get<DirectoryOverview>('/directory');
   const [routesOf, keysOf] = [byWorkspace(routes), byWorkspace(keys)];
-  return workspaces.map((workspace) => ({
+  const whole = workspaces.map((workspace) => ({
     ...workspace,
     routes: routesOf.get(workspace.id) ?? [],
     keys: keysOf.get(workspace.id) ?? [],
   }));
+  return { providers, workspaces: whole };
 }
 
 function byWorkspace<T extends { workspace: string }>(items: readonly T[]): Map<string, T[]> {

@@ -1,21 +1,58 @@
 /** gateway.yaml carried out through the admin api. */
 
-import type { IssuedKey, Limits } from '@sluice/shared/admin-api';
-import type { LimitsConfig } from '@sluice/shared/config/config';
+import type { IssuedKey, Key, KeySearch, Limits } from '@sluice/shared/admin-api';
+import type { LimitsConfig, ResolvedKey } from '@sluice/shared/config/config';
 import { type AdminClient, AdminRefusal, path } from '../admin/client.js';
-import { readDirectory } from '../admin/read-directory.js';
-import type { KnownWorkspace, WorkspaceFacts } from './plan.js';
+import { readDirectory, type WholeWorkspace } from '../admin/read-directory.js';
+import type { KnownKey, KnownState, KnownValue, KnownWorkspace, WorkspaceFacts } from './plan.js';
 import type { ConfigTarget } from './steps.js';
 
-export async function readKnownWorkspaces(admin: AdminClient): Promise<KnownWorkspace[]> {
-  return (await readDirectory(admin)).map(({ id, name, models, limits, routes, keys }) => ({
+/** As many key values as the admin api takes in one call. */
+const AT_ONCE = 1000;
+
+/** What the gateway has now, and what it knows of these key values. */
+export async function readKnownState(
+  admin: AdminClient,
+  wanted: readonly ResolvedKey[],
+): Promise<KnownState> {
+  const { providers, workspaces } = await readDirectory(admin);
+  const values = wanted.flatMap(({ value }) => value ?? []);
+  return {
+    providers,
+    workspaces: workspaces.map(toKnownWorkspace),
+    values: await findValues(admin, values),
+    now: Date.now(),
+  };
+}
+
+async function findValues(admin: AdminClient, values: readonly string[]): Promise<Map<string, KnownValue>> {
+  const known = new Map<string, KnownValue>();
+  for (let i = 0; i < values.length; i += AT_ONCE) {
+    const part = values.slice(i, i + AT_ONCE);
+    const { data } = await admin.send<{ data: KeySearch[] }>('POST', '/keys/find', { values: part });
+    for (const [j, { key, revoked_at }] of data.entries()) {
+      if (key) known.set(part[j] ?? '', { state: 'issued', key: toKnownKey(key) });
+      else if (revoked_at !== null)
+        known.set(part[j] ?? '', { state: 'revoked', revoked: Date.parse(revoked_at) });
+    }
+  }
+  return known;
+}
+
+function toKnownKey({ id, workspace, name, last_four, expires_at }: Key): KnownKey {
+  const expires = expires_at === null ? undefined : Date.parse(expires_at);
+  return { id, workspace, name, lastFour: last_four, expires };
+}
+
+function toKnownWorkspace({ id, name, models, limits, routes, keys }: WholeWorkspace): KnownWorkspace {
+  return {
     id,
     name,
     models: models ?? undefined,
     limits: fromWire(limits),
     routes: new Map(routes.map(({ id, chain, on_crash }) => [id, { chain, onCrash: on_crash }])),
-    keys: keys.map(({ id, name, last_four }) => ({ id, name, lastFour: last_four })),
-  }));
+    keys: keys.map(toKnownKey),
+  };
 }
 
 export function createAdminTarget(admin: AdminClient): ConfigTarget {

@@ -1,18 +1,25 @@
 /** Brings the workspaces, keys and routes of gateway.yaml into Redis. Applying the same file twice changes nothing. */
 
-import { type GatewayConfig, resolveWorkspaceKeys } from '@sluice/shared/config/config';
+import { type GatewayConfig, type ResolvedKey, resolveWorkspaceKeys } from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
 import type { Directory, KeyRecord } from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer } from '@sluice/shared/directory/key-issuer';
 import type { Clock } from '@sluice/shared/redis/clock';
-import { type KnownWorkspace, planConfig } from './plan.js';
+import { type KnownKey, type KnownState, type KnownValue, planConfig } from './plan.js';
+import { nameOf } from './step-text.js';
 import { type ConfigTarget, performSteps } from './steps.js';
 
 export interface MadeKey {
   workspace: string;
   name: string;
   value: string;
+}
+
+export interface Applied {
+  made: MadeKey[];
+  /** What was left out, and what else a person should know, a sentence each. */
+  notes: string[];
 }
 
 /** Keys whose variable is not set, and which Redis does not have yet, are made; their values are shown only here. */
@@ -22,23 +29,45 @@ export async function applyConfig(
   directory: Directory,
   clock: Clock,
   digests: KeyDigests,
-): Promise<MadeKey[]> {
+): Promise<Applied> {
   const keys = resolveWorkspaceKeys(config, env);
-  const steps = planConfig(config, keys, await readKnown(config, directory), { prune: false });
-  const made: MadeKey[] = [];
-  for await (const { step, madeValue } of performSteps(createRedisTarget(directory, clock, digests), steps))
-    if (step.kind === 'key' && madeValue !== undefined)
-      made.push({ workspace: step.workspace, name: step.name, value: madeValue });
-  return made;
+  const issuer = new KeyIssuer(directory, clock, digests);
+  const known = await readKnown(config, keys, directory, issuer, clock);
+  const steps = planConfig(config, keys, known, { prune: false });
+  const applied: Applied = { made: [], notes: [] };
+  const target = createRedisTarget(directory, clock, issuer);
+  for await (const { step, madeValue } of performSteps(target, steps)) {
+    if (step.kind !== 'key') continue;
+    if (madeValue !== undefined)
+      applied.made.push({ workspace: step.workspace, name: step.name, value: madeValue });
+    const notes = [...(step.reason === undefined ? [] : [step.reason]), ...(step.notes ?? [])];
+    applied.notes.push(...notes.map((note) => `${nameOf(step)}: ${note}`));
+  }
+  return applied;
 }
 
-/** Those that the file names: the others stay as they are, and there may be many. */
-async function readKnown(config: GatewayConfig, directory: Directory): Promise<KnownWorkspace[]> {
-  const keysOf = new Map<string, KeyRecord[]>(config.workspaces.map(({ id }) => [id, []]));
-  for (const { key } of await directory.listAllStoredKeys()) keysOf.get(key.workspace)?.push(key);
-  const workspaces = (await directory.listWorkspaces()).filter(({ id }) => keysOf.has(id));
-  return Promise.all(
-    workspaces.map(async ({ id, name, models, limits }) => ({
+/** The workspaces that the file names: the others stay as they are, and there may be many. */
+async function readKnown(
+  config: GatewayConfig,
+  wanted: readonly ResolvedKey[],
+  directory: Directory,
+  issuer: KeyIssuer,
+  clock: Clock,
+): Promise<KnownState> {
+  const keysOf = new Map<string, KnownKey[]>(config.workspaces.map(({ id }) => [id, []]));
+  for (const { key } of await directory.listAllStoredKeys()) keysOf.get(key.workspace)?.push(toKnownKey(key));
+  const values = new Map<string, KnownValue>();
+  for (const { value } of wanted) {
+    const found = value === undefined ? undefined : await issuer.find(value);
+    if (value === undefined || !found || found.state === 'unused') continue;
+    values.set(
+      value,
+      found.state === 'revoked' ? found : { state: 'issued', key: toKnownKey(found.stored.key) },
+    );
+  }
+  const stored = (await directory.listWorkspaces()).filter(({ id }) => keysOf.has(id));
+  const workspaces = await Promise.all(
+    stored.map(async ({ id, name, models, limits }) => ({
       id,
       name,
       models,
@@ -47,10 +76,14 @@ async function readKnown(config: GatewayConfig, directory: Directory): Promise<K
       keys: keysOf.get(id) ?? [],
     })),
   );
+  return { workspaces, providers: [...config.providers.keys()], values, now: clock.now() };
 }
 
-function createRedisTarget(directory: Directory, clock: Clock, digests: KeyDigests): ConfigTarget {
-  const issuer = new KeyIssuer(directory, clock, digests);
+function toKnownKey({ id, workspace, name, lastFour, expires }: KeyRecord): KnownKey {
+  return { id, workspace, name, lastFour, expires };
+}
+
+function createRedisTarget(directory: Directory, clock: Clock, issuer: KeyIssuer): ConfigTarget {
   return {
     async createWorkspace(id, facts) {
       await directory.createWorkspace({ id, ...facts, created: clock.now() });

@@ -2,16 +2,21 @@
 /** Brings gateway.yaml into Redis and ends: what a deployment runs before its first api process. */
 import { loadConfig } from '@sluice/shared/config/config';
 import { FaultsError } from '@sluice/shared/config/faults';
+import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { readEnv } from '@sluice/shared/process/env';
 import { pepperEnv, sharedEnv } from '@sluice/shared/process/shared-env';
-import { applyToRedis } from './apply-to-redis.js';
+import { applyConfig } from './apply-config.js';
+import { withDirectory } from './open-directory.js';
 
 try {
   const env = readEnv(process.env, { ...sharedEnv, ...pepperEnv });
   const config = loadConfig(env.GATEWAY_CONFIG, process.env);
-  const made = await applyToRedis(config, process.env, env.REDIS_URL, env.SLUICE_CELL, env.KEY_PEPPER);
+  const { made, notes } = await withDirectory(env.REDIS_URL, env.SLUICE_CELL, (directory, clock) =>
+    applyConfig(config, process.env, directory, clock, new KeyDigests(env.KEY_PEPPER)),
+  );
   for (const { workspace, name, value } of made)
     console.log(`New key "${name}" of workspace ${workspace}, shown only now: ${value}`);
+  for (const note of notes) console.log(`Note: ${note}`);
   console.log(`Applied: ${config.workspaces.map(({ id }) => id).join(', ') || 'no workspaces'}`);
 } catch (error) {
   const text = error instanceof Error ? error.message : String(error);

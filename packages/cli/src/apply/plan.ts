@@ -11,12 +11,28 @@ import type {
   RouteConfig,
   WorkspaceConfig,
 } from '@sluice/shared/config/config';
-import { lastFour } from '@sluice/shared/config/gateway-key';
 
 export interface KnownKey {
   id: string;
+  workspace: string;
   name: string;
   lastFour: string;
+  /** In ms; undefined: never. */
+  expires: number | undefined;
+}
+
+/** What the gateway knows of a key's value. */
+export type KnownValue = { state: 'issued'; key: KnownKey } | { state: 'revoked'; revoked: number };
+
+/** The gateway as it runs. */
+export interface KnownState {
+  workspaces: readonly KnownWorkspace[];
+  /** The providers that routes may name. */
+  providers: readonly string[];
+  /** By the value; a value that is not here was never used. */
+  values: ReadonlyMap<string, KnownValue>;
+  /** In ms. */
+  now: number;
 }
 
 /** A workspace as the gateway has it. */
@@ -30,7 +46,8 @@ export interface KnownWorkspace {
   keys: readonly KnownKey[];
 }
 
-export type Action = 'create' | 'change' | 'keep' | 'remove';
+/** `skip`: the step is left out, and the others are done. `refuse`: nothing can be done at all. */
+export type Action = 'create' | 'change' | 'keep' | 'remove' | 'skip' | 'refuse';
 
 export interface WorkspaceFacts {
   name: string;
@@ -54,6 +71,8 @@ export interface RouteStep {
   name: string;
   before: RouteConfig | undefined;
   after: RouteConfig | undefined;
+  /** Why it is refused. */
+  reason?: string;
 }
 
 export interface KeyStep {
@@ -64,6 +83,10 @@ export interface KeyStep {
   known: KnownKey | undefined;
   /** From the environment. Undefined: the file names no variable, or it is not set. */
   value: string | undefined;
+  /** Why it is skipped or refused. */
+  reason?: string;
+  /** What a person should know about it beside what is done. */
+  notes?: string[];
 }
 
 export type Step = WorkspaceStep | RouteStep | KeyStep;
@@ -72,21 +95,21 @@ export type Step = WorkspaceStep | RouteStep | KeyStep;
 export function planConfig(
   config: GatewayConfig,
   keys: readonly ResolvedKey[],
-  known: readonly KnownWorkspace[],
+  known: KnownState,
   { prune }: { prune: boolean },
 ): Step[] {
   const steps: Step[] = [];
-  const knownById = new Map(known.map((workspace) => [workspace.id, workspace]));
+  const knownById = new Map(known.workspaces.map((workspace) => [workspace.id, workspace]));
   const keysOf = new Map<string, ResolvedKey[]>(config.workspaces.map(({ id }) => [id, []]));
   for (const key of keys) keysOf.get(key.workspace)?.push(key);
   for (const wanted of config.workspaces) {
     const existing = knownById.get(wanted.id);
     steps.push(planWorkspace(wanted, existing, prune));
     for (const [alias, route] of wanted.routes)
-      steps.push(planRoute(wanted.id, alias, existing?.routes.get(alias), route));
-    for (const key of keysOf.get(wanted.id) ?? []) steps.push(planKey(key, existing?.keys ?? []));
+      steps.push(planRoute(wanted.id, alias, existing?.routes.get(alias), route, known.providers));
+    for (const key of keysOf.get(wanted.id) ?? []) steps.push(planKey(key, existing?.keys ?? [], known));
   }
-  return prune ? [...steps, ...planRemovals(config, known, steps)] : steps;
+  return prune ? [...steps, ...planRemovals(config, known.workspaces, steps)] : steps;
 }
 
 function planWorkspace(
@@ -112,21 +135,54 @@ function planRoute(
   name: string,
   before: RouteConfig | undefined,
   after: RouteConfig,
+  providers: readonly string[],
 ): RouteStep {
+  const unknown = after.chain.map(({ provider }) => provider).find((name) => !providers.includes(name));
+  if (unknown !== undefined) {
+    const reason = `the running gateway has no provider ${unknown}; restart its processes with this file first`;
+    return { kind: 'route', action: 'refuse', workspace, name, before, after, reason };
+  }
   const same =
     before?.onCrash === after.onCrash &&
     isDeepStrictEqual(before.chain.map(mentioned), after.chain.map(mentioned));
   return { kind: 'route', action: actionFor(before, same), workspace, name, before, after };
 }
 
-/** A value is recognised by its last four characters here, which is nearly always right; whoever acts compares the whole of it. */
-function planKey({ workspace, name, value }: ResolvedKey, existing: readonly KnownKey[]): KeyStep {
-  const candidates =
-    value === undefined
-      ? existing.filter((key) => key.name === name)
-      : existing.filter((key) => key.lastFour === lastFour(value));
-  const known = candidates.find((key) => key.name === name) ?? candidates[0];
-  return { kind: 'key', action: actionFor(known, known?.name === name), workspace, name, known, value };
+function planKey(
+  { workspace, name, variable, value }: ResolvedKey,
+  existing: readonly KnownKey[],
+  { values, now }: KnownState,
+): KeyStep {
+  const step = { kind: 'key', workspace, name, value } as const;
+  const found = value === undefined ? undefined : values.get(value);
+  if (found?.state === 'revoked') {
+    const reason = `the value of ${variable} was revoked on ${dateText(found.revoked)} and stays refused; set ${variable} to a new value`;
+    return { ...step, action: 'skip', known: undefined, reason };
+  }
+  if (found && found.key.workspace !== workspace) {
+    const reason = `the value of ${variable} is a key of workspace ${found.key.workspace}; set ${variable} to another value`;
+    return { ...step, action: 'refuse', known: undefined, reason };
+  }
+  const isAlive = (key: KnownKey) => key.expires === undefined || key.expires > now;
+  const sameName = existing.filter((key) => key.name === name);
+  const known = value === undefined ? (sameName.find(isAlive) ?? sameName[0]) : found?.key;
+  const action = actionFor(known, known?.name === name);
+  const notes =
+    known === undefined
+      ? sameName
+          .filter(isAlive)
+          .map(
+            ({ id, lastFour }) =>
+              `another key "${name}" (…${lastFour}) still works; when nobody needs it any more: sluice keys revoke ${id}`,
+          )
+      : isAlive(known)
+        ? []
+        : [`it expired on ${dateText(known.expires ?? 0)} and is refused; issue a new one`];
+  return { ...step, action, known, notes };
+}
+
+function dateText(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ') + ' UTC';
 }
 
 function planRemovals(

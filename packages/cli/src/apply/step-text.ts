@@ -1,17 +1,30 @@
 /** A step of `sluice apply` in one line, and all of them in one. */
 
 import { chainText } from '../arguments/chain-text.js';
-import type { Style } from '../output/style.js';
+import type { Paint, Style } from '../output/style.js';
 import { toWire } from './admin-target.js';
 import type { Action, RouteStep, Step, WorkspaceFacts, WorkspaceStep } from './plan.js';
 
-const MARK: Record<Action, string> = { create: '+', change: '~', keep: '=', remove: '-' };
+const MARK: Record<Action, string> = {
+  create: '+',
+  change: '~',
+  keep: '=',
+  remove: '-',
+  skip: '!',
+  refuse: '!',
+};
 
 export function stepText(step: Step, action: Action, style: Style): string {
-  const paint = action === 'create' ? style.good : action === 'remove' ? style.bad : style.faint;
   const details = action === 'keep' ? '' : detailsOf(step, action);
   const line = `${MARK[action]} ${action.padEnd(6)} ${nameOf(step)}${details && `: ${details}`}`;
-  return action === 'change' ? line : paint(line);
+  const notes = (step.kind === 'key' && step.notes) || [];
+  return [paintFor(action, style)(line), ...notes.map((note) => `  note: ${note}`)].join('\n');
+}
+
+function paintFor(action: Action, style: Style): Paint {
+  if (action === 'create') return style.good;
+  if (action === 'keep') return style.faint;
+  return action === 'change' ? (line) => line : style.bad;
 }
 
 export function nameOf(step: Step): string {
@@ -24,11 +37,13 @@ export function summaryText(actions: readonly Action[], dryRun: boolean): string
   const number = (action: Action) => actions.filter((each) => each === action).length;
   const counts = `${number('create')} to create, ${number('change')} to change, ${number('keep')} as they are, ${number('remove')} to remove`;
   const done = `${number('create')} created, ${number('change')} changed, ${number('keep')} as they were, ${number('remove')} removed`;
-  return dryRun ? `Nothing was done: ${counts}.` : `Applied: ${done}.`;
+  const skipped = number('skip') === 0 ? '' : `, ${number('skip')} skipped`;
+  return dryRun ? `Nothing was done: ${counts}${skipped}.` : `Applied: ${done}${skipped}.`;
 }
 
 function detailsOf(step: Step, action: Action): string {
   if (step.kind === 'workspace') return workspaceDetails(step);
+  if (step.reason !== undefined) return step.reason;
   if (step.kind === 'route') return routeDetails(step);
   if (action === 'create') return step.value === undefined ? 'a new value' : 'the value from the environment';
   return action === 'change' ? `renamed from "${step.known?.name ?? ''}"` : (step.known?.id ?? '');

@@ -62,7 +62,7 @@ async function performKey(target: ConfigTarget, step: KeyStep, wanted: Set<strin
     await target.revokeKey(known.id);
     return done('remove');
   }
-  if (value === undefined && known) return done('keep');
+  if (action === 'skip' || (value === undefined && known)) return done(action);
   const issued = await target.issueKey(workspace, name, value);
   wanted.add(issued.id);
   if (issued.value !== undefined) return done('create', value === undefined ? issued.value : undefined);

@@ -1,12 +1,13 @@
 import { resolveWorkspaceKeys } from '@sluice/shared/config/config';
 import type { Command } from 'commander';
-import { createAdminTarget, readKnownWorkspaces } from '../apply/admin-target.js';
+import { createAdminTarget, readKnownState } from '../apply/admin-target.js';
 import { type Action, planConfig, type Step } from '../apply/plan.js';
 import { nameOf, stepText, summaryText } from '../apply/step-text.js';
 import { type Done, performSteps } from '../apply/steps.js';
 import { configFile, readConfigFile } from '../arguments/config-file.js';
 import type { Cli } from '../cli.js';
 import { CliError } from '../output/cli-error.js';
+import { count } from '../output/format.js';
 import { withExamples } from './examples.js';
 
 /** A question with more names than these is not read. */
@@ -36,7 +37,8 @@ export function addApplyCommand(program: Command, cli: Cli): void {
   ).action(async (given: string | undefined, { dryRun = false, prune = false, yes }: ApplyOptions) => {
     const config = readConfigFile(configFile(given, cli.terminal), cli.terminal);
     const keys = resolveWorkspaceKeys(config, cli.terminal.env);
-    const plan = planConfig(config, keys, await readKnownWorkspaces(cli.admin), { prune });
+    const plan = planConfig(config, keys, await readKnownState(cli.admin, keys), { prune });
+    refuseImpossible(cli, plan);
     if (dryRun) {
       report(
         cli,
@@ -53,6 +55,17 @@ export function addApplyCommand(program: Command, cli: Cli): void {
     }
     report(cli, await perform(cli, plan), false);
   });
+}
+
+/** What the gateway would refuse is said before anything is done, and by a dry run as well. */
+function refuseImpossible(cli: Cli, plan: readonly Step[]): void {
+  const refused = plan.filter(({ action }) => action === 'refuse');
+  if (refused.length === 0) return;
+  if (!cli.json) for (const step of refused) cli.note(stepText(step, 'refuse', cli.style));
+  const names = refused.map((step) => `${nameOf(step)}: ${'reason' in step ? step.reason : ''}`);
+  throw new CliError(
+    cli.json ? names.join('; ') : `nothing was done: ${count(refused.length, 'step')} refused`,
+  );
 }
 
 /** Says each step as it is done, so that a failure in the middle leaves nobody guessing. */
@@ -89,6 +102,8 @@ function report(cli: Cli, all: Done[], dryRun: boolean): void {
     workspace: step.workspace,
     name: step.kind === 'workspace' ? step.workspace : step.name,
     ...(madeValue === undefined ? {} : { value: madeValue }),
+    ...('reason' in step ? { reason: step.reason } : {}),
+    ...('notes' in step && step.notes?.length ? { notes: step.notes } : {}),
   }));
   cli.show({ dry_run: dryRun, steps }, () => '');
 }

@@ -11,6 +11,11 @@ import { group, withExamples } from './examples.js';
 
 const KEY = 'its id, or <workspace>/<name>';
 
+function expiryText({ expires_at }: Key, wanted: string | undefined): string {
+  if (expires_at === null) return 'never expires';
+  return `expires on ${moment(expires_at)}${wanted === undefined ? ', as the old one would have' : ''}`;
+}
+
 export function addKeyCommands(program: Command, cli: Cli): void {
   const keys = group(
     program,
@@ -27,7 +32,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
   ).action(async (workspace: string | undefined) => {
     const rows =
       workspace === undefined
-        ? (await readDirectory(cli.admin)).flatMap(({ keys }) => keys)
+        ? (await readDirectory(cli.admin)).workspaces.flatMap(({ keys }) => keys)
         : await cli.admin.list<Key>(path`/workspaces/${workspace}/keys`);
     cli.showTable(
       rows,
@@ -74,27 +79,32 @@ export function addKeyCommands(program: Command, cli: Cli): void {
   withExamples(
     keys
       .command('rotate')
-      .description('Issue a key in the place of another one, which lives on for a while.')
+      .description(
+        'Issue a new key in place of an old one. The old one works until its grace period is over.',
+      )
       .argument('<key>', KEY)
       .option('--grace <span>', 'how long the old key still works; default: 24h', parseSpan)
       .option(
         '--expires <when>',
-        'end of the new key: a span such as 90d, or a moment; default: never',
-        parseMoment('future'),
+        'end of the new key: a span such as 90d, a moment, or never; default: the end of the old key',
+        orWord('never', parseMoment('future')),
       )
       .option('-q, --quiet', 'print the new value and nothing else'),
     'keys rotate demo/ci --expires 90d',
     'keys rotate demo/ci --grace 0s --quiet',
   ).action(async (key: string, options: { grace?: number; expires?: string; quiet?: boolean }) => {
     const { grace, expires, quiet } = options;
-    const body = { grace_seconds: grace === undefined ? undefined : grace / 1000, expires_at: expires };
+    const body = {
+      grace_seconds: grace === undefined ? undefined : grace / 1000,
+      expires_at: expires === 'never' ? null : expires,
+    };
     const id = await findKeyId(cli.admin, key, { current: true });
     const rotated = await cli.admin.send<RotatedKey>('POST', path`/keys/${id}/rotate`, body);
     const end = moment(rotated.replaced.expires_at);
     showValue(
       rotated,
       quiet,
-      `Rotated key "${rotated.name}": ${id} works until ${end}, ${rotated.id} from now on (it expires: ${fromNow(rotated.expires_at)}).`,
+      `Rotated key "${rotated.name}": ${id} works until ${end}. The new key ${rotated.id} ${expiryText(rotated, expires)}.`,
     );
   });
 
@@ -127,7 +137,9 @@ export function addKeyCommands(program: Command, cli: Cli): void {
   withExamples(
     keys
       .command('revoke')
-      .description('Revoke a key: within two seconds no api process accepts it.')
+      .description(
+        'Revoke a key. Within two seconds no api process accepts it, and its value cannot be used for a key again.',
+      )
       .argument('<key>', KEY)
       .option('-y, --yes', 'do not ask'),
     'keys revoke demo/ci',

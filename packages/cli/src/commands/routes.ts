@@ -23,7 +23,7 @@ export function addRouteCommands(program: Command, cli: Cli): void {
   ).action(async (workspace: string | undefined) => {
     const rows =
       workspace === undefined
-        ? (await readDirectory(cli.admin)).flatMap(({ routes }) => routes)
+        ? (await readDirectory(cli.admin)).workspaces.flatMap(({ routes }) => routes)
         : (await cli.admin.list<Route>(path`/workspaces/${workspace}/routes`)).map((route) => ({
             ...route,
             workspace,

@@ -6,17 +6,19 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type GatewayConfig, loadConfig } from '@sluice/shared/config/config';
+import { KeyDigests } from '@sluice/shared/directory/key-digests';
+import { KeyIssuer } from '@sluice/shared/directory/key-issuer';
 import { readEnv } from '@sluice/shared/process/env';
 import { pepperEnv } from '@sluice/shared/process/shared-env';
 import { isSimulated, needsSimulator, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
-import type { MadeKey } from '../apply/apply-config.js';
-import { applyToRedis } from '../apply/apply-to-redis.js';
+import { type Applied, applyConfig } from '../apply/apply-config.js';
+import { withDirectory } from '../apply/open-directory.js';
 import type { StartEnv } from './env.js';
 import { findOrInstallRedis } from './find-redis.js';
 import { freePort } from './free-port.js';
 import { ManagedProcess } from './managed-process.js';
 import { startRedis } from './redis-server.js';
-import { rememberKeys, shownKey } from './remember-keys.js';
+import { findDeadKey, rememberKeys, shownKey } from './remember-keys.js';
 import { rememberSecret } from './remember-secret.js';
 import { withoutSecrets } from './without-secrets.js';
 
@@ -38,10 +40,10 @@ export interface AllInOne {
   adminUrl: string;
   /** Where the token is kept that was made; undefined when the environment has one. */
   adminTokenFile: string | undefined;
-  /** The first workspace's key: from its variable (GATEWAY_KEY), or made and remembered. */
+  /** A key of the first workspace that works: from its variable (GATEWAY_KEY), or made and remembered. */
   key: string | undefined;
-  /** Keys for which gateway.yaml names no variable, made now. */
-  madeKeys: MadeKey[];
+  /** Keys for which gateway.yaml names no variable, made now, and what a person should know. */
+  applied: Applied;
   config: GatewayConfig;
   simulated: boolean;
   stop(): Promise<void>;
@@ -99,12 +101,16 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
         config = simulatedConfig;
       }
     }
-    Object.assign(processEnv, rememberKeys(config, processEnv, join(folder, 'keys')));
-    const key = shownKey(config, processEnv);
     if (env.PAYLOAD_KEY === undefined) processEnv.PAYLOAD_KEY_FILE = rememberSecret(folder, 'payload-key');
     if (env.KEY_PEPPER === undefined) processEnv.KEY_PEPPER_FILE = rememberSecret(folder, 'key-pepper');
     const { KEY_PEPPER } = readEnv(processEnv, pepperEnv);
-    const madeKeys = await applyToRedis(config, processEnv, redisUrl, env.SLUICE_CELL, KEY_PEPPER);
+    const { applied, key } = await withDirectory(redisUrl, env.SLUICE_CELL, async (directory, clock) => {
+      const digests = new KeyDigests(KEY_PEPPER);
+      const isDead = findDeadKey(new KeyIssuer(directory, clock, digests), clock);
+      Object.assign(processEnv, await rememberKeys(config, processEnv, join(folder, 'keys'), isDead));
+      const applied = await applyConfig(config, processEnv, directory, clock, digests);
+      return { applied, key: await shownKey(config, processEnv, isDead) };
+    });
 
     // A port that is free now may be one that a process to come was promised.
     const promised = new Set([firstPort]);
@@ -142,7 +148,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       );
       apiUrls.push(urlOf(env.HOST, port));
     }
-    return { apiUrls, adminUrl, adminTokenFile, key, madeKeys, config, simulated, stop };
+    return { apiUrls, adminUrl, adminTokenFile, key, applied, config, simulated, stop };
   } catch (error) {
     await stop();
     throw error;

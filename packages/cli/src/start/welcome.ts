@@ -6,7 +6,7 @@ export function welcome({
   adminUrl,
   adminTokenFile,
   key,
-  madeKeys,
+  applied,
   config,
   simulated,
 }: AllInOne): string {
@@ -19,9 +19,10 @@ export function welcome({
     `Sluice is ready at ${apiUrls.map((each) => `${each}/v1`).join(' and ')}`,
     `Console and admin api at ${adminUrl} (token: ${adminTokenFile ?? 'ADMIN_TOKEN'})`,
     ...(workspace && key ? [`Key of workspace ${workspace.id}: ${key}`] : []),
-    ...madeKeys.map(
+    ...applied.made.map(
       ({ workspace, name, value }) => `New key "${name}" of workspace ${workspace}, shown only now: ${value}`,
     ),
+    ...applied.notes.map((note) => `Note: ${note}`),
     simulated
       ? 'No provider key is set: a SIMULATED upstream answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real one.'
       : `Providers: ${[...config.providers.keys()].join(', ')}`,

@@ -68,6 +68,8 @@ export function resolveProviderKeys(config: GatewayConfig, env: Env): Map<string
 export interface ResolvedKey {
   workspace: string;
   name: string;
+  /** The environment variable that the file names. */
+  variable: string | undefined;
   /** Undefined: the file names no variable, or it is not set; a key has to be made. */
   value: string | undefined;
 }
@@ -80,10 +82,11 @@ export function resolveWorkspaceKeys(config: GatewayConfig, env: Env): ResolvedK
     workspace.keys.map(({ name, valueEnv }): ResolvedKey => {
       const { value, fault } = valueEnv === undefined ? {} : lookupEnv(env, valueEnv);
       const here = `key "${name}" of workspace ${workspace.id}`;
-      const message = fault ?? (value === undefined ? undefined : keyFault(value, seen));
+      const wrong = value === undefined ? undefined : keyFault(value, seen);
+      const message = fault ?? (wrong === undefined ? undefined : `the value of ${valueEnv} ${wrong}`);
       if (message !== undefined) faults.push({ path: here, message });
       if (value !== undefined) seen.set(value, here);
-      return { workspace: workspace.id, name, value };
+      return { workspace: workspace.id, name, variable: valueEnv, value };
     }),
   );
   if (faults.length > 0) throw new ConfigError('workspace keys', faults);
@@ -92,6 +95,6 @@ export function resolveWorkspaceKeys(config: GatewayConfig, env: Env): ResolvedK
 
 function keyFault(value: string, seen: Map<string, string>): string | undefined {
   const first = seen.get(value);
-  if (first !== undefined) return `has the same value as ${first}`;
+  if (first !== undefined) return `is also that of ${first}`;
   return ownKeyFault(value);
 }

@@ -10,7 +10,7 @@ import type { LimitsConfig } from '../config/config.js';
 import type { ChainEntry, OnCrash } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { type Erased, eraseHistory, eraseState } from './erase.js';
-import { changeDirectoryScript } from './script.js';
+import { changeDirectoryScript, revokeKeyScript } from './script.js';
 
 export interface WorkspaceRecord {
   id: string;
@@ -29,6 +29,8 @@ export interface KeyRecord {
   lastFour: string;
   created: number;
   expires?: number;
+  /** Of a key that was rotated: the end that it had before, null for none. Its successor has the same. */
+  expiredBefore?: number | null;
 }
 
 export interface RouteRecord {
@@ -52,6 +54,8 @@ interface Edit {
 }
 
 const SCAN_COUNT = 500;
+/** The latest revoked keys that are remembered: about 100 bytes each. */
+const MAX_REVOKED = 100_000;
 
 type Changed = 'done' | 'no_workspace' | 'changed';
 
@@ -185,11 +189,21 @@ export class Directory {
     return (await this.#change(changes[0]?.to.workspace ?? '', edits)) === 'done';
   }
 
-  async deleteKey(digest: string): Promise<void> {
-    await this.#change('', [
-      this.#keyEdit(digest, null),
-      { hash: this.names.keyUse, field: digest, value: null },
-    ]);
+  /** The key is gone, and its value cannot be issued again. */
+  async revokeKey(digest: string, now: number): Promise<void> {
+    const { directoryVersion, keys, keyUse, revokedKeys } = this.names;
+    await revokeKeyScript(
+      this.redis,
+      [directoryVersion, keys, keyUse, revokedKeys],
+      [digest, now, MAX_REVOKED],
+    );
+  }
+
+  /** When the key of one of these digests was revoked, in ms. */
+  async findRevocation(digests: readonly string[]): Promise<number | undefined> {
+    const times = await this.redis.zmscore(this.names.revokedKeys, ...digests);
+    const found = times.find((time) => time !== null);
+    return found === undefined || found === null ? undefined : Number(found);
   }
 
   /** False when there is no such workspace. */

@@ -22,6 +22,12 @@ export interface KeyWish {
   value?: string | undefined;
 }
 
+/** What the gateway knows of a value that an operator wants to use as a key. */
+export type KeyState =
+  | { state: 'unused' }
+  | { state: 'issued'; stored: StoredKey }
+  | { state: 'revoked'; revoked: number };
+
 export class KeyIssuer {
   constructor(
     private readonly directory: Directory,
@@ -29,11 +35,22 @@ export class KeyIssuer {
     private readonly digests: KeyDigests,
   ) {}
 
-  /** The same value for the same workspace again changes nothing. */
+  async find(value: string): Promise<KeyState> {
+    const digests = this.digests.all(value);
+    const stored = await this.directory.findKey(digests);
+    if (stored) return { state: 'issued', stored };
+    // Asked second: a key that is revoked in between is found here.
+    const revoked = await this.directory.findRevocation(digests);
+    return revoked === undefined ? { state: 'unused' } : { state: 'revoked', revoked };
+  }
+
+  /** The same value for the same workspace again changes nothing. A revoked value is refused. */
   async issue(workspace: string, { name, expires, value = makeGatewayKey() }: KeyWish): Promise<NewKey> {
     const digest = this.digests.of(value);
     const key = this.#make(workspace, name, value, expires);
-    let known = await this.directory.findKey(this.digests.all(value));
+    const found = await this.find(value);
+    if (found.state === 'revoked') throw new GatewayError('conflict', revokedText(found.revoked));
+    let known = found.state === 'issued' ? found.stored : undefined;
     if (!known) {
       const result = await this.directory.createKey(digest, key);
       if (result === 'done') return { key, digest, value };
@@ -47,10 +64,13 @@ export class KeyIssuer {
     return { key: known.key, digest, value: undefined };
   }
 
-  /** A new key of the same name; the old one lives on for `graceMs`, unless it ends sooner by itself. */
+  /**
+   * A new key of the same name; the old one lives on for `graceMs`, unless it ends sooner by itself. The new one has the
+   * old one's end, unless `expires` gives it another; null is none.
+   */
   async rotate(
     id: string,
-    { graceMs, expires: end }: { graceMs: number; expires?: number | undefined },
+    { graceMs, expires: wanted }: { graceMs: number; expires?: number | null | undefined },
   ): Promise<NewKey & { value: string; replaced: StoredKey }> {
     const { digest: oldDigest, key: old } = await this.#find(id);
     const now = this.clock.now();
@@ -58,9 +78,15 @@ export class KeyIssuer {
       throw new GatewayError('conflict', 'The key has expired; issue a new one.');
     const value = makeGatewayKey();
     const digest = this.digests.of(value);
-    const key = this.#make(old.workspace, old.name, value, end);
+    const end = old.expiredBefore === undefined ? (old.expires ?? null) : old.expiredBefore;
+    const key = this.#make(
+      old.workspace,
+      old.name,
+      value,
+      (wanted === undefined ? end : wanted) ?? undefined,
+    );
     const expires = Math.min(old.expires ?? Number.POSITIVE_INFINITY, now + graceMs);
-    const replaced = { digest: oldDigest, key: { ...old, expires } };
+    const replaced = { digest: oldDigest, key: { ...old, expires, expiredBefore: end } };
     const done = await this.directory.replaceKeys([
       { digest: oldDigest, from: old, to: replaced.key },
       { digest, from: null, to: key },
@@ -75,19 +101,21 @@ export class KeyIssuer {
     { name, expires }: { name?: string; expires?: number | null },
   ): Promise<StoredKey> {
     const { digest, key: from } = await this.#find(id);
-    const { expires: before, ...rest } = from;
+    const { expires: before, expiredBefore, ...rest } = from;
     const until = expires === undefined ? before : (expires ?? undefined);
     const to: KeyRecord = {
       ...rest,
       name: name ?? from.name,
       ...(until === undefined ? {} : { expires: until }),
+      // An end that is set by hand is the key's own from now on.
+      ...(expires !== undefined || expiredBefore === undefined ? {} : { expiredBefore }),
     };
     if (!(await this.directory.replaceKeys([{ digest, from, to }]))) throw changedMeanwhile();
     return { digest, key: to };
   }
 
   async revoke(id: string): Promise<void> {
-    await this.directory.deleteKey((await this.#find(id)).digest);
+    await this.directory.revokeKey((await this.#find(id)).digest, this.clock.now());
   }
 
   async #find(id: string) {
@@ -106,6 +134,10 @@ export class KeyIssuer {
       ...(expires === undefined ? {} : { expires }),
     };
   }
+}
+
+export function revokedText(moment: number): string {
+  return `A key of this value was revoked on ${new Date(moment).toISOString()}; use a new value.`;
 }
 
 export function noWorkspace(): GatewayError {

@@ -1,6 +1,21 @@
 import { createScript } from '../redis/script.js';
 
 /**
+ * Takes a key away and remembers that it was revoked, in one step. Keys: the version, the keys, their last use, the revoked
+ * keys. Arguments: the digest, the moment in ms, how many revoked keys are remembered.
+ */
+export const revokeKeyScript = createScript<number>(
+  'sluiceRevokeKey',
+  `
+redis.call('ZADD', KEYS[4], ARGV[2], ARGV[1])
+redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -1 - ARGV[3])
+redis.call('HDEL', KEYS[3], ARGV[1])
+redis.call('HDEL', KEYS[2], ARGV[1])
+return redis.call('INCR', KEYS[1])
+`,
+);
+
+/**
  * Changes fields of the directory's hashes, all of them or none. Keys: the version, the workspaces, then the hash of
  * each edit. Arguments: a workspace that has to exist or '', then for each edit its field, what it must hold ('' for
  * nothing, '*' for whatever) and what it is to hold ('' for nothing).

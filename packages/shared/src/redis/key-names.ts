@@ -14,6 +14,8 @@ export interface KeyNames {
   keys: string;
   /** Key digest → when it was last used. */
   keyUse: string;
+  /** Key digests by when they were revoked, so that a revoked value is not issued again. */
+  revokedKeys: string;
   routes(workspace: string): string;
   inbox(api: string): string;
   /** Who settled a request. It outlives the request's job. */
@@ -68,6 +70,7 @@ export function keyNames(cell: string): KeyNames {
     workspaces: `${prefix}:workspaces`,
     keys: `${prefix}:keys`,
     keyUse: `${prefix}:key-use`,
+    revokedKeys: `${prefix}:revoked-keys`,
     routes: (workspace) => `${prefix}:routes:${workspace}`,
     inbox: (api) => `${prefix}:inbox:${api}`,
     settled: (requestId) => `${prefix}:settled:${requestId}`,

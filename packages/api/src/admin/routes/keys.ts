@@ -1,5 +1,5 @@
 import type { Router } from '@koa/router';
-import type { IssuedKey, RotatedKey } from '@sluice/shared/admin-api';
+import type { IssuedKey, KeySearch, RotatedKey } from '@sluice/shared/admin-api';
 import { ownKeyFault } from '@sluice/shared/config/gateway-key';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
 import { LABEL } from '@sluice/shared/config/schema';
@@ -13,6 +13,8 @@ import type { DirectoryParts } from './workspaces.js';
 
 const DEFAULT_GRACE_S = 24 * 3600;
 const MAX_GRACE_S = 90 * 24 * 3600;
+const MAX_SEARCHED = 1000;
+const SEARCHED = { pattern: /^[!-~]{1,200}$/, allowed: 'a key of at most 200 characters' };
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
 export interface KeyParts extends DirectoryParts {
@@ -65,13 +67,34 @@ export function addKeyRoutes(
     } satisfies IssuedKey;
   });
 
+  router.post('/keys/find', readBody, async (ctx) => {
+    const values = readInput((reader) => {
+      const body = reader.fields(ctx.request.body, '', ['values']);
+      return reader
+        .list(body?.values, 'values', 1, MAX_SEARCHED)
+        .map((value, i) => reader.text(value, `values[${i}]`, SEARCHED));
+    });
+    const found: KeySearch[] = [];
+    for (const value of values) {
+      const state = await issuer.find(value);
+      found.push({
+        object: 'key_search',
+        state: state.state,
+        key: state.state === 'issued' ? await present(state.stored) : null,
+        revoked_at: state.state === 'revoked' ? new Date(state.revoked).toISOString() : null,
+      });
+    }
+    ctx.body = list(found);
+  });
+
   router.post('/keys/:id/rotate', readBody, async (ctx) => {
     const wish = readInput((reader) => {
       const body = reader.fields(ctx.request.body, '', ['grace_seconds', 'expires_at']);
       const rule = { min: 0, max: MAX_GRACE_S };
       return {
         graceMs: reader.number(body?.grace_seconds ?? DEFAULT_GRACE_S, 'grace_seconds', rule) * 1000,
-        expires: readExpiry(reader, body?.expires_at),
+        // Null is no end; without the field the new key ends when the old one would have ended.
+        expires: body?.expires_at === null ? null : readExpiry(reader, body?.expires_at),
       };
     });
     const { key, value, replaced } = await issuer.rotate(ctx.params.id ?? '', wish);

@@ -12,13 +12,14 @@ export interface OverviewParts extends DirectoryParts {
   snapshot: DirectorySnapshot;
   keyUse: KeyUse;
   catalogue: Catalogue;
+  providers: ReadonlyMap<string, unknown>;
   /** Of this process's public listener. */
   publicUrl(): string;
 }
 
 /** /directory: all workspaces with all that is theirs. /catalogue: the direct model ids that callers are offered. */
 export function addOverviewRoutes(router: Router, parts: OverviewParts): void {
-  const { directory, snapshot, keyUse, catalogue, publicUrl } = parts;
+  const { directory, snapshot, keyUse, catalogue, providers, publicUrl } = parts;
 
   router.get('/directory', async (ctx) => {
     const withKeys = readInput((reader) => {
@@ -32,6 +33,7 @@ export function addOverviewRoutes(router: Router, parts: OverviewParts): void {
     const lastUsed = await keyUse.read(stored.map(({ digest }) => digest));
     ctx.body = {
       object: 'directory',
+      providers: [...providers.keys()],
       workspaces: workspaces.map(presentWorkspace),
       routes: workspaces.flatMap(({ id: workspace, routes }) =>
         [...routes].map(([alias, route]) => ({ ...presentRoute(alias, route), workspace })),

@@ -54,7 +54,7 @@ export function KeysPage({ place }: { place: Place }) {
             type="search"
             value={place.query.search ?? ''}
             onInput={(value) => changeQuery(place, { search: value })}
-            placeholder="Name or beginning"
+            placeholder="Name, workspace or last four characters"
           />
           <Pick
             label="Workspace"

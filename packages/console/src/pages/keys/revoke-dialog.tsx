@@ -14,7 +14,7 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: Key; onClose(): void
       onDone={onClose}
     >
       The key <code>…{last_four}</code> of workspace <b>{workspace}</b>, last used {ago(last_used_at)}, is
-      refused by every api process within two seconds. This cannot be undone.
+      refused by every api process within two seconds. This cannot be undone: its value cannot be used again.
     </Confirm>
   );
 }

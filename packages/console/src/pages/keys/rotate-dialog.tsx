@@ -1,6 +1,7 @@
 import type { Key, RotatedKey } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
+import { moment } from '../../format.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Select } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
@@ -32,8 +33,11 @@ export function RotateDialog({ apiKey, onClose }: { apiKey: Key; onClose(): void
       ) : (
         <form onSubmit={rotate}>
           <p>
-            A second key is issued for workspace <b>{apiKey.workspace}</b>. The old one, which begins with{' '}
-            <code>…{apiKey.last_four}</code>, keeps working until its grace period is over.
+            A second key is issued for workspace <b>{apiKey.workspace}</b>. The old one, which ends in{' '}
+            <code>…{apiKey.last_four}</code>, keeps working until its grace period is over.{' '}
+            {apiKey.expires_at === null
+              ? 'The new key never expires.'
+              : `The new key expires when the old one would have: ${moment(apiKey.expires_at)}.`}
           </p>
           <Select label="The old key" value={grace} choices={GRACE} onChange={setGrace} />
           {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}

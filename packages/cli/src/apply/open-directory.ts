@@ -1,0 +1,24 @@
+import { Directory } from '@sluice/shared/directory/directory';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { RedisClock } from '@sluice/shared/redis/clock';
+import { keyNames } from '@sluice/shared/redis/key-names';
+import { connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
+
+const REDIS_MS = 10_000;
+
+/** The directory in Redis, without a running gateway; the connection lasts as long as `work`. */
+export async function withDirectory<Result>(
+  redisUrl: string,
+  cell: string,
+  work: (directory: Directory, clock: Clock) => Promise<Result>,
+): Promise<Result> {
+  const redis = connectPatiently(redisUrl);
+  try {
+    await waitForRedis(redis, REDIS_MS);
+    const clock = new RedisClock();
+    await clock.synchronise(redis);
+    return await work(new Directory(redis, keyNames(cell)), clock);
+  } finally {
+    redis.disconnect();
+  }
+}
