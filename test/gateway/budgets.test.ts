@@ -4,6 +4,7 @@ import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
+import { callsFor } from '../helpers/upstream-calls.js';
 
 const hold = new Hold();
 let gateway: Gateway;
@@ -42,6 +43,11 @@ test.before(async () => {
       elsewhere: {
         routes: { open: [{ provider: 'cerebras', model: 'gpt-oss-120b' }] },
         limits: { budget_usd_per_month: 10 },
+      },
+      spare: { limits: { budget_usd_per_month: 0.01 } },
+      scarce: {
+        routes: { once: [mini], pair: [mini, { provider: 'openai', model: 'gpt-4.1-nano' }] },
+        limits: { budget_usd_per_month: 0.0007 },
       },
       narrow: { routes: { fast: [mini] }, models: ['fast'] },
       trusted: { routes: { fast: [mini] }, models: ['fast'], limits: { unpriced_models: 'allow' } },
@@ -92,6 +98,36 @@ test.serial('39 parallel calls of a dear model do not spend more than the budget
     refused?.body.error.message ?? '',
     /may cost up to 6\.01\d{4} USD, and 3\.98\d{4} USD of 10\.000000 USD is left\.$/,
   );
+});
+
+test.serial('a call that upstream resets is made again only if the budget covers both', async (t) => {
+  gateway.simulator.script({
+    match: { textIncludes: 'reset', model: 'gpt-4o-mini' },
+    action: { reset: 'before_headers' },
+  });
+  const resetAt = async (workspace: string, model: string, text: string) => {
+    // Only a socket that was used before is reset.
+    t.is((await ask('demo', { model: 'gpt-4o-mini' })).status, 200);
+    const messages = [{ role: 'user', content: text }];
+    const answer = await ask(workspace, { model, messages, max_tokens: 10 });
+    const calls = callsFor(gateway.simulator, text).map((call) => call.model);
+    return { answer, calls, used: await usedBy(workspace) };
+  };
+  const spare = await resetAt('spare', 'gpt-4o-mini', 'reset with enough');
+  t.is(spare.calls.length, 2);
+  t.is(spare.used.reserved_picodollars, '0');
+  const bound = BigInt(spare.used.estimated_picodollars) / 2n;
+
+  const pair = await resetAt('scarce', 'pair', 'reset with a second entry');
+  t.is(pair.answer.headers.get('x-gateway-model'), 'gpt-4.1-nano', 'it was reserved for');
+  t.deepEqual(pair.calls, ['gpt-4o-mini', 'gpt-4.1-nano']);
+  const once = await resetAt('scarce', 'once', 'reset with too little');
+  t.is(codeOf(once.answer), 'provider_outcome_unknown');
+  t.regex(once.answer.body.error.message, /the budget of this workspace does not cover a second call/);
+  t.is(once.calls.length, 1);
+  t.is(once.used.reserved_picodollars, '0');
+  t.true(BigInt(once.used.left_picodollars) >= 0n);
+  t.true(BigInt(once.used.left_picodollars) < bound);
 });
 
 test('tools count: two megabytes of them are not sent on a budget of one dollar', async (t) => {

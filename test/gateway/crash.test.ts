@@ -12,9 +12,10 @@ let gateway: Gateway;
 let rerun: ChatAnswer;
 let failed: ChatAnswer;
 let poison: ChatAnswer;
+let scarce: ChatAnswer;
 
-function ask(text: string, model = 'rerun'): Promise<ChatAnswer> {
-  return gateway.chat({ model, messages: [{ role: 'user', content: text }] });
+function ask(text: string, model = 'rerun', key = gateway.key): Promise<ChatAnswer> {
+  return gateway.chat({ model, messages: [{ role: 'user', content: text }] }, { key });
 }
 
 /** Kills the only worker, with the calls that it has under way, and starts another. */
@@ -27,12 +28,20 @@ test.before(async () => {
   gateway = await startGateway({
     providers: { openai: { max_wait_ms: 60_000 } },
     routes: { rerun: CHAIN, careful: { on_crash: 'fail', chain: CHAIN } },
+    // Enough for one call, and not for two.
+    workspaces: { scarce: { limits: { budget_usd_per_month: 0.03 } } },
     simulator: { latencyMs: hold.latency },
   });
-  const answers = [ask('run again'), ask('not again', 'careful'), ask('poison')];
-  await until('three calls', () => hold.held.length === 3);
+  const answers = [
+    ask('run again'),
+    ask('not again', 'careful'),
+    ask('poison'),
+    ask('too dear', 'gpt-4o-mini', gateway.keys.scarce),
+  ];
+  await until('four calls', () => hold.held.length === 4);
   await crash();
-  await until('two of them again', () => hold.held.length === 5, 60_000);
+  await until('two of them again', () => hold.held.length === 6, 60_000);
+  scarce = (await answers[3]) as ChatAnswer;
   hold.held.find(({ call }) => call === callsFor(gateway.simulator, 'run again')[1])?.release();
   [rerun, failed] = (await Promise.all(answers.slice(0, 2))) as [ChatAnswer, ChatAnswer];
   await crash();
@@ -65,6 +74,14 @@ test('on a route with on_crash: fail nobody calls again, and an SDK is told not 
   );
   t.is(callsFor(gateway.simulator, 'not again').length, 1);
   t.deepEqual(await outcomesOf(failed), [['unknown']]);
+});
+
+test('it is not called again when the budget does not cover a second call', async (t) => {
+  t.is(scarce.status, 502);
+  t.is(scarce.body.error.code, 'provider_outcome_unknown');
+  t.regex(scarce.body.error.message, /the budget of this workspace does not cover a second call/);
+  t.is(callsFor(gateway.simulator, 'too dear').length, 1);
+  t.deepEqual(await outcomesOf(scarce), [['unknown']]);
 });
 
 test('a request that has taken two workers with it is not given to a third', async (t) => {

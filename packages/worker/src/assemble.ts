@@ -15,6 +15,7 @@ import { Callers } from '@sluice/shared/providers/callers';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
+import { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
 import { Queues } from '@sluice/shared/queue/queues';
 import { recordParts } from '@sluice/shared/queue/settle';
@@ -88,9 +89,8 @@ export function assemble(
       .filter(({ name, kind }) => name === kind)
       .flatMap(({ name, kind }) => registry.current.ids(kind).map((model) => ({ provider: name, model }))),
   );
-  const directoryWatch = new DirectoryWatch(new Directory(redis, names), (directory) =>
-    workerMetrics.update(directory),
-  );
+  const directory = new Directory(redis, names);
+  const directoryWatch = new DirectoryWatch(directory, (known) => workerMetrics.update(known));
   const settlements = new Settlements(queues);
   const pricing = new Pricing(() => registry.current);
   const estimate = new CostEstimate(config.providers, () => registry.current);
@@ -114,6 +114,7 @@ export function assemble(
     ...common,
     calls: new ProviderCalls({ ...common, circuits, coolDowns, health, metrics: workerMetrics }),
     fallback: new Fallback({ ...common, metrics: workerMetrics }),
+    moreBudget: new MoreBudget(redis, names, directory, clock),
     metrics: workerMetrics,
   });
 

@@ -30,6 +30,8 @@ export interface NextEntry {
   waitUntil: number;
   queueMs: number;
   attempts: Attempt[];
+  /** More than the api knows of, when a call was made again. */
+  reserved?: number;
 }
 
 export interface RecordParts {

@@ -20,6 +20,11 @@ export function reservationOf(requestId: string, picodollars: number): string {
   return `${requestId}:${picodollars}`;
 }
 
+/** When the reservation of a request lapses whose processes have all died. Redis time. */
+export function lapsesAt(deadline: number): number {
+  return Math.ceil(deadline) + LAPSE_AFTER_DEADLINE_MS;
+}
+
 /** Beside a month's exact spend: what the calls whose bill nobody knows may have cost. */
 export function estimatedMonth(month: string): string {
   return `${month}:estimated`;

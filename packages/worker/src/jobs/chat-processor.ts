@@ -10,16 +10,25 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability } from '@sluice/shared/providers/availability';
-import type { Attempt, ChatJob } from '@sluice/shared/queue/job';
+import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import type { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
 import type { Settlement } from '@sluice/shared/queue/settle';
+import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { waitBeforeRetry } from '../calls/retry-wait.js';
 import type { Run } from '../calls/run.js';
 import { type Ending, LockLost } from './ending.js';
-import { blockedFailure, connectionLost, expired, gatewayFailed, interrupted } from './failed-job.js';
+import {
+  blockedFailure,
+  connectionLost,
+  expired,
+  gatewayFailed,
+  interrupted,
+  notCoveredAgain,
+} from './failed-job.js';
 import type { Fallback } from './fallback.js';
 import { recordQueueWait } from './job-spans.js';
 import { parseRequest } from './parse-request.js';
@@ -38,6 +47,7 @@ export interface ChatProcessorParts {
   availability: Availability;
   ending: Ending;
   estimate: CostEstimate;
+  moreBudget: Pick<MoreBudget, 'reserve'>;
   clock: Clock;
   logger: Logger;
   metrics: WorkerMetrics;
@@ -100,6 +110,12 @@ export class ChatProcessor {
       return fallback.fail(progress, request, blockedFailure(blocked));
     }
 
+    // The worker that died may have made every call that was reserved for.
+    if (again && !(await this.#coverAgain(progress, request, entry, 1 + (entry.retries ?? 0)))) {
+      calls.leave(entry, job);
+      return fallback.fail(progress, request, notCoveredAgain());
+    }
+
     for (let call = 0; ; call++) {
       const result = await calls.call(progress, request, entry, run);
       if (result.failure?.outcome === 'cancelled') return ending.cancelled(progress.job, run);
@@ -112,14 +128,40 @@ export class ChatProcessor {
         return ending.failed(progress.job, connectionLost());
       const waitMs = waitBeforeRetry(call, failure);
       const runsAgain = failure.outcome === 'unknown' && timesUnknown(progress.job) < MAX_STARTS;
-      const isLast = call >= (entry.retries ?? 0) && !runsAgain;
-      if (isLast || waitMs === undefined || !fallback.hasTime(progress.job, waitMs))
+      const isLast = call >= (entry.retries ?? 0);
+      if ((isLast && !runsAgain) || waitMs === undefined || !fallback.hasTime(progress.job, waitMs))
         return fallback.fail(progress, request, failure);
+      if (isLast && !(await this.#coverAgain(progress, request, entry, 1)))
+        return fallback.fail(progress, request, notCoveredAgain());
       await run.signal.wait(waitMs);
       if (run.signal.reason) return ending.cancelled(progress.job, run);
       // It may have been left alone meanwhile, because of this call or another.
       const closed = availability.blocked(entry.provider, entry.model);
       if (closed) return fallback.fail(progress, request, failure);
+    }
+  }
+
+  /** Whether the workspace's budget covers further calls than were reserved for. While Redis cannot say, it does not. */
+  async #coverAgain(
+    progress: Progress,
+    request: ChatRequest,
+    entry: ChainEntry,
+    calls: number,
+  ): Promise<boolean> {
+    if (progress.job.budget !== 'strict') return true;
+    const { estimate, logger, moreBudget } = this.parts;
+    try {
+      const more = calls * estimate.ofCall(request, entry, 'strict');
+      const covered = await moreBudget.reserve(progress.job, more);
+      progress.job = covered ?? progress.job;
+      return covered !== undefined;
+    } catch (error) {
+      if (!isRedisAway(error)) throw error;
+      logger.warn(
+        { requestId: progress.job.requestId, error: String(error) },
+        'the budget could not be asked for a second call',
+      );
+      return false;
     }
   }
 

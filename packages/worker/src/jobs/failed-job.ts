@@ -57,6 +57,16 @@ export function connectionLost(): ErrorInfo {
   };
 }
 
+/** The call before may be billed, and the budget of the workspace does not cover another one. Other entries may be called. */
+export function notCoveredAgain(): ProviderFailure {
+  return {
+    ...failureOf('unknown'),
+    code: 'provider_outcome_unknown',
+    message:
+      'The call was interrupted, and the provider may have answered and billed it. It was not made again, because the budget of this workspace does not cover a second call.',
+  };
+}
+
 /** Our own code failed. */
 export function gatewayFailed(): Pick<ErrorInfo, 'code' | 'message'> {
   const { code, message } = OUTCOMES.internal_error;

@@ -112,6 +112,7 @@ export class Fallback {
       queueMs: job.queueMs,
       attempts: job.attempts,
     };
+    if (job.reserved !== undefined) next.reserved = job.reserved;
     const { requestId } = job;
     const onRefused = (error: unknown) =>
       logger.warn({ requestId, error: String(error) }, 'moving a request to its next entry is tried again');
