@@ -29,7 +29,6 @@ async function runOne(
   redis.on('error', () => {});
   const worker = new ChatWorker({
     names: cell.names,
-    logSize: 1_000,
     keptAnswerBytes: 1_000_000,
     provider: 'openai',
     concurrency: 1,

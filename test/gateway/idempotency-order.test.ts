@@ -41,7 +41,7 @@ function asked(requestId: string, body = 'the same body'): IdempotentRequest {
 }
 
 async function start(keptAnswerBytes?: number) {
-  const cell = await bench.cell(1_000, keptAnswerBytes);
+  const cell = await bench.cell(keptAnswerBytes);
   const idempotency = new Idempotency(bench.redis, cell.names, new Payloads());
   return { cell, idempotency };
 }

@@ -23,7 +23,7 @@ test.before(async () => {
     workspaces: { loud: { routes: SOLO, limits }, erased: { routes: SOLO, limits }, third: { routes: SOLO } },
   });
   admin = adminOf(gateway);
-  refusals = new Refusals(gateway.redis, gateway.names, 1_000);
+  refusals = new Refusals(gateway.redis, gateway.names);
 });
 test.after.always(() => gateway?.stop());
 

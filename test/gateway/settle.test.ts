@@ -1,4 +1,5 @@
 import { type ChatJob, jobIdOf } from '@sluice/shared/queue/job';
+import { ARCHIVE_GROUP, trimLog } from '@sluice/shared/queue/log-trim';
 import { ledgerRow, stamp } from '@sluice/shared/queue/settle';
 import type { ExecutionContext } from 'ava';
 import test from '../helpers/needs-redis.js';
@@ -334,17 +335,49 @@ test('adding an entry of a request twice is adding it once', async (t) => {
   t.is(await cell.take('openai', 'b'), undefined);
 });
 
-test('the request log is trimmed to its bound, the oldest first', async (t) => {
-  const cell = await bench.cell(200);
+test('the request log is trimmed to its bound, the oldest first, and only behind what those who copy it have written', async (t) => {
+  const { redis } = bench;
+  const { names, settlements, log } = await bench.cell();
   await Promise.all(
-    Array.from({ length: 700 }, (_, i) =>
-      cell.settlements.settle(failed(jobFor(`r${i}`)), { as: 'refuser' }),
-    ),
+    Array.from({ length: 700 }, (_, i) => settlements.settle(failed(jobFor(`r${i}`)), { as: 'refuser' })),
   );
-  const log = await cell.log();
-  // Redis trims by whole nodes of a stream, which hold a hundred entries.
-  t.true(log.length >= 200 && log.length <= 300, `${log.length} entries`);
-  t.is(log.at(-1)?.id, 'r699');
+  const now = Date.now();
+  const trim = (at = now) => trimLog(redis, names, 200, at);
+  await redis.xgroup('CREATE', names.requestLog, ARCHIVE_GROUP, '0');
+  await redis.hset(names.archive, 'seen:postgres', now);
+  t.is(await trim(), 0, 'nothing has been read yet');
+
+  const read = (count: number) =>
+    redis.xreadgroup(
+      'GROUP',
+      ARCHIVE_GROUP,
+      'one',
+      'COUNT',
+      count,
+      'STREAMS',
+      names.requestLog,
+      '>',
+    ) as Promise<[string, [string, string[]][]][]>;
+  const [[, first = []] = []] = await read(300);
+  t.is(await trim(), 0, 'nothing has been written yet');
+  await redis.xack(names.requestLog, ARCHIVE_GROUP, ...first.slice(100).map(([id]) => id));
+  t.is(await trim(), 0, 'the oldest have not been written yet');
+  await redis.xack(names.requestLog, ARCHIVE_GROUP, ...first.slice(0, 100).map(([id]) => id));
+  await trim();
+  // Redis trims by whole nodes of a stream, which hold a hundred entries at most.
+  const left = await log();
+  t.true(left.length >= 400 && left.length <= 500, `${left.length} entries`);
+  t.is(left.at(-1)?.id, 'r699');
+
+  // Files that are behind the archive hold back what it has written; one who has not been seen for a day does not.
+  const [[, rest = []] = []] = await read(1_000);
+  await redis.xack(names.requestLog, ARCHIVE_GROUP, ...rest.map(([id]) => id));
+  await redis.hset(names.archive, 'seen:files', now);
+  t.is(await trim(), 0);
+  await trim(now + 25 * 3_600_000);
+  const kept = await log();
+  t.true(kept.length >= 200 && kept.length <= 300, `${kept.length} entries`);
+  t.is(kept.at(-1)?.id, 'r699');
 });
 
 test('the ledger is exact where a sum is larger than a double can count', async (t) => {

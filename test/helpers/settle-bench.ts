@@ -21,7 +21,7 @@ export const PROVIDERS = ['openai', 'anthropic'] as const;
 export interface SettleBench {
   redis: Redis;
   /** A cell of its own: empty queues, log, ledger and inbox. */
-  cell(logSize?: number, keptAnswerBytes?: number): Promise<Cell>;
+  cell(keptAnswerBytes?: number): Promise<Cell>;
   close(): Promise<void>;
 }
 
@@ -56,9 +56,9 @@ export async function createSettleBench(): Promise<SettleBench> {
   let cells = 0;
   return {
     redis,
-    async cell(logSize = 1_000, keptAnswerBytes = 1_000_000) {
+    async cell(keptAnswerBytes = 1_000_000) {
       const names = keyNames(`cell-${cells++}`);
-      const parts = { names, logSize, keptAnswerBytes };
+      const parts = { names, keptAnswerBytes };
       const queues = new Queues(redis, parts, [...PROVIDERS]);
       closers.push(() => queues.close());
       const options = { connection: redis, prefix: names.queuePrefix, lockDuration: 600_000, concurrency: 1 };

@@ -75,7 +75,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
           served: { provider, model, fallbackUsed: false, latencyMs: 20, costUsd },
         };
         const settlement = { job, log: servedLogEntry(job, served, job.acceptedAt), head, body: BODY };
-        return recordOf(settlement, { names, logSize: 100_000, keptAnswerBytes: 0 });
+        return recordOf(settlement, { names, keptAnswerBytes: 0 });
       },
     },
     ...observingCases(registry, job, servedLogEntry(job, served, job.acceptedAt), {

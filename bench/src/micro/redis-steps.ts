@@ -24,7 +24,7 @@ export async function measureRedis(requests: number): Promise<RedisStep[]> {
     apis: 0,
     workers: 0,
   });
-  const parts = { names, logSize: 100_000, keptAnswerBytes: 0 };
+  const parts = { names, keptAnswerBytes: 0 };
   const queues = new Queues(redis, parts, [PROVIDER]);
   const settlements = new Settlements(queues);
   const options = { connection: redis, prefix: names.queuePrefix, lockDuration: 600_000, concurrency: 1 };

@@ -155,7 +155,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     onGhost: (job) => safetyNet.addGhost(job),
     metrics: apiMetrics,
   });
-  const refusals = new Refusals(redis, names, config.requestLog.maxEntries);
+  const refusals = new Refusals(redis, names);
   const idempotent = new IdempotentDispatcher(dispatcher, new Idempotency(redis, names, payloads), clock);
 
   return {

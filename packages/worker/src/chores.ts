@@ -1,6 +1,7 @@
 /** What a worker process does again and again beside running jobs. */
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import type { Chores } from '@sluice/shared/process/chores';
+import { trimLog } from '@sluice/shared/queue/log-trim';
 import type { Queues } from '@sluice/shared/queue/queues';
 import type { WorkerOptions, WorkerParts } from './assemble.js';
 import type { Connections } from './connect.js';
@@ -10,7 +11,7 @@ export const HOUSEKEEPING_MS = 1_000;
 export function startChores(
   chores: Chores,
   { config, descriptors }: WorkerOptions,
-  { presence, coolDowns, circuits, callers, clock, registry, directoryWatch, queues }: WorkerParts,
+  { names, presence, coolDowns, circuits, callers, clock, registry, directoryWatch, queues }: WorkerParts,
   { redis, subscriber }: Connections,
 ): void {
   for (const [chore, work] of Object.entries({
@@ -27,6 +28,13 @@ export function startChores(
     subscription: () => subscriber.ping(),
   }))
     chores.every(HOUSEKEEPING_MS, chore, work);
+  const { maxEntries } = config.requestLog;
+  chores.every(
+    HOUSEKEEPING_MS,
+    'trimming the log',
+    () => trimLog(redis, names, maxEntries, clock.now()),
+    false,
+  );
 }
 
 /** How many calls of each provider may run at once, over all workers. */

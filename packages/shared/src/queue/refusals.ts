@@ -32,7 +32,7 @@ const logScript = createScript<number>(
   'sluiceLogRefusals',
   `
 local refusalsKey, logKey = unpack(KEYS)
-local minute, logSize = tonumber(ARGV[1]), ARGV[2]
+local minute = tonumber(ARGV[1])
 local fields = redis.call('HGETALL', refusalsKey)
 local columns = {}
 for i = 1, #fields, 2 do columns[fields[i]] = fields[i + 1] end
@@ -42,7 +42,7 @@ for column, count in pairs(columns) do
   if row and tonumber(ofMinute) < minute then
     local first, last = columns[row .. ':first'], columns[row .. ':last']
     local entry = string.sub(first, 1, -2) .. ',"count":' .. count .. ',"lastAt":' .. last .. '}'
-    redis.call('XADD', logKey, 'MAXLEN', '~', logSize, '*', 'entry', entry)
+    redis.call('XADD', logKey, '*', 'entry', entry)
     redis.call('HDEL', refusalsKey, row .. ':count', row .. ':first', row .. ':last')
     written = written + 1
   end
@@ -55,12 +55,11 @@ export class Refusals {
   constructor(
     private readonly redis: Redis,
     private readonly names: KeyNames,
-    private readonly logSize: number,
   ) {}
 
   /** Writes an entry for each row whose minute is over; tells how many. */
   log(now: number): Promise<number> {
     const { refusals, requestLog } = this.names;
-    return logScript(this.redis, [refusals, requestLog], [minuteOf(now), this.logSize]);
+    return logScript(this.redis, [refusals, requestLog], [minuteOf(now)]);
   }
 }

@@ -81,9 +81,9 @@ export const RECORD = (
 local function record()
   local logKey, ledgerKey, inboxKey, spentKey, reservationsKey, reservedKey, idempotencyKey, outcomeKey,
     answersKey, bytesKey = unpack(KEYS, ${keysAt})
-  local head, body, log, logSize, ledgerRow, cost, input, cached, write, output, month, reservation, reserved,
-    settledAt, answerQuota, refusalRow, estimatedMonth = unpack(ARGV, ${argsAt}, ${argsAt + 16})
-  if refusalRow == '' then redis.call('XADD', logKey, 'MAXLEN', '~', logSize, '*', 'entry', log)
+  local head, body, log, ledgerRow, cost, input, cached, write, output, month, reservation, reserved,
+    settledAt, answerQuota, refusalRow, estimatedMonth = unpack(ARGV, ${argsAt}, ${argsAt + 15})
+  if refusalRow == '' then redis.call('XADD', logKey, '*', 'entry', log)
   else countRefusal(logKey, refusalRow, log, settledAt) end
   if ledgerRow ~= '' then
     redis.call('HINCRBY', spentKey, month, cost)
@@ -94,7 +94,7 @@ local function record()
     if cached ~= '0' then redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cached_input', cached) end
     if write ~= '0' then redis.call('HINCRBY', ledgerKey, ledgerRow .. ':cache_write', write) end
   end
-  for i = ${argsAt + 17}, #ARGV, 2 do
+  for i = ${argsAt + 16}, #ARGV, 2 do
     redis.call('HINCRBY', spentKey, estimatedMonth, ARGV[i + 1])
     redis.call('HINCRBY', ledgerKey, ARGV[i] .. ':unknown', 1)
     redis.call('HINCRBY', ledgerKey, ARGV[i] .. ':estimated', ARGV[i + 1])

@@ -36,20 +36,18 @@ export interface NextEntry {
 
 export interface RecordParts {
   names: KeyNames;
-  /** How many entries the request log keeps, about. */
-  logSize: number;
   /** How many bytes of answers to Idempotency-Keys a workspace keeps. */
   keptAnswerBytes: number;
 }
 
-export function recordParts(names: KeyNames, { requestLog, request }: GatewayConfig): RecordParts {
-  return { names, logSize: requestLog.maxEntries, keptAnswerBytes: request.maxKeptAnswerBytes };
+export function recordParts(names: KeyNames, { request }: GatewayConfig): RecordParts {
+  return { names, keptAnswerBytes: request.maxKeptAnswerBytes };
 }
 
 /** The keys and arguments of what settle-scripts.ts writes. */
 export function recordOf(
   { job, log, head, body, isCounted = false }: Settlement,
-  { names, logSize, keptAnswerBytes }: RecordParts,
+  { names, keptAnswerBytes }: RecordParts,
 ): { keys: string[]; args: (string | number)[] } {
   const { served } = log;
   const keys = [
@@ -71,7 +69,6 @@ export function recordOf(
     stamp(JSON.stringify(head), job),
     body ?? '',
     JSON.stringify(log),
-    logSize,
     served ? ledgerRow(job.workspace, job.route, served.provider, served.model) : '',
     served?.cost ?? 0,
     served?.usage.input ?? 0,

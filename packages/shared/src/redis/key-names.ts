@@ -21,6 +21,8 @@ export interface KeyNames {
   /** Who settled a request. It outlives the request's job. */
   settled(requestId: string): string;
   requestLog: string;
+  /** Who copies the log elsewhere, and how far they are. */
+  archive: string;
   /** Refusals that are counted, and not logged yet. */
   refusals: string;
   ledger(day: string): string;
@@ -75,6 +77,7 @@ export function keyNames(cell: string): KeyNames {
     inbox: (api) => `${prefix}:inbox:${api}`,
     settled: (requestId) => `${prefix}:settled:${requestId}`,
     requestLog: `${prefix}:request-log`,
+    archive: `${prefix}:archive`,
     refusals: `${prefix}:refusals`,
     ledger: (day) => `${prefix}:ledger:${day}`,
     coolDowns: `${prefix}:cool-downs`,
