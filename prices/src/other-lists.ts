@@ -26,8 +26,16 @@ export function buildOtherLists({ package: source }: Additions, version: string)
 /** The ids that the package names in full; it also has patterns, which stand for any number of them. */
 function idsOf(list: string): string[] {
   const models = findProvider({ providerId: list })?.models ?? [];
-  const ids = models.flatMap(({ id, match }) => [id, ...namedIn(match)]);
+  const ids = models.flatMap(({ id, match }) => [...regionsOf(id), ...namedIn(match)]);
   return [...new Set(ids)].sort();
+}
+
+/** Bedrock sells a model under a name of its own in each group of regions; the package has them in one pattern. */
+const REGIONS = ['', 'us.', 'eu.', 'au.', 'jp.', 'apac.', 'us-gov.'];
+
+function regionsOf(id: string): string[] {
+  const [, model] = /^regional\.(.+)$/.exec(id) ?? [];
+  return model === undefined ? [id] : REGIONS.map((region) => region + model);
 }
 
 function namedIn(match: MatchLogic): string[] {

@@ -4,7 +4,7 @@ import { Congestion } from '@sluice/api/chat/congestion';
 import { Dispatcher, type Reply } from '@sluice/api/chat/dispatcher';
 import { RefusalRate } from '@sluice/api/chat/refusal-rate';
 import { SafetyNet } from '@sluice/api/chat/safety-net';
-import type { ProviderConfig } from '@sluice/shared/config/config';
+import { type ProviderConfig, parseConfig } from '@sluice/shared/config/config';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { createLogger } from '@sluice/shared/process/logger';
 import { Availability } from '@sluice/shared/providers/availability';
@@ -67,22 +67,13 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
   const { names, queues } = cell;
   const settlements = new Watched(queues);
   const clock = { now: () => Date.now() };
-  const limits = (name: string): ProviderConfig => ({
-    name,
-    kind: 'openai',
-    prices: 'openai',
-    baseUrl: 'http://127.0.0.1:1',
-    apiKeyEnv: undefined,
-    concurrency: 1,
-    maxWaitMs: 400,
-    maxBacklog: 100,
-    timeoutMs: 1_000,
-    maxCooldownMs: 300_000,
-    cooldownMs: 1_000,
-    circuitFailures: 0,
-    circuitOpenMs: 1_000,
-    checkAnswers: 'strict',
-  });
+  const limits = (name: string): ProviderConfig => {
+    const settings = { concurrency: 1, max_wait_ms: 400, max_backlog: 100, circuit_failures: 0 };
+    const providers = { [name]: { kind: 'openai', base_url: 'http://127.0.0.1:1', ...settings } };
+    const [provider] = parseConfig({ providers }, {}).providers.values();
+    if (!provider) throw new Error('no provider was read');
+    return provider;
+  };
   const dispatcher = new Dispatcher({
     queues,
     settlements,

@@ -736,14 +736,14 @@ test('an account without credit is the fault of the gateway and cools the provid
   t.like(anthropic.parseError(402, {}, error('billing_error', message)), expected);
 });
 
-test('the key and the version travel as headers', (t) => {
-  t.deepEqual(anthropic.headers('sk-ant-1'), { 'x-api-key': 'sk-ant-1', 'anthropic-version': '2023-06-01' });
+test('the version travels as a header', (t) => {
+  t.deepEqual(anthropic.headers, { 'anthropic-version': '2023-06-01' });
   t.is(anthropic.requestIdHeader, 'request-id');
 });
 
 test('the model list is paged by the last id', (t) => {
-  t.is(anthropic.modelsPath(), '/v1/models?limit=1000');
-  t.is(anthropic.modelsPath('claude-a b'), '/v1/models?limit=1000&after_id=claude-a+b');
+  t.deepEqual(anthropic.modelsQuery(), { limit: '1000' });
+  t.deepEqual(anthropic.modelsQuery('claude-a b'), { limit: '1000', after_id: 'claude-a b' });
   const data = [{ type: 'model', id: 'claude-opus-5', created_at: '2026-07-01T00:00:00Z' }];
   const models = [{ id: 'claude-opus-5', created: 1_782_864_000 }];
   t.deepEqual(anthropic.parseModels({ data, has_more: true, last_id: 'claude-opus-5' }), {

@@ -52,6 +52,19 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     name: 'anthropic',
     kind: 'anthropic',
     baseUrl: 'https://api.anthropic.com',
+    path: '/v1/messages',
+    modelsPath: '/v1/models',
+    query: {},
+    headers: {},
+    auth: {
+      header: 'x-api-key',
+      scheme: undefined,
+      token: undefined,
+      tokenLifetimeMs: undefined,
+      sigv4: undefined,
+    },
+    renamedModels: new Map(),
+    anthropicVersion: undefined,
     prices: 'anthropic',
     apiKeyEnv: 'ANTHROPIC_API_KEY',
     concurrency: 64,
@@ -185,7 +198,7 @@ colour: blue
     error.message,
     `my.yaml: 9 faults
   colour: unknown field; allowed: providers, workspaces, request, request_log, registry, cors
-  providers.openai.bse_url: unknown field; allowed: kind, base_url, prices, api_key, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
+  providers.openai.bse_url: unknown field; allowed: preset, kind, base_url, resource, region, project, location, path, models_path, query, headers, auth, rename_models, anthropic_version, prices, api_key, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
   providers.openai.kind: must be one of openai, anthropic; did you mean openai?
   providers.openai.base_url: must be an http or https address without user name, password, query and fragment
   providers.openai.concurrency: must be a whole number from 1 to 1000000
@@ -627,4 +640,59 @@ test('the registry is refreshed daily once it has an address, and hours may be p
   const error = t.throws(() => parseConfig({ registry: { url: 'ftp://x', refresh_hours: 0 } }, {}));
   t.regex(error?.message ?? '', /registry\.url: must be an http/);
   t.regex(error?.message ?? '', /registry\.refresh_hours: must be a number from 0\.001 to 8760/);
+});
+
+const provider = (fields: object) => ({ providers: { x: fields } });
+test('a preset is completed by the file, and the file wins', (t) => {
+  const read = (fields: object, env: Record<string, string> = {}) =>
+    parseConfig(provider(fields), env).providers.get('x');
+  t.like(read({ preset: 'groq' }), {
+    kind: 'openai',
+    baseUrl: 'https://api.groq.com/openai/v1',
+    apiKeyEnv: 'GROQ_API_KEY',
+    prices: 'groq',
+  });
+  t.like(read({ preset: 'groq', base_url: 'http://127.0.0.1:1/v1', api_key: '${MINE}', prices: 'openai' }), {
+    baseUrl: 'http://127.0.0.1:1/v1',
+    apiKeyEnv: 'MINE',
+    prices: 'openai',
+  });
+  t.is(
+    read({ preset: 'bedrock' }, { AWS_REGION: 'us-east-2' })?.baseUrl,
+    'https://bedrock-runtime.us-east-2.amazonaws.com/openai/v1',
+  );
+  // A token or a signature stands in for the key, and a key for the token.
+  t.is(read({ preset: 'groq', auth: { token_file: '/t' } })?.apiKeyEnv, undefined);
+  t.is(read({ preset: 'groq', auth: 'none' })?.apiKeyEnv, undefined);
+  t.like(read({ preset: 'vertex', project: 'p', api_key: '${KEY}' }), {
+    apiKeyEnv: 'KEY',
+    auth: { token: undefined },
+  });
+});
+
+test('what is wrong about reaching a provider is told with its place', (t) => {
+  const base = { kind: 'openai', base_url: 'http://x' };
+  const faults: [object, RegExp][] = [
+    [{ preset: 'grok' }, /x\.preset: must be one of .*did you mean groq\?/],
+    [{ preset: 'azure' }, /x\.resource: is missing/],
+    [{ preset: 'bedrock' }, /x\.region: the environment variable AWS_REGION is not set/],
+    [{ preset: 'azure', resource: 'a.b/c' }, /x\.resource: must be 1 to 63 letters, digits and -/],
+    [{ ...base, path: 'chat' }, /x\.path: must be a path/],
+    [
+      { ...base, headers: { Authorization: 'Bearer k' } },
+      /x\.headers\.Authorization: the gateway sets this header itself/,
+    ],
+    [{ ...base, headers: { 'x-a': 'a\r\nb' } }, /x\.headers\.x-a: must be 1 to 1024 printable/],
+    [{ ...base, query: { api_key: 'k' } }, /x\.query\.api_key: a secret must not stand in an address/],
+    [
+      { ...base, auth: { token_file: '/a', token_command: ['b'] } },
+      /x\.auth: has token_file and token_command/,
+    ],
+    [{ ...base, api_key: '${K}', auth: { token_file: '/a' } }, /x\.api_key: is not used beside a token/],
+    [{ ...base, auth: { token_command: 'gcloud auth' } }, /x\.auth\.token_command: must be a list/],
+    [{ ...base, anthropic_version: 'v' }, /x\.anthropic_version: is for kind anthropic only/],
+    [{ ...base, rename_models: { a: 'b c' } }, /x\.rename_models\.a: must be a model id/],
+  ];
+  for (const [fields, words] of faults)
+    t.regex(faultsOf(() => parseConfig(provider(fields), {})).join('\n'), words);
 });

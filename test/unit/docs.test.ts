@@ -147,6 +147,7 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
   const places: Record<string, (fault: object) => unknown> = {
     'Top level': (fault) => fault,
     Provider: (fault) => ({ providers: { x: fault } }),
+    Auth: (auth) => ({ providers: { x: { kind: 'openai', base_url: 'http://x', auth } } }),
     Workspace: workspace,
     'Chain entry': (fault) => workspace({ routes: { x: [fault] } }),
     Limits: (limits) => workspace({ limits }),

@@ -264,10 +264,6 @@ test('an error that is a string is read', (t) => {
   t.is(openai.parseError(400, {}, { error: 'bad temperature' }).message, 'bad temperature');
 });
 
-test('the key travels as a bearer token', (t) => {
-  t.deepEqual(openai.headers('sk-1'), { authorization: 'Bearer sk-1' });
-});
-
 test('the model list is one page', (t) => {
   t.deepEqual(
     openai.parseModels({ object: 'list', data: [{ id: 'gpt-4o', object: 'model', created: 1_715_367_049 }] }),

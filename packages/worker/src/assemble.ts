@@ -65,9 +65,16 @@ export function assemble(
   const payloads = new Payloads(payloadKeys);
   if (payloads.keyIds.writes === null) logger.warn(CLEAR_PAYLOADS);
   const checker = new SchemaChecker();
-  const upstreams = createUpstreams(config, env, (provider) =>
-    createAnswerFits(provider, checker, (name, verdict) => workerMetrics.checked(name, verdict)),
-  );
+  const upstreams = createUpstreams(config, {
+    env,
+    answerFits: (provider) =>
+      createAnswerFits(provider, checker, (name, verdict) => workerMetrics.checked(name, verdict)),
+    onFetched: (provider, error) => {
+      workerMetrics.fetchedToken(provider, error === undefined);
+      if (error !== undefined)
+        logger.warn({ provider, error: String(error) }, 'the token of a provider could not be fetched');
+    },
+  });
   const clock = new RedisClock();
   const id = makeRequestId();
 

@@ -1,6 +1,7 @@
 /** Whose prices a provider has. The registry knows them by these names, beside `openai` and `anthropic`. */
 const HOSTS: readonly (readonly [list: string, host: RegExp])[] = [
   ['aws', /^bedrock(-runtime|-mantle)?\.[a-z0-9-]+\.(amazonaws\.com|api\.aws)$/],
+  ['azure', /^[a-z0-9-]+\.(openai\.azure\.com|services\.ai\.azure\.com|cognitiveservices\.azure\.com)$/],
   ['cerebras', /^api\.cerebras\.ai$/],
   ['cohere', /^api\.cohere\.(ai|com)$/],
   ['deepseek', /^api\.deepseek\.com$/],
@@ -18,7 +19,15 @@ const HOSTS: readonly (readonly [list: string, host: RegExp])[] = [
 ];
 
 export const OTHER_PRICE_LISTS: readonly string[] = HOSTS.map(([list]) => list);
-export const PRICE_LISTS: readonly string[] = ['openai', 'anthropic', ...OTHER_PRICE_LISTS];
+/** A list of the operator's choice: every model costs nothing, which is a known price. */
+export const FREE = 'free';
+export const PRICE_LISTS: readonly string[] = ['openai', 'anthropic', ...OTHER_PRICE_LISTS, FREE];
+
+/** Whose prices hold for a model that a list does not have: these sell the models of others at the others' prices. */
+export const SOLD_ON: Readonly<Record<string, readonly string[]>> = {
+  azure: ['openai', 'anthropic', 'deepseek', 'x-ai', 'moonshotai'],
+  google: ['anthropic'],
+};
 
 /** By the provider's address; undefined for one that could be anybody's. */
 export function priceListAt(baseUrl: string): string | undefined {

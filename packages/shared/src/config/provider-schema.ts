@@ -1,4 +1,5 @@
 /** One provider of gateway.yaml. */
+import { ENDPOINT_FIELDS, readEndpoint, withPreset } from './endpoint-schema.js';
 import { PRICE_LISTS, priceListAt } from './price-lists.js';
 import { type ConfigReader, join, type NumberRule, shownKey } from './reader.js';
 import { COUNT, DURATION_MS, ID } from './rules.js';
@@ -7,9 +8,8 @@ import type { ProviderConfig } from './types.js';
 export function readProvider(reader: ConfigReader, name: string, value: unknown): ProviderConfig | undefined {
   const path = join('providers', ID.pattern.test(name) ? name : shownKey(name));
   if (!ID.pattern.test(name)) reader.fault(path, `the name of a provider must be ${ID.allowed}`);
-  const provider = reader.fields(value, path, [
-    'kind',
-    'base_url',
+  const written = reader.fields(value, path, [
+    ...ENDPOINT_FIELDS,
     'prices',
     'api_key',
     'concurrency',
@@ -22,15 +22,15 @@ export function readProvider(reader: ConfigReader, name: string, value: unknown)
     'circuit_open_ms',
     'check_answers',
   ]);
-  if (!provider) return undefined;
+  if (!written) return undefined;
+  const provider = withPreset(reader, written, path);
   const number = (field: string, standard: number, rule: NumberRule): number =>
     reader.number(provider[field] ?? standard, `${path}.${field}`, rule);
-  const kind = reader.oneOf(provider.kind, `${path}.kind`, ['openai', 'anthropic']) ?? 'openai';
-  const baseUrl = reader.httpUrl(provider.base_url, `${path}.base_url`);
+  const endpoint = readEndpoint(reader, provider, path);
+  const { kind, baseUrl } = endpoint;
   return {
     name,
-    kind,
-    baseUrl,
+    ...endpoint,
     prices:
       reader.oneOf(provider.prices ?? priceListAt(baseUrl) ?? kind, `${path}.prices`, PRICE_LISTS) ?? kind,
     apiKeyEnv: reader.secret(provider.api_key, `${path}.api_key`),

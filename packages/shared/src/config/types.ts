@@ -1,10 +1,43 @@
 export type ProviderKind = 'openai' | 'anthropic';
 
-export interface ProviderConfig {
-  name: string;
+/** How a provider is reached. */
+export interface EndpointConfig {
   kind: ProviderKind;
   /** Without a trailing slash. */
   baseUrl: string;
+  /** Of the chat endpoint, behind the base URL; `{model}` stands for the model. */
+  path: string;
+  /** Of the model list; undefined where the provider has none. */
+  modelsPath: string | undefined;
+  /** Behind the path of every call. */
+  query: Readonly<Record<string, string>>;
+  /** With every call, beside those of the kind and of `auth`. */
+  headers: Readonly<Record<string, string>>;
+  auth: AuthConfig;
+  /** What the provider calls a model that the gateway knows by another name. */
+  renamedModels: ReadonlyMap<string, string>;
+  /** Set where the version stands in the body, and the model only in the path: Claude at Bedrock and Vertex. */
+  anthropicVersion: string | undefined;
+}
+
+export interface AuthConfig {
+  /** The header that has the key or token, in lower case. */
+  header: string;
+  /** The word before it; undefined: none. */
+  scheme: string | undefined;
+  /** Where a token comes from that has to be fetched again and again; undefined: the key is a variable's. */
+  token: TokenSource | undefined;
+  /** How long a token is good that does not say so itself; undefined: see TokenSource. */
+  tokenLifetimeMs: number | undefined;
+  /** Calls are signed with the credentials of AWS. */
+  sigv4: { region: string; service: string } | undefined;
+}
+
+/** A file that somebody else rewrites, or a command that prints one. */
+export type TokenSource = { file: string } | { command: readonly string[] };
+
+export interface ProviderConfig extends EndpointConfig {
+  name: string;
   /** Whose prices it has: `openai`, `anthropic`, or one of OTHER_PRICE_LISTS. */
   prices: string;
   /** The variable that holds the provider's key; see resolveProviderKeys. */

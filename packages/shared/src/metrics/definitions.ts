@@ -289,6 +289,13 @@ export const METRICS = {
     labels: ['provider', 'result'],
     help: 'Answers checked against the caller’s JSON schema: fits, unfit, or unchecked (the schema is none, or would have taken too much).',
   },
+  tokenFetches: {
+    name: 'gateway_provider_token_fetches_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'result'],
+    help: 'How often the token of a provider was fetched from its file or command: ok or failed.',
+  },
   lateResults: {
     name: 'gateway_late_results_total',
     type: 'counter',

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { OTHER_PRICE_LISTS } from '../config/price-lists.js';
+import { FREE, OTHER_PRICE_LISTS, SOLD_ON } from '../config/price-lists.js';
 import { type ModelEntry, parseRegistryDocument, type RegistryDocument } from './document.js';
 import type { PriceTable } from './price.js';
 import { buildPriceTable } from './price-table.js';
@@ -39,6 +39,20 @@ export class ModelRegistry {
    * dated sibling. Any other suffix may name another model at another price, and finds nothing.
    */
   find(provider: string, modelId: string): ModelFacts | undefined {
+    const found = this.#findIn(provider, modelId);
+    if (found || provider === 'openai' || provider === 'anthropic') return found;
+    if (provider === FREE) return FREE_MODEL;
+    // Vertex names the maker before the model.
+    if (provider === 'google' && modelId.startsWith('google/'))
+      return this.#findIn(provider, modelId.slice('google/'.length));
+    for (const maker of SOLD_ON[provider] ?? []) {
+      const sold = this.#findIn(maker, modelId);
+      if (sold) return sold;
+    }
+    return undefined;
+  }
+
+  #findIn(provider: string, modelId: string): ModelFacts | undefined {
     const found = this.indexes.get(provider)?.find(modelId);
     if (found || !OTHER_PRICE_LISTS.includes(provider)) return found;
     return otherList(provider).find(modelId);
@@ -49,6 +63,9 @@ export class ModelRegistry {
     return this.document;
   }
 }
+
+const FREE_ENTRY: ModelEntry = { id: '*', provider: FREE, prices: { input: 0, output: 0 } };
+const FREE_MODEL: ModelFacts = { ...FREE_ENTRY, priceTable: buildPriceTable(FREE_ENTRY, FREE) };
 
 /** By provider and id. */
 function factsOf({ version, models }: RegistryDocument): ModelFacts[] {

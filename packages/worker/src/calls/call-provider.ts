@@ -13,16 +13,19 @@ import {
   type ProviderFailure,
   UnusableResponse,
 } from '../providers/types.js';
+import type { Credentials, OutgoingCall } from './credentials-type.js';
+import type { Endpoint } from './endpoint.js';
 import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
-
 import type { Run } from './run.js';
 
 /** A provider as this process can call it. */
 export interface Upstream {
   config: ProviderConfig;
   provider: Provider;
-  /** Undefined when the configuration names a variable that is not set here. */
-  headers: Record<string, string> | undefined;
+  endpoint: Endpoint;
+  credentials: Credentials;
+  /** What the digests of its prompts are keyed with. Workers that share a key make the same digests. */
+  promptKey: string;
   http: HttpClient;
   answerFits: AnswerFits;
 }
@@ -45,12 +48,10 @@ export async function callProvider(
   { signal, answer: share }: Pick<Run, 'signal' | 'answer'>,
   clock: Clock,
 ): Promise<CallResult> {
-  const { provider, headers, http } = upstream;
-  if (!headers) return { failure: failureOf('auth') };
-
+  const { provider, endpoint, credentials, http } = upstream;
   let body: string;
   try {
-    body = writeExactly(provider.buildRequest(request, entry));
+    body = writeExactly(endpoint.adapt(provider.buildRequest(request, entry), entry.model));
   } catch (error) {
     if (error instanceof GatewayError) return { failure: untranslatable(error) };
     throw error;
@@ -58,19 +59,30 @@ export async function callProvider(
 
   const started = performance.now();
   const elapsed = () => performance.now() - started;
-  let answer: HttpAnswer;
+  const path = endpoint.chatPath(entry.model);
+  const call: OutgoingCall = { method: 'POST', url: upstream.config.baseUrl + path, body };
+  const send = async () => {
+    const found = credentials.headersFor(call);
+    const headers = found instanceof Promise ? await found : found;
+    const leftMs = Math.max(1, timeoutMs - elapsed());
+    return headers && http.post(path, headers, body, leftMs, signal, share);
+  };
+  let answer: HttpAnswer | undefined;
   try {
-    answer = await http.post(provider.chatPath, headers, body, timeoutMs, signal, share);
+    answer = await send();
+    // A token may have been withdrawn before its time.
+    if (answer?.status === 401 && (await credentials.renew?.())) answer = await send();
+    if (!answer) return { failure: failureOf('auth') };
   } catch (error) {
     if (!(error instanceof HttpFailure)) throw error;
     const failure = unanswered(error);
     return { ms: elapsed(), failure, ...(error.sent ? { billUnknown: true } : {}) };
   }
-  const call = { ms: elapsed(), ...upstreamId(provider, answer) };
+  const made = { ms: elapsed(), ...upstreamId(provider, answer) };
   const result = read(provider, answer, clock.now());
   if ('response' in result && !(await upstream.answerFits(request, result.response.completion)))
-    return { ...call, failure: failureOf('schema_mismatch', answer.status), dropped: result.response };
-  return { ...call, ...result };
+    return { ...made, failure: failureOf('schema_mismatch', answer.status), dropped: result.response };
+  return { ...made, ...result };
 }
 
 /** Why an entry cannot take the request, if it cannot. Not for the entry that is about to be called: a call finds out itself. */

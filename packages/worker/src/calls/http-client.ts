@@ -38,11 +38,13 @@ export class HttpFailure extends Error {
 export class HttpClient {
   readonly #pool: Pool;
   readonly #basePath: string;
-  readonly #secret: string | undefined;
 
-  /** `secret`, the key of the provider, is taken out of the errors it answers with. */
-  constructor(baseUrl: string, connections: number, secret?: string) {
-    this.#secret = secret;
+  /** `secrets`, such as the key of the provider, are taken out of the errors it answers with. */
+  constructor(
+    baseUrl: string,
+    connections: number,
+    private readonly secrets: () => readonly string[] = () => [],
+  ) {
     const url = new URL(baseUrl);
     this.#basePath = url.pathname.replace(/\/$/, '');
     this.#pool = new Pool(url.origin, {
@@ -57,7 +59,7 @@ export class HttpClient {
 
   async post(
     path: string,
-    headers: Record<string, string>,
+    headers: Readonly<Record<string, string>>,
     body: string,
     timeoutMs: number,
     signal: StopSignal,
@@ -67,7 +69,7 @@ export class HttpClient {
     const request = { path: this.#basePath + path, method: 'POST', headers, body } as const;
     // What an earlier call of the same job left.
     share.giveBack();
-    const call = new Call(this.#pool, request, this.#secret, share);
+    const call = new Call(this.#pool, request, this.secrets, share);
     const timer = setTimeout(() => call.end('timeout'), timeoutMs);
     signal.onStop = () => call.end('cancelled');
     try {
@@ -100,7 +102,7 @@ class Call implements Dispatcher.DispatchHandler {
   constructor(
     private readonly pool: Pool,
     private readonly request: Dispatcher.DispatchOptions,
-    private readonly secret: string | undefined,
+    private readonly secrets: () => readonly string[],
     private readonly share: AnswerShare,
   ) {}
 
@@ -151,7 +153,7 @@ class Call implements Dispatcher.DispatchHandler {
     this.#resolve({
       status: this.#status,
       headers: this.#headers,
-      body: isJson ? parseJson(text, this.#status < 300 ? undefined : this.secret) : undefined,
+      body: isJson ? parseJson(text, this.#status < 300 ? [] : this.secrets()) : undefined,
     });
   }
 
@@ -175,12 +177,14 @@ function toReason(error: Error): HttpFailure['reason'] {
 const ANSWER_LIMITS = { depth: 1_000, keys: Number.POSITIVE_INFINITY, elements: Number.POSITIVE_INFINITY };
 const SHORT = 2 * ANSWER_LIMITS.depth;
 
-function parseJson(text: string, secret: string | undefined): unknown {
+function parseJson(text: string, secrets: readonly string[]): unknown {
   const hide = (_key: string, value: unknown) =>
-    typeof value === 'string' && secret !== undefined ? value.replaceAll(secret, '[redacted]') : value;
+    typeof value === 'string'
+      ? secrets.reduce((shown, secret) => shown.replaceAll(secret, '[redacted]'), value)
+      : value;
   if (text.length > SHORT && findExcess(text, ANSWER_LIMITS)) return undefined;
   try {
-    return secret === undefined ? parseExactly(text) : JSON.parse(text, hide);
+    return secrets.length === 0 ? parseExactly(text) : JSON.parse(text, hide);
   } catch {
     return undefined;
   }

@@ -13,12 +13,21 @@ export interface ListedModel {
   created: number;
 }
 
-export async function listModels({ config, provider, headers }: Upstream): Promise<ListedModel[]> {
-  if (!headers) throw new Error(`no key for provider ${config.name}`);
+/** Empty where the provider has no list. */
+export async function listModels({
+  config,
+  provider,
+  endpoint,
+  credentials,
+}: Upstream): Promise<ListedModel[]> {
   const models: ListedModel[] = [];
   let after: string | undefined;
   for (let page = 0; page < MAX_PAGES; page++) {
-    const response = await fetch(config.baseUrl + provider.modelsPath(after), {
+    const url = endpoint.modelsUrl(provider.modelsQuery(after));
+    if (url === undefined) break;
+    const headers = await credentials.headersFor({ method: 'GET', url, body: '' });
+    if (!headers) throw new Error(`no key for provider ${config.name}`);
+    const response = await fetch(url, {
       headers,
       redirect: 'error',
       size: MAX_PAGE_BYTES,

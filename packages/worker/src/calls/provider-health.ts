@@ -84,13 +84,14 @@ function isUnhealthy(failure: ProviderFailure): boolean {
   return outcomeRow(failure.outcome).unhealthy !== undefined || isRefusedKey(failure);
 }
 
-/** 401 says that our key is refused, to everybody. 403 may be about one request. */
+/** 401 says that our key is refused, to everybody, and so does a 400 of some. 403 may be about one request. */
 function isRefusedKey({ outcome, status }: ProviderFailure): boolean {
-  return outcome === 'auth' && status === 401;
+  return outcome === 'auth' && (status === 401 || status === 400);
 }
 
 /** The same for the same prompt at every worker. Keyed by what all of them hold and Redis does not: nobody can guess it. */
 function digestOf({ upstream, request }: Called): string {
-  const key = JSON.stringify(upstream.headers ?? {});
-  return createHmac('sha256', key).update(JSON.stringify(request.messages)).digest('base64url');
+  return createHmac('sha256', upstream.promptKey)
+    .update(JSON.stringify(request.messages))
+    .digest('base64url');
 }

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { type GatewayConfig, type ProviderConfig, resolveProviderKeys } from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { AnswerFits } from '../answer-check/answer-check.js';
 import { providerFor } from '../providers/index.js';
 import type { Upstream } from './call-provider.js';
+import { createCredentials } from './credentials.js';
+import { Endpoint } from './endpoint.js';
 import { HttpClient } from './http-client.js';
 
 /** By the name of the provider. */
@@ -15,31 +18,43 @@ export function upstreamOf(upstreams: Upstreams, { provider }: ChainEntry): Upst
   return upstream;
 }
 
-/** Every configured provider, ready to be called. The only place where provider keys are read. */
-export function createUpstreams(
-  config: GatewayConfig,
-  env: Env,
-  answerFits: (provider: ProviderConfig) => AnswerFits,
-): Map<string, Upstream> {
-  const keys = resolveProviderKeys(config, env);
-  const upstreams = new Map<string, Upstream>();
-  for (const [name, providerConfig] of config.providers) {
-    const provider = providerFor(providerConfig);
-    upstreams.set(name, {
-      config: providerConfig,
-      provider,
-      headers: headersFor(name),
-      http: new HttpClient(providerConfig.baseUrl, providerConfig.concurrency, keys.get(name)),
-      answerFits: answerFits(providerConfig),
-    });
+export interface UpstreamParts {
+  env: Env;
+  answerFits(provider: ProviderConfig): AnswerFits;
+  /** A provider's token was fetched, or could not be. */
+  onFetched(provider: string, error: unknown): void;
+}
 
-    function headersFor(name: string): Record<string, string> | undefined {
-      const base = { 'content-type': 'application/json', accept: 'application/json' };
-      const key = keys.get(name);
-      if (key !== undefined) return { ...base, ...provider.headers(key) };
-      // A provider configured without a key (a model server of one's own) is called without one.
-      return providerConfig.apiKeyEnv === undefined ? base : undefined;
-    }
-  }
-  return upstreams;
+/** A provider, ready to be called. */
+export function createUpstream(
+  config: ProviderConfig,
+  key: string | undefined,
+  { env, answerFits, onFetched }: UpstreamParts,
+): Upstream {
+  const provider = providerFor(config);
+  const endpoint = new Endpoint(config, provider);
+  const credentials = createCredentials({
+    config,
+    constant: endpoint.headers,
+    key,
+    env,
+    onFetched: (error) => onFetched(config.name, error),
+  });
+  return {
+    config,
+    provider,
+    endpoint,
+    credentials,
+    promptKey: key ?? randomUUID(),
+    http: new HttpClient(config.baseUrl, config.concurrency, () => credentials.secrets()),
+    answerFits: answerFits(config),
+  };
+}
+
+/** Every configured provider. The only place where provider keys are read. */
+export function createUpstreams(config: GatewayConfig, parts: UpstreamParts): Map<string, Upstream> {
+  const keys = resolveProviderKeys(config, parts.env);
+  return new Map(
+    [...config.providers].map(([name, provider]) => [name, createUpstream(provider, keys.get(name), parts)]),
+  );
 }

@@ -34,6 +34,7 @@ export class WorkerMetrics {
   readonly #quarantined;
   readonly #late;
   readonly #answerChecks;
+  readonly #tokenFetches;
 
   constructor(
     metrics: Metrics,
@@ -55,6 +56,7 @@ export class WorkerMetrics {
     this.#quarantined = metrics.counter('jobsQuarantined');
     this.#late = metrics.counter('lateResults');
     this.#answerChecks = metrics.counter('answerChecks');
+    this.#tokenFetches = metrics.counter('tokenFetches');
     for (const provider of providers) {
       this.#queueWait.zero({ provider });
       for (const reason of ['upstream', ...BLOCKED_OUTCOMES.filter(isRateLimit)])
@@ -148,6 +150,10 @@ export class WorkerMetrics {
 
   checked(provider: string, result: Verdict): void {
     this.#answerChecks.inc({ provider, result });
+  }
+
+  fetchedToken(provider: string, worked: boolean): void {
+    this.#tokenFetches.inc({ provider, result: worked ? 'ok' : 'failed' });
   }
 
   refusedLate(provider: string): void {

@@ -8,9 +8,8 @@ import type { ChainEntry } from '@sluice/shared/queue/job';
  * mutation of the input, so that a call can be built again on a retry or a fallback.
  */
 export interface Provider {
-  /** Path of the chat endpoint, appended to the provider's base URL. */
-  chatPath: string;
-  headers(apiKey: string): Record<string, string>;
+  /** With every call, beside the credentials. */
+  headers: Readonly<Record<string, string>>;
   /** Lower-case name of the response header that holds upstream's own request id. */
   requestIdHeader: string;
   /** The provider's request body. Throws GatewayError `invalid_request` naming the field that cannot be translated. */
@@ -19,8 +18,8 @@ export interface Provider {
   parseResponse(body: unknown, now?: number): ParsedResponse;
   /** Never throws, whatever the body is. `now` (ms) is what a `retry-after` date is counted from. */
   parseError(status: number, headers: Headers, body: unknown, now?: number): ProviderFailure;
-  /** Path of one page of the model list. */
-  modelsPath(after?: string): string;
+  /** What asks for one page of the model list. */
+  modelsQuery(after?: string): Record<string, string>;
   /** Throws UnusableResponse when the body is not a model list. */
   parseModels(body: unknown): ModelsPage;
 }

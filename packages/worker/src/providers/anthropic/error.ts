@@ -1,6 +1,6 @@
 import type { FailedCall } from '@sluice/shared/outcomes';
 import { toOutcome, toResponseFailure } from '../failure.js';
-import { isObject, toText } from '../json.js';
+import { isObject, type JsonObject, toText } from '../json.js';
 import type { Headers, ProviderFailure } from '../types.js';
 
 /**
@@ -10,14 +10,19 @@ import type { Headers, ProviderFailure } from '../types.js';
 /** A 429 that is about this one request: larger than the limit of tokens per minute, or than the account may send. */
 const REQUEST_TOO_LARGE_TEXT = /request (?:is )?too large|long context/i;
 
-const TEXT_SIGNALS: readonly { pattern: RegExp; means: 'context_length' | 'out_of_credit' }[] = [
+const TEXT_SIGNALS: readonly {
+  pattern: RegExp;
+  means: 'context_length' | 'out_of_credit' | 'model_not_found';
+}[] = [
+  // Bedrock's.
+  { pattern: /provided model identifier is invalid/i, means: 'model_not_found' },
   { pattern: /prompt is too long/i, means: 'context_length' },
   { pattern: /exceed context limit/i, means: 'context_length' },
   { pattern: /credit balance is too low/i, means: 'out_of_credit' },
 ];
 
 export function parseError(status: number, headers: Headers, body: unknown, now?: number): ProviderFailure {
-  const error = isObject(body) && isObject(body.error) ? body.error : {};
+  const error = readError(body);
   const message = toText(error.message);
   const byStatus = toOutcome(status);
   const signal = byStatus === 'bad_request' ? readSignal(message ?? '') : undefined;
@@ -25,6 +30,13 @@ export function parseError(status: number, headers: Headers, body: unknown, now?
     return toResponseFailure({ status, headers, outcome: 'request_too_large', now });
   const outOfCredit = signal === 'out_of_credit' || error.type === 'billing_error';
   return toResponseFailure({ status, headers, outcome: refine(byStatus, signal), message, outOfCredit, now });
+}
+
+/** Bedrock leaves the wrapper out, and Vertex sends a list of one. */
+function readError(answer: unknown): JsonObject {
+  const body: unknown = Array.isArray(answer) ? answer[0] : answer;
+  if (!isObject(body)) return {};
+  return isObject(body.error) ? body.error : body;
 }
 
 function readSignal(message: string) {

@@ -4,10 +4,8 @@ import { type ModelsPage, UnusableResponse } from '../types.js';
 /** The most that Anthropic gives at once. */
 const PAGE_SIZE = 1000;
 
-export function modelsPath(after?: string): string {
-  const query = new URLSearchParams({ limit: String(PAGE_SIZE) });
-  if (after !== undefined) query.set('after_id', after);
-  return `/v1/models?${query}`;
+export function modelsQuery(after?: string): Record<string, string> {
+  return { limit: String(PAGE_SIZE), ...(after === undefined ? {} : { after_id: after }) };
 }
 
 export function parseModels(body: unknown): ModelsPage {

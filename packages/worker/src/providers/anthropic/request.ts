@@ -11,7 +11,8 @@ import { toTools } from './tools.js';
 export function buildRequest(request: ChatRequest, entry: ChainEntry): JsonObject {
   refuseFields(request);
   const { system, turns } = toConversation(request.messages);
-  const grammar = new Grammar(entry.model);
+  const model = familiarName(entry.model);
+  const grammar = new Grammar(model);
   const answer = toAnswerFormat(request.response_format, grammar);
   return {
     model: entry.model,
@@ -22,10 +23,15 @@ export function buildRequest(request: ChatRequest, entry: ChainEntry): JsonObjec
     ...pick(request, ['top_p']),
     ...toStopSequences(request.stop ?? []),
     ...toTools(request, grammar),
-    ...toOutputConfig(entry.model, answer, request.reasoning_effort),
+    ...toOutputConfig(model, answer, request.reasoning_effort),
     ...toMetadata(request),
     ...toServiceTier(request.service_tier),
   };
+}
+
+/** Bedrock says region and maker before a model, which is the same one: `eu.anthropic.claude-opus-4-6-v1:0`. */
+function familiarName(model: string): string {
+  return model.replace(/^(?:[a-z-]+\.)?anthropic\./, '').replace(/-v\d+(?::\d+)?$/, '');
 }
 
 function refuseFields(request: ChatRequest): void {

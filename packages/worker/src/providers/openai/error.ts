@@ -15,6 +15,13 @@ const CONTEXT_LENGTH: ReadonlySet<string> = new Set(['context_length_exceeded', 
 /** vLLM and others send no code: their text is the only signal. */
 const CONTEXT_LENGTH_TEXT: readonly RegExp[] = [/maximum context length/i];
 
+/** Mistral, DeepSeek, OpenRouter and Bedrock answer 400 to a model that they do not know. */
+const UNKNOWN_MODEL_TEXT =
+  /^(?:invalid model\b|model not exist|the provided model identifier is invalid|.{1,200} is not a valid model id)/i;
+
+/** Gemini and xAI answer 400 to a wrong key. */
+const WRONG_KEY_TEXT = /^(?:api key not valid|incorrect api key|api key expired)/i;
+
 /** A 429 that is about this one request: it is larger than the limit of tokens per minute. */
 const REQUEST_TOO_LARGE_TEXT = /^request too large\b/i;
 
@@ -44,7 +51,11 @@ function refine(outcome: FailedCall, error: ErrorBody, outOfCredit: boolean): Fa
   if (error.code === 'model_not_found' && (outcome === 'bad_request' || outcome === 'auth')) {
     return 'model_not_found';
   }
-  if (outcome === 'bad_request' && isContextLength(error)) return 'context_length';
+  if (outcome === 'bad_request') {
+    if (isContextLength(error)) return 'context_length';
+    if (UNKNOWN_MODEL_TEXT.test(error.message ?? '')) return 'model_not_found';
+    if (WRONG_KEY_TEXT.test(error.message ?? '')) return 'auth';
+  }
   if (outcome === 'rate_limited' && REQUEST_TOO_LARGE_TEXT.test(error.message ?? '')) {
     return 'request_too_large';
   }
@@ -62,8 +73,9 @@ function hasMark(error: ErrorBody, marks: ReadonlySet<string>): boolean {
   return marks.has(error.code ?? '') || marks.has(error.type ?? '');
 }
 
-/** Compatible servers send `error` as a string, or the fields without the wrapper, or a page of HTML. */
-function readError(body: unknown): ErrorBody {
+/** Compatible servers send `error` as a string, the fields without the wrapper, a list of one, or a page of HTML. */
+function readError(answer: unknown): ErrorBody {
+  const body: unknown = Array.isArray(answer) ? answer[0] : answer;
   if (!isObject(body)) return {};
   if (typeof body.error === 'string') return { message: body.error };
   const error = isObject(body.error) ? body.error : body;

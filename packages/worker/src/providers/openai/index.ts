@@ -1,18 +1,17 @@
 import type { Provider } from '../types.js';
 import { parseError } from './error.js';
-import { modelsPath, parseModels } from './models.js';
+import { parseModels } from './models.js';
 import { buildCompatibleRequest, buildRequest } from './request.js';
 import { parseResponse } from './response.js';
 
 /** OpenAI itself. The base URL ends in `/v1`. */
 export const openai: Provider = {
-  chatPath: '/chat/completions',
-  headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
+  headers: {},
   requestIdHeader: 'x-request-id',
   buildRequest,
   parseResponse,
   parseError,
-  modelsPath,
+  modelsQuery: () => ({}), // The whole list is one page.
   parseModels,
 };
 

@@ -1,11 +1,6 @@
 import { isObject, toNaturalNumber } from '../json.js';
 import { type ModelsPage, UnusableResponse } from '../types.js';
 
-/** The whole list is one page. */
-export function modelsPath(): string {
-  return '/models';
-}
-
 export function parseModels(body: unknown): ModelsPage {
   if (!isObject(body) || !Array.isArray(body.data))
     throw new UnusableResponse('the body is not a model list');

@@ -1,0 +1,110 @@
+/**
+ * Providers that need no more than a name and a key: what gateway.yaml would have to say about each. A field of the file
+ * wins over the preset's. `{region}` and the like in an address are fields of the provider.
+ */
+export type Preset = Readonly<Record<string, unknown>>;
+
+const GOOGLE_PROJECT =
+  'https://{location-}aiplatform.googleapis.com/v1/projects/{project}/locations/{location}';
+const GOOGLE_TOKEN = { token_command: ['gcloud', 'auth', 'print-access-token'] };
+
+export const PRESETS: Readonly<Record<string, Preset>> = {
+  openai: { kind: 'openai', base_url: 'https://api.openai.com/v1', api_key: '${OPENAI_API_KEY}' },
+  anthropic: { kind: 'anthropic', base_url: 'https://api.anthropic.com', api_key: '${ANTHROPIC_API_KEY}' },
+  azure: {
+    kind: 'openai',
+    base_url: 'https://{resource}.openai.azure.com/openai/v1',
+    api_key: '${AZURE_OPENAI_API_KEY}',
+    prices: 'azure',
+  },
+  'azure-deployments': {
+    kind: 'openai',
+    base_url: 'https://{resource}.openai.azure.com/openai',
+    path: '/deployments/{model}/chat/completions',
+    models_path: 'none',
+    query: { 'api-version': '2024-10-21' },
+    auth: { header: 'api-key' },
+    api_key: '${AZURE_OPENAI_API_KEY}',
+    prices: 'azure',
+  },
+  'azure-anthropic': {
+    kind: 'anthropic',
+    base_url: 'https://{resource}.services.ai.azure.com/anthropic',
+    models_path: 'none',
+    api_key: '${ANTHROPIC_FOUNDRY_API_KEY}',
+    prices: 'azure',
+  },
+  gemini: {
+    kind: 'openai',
+    base_url: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    api_key: '${GEMINI_API_KEY}',
+    prices: 'google',
+  },
+  vertex: {
+    kind: 'openai',
+    base_url: `${GOOGLE_PROJECT}/endpoints/openapi`,
+    models_path: 'none',
+    auth: GOOGLE_TOKEN,
+    prices: 'google',
+  },
+  'vertex-anthropic': {
+    kind: 'anthropic',
+    base_url: GOOGLE_PROJECT,
+    path: '/publishers/anthropic/models/{model}:rawPredict',
+    models_path: 'none',
+    anthropic_version: 'vertex-2023-10-16',
+    auth: { header: 'authorization', scheme: 'Bearer', ...GOOGLE_TOKEN },
+    prices: 'google',
+  },
+  bedrock: {
+    kind: 'openai',
+    base_url: 'https://bedrock-runtime.{region}.amazonaws.com/openai/v1',
+    models_path: 'none',
+    auth: { service: 'bedrock' },
+    api_key: '${AWS_BEARER_TOKEN_BEDROCK}',
+    prices: 'aws',
+  },
+  'bedrock-anthropic': {
+    kind: 'anthropic',
+    base_url: 'https://bedrock-mantle.{region}.api.aws/anthropic',
+    models_path: 'none',
+    auth: { header: 'authorization', scheme: 'Bearer', service: 'bedrock-mantle' },
+    api_key: '${AWS_BEARER_TOKEN_BEDROCK}',
+    prices: 'aws',
+  },
+  'bedrock-invoke': {
+    kind: 'anthropic',
+    base_url: 'https://bedrock-runtime.{region}.amazonaws.com',
+    path: '/model/{model}/invoke',
+    models_path: 'none',
+    anthropic_version: 'bedrock-2023-05-31',
+    auth: { header: 'authorization', scheme: 'Bearer', service: 'bedrock' },
+    api_key: '${AWS_BEARER_TOKEN_BEDROCK}',
+    prices: 'aws',
+  },
+  mistral: { kind: 'openai', base_url: 'https://api.mistral.ai/v1', api_key: '${MISTRAL_API_KEY}' },
+  groq: { kind: 'openai', base_url: 'https://api.groq.com/openai/v1', api_key: '${GROQ_API_KEY}' },
+  deepseek: { kind: 'openai', base_url: 'https://api.deepseek.com/v1', api_key: '${DEEPSEEK_API_KEY}' },
+  xai: { kind: 'openai', base_url: 'https://api.x.ai/v1', api_key: '${XAI_API_KEY}' },
+  together: { kind: 'openai', base_url: 'https://api.together.xyz/v1', api_key: '${TOGETHER_API_KEY}' },
+  fireworks: {
+    kind: 'openai',
+    base_url: 'https://api.fireworks.ai/inference/v1',
+    api_key: '${FIREWORKS_API_KEY}',
+  },
+  openrouter: {
+    kind: 'openai',
+    base_url: 'https://openrouter.ai/api/v1',
+    api_key: '${OPENROUTER_API_KEY}',
+  },
+  ollama: { kind: 'openai', base_url: 'http://127.0.0.1:11434/v1', prices: 'free' },
+  vllm: { kind: 'openai', base_url: 'http://127.0.0.1:8000/v1', prices: 'free' },
+};
+
+/** Stands in for the part of an address that the file leaves out. A part that is not here must be in the file. */
+export const ADDRESS_PARTS: Readonly<Record<string, string | undefined>> = {
+  resource: undefined,
+  region: '${AWS_REGION}',
+  project: '${GOOGLE_CLOUD_PROJECT}',
+  location: '${GOOGLE_CLOUD_LOCATION:-global}',
+};

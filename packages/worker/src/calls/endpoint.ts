@@ -1,0 +1,61 @@
+/** Where the calls of a provider go, and what is the same in all of them. What is constant is worked out once. */
+import type { EndpointConfig } from '@sluice/shared/config/config';
+import type { Provider } from '../providers/types.js';
+
+const MODEL = '{model}';
+
+export class Endpoint {
+  /** With every call, beside the credentials. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #chatPath: string;
+  readonly #hasModelInPath: boolean;
+
+  constructor(
+    private readonly config: EndpointConfig,
+    provider: Pick<Provider, 'headers'>,
+  ) {
+    const { anthropicVersion, headers, path, query } = config;
+    this.headers = {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      ...(anthropicVersion === undefined ? provider.headers : {}),
+      ...headers,
+    };
+    this.#chatPath = withQuery(path, query);
+    this.#hasModelInPath = path.includes(MODEL);
+  }
+
+  /** Behind the base URL. */
+  chatPath(model: string): string {
+    if (!this.#hasModelInPath) return this.#chatPath;
+    return this.#chatPath.replace(MODEL, encodeURIComponent(this.nameOf(model)));
+  }
+
+  /** The whole address of a page of the model list; undefined where there is none. */
+  modelsUrl(page: Readonly<Record<string, string>>): string | undefined {
+    const { baseUrl, modelsPath, query } = this.config;
+    return modelsPath === undefined ? undefined : baseUrl + withQuery(modelsPath, { ...query, ...page });
+  }
+
+  /** What the provider calls the model. */
+  nameOf(model: string): string {
+    return this.config.renamedModels.get(model) ?? model;
+  }
+
+  /** The body as this address takes it: with the provider's own name of the model, or without any. */
+  adapt(body: Record<string, unknown>, model: string): Record<string, unknown> {
+    const { anthropicVersion, renamedModels } = this.config;
+    if (anthropicVersion !== undefined) {
+      const { model: _, ...rest } = body;
+      return { anthropic_version: anthropicVersion, ...rest };
+    }
+    const name = renamedModels.get(model);
+    if (name !== undefined) body.model = name;
+    return body;
+  }
+}
+
+function withQuery(path: string, query: Readonly<Record<string, string>>): string {
+  const text = new URLSearchParams(query).toString();
+  return text === '' ? path : `${path}?${text}`;
+}
