@@ -122,19 +122,31 @@ test('a model of a route, and a dated id of a known model, keep their names', as
 const listenerFor = (metrics: Metrics) =>
   startMetricsServer({ host: '127.0.0.1', port: 0, metrics, problems: () => [], warnings: () => [] });
 
-test('a process that is scraped stays for one more scrape, and then leaves at once', async (t) => {
-  const listener = await listenerFor(new Metrics('worker'));
+test('a process that has counted something since its last scrape stays for one more, and then leaves at once', async (t) => {
+  const metrics = new Metrics('worker');
+  const recovered = metrics.counter('jobsRecovered');
+  const listener = await listenerFor(metrics);
   const url = `${listener.url}/metrics`;
   t.is((await fetch(url)).status, 200);
+  recovered.inc({ provider: 'openai' });
   let closed = false;
   const closing = listener.close(3_600_000).then(() => {
     closed = true;
   });
-  await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setTimeout(resolve, 50));
   t.false(closed);
   t.regex(await (await fetch(url)).text(), /gateway_build_info\{.*role="worker"\} 1/);
   await closing;
   await t.throwsAsync(fetch(url));
+});
+
+test('a process whose last count was scraped does not wait for another scrape', async (t) => {
+  const metrics = new Metrics('worker');
+  metrics.counter('jobsRecovered').inc({ provider: 'openai' });
+  const listener = await listenerFor(metrics);
+  await (await fetch(`${listener.url}/metrics`)).text();
+  await listener.close(3_600_000);
+  await t.throwsAsync(fetch(`${listener.url}/metrics`));
 });
 
 test('a process that nobody scrapes does not wait to be scraped', async (t) => {
@@ -144,8 +156,11 @@ test('a process that nobody scrapes does not wait to be scraped', async (t) => {
 });
 
 test('a scraper that has gone is not waited for without end', async (t) => {
-  const listener = await listenerFor(new Metrics('worker'));
+  const metrics = new Metrics('worker');
+  const recovered = metrics.counter('jobsRecovered');
+  const listener = await listenerFor(metrics);
   await (await fetch(`${listener.url}/metrics`)).text();
+  recovered.inc({ provider: 'openai' });
   let closed = false;
   void listener.close(50).then(() => {
     closed = true;

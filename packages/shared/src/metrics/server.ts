@@ -13,7 +13,10 @@ const SCRAPED_LATELY_MS = 120_000;
 
 export interface MetricsServer {
   url: string;
-  /** Waits for the scraper to come once more, if one comes here at all and `lingerMs` is not over before; closes. */
+  /**
+   * Waits for the scraper to come once more, for `lingerMs` at most, if one comes here at all and something was counted
+   * since it came last; closes.
+   */
   close(lingerMs: number): Promise<void>;
 }
 
@@ -31,16 +34,18 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   const runtime = new Registry();
   collectDefaultMetrics({ register: runtime, eventLoopMonitoringPrecision: 20 });
   let scrapedAt = Number.NEGATIVE_INFINITY;
+  let scraped = '';
   let onScrape = () => {};
 
   const server = createServer(async (request, response) => {
     const path = request.url?.split('?')[0];
     if (path === '/metrics') {
       try {
-        const text = `${await options.metrics.text()}${await runtime.metrics()}`;
+        const text = await options.metrics.text();
         response.writeHead(200, { 'content-type': runtime.contentType });
-        response.end(text, () => onScrape());
+        response.end(`${text}${await runtime.metrics()}`, () => onScrape());
         scrapedAt = performance.now();
+        scraped = text;
       } catch {
         response.writeHead(500).end();
       }
@@ -60,7 +65,8 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   return {
     url,
     async close(lingerMs) {
-      if (lingerMs > 0 && performance.now() - scrapedAt < SCRAPED_LATELY_MS)
+      const isScraped = performance.now() - scrapedAt < SCRAPED_LATELY_MS;
+      if (lingerMs > 0 && isScraped && counts(await options.metrics.text()) !== counts(scraped))
         await new Promise<void>((resolve) => {
           const timeUp = setTimeout(resolve, lingerMs);
           onScrape = () => {
@@ -74,4 +80,12 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
       await closed;
     },
   };
+}
+
+/** The counters and histograms. A gauge of a process that ends is of no use to anybody. */
+function counts(text: string): string {
+  return text
+    .split('\n')
+    .filter((line) => /^\w+_(?:total|count|sum)\b/.test(line))
+    .join('\n');
 }

@@ -40,6 +40,6 @@ export const sharedEnv = {
     default: 20_000,
     min: 0,
     max: 600_000,
-    description: 'how long a drained process that is being scraped waits for its last scrape',
+    description: 'how long a drained process waits for its last scrape, if it is scraped and has counted something since',
   }),
 };
