@@ -19,6 +19,7 @@ COPY release/package.json ./release/
 COPY --from=build /app/packages ./packages
 RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
 COPY gateway.yaml ./
+COPY deploy/ready.sh /usr/local/bin/ready
 USER node
 EXPOSE 8080 9464
 CMD ["node", "packages/api/dist/main.js"]

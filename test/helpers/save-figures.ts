@@ -2,13 +2,11 @@ import { fileURLToPath } from 'node:url';
 import { describeMachine, machineLines } from '@sluice/bench/machine';
 import { saveToDocs } from '@sluice/bench/save';
 
-const PAGE = fileURLToPath(new URL('../../../docs/reliability.md', import.meta.url));
+const PAGES = { chaos: 'reliability', soak: 'reliability', hostile: 'reliability', containers: 'deploying' };
 
-/**
- * For `--save docs`: writes the figures of a run into docs/reliability.md, below its command and the machine they are of.
- */
+/** For `--save docs`: writes the figures of a run into a page, below its command and the machine they are of. */
 export function figuresSaver(
-  kind: 'chaos' | 'soak' | 'hostile',
+  kind: keyof typeof PAGES,
   save: string | undefined,
 ): ((figures: string) => void) | undefined {
   if (save === undefined) return undefined;
@@ -19,5 +17,6 @@ export function figuresSaver(
   const command = ['npm run', kind, '--', ...process.argv.slice(2)].join(' ');
   // Before the run: it says how busy the machine was by itself.
   const machine = machineLines(describeMachine()).join('\n');
-  return (figures) => saveToDocs(kind, `\`\`\`sh\n${command}\n\`\`\`\n\n${machine}\n\n${figures}`, PAGE);
+  const page = fileURLToPath(new URL(`../../../docs/${PAGES[kind]}.md`, import.meta.url));
+  return (figures) => saveToDocs(kind, `\`\`\`sh\n${command}\n\`\`\`\n\n${machine}\n\n${figures}`, page);
 }

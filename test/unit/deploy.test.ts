@@ -29,6 +29,7 @@ interface Service {
   depends_on?: Record<string, unknown>;
   stop_grace_period?: string;
   mem_limit?: string;
+  logging?: { options: Record<string, string> };
 }
 interface Compose {
   services: Record<string, Service>;
@@ -36,7 +37,9 @@ interface Compose {
   volumes: Record<string, unknown>;
 }
 const composeText = read('docker-compose.yml');
-const compose = parse(composeText, { merge: true }) as Compose;
+/** As docker compose reads it, with nothing set. */
+const interpolated = composeText.replaceAll(/\$\{\w+(?::-([^}]*)|:\?[^}]*)\}/g, '$1');
+const compose = parse(interpolated, { merge: true }) as Compose;
 const services = Object.entries(compose.services);
 
 test('docker-compose.yml is valid by the Compose Specification’s schema', (t) => {
@@ -58,18 +61,24 @@ test('every service is confined, watched and given its time', (t) => {
     t.true(service.init && service.read_only, name);
     t.deepEqual(service.cap_drop, ['ALL'], name);
     t.is(service.container_name, undefined, name);
+    t.truthy(service.mem_limit, name);
+    t.truthy(service.logging?.options['max-size'], name);
     if (name !== 'apply') t.truthy(service.healthcheck, name);
     for (const network of service.networks ?? []) t.true(network in compose.networks, `${name}: ${network}`);
     for (const other of Object.keys(service.depends_on ?? {})) t.true(other in compose.services);
   }
-  t.is(compose.services.worker?.ports, undefined, 'workers can be scaled');
+  for (const name of ['api', 'worker'])
+    t.is(compose.services[name]?.ports, undefined, `${name} can be scaled`);
+  const built = services.filter(([, { build }]) => build).map(([name]) => name);
+  t.deepEqual(built, ['apply'], 'one service builds the image, so that all run the same one');
   t.deepEqual(compose.services.redis?.networks, ['redis']);
   t.true(compose.networks.inside?.internal && compose.networks.redis?.internal);
   const onRedis = services.filter(([, { networks }]) => networks?.includes('redis')).map(([name]) => name);
-  t.deepEqual(onRedis, ['redis', 'apply', 'api', 'worker']);
-  for (const name of ['api', 'worker'])
+  t.deepEqual(onRedis, ['redis', 'apply', 'api', 'admin', 'worker']);
+  for (const name of ['api', 'admin', 'worker'])
     t.true(
-      Number.parseInt(compose.services[name]?.stop_grace_period ?? '', 10) * 1000 >= stopMs(name, {}),
+      Number.parseInt(compose.services[name]?.stop_grace_period ?? '', 10) * 1000 >=
+        stopMs(name, compose.services[name]?.environment ?? {}),
       name,
     );
 });
@@ -90,7 +99,7 @@ test('only workers have provider keys', (t) => {
 });
 
 test('every path and image that docker-compose.yml names is there, or is built', (t) => {
-  for (const [name, { volumes = [], command = [], image, build }] of services) {
+  for (const [name, { volumes = [], command = [], image }] of services) {
     for (const [source = ''] of volumes.map((volume) => volume.split(':')))
       t.true(
         source.startsWith('.') ? existsSync(new URL(source, repository)) : source in compose.volumes,
@@ -98,7 +107,8 @@ test('every path and image that docker-compose.yml names is there, or is built',
       );
     for (const path of command.filter((argument) => argument.startsWith('packages/')))
       t.true(existsSync(new URL(path, repository)), `${name} runs ${path}`);
-    t.true(build === '.' || /^[\w./-]+:v?\d[\w.-]*$/.test(image), `${name} pins ${image}`);
+    const isOurs = image === compose.services.apply?.image;
+    t.true(isOurs || /^[\w./-]+:v?\d[\w.-]*$/.test(image), `${name} pins ${image}`);
   }
   const dockerfile = read('Dockerfile');
   for (const [, sources = ''] of dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm))
@@ -121,7 +131,7 @@ test('every variable that api and worker are given is one that they read', (t) =
     'ANTHROPIC_API_KEY',
     'ANTHROPIC_BASE_URL',
   ]);
-  for (const name of ['api', 'worker'])
+  for (const name of ['api', 'admin', 'worker'])
     for (const variable of Object.keys(compose.services[name]?.environment ?? {}))
       t.true(known.has(variable), `${name}: ${variable}`);
 });
@@ -230,12 +240,31 @@ test('Redis of docker-compose.yml has users with passwords, and nobody else', as
       encoding: 'utf8',
       env: { PATH: `${folder}:${process.env.PATH}`, TMPDIR: folder, ...env },
     });
-  t.not(start({ REDIS_ADMIN_PASSWORD: 'a1' }).status, 0, 'a password is missing');
-  const { status, stdout } = start({ REDIS_ADMIN_PASSWORD: 'a1', REDIS_WORKER_PASSWORD: 'w1' });
+  const passwords = { REDIS_API_PASSWORD: 'p1', REDIS_ADMIN_PASSWORD: 'a1' };
+  t.not(start(passwords).status, 0, 'a password is missing');
+  const { status, stdout } = start({ ...passwords, REDIS_WORKER_PASSWORD: 'w1' });
   t.is(status, 0);
   t.regex(stdout, /^--aclfile \S+ --appendonly yes$/m);
   const users = stdout.match(/^user \S+ \S+ ?\S*/gm);
-  t.deepEqual(users, ['user default off', 'user sluice-worker on >w1', 'user sluice-admin on >a1']);
+  t.deepEqual(users, [
+    'user default off',
+    'user sluice-api on >p1',
+    'user sluice-worker on >w1',
+    'user sluice-admin on >a1',
+  ]);
+});
+
+test('deploy/make-env.sh makes every secret that docker-compose.yml requires, once', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-env-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'env');
+  const script = fileURLToPath(new URL('deploy/make-env.sh', repository));
+  t.is(spawnSync('sh', [script, file]).status, 0);
+  const made = readFileSync(file, 'utf8');
+  const required = new Set([...composeText.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name));
+  for (const name of required) t.regex(made, new RegExp(`^${name}=\\S{32,}$`, 'm'));
+  t.is(spawnSync('sh', [script, file]).status, 0);
+  t.is(readFileSync(file, 'utf8'), made, 'it changes nothing that is there');
 });
 
 interface Kustomization {

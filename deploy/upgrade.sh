@@ -1,0 +1,52 @@
+#!/bin/sh
+# Builds the image of this checkout and replaces the running containers one service after the other, without a failed call:
+# new containers come up beside the old ones, and then the old ones drain and go. When a new one does not get ready, the
+# new ones are taken away again and the old ones go on.
+# Usage: sh deploy/upgrade.sh [options of docker compose, such as -f docker-compose.yml -f deploy/compose/tls.yml]
+# COMPOSE names another command than `docker compose`; READY_SECONDS is how long a new container may take (120).
+set -eu
+cd "$(dirname "$0")/.."
+compose="${COMPOSE:-docker compose} $*"
+
+say() { echo "upgrade: $*"; }
+
+# Fails when a container is not healthy in time.
+wait_until_healthy() {
+  left=${READY_SECONDS:-120}
+  for id in "$@"; do
+    until [ "$(docker inspect --format '{{.State.Health.Status}}' "$id")" = healthy ]; do
+      left=$((left - 1))
+      [ "$left" -gt 0 ] || return 1
+      sleep 1
+    done
+  done
+}
+
+replace() {
+  service=$1
+  old=$($compose ps -q "$service")
+  count=$(echo "$old" | wc -l)
+  say "$service: starting $count beside the $count that run"
+  $compose up --detach --no-deps --no-recreate --scale "$service=$((2 * count))" "$service"
+  new=$($compose ps -q "$service" | grep -vF "$old")
+  if ! wait_until_healthy $new; then
+    say "$service: a new container did not get ready. Its log ends with:"
+    docker logs --tail 20 "$(echo "$new" | head -n 1)" >&2
+    docker rm --force $new > /dev/null
+    say 'The old containers go on; nothing else was replaced.'
+    exit 1
+  fi
+  say "$service: draining the old ones"
+  docker stop --time 360 $old > /dev/null
+  docker rm $old > /dev/null
+}
+
+$compose build apply
+$compose run --rm --no-deps apply
+replace worker
+replace api
+# The console is away for some seconds; callers do not use it.
+$compose up --detach --no-deps admin
+# This changes nothing unless their files did.
+$compose up --detach --no-recreate
+say 'done'

@@ -1,0 +1,68 @@
+/** Callers that send one request after the other to the balancer and count what they get. */
+import { Agent, request } from 'node:http';
+
+export interface Account {
+  /** By status, or by the error of the connection. */
+  outcomes: Record<string, number>;
+  slowestMs: number;
+}
+
+export class Callers {
+  readonly #agent = new Agent({ keepAlive: true });
+  /** How many got a completion, over all. */
+  answered = 0;
+
+  constructor(
+    private readonly url: string,
+    private readonly key: string,
+  ) {}
+
+  /** The status of the answer, or the error of the connection. */
+  async send(body: string): Promise<string> {
+    const outcome = await this.#send(body);
+    if (outcome === '200') this.answered += 1;
+    return outcome;
+  }
+
+  #send(body: string): Promise<string> {
+    return new Promise((resolve) => {
+      const headers = { authorization: `Bearer ${this.key}`, 'content-type': 'application/json' };
+      const sent = request(
+        `${this.url}/v1/chat/completions`,
+        { method: 'POST', agent: this.#agent, headers },
+        (response) => {
+          response.resume();
+          response.on('end', () => resolve(String(response.statusCode)));
+          response.on('error', (error) => resolve(error.message));
+        },
+      );
+      sent.on('error', (error) => resolve(error.message));
+      sent.end(body);
+    });
+  }
+
+  /** Until `during` is over. */
+  async sendDuring(callers: number, body: string, during: () => Promise<unknown>): Promise<Account> {
+    const account: Account = { outcomes: {}, slowestMs: 0 };
+    let isOver = false;
+    const calling = Array.from({ length: callers }, async () => {
+      while (!isOver) {
+        const start = performance.now();
+        const outcome = await this.send(body);
+        account.slowestMs = Math.max(account.slowestMs, performance.now() - start);
+        account.outcomes[outcome] = (account.outcomes[outcome] ?? 0) + 1;
+      }
+    });
+    try {
+      await during();
+    } finally {
+      isOver = true;
+    }
+    await Promise.all(calling);
+    return account;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * `npm run containers`: the compose file in a real container engine, from the first `up` to `down` with requests in
+ * flight. Exits with 1 when something does not hold, and with 2 when this machine has no engine.
+ */
+import { parseArgs } from 'node:util';
+import { freePort } from '@sluice/cli/start/free-port';
+import { toMarkdownTable } from '../helpers/markdown-table.js';
+import { figuresSaver } from '../helpers/save-figures.js';
+import { Stack, whatIsMissing } from './stack.js';
+import { tryEverything } from './try-everything.js';
+
+const HELP = `npm run containers -- [options]
+
+  --save docs     write the table to docs/deploying.md, if all held
+  --help          this text
+
+Builds the image and runs docker-compose.yml in the container engine of this machine, under a project name and ports of
+its own. It takes about five minutes. A service whose image is neither here nor to be pulled is left out by name.
+`;
+
+const { values } = parseArgs({ options: { save: { type: 'string' }, help: { type: 'boolean' } } });
+const missing = values.help ? undefined : whatIsMissing();
+if (values.help) {
+  process.stdout.write(HELP);
+} else if (missing) {
+  process.stderr.write(`npm run containers cannot run here: ${missing}. Nothing was tried.\n`);
+  process.exitCode = 2;
+} else {
+  const save = figuresSaver('containers', values.save);
+  const stack = new Stack({
+    PORT: await freePort(),
+    ADMIN_PORT: await freePort(),
+    PROMETHEUS_PORT: await freePort(),
+    GRAFANA_PORT: await freePort(),
+  });
+  const rows: string[][] = [];
+  let failures = 0;
+  try {
+    await tryEverything(stack, (what, seen, holds) => {
+      process.stdout.write(`${holds ? 'held  ' : 'FAILED'} ${what}: ${seen}\n`);
+      rows.push([what, seen]);
+      if (!holds) failures += 1;
+    });
+  } catch (error) {
+    failures += 1;
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  }
+  if (failures > 0) process.stderr.write(`The containers' logs are in ${stack.saveLogs()}\n`);
+  else save?.(toMarkdownTable([['What', 'Seen'], ...rows]));
+  stack.remove();
+  process.stdout.write(failures === 0 ? '\nAll held.\n' : `\n${failures} failed.\n`);
+  process.exitCode = failures === 0 ? 0 : 1;
+}

@@ -1,0 +1,126 @@
+/** The container engine of this machine, and the project's compose file in it under names and ports of its own. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const repository = fileURLToPath(new URL('../../../', import.meta.url));
+const PROJECT = 'sluice-containers';
+
+function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd: repository,
+    env,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return { ok: status === 0, output: (stdout ?? '').trim(), text: `${stdout ?? ''}${stderr ?? ''}`.trim() };
+}
+
+/** What keeps this machine from running containers, or undefined. */
+export function whatIsMissing(): string | undefined {
+  if (!run('docker', ['info']).ok) return 'no container engine answers (docker info)';
+  return composeCommand() ? undefined : 'there is no docker compose';
+}
+
+function composeCommand(): string[] | undefined {
+  if (run('docker', ['compose', 'version']).ok) return ['docker', 'compose'];
+  return run('docker-compose', ['version']).ok ? ['docker-compose'] : undefined;
+}
+
+export class Stack {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-containers-'));
+  readonly #options: string[];
+  readonly #compose: string[];
+  readonly #env: NodeJS.ProcessEnv;
+  readonly settings: Record<string, string>;
+  /** Services whose image is neither here nor to be pulled. */
+  readonly leftOut: string[];
+
+  constructor(ports: Record<string, number>) {
+    this.#compose = composeCommand() ?? [];
+    const envFile = join(this.#folder, 'env');
+    const made = run('sh', [join(repository, 'deploy/make-env.sh'), envFile]);
+    if (!made.ok) throw new Error(made.text);
+    const settings = Object.fromEntries(
+      readFileSync(envFile, 'utf8')
+        .split('\n')
+        .filter((line) => /^\w+=/.test(line))
+        .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    );
+    for (const [name, port] of Object.entries(ports)) settings[name] = String(port);
+    this.settings = settings;
+    this.leftOut = ['grafana', 'prometheus'].filter((service) => !this.#hasImage(service));
+    const override = join(this.#folder, 'override.yml');
+    const out = this.leftOut.map((service) => `  ${service}: { profiles: [left-out] }\n`).join('');
+    writeFileSync(override, out ? `services:\n${out}` : 'services: {}\n');
+    // The environment wins over the .env of the checkout.
+    this.#env = { DOCKER_BUILDKIT: '1', COMPOSE_DOCKER_CLI_BUILD: '1', ...process.env, ...settings };
+    this.#options = ['-p', PROJECT, '-f', 'docker-compose.yml', '-f', override];
+  }
+
+  #hasImage(service: string): boolean {
+    const compose = readFileSync(join(repository, 'docker-compose.yml'), 'utf8');
+    const image = new RegExp(`^  ${service}:\\n    image: (\\S+)`, 'm').exec(compose)?.[1] ?? '';
+    return run('docker', ['image', 'inspect', image]).ok || run('docker', ['pull', '-q', image]).ok;
+  }
+
+  set(name: string, value: string): void {
+    this.#env[name] = value;
+  }
+
+  compose(...args: string[]): string {
+    const [command = '', ...rest] = this.#compose;
+    const done = run(command, [...rest, ...this.#options, ...args], this.#env);
+    if (!done.ok) throw new Error(`docker compose ${args.join(' ')}\n${done.text.slice(-4000)}`);
+    return done.output;
+  }
+
+  /** As `compose`, beside whatever else this process does. */
+  composeBeside(...args: string[]): Promise<void> {
+    const [command = '', ...rest] = this.#compose;
+    return this.#runBeside(command, [...rest, ...this.#options, ...args]);
+  }
+
+  upgrade(): Promise<void> {
+    return this.#runBeside('sh', [join(repository, 'deploy/upgrade.sh'), ...this.#options]);
+  }
+
+  async #runBeside(command: string, args: string[]): Promise<void> {
+    const env = { ...this.#env, COMPOSE: this.#compose.join(' ') };
+    const child = spawn(command, args, { cwd: repository, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (part) => {
+        output += part;
+      });
+    const [status] = await once(child, 'close');
+    if (status !== 0) throw new Error(`${command} ${args.join(' ')}\n${output.slice(-4000)}`);
+  }
+
+  ids(service: string): string[] {
+    return this.compose('ps', '-q', service).split('\n').filter(Boolean).sort();
+  }
+
+  inspect(id: string, format: string): string {
+    return run('docker', ['inspect', '--format', format, id]).output;
+  }
+
+  dockerBeside(...args: string[]): Promise<void> {
+    return this.#runBeside('docker', args);
+  }
+
+  /** The path of a file with the last lines of every container. */
+  saveLogs(): string {
+    const path = join(repository, 'containers.log');
+    writeFileSync(path, this.compose('logs', '--no-color', '--tail', '200'));
+    return path;
+  }
+
+  remove(): void {
+    this.compose('down', '--volumes', '--timeout', '30');
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

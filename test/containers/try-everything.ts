@@ -1,0 +1,172 @@
+import type { Spend, Status } from '@sluice/shared/admin-api';
+import { until } from '../helpers/until.js';
+import { type Account, Callers } from './callers.js';
+import type { Stack } from './stack.js';
+
+export type Tell = (what: string, seen: string, holds: boolean) => void;
+
+const CALLERS = 8;
+const chat = (content: string) => JSON.stringify({ model: 'fast', messages: [{ role: 'user', content }] });
+const LARGE_BODY = chat('x'.repeat(9_000_000));
+const SLOW = 'take your time';
+const SLOW_MS = 8_000;
+const IN_FLIGHT = 20;
+
+/** The life of the compose file, in this order: each step begins where the one before it ended. */
+export async function tryEverything(stack: Stack, tell: Tell): Promise<void> {
+  const { PORT, GATEWAY_KEY = '' } = stack.settings;
+  const callers = new Callers(`http://127.0.0.1:${PORT}`, GATEWAY_KEY);
+  try {
+    await firstUp(stack, callers, tell);
+    secondUp(stack, tell);
+    await scale(stack, tell);
+    await killWorkers(stack, callers, tell);
+    await sendLargeBodies(stack, callers, tell);
+    await upgrade(stack, callers, tell);
+    await downAndUp(stack, callers, tell);
+  } finally {
+    callers.close();
+  }
+}
+
+async function firstUp(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
+  if (stack.leftOut.length > 0)
+    process.stdout.write(`left out, because the image is not to be had: ${stack.leftOut.join(', ')}\n`);
+  process.stdout.write('building the image and starting the containers\n');
+  const since = performance.now();
+  stack.compose('up', '--build', '--detach');
+  await firstAnswer(callers);
+  tell('`up --build`, and a first request', `200 after ${secondsSince(since)}`, true);
+}
+
+function secondUp(stack: Stack, tell: Tell): void {
+  const services = ['api', 'worker', 'admin', 'balancer', 'redis'];
+  const before = services.flatMap((service) => stack.ids(service));
+  stack.compose('up', '--detach');
+  const isSame = before.join() === services.flatMap((service) => stack.ids(service)).join();
+  tell('a second `up`', isSame ? 'the same containers' : 'other containers', isSame);
+}
+
+async function scale(stack: Stack, tell: Tell): Promise<void> {
+  const before = stack.ids('worker');
+  stack.set('WORKERS', '3');
+  stack.compose('up', '--detach');
+  const now = stack.ids('worker');
+  const areKept = before.every((id) => now.includes(id));
+  const seen = `${now.length} workers, ${areKept ? 'two of them as before' : 'all of them new'}`;
+  tell('`WORKERS=3`', seen, now.length === 3 && areKept);
+  if (stack.leftOut.includes('prometheus')) return;
+  await until('three workers are scraped', async () => (await workersScraped(stack)) === 3, 120_000);
+  tell('Prometheus', 'scrapes 3 workers', true);
+}
+
+async function killWorkers(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
+  const account = await callers.sendDuring(CALLERS, chat('Say hello.'), async () => {
+    for (const worker of stack.ids('worker')) {
+      await stack.dockerBeside('kill', '--signal', 'KILL', worker);
+      await stack.dockerBeside('start', worker);
+      await until(
+        'it is healthy',
+        () => stack.inspect(worker, '{{.State.Health.Status}}') === 'healthy',
+        60_000,
+      );
+    }
+  });
+  tell('kill -9 of three workers in turn, under load', toWords(account), hasNoneFailed(account));
+}
+
+async function sendLargeBodies(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
+  const outcomes = await Promise.all(Array.from({ length: 10 }, () => callers.send(LARGE_BODY)));
+  const hasDied = stack
+    .ids('api')
+    .some((id) => stack.inspect(id, '{{.RestartCount}} {{.State.OOMKilled}}') !== '0 false');
+  tell(
+    'ten bodies of 9 MB at once, on apis of 512 MB',
+    `${count(outcomes)}; ${hasDied ? 'an api died' : 'no api died'}`,
+    !hasDied && outcomes.every((outcome) => ['200', '429', '503'].includes(outcome)),
+  );
+}
+
+async function upgrade(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
+  const replaced = ['api', 'worker', 'admin'];
+  const old = replaced.flatMap((service) => stack.ids(service));
+  const since = performance.now();
+  const account = await callers.sendDuring(CALLERS, chat('Say hello.'), () => stack.upgrade());
+  const isReplaced = replaced.flatMap((service) => stack.ids(service)).every((id) => !old.includes(id));
+  tell(
+    '`deploy/upgrade.sh` under load, 2 apis and 3 workers',
+    `${toWords(account)}; ${isReplaced ? 'all replaced' : 'not all replaced'} in ${secondsSince(since)}`,
+    hasNoneFailed(account) && isReplaced,
+  );
+}
+
+async function downAndUp(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
+  answerSlowly(stack);
+  const inFlight = Array.from({ length: IN_FLIGHT }, () => callers.send(chat(SLOW)));
+  await until('calls are running', async () => {
+    const { providers } = await ask<Status>(stack, '/status');
+    return providers.some(({ active }) => active > 0);
+  });
+  const since = performance.now();
+  await stack.composeBeside('down');
+  const outcomes = count(await Promise.all(inFlight));
+  tell(
+    `\`down\` with ${IN_FLIGHT} requests in flight`,
+    `${outcomes} in ${secondsSince(since)}`,
+    outcomes === `${IN_FLIGHT} × 200`,
+  );
+
+  stack.compose('up', '--detach');
+  await firstAnswer(callers);
+  const { total } = await ask<Spend>(stack, '/spend');
+  tell(
+    '`up` again',
+    `${total.requests} requests in the ledger, ${callers.answered} were answered`,
+    total.requests === callers.answered,
+  );
+}
+
+function firstAnswer(callers: Callers): Promise<unknown> {
+  return until('an answer', async () => (await callers.send(chat('Say hello.'))) === '200', 60_000);
+}
+
+/** The simulator answers this text slowly. */
+function answerSlowly(stack: Stack): void {
+  const rule = JSON.stringify({ match: { textIncludes: SLOW }, action: { delayMs: SLOW_MS } });
+  const post = `fetch('http://simulator:8090/_control/script', { method: 'POST', body: process.argv[1] })`;
+  stack.compose('exec', '-T', 'admin', 'node', '-e', `${post}.then((r) => process.exit(r.ok ? 0 : 1))`, rule);
+}
+
+async function ask<T>(stack: Stack, path: string): Promise<T> {
+  const { ADMIN_PORT, ADMIN_TOKEN } = stack.settings;
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const response = await fetch(`http://127.0.0.1:${ADMIN_PORT}${path}`, { headers });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+}
+
+async function workersScraped(stack: Stack): Promise<number> {
+  const prometheus = `http://127.0.0.1:${stack.settings.PROMETHEUS_PORT}`;
+  const response = await fetch(`${prometheus}/api/v1/query?query=sum(up{job="worker"})`);
+  const { data } = (await response.json()) as { data: { result: { value: [number, string] }[] } };
+  return Number(data.result[0]?.value[1] ?? 0);
+}
+
+function hasNoneFailed({ outcomes }: Account): boolean {
+  return Object.keys(outcomes).join() === '200';
+}
+
+function toWords({ outcomes, slowestMs }: Account): string {
+  const { 200: answered = 0, ...failures } = outcomes;
+  const failed = Object.entries(failures).map(([outcome, n]) => `${n} × ${outcome}`);
+  return `${answered} answered, ${failed.length === 0 ? 'none failed' : failed.join(', ')}, slowest ${(slowestMs / 1000).toFixed(1)} s`;
+}
+
+function count(outcomes: readonly string[]): string {
+  return [...new Set(outcomes)]
+    .sort()
+    .map((outcome) => `${outcomes.filter((seen) => seen === outcome).length} × ${outcome}`)
+    .join(', ');
+}
+
+const secondsSince = (start: number) => `${((performance.now() - start) / 1000).toFixed(0)} s`;
