@@ -40,6 +40,7 @@ export const sharedEnv = {
     default: 20_000,
     min: 0,
     max: 600_000,
-    description: 'how long a drained process waits for its last scrape, if it is scraped and has counted something since',
+    description:
+      'how long a drained process waits for its last scrape, if it is scraped and has counted something since',
   }),
 };
