@@ -5,7 +5,7 @@ import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 
 let gateway: Gateway;
-const MODELS = ['gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini'] as const;
+const MODELS = ['gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini', 'o4-mini'] as const;
 
 test.before(async () => {
   gateway = await startGateway({
@@ -17,8 +17,12 @@ test.before(async () => {
 test.after.always(() => gateway?.stop());
 
 let asked = 0;
-const ask = (model: (typeof MODELS)[number]) =>
-  gateway.chat({ model: `only-${model}`, messages: [{ role: 'user', content: `Cool ${asked++}` }] });
+const ask = (model: (typeof MODELS)[number], fields: object = {}) =>
+  gateway.chat({
+    model: `only-${model}`,
+    messages: [{ role: 'user', content: `Cool ${asked++}` }],
+    ...fields,
+  });
 const callsOf = (model: string) => gateway.simulator.calls.filter((call) => call.model === model).length;
 
 function limit(model: string, retryAfter: string, times = 1): void {
@@ -51,6 +55,32 @@ test('a 429 that is about one request leaves the model to the others', async (t)
   t.is(status, 413);
   t.is(body.error.code, 'request_too_large');
   t.is((await ask('gpt-4o')).status, 200);
+});
+
+test('a service tier that is short of capacity is left alone by itself', async (t) => {
+  const flex = { service_tier: 'flex' };
+  limit('o4-mini', '86400');
+  t.is((await ask('o4-mini', flex)).status, 429);
+  const calls = callsOf('o4-mini');
+  await until('the api knows it', async () => {
+    const { headers } = await ask('o4-mini', flex);
+    return headers.get('x-gateway-attempts') === '0';
+  });
+  t.is((await ask('o4-mini')).status, 200);
+  t.is((await ask('o4-mini', { service_tier: 'priority' })).status, 200);
+  t.is(callsOf('o4-mini'), calls + 2, 'nobody called for flex');
+  const { body } = await adminOf(gateway)('GET', '/cooldowns');
+  t.like(
+    body.data.find(({ model }: { model: string }) => model === 'o4-mini'),
+    { service_tier: 'flex' },
+  );
+  const lifted = await adminOf(gateway)('DELETE', '/cooldowns/openai?model=o4-mini');
+  t.is(lifted.body.lifted, 1);
+
+  // A limit of the model itself holds in every tier.
+  limit('o4-mini', '86400');
+  t.is((await ask('o4-mini')).status, 429);
+  t.is((await ask('o4-mini', flex)).status, 429);
 });
 
 test('a provider that asks for a day is probed after the maximum, one call at a time', async (t) => {

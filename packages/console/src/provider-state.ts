@@ -10,8 +10,10 @@ export interface ProviderState {
 /** Of a provider, or of one of its models: why it would not be called now, or that all is well. */
 export function stateOf(provider: ProviderStatus | undefined, model?: string): ProviderState {
   if (!provider) return { tone: 'bad', text: 'not configured' };
+  // A tier that is short of capacity leaves the model to all who ask for another.
   const cooling = provider.cool_downs.filter(
-    (each) => each.model === null || model === undefined || each.model === model,
+    (each) =>
+      each.service_tier === null && (each.model === null || model === undefined || each.model === model),
   );
   const longest = Math.max(0, ...cooling.map(({ remaining_ms }) => remaining_ms));
   if (longest > 0) return { tone: 'warn', text: `cooling down, ${duration(longest)}` };

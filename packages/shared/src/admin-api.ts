@@ -237,7 +237,8 @@ export interface ProviderStatus {
   concurrency: number;
   paused: boolean;
   circuit: { state: 'closed' | 'failing' | 'open'; until: string | null };
-  cool_downs: { model: string | null; until: string; remaining_ms: number }[];
+  /** Null for all models; null for all service tiers. */
+  cool_downs: { model: string | null; service_tier: string | null; until: string; remaining_ms: number }[];
 }
 
 export interface ProcessStatus {
@@ -256,6 +257,7 @@ export interface CoolDown {
   object: 'cooldown';
   provider: string;
   model: string | null;
+  service_tier: string | null;
   until: string;
   remaining_ms: number;
   asked_until: string;

@@ -18,6 +18,7 @@ import { GatewayError } from '@sluice/shared/errors';
 import { type BlockedOutcome, OUTCOMES } from '@sluice/shared/outcomes';
 import { isSpoken } from '@sluice/shared/process/protocol';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
+import { tierApart } from '@sluice/shared/providers/service-tier';
 import { countCalls, describeAttempts } from '@sluice/shared/queue/attempts';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
 import {
@@ -70,6 +71,8 @@ export interface DispatcherParts {
 
 export interface Pending {
   job: ChatJob;
+  /** The service tier that it asks for, if that has a capacity of its own. */
+  tier: string | undefined;
   queued: boolean;
   cancelled: boolean;
   /** The entry from whose full queue its job was displaced: that may be heard before the job is known to be there. */
@@ -93,6 +96,7 @@ export class Dispatcher {
     return new Promise((resolve, reject) => {
       const pending: Pending = {
         job,
+        tier: tierApart(request),
         queued: false,
         cancelled: false,
         displacedFrom: undefined,
@@ -188,7 +192,8 @@ export class Dispatcher {
       const now = clock.now();
       const waitUntil = Math.min(now + congestion.limits(provider).maxWaitMs, pending.job.deadline);
       pending.job = { ...pending.job, entry: i, queuedAt: now, waitUntil };
-      const reason = availability.blocked(provider, model) ?? (await this.#queue(pending, provider));
+      const reason =
+        availability.blocked(provider, model, pending.tier) ?? (await this.#queue(pending, provider));
       if (!reason)
         return pending.cancelled ? this.cancel(pending.job.requestId) : this.#wake(pending, waitUntil);
       this.#passOver(pending, reason, now);

@@ -210,6 +210,7 @@ export const recordSchemas = {
     object: { const: 'cooldown' },
     provider: s.text,
     model: { ...s.textOrNull, description: 'Null: all models of the provider.' },
+    service_tier: { ...s.textOrNull, description: 'Null: all tiers.' },
     until: s.moment,
     remaining_ms: { ...s.whole, description: '0: it is probed.' },
     asked_until: { ...s.moment, description: 'What the provider asked for.' },
@@ -253,7 +254,12 @@ export const recordSchemas = {
         paused: { ...s.flag, description: 'No worker takes its requests.' },
         circuit: s.object({ state: s.oneOf('closed', 'failing', 'open'), until: s.momentOrNull }),
         cool_downs: s.arrayOf(
-          s.object({ model: s.textOrNull, until: s.moment, remaining_ms: { type: 'integer' } }),
+          s.object({
+            model: s.textOrNull,
+            service_tier: s.textOrNull,
+            until: s.moment,
+            remaining_ms: { type: 'integer' },
+          }),
         ),
       }),
     ),

@@ -24,6 +24,7 @@ export function addCoolDownCommands(program: Command, cli: Cli): void {
       [
         { title: 'PROVIDER', cell: ({ provider }) => provider },
         { title: 'MODEL', cell: ({ model }) => model ?? 'all models' },
+        { title: 'TIER', cell: ({ service_tier }) => service_tier ?? 'all tiers' },
         {
           title: 'FOR',
           right: true,

@@ -105,7 +105,10 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
 
 function coolDownText({ cool_downs }: ProviderStatus): string {
   return cool_downs
-    .map(({ model, remaining_ms }) => `${model ?? 'all models'} for ${span(Math.max(0, remaining_ms))}`)
+    .map(({ model, service_tier, remaining_ms }) => {
+      const tier = service_tier === null ? '' : ` (${service_tier})`;
+      return `${model ?? 'all models'}${tier} for ${span(Math.max(0, remaining_ms))}`;
+    })
     .join(', ');
 }
 

@@ -15,8 +15,9 @@ export class Availability {
     private readonly circuits: CircuitBreakers,
   ) {}
 
-  blocked(provider: string, model: string): Blocked | undefined {
-    const cooling = this.coolDowns.remaining(provider, model);
+  /** `tier`: the service tier that the request asks for, if that has a capacity of its own. */
+  blocked(provider: string, model: string, tier: string | undefined): Blocked | undefined {
+    const cooling = this.coolDowns.remaining(provider, model, tier);
     if (cooling > 0) return { outcome: 'cooldown', retryAfterMs: cooling };
     const open = this.circuits.remaining(provider);
     return open > 0 ? { outcome: 'circuit_open', retryAfterMs: open } : undefined;

@@ -4,8 +4,8 @@
  *   cooling down ── its time is over ──► done
  *        └─ the provider asked for more than the maximum ──► probed: one call at a time, until one succeeds
  *
- * Redis holds the truth: a hash of `<provider>` or `<provider>/<model>` to a moment, and where it is probed afterwards the
- * moment that the provider asked for. A change is published, so that the others learn of it within a millisecond or so, and
+ * Redis holds the truth: a hash of `<provider>`, `<provider>/<model>` or `<provider>/<model> <service tier>` to a moment, and
+ * where it is probed afterwards the moment that the provider asked for. A change is published, so that the others learn of it within a millisecond or so, and
  * read again on a timer, in case the message was lost.
  */
 import type { Redis } from 'ioredis';
@@ -23,9 +23,18 @@ export interface CoolDown {
   asked: number;
 }
 
+/** Who is to be left alone: a provider, one of its models, or a service tier of that. */
+export interface CoolDownSubject {
+  provider: string;
+  model?: string;
+  tier?: string | undefined;
+}
+
 export interface ListedCoolDown extends CoolDown {
   /** Null for all models of the provider. */
   model: string | null;
+  /** Null for all tiers. */
+  tier: string | null;
 }
 
 export class CoolDowns {
@@ -68,17 +77,17 @@ export class CoolDowns {
   }
 
   /** Milliseconds until this model of this provider may be called again; 0 when it may be called, or probed, now. */
-  remaining(provider: string, model: string): number {
+  remaining(provider: string, model: string, tier?: string): number {
     if (this.#known.size === 0) return 0;
-    const until = Math.max(...this.#of(provider, model).map(([, each]) => each.until), 0);
+    const until = Math.max(...this.#of(provider, model, tier).map(([, each]) => each.until), 0);
     return Math.max(0, until - this.clock.now());
   }
 
   /** Whether this call may be made, as one that is not cooling down or as the probe of one that was. */
-  async mayCall(provider: string, model: string): Promise<boolean> {
+  async mayCall(provider: string, model: string, tier?: string): Promise<boolean> {
     if (this.#known.size === 0) return true;
     const now = this.clock.now();
-    for (const [subject, { asked }] of this.#of(provider, model)) {
+    for (const [subject, { asked }] of this.#of(provider, model, tier)) {
       if (asked <= now) continue;
       const mine = await probeScript(this.redis, [this.names.coolDowns], [subject, now, now + PROBE_MS]);
       if (!mine) return false;
@@ -88,16 +97,16 @@ export class CoolDowns {
   }
 
   /** A call has succeeded: what it probed need not be left alone any more. */
-  async succeeded(provider: string, model: string): Promise<void> {
+  async succeeded(provider: string, model: string, tier?: string): Promise<void> {
     if (this.#probed.size === 0) return;
-    const subjects = [provider, subjectOf(provider, model)].filter((subject) => this.#probed.delete(subject));
+    const subjects = subjectsOf(provider, model, tier).filter((subject) => this.#probed.delete(subject));
     if (subjects.length > 0) await liftScript(this.redis, [this.names.coolDowns], subjects);
   }
 
-  /** Whether the provider, or any of its models, is left alone now. */
+  /** Whether the provider, or any of its models, is left alone now, in all tiers. */
   isCooling(provider: string): boolean {
     const now = this.clock.now();
-    return this.list(provider).some(({ until }) => until > now);
+    return this.list(provider).some(({ tier, until }) => tier === null && until > now);
   }
 
   list(provider: string): ListedCoolDown[] {
@@ -105,14 +114,16 @@ export class CoolDowns {
     const prefix = subjectOf(provider, '');
     return [...this.#known].flatMap(([subject, coolDown]) => {
       if (coolDown.asked <= now) return [];
-      if (subject === provider) return { model: null, ...coolDown };
-      return subject.startsWith(prefix) ? { model: subject.slice(prefix.length), ...coolDown } : [];
+      if (subject === provider) return { model: null, tier: null, ...coolDown };
+      if (!subject.startsWith(prefix)) return [];
+      const [model = '', tier = null] = subject.slice(prefix.length).split(' ');
+      return { model, tier, ...coolDown };
     });
   }
 
   /** Takes effect in this process at once, in the others as soon as Redis has passed it on. */
-  async start(provider: string, model: string | undefined, ms: number, maxMs = ms): Promise<void> {
-    const subject = model === undefined ? provider : subjectOf(provider, model);
+  async start(who: CoolDownSubject, ms: number, maxMs = ms): Promise<void> {
+    const subject = nameOf(who);
     const now = this.clock.now();
     const known = this.#known.get(subject);
     const until = Math.max(Math.ceil(now + Math.min(ms, maxMs)), known?.until ?? 0);
@@ -128,15 +139,15 @@ export class CoolDowns {
     const subjects = stored.filter((subject) =>
       model === undefined
         ? subject === provider || subject.startsWith(subjectOf(provider, ''))
-        : subject === subjectOf(provider, model),
+        : subject.split(' ')[0] === subjectOf(provider, model),
     );
     if (subjects.length === 0) return 0;
     return liftScript(this.redis, [this.names.coolDowns], subjects);
   }
 
-  /** The cool-downs that a call of this model meets: its own, and its provider's. */
-  #of(provider: string, model: string): [subject: string, CoolDown][] {
-    return [provider, subjectOf(provider, model)].flatMap((subject) => {
+  /** The cool-downs that a call of this model meets. */
+  #of(provider: string, model: string, tier: string | undefined): [subject: string, CoolDown][] {
+    return subjectsOf(provider, model, tier).flatMap((subject) => {
       const coolDown = this.#known.get(subject);
       return coolDown ? [[subject, coolDown] as [string, CoolDown]] : [];
     });
@@ -150,4 +161,15 @@ function parse(stored: string): CoolDown {
 
 function subjectOf(provider: string, model: string): string {
   return `${provider}/${model}`;
+}
+
+/** A call meets the cool-downs of its provider, of its model and of its tier, but not those of another tier. */
+function subjectsOf(provider: string, model: string, tier: string | undefined): string[] {
+  const ofModel = subjectOf(provider, model);
+  return tier === undefined ? [provider, ofModel] : [provider, ofModel, `${ofModel} ${tier}`];
+}
+
+function nameOf({ provider, model, tier }: CoolDownSubject): string {
+  const narrowest = model === undefined ? undefined : subjectsOf(provider, model, tier).at(-1);
+  return narrowest ?? provider;
 }

@@ -10,7 +10,8 @@ import type { Logger } from '@sluice/shared/process/logger';
 import { Trouble } from '@sluice/shared/process/trouble';
 import type { Callers } from '@sluice/shared/providers/callers';
 import type { CircuitBreakers, CircuitChange } from '@sluice/shared/providers/circuit-breakers';
-import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { CoolDownSubject, CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { ProviderFailure } from '../providers/types.js';
 import type { Upstream } from './call-provider.js';
@@ -45,7 +46,8 @@ export class ProviderHealth {
   record(call: Called, failure: ProviderFailure | undefined): void {
     const { name } = call.upstream.config;
     this.parts.callers.saw(name, call.job.workspace);
-    if (!failure) this.#inBackground(this.parts.coolDowns.succeeded(name, call.entry.model));
+    const tier = tierApart(call.request);
+    if (!failure) this.#inBackground(this.parts.coolDowns.succeeded(name, call.entry.model, tier));
     this.#inBackground(
       failure && isUnhealthy(failure)
         ? this.#failed(name, call, failure)
@@ -54,9 +56,8 @@ export class ProviderHealth {
   }
 
   /** Nobody calls for `ms`, or at most `maxMs`. */
-  coolDown({ provider, model }: ChainEntry, scope: 'model' | 'provider', ms: number, maxMs: number): void {
-    const subject = scope === 'model' ? model : undefined;
-    this.#inBackground(this.parts.coolDowns.start(provider, subject, ms, maxMs));
+  coolDown(subject: CoolDownSubject, ms: number, maxMs: number): void {
+    this.#inBackground(this.parts.coolDowns.start(subject, ms, maxMs));
   }
 
   #failed(provider: string, call: Called, failure: ProviderFailure): Promise<void> {

@@ -10,6 +10,7 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability } from '@sluice/shared/providers/availability';
+import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
@@ -102,9 +103,10 @@ export class ChatProcessor {
 
     if (run.signal.reason) return ending.cancelled(progress.job, run);
     const request = this.#read(job);
+    const tier = tierApart(request);
     const blocked = waited
       ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
-      : (availability.blocked(entry.provider, entry.model) ?? (await calls.mayCall(entry, job)));
+      : (availability.blocked(entry.provider, entry.model, tier) ?? (await calls.mayCall(entry, job, tier)));
     if (blocked) {
       fallback.passOver(progress, entry, blocked);
       return fallback.fail(progress, request, blockedFailure(blocked));
@@ -136,7 +138,7 @@ export class ChatProcessor {
       await run.signal.wait(waitMs);
       if (run.signal.reason) return ending.cancelled(progress.job, run);
       // It may have been left alone meanwhile, because of this call or another.
-      const closed = availability.blocked(entry.provider, entry.model);
+      const closed = availability.blocked(entry.provider, entry.model, tier);
       if (closed) return fallback.fail(progress, request, failure);
     }
   }

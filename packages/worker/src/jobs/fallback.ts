@@ -3,6 +3,7 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
+import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { NextEntry, Settlement } from '@sluice/shared/queue/settle';
 import type { Settlements } from '@sluice/shared/queue/settlements';
@@ -57,7 +58,8 @@ export class Fallback {
         }
         const { provider, model } = next;
         const found =
-          this.parts.availability.blocked(provider, model) ?? (await this.#moveOn(progress.job, i, next));
+          this.parts.availability.blocked(provider, model, tierApart(request)) ??
+          (await this.#moveOn(progress.job, i, next));
         if (found === 'moved') return undefined;
         if (found === 'refused') break;
         this.#countFallback(progress.job, next);
@@ -75,7 +77,7 @@ export class Fallback {
       const { provider, model } = before;
       const attempt = attempts.findLast((each) => each.provider === provider && each.model === model);
       if (attempt && !this.#whyUnsupported(before, request)) {
-        const wait = this.parts.availability.blocked(provider, model)?.retryAfterMs;
+        const wait = this.parts.availability.blocked(provider, model, tierApart(request))?.retryAfterMs;
         return fromAttempt(attempt, wait);
       }
     }

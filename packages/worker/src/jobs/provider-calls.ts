@@ -4,12 +4,13 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Blocked } from '@sluice/shared/providers/availability';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
-import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { CoolDownSubject, CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
-import { type CallResult, callProvider } from '../calls/call-provider.js';
+import { type CallResult, callProvider, type Upstream } from '../calls/call-provider.js';
 import type { Pricing } from '../calls/pricing.js';
 import type { ProviderHealth } from '../calls/provider-health.js';
 import type { Run } from '../calls/run.js';
@@ -42,11 +43,16 @@ export class ProviderCalls {
   }
 
   /** When an open circuit has had its time, one call is the probe. The others are told why they may not call. */
-  async mayCall(entry: ChainEntry, { requestId }: ChatJob): Promise<Blocked | undefined> {
+  async mayCall(
+    entry: ChainEntry,
+    { requestId }: ChatJob,
+    tier: string | undefined,
+  ): Promise<Blocked | undefined> {
     const { circuits, coolDowns } = this.parts;
     const { provider, model } = entry;
-    if (!(await coolDowns.mayCall(provider, model))) {
-      return { outcome: 'cooldown', retryAfterMs: Math.max(1_000, coolDowns.remaining(provider, model)) };
+    if (!(await coolDowns.mayCall(provider, model, tier))) {
+      const retryAfterMs = Math.max(1_000, coolDowns.remaining(provider, model, tier));
+      return { outcome: 'cooldown', retryAfterMs };
     }
     if (circuits.get(provider).state !== 'open') return undefined;
     const mayCall = await circuits.mayCall(provider, requestId, this.#limitMs(entry) + 1_000);
@@ -79,7 +85,7 @@ export class ProviderCalls {
       const { cooldownMs, maxCooldownMs } = upstream.config;
       const askedMs = failure.retryAfterMs ?? cooldownMs;
       failure.retryAfterMs = Math.min(askedMs, maxCooldownMs);
-      health.coolDown(entry, failure.coolDown, askedMs, maxCooldownMs);
+      health.coolDown(coolDownSubject(upstream, entry, failure.coolDown, request), askedMs, maxCooldownMs);
     }
     // A caller's short deadline, and a fault of our own, say nothing about the provider's health.
     const inconclusive =
@@ -115,6 +121,17 @@ export class ProviderCalls {
   #limitMs(entry: ChainEntry): number {
     return entry.timeout_ms ?? upstreamOf(this.parts.upstreams, entry).config.timeoutMs;
   }
+}
+
+/** A tier that is short of capacity is left alone by itself: others ask for another one. Anthropic is asked for none. */
+function coolDownSubject(
+  { config }: Upstream,
+  { provider, model }: ChainEntry,
+  scope: 'model' | 'provider',
+  request: ChatRequest,
+): CoolDownSubject {
+  if (scope === 'provider') return { provider };
+  return { provider, model, tier: config.kind === 'anthropic' ? undefined : tierApart(request) };
 }
 
 function toAttempt({ provider, model }: ChainEntry, { ms, upstreamId, failure }: CallResult): Attempt {

@@ -19,10 +19,11 @@ export function addCoolDownRoutes(router: Router, { clock, providers, coolDowns 
     ctx.body = {
       object: 'list',
       data: [...providers.keys()].flatMap((provider) =>
-        coolDowns.list(provider).map(({ model, until, asked }) => ({
+        coolDowns.list(provider).map(({ model, tier, until, asked }) => ({
           object: 'cooldown' as const,
           provider,
           model,
+          service_tier: tier,
           until: iso(until),
           remaining_ms: Math.max(0, Math.ceil(until - now)),
           asked_until: iso(asked),

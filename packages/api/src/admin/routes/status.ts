@@ -53,8 +53,9 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
       concurrency,
       paused,
       circuit: { state, until: state === 'open' ? iso(until) : null },
-      cool_downs: coolDowns.list(name).map(({ model, until }) => ({
+      cool_downs: coolDowns.list(name).map(({ model, tier, until }) => ({
         model,
+        service_tier: tier,
         until: iso(until),
         remaining_ms: Math.ceil(until - clock.now()),
       })),

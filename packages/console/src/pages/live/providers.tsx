@@ -50,7 +50,7 @@ function Provider({ provider }: { provider: ProviderStatus }) {
       {cool_downs.length > 0 && (
         <ul class="plain small-print">
           {cool_downs.map((coolDown) => (
-            <CoolDown key={coolDown.model ?? ''} provider={name} {...coolDown} />
+            <CoolDown key={`${coolDown.model} ${coolDown.service_tier}`} provider={name} {...coolDown} />
           ))}
         </ul>
       )}
@@ -82,13 +82,14 @@ function PauseButton({ provider, paused }: { provider: string; paused: boolean }
 interface CoolDownProps {
   provider: string;
   model: string | null;
+  service_tier: string | null;
   remaining_ms: number;
 }
 
 /** The page asks for the status again by itself, and shows then that it is lifted. */
-function CoolDown({ provider, model, remaining_ms }: CoolDownProps) {
+function CoolDown({ provider, model, service_tier, remaining_ms }: CoolDownProps) {
   const action = useAction();
-  const subject = model ?? 'all models';
+  const subject = `${model ?? 'all models'}${service_tier === null ? '' : ` (${service_tier})`}`;
   const query = model === null ? '' : `?model=${encodeURIComponent(model)}`;
   const lift = () =>
     action.run(async (client) => void (await client.send('DELETE', path`/cooldowns/${provider}` + query)));
