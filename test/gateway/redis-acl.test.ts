@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectPatiently } from '@sluice/shared/redis/redis';
+import OpenAI, { toFile } from 'openai';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { watchCommands } from '../helpers/redis-contents.js';
@@ -126,6 +127,11 @@ async function useEverything(): Promise<void> {
   );
   hangUp.abort();
   await gone;
+
+  const client = new OpenAI({ baseURL: `${gateway.urls[1]}/v1`, apiKey: gateway.key });
+  const stored = await client.files.create({ file: await toFile(Buffer.from('{}'), 'a'), purpose: 'batch' });
+  await client.files.list();
+  await client.files.delete(stored.id);
 
   await admin('POST', '/workspaces', { id: 'new' });
   const { id } = (await admin('POST', '/workspaces/new/keys', { name: 'first' })) as { id: string };

@@ -37,6 +37,7 @@ export interface GatewayOptions {
   request?: Record<string, unknown>;
   cors?: Record<string, unknown>;
   requestLog?: Record<string, unknown>;
+  files?: Record<string, unknown>;
   registry?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
   workspaces?: Record<
@@ -136,6 +137,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       ...(options.request ? { request: options.request } : {}),
       ...(options.cors ? { cors: options.cors } : {}),
       ...(options.registry ? { registry: options.registry } : {}),
+      ...(options.files ? { files: options.files } : {}),
       ...(options.requestLog ? { request_log: options.requestLog } : {}),
     }),
   );
@@ -149,6 +151,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     METRICS_LINGER_MS: '0',
     PAYLOAD_KEY: makeSecretKey(),
     KEY_PEPPER: makeSecretKey(),
+    FILES_FOLDER: join(folder, 'files'),
     OPENAI_BASE_URL: simulator.openaiBaseUrl,
     ANTHROPIC_BASE_URL: simulator.anthropicBaseUrl,
     OPENAI_API_KEY: 'sk-test-openai',

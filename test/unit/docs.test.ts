@@ -155,6 +155,8 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
     'Request log': (log) => ({ request_log: log }),
     Registry: (registry) => ({ registry }),
     CORS: (cors) => ({ cors }),
+    Files: (files) => ({ files }),
+    Batches: (batches) => ({ batches }),
   };
   for (const [section, nest] of Object.entries(places))
     t.deepEqual(
@@ -222,6 +224,8 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.reservations('<workspace>'),
     names.reserved('<workspace>'),
     names.spent('<workspace>'),
+    names.files('<workspace>'),
+    names.fileBytes('<workspace>'),
   ];
   t.is(keys.length, Object.keys(names).length);
   t.deepEqual(

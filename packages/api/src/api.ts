@@ -114,6 +114,8 @@ function toAppParts(
     providers: config.providers,
     deadlineMs: config.request.deadlineMs,
     byteLimits: config.request,
+    maxFileBytes: config.files.maxFileBytes,
+    idleMs: config.request.receiveTimeoutMs,
     limits: config.request.limits,
     corsOrigins: config.cors.origins,
     hasRoom: (bytes) => memory.take(bytes),

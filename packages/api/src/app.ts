@@ -9,6 +9,7 @@ import type { Catalogue } from './cell/catalogue.js';
 import type { KeyUse } from './cell/key-use.js';
 import type { ApiMetrics } from './cell/metrics.js';
 import { type ChatParts, createChatRoute } from './chat/route.js';
+import { createFilesRoutes, type FilesParts } from './files/routes.js';
 import { createAuthenticate } from './http/authenticate.js';
 import { type ByteLimits, createTakeBytes } from './http/bytes-in-flight.js';
 import { createCors } from './http/cors.js';
@@ -25,7 +26,7 @@ import { createModelRoute, createModelsRoute } from './models/models-route.js';
 import { createRoutesRoute } from './models/routes-route.js';
 import { createSuggestModels } from './models/suggest-models.js';
 
-export interface AppParts extends ChatParts {
+export interface AppParts extends ChatParts, FilesParts {
   store: Directory;
   keyUse: KeyUse;
   catalogue: Catalogue;
@@ -64,6 +65,12 @@ export function createApp(parts: AppParts): Koa {
   );
   router.get('/v1/models', authenticate, createModelsRoute(store, catalogue));
   router.get('/v1/models/*id', authenticate, suggestModels, createModelRoute(store, catalogue));
+  const files = createFilesRoutes(parts);
+  router.post('/v1/files', authenticate, files.upload);
+  router.get('/v1/files', authenticate, files.list);
+  router.get('/v1/files/:id', authenticate, files.retrieve);
+  router.delete('/v1/files/:id', authenticate, files.remove);
+  router.get('/v1/files/:id/content', authenticate, files.content);
   router.get('/routes', authenticate, createRoutesRoute(store));
 
   const app = new Koa();

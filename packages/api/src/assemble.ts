@@ -46,6 +46,10 @@ import { IdempotentDispatcher } from './chat/idempotent-dispatcher.js';
 import { RefusalRate } from './chat/refusal-rate.js';
 import { SafetyNet } from './chat/safety-net.js';
 import type { Connections } from './connect.js';
+import { FileRecords } from './files/file-records.js';
+import { Files } from './files/files.js';
+import { openStore, type StoreSettings } from './files/open-store.js';
+import { SealedFiles } from './files/sealed-files.js';
 import { ConnectionLimit } from './http/connection-limit.js';
 
 export interface ApiOptions {
@@ -58,6 +62,8 @@ export interface ApiOptions {
   payloadKeys?: SecretKeys | undefined;
   /** What workspace keys are digested with. */
   keyPepper?: SecretKeys | undefined;
+  /** Where the bytes of files lie. */
+  store: StoreSettings;
   logger: Logger;
   tracer?: Tracer | undefined;
   descriptors: DescriptorWatch;
@@ -158,12 +164,19 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   const refusals = new Refusals(redis, names);
   const idempotent = new IdempotentDispatcher(dispatcher, new Idempotency(redis, names, payloads), clock);
 
+  // The files of batches.
+  const fileRecords = new FileRecords(redis, names, {
+    maxBytes: config.files.maxBytesPerWorkspace,
+    maxFiles: config.files.maxFilesPerWorkspace,
+  });
+  const files = new Files(fileRecords, new SealedFiles(await openStore(options.store), payloads), clock);
+
   return {
     ...{ id, names, payloads, digests, clock },
     ...{ inbox, queues, coolDowns, circuits, presence, neighbours, memory },
     ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue },
     ...{ metrics, apiMetrics, gauges, directoryWatch, connectionLimit },
-    ...{ dispatcher, idempotent, safetyNet, refusals },
+    ...{ dispatcher, idempotent, safetyNet, refusals, files },
   };
 }
 

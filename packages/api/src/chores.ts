@@ -10,6 +10,7 @@ import type { Connections } from './connect.js';
 
 const HOUSEKEEPING_MS = 1_000;
 const LOG_REFUSALS_EVERY_MS = 5_000;
+const REMOVE_FILES_EVERY_MS = 10_000;
 
 /** Does each chore once, so that the process begins with what it should know, and then keeps doing it. */
 export async function startChores(
@@ -42,6 +43,7 @@ export async function startChores(
   chores.every(SWEEP_EVERY_MS, 'looking for lost requests', () => parts.safetyNet.sweep(parts.dispatcher));
   chores.every(WRITE_KEY_USE_EVERY_MS, 'last use of keys', () => parts.keyUse.write(), false);
   chores.every(LOG_REFUSALS_EVERY_MS, 'logging refusals', () => parts.refusals.log(clock.now()), false);
+  chores.every(REMOVE_FILES_EVERY_MS, 'removal of files', () => parts.files.removeDue(), false);
   scheduleRefreshes(chores, options, parts, connections);
   return chores;
 }

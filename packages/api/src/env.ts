@@ -1,4 +1,4 @@
-import { integer, port, secret, text } from '@sluice/shared/process/env';
+import { integer, port, secret, text, url } from '@sluice/shared/process/env';
 import { payloadEnv, pepperEnv, sharedEnv } from '@sluice/shared/process/shared-env';
 
 export const apiEnv = {
@@ -17,6 +17,20 @@ export const apiEnv = {
     minLength: 16,
     description:
       'token of the admin listener, 16 characters or more; without it `npm start` makes one, and `npm run api` has no admin listener',
+  }),
+  FILES_FOLDER: text({
+    default: '.sluice/files',
+    description:
+      'folder of the files of batches, encrypted; a shared volume where api processes run on several machines',
+  }),
+  FILES_BUCKET: url({
+    protocols: ['s3'],
+    description:
+      'bucket for these files in place of the folder, such as s3://bucket/prefix; credentials and region come from the usual variables of AWS',
+  }),
+  FILES_ENDPOINT: url({
+    protocols: ['http', 'https'],
+    description: 'address of the S3-compatible server that has the bucket; without it AWS',
   }),
   DRAIN_DELAY_MS: integer({
     default: 1_000,

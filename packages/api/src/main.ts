@@ -29,6 +29,7 @@ await runProcess('api', async () => {
       port: env.PORT,
       payloadKeys: env.PAYLOAD_KEY,
       keyPepper: env.KEY_PEPPER,
+      store: { folder: env.FILES_FOLDER, bucket: env.FILES_BUCKET, endpoint: env.FILES_ENDPOINT },
       logger,
       tracer,
       descriptors,

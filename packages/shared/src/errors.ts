@@ -13,6 +13,7 @@ export const ERROR_STATUS = {
   unsupported_media_type: 415,
   idempotency_conflict: 422,
   budget_exceeded: 429,
+  quota_exceeded: 429,
   rate_limited: 429,
   internal_error: 500,
   not_implemented: 501,
@@ -29,6 +30,7 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 /** SDKs retry 429 and 5xx by themselves; for these codes a retry can only fail again or bill twice. */
 const NEVER_RETRY: ReadonlySet<ErrorCode> = new Set([
   'budget_exceeded',
+  'quota_exceeded',
   'provider_outcome_unknown',
   'not_implemented',
 ]);

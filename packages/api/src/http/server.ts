@@ -5,6 +5,7 @@ import { makeRequestId } from '@sluice/shared/request-id';
 import type Koa from 'koa';
 import type { ConnectionLimit } from './connection-limit.js';
 import { holdBack } from './expect-continue.js';
+import { maySendSlowly } from './slow-bodies.js';
 
 const HEADERS_TIMEOUT_MS = 10_000;
 
@@ -57,6 +58,7 @@ export function createHttpServer(
 
 /** What is not HTTP never reaches Koa. */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && maySendSlowly(socket)) return;
   if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
   else refuse(socket, toRefusal(error.code));
 }

@@ -1,4 +1,5 @@
 import { chatRequest, nameLength } from '../chat/schema.js';
+import { batchPaths } from './batch-paths.js';
 import * as s from './parts.js';
 
 const message = {
@@ -56,6 +57,17 @@ export const publicSchemas = {
     object: { const: 'route' },
     chain: s.arrayOf(s.ref('ChainEntry')),
     on_crash: s.oneOf('rerun', 'fail'),
+  }),
+  File: s.object({
+    id: { ...s.text, pattern: '^file-' },
+    object: { const: 'file' },
+    bytes: s.whole,
+    created_at: s.whole,
+    expires_at: s.whole,
+    filename: s.text,
+    purpose: s.oneOf('batch', 'batch_output'),
+    status: { const: 'processed' },
+    status_details: { type: 'null' },
   }),
 } satisfies Record<string, s.Schema>;
 
@@ -138,6 +150,7 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
       },
     },
   },
+  ...batchPaths(PUBLIC, KEY),
   '/routes': {
     servers: PUBLIC,
     get: {

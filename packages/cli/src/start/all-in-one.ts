@@ -101,6 +101,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
         config = simulatedConfig;
       }
     }
+    processEnv.FILES_FOLDER ??= join(folder, 'files');
     if (env.PAYLOAD_KEY === undefined) processEnv.PAYLOAD_KEY_FILE = rememberSecret(folder, 'payload-key');
     if (env.KEY_PEPPER === undefined) processEnv.KEY_PEPPER_FILE = rememberSecret(folder, 'key-pepper');
     const { KEY_PEPPER } = readEnv(processEnv, pepperEnv);

@@ -39,6 +39,8 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'request_log',
     'registry',
     'cors',
+    'files',
+    'batches',
   ]);
 
   const providerItems = reader.entries(file?.providers ?? DEFAULT_PROVIDERS, 'providers', 1);
@@ -139,6 +141,8 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
       ),
     },
     cors: { origins: readOrigins(reader, file?.cors) },
+    files: readFiles(reader, file?.files),
+    batches: readBatches(reader, file?.batches),
     requestLog: {
       maxEntries: reader.number(log?.max_entries ?? 100_000, 'request_log.max_entries', LOG_ENTRIES),
       maxRefusalsPerMinute: reader.number(
@@ -147,6 +151,40 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
         LOG_ENTRIES,
       ),
     },
+  };
+}
+
+const FILE_BYTES: NumberRule = { min: 1024, max: 209_715_200 };
+const STORED_BYTES: NumberRule = { min: 0, max: 1_099_511_627_776 };
+const STORED_FILES: NumberRule = { min: 0, max: 10_000 };
+
+function readFiles(reader: ConfigReader, value: unknown): GatewayConfig['files'] {
+  const files = reader.fields(value ?? {}, 'files', [
+    'max_file_bytes',
+    'max_bytes_per_workspace',
+    'max_files_per_workspace',
+  ]);
+  const number = (field: string, standard: number, rule: NumberRule): number =>
+    reader.number(files?.[field] ?? standard, `files.${field}`, rule);
+  return {
+    maxFileBytes: number('max_file_bytes', FILE_BYTES.max, FILE_BYTES),
+    maxBytesPerWorkspace: number('max_bytes_per_workspace', 5_368_709_120, STORED_BYTES),
+    maxFilesPerWorkspace: number('max_files_per_workspace', 1_000, STORED_FILES),
+  };
+}
+
+const LINES_IN_FLIGHT: NumberRule = { min: 1, max: 1_000 };
+const ACTIVE_BATCHES: NumberRule = { min: 0, max: 1_000 };
+
+function readBatches(reader: ConfigReader, value: unknown): GatewayConfig['batches'] {
+  const batches = reader.fields(value ?? {}, 'batches', ['lines_in_flight', 'max_active_per_workspace']);
+  return {
+    linesInFlight: reader.number(batches?.lines_in_flight ?? 32, 'batches.lines_in_flight', LINES_IN_FLIGHT),
+    maxActivePerWorkspace: reader.number(
+      batches?.max_active_per_workspace ?? 20,
+      'batches.max_active_per_workspace',
+      ACTIVE_BATCHES,
+    ),
   };
 }
 

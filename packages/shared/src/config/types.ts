@@ -152,6 +152,13 @@ export interface GatewayConfig {
     /** Of a workspace, by one api process. Further ones are counted, and logged together. */
     maxRefusalsPerMinute: number;
   };
+  /** What a workspace may store for its batches. */
+  files: { maxFileBytes: number; maxBytesPerWorkspace: number; maxFilesPerWorkspace: number };
+  batches: {
+    /** Lines of one batch that wait or run at a time. */
+    linesInFlight: number;
+    maxActivePerWorkspace: number;
+  };
   /** Where the model registry is refreshed from, and how often. */
   registry: { url: string | undefined; refreshMs: number; allowPrivateAddresses: boolean };
 }

@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 /** Older ledgers than these are not looked for. */
 const LEDGER_DAYS = 5 * 366;
 
-/** What it has in flight, what it has spent this month, and the answers that it has kept: a successor starts clean. */
+/** What it has in flight, what it has spent this month, its kept answers and its files: a successor starts clean. */
 export async function eraseState(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
   const kept = await redis.zrange(names.keptAnswers(workspace), '0', '-1');
   const answers = kept.map((answer) => names.idempotency(workspace, answer.split(':')[0] ?? ''));
@@ -21,6 +21,16 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
     names.requestTimes(workspace),
     names.spent(workspace),
   );
+  await eraseFiles(redis, names, workspace);
+}
+
+/** The bytes go soon after: an api process removes every object whose time is over. */
+async function eraseFiles(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
+  for (const record of await redis.hvals(names.files(workspace))) {
+    const { object } = JSON.parse(record) as { object: string };
+    await redis.zadd(names.fileObjects, '0', object);
+  }
+  await redis.del(names.files(workspace), names.fileBytes(workspace));
 }
 
 export interface Erased {

@@ -15,6 +15,7 @@ import {
   createHmac,
   createSecretKey,
   hash,
+  hkdfSync,
   type KeyObject,
   randomBytes,
   randomFillSync,
@@ -44,6 +45,15 @@ interface PayloadKey {
   id: string;
   cipher: KeyObject;
   fingerprint: KeyObject;
+  /** What the keys of files are made of. */
+  files: KeyObject;
+}
+
+/** The key of one file. */
+export interface FileKey {
+  /** Of the payload key that it was made of. */
+  id: string;
+  cipher: KeyObject;
 }
 
 /** A sealed text that this process cannot open. Its message names the key id and nothing secret. */
@@ -82,11 +92,7 @@ export class Payloads {
   open(text: string, context: string): string {
     if (!text.startsWith(MARK)) return text;
     const id = text.slice(MARK.length, HEADER_LENGTH);
-    const key = this.#keys.find((key) => key.id === id);
-    if (!key)
-      throw new UnreadablePayload(
-        `it is encrypted with payload key ${printable(id)}, which is not held here`,
-      );
+    const key = this.#held(id);
     const bytes = Buffer.from(text.slice(HEADER_LENGTH), 'base64');
     const nonce = bytes.subarray(0, NONCE_BYTES);
     const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
@@ -100,6 +106,22 @@ export class Payloads {
     } catch {
       throw new UnreadablePayload(`it was changed, or belongs to another request (payload key ${id})`);
     }
+  }
+
+  /** For a new file with this salt. Undefined: files are stored in clear. */
+  fileKey(salt: Buffer): FileKey | undefined {
+    return this.#writer && toFileKey(this.#writer, salt);
+  }
+
+  /** For a file that was written with payload key `id`. Throws `UnreadablePayload`. */
+  fileKeyOf(id: string, salt: Buffer): FileKey {
+    return toFileKey(this.#held(id), salt);
+  }
+
+  #held(id: string): PayloadKey {
+    const key = this.#keys.find((key) => key.id === id);
+    if (key) return key;
+    throw new UnreadablePayload(`it is encrypted with payload key ${printable(id)}, which is not held here`);
   }
 
   /**
@@ -167,7 +189,12 @@ function toPayloadKey(secret: Buffer): PayloadKey {
     id: keyIdOf(secret, 'payload'),
     cipher: createSecretKey(deriveKey(secret, 'payload cipher')),
     fingerprint: createSecretKey(deriveKey(secret, 'payload fingerprint')),
+    files: createSecretKey(deriveKey(secret, 'payload files')),
   };
+}
+
+function toFileKey({ id, files }: PayloadKey, salt: Buffer): FileKey {
+  return { id, cipher: createSecretKey(Buffer.from(hkdfSync('sha256', files, salt, 'sluice file', 32))) };
 }
 
 function printable(id: string): string {

@@ -51,6 +51,12 @@ export interface KeyNames {
   keptAnswerBytes(workspace: string): string;
   /** How a request ended for which others waited; for those of them who look. */
   outcome(requestId: string): string;
+  /** File id → record. The bytes are in the store of files. */
+  files(workspace: string): string;
+  /** How many bytes a workspace has stored. */
+  fileBytes(workspace: string): string;
+  /** Every object of the store of files, by when it is to go. */
+  fileObjects: string;
   /** The model registry's document, where it came from, and how the latest refresh went. */
   registry: string;
   /** `<provider>/<model>` → an operator's own entry, which survives refreshes. */
@@ -93,6 +99,9 @@ export function keyNames(cell: string): KeyNames {
     keptAnswers: (workspace) => `${prefix}:kept-answers:${workspace}`,
     keptAnswerBytes: (workspace) => `${prefix}:kept-answer-bytes:${workspace}`,
     outcome: (requestId) => `${prefix}:outcome:${requestId}`,
+    files: (workspace) => `${prefix}:files:${workspace}`,
+    fileBytes: (workspace) => `${prefix}:file-bytes:${workspace}`,
+    fileObjects: `${prefix}:file-objects`,
     registry: `${prefix}:registry`,
     registryOverrides: `${prefix}:registry-overrides`,
     registryRevision: `${prefix}:registry-revision`,

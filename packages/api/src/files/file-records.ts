@@ -1,0 +1,118 @@
+/**
+ * What Redis knows of files: a small record each, how many bytes a workspace has stored, and when each object of the store
+ * is to go. An object is listed there before its first byte is written, so that none is left behind by a process that died.
+ */
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { createScript } from '@sluice/shared/redis/script';
+import type { Redis } from 'ioredis';
+
+export type FilePurpose = 'batch' | 'batch_output';
+
+/** Times are Redis time, in ms. */
+export interface FileRecord {
+  id: string;
+  bytes: number;
+  created: number;
+  expires: number;
+  filename: string;
+  purpose: FilePurpose;
+  /** Of the object in the store. */
+  object: string;
+}
+
+export interface FileQuota {
+  maxBytes: number;
+  maxFiles: number;
+}
+
+const EXPIRED_AT_ONCE = 100;
+
+const addScript = createScript<'' | 'bytes' | 'files'>(
+  'sluiceAddFile',
+  `
+local filesKey, bytesKey, objectsKey = unpack(KEYS)
+local id, record, bytes, object, expires, maxBytes, maxFiles = unpack(ARGV)
+if redis.call('HEXISTS', filesKey, id) == 1 then return '' end
+if redis.call('HLEN', filesKey) >= tonumber(maxFiles) then return 'files' end
+if tonumber(redis.call('GET', bytesKey) or '0') + tonumber(bytes) > tonumber(maxBytes) then return 'bytes' end
+redis.call('HSET', filesKey, id, record)
+redis.call('INCRBY', bytesKey, bytes)
+redis.call('ZADD', objectsKey, expires, object)
+return ''
+`,
+);
+
+/** The object itself is removed by the reaper, which finds it due. */
+const removeScript = createScript<0 | 1>(
+  'sluiceRemoveFile',
+  `
+local filesKey, bytesKey, objectsKey = unpack(KEYS)
+local id, bytes, object = unpack(ARGV)
+if redis.call('HDEL', filesKey, id) == 0 then return 0 end
+redis.call('DECRBY', bytesKey, bytes)
+redis.call('ZADD', objectsKey, 0, object)
+return 1
+`,
+);
+
+export class FileRecords {
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    readonly quota: FileQuota,
+  ) {}
+
+  /** The object goes at this moment unless it becomes a file. */
+  async expectObject(object: string, until: number): Promise<void> {
+    await this.redis.zadd(this.names.fileObjects, String(until), object);
+  }
+
+  /** Returns which quota it would exceed. */
+  add(
+    workspace: string,
+    record: FileRecord,
+    { maxBytes, maxFiles }: FileQuota,
+  ): Promise<'' | 'bytes' | 'files'> {
+    return addScript(this.redis, this.#keys(workspace), [
+      record.id,
+      JSON.stringify(record),
+      record.bytes,
+      record.object,
+      record.expires,
+      maxBytes,
+      maxFiles,
+    ]);
+  }
+
+  async find(workspace: string, id: string): Promise<FileRecord | undefined> {
+    const record = await this.redis.hget(this.names.files(workspace), id);
+    return record === null ? undefined : (JSON.parse(record) as FileRecord);
+  }
+
+  async list(workspace: string): Promise<FileRecord[]> {
+    const records = await this.redis.hvals(this.names.files(workspace));
+    return records.map((record) => JSON.parse(record) as FileRecord);
+  }
+
+  async remove(workspace: string, { id, bytes, object }: FileRecord): Promise<boolean> {
+    return (await removeScript(this.redis, this.#keys(workspace), [id, bytes, object])) === 1;
+  }
+
+  async usedBytes(workspace: string): Promise<number> {
+    return Number((await this.redis.get(this.names.fileBytes(workspace))) ?? 0);
+  }
+
+  /** Objects whose time is over. Their names begin with the workspace and the file. */
+  dueObjects(now: number): Promise<string[]> {
+    return this.redis.zrangebyscore(this.names.fileObjects, '-inf', now, 'LIMIT', 0, EXPIRED_AT_ONCE);
+  }
+
+  async forgetObject(object: string): Promise<void> {
+    await this.redis.zrem(this.names.fileObjects, object);
+  }
+
+  #keys(workspace: string): string[] {
+    const { names } = this;
+    return [names.files(workspace), names.fileBytes(workspace), names.fileObjects];
+  }
+}

@@ -1,0 +1,119 @@
+/** The files of workspaces: their records in Redis and their bytes in the store, kept in step. */
+import { GatewayError } from '@sluice/shared/errors';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { makeRequestId } from '@sluice/shared/request-id';
+import type { FilePurpose, FileRecord, FileRecords } from './file-records.js';
+import type { SealedFiles } from './sealed-files.js';
+
+/** Longer than any upload takes. */
+const UNFINISHED_MS = 2 * 3_600_000;
+const MAX_NAME_LENGTH = 255;
+
+/** An object of the store that is not a file yet. */
+export interface StoredObject {
+  id: string;
+  object: string;
+  bytes: number;
+}
+
+export interface NewFile {
+  filename: string;
+  purpose: FilePurpose;
+  expiresInMs: number;
+}
+
+export class Files {
+  constructor(
+    readonly records: FileRecords,
+    readonly sealed: SealedFiles,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Stores the bytes as they come. The object goes by itself unless it becomes a file. */
+  async write(workspace: string, bytes: AsyncIterable<Buffer>): Promise<StoredObject> {
+    const id = `file-${makeRequestId()}`;
+    const object = `${workspace}/${id}`;
+    await this.records.expectObject(object, this.clock.now() + UNFINISHED_MS);
+    let size = 0;
+    async function* counted() {
+      for await (const chunk of bytes) {
+        size += chunk.length;
+        yield chunk;
+      }
+    }
+    await this.sealed.write(object, counted());
+    return { id, object, bytes: size };
+  }
+
+  /** Makes a file of it. Throws `quota_exceeded`, and then it is gone. */
+  async keep(workspace: string, stored: StoredObject, file: NewFile): Promise<FileRecord> {
+    const { filename, purpose, expiresInMs } = file;
+    const created = this.clock.now();
+    const name = plainName(filename);
+    const record = { ...stored, created, expires: created + expiresInMs, filename: name, purpose };
+    // The answers of a batch are paid for, so they are kept in any case.
+    const quota = purpose === 'batch' ? this.records.quota : UNLIMITED;
+    const exceeded = await this.records.add(workspace, record, quota);
+    if (exceeded === '') return record;
+    await this.discard(stored);
+    throw quotaExceeded(this.records.quota[exceeded === 'bytes' ? 'maxBytes' : 'maxFiles'], exceeded);
+  }
+
+  async discard({ object }: Pick<StoredObject, 'object'>): Promise<void> {
+    await this.sealed.remove(object);
+    await this.records.forgetObject(object);
+  }
+
+  /** Refuses an upload by what its headers say, before a byte of it is stored. */
+  async requireRoom(workspace: string, bytes: number): Promise<void> {
+    const { maxBytes } = this.records.quota;
+    if ((await this.records.usedBytes(workspace)) + bytes > maxBytes) throw quotaExceeded(maxBytes, 'bytes');
+  }
+
+  async find(workspace: string, id: string): Promise<FileRecord> {
+    const record = await this.records.find(workspace, id);
+    if (!record || record.expires <= this.clock.now())
+      throw new GatewayError('not_found', 'There is no such file.', { param: 'file_id' });
+    return record;
+  }
+
+  async list(workspace: string): Promise<FileRecord[]> {
+    const now = this.clock.now();
+    return (await this.records.list(workspace)).filter(({ expires }) => expires > now);
+  }
+
+  read({ object, bytes }: FileRecord, from = 0): AsyncIterable<Buffer> {
+    return this.sealed.read(object, bytes, from);
+  }
+
+  async remove(workspace: string, record: FileRecord): Promise<void> {
+    if (!(await this.records.remove(workspace, record))) return;
+    await this.discard(record);
+  }
+
+  /** Takes away what is due. Every api process may do it at once. */
+  async removeDue(): Promise<void> {
+    for (const object of await this.records.dueObjects(this.clock.now())) {
+      const [workspace = '', id = ''] = object.split('/');
+      const record = await this.records.find(workspace, id);
+      if (record?.object === object) await this.records.remove(workspace, record);
+      await this.discard({ object });
+    }
+  }
+}
+
+const UNLIMITED = { maxBytes: Number.MAX_SAFE_INTEGER, maxFiles: Number.MAX_SAFE_INTEGER };
+
+/** The last part of a path, printable: it is shown, and used for nothing else. */
+function plainName(name: string): string {
+  const last = name.split(/[/\\]/).at(-1) ?? '';
+  return last.replace(/\p{C}/gu, '').slice(0, MAX_NAME_LENGTH) || 'file.jsonl';
+}
+
+function quotaExceeded(most: number, of: 'bytes' | 'files'): GatewayError {
+  return new GatewayError(
+    'quota_exceeded',
+    `This workspace may store ${most} ${of}. Delete files that are not needed any more.`,
+    { param: 'file' },
+  );
+}

@@ -1,0 +1,195 @@
+/** /v1/files, as the official SDKs call it. */
+import { Readable } from 'node:stream';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Logger } from '@sluice/shared/process/logger';
+import { UnreadablePayload } from '@sluice/shared/queue/payload';
+import type { Middleware } from 'koa';
+import type { Authenticated } from '../http/authenticate.js';
+import { letSend } from '../http/expect-continue.js';
+import { toPage } from '../http/page.js';
+import { allowSlowBody } from '../http/slow-bodies.js';
+import type { FileRecord } from './file-records.js';
+import type { Files } from './files.js';
+import { receiveUpload } from './receive-upload.js';
+import { MissingObject } from './store.js';
+import { UploadPlaces } from './upload-places.js';
+
+const DEFAULT_EXPIRY_S = 30 * 86_400;
+const SHORTEST_EXPIRY_S = 3_600;
+/** What a form takes beside its file. */
+const FORM_BYTES = 65_536;
+const PAGE = { standard: 10_000, most: 10_000 };
+
+export interface FilesParts {
+  files: Files;
+  maxFileBytes: number;
+  /** An upload that stands still for so long is given up. */
+  idleMs: number;
+  logger: Logger;
+}
+
+export interface FileObject {
+  id: string;
+  object: 'file';
+  bytes: number;
+  created_at: number;
+  expires_at: number;
+  filename: string;
+  purpose: string;
+  status: 'processed';
+  status_details: null;
+}
+
+export function createFilesRoutes(parts: FilesParts) {
+  const { files, maxFileBytes, idleMs } = parts;
+  const places = new UploadPlaces();
+
+  const upload: Middleware<Authenticated> = async (ctx) => {
+    const { workspace } = ctx.state.key;
+    refuseCompressed(ctx.get('content-encoding'));
+    const length = Number(ctx.get('content-length') || 0);
+    if (length > maxFileBytes + FORM_BYTES) throw tooLarge(maxFileBytes);
+    await files.requireRoom(workspace, Math.max(0, length - FORM_BYTES));
+    const leave = places.take(workspace);
+    const endPatience = allowSlowBody(ctx.req.socket);
+    try {
+      letSend(ctx.res);
+      let filename = '';
+      const { fields, stored } = await receiveUpload(ctx.req, { maxFileBytes, idleMs }, (name, bytes) => {
+        filename = name;
+        return files.write(workspace, bytes);
+      });
+      if (!stored) throw invalid('file is required.', 'file');
+      try {
+        const expiresInMs = 1_000 * readForm(fields);
+        const record = await files.keep(workspace, stored, { filename, purpose: 'batch', expiresInMs });
+        ctx.body = toFileObject(record);
+      } catch (error) {
+        await files.discard(stored);
+        throw error;
+      }
+    } catch (error) {
+      throw toRefusal(error, parts.logger);
+    } finally {
+      endPatience();
+      leave();
+    }
+  };
+
+  const list: Middleware<Authenticated> = async (ctx) => {
+    const { purpose, order = 'desc' } = ctx.query;
+    if (order !== 'asc' && order !== 'desc') throw invalid('order must be asc or desc.', 'order');
+    const records = (await files.list(ctx.state.key.workspace))
+      .filter((record) => purpose === undefined || record.purpose === purpose)
+      .sort(newestFirst);
+    if (order === 'asc') records.reverse();
+    ctx.body = toPage(records.map(toFileObject), ctx.query, PAGE);
+  };
+
+  const retrieve: Middleware<Authenticated> = async (ctx) => {
+    ctx.body = toFileObject(await files.find(ctx.state.key.workspace, ctx.params.id));
+  };
+
+  const content: Middleware<Authenticated> = async (ctx) => {
+    const record = await files.find(ctx.state.key.workspace, ctx.params.id);
+    const bytes = files.read(record)[Symbol.asyncIterator]();
+    // Its first piece is read before the answer begins: a file that cannot be read is an error, not a broken answer.
+    const first = await bytes.next().catch((error) => {
+      throw toRefusal(error, parts.logger);
+    });
+    ctx.set('content-type', 'application/octet-stream');
+    ctx.set('content-disposition', 'attachment');
+    ctx.length = record.bytes;
+    ctx.body = Readable.from(resume(first, bytes), { objectMode: false });
+  };
+
+  const remove: Middleware<Authenticated> = async (ctx) => {
+    const { workspace } = ctx.state.key;
+    const record = await files.find(workspace, ctx.params.id);
+    await files.remove(workspace, record);
+    ctx.body = { id: record.id, object: 'file', deleted: true };
+  };
+
+  return { upload, list, retrieve, content, remove };
+}
+
+async function* resume(first: IteratorResult<Buffer>, rest: AsyncIterator<Buffer>): AsyncIterable<Buffer> {
+  for (let next = first; !next.done; next = await rest.next()) yield next.value;
+}
+
+/** Newest first; those of one moment by id, so that pages do not overlap. */
+export function newestFirst(a: { created: number; id: string }, b: { created: number; id: string }): number {
+  return b.created - a.created || (a.id < b.id ? -1 : 1);
+}
+
+export function toFileObject({ id, bytes, created, expires, filename, purpose }: FileRecord): FileObject {
+  return {
+    id,
+    object: 'file',
+    bytes,
+    created_at: Math.floor(created / 1000),
+    expires_at: Math.floor(expires / 1000),
+    filename,
+    purpose,
+    status: 'processed',
+    status_details: null,
+  };
+}
+
+/** Checks the form's fields; returns in how many seconds the file expires. */
+function readForm(fields: ReadonlyMap<string, string>): number {
+  const purpose = fields.get('purpose');
+  if (purpose === undefined) throw invalid('purpose is required.', 'purpose');
+  if (purpose !== 'batch') throw invalid('purpose must be "batch".', 'purpose');
+  return readExpiry(
+    fields.get('expires_after[anchor]'),
+    fields.get('expires_after[seconds]'),
+    'expires_after',
+  );
+}
+
+/** In seconds; without one: 30 days. */
+export function readExpiry(anchor: unknown, seconds: unknown, param: string): number {
+  if (anchor === undefined && seconds === undefined) return DEFAULT_EXPIRY_S;
+  if (anchor !== 'created_at') throw invalid(`${param}[anchor] must be "created_at".`, `${param}[anchor]`);
+  const count = Number(seconds);
+  if (!Number.isInteger(count) || count < SHORTEST_EXPIRY_S || count > DEFAULT_EXPIRY_S)
+    throw invalid(
+      `${param}[seconds] must be a whole number from ${SHORTEST_EXPIRY_S} to ${DEFAULT_EXPIRY_S}.`,
+      `${param}[seconds]`,
+    );
+  return count;
+}
+
+/** Nothing is unpacked, so nothing can grow. */
+function refuseCompressed(encoding: string): void {
+  if (encoding !== '' && encoding.toLowerCase() !== 'identity')
+    throw new GatewayError('unsupported_media_type', 'The body must not be compressed.');
+}
+
+/** Whatever the store says is for the log: it names paths and hosts. */
+export function toRefusal(error: unknown, logger: Logger): unknown {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof MissingObject) return new GatewayError('not_found', 'The file is gone.');
+  const isStore = error instanceof UnreadablePayload || (error instanceof Error && isStoreError(error));
+  if (!isStore) return error;
+  logger.error({ error: String(error) }, 'the store of files failed');
+  return new GatewayError('service_unavailable', 'The store of files cannot be used now.', {
+    retryAfterMs: 5_000,
+  });
+}
+
+/** Errors of the file system have a code and a call, those of the AWS SDK have metadata. */
+function isStoreError(error: Error): boolean {
+  return 'syscall' in error || '$metadata' in error;
+}
+
+function invalid(message: string, param: string): GatewayError {
+  return new GatewayError('invalid_request', message, { param });
+}
+
+function tooLarge(maxBytes: number): GatewayError {
+  return new GatewayError('request_too_large', `The file is larger than ${maxBytes} bytes.`, {
+    param: 'file',
+  });
+}
