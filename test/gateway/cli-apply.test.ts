@@ -10,6 +10,7 @@ import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { type Ran, type RunOptions, sluiceOf } from '../helpers/sluice.js';
+import { until } from '../helpers/until.js';
 
 let gateway: Gateway;
 let admin: CallAdmin;
@@ -45,6 +46,15 @@ const team = {
   limits: { requests_per_minute: 60 },
   routes: { fast, 'chat/v1': { chain: fast, on_crash: 'fail' } },
 };
+
+test.serial('the api’s own jobs, which nobody takes here, are not shown as requests that wait', async (t) => {
+  const { redis, names } = gateway;
+  await until('the api asks for models', async () => {
+    return (await redis.llen(names.queueKey('openai', 'wait'))) > 0;
+  });
+  const { providers } = (await admin('GET', '/status')).body;
+  t.like(providers[0], { name: 'openai', waiting: 0, oldest_waiting_ms: 0 });
+});
 
 test.serial('--dry-run says what would be done, and does nothing', async (t) => {
   const before = await version();

@@ -259,7 +259,7 @@ test('requests are listed, filtered, looked at and exported', async (t) => {
   const [head = '', first = '', second = ''] = out.split('\n');
   t.regex(
     head,
-    /^TIME +STATUS +WORKSPACE +MODEL +SERVED BY +CALLS +QUEUE MS +LATENCY MS +IN +OUT +USD +CODE +ID$/,
+    /^ENDED +STATUS +WORKSPACE +MODEL +SERVED BY +CALLS +QUEUE MS +LATENCY MS +IN +OUT +USD +CODE +ID$/,
   );
   t.regex(
     first,

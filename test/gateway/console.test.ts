@@ -346,6 +346,11 @@ test.serial('Live pauses a queue, shows that it is paused, and resumes it', asyn
   const page = await openConsole(t, browser, gateway, '/live');
   const button = (verb: string) => page.getByRole('button', { name: `${verb} the queue of other` });
   await button('Pause').click();
+  const question = page.getByRole('dialog', { name: 'Pause the queue of other?' });
+  await question.getByRole('button', { name: 'Leave it open' }).click();
+  await question.waitFor({ state: 'hidden' });
+  await button('Pause').click();
+  await question.getByRole('button', { name: 'Pause the queue' }).click();
   await button('Resume').waitFor();
   t.is(await gateway.redis.hexists(gateway.names.queueKey('other', 'meta'), 'paused'), 1);
   t.true((await page.locator('.provider', { hasText: 'other' }).innerText()).includes('paused'));

@@ -89,9 +89,11 @@ test.serial('the same request later gets the same answer, marked as a replay', a
   t.false(isReplayed(first));
   t.true(isReplayed(again));
   t.deepEqual(again.body, first.body);
-  for (const name of ['provider', 'model', 'fallback-used', 'latency-ms', 'cost-usd', 'attempts']) {
+  for (const name of ['provider', 'model', 'fallback-used', 'latency-ms', 'attempts']) {
     t.is(again.headers.get(`x-gateway-${name}`), first.headers.get(`x-gateway-${name}`), name);
   }
+  t.not(first.headers.get('x-gateway-cost-usd'), '0.000000');
+  t.is(again.headers.get('x-gateway-cost-usd'), '0.000000', 'a replay calls nobody');
   t.is(callsFor(gateway.simulator, 'replay').length, 1);
   t.is(await rowsOf(again), 0);
 });

@@ -13,7 +13,7 @@ import { until } from '../helpers/until.js';
 
 const PROMPT = 'canary-prompt-the-patient-is-called-Ada';
 const ANSWER = 'canary-answer-she-has-a-cold';
-const CLEAR = 'prompts and answers lie in Redis in clear';
+const CLEAR = 'prompts and answers are stored in Redis unencrypted';
 
 async function start(t: ExecutionContext, env: Record<string, string>) {
   const hold = new Hold();

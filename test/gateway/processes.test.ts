@@ -56,11 +56,17 @@ for (const role of ['api', 'worker'] as const) {
     t.regex(output(), new RegExp(`sluice ${role}: cannot start: Redis did not answer within .*ECONNREFUSED`));
   });
 
-  test(`the ${role} says that its port is in use`, async (t) => {
+  test(`the ${role} says that its port is in use, and which variable changes it`, async (t) => {
     const { url: REDIS_URL } = await launchRedis(t);
     const port = new URL(REDIS_URL).port;
+    const variable = role === 'api' ? 'PORT' : 'METRICS_PORT';
     const { ended, output } = await launch(t, role, { REDIS_URL, PORT: port, METRICS_PORT: port });
     t.is(await ended, 1);
-    t.regex(output(), new RegExp(`sluice ${role}: cannot start: .*EADDRINUSE`));
+    t.regex(
+      output(),
+      new RegExp(
+        `sluice ${role}: cannot start: port ${port} of 127.0.0.1 is in use; set ${variable} to another one\n`,
+      ),
+    );
   });
 }

@@ -54,7 +54,7 @@ test('npm start shows a curl line that works, and outlives its workers and itsel
   const redisPids = redisOf(first);
   const payloadKey = readFileSync(join(folder, 'payload-key'), 'utf8');
   t.is(statSync(join(folder, 'payload-key')).mode & 0o777, 0o600);
-  t.false(first.output().includes('in clear'));
+  t.false(first.output().includes('unencrypted'));
 
   const shown = first.output();
   t.regex(shown, new RegExp(`^Sluice is ready at http://127\\.0\\.0\\.1:${first.port}/v1$`, 'm'));
@@ -64,6 +64,7 @@ test('npm start shows a curl line that works, and outlives its workers and itsel
   const { stdout: answer } = await promisify(execFile)('bash', ['-c', curl]);
   t.regex(answer, /^HTTP\/1\.1 200 OK\r\n/);
   for (const header of FIVE_HEADERS) t.regex(answer, new RegExp(`^x-gateway-${header}: \\S+\r$`, 'mi'));
+  t.regex(answer, /^x-gateway-cost-usd: 0\.000000\r$/im, 'nobody bills a simulated call');
   t.is(redisPids.length, 1);
 
   const other = await run(t, { folder });

@@ -60,7 +60,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
       countWrongKey: (listener) => parts.apiMetrics.wrongKey(listener),
       publicUrl: () => url,
     }));
-  url = await listen(server, options.port, options.host);
+  url = await listen(server, options.port, options.host, 'PORT');
 
   return {
     url,

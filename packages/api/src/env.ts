@@ -10,7 +10,7 @@ export const apiEnv = {
   ADMIN_HOST: text({ default: '127.0.0.1', description: 'address of the admin listener' }),
   ADMIN_HOSTS: text({
     description:
-      'names, with commas between them, by which the admin listener may be addressed beside localhost and IP addresses',
+      'host names that the admin listener answers to besides localhost and IP addresses, with commas',
   }),
   ADMIN_PORT: port({ default: 8081, description: 'port of the admin listener' }),
   ADMIN_TOKEN: secret({
@@ -37,7 +37,7 @@ export const apiEnv = {
     min: 0,
     max: 600_000,
     description:
-      'how long after SIGTERM new connections are still taken, while balancers see that /readyz is red; after as long again, idle connections are closed',
+      'how long an api process takes new connections after SIGTERM, so that balancers first see /readyz fail; later, a connection that is idle for as long is closed',
   }),
   DRAIN_MS: integer({
     default: 310_000,

@@ -3,7 +3,7 @@ import { loadConfig } from '@sluice/shared/config/config';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import { readEnv } from '@sluice/shared/process/env';
-import { createLogger } from '@sluice/shared/process/logger';
+import { createLogger, flushed } from '@sluice/shared/process/logger';
 import { RedisWatch } from '@sluice/shared/process/redis-watch';
 import { runProcess } from '@sluice/shared/process/run-process';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
@@ -58,6 +58,8 @@ await runProcess('api', async () => {
   else if (process.env.ADMIN_TOKEN === '')
     logger.warn('ADMIN_TOKEN is empty: this process has no admin listener');
   else logger.info('ADMIN_TOKEN is not set: this process has no admin listener');
+  // `npm start` shows its first request after these lines.
+  await flushed(logger);
 
   return {
     urls: { api: api.url, metrics: metricsServer.url, ...(api.adminUrl ? { admin: api.adminUrl } : {}) },

@@ -13,6 +13,9 @@ const dayAndYear = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short
 export const NOTHING = '–';
 
 export const count = (value: number) => whole.format(value);
+/** `1 request`, `2 requests`. */
+export const counted = (value: number, one: string, many = `${one}s`) =>
+  `${count(value)} ${value === 1 ? one : many}`;
 export const short = (value: number) => compact.format(value);
 
 /** 128K, 1M: context windows are round numbers. */

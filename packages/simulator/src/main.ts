@@ -4,10 +4,13 @@ import { createSimulator } from './simulator.js';
 const { values } = parseArgs({ options: { port: { type: 'string' } } });
 const port = Number(values.port ?? process.env.PORT ?? 0);
 const latency = /^(\d+)(?:-(\d+))?$/.exec(process.env.SIMULATOR_LATENCY_MS ?? '0');
-if (!Number.isInteger(port) || port < 0 || port > 65_535 || !latency) {
-  console.error(
-    'simulator: --port (or PORT) must be a port, SIMULATOR_LATENCY_MS a number of milliseconds or a range (5-15)',
-  );
+if (!Number.isInteger(port) || port < 0 || port > 65_535)
+  refuse(`${values.port === undefined ? 'PORT' : '--port'} must be a port from 0 to 65535`);
+if (!latency)
+  refuse('SIMULATOR_LATENCY_MS must be a number of milliseconds such as 500, or a range such as 5-15');
+
+function refuse(message: string): never {
+  console.error(`simulator: ${message}`);
   process.exit(2);
 }
 
@@ -21,7 +24,8 @@ const simulator = await createSimulator({
   keepBodies: process.env.SIMULATOR_KEEP_BODIES !== 'false',
   echo: process.env.SIMULATOR_ECHO !== 'false',
 });
-console.log(JSON.stringify({ url: simulator.url }));
+// `npm start` says in words where it is.
+if (!process.send) console.log(JSON.stringify({ url: simulator.url }));
 
 const stop = () => void simulator.close().then(() => process.exit(0));
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, stop);

@@ -31,7 +31,7 @@ import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { createAnswerFits } from './answer-check/answer-check.js';
 import { SchemaChecker } from './answer-check/schema-checker.js';
 import { AnswerRoom } from './calls/answer-room.js';
-import { Pricing } from './calls/pricing.js';
+import { Pricing, SIMULATED_PRICING } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
 import { createUpstreams } from './calls/upstreams.js';
 import type { Connections } from './connect.js';
@@ -50,6 +50,8 @@ export interface WorkerOptions {
   env: Env;
   /** What prompts and answers are encrypted with. */
   payloadKeys?: SecretKeys | undefined;
+  /** The providers are a simulated upstream, which bills nothing. */
+  simulated?: boolean | undefined;
   logger: Logger;
   tracer?: Tracer | undefined;
   descriptors: DescriptorWatch;
@@ -58,7 +60,7 @@ export interface WorkerOptions {
 export type WorkerParts = ReturnType<typeof assemble>;
 
 export function assemble(
-  { cell, config, env, payloadKeys, logger, tracer }: WorkerOptions,
+  { cell, config, env, payloadKeys, simulated, logger, tracer }: WorkerOptions,
   { redis }: Connections,
 ) {
   const names = keyNames(cell);
@@ -99,8 +101,10 @@ export function assemble(
   const directory = new Directory(redis, names);
   const directoryWatch = new DirectoryWatch(directory, (known) => workerMetrics.update(known));
   const settlements = new Settlements(queues);
-  const pricing = new Pricing(() => registry.current);
-  const estimate = new CostEstimate(config.providers, () => registry.current);
+  const pricing = simulated ? SIMULATED_PRICING : new Pricing(() => registry.current);
+  const estimate = simulated
+    ? { ofCall: () => 0 }
+    : new CostEstimate(config.providers, () => registry.current);
   const callers = new Callers(redis, names, clock);
   const availability = new Availability(coolDowns, circuits);
   const health = new ProviderHealth({ coolDowns, circuits, callers, logger });

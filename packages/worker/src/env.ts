@@ -6,7 +6,8 @@ export const workerEnv = {
   ...payloadEnv,
   SIMULATOR_URL: url({
     protocols: ['http', 'https'],
-    description: 'a simulated upstream that answers while no provider key is set; for trying things out',
+    description:
+      'address of a simulated upstream; it answers, and bills nothing, while no provider key is set',
   }),
   DRAIN_MS: integer({
     default: 310_000,

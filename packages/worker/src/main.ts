@@ -4,10 +4,10 @@ import type { Env } from '@sluice/shared/config/env-lookup';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import { readEnv } from '@sluice/shared/process/env';
-import { createLogger } from '@sluice/shared/process/logger';
+import { createLogger, flushed } from '@sluice/shared/process/logger';
 import { RedisWatch } from '@sluice/shared/process/redis-watch';
 import { runProcess } from '@sluice/shared/process/run-process';
-import { needsSimulator, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
+import { isSimulated, needsSimulator, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
 import { workerEnv } from './env.js';
 import { startWorker } from './worker.js';
@@ -33,6 +33,7 @@ await runProcess('worker', async () => {
       config,
       env: processEnv,
       payloadKeys: env.PAYLOAD_KEY,
+      simulated: env.SIMULATOR_URL !== undefined && isSimulated(config, env.SIMULATOR_URL),
       logger,
       tracer,
       descriptors,
@@ -47,6 +48,8 @@ await runProcess('worker', async () => {
     warnings: () => redisWatch.worries.map(({ text }) => text),
   });
   logger.info({ metrics: metricsServer.url, providers: [...config.providers.keys()] }, 'worker ready');
+  // `npm start` shows its first request after these lines.
+  await flushed(logger);
 
   return {
     urls: { metrics: metricsServer.url },

@@ -110,7 +110,7 @@ export async function startAdmin(
       readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
     });
     const server = createHttpServer(app, config.request, connectionLimit);
-    const url = await listen(server, port, host);
+    const url = await listen(server, port, host, 'ADMIN_PORT');
     return {
       url,
       async close() {

@@ -137,11 +137,14 @@ export function createChatRoute(
     ctx.set('x-gateway-model', model);
     ctx.set('x-gateway-fallback-used', String(fallbackUsed));
     ctx.set('x-gateway-latency-ms', String(latencyMs));
-    ctx.set('x-gateway-cost-usd', costUsd);
+    // A replay calls nobody: whoever sums the header must not count the first call twice.
+    ctx.set('x-gateway-cost-usd', replayed ? FREE : costUsd);
     ctx.type = 'application/json; charset=utf-8';
     ctx.body = payloads.open(body, answerContext(job));
   };
 }
+
+const FREE = '0.000000';
 
 /**
  * The official SDKs say in seconds how long they will wait; working longer than that is work for nobody. Several of them

@@ -45,7 +45,9 @@ export function toRequestLine(
   if (replayed) line.replayed = true;
   if (head.served) {
     const { provider, model, fallbackUsed, latencyMs, costUsd } = head.served;
-    Object.assign(line, { provider, model, fallbackUsed, latencyMs, costUsd });
+    Object.assign(line, { provider, model, fallbackUsed, latencyMs });
+    // The first request's line has what the call cost.
+    if (!replayed) line.costUsd = costUsd;
   }
   return line;
 }

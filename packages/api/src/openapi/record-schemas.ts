@@ -236,7 +236,7 @@ export const recordSchemas = {
         payload_key: {
           ...s.textOrNull,
           description:
-            'Id of the key that it encrypts prompts and answers with; null: it writes them in clear.',
+            'Id of the key that it encrypts prompts and answers with; null: it does not encrypt them.',
         },
         payload_keys: { ...s.arrayOf(s.text), description: 'Ids of the keys that it can decrypt with.' },
       }),

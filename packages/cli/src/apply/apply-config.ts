@@ -7,7 +7,7 @@ import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer } from '@sluice/shared/directory/key-issuer';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { type KnownKey, type KnownState, type KnownValue, planConfig } from './plan.js';
-import { nameOf } from './step-text.js';
+import { detailsOf, nameOf } from './step-text.js';
 import { type ConfigTarget, performSteps } from './steps.js';
 
 export interface MadeKey {
@@ -36,7 +36,11 @@ export async function applyConfig(
   const steps = planConfig(config, keys, known, { prune: false });
   const applied: Applied = { made: [], notes: [] };
   const target = createRedisTarget(directory, clock, issuer);
-  for await (const { step, madeValue } of performSteps(target, steps)) {
+  for await (const { step, action, madeValue } of performSteps(target, steps)) {
+    if (action === 'change' && step.kind !== 'key')
+      applied.notes.push(
+        `${nameOf(step)} was changed to what gateway.yaml says (${detailsOf(step, action)})`,
+      );
     if (step.kind !== 'key') continue;
     if (madeValue !== undefined)
       applied.made.push({ workspace: step.workspace, name: step.name, value: madeValue });

@@ -182,7 +182,7 @@ function planKey(
 }
 
 function dateText(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ') + ' UTC';
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 function planRemovals(

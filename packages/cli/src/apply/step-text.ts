@@ -41,7 +41,7 @@ export function summaryText(actions: readonly Action[], dryRun: boolean): string
   return dryRun ? `Nothing was done: ${counts}${skipped}.` : `Applied: ${done}${skipped}.`;
 }
 
-function detailsOf(step: Step, action: Action): string {
+export function detailsOf(step: Step, action: Action): string {
   if (step.kind === 'workspace') return workspaceDetails(step);
   if (step.reason !== undefined) return step.reason;
   if (step.kind === 'route') return routeDetails(step);

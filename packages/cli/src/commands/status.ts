@@ -52,7 +52,7 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
           cell: ({ circuit }) =>
             circuit.until === null
               ? circuit.state
-              : `${circuit.state}, probed ${fromNow(circuit.until, now)}`,
+              : `${circuit.state}, tried again ${fromNow(circuit.until, now)}`,
           paint: ({ circuit }) => (circuit.state === 'closed' ? style.good : style.bad),
         },
         {
@@ -77,7 +77,7 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
         },
         {
           title: 'PAYLOADS',
-          cell: ({ payload_key }) => payload_key ?? 'in clear',
+          cell: ({ payload_key }) => payload_key ?? 'unencrypted',
           paint: ({ payload_key }) => (payload_key === null ? style.bad : undefined),
         },
         { title: 'ID', cell: ({ id }) => id },
@@ -86,11 +86,12 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
       style,
     ),
     '',
+    ...providers.flatMap((provider) => circuitText(provider, now)),
     ...(workers === 0 ? [style.bad('No worker is running: requests are not answered.')] : []),
     ...(processes.some(({ payload_key }) => payload_key === null)
       ? [
           style.bad(
-            'A process has no PAYLOAD_KEY to encrypt with: prompts and answers lie in Redis in clear.',
+            'A process has no PAYLOAD_KEY to encrypt with: prompts and answers are stored in Redis unencrypted.',
           ),
         ]
       : []),
@@ -101,6 +102,17 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
     `${redis.product} ${redis.version}: ${megabytes(redis.memory_used_bytes)} used (${limit}), ${count(redis.request_log_entries, 'request')} in the log.`,
     `Model registry ${registry.version}: ${count(registry.models, 'model')}.`,
   ].join('\n');
+}
+
+/** What a circuit that is not closed means. */
+function circuitText({ name, circuit }: ProviderStatus, now: number): string[] {
+  if (circuit.state === 'failing')
+    return [`${name} is failing: its latest calls failed. If this goes on, its circuit opens.`];
+  if (circuit.state !== 'open') return [];
+  const next = circuit.until === null ? 'now' : fromNow(circuit.until, now);
+  return [
+    `The circuit of ${name} is open: it kept failing. Only one call at a time tries it, the next ${next}.`,
+  ];
 }
 
 function coolDownText({ cool_downs }: ProviderStatus): string {

@@ -97,7 +97,8 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       if (simulated) {
         const place = { PORT: String(port), HOST: LOOPBACK };
         await run('simulated upstream', '@sluice/simulator/main', { ...processEnv, ...place });
-        Object.assign(processEnv, simulatedProcessEnv);
+        // The workers learn from it that nobody bills their calls.
+        Object.assign(processEnv, simulatedProcessEnv, { SIMULATOR_URL: url });
         config = simulatedConfig;
       }
     }

@@ -79,7 +79,7 @@ function describe({ times, series, kind, format, colours }: Drawn, width: number
     return {
       stroke,
       width: isBars ? 0 : 2,
-      points: { show: false },
+      points: isBars ? { show: false } : { show: true, size: 6, fill: stroke, filter: alone },
       ...(isBars ? { fill: stroke, ...(bars ? { paths: bars } : {}) } : {}),
     };
   });
@@ -108,6 +108,14 @@ function describe({ times, series, kind, format, colours }: Drawn, width: number
   };
   const data: uPlot.AlignedData = [times, ...(isBars ? stacked.reverse() : stacked)];
   return { options, data };
+}
+
+/** A line needs two points. One that has no neighbour is drawn as a dot. */
+function alone(plot: uPlot, series: number): number[] {
+  const values = plot.data[series] ?? [];
+  return Array.from(values, (_, i) => i).filter(
+    (i) => values[i] != null && values[i - 1] == null && values[i + 1] == null,
+  );
 }
 
 function stack(series: Series[]): (number | null)[][] {

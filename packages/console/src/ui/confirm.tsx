@@ -11,11 +11,21 @@ interface ConfirmProps {
   work(client: AdminClient): Promise<void>;
   onClose(): void;
   onDone(): void;
+  /** What the button says that does nothing. */
+  otherwise?: string;
   children: ComponentChildren;
 }
 
-/** Asks before something that cannot be undone. */
-export function Confirm({ title, verb, work, onClose, onDone, children }: ConfirmProps) {
+/** Asks before something that callers notice, or that cannot be undone. */
+export function Confirm({
+  title,
+  verb,
+  work,
+  onClose,
+  onDone,
+  otherwise = 'Keep it',
+  children,
+}: ConfirmProps) {
   const action = useAction();
   const confirm = async (event: Event) => {
     event.preventDefault();
@@ -28,7 +38,7 @@ export function Confirm({ title, verb, work, onClose, onDone, children }: Confir
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           <button type="button" onClick={onClose}>
-            Keep it
+            {otherwise}
           </button>
           <button type="submit" class="danger" disabled={action.busy}>
             {verb}

@@ -60,7 +60,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     if (problems.length === 0) answer(200, { status: 'ok', ...(warnings.length > 0 ? { warnings } : {}) });
     else answer(503, { status: 'not ready', problems });
   });
-  const url = await listen(server, options.port, options.host);
+  const url = await listen(server, options.port, options.host, 'METRICS_PORT');
 
   return {
     url,

@@ -1,10 +1,13 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Returns the address to reach it at. */
-export async function listen(server: Server, port: number, host: string): Promise<string> {
+/** Returns the address to reach it at. `variable` is the one that sets the port. */
+export async function listen(server: Server, port: number, host: string, variable?: string): Promise<string> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const inUse = error.code === 'EADDRINUSE' && variable !== undefined;
+      reject(inUse ? new Error(`port ${port} of ${host} is in use; set ${variable} to another one`) : error);
+    });
     server.listen(port, host, resolve);
   });
   const { address, family, port: bound } = server.address() as AddressInfo;

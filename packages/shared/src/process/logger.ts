@@ -7,6 +7,11 @@ const FLUSH_MS = 250;
 /** Of lines that nobody takes off our hands; further ones are dropped. */
 const MAX_HELD_BYTES = 16 * 2 ** 20;
 
+/** Resolves when everything that was logged so far is written. */
+export function flushed(logger: Logger): Promise<void> {
+  return new Promise((resolve) => logger.flush(() => resolve()));
+}
+
 /**
  * One JSON line per event, or readable text on a terminal. What is logged is chosen field by field where it is
  * logged: never a request's or an error's whole object, which may carry a prompt or a key.

@@ -5,7 +5,7 @@ import { choice, integer, port, secretKeys, text, url } from './env.js';
 export const payloadEnv = {
   PAYLOAD_KEY: secretKeys({
     description:
-      'key that encrypts prompts and answers in Redis, 32 bytes in base64 or hex; without it they lie there in clear. Several keys, separated by commas, while it is changed: the first encrypts, all decrypt',
+      'key that encrypts prompts and answers in Redis, 32 bytes in base64 or hex; without it they are stored unencrypted. While you change the key, list several with commas: the first encrypts, all decrypt',
   }),
 };
 
@@ -13,7 +13,7 @@ export const payloadEnv = {
 export const pepperEnv = {
   KEY_PEPPER: secretKeys({
     description:
-      'secret that workspace keys are digested with before they are stored, 32 bytes in base64 or hex; without it the digests are plain SHA-256. Several, separated by commas, while it is changed',
+      'secret that workspace keys are digested with before they are stored, 32 bytes in base64 or hex; without it the digests are plain SHA-256. While you change the secret, list several with commas',
   }),
 };
 

@@ -39,7 +39,7 @@ const MAX_COUNT = 0xffff_ffff;
 
 /** What a process without a key says, once. */
 export const CLEAR_PAYLOADS =
-  'PAYLOAD_KEY names no key to encrypt with: prompts and answers lie in Redis in clear';
+  'PAYLOAD_KEY names no key to encrypt with: prompts and answers are stored in Redis unencrypted';
 
 interface PayloadKey {
   id: string;

@@ -15,7 +15,23 @@ export interface Priced {
   estimate?: number;
 }
 
-export class Pricing {
+export interface PriceCalls {
+  of(priceList: string, model: string, billed: Billed): Priced;
+}
+
+/** Nobody bills the calls of a simulated upstream. So they cost nothing, in the log, the ledger and the budgets. */
+export const SIMULATED_PRICING: PriceCalls = {
+  of: (_, model) => {
+    const free = { input: 0, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 };
+    return {
+      price: { ...free, model, registry: 'simulated', tier: 'simulated' },
+      cost: 0,
+      costUsd: formatUsd(0),
+    };
+  },
+};
+
+export class Pricing implements PriceCalls {
   constructor(private readonly registry: () => ModelRegistry) {}
 
   of(priceList: string, model: string, { usage, serviceTier, hasAudio }: Billed): Priced {

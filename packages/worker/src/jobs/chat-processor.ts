@@ -47,7 +47,7 @@ export interface ChatProcessorParts {
   payloads: Payloads;
   availability: Availability;
   ending: Ending;
-  estimate: CostEstimate;
+  estimate: Pick<CostEstimate, 'ofCall'>;
   moreBudget: Pick<MoreBudget, 'reserve'>;
   clock: Clock;
   logger: Logger;

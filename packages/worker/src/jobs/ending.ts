@@ -10,7 +10,7 @@ import type { SettleResult } from '@sluice/shared/queue/queue-scripts';
 import { failedLogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { Pricing } from '../calls/pricing.js';
+import type { PriceCalls } from '../calls/pricing.js';
 import type { Run } from '../calls/run.js';
 import type { ParsedResponse } from '../providers/types.js';
 import type { WorkerMetrics } from './worker-metrics.js';
@@ -19,7 +19,7 @@ export class LockLost extends Error {}
 
 export interface EndingParts {
   payloads: Payloads;
-  pricing: Pricing;
+  pricing: PriceCalls;
   clock: Clock;
   logger: Logger;
   metrics: Pick<WorkerMetrics, 'settled' | 'refusedLate'>;

@@ -1,6 +1,6 @@
 import type { DirectoryOverview, Key } from '@sluice/shared/admin-api';
 import { useMemo, useState } from 'preact/hooks';
-import { ago, date } from '../../format.js';
+import { ago, date, moment } from '../../format.js';
 import { changeQuery, formatPlace, type Place } from '../../location.js';
 import { Field } from '../../ui/field.js';
 import { Page } from '../../ui/page.js';
@@ -157,5 +157,5 @@ function Expiry({ expires_at }: Key) {
   if (expires_at === null) return <span class="muted">never</span>;
   const left = Date.parse(expires_at) - Date.now();
   if (left <= 0) return <Badge tone="bad">expired</Badge>;
-  return left < 7 * 86_400_000 ? <Badge tone="warn">{date(expires_at)}</Badge> : date(expires_at);
+  return left < 7 * 86_400_000 ? <Badge tone="warn">{moment(expires_at)}</Badge> : moment(expires_at);
 }

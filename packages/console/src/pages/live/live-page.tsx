@@ -1,5 +1,5 @@
 import type { Status, TrafficReport } from '@sluice/shared/admin-api';
-import { bytes, count, duration, percent, rate, timeOfDay } from '../../format.js';
+import { bytes, count, counted, duration, percent, rate, timeOfDay } from '../../format.js';
 import { changeQuery, formatPlace, type Place } from '../../location.js';
 import { Page } from '../../ui/page.js';
 import { Choice, Empty, Notice, Waiting } from '../../ui/small.js';
@@ -43,8 +43,8 @@ export function LivePage({ place }: { place: Place }) {
             {status.data.redis.memory_limit_bytes === null
               ? ''
               : ` of ${bytes(status.data.redis.memory_limit_bytes)}`}
-            ; the request log has {count(status.data.redis.request_log_entries)} entries; model registry{' '}
-            {status.data.registry.version} with {count(status.data.registry.models)} models.
+            ; the request log has {counted(status.data.redis.request_log_entries, 'entry', 'entries')}; model
+            registry {status.data.registry.version} with {counted(status.data.registry.models, 'model')}.
           </p>
         </>
       ) : (
@@ -95,10 +95,10 @@ function Figures({ traffic }: { traffic: TrafficReport }) {
         <Tile
           name="Failed"
           value={percent(failed, requests)}
-          note={`${count(failed)} requests`}
+          note={counted(failed, 'request')}
           bad={failed / requests > 0.01}
         />
-        <Tile name="By fallback" value={percent(fallbacks, requests)} note={`${count(fallbacks)} requests`} />
+        <Tile name="By fallback" value={percent(fallbacks, requests)} note={counted(fallbacks, 'request')} />
       </dl>
       {codes.length > 0 && (
         <p class="codes">

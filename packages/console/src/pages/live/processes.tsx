@@ -19,7 +19,7 @@ export function Processes({ status: { processes, time } }: { status: Status }) {
       id: 'payloads',
       label: 'Payloads',
       cell: ({ payload_key }) =>
-        payload_key === null ? <Badge tone="bad">in clear</Badge> : <code>{payload_key}</code>,
+        payload_key === null ? <Badge tone="bad">unencrypted</Badge> : <code>{payload_key}</code>,
     },
     { id: 'seen', label: 'Last seen', cell: ({ seen_at }) => ago(seen_at, now) },
   ];
@@ -39,7 +39,7 @@ export function Processes({ status: { processes, time } }: { status: Status }) {
       )}
       {processes.some(({ payload_key }) => payload_key === null) && (
         <Notice tone="warn">
-          A process has no PAYLOAD_KEY to encrypt with: prompts and answers lie in Redis in clear.
+          A process has no PAYLOAD_KEY to encrypt with: prompts and answers are stored in Redis unencrypted.
         </Notice>
       )}
       <Table caption="Api and worker processes" columns={columns} rows={processes} rowKey={({ id }) => id} />

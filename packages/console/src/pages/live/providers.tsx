@@ -1,7 +1,9 @@
 import type { ProviderStatus } from '@sluice/shared/admin-api';
-import { path } from '../../admin-client.js';
+import { useState } from 'preact/hooks';
+import { type AdminClient, path } from '../../admin-client.js';
 import { count, duration } from '../../format.js';
 import { stateOf } from '../../provider-state.js';
+import { Confirm } from '../../ui/confirm.js';
 import { Badge, Bar } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 
@@ -60,9 +62,12 @@ function Provider({ provider }: { provider: ProviderStatus }) {
 
 /** The page asks for the status again by itself, and shows then whether the queue is paused. */
 function PauseButton({ provider, paused }: { provider: string; paused: boolean }) {
+  const [asking, setAsking] = useState(false);
   const action = useAction();
   const verb = paused ? 'Resume' : 'Pause';
   const place = path`/queues/${provider}/` + verb.toLowerCase();
+  const send = async (client: AdminClient) => void (await client.send('POST', place));
+  const close = () => setAsking(false);
   return (
     <p class="small-print">
       <button
@@ -70,11 +75,24 @@ function PauseButton({ provider, paused }: { provider: string; paused: boolean }
         class="small"
         aria-label={`${verb} the queue of ${provider}`}
         disabled={action.busy}
-        onClick={() => action.run(async (client) => void (await client.send('POST', place)))}
+        onClick={() => (paused ? action.run(send) : setAsking(true))}
       >
         {verb}
       </button>
       {action.error && <span role="alert"> {action.error.message}</span>}
+      {asking && (
+        <Confirm
+          title={`Pause the queue of ${provider}?`}
+          verb="Pause the queue"
+          otherwise="Leave it open"
+          work={send}
+          onClose={close}
+          onDone={close}
+        >
+          No worker starts a call to <b>{provider}</b> until somebody resumes the queue. Requests wait for
+          their turn; then they go to the next entry of their chain, or fail.
+        </Confirm>
+      )}
     </p>
   );
 }

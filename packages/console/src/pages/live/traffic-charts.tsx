@@ -1,6 +1,6 @@
 import type { TrafficReport } from '@sluice/shared/admin-api';
 import { useMemo } from 'preact/hooks';
-import { duration, short } from '../../format.js';
+import { counted, duration, short } from '../../format.js';
 import { LazyChart } from '../../ui/lazy-chart.js';
 
 const RATE_COLOURS = [1, 4];
@@ -13,7 +13,7 @@ export function TrafficCharts({ traffic }: { traffic: TrafficReport }) {
       <section class="card">
         <h2>Requests per second</h2>
         <LazyChart
-          label={`Requests per second over time; ${traffic.requests} requests, ${traffic.failed} of them failed`}
+          label={`Requests per second over time; ${counted(traffic.requests, 'request')}, ${traffic.failed} of them failed`}
           kind="lines"
           times={times}
           series={rates}

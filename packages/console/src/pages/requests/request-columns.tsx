@@ -9,7 +9,7 @@ export function requestColumns(place: Place): Column<PresentedRequest>[] {
   return [
     {
       id: 'time',
-      label: 'Time',
+      label: 'Ended',
       head: true,
       cell: ({ id, settled_at }) => (
         <a

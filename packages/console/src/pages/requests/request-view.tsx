@@ -28,7 +28,10 @@ export function RequestView({ id, url, onClose }: { id: string; url: string; onC
       {found.data ? (
         <Details request={found.data} />
       ) : found.error?.status === 404 ? (
-        <Notice tone="warn">The log has no request of this id. It may be older than the log is long.</Notice>
+        <Notice tone="warn">
+          The log has no request of this id. It may have been dropped because the log is full. A replay of an
+          Idempotency-Key is not in the log either: the request that it repeats is.
+        </Notice>
       ) : (
         <Waiting polled={found} />
       )}
@@ -37,7 +40,7 @@ export function RequestView({ id, url, onClose }: { id: string; url: string; onC
 }
 
 function Details({ request }: { request: PresentedRequest }) {
-  const { status, code, workspace, key_id, route, model, accepted_at } = request;
+  const { status, code, workspace, key_id, route, model, accepted_at, settled_at } = request;
   return (
     <div class="stack">
       <dl class="facts">
@@ -46,6 +49,7 @@ function Details({ request }: { request: PresentedRequest }) {
           {request.fallback_used && <Badge tone="warn">fallback</Badge>}
         </Fact>
         <Fact name="Accepted">{moment(accepted_at)}</Fact>
+        <Fact name="Ended">{moment(settled_at)}</Fact>
         <Fact name="Workspace">{workspace}</Fact>
         <Fact name="Key">
           <code>{key_id}</code>

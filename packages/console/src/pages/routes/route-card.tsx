@@ -1,5 +1,5 @@
 import type { ChainEntry, PlacedRoute, RouteTraffic, Status } from '@sluice/shared/admin-api';
-import { count, duration, percent } from '../../format.js';
+import { count, counted, duration, percent } from '../../format.js';
 import { formatPlace } from '../../location.js';
 import { stateOf } from '../../provider-state.js';
 import { Badge, Bar } from '../../ui/small.js';
@@ -63,8 +63,8 @@ function Figures({ traffic, served }: { traffic: RouteTraffic | undefined; serve
   const { requests, fallbacks, failed } = traffic;
   return (
     <>
-      {count(requests)} {requests === 1 ? 'request' : 'requests'}, {percent(fallbacks, served)} by fallback,{' '}
-      {percent(failed, requests)} failed.
+      {counted(requests, 'request')}, {percent(fallbacks, served)} by fallback, {percent(failed, requests)}{' '}
+      failed.
     </>
   );
 }

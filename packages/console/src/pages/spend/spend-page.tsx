@@ -1,6 +1,6 @@
 import type { BudgetList, Spend } from '@sluice/shared/admin-api';
 import { useMemo } from 'preact/hooks';
-import { count, usd, usdShort } from '../../format.js';
+import { counted, usd, usdShort } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
 import { download, toCsv } from '../../ui/download.js';
 import { LazyChart } from '../../ui/lazy-chart.js';
@@ -68,7 +68,7 @@ export function SpendPage({ place }: { place: Place }) {
           <section class="card" aria-labelledby="by-day">
             <h2 id="by-day">
               {usd(spend.data.total.cost_usd)}{' '}
-              <span class="muted">for {count(spend.data.total.requests)} requests</span>
+              <span class="muted">for {counted(spend.data.total.requests, 'request')}</span>
             </h2>
             <LazyChart
               label={`Spend by day and ${by}; the table below has the sums`}
