@@ -98,8 +98,8 @@ test('BullMQ’s tools read our jobs truthfully, and never a prompt', async (t) 
   t.like(await queue.getJobCounts(), { waiting: 1, prioritized: 1, active: 0 });
   const [job] = await queue.getJobs(['waiting']);
   t.like(job, { id: 'plain-0', name: 'chat', timestamp: NOW, delay: 0, priority: 0, attemptsStarted: 0 });
-  t.is((await queue.getJobs(['prioritized']))[0]?.priority, 1);
-  t.deepEqual(await queue.getCountsPerPriority([0, 1]), { '0': 1, '1': 1 });
+  t.is((await queue.getJobs(['prioritized']))[0]?.priority, 2);
+  t.deepEqual(await queue.getCountsPerPriority([0, 2]), { '0': 1, '2': 1 });
   t.false(JSON.stringify(job).includes('secret'));
 
   const taken = await cell.take('openai', 'run');

@@ -42,7 +42,13 @@ export interface GatewayOptions {
   /** Further workspaces, by id, each with its own key in `keys`. */
   workspaces?: Record<
     string,
-    { routes?: Record<string, unknown>; models?: string[]; limits?: Record<string, unknown> }
+    {
+      routes?: Record<string, unknown>;
+      models?: string[];
+      limits?: Record<string, unknown>;
+      /** Further fields of its key. */
+      key?: Record<string, unknown>;
+    }
   >;
   simulator?: SimulatorOptions;
   env?: Record<string, string>;
@@ -119,7 +125,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   });
   let redisServerNow = redisServer;
   const simulator = await createSimulator(options.simulator);
-  const workspaces = Object.entries({
+  const workspaces = Object.entries<NonNullable<GatewayOptions['workspaces']>[string]>({
     demo: { routes: options.routes ?? DEFAULT_ROUTES },
     ...options.workspaces,
   });
@@ -129,9 +135,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     configPath,
     stringify({
       providers: providersOf(options.providers ?? {}),
-      workspaces: workspaces.map(([id, workspace], i) => ({
+      workspaces: workspaces.map(([id, { key, ...workspace }], i) => ({
         id,
-        keys: [{ name: 'default', value: `\${TEST_KEY_${i}}` }],
+        keys: [{ name: 'default', value: `\${TEST_KEY_${i}}`, ...key }],
         ...workspace,
       })),
       ...(options.request ? { request: options.request } : {}),

@@ -83,7 +83,7 @@ test('a key that turns out to be wanted is not revoked, whatever the plan took i
   const calls: string[] = [];
   const target = {
     issueKey: async () => ({ id: 'key_1', name: 'main', value: undefined }),
-    renameKey: async (id: string, name: string) => void calls.push(`rename ${id} ${name}`),
+    changeKey: async (id: string, { name }: { name: string }) => void calls.push(`rename ${id} ${name}`),
     revokeKey: async (id: string) => void calls.push(`revoke ${id}`),
   } as Partial<ConfigTarget> as ConfigTarget;
   const actions: string[] = [];

@@ -45,7 +45,7 @@ export function observingCases(
     {
       name: 'metrics of a request, worker',
       run() {
-        worker.waited(entry.provider, 1);
+        worker.waited(entry.provider, undefined, 1);
         worker.called(entry, 'ok', 20);
         worker.settled(log);
       },

@@ -5,6 +5,8 @@
 import type { ErrorCode } from './errors.js';
 import type { AttemptOutcome } from './outcomes.js';
 
+export type Priority = 'interactive' | 'normal' | 'background';
+
 export interface List<T> {
   object: 'list';
   data: T[];
@@ -85,6 +87,10 @@ export interface Key {
   created_at: string;
   last_used_at: string | null;
   expires_at: string | null;
+  /** The class of its requests that name none. */
+  priority: Priority;
+  /** The highest that a request may name. */
+  max_priority: Priority;
 }
 
 /** The value is in this answer and nowhere else; it is left out when the key was there already. */
@@ -197,6 +203,7 @@ export interface PresentedRequest {
   provider_model: string | null;
   /** Another entry of the chain than the first served it. */
   fallback_used: boolean;
+  priority: Priority;
   queue_ms: number;
   latency_ms: number | null;
   attempts: PresentedAttempt[];

@@ -1,4 +1,5 @@
 import type { PresentedRequest } from '@sluice/shared/admin-api';
+import { DEFAULT_PRIORITY } from '@sluice/shared/config/priority';
 import { usedFallback } from '@sluice/shared/queue/request-log';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { lastCall } from './log-filter.js';
@@ -29,6 +30,7 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     provider,
     provider_model: providerModel,
     fallback_used: usedFallback(entry),
+    priority: entry.priority ?? DEFAULT_PRIORITY,
     queue_ms: entry.queueMs,
     latency_ms: served?.latencyMs ?? null,
     attempts: entry.attempts.map(({ upstreamId, estimate, ...attempt }) => ({

@@ -1,6 +1,7 @@
 /** What the admin api shows of the directory's records: snake_case, moments in ISO 8601. */
 import type { Key, Limits, List, Route, Workspace } from '@sluice/shared/admin-api';
 import type { LimitsConfig } from '@sluice/shared/config/config';
+import { ceilingOf, priorityOf } from '@sluice/shared/config/priority';
 import type { KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
 
 export function list<T>(data: T[]): List<T> {
@@ -47,6 +48,8 @@ export function presentKey(key: KeyRecord, lastUsed: number | null): Key {
     created_at: iso(key.created),
     last_used_at: isoOrNull(lastUsed),
     expires_at: isoOrNull(key.expires),
+    priority: priorityOf(key),
+    max_priority: ceilingOf(key),
   };
 }
 

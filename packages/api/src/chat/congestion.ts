@@ -1,5 +1,7 @@
 /** How busy each provider's queue is, and what the configuration allows. */
 import type { ProviderConfig } from '@sluice/shared/config/config';
+import { type Priority, rankOf } from '@sluice/shared/config/priority';
+import type { ChatJob } from '@sluice/shared/queue/job';
 
 const FIRST_GUESS_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 60_000;
@@ -17,9 +19,16 @@ interface Backlog {
   at: number;
 }
 
+/** Whose requests are to wait. */
+type Waiter = Pick<ChatJob, 'workspace' | 'priority'>;
+
+function placeOf(provider: string, priority: Priority | undefined): string {
+  return `${provider} ${rankOf(priority)}`;
+}
+
 export class Congestion {
   readonly #latencyMs = new Map<string, number>();
-  /** The workspaces for which a queue was full, since a moment. */
+  /** The workspaces for which a queue was full, since a moment; by provider and class. */
   readonly #full = new Map<string, { since: number; workspaces: Set<string> }>();
   readonly #waiting = new Map<string, Backlog>();
 
@@ -31,11 +40,15 @@ export class Congestion {
     return limits;
   }
 
-  recordFull(provider: string, workspace: string, jobs: number): void {
+  recordFull(provider: string, { workspace, priority }: Waiter, jobs: number): void {
     this.recordWaiting(provider, jobs);
-    const known = this.#known(provider);
+    const known = this.#known(provider, priority);
     if (known) known.add(workspace);
-    else this.#full.set(provider, { since: performance.now(), workspaces: new Set([workspace]) });
+    else
+      this.#full.set(placeOf(provider, priority), {
+        since: performance.now(),
+        workspaces: new Set([workspace]),
+      });
   }
 
   recordWaiting(provider: string, jobs: number): void {
@@ -49,12 +62,12 @@ export class Congestion {
   }
 
   /** Full for this workspace a moment ago: under overload a request is refused without asking Redis again. */
-  isKnownFull(provider: string, workspace: string): boolean {
-    return this.#known(provider)?.has(workspace) === true;
+  isKnownFull(provider: string, { workspace, priority }: Waiter): boolean {
+    return this.#known(provider, priority)?.has(workspace) === true;
   }
 
-  #known(provider: string): Set<string> | undefined {
-    const full = this.#full.get(provider);
+  #known(provider: string, priority: Priority | undefined): Set<string> | undefined {
+    const full = this.#full.get(placeOf(provider, priority));
     return full && performance.now() - full.since < FULL_FOR_MS ? full.workspaces : undefined;
   }
 

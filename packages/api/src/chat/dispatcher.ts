@@ -14,6 +14,7 @@
  */
 
 import type { ChatRequest } from '@sluice/shared/chat';
+import { waitUntil } from '@sluice/shared/config/priority';
 import { GatewayError } from '@sluice/shared/errors';
 import { type BlockedOutcome, OUTCOMES } from '@sluice/shared/outcomes';
 import { isSpoken } from '@sluice/shared/process/protocol';
@@ -190,12 +191,11 @@ export class Dispatcher {
     for (let i = entry; i < pending.job.chain.length; i++) {
       const { provider, model } = pending.job.chain[i] as ChainEntry;
       const now = clock.now();
-      const waitUntil = Math.min(now + congestion.limits(provider).maxWaitMs, pending.job.deadline);
-      pending.job = { ...pending.job, entry: i, queuedAt: now, waitUntil };
+      const until = waitUntil(pending.job, now, congestion.limits(provider).maxWaitMs);
+      pending.job = { ...pending.job, entry: i, queuedAt: now, waitUntil: until };
       const reason =
         availability.blocked(provider, model, pending.tier) ?? (await this.#queue(pending, provider));
-      if (!reason)
-        return pending.cancelled ? this.cancel(pending.job.requestId) : this.#wake(pending, waitUntil);
+      if (!reason) return pending.cancelled ? this.cancel(pending.job.requestId) : this.#wake(pending, until);
       this.#passOver(pending, reason, now);
       blocked = {
         outcome: reason.outcome,
@@ -209,12 +209,12 @@ export class Dispatcher {
   async #queue(pending: Pending, provider: string): Promise<Blocked | undefined> {
     const { congestion, queues } = this.parts;
     const { job } = pending;
-    if (congestion.isKnownFull(provider, job.workspace)) return this.#full(provider);
+    if (congestion.isKnownFull(provider, job)) return this.#full(provider);
     try {
       const waiting = await queues.addChat(job, congestion.limits(provider).maxBacklog);
       pending.queued = typeof waiting !== 'number' && pending.displacedFrom !== job.entry;
       if (pending.queued) return undefined;
-      if (typeof waiting === 'number') congestion.recordFull(provider, job.workspace, waiting);
+      if (typeof waiting === 'number') congestion.recordFull(provider, job, waiting);
     } catch (error) {
       this.parts.onGhost(job);
       throw error;

@@ -1,4 +1,5 @@
 import type { ChatRequest } from '@sluice/shared/chat';
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority, priorityOf } from '@sluice/shared/config/priority';
 import type { RequestLimits } from '@sluice/shared/config/types';
 import { GatewayError } from '@sluice/shared/errors';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
@@ -19,6 +20,9 @@ import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey, type IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
 import { resolveModel } from './resolve-model.js';
+
+/** The class that a caller wants for its request, and in the answer the one that it got. */
+const PRIORITY_HEADER = 'x-gateway-priority';
 
 export interface ChatParts {
   /** Where replies to this process go. */
@@ -110,6 +114,10 @@ export function createChatRoute(
       attempts: [],
       request: payloads.seal(bodyText, requestContext({ workspace: key.workspace, requestId })),
     };
+    const wanted = readPriority(ctx.get(PRIORITY_HEADER));
+    const priority = priorityOf(key, wanted);
+    if (priority !== DEFAULT_PRIORITY) job.priority = priority;
+    if (wanted !== undefined) ctx.set(PRIORITY_HEADER, priority);
     ctx.state.route = route;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
     const idempotencyKey = ctx.get('idempotency-key');
@@ -145,6 +153,16 @@ export function createChatRoute(
 }
 
 const FREE = '0.000000';
+
+/** Undefined: the caller names no class. */
+function readPriority(header: string): Priority | undefined {
+  if (header === '') return undefined;
+  const named = PRIORITIES.find((priority) => priority === header.toLowerCase());
+  if (named) return named;
+  throw new GatewayError('invalid_request', `${PRIORITY_HEADER} must be one of ${PRIORITIES.join(', ')}.`, {
+    param: PRIORITY_HEADER,
+  });
+}
 
 /**
  * The official SDKs say in seconds how long they will wait; working longer than that is work for nobody. Several of them

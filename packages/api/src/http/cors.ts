@@ -11,6 +11,7 @@ const EXPOSED = [
   'x-gateway-cost-usd',
   'x-gateway-queue-ms',
   'x-gateway-attempts',
+  'x-gateway-priority',
   'idempotent-replayed',
   'retry-after',
   'x-should-retry',

@@ -27,6 +27,14 @@ const models = {
   description: 'Routes and model ids that callers may name; * stands for any characters. Null: all.',
 };
 
+const priority = s.oneOf('interactive', 'normal', 'background');
+const priorities = {
+  priority: { ...priority, description: 'The class of its requests that name none.' },
+  max_priority: {
+    ...priority,
+    description: 'The highest class that a request may name; by default the one of `priority`.',
+  },
+};
 const key = {
   id: s.text,
   object: { const: 'key' },
@@ -36,6 +44,7 @@ const key = {
   created_at: s.moment,
   last_used_at: { ...s.momentOrNull, description: 'To within a few seconds.' },
   expires_at: s.momentOrNull,
+  ...priorities,
 };
 const value = { ...s.text, description: 'The key itself. Shown here and never again.' };
 
@@ -100,9 +109,10 @@ export const directorySchemas = {
     {
       expires_at: s.momentOrNull,
       value: { ...s.text, description: 'A value of your own, 32 to 200 letters, digits, _ . and -.' },
+      ...priorities,
     },
   ),
-  KeyChange: s.object({}, { name: s.text, expires_at: s.momentOrNull }),
+  KeyChange: s.object({}, { name: s.text, expires_at: s.momentOrNull, ...priorities }),
   Rotation: s.object(
     {},
     {

@@ -119,6 +119,14 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
           schema: s.text,
           description: 'Makes a retry safe.',
         },
+        {
+          name: 'x-gateway-priority',
+          in: 'header',
+          required: false,
+          schema: s.oneOf('interactive', 'normal', 'background'),
+          description:
+            'The class of the request. One above what the key allows is lowered to that; the answer names the class it got.',
+        },
       ],
       requestBody: s.body(s.ref('ChatRequest')),
       responses: {

@@ -113,6 +113,7 @@ export const recordSchemas = {
     provider: s.textOrNull,
     provider_model: s.textOrNull,
     fallback_used: { type: 'boolean', description: 'Another entry of the chain than the first served it.' },
+    priority: { ...s.oneOf('interactive', 'normal', 'background'), description: 'Its class.' },
     queue_ms: { type: 'number', minimum: 0 },
     latency_ms: { type: ['number', 'null'], minimum: 0 },
     attempts: s.arrayOf(

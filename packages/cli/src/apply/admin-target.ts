@@ -39,9 +39,10 @@ async function findValues(admin: AdminClient, values: readonly string[]): Promis
   return known;
 }
 
-function toKnownKey({ id, workspace, name, last_four, expires_at }: Key): KnownKey {
+function toKnownKey(key: Key): KnownKey {
+  const { id, workspace, last_four, expires_at } = key;
   const expires = expires_at === null ? undefined : Date.parse(expires_at);
-  return { id, workspace, name, lastFour: last_four, expires };
+  return { id, workspace, lastFour: last_four, expires, ...factsOfKey(key) };
 }
 
 function toKnownWorkspace({ id, name, models, limits, routes, keys }: WholeWorkspace): KnownWorkspace {
@@ -72,12 +73,13 @@ export function createAdminTarget(admin: AdminClient): ConfigTarget {
     putRoute: (workspace, alias, { chain, onCrash }) =>
       send('PUT', path`/workspaces/${workspace}/routes/${alias}`, { chain, on_crash: onCrash }),
     deleteRoute: (workspace, alias) => remove(path`/workspaces/${workspace}/routes/${alias}`),
-    async issueKey(workspace, name, value) {
-      const wish = { name, value };
+    async issueKey(workspace, { name, value, priority, maxPriority }) {
+      const wish = { name, value, priority, max_priority: maxPriority };
       const issued = await admin.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, wish);
-      return { id: issued.id, name: issued.name, value: issued.value };
+      return { id: issued.id, value: issued.value, ...factsOfKey(issued) };
     },
-    renameKey: (id, name) => send('PATCH', path`/keys/${id}`, { name }),
+    changeKey: (id, { name, priority, maxPriority }) =>
+      send('PATCH', path`/keys/${id}`, { name, priority, max_priority: maxPriority }),
     revokeKey: (id) => remove(path`/keys/${id}`),
   };
 }
@@ -91,6 +93,10 @@ async function unless(status: number, done: Promise<void>): Promise<boolean> {
     if (error instanceof AdminRefusal && error.status === status) return false;
     throw error;
   }
+}
+
+function factsOfKey({ name, priority, max_priority }: Key) {
+  return { name, priority, maxPriority: max_priority };
 }
 
 function factsToWire({ name, models, limits }: WorkspaceFacts) {

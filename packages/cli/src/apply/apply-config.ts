@@ -105,12 +105,12 @@ function createRedisTarget(directory: Directory, clock: Clock, issuer: KeyIssuer
     async deleteRoute(workspace, alias) {
       await directory.deleteRoute(workspace, alias);
     },
-    async issueKey(workspace, name, value) {
-      const issued = await issuer.issue(workspace, { name, value });
-      return { id: issued.key.id, name: issued.key.name, value: issued.value };
+    async issueKey(workspace, wish) {
+      const { key, value } = await issuer.issue(workspace, wish);
+      return { ...key, value };
     },
-    async renameKey(id, name) {
-      await issuer.change(id, { name });
+    async changeKey(id, change) {
+      await issuer.change(id, change);
     },
     revokeKey: (id) => issuer.revoke(id),
   };

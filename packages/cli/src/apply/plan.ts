@@ -11,8 +11,9 @@ import type {
   RouteConfig,
   WorkspaceConfig,
 } from '@sluice/shared/config/config';
+import type { KeyPriority } from '@sluice/shared/config/priority';
 
-export interface KnownKey {
+export interface KnownKey extends KeyPriority {
   id: string;
   workspace: string;
   name: string;
@@ -87,6 +88,8 @@ export interface KeyStep {
   reason?: string;
   /** What a person should know about it beside what is done. */
   notes?: string[];
+  /** The classes that the file names. */
+  classes: KeyPriority;
 }
 
 export type Step = WorkspaceStep | RouteStep | KeyStep;
@@ -149,11 +152,12 @@ function planRoute(
 }
 
 function planKey(
-  { workspace, name, variable, value }: ResolvedKey,
+  { workspace, name, variable, value, priority, maxPriority }: ResolvedKey,
   existing: readonly KnownKey[],
   { values, now }: KnownState,
 ): KeyStep {
-  const step = { kind: 'key', workspace, name, value } as const;
+  const classes = mentioned({ priority, maxPriority });
+  const step = { kind: 'key', workspace, name, value, classes } as const;
   const found = value === undefined ? undefined : values.get(value);
   if (found?.state === 'revoked') {
     const reason = `the value of ${variable} was revoked on ${dateText(found.revoked)} and stays refused; set ${variable} to a new value`;
@@ -166,7 +170,7 @@ function planKey(
   const isAlive = (key: KnownKey) => key.expires === undefined || key.expires > now;
   const sameName = existing.filter((key) => key.name === name);
   const known = value === undefined ? (sameName.find(isAlive) ?? sameName[0]) : found?.key;
-  const action = actionFor(known, known?.name === name);
+  const action = actionFor(known, known !== undefined && !keyDiffers(known, name, classes));
   const notes =
     known === undefined
       ? sameName
@@ -183,6 +187,12 @@ function planKey(
 
 function dateText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** Whether a key has another name, or another class than the file names. */
+export function keyDiffers(key: KeyPriority & { name: string }, name: string, classes: KeyPriority): boolean {
+  const { priority, maxPriority } = { ...key, ...classes };
+  return key.name !== name || key.priority !== priority || key.maxPriority !== maxPriority;
 }
 
 function planRemovals(
@@ -207,7 +217,15 @@ function planRemovals(
       ...keys
         .filter((key) => !names.includes(key.name) && !wanted.has(key.id))
         .map((key): Step => {
-          return { kind: 'key', action, workspace, name: key.name, known: key, value: undefined };
+          return {
+            kind: 'key',
+            action,
+            workspace,
+            name: key.name,
+            known: key,
+            value: undefined,
+            classes: {},
+          };
         }),
     ];
   });

@@ -3,7 +3,7 @@
 import { chainText } from '../arguments/chain-text.js';
 import type { Paint, Style } from '../output/style.js';
 import { toWire } from './admin-target.js';
-import type { Action, RouteStep, Step, WorkspaceFacts, WorkspaceStep } from './plan.js';
+import type { Action, KeyStep, RouteStep, Step, WorkspaceFacts, WorkspaceStep } from './plan.js';
 
 const MARK: Record<Action, string> = {
   create: '+',
@@ -46,7 +46,18 @@ export function detailsOf(step: Step, action: Action): string {
   if (step.reason !== undefined) return step.reason;
   if (step.kind === 'route') return routeDetails(step);
   if (action === 'create') return step.value === undefined ? 'a new value' : 'the value from the environment';
-  return action === 'change' ? `renamed from "${step.known?.name ?? ''}"` : (step.known?.id ?? '');
+  return action === 'change' ? keyChange(step) : (step.known?.id ?? '');
+}
+
+function keyChange({ name, known, classes }: KeyStep): string {
+  const { priority, maxPriority } = { ...known, ...classes };
+  return [
+    known?.name === name ? [] : `renamed from "${known?.name ?? ''}"`,
+    known?.priority === priority ? [] : `priority ${priority}`,
+    known?.maxPriority === maxPriority ? [] : `max_priority ${maxPriority}`,
+  ]
+    .flat()
+    .join(', ');
 }
 
 function workspaceDetails({ action, before, after }: WorkspaceStep): string {

@@ -1,5 +1,7 @@
 import type { RouteConfig } from '@sluice/shared/config/config';
+import type { KeyPriority } from '@sluice/shared/config/priority';
 import type { Action, KeyStep, RouteStep, Step, WorkspaceFacts, WorkspaceStep } from './plan.js';
+import { keyDiffers } from './plan.js';
 
 /** Where a plan is carried out: in Redis itself, or through the admin api. */
 export interface ConfigTarget {
@@ -9,12 +11,17 @@ export interface ConfigTarget {
   putRoute(workspace: string, alias: string, route: RouteConfig): Promise<void>;
   deleteRoute(workspace: string, alias: string): Promise<void>;
   /** `value` of the result: set when the key is new. Without a `value` one is made. */
-  issueKey(workspace: string, name: string, value: string | undefined): Promise<Issued>;
-  renameKey(id: string, name: string): Promise<void>;
+  issueKey(workspace: string, wish: KeyWish): Promise<Issued>;
+  changeKey(id: string, change: KeyPriority & { name: string }): Promise<void>;
   revokeKey(id: string): Promise<void>;
 }
 
-export interface Issued {
+export interface KeyWish extends KeyPriority {
+  name: string;
+  value: string | undefined;
+}
+
+export interface Issued extends KeyPriority {
   id: string;
   name: string;
   value: string | undefined;
@@ -55,18 +62,22 @@ async function performRoute(target: ConfigTarget, step: RouteStep): Promise<Done
 }
 
 async function performKey(target: ConfigTarget, step: KeyStep, wanted: Set<string>): Promise<Done> {
-  const { action, workspace, name, known, value } = step;
+  const { action, workspace, name, known, value, classes } = step;
   const done = (action: Action, madeValue?: string): Done => ({ step, action, madeValue });
   if (action === 'remove') {
     if (!known || wanted.has(known.id)) return done('keep');
     await target.revokeKey(known.id);
     return done('remove');
   }
-  if (action === 'skip' || (value === undefined && known)) return done(action);
-  const issued = await target.issueKey(workspace, name, value);
+  if (action === 'skip') return done(action);
+  if (value === undefined && known) {
+    if (action === 'change') await target.changeKey(known.id, { name, ...classes });
+    return done(action);
+  }
+  const issued = await target.issueKey(workspace, { name, value, ...classes });
   wanted.add(issued.id);
   if (issued.value !== undefined) return done('create', value === undefined ? issued.value : undefined);
-  if (issued.name === name) return done('keep');
-  await target.renameKey(issued.id, name);
+  if (!keyDiffers(issued, name, classes)) return done('keep');
+  await target.changeKey(issued.id, { name, ...classes });
   return done('change');
 }

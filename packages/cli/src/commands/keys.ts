@@ -1,5 +1,5 @@
-import type { IssuedKey, Key, RotatedKey } from '@sluice/shared/admin-api';
-import type { Command } from 'commander';
+import type { IssuedKey, Key, Priority, RotatedKey } from '@sluice/shared/admin-api';
+import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import { findKeyId } from '../admin/find-key.js';
 import { readDirectory } from '../admin/read-directory.js';
@@ -14,6 +14,21 @@ const KEY = 'its id, or <workspace>/<name>';
 function expiryText({ expires_at }: Key, wanted: string | undefined): string {
   if (expires_at === null) return 'never expires';
   return `expires on ${moment(expires_at)}${wanted === undefined ? ', as the old one would have' : ''}`;
+}
+
+interface Classes {
+  priority?: Priority;
+  maxPriority?: Priority;
+}
+
+const CLASSES = ['interactive', 'normal', 'background'];
+const priorityOption = () =>
+  new Option('--priority <class>', 'class of the requests that name none').choices(CLASSES);
+const maxPriorityOption = () =>
+  new Option('--max-priority <class>', 'highest class that a request may name').choices(CLASSES);
+
+function classesOf({ priority, maxPriority }: Classes) {
+  return { priority, max_priority: maxPriority };
 }
 
 export function addKeyCommands(program: Command, cli: Cli): void {
@@ -48,6 +63,11 @@ export function addKeyCommands(program: Command, cli: Cli): void {
           paint: (key) =>
             key.expires_at !== null && Date.parse(key.expires_at) <= Date.now() ? cli.style.bad : undefined,
         },
+        {
+          title: 'PRIORITY',
+          cell: ({ priority, max_priority }) =>
+            priority === max_priority ? priority : `${priority}, up to ${max_priority}`,
+        },
         { title: 'ID', cell: (key) => key.id },
       ],
       'There are no keys. Issue one with "sluice keys issue <workspace> <name>".',
@@ -66,15 +86,20 @@ export function addKeyCommands(program: Command, cli: Cli): void {
       .argument('<workspace>')
       .argument('<name>', 'what it is for')
       .option('--expires <when>', 'a span such as 90d, or a moment; default: never', parseMoment('future'))
+      .addOption(priorityOption())
+      .addOption(maxPriorityOption())
       .option('-q, --quiet', 'print the value and nothing else'),
     'keys issue demo ci',
     'keys issue demo ci --expires 2027-01-31T12:00:00Z',
+    'keys issue demo nightly --priority background',
     'keys issue demo ci --quiet > ci.key',
-  ).action(async (workspace: string, name: string, options: { expires?: string; quiet?: boolean }) => {
-    const wish = { name, expires_at: options.expires };
-    const key = await cli.admin.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, wish);
-    showValue(key, options.quiet, `Issued key "${key.name}" (${key.id}) of workspace ${workspace}.`);
-  });
+  ).action(
+    async (workspace: string, name: string, options: Classes & { expires?: string; quiet?: boolean }) => {
+      const wish = { name, expires_at: options.expires, ...classesOf(options) };
+      const key = await cli.admin.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, wish);
+      showValue(key, options.quiet, `Issued key "${key.name}" (${key.id}) of workspace ${workspace}.`);
+    },
+  );
 
   withExamples(
     keys
@@ -111,22 +136,28 @@ export function addKeyCommands(program: Command, cli: Cli): void {
   withExamples(
     keys
       .command('set')
-      .description('Change the name or the end of a key.')
+      .description('Change the name, the end or the priority of a key.')
       .argument('<key>', KEY)
       .option('--name <name>', 'what it is for')
       .option(
         '--expires <when>',
         'a span such as 90d, a moment, or never',
         orWord('never', parseMoment('future')),
-      ),
+      )
+      .addOption(priorityOption())
+      .addOption(maxPriorityOption()),
     'keys set demo/ci --expires 30d',
     'keys set demo/ci --name "build server" --expires never',
-  ).action(async (key: string, { name, expires }: { name?: string; expires?: string }) => {
-    if (name === undefined && expires === undefined) throw new UsageError('give --name or --expires');
+    'keys set demo/web --max-priority interactive',
+  ).action(async (key: string, options: Classes & { name?: string; expires?: string }) => {
+    const { name, expires } = options;
+    if (Object.keys(options).length === 0)
+      throw new UsageError('give --name, --expires, --priority or --max-priority');
     const id = await findKeyId(cli.admin, key, { current: true });
     const changed = await cli.admin.send<Key>('PATCH', path`/keys/${id}`, {
       name,
       expires_at: expires === 'never' ? null : expires,
+      ...classesOf(options),
     });
     cli.show(
       changed,

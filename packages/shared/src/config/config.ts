@@ -4,6 +4,7 @@ import { DEFAULT_FILE } from './defaults.js';
 import { type Env, lookupEnv } from './env-lookup.js';
 import { type Fault, FaultsError } from './faults.js';
 import { ownKeyFault } from './gateway-key.js';
+import type { KeyPriority } from './priority.js';
 import { ConfigReader } from './reader.js';
 import { readGatewayConfig } from './schema.js';
 import type { GatewayConfig } from './types.js';
@@ -65,7 +66,7 @@ export function resolveProviderKeys(config: GatewayConfig, env: Env): Map<string
   return keys;
 }
 
-export interface ResolvedKey {
+export interface ResolvedKey extends KeyPriority {
   workspace: string;
   name: string;
   /** The environment variable that the file names. */
@@ -79,14 +80,14 @@ export function resolveWorkspaceKeys(config: GatewayConfig, env: Env): ResolvedK
   const faults: Fault[] = [];
   const seen = new Map<string, string>();
   const keys = config.workspaces.flatMap((workspace) =>
-    workspace.keys.map(({ name, valueEnv }): ResolvedKey => {
+    workspace.keys.map(({ name, valueEnv, ...classes }): ResolvedKey => {
       const { value, fault } = valueEnv === undefined ? {} : lookupEnv(env, valueEnv);
       const here = `key "${name}" of workspace ${workspace.id}`;
       const wrong = value === undefined ? undefined : keyFault(value, seen);
       const message = fault ?? (wrong === undefined ? undefined : `the value of ${valueEnv} ${wrong}`);
       if (message !== undefined) faults.push({ path: here, message });
       if (value !== undefined) seen.set(value, here);
-      return { workspace: workspace.id, name, variable: valueEnv, value };
+      return { workspace: workspace.id, name, variable: valueEnv, value, ...classes };
     }),
   );
   if (faults.length > 0) throw new ConfigError('workspace keys', faults);

@@ -1,5 +1,6 @@
 import { DEFAULT_PROVIDERS } from './defaults.js';
 import { readProvider } from './provider-schema.js';
+import { readKeyPriority } from './read-key-priority.js';
 import { type ConfigReader, isAbsent, join, type NumberRule, shownKey, type TextRule } from './reader.js';
 import { COUNT, DURATION_MS, ID, MODEL } from './rules.js';
 import type { ChainEntry, GatewayConfig, LimitsConfig, RouteConfig, WorkspaceConfig } from './types.js';
@@ -216,11 +217,15 @@ function readWorkspace(
   const keyNames = new Map<string, string>();
   const keys = reader.list(workspace.keys, `${path}.keys`).flatMap((item, i) => {
     const at = `${path}.keys[${i}]`;
-    const key = reader.fields(item, at, ['name', 'value']);
+    const key = reader.fields(item, at, ['name', 'value', 'priority', 'max_priority']);
     if (!key) return [];
     const keyName = reader.text(key.name, `${at}.name`, LABEL);
     reader.unique(keyNames, keyName, `${at}.name`);
-    return { name: keyName, valueEnv: reader.secret(key.value, `${at}.value`) };
+    return {
+      name: keyName,
+      valueEnv: reader.secret(key.value, `${at}.value`),
+      ...readKeyPriority(reader, key, `${at}.`),
+    };
   });
 
   const routes = new Map<string, RouteConfig>();

@@ -1,3 +1,5 @@
+import type { KeyPriority } from './priority.js';
+
 export type ProviderKind = 'openai' | 'anthropic';
 
 /** How a provider is reached. */
@@ -69,7 +71,7 @@ export interface RouteConfig {
   onCrash: OnCrash;
 }
 
-export interface KeyConfig {
+export interface KeyConfig extends KeyPriority {
   name: string;
   /** The variable that holds the key's value; see resolveWorkspaceKeys. */
   valueEnv: string | undefined;

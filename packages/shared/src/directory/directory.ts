@@ -7,6 +7,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { LimitsConfig } from '../config/config.js';
+import type { KeyPriority } from '../config/priority.js';
 import type { ChainEntry, OnCrash } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { type Erased, eraseHistory, eraseState } from './erase.js';
@@ -21,7 +22,7 @@ export interface WorkspaceRecord {
   limits: LimitsConfig;
 }
 
-export interface KeyRecord {
+export interface KeyRecord extends KeyPriority {
   id: string;
   workspace: string;
   name: string;

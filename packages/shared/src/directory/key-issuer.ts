@@ -1,6 +1,7 @@
 /** Makes, replaces and withdraws keys. A key's value is in what `issue` and `rotate` return, and nowhere else. */
 
 import { lastFour, makeGatewayKey } from '../config/gateway-key.js';
+import { ceilingOf, type KeyPriority, rankOf } from '../config/priority.js';
 import { GatewayError } from '../errors.js';
 import type { Clock } from '../redis/clock.js';
 import { makeRequestId } from '../request-id.js';
@@ -14,7 +15,7 @@ export interface NewKey {
   value: string | undefined;
 }
 
-export interface KeyWish {
+export interface KeyWish extends KeyPriority {
   name: string;
   /** Redis time, in ms. */
   expires?: number | undefined;
@@ -45,9 +46,10 @@ export class KeyIssuer {
   }
 
   /** The same value for the same workspace again changes nothing. A revoked value is refused. */
-  async issue(workspace: string, { name, expires, value = makeGatewayKey() }: KeyWish): Promise<NewKey> {
+  async issue(workspace: string, wish: KeyWish): Promise<NewKey> {
+    const { value = makeGatewayKey() } = wish;
     const digest = this.digests.of(value);
-    const key = this.#make(workspace, name, value, expires);
+    const key = this.#make(workspace, value, wish);
     const found = await this.find(value);
     if (found.state === 'revoked') throw new GatewayError('conflict', revokedText(found.revoked));
     let known = found.state === 'issued' ? found.stored : undefined;
@@ -79,12 +81,8 @@ export class KeyIssuer {
     const value = makeGatewayKey();
     const digest = this.digests.of(value);
     const end = old.expiredBefore === undefined ? (old.expires ?? null) : old.expiredBefore;
-    const key = this.#make(
-      old.workspace,
-      old.name,
-      value,
-      (wanted === undefined ? end : wanted) ?? undefined,
-    );
+    const newEnd = (wanted === undefined ? end : wanted) ?? undefined;
+    const key = this.#make(old.workspace, value, { ...old, expires: newEnd });
     const expires = Math.min(old.expires ?? Number.POSITIVE_INFINITY, now + graceMs);
     const replaced = { digest: oldDigest, key: { ...old, expires, expiredBefore: end } };
     const done = await this.directory.replaceKeys([
@@ -98,7 +96,12 @@ export class KeyIssuer {
   /** `expires` null: never. */
   async change(
     id: string,
-    { name, expires }: { name?: string; expires?: number | null },
+    {
+      name,
+      expires,
+      priority,
+      maxPriority,
+    }: Partial<KeyPriority> & { name?: string; expires?: number | null },
   ): Promise<StoredKey> {
     const { digest, key: from } = await this.#find(id);
     const { expires: before, expiredBefore, ...rest } = from;
@@ -109,6 +112,7 @@ export class KeyIssuer {
       ...(until === undefined ? {} : { expires: until }),
       // An end that is set by hand is the key's own from now on.
       ...(expires !== undefined || expiredBefore === undefined ? {} : { expiredBefore }),
+      ...stated({ priority: priority ?? from.priority, maxPriority: maxPriority ?? from.maxPriority }),
     };
     if (!(await this.directory.replaceKeys([{ digest, from, to }]))) throw changedMeanwhile();
     return { digest, key: to };
@@ -124,7 +128,7 @@ export class KeyIssuer {
     return found;
   }
 
-  #make(workspace: string, name: string, value: string, expires?: number): KeyRecord {
+  #make(workspace: string, value: string, { name, expires, ...classes }: KeyWish): KeyRecord {
     return {
       id: `key_${makeRequestId()}`,
       workspace,
@@ -132,12 +136,23 @@ export class KeyIssuer {
       lastFour: lastFour(value),
       created: this.clock.now(),
       ...(expires === undefined ? {} : { expires }),
+      ...stated(classes),
     };
   }
 }
 
 export function revokedText(moment: number): string {
   return `A key of this value was revoked on ${new Date(moment).toISOString()}; use a new value.`;
+}
+
+/** The classes that are named, and no others. */
+function stated({ priority, maxPriority }: KeyPriority): KeyPriority {
+  if (priority && rankOf(priority) < rankOf(ceilingOf({ priority, maxPriority })))
+    throw new GatewayError('invalid_request', 'The priority of a key cannot be above its max_priority.');
+  return {
+    ...(priority === undefined ? {} : { priority }),
+    ...(maxPriority === undefined ? {} : { maxPriority }),
+  };
 }
 
 export function noWorkspace(): GatewayError {

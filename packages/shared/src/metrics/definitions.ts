@@ -214,8 +214,8 @@ export const METRICS = {
     name: 'gateway_queue_wait_seconds',
     type: 'histogram',
     roles: WORKER,
-    labels: ['provider'],
-    help: 'From being put on a provider’s queue to being taken by a worker.',
+    labels: ['provider', 'priority'],
+    help: 'From being put on a provider’s queue to being taken by a worker. priority is the class of the request.',
     buckets: WAIT_SECONDS,
   },
   providerRequests: {

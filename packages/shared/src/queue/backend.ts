@@ -13,6 +13,7 @@ import {
   type WorkerOptions,
 } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { rankOf } from '../config/priority.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { type ChatJob, jobIdOf } from './job.js';
 import {
@@ -151,6 +152,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
       job.queuedAt,
       job.workspace,
       shareOf(job),
+      rankOf(job.priority),
       most ?? '',
       this.parts.names.inbox(''),
     ];
@@ -171,7 +173,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     return withdrawScript(
       this.redis,
       [...this.#keys, this.#settledKey(job)],
-      [jobIdOf(job), job.workspace, shareOf(job)],
+      [jobIdOf(job), job.workspace, shareOf(job), rankOf(job.priority)],
     );
   }
 
@@ -218,6 +220,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
         to.queuedAt,
         to.workspace,
         shareOf(to),
+        rankOf(to.priority),
         most,
         this.parts.names.inbox(''),
         stamp(JSON.stringify(next), from),
@@ -353,6 +356,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
         this.#lockMs,
         job.workspace,
         shareOf(job),
+        rankOf(job.priority),
         ...record.args,
       ],
     );

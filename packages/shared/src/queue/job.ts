@@ -1,3 +1,4 @@
+import type { Priority } from '../config/priority.js';
 import type { BudgetMode, ChainEntry, OnCrash } from '../config/types.js';
 import type { ErrorInfo } from '../errors.js';
 import type { AttemptOutcome } from '../outcomes.js';
@@ -49,6 +50,8 @@ export interface ChatJob {
   acceptedAt: number;
   /** Of the workspace: how many turns it gets for one of a workspace without a weight. */
   weight?: number;
+  /** Its class; absent: `normal`. */
+  priority?: Priority;
   /** When this entry's job was put on its queue. */
   queuedAt: number;
   /** Past this moment the entry's wait has run out. */

@@ -36,24 +36,46 @@ local function waiting(q)
   return plain + ranked, plain, ranked
 end
 
+-- The classes of jobs are BullMQ's priorities: 1 interactive, 2 normal, 3 background. Background jobs leave some slots free,
+-- so that a more urgent job that comes later does not wait for one of them to end.
+local PRIORITY_1 = 0x100000000
+local NORMAL, BACKGROUND = 2, 3
+
+local function slotsOf(limit, class)
+  limit = tonumber(limit)
+  return class == BACKGROUND and limit > 1 and limit - math.ceil(limit / 16) or limit
+end
+
+local function classOf(score)
+  return math.floor(tonumber(score) / PRIORITY_1)
+end
+
+-- The scores of a class: from the first up to, and without, the second.
+local function startOf(class)
+  return string.format('%.0f', class * PRIORITY_1)
+end
+
+local function endOf(class)
+  return '(' .. startOf(class + 1)
+end
+
 -- Tells one idle worker that there is a job to take, if it may take one.
-local function wake(q)
+local function wake(q, class)
   local paused, limit = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency'))
-  if paused or limit and redis.call('LLEN', q.active) >= tonumber(limit) then return end
+  if paused or limit and redis.call('LLEN', q.active) >= slotsOf(limit, class) then return end
   redis.call('ZADD', q.marker, 0, '0')
 end
 
--- A job that finds a slot free waits in order. The others wait by virtual time: each workspace's jobs get tags that are
--- 1 / weight apart, and the lowest tag runs first. A tag is never behind the virtual time, which is the tag of the job that
--- ran last, so that nobody saves up turns. All of them have BullMQ's priority 1: the tag is the score's lower half, in steps
--- of 1/1024, and what is below that keeps jobs with the same tag in order.
-local PRIORITY_1 = 0x100000000
-local STEP, NUDGE = 1024, 0x100000
+-- A job that finds a slot free waits in order. The others wait by virtual time: within a class, each workspace's jobs get
+-- tags that are 1 / weight apart, and the lowest tag runs first. A tag is never behind the virtual time, which is the tag of
+-- the class's job that ran last, so that nobody saves up turns. The tag is the score's lower half, in steps of 1/1024, and
+-- what is below that keeps jobs with the same tag in order.
+local STEP, NUDGES = 1024, 512
 
-local function isFree(q, plain, ranked)
+local function isFree(q, class, plain, ranked)
   if ranked > 0 then return false end
   local paused, limit = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency'))
-  return not paused and (not limit or redis.call('LLEN', q.active) + plain < tonumber(limit))
+  return not paused and (not limit or redis.call('LLEN', q.active) + plain < slotsOf(limit, class))
 end
 
 local function turnsOf(text)
@@ -68,34 +90,38 @@ local function nextTurn(now, turns, share)
   return math.max(start, last), start + share
 end
 
+local function turnsField(class, workspace)
+  return 'w' .. class .. ':' .. workspace
+end
+
 -- Returns the job's priority.
-local function push(q, jobId, workspace, share, plain, ranked)
-  if isFree(q, plain, ranked) then
+local function push(q, jobId, workspace, share, class, plain, ranked)
+  if isFree(q, class, plain, ranked) then
     redis.call('LPUSH', q.wait, jobId)
     redis.call('ZADD', q.marker, 0, '0')
     return 0
   end
-  local fairKey, field = q.prefix .. 'fair', 'w:' .. workspace
+  local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
   local now, count, turns = 0, 0, nil
   if ranked == 0 then
     -- Whoever is the first to wait has most likely filled the slots: it is not the first to be served.
     redis.call('DEL', fairKey)
     turns = '1 0'
   else
-    now, count, turns = unpack(redis.call('HMGET', fairKey, 'v', 'n', field))
+    now, count, turns = unpack(redis.call('HMGET', fairKey, 'v' .. class, 'n', field))
     now, count = tonumber(now or 0), tonumber(count or 0)
   end
   local tag, finish = nextTurn(now, turns, share)
   redis.call('HSET', fairKey, 'n', count + 1, field, string.format('%.10f %.10f', finish, tag))
-  local score = PRIORITY_1 + math.floor(tag * STEP) / STEP + (count % 1024) / NUDGE
+  local score = class * PRIORITY_1 + math.floor(tag * STEP) / STEP + (count % NUDGES) / (STEP * NUDGES)
   redis.call('ZADD', q.prioritized, string.format('%.17g', score), jobId)
-  wake(q)
-  return 1
+  wake(q, class)
+  return class
 end
 
 -- A turn that was not used is given back. The workspace's other jobs keep theirs.
-local function giveTurnBack(q, workspace, share)
-  local fairKey, field = q.prefix .. 'fair', 'w:' .. workspace
+local function giveTurnBack(q, workspace, share, class)
+  local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
   local turns = redis.call('HGET', fairKey, field)
   if not turns then return end
   local finish, last = turnsOf(turns)
@@ -103,8 +129,8 @@ local function giveTurnBack(q, workspace, share)
 end
 
 -- The same for the workspace's newest job, whose tag is given: what comes next may have it again.
-local function takeTurnBack(q, workspace, share, tag)
-  local fairKey, field = q.prefix .. 'fair', 'w:' .. workspace
+local function takeTurnBack(q, workspace, share, class, tag)
+  local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
   local finish, last = turnsOf(redis.call('HGET', fairKey, field))
   if math.abs(finish - share - tag) < 2 / STEP then last = tag - share end
   redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
@@ -126,19 +152,19 @@ end
 `;
 
 /**
- * Room in a full queue. The job that would run last gives its place to one that would run before it. Tags grow by one with
+ * Room in a full queue. The job of the class that would run last gives its place to one that would run before it. Tags grow by one with
  * each job of a workspace that waits, by less with a weight. So the job that would run last is the newest of the workspace
  * with the most waiting jobs for its weight, and a workspace with fewer of them always gets in. The api of the displaced
  * job is told, and treats it as one that found the queue full.
  */
 const MAKE_ROOM = `
-local function makeRoom(q, workspace, share, inboxPrefix)
-  local last = redis.call('ZRANGE', q.prioritized, -1, -1, 'WITHSCORES')
-  local jobId, score = last[1], last[2]
+local function makeRoom(q, workspace, share, class, inboxPrefix)
+  local jobId, score = unpack(redis.call('ZREVRANGEBYSCORE', q.prioritized, endOf(class), startOf(class), 'WITHSCORES',
+    'LIMIT', 0, 1))
   if not jobId then return false end
-  local now, turns = unpack(redis.call('HMGET', q.prefix .. 'fair', 'v', 'w:' .. workspace))
+  local now, turns = unpack(redis.call('HMGET', q.prefix .. 'fair', 'v' .. class, turnsField(class, workspace)))
   local tag = nextTurn(tonumber(now or 0), turns, share)
-  local lastTag = math.floor((tonumber(score) - PRIORITY_1) * STEP) / STEP
+  local lastTag = math.floor((tonumber(score) - class * PRIORITY_1) * STEP) / STEP
   if math.floor(tag * STEP) / STEP >= lastTag then return false end
 
   local jobKey = q.prefix .. jobId
@@ -147,15 +173,18 @@ local function makeRoom(q, workspace, share, inboxPrefix)
   redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
   if data then
     local job = cjson.decode(data)
-    takeTurnBack(q, job.workspace, 1 / (job.weight or 1), lastTag)
+    takeTurnBack(q, job.workspace, 1 / (job.weight or 1), class, lastTag)
     sendDisplaced(inboxPrefix .. job.inbox, job.requestId, job.entry)
   end
   return true
 end
 
--- Whether as many wait as may, and none of them makes room.
-local function isFull(q, count, most, workspace, share, inboxPrefix)
-  return count >= tonumber(most) and not makeRoom(q, workspace, share, inboxPrefix)
+-- How many wait, if that is as many as may and none of them makes room. Those of later classes do not count: they make
+-- nobody wait.
+local function isFull(q, most, plain, count, workspace, share, class, inboxPrefix)
+  if count < most then return nil end
+  if class < BACKGROUND then count = plain + redis.call('ZCOUNT', q.prioritized, '-inf', endOf(class)) end
+  return count >= most and not makeRoom(q, workspace, share, class, inboxPrefix) and count or nil
 end
 `;
 
@@ -164,24 +193,65 @@ end
  * without a hash, as a cut append-only file may leave one, is dropped.
  */
 const TAKE = `
+-- A class that waits gets one turn in so many at least, whatever comes before it.
+local ONE_IN = {[NORMAL] = 4, [BACKGROUND] = 16}
+
+-- A job of a class is about to run while others wait, down to the lowest class. Returns the class that is not to be passed
+-- over once more.
+local function dueInstead(q, class, lowest)
+  local due
+  for other = math.min(lowest, BACKGROUND), class + 1, -1 do
+    if other == lowest or redis.call('ZCOUNT', q.prioritized, startOf(other), endOf(other)) > 0 then
+      local passed = redis.call('HINCRBY', q.prefix .. 'fair', 'p' .. other, 1)
+      if passed >= ONE_IN[other] and not due then
+        redis.call('HSET', q.prefix .. 'fair', 'p' .. other, 0)
+        due = other
+      end
+    end
+  end
+  return due
+end
+
+-- The next job of those that wait by virtual time. Spare is how many slots background jobs may still fill.
+local function popRanked(q, lowest, spare)
+  local jobId, score = unpack(redis.call('ZPOPMIN', q.prioritized))
+  if not jobId then return end
+  local class = classOf(score)
+  local due = lowest > class and dueInstead(q, class, lowest)
+  if due or class == BACKGROUND and spare < 1 then redis.call('ZADD', q.prioritized, score, jobId) end
+  if due then
+    jobId, score = unpack(redis.call('ZRANGEBYSCORE', q.prioritized, startOf(due), '+inf', 'WITHSCORES', 'LIMIT', 0, 1))
+    redis.call('ZREM', q.prioritized, jobId)
+    return jobId, score, due
+  end
+  if class == BACKGROUND and spare < 1 then return end
+  return jobId, score, class
+end
+
 local function take(q, token, lockMs, most)
   local paused, limit, max = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency', 'max'))
   if max or redis.call('EXISTS', q.delayed) == 1 then return 'stock' end
   local taken = {0}
   if paused then return taken end
-  local room = tonumber(most)
-  if limit then room = math.min(room, tonumber(limit) - redis.call('LLEN', q.active)) end
-  local now, score, isEmpty
+  local room, spare = tonumber(most), math.huge
+  if limit then
+    local active = redis.call('LLEN', q.active)
+    room, spare = math.min(room, tonumber(limit) - active), slotsOf(limit, BACKGROUND) - active
+  end
+  local now, lowest, isEmpty
+  local ranked = {}
   while #taken <= room do
     local jobId = redis.call('RPOPLPUSH', q.wait, q.active)
     if not jobId then
-      local popped = redis.call('ZPOPMIN', q.prioritized)
-      jobId = popped[1]
+      local score, class
+      lowest = lowest or classOf(redis.call('ZRANGE', q.prioritized, -1, -1, 'WITHSCORES')[2] or 0)
+      jobId, score, class = popRanked(q, lowest, spare - #taken + 1)
       if not jobId then
         isEmpty = true
         break
       end
-      score = popped[2]
+      if class == lowest then lowest = nil end
+      ranked[class] = tonumber(score) - class * PRIORITY_1
       redis.call('LPUSH', q.active, jobId)
     end
     local jobKey = q.prefix .. jobId
@@ -200,7 +270,9 @@ local function take(q, token, lockMs, most)
       redis.call('LREM', q.active, 1, jobId)
     end
   end
-  if score then redis.call('HSET', q.prefix .. 'fair', 'v', string.format('%.10f', tonumber(score) - PRIORITY_1)) end
+  for class, tag in pairs(ranked) do
+    redis.call('HSET', q.prefix .. 'fair', 'v' .. class, string.format('%.10f', tag))
+  end
   if room == tonumber(most) and not isEmpty then
     taken[1] = 1
     if (waiting(q)) > 0 then wake(q) end
@@ -238,7 +310,8 @@ export const addScript = createScript<number>(
   'sluiceAdd',
   `${QUEUE}${SEND}${MAKE_ROOM}
 local settledKey = KEYS[9]
-local jobId, name, data, request, timestamp, workspace, share, most, inboxPrefix = unpack(ARGV)
+local jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix = unpack(ARGV)
+share, class = tonumber(share), tonumber(class)
 local jobKey = queue.prefix .. jobId
 if redis.call('EXISTS', jobKey) == 1 then return ${ADDED} end
 if settledKey and redis.call('EXISTS', settledKey) == 1 then
@@ -246,11 +319,12 @@ if settledKey and redis.call('EXISTS', settledKey) == 1 then
   return ${ALREADY_SETTLED}
 end
 local count, plain, ranked = waiting(queue)
-if most ~= '' and isFull(queue, count, most, workspace, tonumber(share), inboxPrefix) then
+local full = most ~= '' and isFull(queue, tonumber(most), plain, count, workspace, share, class, inboxPrefix)
+if full then
   redis.call('DEL', jobKey .. '${LARGE_REQUEST}')
-  return count
+  return full
 end
-local priority = push(queue, jobId, workspace, tonumber(share), plain, ranked)
+local priority = push(queue, jobId, workspace, share, class, plain, ranked)
 local fields = {'name', name, 'data', data, 'opts', '{"removeOnComplete":true,"removeOnFail":true}', 'timestamp',
   timestamp, 'delay', 0, 'priority', priority}
 if request ~= '' then
@@ -322,10 +396,10 @@ return takeNext(queue, nextToken, lockMs)
 );
 
 const WITHDRAW = `
-local function withdraw(q, jobId, workspace, share)
+local function withdraw(q, jobId, workspace, share, class)
   local jobKey = q.prefix .. jobId
   if redis.call('ZREM', q.prioritized, jobId) == 1 then
-    giveTurnBack(q, workspace, tonumber(share))
+    giveTurnBack(q, workspace, tonumber(share), class)
   -- The oldest job is at the tail of the list, and the jobs whose wait has run out are the oldest.
   elseif redis.call('LREM', q.wait, -1, jobId) == 0 and redis.call('ZREM', q.delayed, jobId) == 0 then
     return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
@@ -338,7 +412,7 @@ export const withdrawScript = createScript<'withdrawn' | 'running' | 'gone'>(
   'sluiceWithdraw',
   `${QUEUE}${WITHDRAW}
 if redis.call('EXISTS', KEYS[9]) == 1 then return 'running' end
-return withdraw(queue, ARGV[1], ARGV[2], ARGV[3]) or 'withdrawn'
+return withdraw(queue, ARGV[1], ARGV[2], ARGV[3], ARGV[4]) or 'withdrawn'
 `,
 );
 
@@ -348,7 +422,7 @@ export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running';
 
 /** Where in KEYS and ARGV the settlement's own record begins. */
 const RECORD_KEYS = QUEUE_KEYS.length + 2;
-const RECORD_ARGS = 10;
+const RECORD_ARGS = 11;
 
 // allow-oom: a request that was served is settled also when Redis is full; it frees more than it takes.
 export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
@@ -356,7 +430,7 @@ export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
   `#!lua flags=allow-oom
 ${QUEUE}${TAKE}${WITHDRAW}
 local settledKey = KEYS[${RECORD_KEYS - 1}]
-local settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share = unpack(ARGV, 1, ${RECORD_ARGS - 1})
+local settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share, class = unpack(ARGV, 1, ${RECORD_ARGS - 1})
 ${RECORD(RECORD_KEYS, RECORD_ARGS)}
 
 -- The guard: whatever becomes of a job, its request is settled once. It outlives the job.
@@ -380,7 +454,7 @@ local function settle()
   end
   if settledBy then return 'running' end
   if settler == 'withdrawer' then
-    local refused = withdraw(queue, jobId, workspace, share)
+    local refused = withdraw(queue, jobId, workspace, share, class)
     if refused then return refused end
   end
   mark()
@@ -405,12 +479,14 @@ export const moveScript = createScript<MoveResult>(
   `${QUEUE}${SEND}${MAKE_ROOM}
 local nextQueue = queueAt(9)
 local settledKey, inboxKey = KEYS[17], KEYS[18]
-local jobId, nextId, requestId, data, timestamp, workspace, share, most, inboxPrefix, notice = unpack(ARGV)
+local jobId, nextId, requestId, data, timestamp, workspace, share, class, most, inboxPrefix, notice = unpack(ARGV)
+share, class = tonumber(share), tonumber(class)
 local jobKey, nextKey = queue.prefix .. jobId, nextQueue.prefix .. nextId
 if redis.call('EXISTS', settledKey) == 1 then return 'closed' end
 if redis.call('EXISTS', jobKey) == 0 then return redis.call('EXISTS', nextKey) == 1 and 'moved' or 'closed' end
 local count, plain, ranked = waiting(nextQueue)
-if isFull(nextQueue, count, most, workspace, tonumber(share), inboxPrefix) then return count end
+local full = isFull(nextQueue, tonumber(most), plain, count, workspace, share, class, inboxPrefix)
+if full then return full end
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
 if (waiting(queue)) > 0 then wake(queue) end
@@ -421,7 +497,7 @@ if redis.call('EXISTS', nextKey) == 1 then
 end
 redis.call('RENAME', jobKey, nextKey)
 redis.call('HDEL', nextKey, 'ats', 'stc', 'processedOn')
-local priority = push(nextQueue, nextId, workspace, tonumber(share), plain, ranked)
+local priority = push(nextQueue, nextId, workspace, share, class, plain, ranked)
 redis.call('HSET', nextKey, 'data', data, 'timestamp', timestamp, 'priority', priority)
 if redis.call('EXISTS', jobKey .. '${LARGE_REQUEST}') == 1 then
   redis.call('RENAME', jobKey .. '${LARGE_REQUEST}', nextKey .. '${LARGE_REQUEST}')

@@ -1,4 +1,5 @@
 import type { TokenUsage } from '../chat.js';
+import { DEFAULT_PRIORITY, type Priority } from '../config/priority.js';
 import { ERROR_STATUS, type ErrorCode } from '../errors.js';
 import type { PriceUsed } from '../registry/price.js';
 import type { Attempt, ChatJob } from './job.js';
@@ -23,6 +24,8 @@ export interface LogEntry {
   code: LogCode | null;
   attempts: Attempt[];
   queueMs: number;
+  /** Its class; absent: `normal`. */
+  priority?: Priority;
   /** Set when a provider answered. */
   served?: ServedCall;
   /** Set where one entry stands for several refusals (refusals.ts): how many. The other fields are those of the first. */
@@ -64,7 +67,7 @@ export function failedLogEntry(job: ChatJob, code: LogCode, settledAt: number): 
 
 // Field by field: a job carries the prompt.
 function logEntry(job: ChatJob, status: number, code: LogCode | null, settledAt: number): LogEntry {
-  return {
+  const entry: LogEntry = {
     id: job.requestId,
     acceptedAt: job.acceptedAt,
     settledAt,
@@ -77,4 +80,6 @@ function logEntry(job: ChatJob, status: number, code: LogCode | null, settledAt:
     attempts: job.attempts,
     queueMs: job.queueMs,
   };
+  if (job.priority !== undefined && job.priority !== DEFAULT_PRIORITY) entry.priority = job.priority;
+  return entry;
 }

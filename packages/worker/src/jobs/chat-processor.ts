@@ -98,7 +98,7 @@ export class ChatProcessor {
     const waited = now - job.waitUntil > WAIT_GRACE_MS && !again;
     const queueMs = Math.max(0, now - job.queuedAt);
     progress.job = { ...progress.job, queueMs: job.queueMs + queueMs };
-    metrics.waited(entry.provider, queueMs);
+    metrics.waited(entry.provider, job.priority, queueMs);
     if (tracer) recordQueueWait(tracer, progress.job, entry, now);
 
     if (run.signal.reason) return ending.cancelled(progress.job, run);

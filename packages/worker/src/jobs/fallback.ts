@@ -1,6 +1,7 @@
 /** A failed entry: the request moves to the next entry that takes it, or ends with the failure. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
+import { waitUntil } from '@sluice/shared/config/priority';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
@@ -110,7 +111,7 @@ export class Fallback {
     const next: NextEntry = {
       entry,
       queuedAt,
-      waitUntil: Math.min(queuedAt + maxWaitMs, job.deadline),
+      waitUntil: waitUntil(job, queuedAt, maxWaitMs),
       queueMs: job.queueMs,
       attempts: job.attempts,
     };

@@ -1,5 +1,6 @@
 /** What a worker counts. Spend and tokens are counted when a request is settled, so that they agree with the ledger. */
 
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '@sluice/shared/config/priority';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import { type ModelLabels, OTHER, routeLabel } from '@sluice/shared/metrics/labels';
@@ -58,7 +59,7 @@ export class WorkerMetrics {
     this.#answerChecks = metrics.counter('answerChecks');
     this.#tokenFetches = metrics.counter('tokenFetches');
     for (const provider of providers) {
-      this.#queueWait.zero({ provider });
+      for (const priority of PRIORITIES) this.#queueWait.zero({ provider, priority });
       for (const reason of ['upstream', ...BLOCKED_OUTCOMES.filter(isRateLimit)])
         this.#rateLimited.inc({ provider, reason }, 0);
       for (const result of ['fits', 'unfit', 'unchecked']) this.#answerChecks.inc({ provider, result }, 0);
@@ -99,8 +100,8 @@ export class WorkerMetrics {
     }
   }
 
-  waited(provider: string, ms: number): void {
-    this.#queueWait.observe({ provider }, ms / 1000);
+  waited(provider: string, priority: Priority | undefined, ms: number): void {
+    this.#queueWait.observe({ provider, priority: priority ?? DEFAULT_PRIORITY }, ms / 1000);
   }
 
   /** A job that a lost worker had begun. */

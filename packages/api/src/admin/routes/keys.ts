@@ -1,6 +1,7 @@
 import type { Router } from '@koa/router';
 import type { IssuedKey, KeySearch, RotatedKey } from '@sluice/shared/admin-api';
 import { ownKeyFault } from '@sluice/shared/config/gateway-key';
+import { readKeyPriority } from '@sluice/shared/config/read-key-priority';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
 import { LABEL } from '@sluice/shared/config/schema';
 import type { StoredKey } from '@sluice/shared/directory/directory';
@@ -52,11 +53,18 @@ export function addKeyRoutes(
 
   router.post('/workspaces/:id/keys', readBody, async (ctx) => {
     const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['name', 'expires_at', 'value']);
+      const body = reader.fields(ctx.request.body, '', [
+        'name',
+        'expires_at',
+        'value',
+        'priority',
+        'max_priority',
+      ]);
       return {
         name: reader.text(body?.name, 'name', LABEL),
         expires: readExpiry(reader, body?.expires_at),
         value: readValue(reader, body?.value),
+        ...readKeyPriority(reader, body ?? {}, ''),
       };
     });
     const { key, digest, value } = await issuer.issue(ctx.params.id ?? '', wish);
@@ -104,11 +112,12 @@ export function addKeyRoutes(
 
   router.patch('/keys/:id', readBody, async (ctx) => {
     const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['name', 'expires_at']);
+      const body = reader.fields(ctx.request.body, '', ['name', 'expires_at', 'priority', 'max_priority']);
       const expires = body?.expires_at === null ? null : readExpiry(reader, body?.expires_at);
       return {
         ...(isAbsent(body?.name) ? {} : { name: reader.text(body.name, 'name', LABEL) }),
         ...(expires === undefined ? {} : { expires }),
+        ...readKeyPriority(reader, body ?? {}, ''),
       };
     });
     ctx.body = await present(await issuer.change(ctx.params.id ?? '', wish));

@@ -16,6 +16,12 @@ const LIVES = [
   ['365', 'In a year'],
 ] as const;
 
+const CLASSES = [
+  ['interactive', 'Interactive: before all others'],
+  ['normal', 'Normal'],
+  ['background', 'Background: uses what the others leave'],
+] as const;
+
 const LABEL = /^\P{C}{1,128}$/u;
 
 interface IssueProps {
@@ -28,6 +34,7 @@ export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssuePro
   const [workspace, setWorkspace] = useState(chosen || (workspaces[0] ?? ''));
   const [name, setName] = useState('');
   const [days, setDays] = useState<string>('');
+  const [priority, setPriority] = useState<string>('normal');
   const [issued, setIssued] = useState<IssuedKey | undefined>();
   const action = useAction();
   const isValid = LABEL.test(name);
@@ -39,7 +46,11 @@ export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssuePro
       days === '' ? {} : { expires_at: new Date(Date.now() + Number(days) * 86_400_000).toISOString() };
     action.run(async (client) =>
       setIssued(
-        await client.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, { name, ...expires }),
+        await client.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, {
+          name,
+          priority,
+          ...expires,
+        }),
       ),
     );
   };
@@ -59,6 +70,7 @@ export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssuePro
             hint="For people: which program uses it"
           />
           <Select label="Expires" value={days} choices={LIVES} onChange={setDays} />
+          <Select label="Priority" value={priority} choices={CLASSES} onChange={setPriority} />
           {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
           <div class="dialog-end">
             <button type="submit" class="primary" disabled={!isValid || action.busy}>

@@ -121,6 +121,13 @@ function keyColumns(onDo: (doing: Doing) => void): Column<Key>[] {
         ),
       sort: ({ last_used_at }) => last_used_at ?? '',
     },
+    {
+      id: 'priority',
+      label: 'Priority',
+      cell: ({ priority, max_priority }) =>
+        priority === max_priority ? priority : `${priority}, up to ${max_priority}`,
+      sort: ({ priority }) => priority,
+    },
     { id: 'expires', label: 'Expires', cell: Expiry, sort: ({ expires_at }) => expires_at ?? '9' },
     {
       id: 'change',

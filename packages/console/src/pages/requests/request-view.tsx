@@ -57,6 +57,7 @@ function Details({ request }: { request: PresentedRequest }) {
         <Fact name={route === null ? 'Model asked for' : 'Route asked for'}>
           <span class="wrap">{route ?? model}</span>
         </Fact>
+        <Fact name="Priority">{request.priority}</Fact>
       </dl>
       <TimeLine request={request} />
       {request.billed === 'unknown' && (
