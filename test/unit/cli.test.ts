@@ -266,7 +266,7 @@ test('wrong usage is one line and exit status 2', async (t) => {
     ['limits set demo --requests-per-minute many', /whole number/],
     ['models refresh', /--file or --url/],
     ['models set openai/x --input 1', /--input and --output/],
-    ['keys set key_1', /--name or --expires/],
+    ['keys set key_1', /--name, --expires, --priority or --max-priority/],
     ['keys issue demo ci --expires soon', /time span/],
     ['requests --follow --since 1h', /leave --since and --until out/],
     ['requests --follow --export csv', /cannot be used with/],
