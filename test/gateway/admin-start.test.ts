@@ -15,7 +15,7 @@ test('npm start makes an admin token once, keeps it to itself, and says where to
   const token = readFileSync(file, 'utf8').trim();
   t.is(statSync(file).mode & 0o777, 0o600);
   t.true(token.length >= 32);
-  const url = /^Console and admin api at (\S+) \(token: /m.exec(first.output())?.[1] ?? '';
+  const url = /^Admin api at (\S+) \(token: /m.exec(first.output())?.[1] ?? '';
   t.is(readFileSync(join(folder, 'admin-url'), 'utf8').trim(), url);
   t.is(await ask(url, token), 200);
   t.is(await ask(url, `${token}x`), 401);
@@ -27,7 +27,7 @@ test('npm start makes an admin token once, keeps it to itself, and says where to
   const own = 'a token of the operator';
   const second = await start(t, { folder, env: { ADMIN_TOKEN: own } });
   t.is(readFileSync(file, 'utf8').trim(), token);
-  const secondUrl = /^Console and admin api at (\S+) \(token: /m.exec(second.output())?.[1] ?? '';
+  const secondUrl = /^Admin api at (\S+) \(token: /m.exec(second.output())?.[1] ?? '';
   t.is(await ask(secondUrl, token), 401);
   t.is(await ask(secondUrl, own), 200);
 });

@@ -135,7 +135,7 @@ test.serial('every page fits a phone, and the choice of a theme is kept', async 
     return now !== light && now;
   });
   await page.reload();
-  await page.getByLabel('Admin token').waitFor();
+  await page.getByLabel('Theme').waitFor();
   t.is(await ground(), dark);
 });
 
@@ -259,7 +259,7 @@ test.serial('a token that is no longer accepted leads back to the sign-in, with 
   const port = new URL(gateway.adminUrl).port;
   await gateway.apis.at(-1)?.end();
   await gateway.addApi({ ADMIN_TOKEN: 'another-admin-token', ADMIN_PORT: port });
-  await page.getByText('The gateway no longer accepts this token.').waitFor();
+  await page.getByText('Your session has ended.').waitFor();
   await page.getByLabel('Admin token').fill('another-admin-token');
   await page.keyboard.press('Enter');
   await page.getByRole('table').waitFor();

@@ -96,7 +96,7 @@ test.serial('the shell and its files need no token, and allow nothing from elsew
   t.is(data.headers.get('cache-control'), 'no-store');
 });
 
-test.serial('a wrong token is refused in words; the right one is kept in memory only', async (t) => {
+test.serial('a wrong token is refused in words; the right one is exchanged for a session', async (t) => {
   const page = await openPage(t, browser, `${gateway.adminUrl}/#/models`, { expected: /401/ });
   await page.getByLabel('Admin token').fill('not-the-token-at-all');
   await page.keyboard.press('Enter');
@@ -109,12 +109,39 @@ test.serial('a wrong token is refused in words; the right one is kept in memory 
     'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state])',
   );
   t.false(kept.includes(gateway.adminToken));
+  t.false(kept.includes('session'), 'no script sees the cookie');
   await page.reload();
-  await page.getByLabel('Admin token').waitFor();
-  await signIn(page, gateway.adminToken);
+  await page.getByRole('heading', { name: 'Models', level: 1 }).waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('Admin token').waitFor();
   t.is(await page.getByRole('navigation').count(), 0);
+  await page.reload();
+  await page.getByLabel('Admin token').waitFor();
+});
+
+test.serial('a sign-in link signs in once, leaves the address, and asks one who is signed in', async (t) => {
+  const makeLink = async () => gateway.adminUrl + (await admin('POST', '/sign-in-links')).body.path;
+  const link = await makeLink();
+  const page = await openPage(t, browser, link, { expected: /401/ });
+  await page.getByRole('heading', { name: 'Live', level: 1 }).waitFor();
+  t.is(new URL(page.url()).hash, '#/live');
+  await page.goto(await makeLink());
+  await page.getByText('You are signed in as root token.').waitFor();
+  await page.getByRole('button', { name: 'Stay signed in as root token' }).click();
+  await page.getByRole('heading', { name: 'Live', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Admin token').waitFor();
+  await page.goto(link);
+  await page.getByText('This sign-in link was used already').waitFor();
+});
+
+test.serial('the board of the queues opens from Live, and its policy lets it draw', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/live');
+  await page.getByRole('link', { name: 'The queues as BullMQ sees them' }).click();
+  await page.waitForURL(`${gateway.adminUrl}/queues`);
+  for (const provider of ['openai', 'anthropic', 'other'])
+    await page.getByRole('link', { name: provider }).first().waitFor();
+  t.is(await page.title(), 'Sluice');
 });
 
 test.serial('Models has routes and direct ids, and searches, filters and sorts them', async (t) => {

@@ -9,6 +9,7 @@ import { withExamples } from './commands/examples.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLimitCommands } from './commands/limits.js';
 import { addModelCommands } from './commands/models.js';
+import { addOpenCommand } from './commands/open.js';
 import { addProcessCommands } from './commands/processes.js';
 import { addQueueCommands } from './commands/queues.js';
 import { addRequestCommands } from './commands/requests.js';
@@ -41,6 +42,7 @@ export function createProgram(cli: Cli): Command {
   withExamples(
     program,
     'start',
+    'open',
     'status',
     'keys issue demo ci',
     'requests --follow',
@@ -57,6 +59,7 @@ Environment:
 Exit status: 0 done, 1 failed, 2 wrong usage.`,
   );
   addProcessCommands(program);
+  addOpenCommand(program, cli);
   addWorkspaceCommands(program, cli);
   addKeyCommands(program, cli);
   addRouteCommands(program, cli);

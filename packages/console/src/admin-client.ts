@@ -1,6 +1,6 @@
 /**
- * Calls to the admin api. The token is in this object and nowhere else: not in storage, not in a cookie, not in an
- * address. A reload forgets it.
+ * Calls to the admin api. The browser adds the session's cookie, which no script can read. The header shows that this page
+ * asks: a page of another site cannot send it.
  */
 export class AdminError extends Error {
   override readonly name = 'AdminError';
@@ -29,10 +29,7 @@ export interface CallOptions {
 }
 
 export class AdminClient {
-  constructor(
-    private readonly token: string,
-    private readonly onRefused: () => void,
-  ) {}
+  constructor(private readonly onRefused: () => void) {}
 
   async get<T>(path: string, signal?: AbortSignal): Promise<T> {
     return (await (await this.fetch(path, signal ? { signal } : {})).json()) as T;
@@ -49,12 +46,12 @@ export class AdminClient {
       response = await fetch(path, {
         method,
         headers: {
-          authorization: `Bearer ${this.token}`,
+          'x-sluice-console': '1',
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal ? { signal } : {}),
-        credentials: 'omit',
+        credentials: 'same-origin',
         redirect: 'error',
       });
     } catch (error) {

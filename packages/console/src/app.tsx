@@ -1,10 +1,11 @@
 /** The console: signed in or not, which page, and whether the gateway answers. */
 import type { FunctionComponent } from 'preact';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AdminClient, type AdminError } from './admin-client.js';
 import { timeOfDay } from './format.js';
 import { formatPlace, type Place, usePlace } from './location.js';
-import { SignIn } from './sign-in.js';
+import { FollowLink, SignIn } from './sign-in.js';
+import { type Person, useSignedIn } from './signed-in.js';
 import { type Theme, useTheme } from './theme.js';
 import { Empty } from './ui/small.js';
 import { type Session, SessionContext } from './use-poll.js';
@@ -32,37 +33,23 @@ export function App() {
   useEffect(() => {
     for (const { load } of Object.values(PAGES)) load().catch(() => {});
   }, []);
-  const [token, setToken] = useState<string | undefined>();
-  const [refused, setRefused] = useState(false);
   const theme = useTheme();
-  const signIn = (next: string) => {
-    setRefused(false);
-    setToken(next);
-  };
-  const onRefused = useCallback(() => {
-    setToken(undefined);
-    setRefused(true);
-  }, []);
-  if (token === undefined) return <SignIn wasRefused={refused} onToken={signIn} />;
-  return (
-    <Console
-      key={token}
-      token={token}
-      onRefused={onRefused}
-      onSignOut={() => setToken(undefined)}
-      theme={theme}
-    />
-  );
+  const { person, trouble, link, signIn, signOut, onEnded } = useSignedIn();
+  if (person === undefined)
+    return trouble === undefined ? null : <Empty title={trouble}>Trying again …</Empty>;
+  if (link !== undefined) return <FollowLink link={link} person={person} onSignedIn={signIn} />;
+  if (person === null) return <SignIn trouble={trouble} onSignedIn={signIn} />;
+  return <Console person={person} onEnded={onEnded} onSignOut={signOut} theme={theme} />;
 }
 
 interface ConsoleProps {
-  token: string;
-  onRefused(): void;
+  person: Person;
+  onEnded(): void;
   onSignOut(): void;
   theme: [Theme, (theme: Theme) => void];
 }
 
-function Console({ token, onRefused, onSignOut, theme }: ConsoleProps) {
+function Console({ person, onEnded, onSignOut, theme }: ConsoleProps) {
   const place = usePlace();
   const [lost, setLost] = useState<{ at: number; what: string } | undefined>();
   const session = useMemo<Session>(() => {
@@ -70,15 +57,15 @@ function Console({ token, onRefused, onSignOut, theme }: ConsoleProps) {
       setLost((before) =>
         error?.isAway ? { at: before?.at ?? Date.now(), what: whatIsLost(error) } : undefined,
       );
-    return { client: new AdminClient(token, onRefused), report };
-  }, [token, onRefused]);
+    return { client: new AdminClient(onEnded), report };
+  }, [onEnded]);
   const page = Object.hasOwn(PAGES, place.page) ? PAGES[place.page] : undefined;
   return (
     <SessionContext.Provider value={session}>
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
         Skip to the page
       </button>
-      <Navigation place={place} onSignOut={onSignOut} theme={theme} />
+      <Navigation place={place} person={person} onSignOut={onSignOut} theme={theme} />
       <main id="main" tabIndex={-1}>
         <div class="alerts" aria-live="assertive">
           {lost && (
@@ -121,9 +108,10 @@ function LazyPage({ place, load }: { place: Place; load(): Promise<PageComponent
 
 function Navigation({
   place,
+  person,
   onSignOut,
   theme: [theme, setTheme],
-}: Omit<ConsoleProps, 'token' | 'onRefused'> & { place: Place }) {
+}: Omit<ConsoleProps, 'onEnded'> & { place: Place }) {
   const nav = useRef<HTMLElement>(null);
   // On a phone the bar is wider than the screen. Not scrollIntoView: that would also move where Tab goes on from.
   useEffect(() => {
@@ -158,7 +146,7 @@ function Navigation({
             <option value="dark">Dark</option>
           </select>
         </label>
-        <button type="button" class="quiet" onClick={onSignOut}>
+        <button type="button" class="quiet" title={`Signed in: ${person.name}`} onClick={onSignOut}>
           Sign out
         </button>
       </div>

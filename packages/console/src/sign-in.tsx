@@ -1,34 +1,97 @@
+import type { SignedIn } from '@sluice/shared/admin-api';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { AdminClient, type AdminError, asAdminError } from './admin-client.js';
+import type { Person } from './signed-in.js';
 import { Notice } from './ui/small.js';
 
-/** What a header can carry; anything else cannot be a token. */
+/** What a token is made of; anything else cannot be one. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
-export function SignIn({ wasRefused, onToken }: { wasRefused: boolean; onToken(token: string): void }) {
+type OnSignedIn = (person: Person | null) => void;
+
+export function SignIn({ trouble, onSignedIn }: { trouble: string | undefined; onSignedIn: OnSignedIn }) {
   const [token, setToken] = useState('');
-  const [error, setError] = useState<AdminError | undefined>();
-  const [busy, setBusy] = useState(false);
+  const [fault, setFault] = useState<string | undefined>();
+  const { signIn, error, busy } = useSignIn(onSignedIn);
   const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
+
+  const submit = () => {
+    const isSendable = SENDABLE.test(token);
+    setFault(isSendable ? undefined : 'An admin token has neither spaces nor special letters.');
+    if (isSendable) signIn({ token });
+  };
+  const shown = fault ?? (error ? explain(error) : trouble);
+  return (
+    <Card onSubmit={submit}>
+      {shown !== undefined && <Notice tone="bad">{shown}</Notice>}
+      <label for="token">Admin token</label>
+      <input
+        id="token"
+        ref={input}
+        type="password"
+        autocomplete="off"
+        spellcheck={false}
+        value={token}
+        onInput={(event) => setToken(event.currentTarget.value.trim())}
+        aria-describedby="token-hint"
+      />
+      <button type="submit" class="primary" disabled={busy || token === ''}>
+        {busy ? 'Signing in …' : 'Sign in'}
+      </button>
+      <p id="token-hint" class="hint">
+        You need no token with a sign-in link: <code>npm start</code> and <code>npx sluice open</code> print
+        one. The token is the gateway’s <code>ADMIN_TOKEN</code>; <code>npm start</code> keeps the one it
+        makes in <code>.sluice/admin-token</code>. The page forgets it as soon as you are signed in.
+      </p>
+    </Card>
+  );
+}
+
+interface FollowLinkProps {
+  link: string;
+  /** Who is signed in already. */
+  person: Person | null;
+  onSignedIn: OnSignedIn;
+}
+
+/** A link is used at once, but not in the place of somebody who is signed in: another person may have made it. */
+export function FollowLink({ link, person, onSignedIn }: FollowLinkProps) {
+  const { signIn, error, busy } = useSignIn(onSignedIn);
+  useEffect(() => {
+    if (!person) signIn({ link });
+  }, []);
+  if (error && !person) return <SignIn trouble={error.message} onSignedIn={onSignedIn} />;
+  if (!person) return null;
+  return (
+    <Card onSubmit={() => signIn({ link })}>
+      {error ? (
+        <Notice tone="bad">{error.message}</Notice>
+      ) : (
+        <p>
+          You are signed in as <b>{person.name}</b>. The link that you followed signs you in as the one who
+          made it.
+        </p>
+      )}
+      <button type="button" class="primary" onClick={() => onSignedIn(person)}>
+        Stay signed in as {person.name}
+      </button>
+      <button type="submit" disabled={busy || error !== undefined}>
+        Use the link
+      </button>
+    </Card>
+  );
+}
+
+function Card({ onSubmit, children }: { onSubmit(): void; children: ComponentChildren }) {
   useEffect(() => {
     document.title = 'Sign in · Sluice';
-    input.current?.focus();
   }, []);
-
-  const submit = async (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    try {
-      if (!SENDABLE.test(token)) throw new Error('An admin token has neither spaces nor special letters.');
-      await new AdminClient(token, () => {}).get('/status');
-      onToken(token);
-    } catch (fault) {
-      setError(asAdminError(fault));
-      setBusy(false);
-    }
+    onSubmit();
   };
-
   return (
     <main class="sign-in">
       <form class="card" onSubmit={submit}>
@@ -36,43 +99,28 @@ export function SignIn({ wasRefused, onToken }: { wasRefused: boolean; onToken(t
           <img src="/console/icon.svg" alt="" width="32" height="32" /> Sluice
         </h1>
         <p class="muted">The console of this gateway, for its operators.</p>
-        {error ? (
-          <Notice tone="bad">{explain(error)}</Notice>
-        ) : (
-          wasRefused && (
-            <Notice tone="bad">
-              The gateway no longer accepts this token. It may have been changed; sign in with the new one.
-            </Notice>
-          )
-        )}
-        <label for="token">Admin token</label>
-        <input
-          id="token"
-          ref={input}
-          type="password"
-          autocomplete="off"
-          spellcheck={false}
-          value={token}
-          onInput={(event) => setToken(event.currentTarget.value.trim())}
-          aria-describedby="token-hint"
-        />
-        <button type="submit" class="primary" disabled={busy || token === ''}>
-          {busy ? 'Signing in …' : 'Sign in'}
-        </button>
-        <p id="token-hint" class="hint">
-          It is the gateway’s <code>ADMIN_TOKEN</code>; <code>npm start</code> keeps the one it makes in{' '}
-          <code>.sluice/admin-token</code>. This page holds it in memory only: not in a cookie, not in
-          storage, not in an address. A reload asks for it again.
-        </p>
+        {children}
       </form>
     </main>
   );
 }
 
-function explain({ code, status, message }: AdminError): string {
+function useSignIn(onSignedIn: OnSignedIn) {
+  const [state, setState] = useState<{ busy: boolean; error?: AdminError }>({ busy: false });
+  const signIn = async (proof: { token: string } | { link: string }) => {
+    if (state.busy) return;
+    setState({ busy: true });
+    try {
+      onSignedIn((await new AdminClient(() => {}).send<SignedIn>('POST', '/session', proof)).person);
+    } catch (fault) {
+      setState({ busy: false, error: asAdminError(fault) });
+    }
+  };
+  return { ...state, signIn };
+}
+
+function explain({ status, message }: AdminError): string {
   if (status === 401) return 'This is not the admin token of this gateway.';
-  if (code === 'page_fault') return message.replace(/^Error: /, '');
-  if (status >= 500)
-    return 'The token is right, but the gateway cannot reach its Redis. Try again in a moment.';
+  if (status >= 500) return 'The gateway cannot reach its Redis. Try again in a moment.';
   return message;
 }

@@ -2,6 +2,7 @@
  * What the admin api answers: the api writes these, the console and the `sluice` command read them. There are only types
  * here, so that the console, which runs in a browser, takes nothing along. Moments are in ISO 8601.
  */
+import type { Role } from './config/types.js';
 import type { ErrorCode } from './errors.js';
 import type { AttemptOutcome } from './outcomes.js';
 
@@ -363,4 +364,30 @@ export interface BudgetState {
 
 export interface BudgetList extends List<BudgetState> {
   total: number;
+}
+
+/** A role, in these workspaces. Null: in all of them, and for the gateway as a whole. */
+export interface PresentedGrant {
+  role: Role;
+  workspaces: readonly string[] | null;
+}
+
+/** Who is signed in with a browser. */
+export interface SignedIn {
+  object: 'session';
+  /** Null: nobody. */
+  person: {
+    name: string;
+    way: 'token' | 'link' | 'oidc';
+    grants: PresentedGrant[];
+    signed_in_at: string;
+    expires_at: string;
+  } | null;
+}
+
+export interface SignInLink {
+  object: 'sign_in_link';
+  /** To be put behind the console's address. */
+  path: string;
+  expires_at: string;
 }

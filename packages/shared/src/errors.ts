@@ -5,6 +5,7 @@
 export const ERROR_STATUS = {
   invalid_request: 400,
   invalid_api_key: 401,
+  permission_denied: 403,
   model_not_found: 404,
   not_found: 404,
   method_not_allowed: 405,

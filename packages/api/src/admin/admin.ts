@@ -28,11 +28,16 @@ import type { ChatParts } from '../chat/route.js';
 import type { ConnectionLimit } from '../http/connection-limit.js';
 import { createHttpServer } from '../http/server.js';
 import { WrongKeys } from '../http/wrong-keys.js';
+import { Door } from './access/door.js';
+import { SessionCookie } from './access/session-cookie.js';
+import { Sessions } from './access/sessions.js';
+import { SignInLinks } from './access/sign-in-links.js';
 import { createAdminApp } from './app.js';
 import { readLimitUse } from './budget.js';
 import { DirectorySnapshot } from './directory-snapshot.js';
 import { LogFollowers } from './follow-log.js';
 import { LogReader } from './log-reader.js';
+import { createQueueBoard } from './queue-board.js';
 import { readSpend } from './spend.js';
 
 const REDIS_START_MS = 10_000;
@@ -82,13 +87,19 @@ export async function startAdmin(
     const followers = new LogFollowers(redisUrl, names);
     const queues = new Queues(redis, recordParts(names, config), [...config.providers.keys()]);
     const directory = new Directory(redis, names);
+    const sessions = new Sessions(redis, names, clock, token);
+    const cookie = new SessionCookie(false);
+    const wrongKeys = new WrongKeys('admin', logger, countWrongKey);
     // Its own parts come last: they have its own connection, so that it takes none of the callers' time.
     const app = createAdminApp({
       ...watched,
-      token,
       hosts,
       logger,
-      wrongKeys: new WrongKeys('admin', logger, countWrongKey),
+      door: new Door({ rootToken: token, sessions, cookie, wrongKeys }),
+      sessions,
+      cookie,
+      links: new SignInLinks(redis, names, clock, token),
+      queueBoard: createQueueBoard(queues, [...config.providers.keys()]),
       clock,
       directory,
       snapshot: new DirectorySnapshot(directory),

@@ -2,13 +2,12 @@
 import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
 import type { Logger } from '@sluice/shared/process/logger';
-import Koa from 'koa';
+import Koa, { type Middleware } from 'koa';
 import { refuseUnaddressed } from '../http/refuse-unaddressed.js';
 import { createReportErrors } from '../http/report-errors.js';
 import { identify } from '../http/request-id.js';
-import type { WrongKeys } from '../http/wrong-keys.js';
 import { openapiAt } from '../openapi/document.js';
-import { createAuthenticateAdmin } from './authenticate-admin.js';
+import { createAdmit } from './access/door.js';
 import { loadConsoleFiles } from './console-files.js';
 import { publicAddressFor } from './public-address.js';
 import { createReadBody } from './read-body.js';
@@ -23,6 +22,7 @@ import { addPlaygroundRoutes, type PlaygroundParts } from './routes/playground.j
 import { addQueueRoutes, type QueueParts } from './routes/queues.js';
 import { addRequestRoutes, type RequestParts } from './routes/requests.js';
 import { addRouteRoutes, type RouteParts } from './routes/routes.js';
+import { addSessionRoutes, addSignInLinkRoutes, type SessionParts } from './routes/session.js';
 import { addSpendRoutes, type SpendParts } from './routes/spend.js';
 import { addStatusRoutes, type StatusParts } from './routes/status.js';
 import { addTrafficRoutes, type TrafficParts } from './routes/traffic.js';
@@ -44,17 +44,18 @@ type Parts = KeyParts &
   OverviewParts &
   TrafficParts &
   BudgetParts &
+  SessionParts &
   PlaygroundParts;
 
 export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
-  token: string;
   /** Names, beside localhost, that this listener answers for. */
   hosts: readonly string[];
   logger: Logger;
-  wrongKeys: WrongKeys;
+  /** BullMQ's own view of the queues. */
+  queueBoard: Middleware;
 }
 
-export function createAdminApp({ token, hosts, logger, wrongKeys, ...rest }: AdminParts): Koa {
+export function createAdminApp({ hosts, logger, queueBoard, ...rest }: AdminParts): Koa {
   const parts = {
     ...rest,
     readBody: createReadBody(MAX_BODY_BYTES),
@@ -64,6 +65,7 @@ export function createAdminApp({ token, hosts, logger, wrongKeys, ...rest }: Adm
   open.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });
+  addSessionRoutes(open, parts);
 
   const router = new Router({ methods: METHODS });
   addWorkspaceRoutes(router, parts);
@@ -80,6 +82,7 @@ export function createAdminApp({ token, hosts, logger, wrongKeys, ...rest }: Adm
   addOverviewRoutes(router, parts);
   addTrafficRoutes(router, parts);
   addPlaygroundRoutes(router, parts);
+  addSignInLinkRoutes(router, parts);
   router.get('/openapi.json', (ctx) => {
     ctx.body = openapiAt(publicAddressFor(ctx, parts.publicUrl()), parts.chat.limits);
   });
@@ -93,8 +96,8 @@ export function createAdminApp({ token, hosts, logger, wrongKeys, ...rest }: Adm
   app.use(createRefuseForeignHosts(hosts));
   app.use(open.routes());
   app.use(createServeConsole(loadConsoleFiles()));
-  // Before the routes: who has no token does not learn which paths there are.
-  app.use(createAuthenticateAdmin(token, wrongKeys));
+  app.use(createAdmit(parts.door));
+  app.use(queueBoard);
   app.use(router.routes());
   app.use(router.allowedMethods());
   return app;

@@ -20,6 +20,13 @@ const filters = [
   s.inQuery('code', 'Error code, or cancelled.'),
   s.inQuery('status', '429, or 4xx for all of its kind.'),
 ];
+const fromConsole = {
+  name: 'x-sluice-console',
+  in: 'header',
+  required: true,
+  description: 'Anything. A page of another site cannot send it.',
+  schema: s.text,
+};
 const lines = (description: string) => ({
   description,
   content: { 'application/x-ndjson': { schema: s.text }, 'text/csv': { schema: s.text } },
@@ -27,9 +34,9 @@ const lines = (description: string) => ({
 
 type Paths = Record<string, Record<string, s.Operation>>;
 
-/** Every operation needs the token, and may find Redis away. */
+/** Every operation needs a token or a session that may do it, and may find Redis away. */
 function guarded(paths: Paths): Paths {
-  const always = s.errors('invalid_api_key', 'service_unavailable');
+  const always = s.errors('invalid_api_key', 'permission_denied', 'service_unavailable');
   return Object.fromEntries(
     Object.entries(paths).map(([path, operations]) => [
       path,
@@ -359,6 +366,12 @@ export const adminPaths: Paths = guarded({
       },
     },
   },
+  '/sign-in-links': {
+    post: {
+      summary: 'Make a link that signs a browser in to the console, once and within ten minutes.',
+      responses: { '201': s.json('The link.', s.ref('SignInLink')) },
+    },
+  },
   '/openapi.json': {
     get: {
       summary: 'This document.',
@@ -366,3 +379,42 @@ export const adminPaths: Paths = guarded({
     },
   },
 });
+
+/** Everybody may ask these, and the changes have to come from the console's own page. */
+export const sessionPaths: Paths = {
+  '/session': {
+    get: {
+      summary: 'Who is signed in with this browser.',
+      security: [],
+      responses: {
+        '200': s.json('Somebody or nobody.', s.ref('Session')),
+        ...s.errors('service_unavailable'),
+      },
+    },
+    post: {
+      summary: 'Sign this browser in with a token or a sign-in link. The answer sets the session’s cookie.',
+      security: [],
+      parameters: [fromConsole],
+      requestBody: s.body(s.ref('SignInInput')),
+      responses: {
+        '201': s.json('Signed in.', s.ref('Session')),
+        ...s.errors(
+          ...unreadable,
+          'invalid_api_key',
+          'permission_denied',
+          'rate_limited',
+          'service_unavailable',
+        ),
+      },
+    },
+    delete: {
+      summary: 'Sign this browser out.',
+      security: [],
+      parameters: [fromConsole],
+      responses: {
+        '200': s.json('Nobody is signed in.', s.ref('Session')),
+        ...s.errors('permission_denied', 'service_unavailable'),
+      },
+    },
+  },
+};

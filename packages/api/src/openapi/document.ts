@@ -1,4 +1,4 @@
-import { adminPaths } from './admin-paths.js';
+import { adminPaths, sessionPaths } from './admin-paths.js';
 import { directorySchemas } from './directory-schemas.js';
 import { json, ref } from './parts.js';
 import { publicPaths, publicSchemas } from './public-api.js';
@@ -16,7 +16,7 @@ export const openapi = {
   },
   // The document is served there.
   servers: [{ url: '/', description: 'The admin listener.' }],
-  security: [{ adminToken: [] }],
+  security: [{ adminToken: [] }, { session: [] }],
   paths: {
     ...publicPaths,
     '/healthz': {
@@ -26,12 +26,20 @@ export const openapi = {
         responses: { '200': json('It is.', ref('Health')) },
       },
     },
+    ...sessionPaths,
     ...adminPaths,
   },
   components: {
     securitySchemes: {
       gatewayKey: { type: 'http', scheme: 'bearer', description: 'A key of a workspace.' },
       adminToken: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN.' },
+      session: {
+        type: 'apiKey',
+        in: 'cookie',
+        name: 'sluice-session',
+        description:
+          'A browser that is signed in. Its changes need the header x-sluice-console. By TLS the cookie is __Host-sluice-session.',
+      },
     },
     schemas: { ...publicSchemas, ...directorySchemas, ...recordSchemas },
   },

@@ -62,6 +62,14 @@ const usage = {
   output: s.whole,
 };
 
+const grant = s.object({
+  role: s.oneOf('viewer', 'operator', 'admin'),
+  workspaces: {
+    ...s.orNull(s.arrayOf(s.text)),
+    description: 'Null: all of them, and the gateway as a whole.',
+  },
+});
+
 export const recordSchemas = {
   Model: s.object(
     {
@@ -215,6 +223,24 @@ export const recordSchemas = {
     until: s.moment,
     remaining_ms: { ...s.whole, description: '0: it is probed.' },
     asked_until: { ...s.moment, description: 'What the provider asked for.' },
+  }),
+  Session: s.object({
+    object: { const: 'session' },
+    person: s.orNull(
+      s.object({
+        name: s.text,
+        way: s.oneOf('token', 'link', 'oidc'),
+        grants: s.arrayOf(grant),
+        signed_in_at: s.moment,
+        expires_at: s.moment,
+      }),
+    ),
+  }),
+  SignInInput: s.object({}, { token: s.text, link: s.text }),
+  SignInLink: s.object({
+    object: { const: 'sign_in_link' },
+    path: { ...s.text, description: 'To be put behind the console’s address.' },
+    expires_at: s.moment,
   }),
   LiftedCoolDowns: s.object({
     object: { const: 'cooldown' },

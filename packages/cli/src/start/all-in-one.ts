@@ -2,15 +2,17 @@
  * Everything on one machine: Redis, a simulated upstream when there is no provider key, api and worker processes. It owns
  * all of them and stops them in the order that loses nothing: callers first, then workers, then what they depend on.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { SignInLink } from '@sluice/shared/admin-api';
 import { type GatewayConfig, loadConfig } from '@sluice/shared/config/config';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer } from '@sluice/shared/directory/key-issuer';
 import { readEnv } from '@sluice/shared/process/env';
 import { pepperEnv } from '@sluice/shared/process/shared-env';
 import { isSimulated, needsSimulator, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
+import { AdminClient } from '../admin/client.js';
 import { type Applied, applyConfig } from '../apply/apply-config.js';
 import { withDirectory } from '../apply/open-directory.js';
 import type { StartEnv } from './env.js';
@@ -40,6 +42,8 @@ export interface AllInOne {
   adminUrl: string;
   /** Where the token is kept that was made; undefined when the environment has one. */
   adminTokenFile: string | undefined;
+  /** Signs a browser in to the console, once. */
+  signInLink: string;
   /** A key of the first workspace that works: from its variable (GATEWAY_KEY), or made and remembered. */
   key: string | undefined;
   /** Keys for which gateway.yaml names no variable, made now, and what a person should know. */
@@ -133,6 +137,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     const adminPort = await claim(env.ADMIN_PORT, env.ADMIN_HOST);
     const adminUrl = urlOf(env.ADMIN_HOST, adminPort);
     const adminTokenFile = env.ADMIN_TOKEN === undefined ? rememberSecret(folder, 'admin-token') : undefined;
+    const adminToken = env.ADMIN_TOKEN ?? readFileSync(adminTokenFile ?? '', 'utf8').trim();
     writeFileSync(join(folder, 'admin-url'), `${adminUrl}\n`);
     const apiUrls: string[] = [];
     for (let i = 1; i <= apis; i++) {
@@ -150,11 +155,18 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       );
       apiUrls.push(urlOf(env.HOST, port));
     }
-    return { apiUrls, adminUrl, adminTokenFile, key, applied, config, simulated, stop };
+    const signInLink = await makeSignInLink(adminUrl, adminToken);
+    return { apiUrls, adminUrl, adminTokenFile, signInLink, key, applied, config, simulated, stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+async function makeSignInLink(adminUrl: string, token: string): Promise<string> {
+  const admin = new AdminClient({ url: adminUrl, token, tokenFrom: 'ADMIN_TOKEN' });
+  const { path } = await admin.send<SignInLink>('POST', '/sign-in-links');
+  return adminUrl + path;
 }
 
 function urlOf(host: string, port: number): string {

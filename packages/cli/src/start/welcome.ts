@@ -5,6 +5,7 @@ export function welcome({
   apiUrls,
   adminUrl,
   adminTokenFile,
+  signInLink,
   key,
   applied,
   config,
@@ -17,7 +18,9 @@ export function welcome({
   return [
     '',
     `Sluice is ready at ${apiUrls.map((each) => `${each}/v1`).join(' and ')}`,
-    `Console and admin api at ${adminUrl} (token: ${adminTokenFile ?? 'ADMIN_TOKEN'})`,
+    `Console: ${signInLink}`,
+    '  This link signs you in once, within ten minutes. "npx sluice open" prints another one.',
+    `Admin api at ${adminUrl} (token: ${adminTokenFile ?? 'ADMIN_TOKEN'})`,
     ...(workspace && key ? [`Key of workspace ${workspace.id}: ${key}`] : []),
     ...applied.made.map(
       ({ workspace, name, value }) => `New key "${name}" of workspace ${workspace}, shown only now: ${value}`,

@@ -165,6 +165,16 @@ export interface GatewayConfig {
   registry: { url: string | undefined; refreshMs: number; allowPrivateAddresses: boolean };
 }
 
+/** What somebody may do: look, keep it running, or change who may use it. Each may what those before may. */
+export const ROLES = ['viewer', 'operator', 'admin'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** A role, in these workspaces only. Without a list: in all of them, and for the gateway as a whole. */
+export interface Grant {
+  role: Role;
+  workspaces?: readonly string[];
+}
+
 /** One step of a route: a model of a provider, with what is special about calling it here. */
 export interface ChainEntry {
   provider: string;

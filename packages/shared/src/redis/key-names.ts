@@ -67,6 +67,10 @@ export interface KeyNames {
   registryLock: string;
   /** Process id → when it was last seen. */
   processes: string;
+  /** A sign-in link that nobody has used yet, by the digest of its secret. */
+  signInLink(digest: string): string;
+  /** Digest of a session's secret → who is signed in. */
+  sessions: string;
 }
 
 export function keyNames(cell: string): KeyNames {
@@ -107,5 +111,7 @@ export function keyNames(cell: string): KeyNames {
     registryRevision: `${prefix}:registry-revision`,
     registryLock: `${prefix}:registry-lock`,
     processes: `${prefix}:processes`,
+    signInLink: (digest) => `${prefix}:sign-in-link:${digest}`,
+    sessions: `${prefix}:sessions`,
   };
 }

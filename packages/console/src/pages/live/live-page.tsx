@@ -44,7 +44,8 @@ export function LivePage({ place }: { place: Place }) {
               ? ''
               : ` of ${bytes(status.data.redis.memory_limit_bytes)}`}
             ; the request log has {counted(status.data.redis.request_log_entries, 'entry', 'entries')}; model
-            registry {status.data.registry.version} with {counted(status.data.registry.models, 'model')}.
+            registry {status.data.registry.version} with {counted(status.data.registry.models, 'model')}.{' '}
+            <a href="/queues">The queues as BullMQ sees them</a>
           </p>
         </>
       ) : (

@@ -1,0 +1,100 @@
+/**
+ * Tells who asks. A program sends a token with each request. A browser has a session, and sends its cookie by itself: also
+ * for another page that makes it ask. So a change by cookie needs a header that no other page can set.
+ */
+import { GatewayError } from '@sluice/shared/errors';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { WrongKeys } from '../../http/wrong-keys.js';
+import { type Principal, ROOT } from './principal.js';
+import { isSame } from './secrets.js';
+import type { SessionCookie } from './session-cookie.js';
+import type { Session, Sessions } from './sessions.js';
+
+/** A browser asks us before it sends this header for a page of another origin, and we do not allow it. */
+export const CONSOLE_HEADER = 'x-sluice-console';
+
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+export interface Asker {
+  principal: Principal;
+  /** Undefined for one who sent a token. */
+  session?: Session;
+}
+
+export interface DoorParts {
+  rootToken: string;
+  sessions: Sessions;
+  cookie: SessionCookie;
+  wrongKeys: WrongKeys;
+}
+
+export class Door {
+  constructor(private readonly parts: DoorParts) {}
+
+  /** Undefined when nobody is signed in. Throws for a wrong token, and for a change that another page may have made. */
+  async whoAsks(ctx: ParameterizedContext): Promise<Asker | undefined> {
+    const authorization = ctx.get('authorization').trim();
+    if (authorization !== '') return { principal: await this.#byHeader(ctx, authorization) };
+    const session = await this.findSession(ctx);
+    if (!session) return undefined;
+    if (!READS.has(ctx.method)) requireConsole(ctx);
+    return { principal: session.principal, session };
+  }
+
+  async findSession(ctx: ParameterizedContext): Promise<Session | undefined> {
+    const secret = this.parts.cookie.read(ctx);
+    return secret === undefined ? undefined : this.parts.sessions.find(secret);
+  }
+
+  /** Answers slowly when an address has sent many wrong ones. */
+  async byToken(ctx: ParameterizedContext, token: string): Promise<Principal> {
+    if (isSame(token, this.parts.rootToken)) return ROOT;
+    return this.refuse(ctx);
+  }
+
+  async refuse(ctx: ParameterizedContext, refusal = unknownAsker()): Promise<never> {
+    await this.parts.wrongKeys.slowDown(ctx.req.socket.remoteAddress);
+    throw refusal;
+  }
+
+  async #byHeader(ctx: ParameterizedContext, authorization: string): Promise<Principal> {
+    const [, token = ''] = /^bearer +(.*)$/i.exec(authorization) ?? [];
+    if (token === '') throw unknownAsker();
+    return this.byToken(ctx, token);
+  }
+}
+
+export interface Admitted {
+  asker: Asker;
+}
+
+/** Before the routes: who is not signed in does not learn which paths there are. */
+export function createAdmit(door: Door): Middleware<Admitted> {
+  return async (ctx, next) => {
+    const asker = await door.whoAsks(ctx);
+    if (asker) {
+      ctx.state.asker = asker;
+      return next();
+    }
+    // Somebody has followed a link or typed an address: they can sign in at the console.
+    if (ctx.get('sec-fetch-dest') !== 'document') throw unknownAsker();
+    ctx.status = 303;
+    ctx.redirect('/');
+  };
+}
+
+/** Throws unless the request is one of the console's own. */
+export function requireConsole(ctx: ParameterizedContext): void {
+  const site = ctx.get('sec-fetch-site');
+  if (ctx.get(CONSOLE_HEADER) === '' || (site !== '' && site !== 'same-origin'))
+    throw new GatewayError(
+      'permission_denied',
+      `A change by a signed-in browser has to come from the console, with the header ${CONSOLE_HEADER}.`,
+    );
+}
+
+function unknownAsker(): GatewayError {
+  const message =
+    'Incorrect or missing admin token. Send it as "Authorization: Bearer <ADMIN_TOKEN>", or sign in to the console.';
+  return new GatewayError('invalid_api_key', message, { headers: { 'www-authenticate': 'Bearer' } });
+}

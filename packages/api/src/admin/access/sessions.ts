@@ -1,0 +1,117 @@
+/**
+ * Browsers that are signed in. A session is kept in Redis under the digest of a secret that only the browser has, in a
+ * cookie: it survives a reload and a restart of the api, and ends when it is not used, when it is old, at the sign-out, and
+ * when ADMIN_TOKEN changes.
+ */
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { createScript } from '@sluice/shared/redis/script';
+import { makeRequestId } from '@sluice/shared/request-id';
+import type { Redis } from 'ioredis';
+import type { Principal } from './principal.js';
+import { digestOf, isSame, makeSecret, proofOf } from './secrets.js';
+
+export const IDLE_MS = 8 * 3_600_000;
+export const SESSION_MS = 24 * 3_600_000;
+const TOUCH_EVERY_MS = 60_000;
+const MAX_SESSIONS = 1_000;
+
+export type SignInWay = 'token' | 'link' | 'oidc';
+
+export interface Session {
+  id: string;
+  principal: Principal;
+  way: SignInWay;
+  /** Where the sign-in came from. */
+  address: string;
+  created: number;
+  seen: number;
+  /** The end, however much it is used. */
+  expires: number;
+}
+
+interface SessionRecord extends Session {
+  rootProof: string;
+}
+
+/** Sets a field that is there. A session that was ended meanwhile does not come back. */
+const touchScript = createScript<number>(
+  'sluiceTouchSession',
+  `
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return 1
+`,
+);
+
+export class Sessions {
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    private readonly clock: Clock,
+    private readonly rootToken: string,
+  ) {}
+
+  /** Always with a new secret: one that a browser had before is worth nothing. */
+  async begin(
+    principal: Principal,
+    way: SignInWay,
+    address: string,
+  ): Promise<{ secret: string; session: Session }> {
+    await this.#makeRoom();
+    const secret = makeSecret();
+    const now = this.clock.now();
+    const session: Session = {
+      id: `ses_${makeRequestId()}`,
+      principal,
+      way,
+      address,
+      created: now,
+      seen: now,
+      expires: now + SESSION_MS,
+    };
+    const record: SessionRecord = { ...session, rootProof: proofOf(this.rootToken, secret) };
+    await this.redis.hset(this.names.sessions, digestOf(secret), JSON.stringify(record));
+    return { secret, session };
+  }
+
+  async find(secret: string): Promise<Session | undefined> {
+    const digest = digestOf(secret);
+    const text = await this.redis.hget(this.names.sessions, digest);
+    if (text === null) return undefined;
+    const record = JSON.parse(text) as SessionRecord;
+    const now = this.clock.now();
+    if (this.#isOver(record) || !isSame(record.rootProof, proofOf(this.rootToken, secret))) return undefined;
+    if (now - record.seen >= TOUCH_EVERY_MS)
+      await touchScript(
+        this.redis,
+        [this.names.sessions],
+        [digest, JSON.stringify({ ...record, seen: now })],
+      );
+    return record;
+  }
+
+  async end(secret: string): Promise<void> {
+    await this.redis.hdel(this.names.sessions, digestOf(secret));
+  }
+
+  #isOver({ seen, expires }: Session): boolean {
+    const now = this.clock.now();
+    return now >= expires || now - seen >= IDLE_MS;
+  }
+
+  /** Takes away those that are over, and of too many the ones that were not used for longest. */
+  async #makeRoom(): Promise<void> {
+    const stored = Object.entries(await this.redis.hgetall(this.names.sessions)).map(([digest, text]) => ({
+      digest,
+      session: JSON.parse(text) as Session,
+    }));
+    const over = stored.filter(({ session }) => this.#isOver(session));
+    const idlest = stored
+      .filter(({ session }) => !this.#isOver(session))
+      .sort((a, b) => b.session.seen - a.session.seen)
+      .slice(MAX_SESSIONS - 1);
+    const gone = [...over, ...idlest].map(({ digest }) => digest);
+    if (gone.length > 0) await this.redis.hdel(this.names.sessions, ...gone);
+  }
+}

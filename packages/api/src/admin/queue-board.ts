@@ -1,0 +1,82 @@
+/**
+ * bull-board: BullMQ's queues as BullMQ's own tools see them, to look at and not to touch. Only reads pass, so that its
+ * paths and those of the admin api (POST /queues/{provider}/pause) do not meet.
+ */
+import { createBullBoard } from '@bull-board/api';
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+import { KoaAdapter } from '@bull-board/koa';
+import type { ChatJob } from '@sluice/shared/queue/job';
+import type { Queues } from '@sluice/shared/queue/queues';
+import type { Middleware } from 'koa';
+
+const BASE = '/queues';
+/** Its page sets styles in the markup, and has an address that its own files are relative to. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "frame-ancestors 'none'",
+  "base-uri 'self'",
+  "form-action 'none'",
+].join('; ');
+
+const HEADERS = {
+  'content-security-policy': POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+};
+
+/** The policy forbids what is fetched from other hosts; without this line the browser does not even try. */
+const FOREIGN_STYLES = /<link [^>]*href="https:[^>]*>/g;
+const HASHED_FILE = /^\/queues\/static\/(?:js|css)\//;
+
+export function createQueueBoard(queues: Queues, providers: readonly string[]): Middleware {
+  const server = new KoaAdapter();
+  server.setBasePath(BASE);
+  createBullBoard({
+    queues: providers.map((provider) => adapterOf(queues, provider)),
+    serverAdapter: server,
+    options: {
+      uiConfig: {
+        boardTitle: 'Sluice',
+        environment: undefined,
+        miscLinks: [{ text: 'Console', url: '/' }],
+        hideRedisDetails: true,
+      },
+    },
+  });
+  // An error is answered where all others are.
+  server.setErrorHandler((error) => {
+    throw error;
+  });
+  const board = server.registerPlugin() as unknown as Middleware;
+  return async (ctx, next) => {
+    const isBoard = ctx.path === BASE || ctx.path.startsWith(`${BASE}/`);
+    if (!isBoard || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
+    ctx.set(HEADERS);
+    if (HASHED_FILE.test(ctx.path)) ctx.set('cache-control', 'private, max-age=86400');
+    await board(ctx, async () => {});
+    if (typeof ctx.body === 'string') ctx.body = ctx.body.replaceAll(FOREIGN_STYLES, '');
+  };
+}
+
+function adapterOf(queues: Queues, provider: string): BullMQAdapter {
+  const adapter = new BullMQAdapter(queues.of(provider), { readOnlyMode: true });
+  adapter.setFormatter('data', shown);
+  adapter.setFormatter('returnValue', () => null);
+  adapter.setFormatter('progress', () => 0);
+  return adapter;
+}
+
+/** What a job is for. The prompt lies in a field of its own and is encrypted; nothing of it is shown. */
+function shown({ requestId, workspace, route, model, chain, entry }: Partial<ChatJob>): object {
+  return {
+    request: `req_${requestId}`,
+    ...(workspace === undefined ? {} : { workspace, route, model, entry: chain?.[entry ?? 0] }),
+  };
+}

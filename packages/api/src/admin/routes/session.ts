@@ -1,0 +1,109 @@
+import type { Router } from '@koa/router';
+import type { SignedIn, SignInLink } from '@sluice/shared/admin-api';
+import { isAbsent } from '@sluice/shared/config/reader';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Middleware, ParameterizedContext } from 'koa';
+import { type Admitted, type Door, requireConsole } from '../access/door.js';
+import type { Principal } from '../access/principal.js';
+import { isSecret } from '../access/secrets.js';
+import type { SessionCookie } from '../access/session-cookie.js';
+import type { Session, Sessions, SignInWay } from '../access/sessions.js';
+import type { SignInLinks } from '../access/sign-in-links.js';
+import { iso } from '../present.js';
+import { readInput } from '../read-input.js';
+
+const TOKEN = { pattern: /^[!-~]+(?: [!-~]+)*$/, allowed: 'printable ASCII' };
+const LINK = { pattern: /^[\w-]{1,200}$/, allowed: 'the last part of a sign-in link' };
+const WORN_LINK =
+  'This sign-in link was used already, is too old, or was never made. "sluice open" prints a new one.';
+
+export interface SessionParts {
+  door: Door;
+  sessions: Sessions;
+  links: SignInLinks;
+  cookie: SessionCookie;
+  readBody: Middleware;
+}
+
+/** /session: who is signed in with this browser. Everybody may ask, and sign in. */
+export function addSessionRoutes(router: Router, parts: SessionParts): void {
+  const { door, sessions, links, cookie, readBody } = parts;
+
+  router.get('/session', async (ctx) => {
+    ctx.body = present(await door.findSession(ctx));
+  });
+
+  /** A page of another site that could sign somebody in would see what they then do. */
+  const onlyConsole: Middleware = (ctx, next) => {
+    requireConsole(ctx);
+    return next();
+  };
+
+  router.post('/session', onlyConsole, readBody, async (ctx) => {
+    const { token, link } = readInput((reader) => {
+      const body = reader.fields(ctx.request.body, '', ['token', 'link']);
+      if (isAbsent(body?.token) === isAbsent(body?.link)) reader.fault('', 'must have either token or link');
+      return {
+        token: isAbsent(body?.token) ? undefined : reader.text(body.token, 'token', TOKEN),
+        link: isAbsent(body?.link) ? undefined : reader.text(body.link, 'link', LINK),
+      };
+    });
+    const [way, principal] =
+      token === undefined
+        ? (['link', await useLink(ctx, link)] as const)
+        : (['token', await door.byToken(ctx, token)] as const);
+    ctx.status = 201;
+    ctx.body = present(await signIn(ctx, principal, way));
+  });
+
+  router.delete('/session', onlyConsole, async (ctx) => {
+    const secret = cookie.read(ctx);
+    if (secret !== undefined) await sessions.end(secret);
+    cookie.clear(ctx);
+    ctx.body = present(undefined);
+  });
+
+  const useLink = async (ctx: ParameterizedContext, link: string | undefined): Promise<Principal> => {
+    const principal = isSecret(link) ? await links.use(link) : undefined;
+    if (principal) return principal;
+    return door.refuse(ctx, new GatewayError('invalid_api_key', WORN_LINK));
+  };
+
+  const signIn = async (ctx: ParameterizedContext, principal: Principal, way: SignInWay) => {
+    const before = cookie.read(ctx);
+    if (before !== undefined) await sessions.end(before);
+    const { secret, session } = await sessions.begin(principal, way, ctx.req.socket.remoteAddress ?? '');
+    cookie.write(ctx, secret);
+    return session;
+  };
+}
+
+/** /sign-in-links: for one's own browser. */
+export function addSignInLinkRoutes(router: Router, { links }: Pick<SessionParts, 'links'>): void {
+  router.post('/sign-in-links', async (ctx) => {
+    const { principal } = (ctx.state as Admitted).asker;
+    const { secret, expires } = await links.make(principal);
+    ctx.status = 201;
+    // Behind the #: a browser sends that part to nobody, and a program that looks at links does not use it up.
+    ctx.body = {
+      object: 'sign_in_link',
+      path: `/#/sign-in/${secret}`,
+      expires_at: iso(expires),
+    } satisfies SignInLink;
+  });
+}
+
+function present(session: Session | undefined): SignedIn {
+  return {
+    object: 'session',
+    person: session
+      ? {
+          name: session.principal.name,
+          way: session.way,
+          grants: session.principal.grants.map(({ role, workspaces = null }) => ({ role, workspaces })),
+          signed_in_at: iso(session.created),
+          expires_at: iso(session.expires),
+        }
+      : null,
+  };
+}
