@@ -226,6 +226,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.spent('<workspace>'),
     names.files('<workspace>'),
     names.fileBytes('<workspace>'),
+    names.signInLink('<digest>'),
   ];
   t.is(keys.length, Object.keys(names).length);
   t.deepEqual(

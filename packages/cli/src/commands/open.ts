@@ -13,7 +13,7 @@ export function addOpenCommand(program: Command, cli: Cli): void {
       )
       .option('-q, --quiet', 'print the link and nothing else'),
     'open',
-    'open --quiet | xargs firefox',
+    'open --quiet',
   ).action(async ({ quiet }: { quiet?: boolean }) => {
     const link = await cli.admin.send<SignInLink>('POST', '/sign-in-links');
     const url = cli.admin.url + link.path;
