@@ -2,13 +2,14 @@
  * Requests under one Idempotency-Key, for spin to search exhaustively: `npm run model`.
  *
  * One request leads and one is attached to it; a third comes whenever it likes, and may lead or be attached too. The
- * leader's worker ends it, with success or failure, and sends a message to each that is attached. Each that is attached
- * also looks by itself, before or after its message is read. Faults, each at most once: the first leader's api process
- * dies before the leader is queued; Redis loses the key's record, or the leader's job, which the leader's api process then
- * puts back. Steps that are one script in the code are atomic here, and nothing else is.
+ * leader's worker ends it, with success or failure, and tells each that is attached. Each that is attached also looks by
+ * itself, before or after its message is read. Message and look say how the leader ended; a successful answer is then read
+ * in a step of its own. Faults, each at most once: the first leader's api process dies before the leader is queued; Redis
+ * loses the key's record, or the leader's job, which the leader's api process then puts back; a kept answer is pushed out
+ * by others, and is gone before it is read. Steps that are one script in the code are atomic here, and nothing else is.
  *
  * Held in every state: a request that is attached to one that has ended never runs, and gets that one's outcome (another
- * one's only when Redis lost the record). Nobody is answered twice. At the end of every run each request is answered, except the one whose api process died.
+ * one's only when Redis lost the record; `unknown` when its answer was pushed out). Nobody is answered twice. At the end of every run each request is answered, except the one whose api process died.
  *
  * With -DNO_OUTCOME a failure leaves nothing behind for those who look. With -DLEAD_WITHOUT_RECORD one that is attached
  * leads when the record is gone. Both searches must find a fault.
@@ -29,10 +30,11 @@ mtype outcome[REQUESTS] = nothing;   /* the key `outcome` */
 mtype message[REQUESTS] = nothing;   /* in its inbox */
 mtype answer[REQUESTS] = nothing;    /* what its caller got */
 byte to[REQUESTS] = NOBODY;          /* whom it is attached to */
+byte by[REQUESTS] = NOBODY;          /* whose answer it reads */
 byte runs[REQUESTS];
 bool dead[REQUESTS];
 
-byte deaths = 1, recordLosses = 1, jobLosses = 1;
+byte deaths = 1, recordLosses = 1, jobLosses = 1, evictions = 1;
 
 inline give(r, what) {
   assert(answer[r] == nothing);
@@ -44,7 +46,10 @@ inline attach(r, other) {
 }
 
 /* It has the outcome of its leader; unless that one died and was replaced, or Redis lost what tells of it. */
-#define RIGHT(r) (answer[r] == ended[to[r]] || dead[to[r]] || recordLosses == 0)
+#define RIGHT(r) (answer[r] == ended[to[r]] || dead[to[r]] || recordLosses == 0 || (answer[r] == unknown && evictions == 0))
+
+/* It has heard how its leader ended. A success is read; a failure is all there is. */
+#define READABLE(r) (kept == success && leader == by[r] || outcome[by[r]] == success)
 
 inline freeKey() {
   leader = NOBODY; kept = nothing; waits[0] = false; waits[1] = false; waits[2] = false
@@ -59,7 +64,7 @@ inline begin(r) {
 /* Settle: by the worker that has the job. */
 inline tell(r, other, how) {
   if
-  :: waits[other] -> awaited = true; message[other] = how; waits[other] = false
+  :: waits[other] -> awaited = true; message[other] = how; by[other] = r; waits[other] = false
   :: else
   fi
 }
@@ -98,6 +103,7 @@ proctype Redis() {
 end_quiet:
   do
   :: atomic { recordLosses > 0 && leader != NOBODY -> recordLosses--; freeKey() }
+  :: atomic { evictions > 0 && kept == success -> evictions--; freeKey() }
   :: atomic { jobLosses > 0 && queued[0] && !dead[0] -> jobLosses--; queued[0] = false }
   od
 }
@@ -111,10 +117,10 @@ end_quiet:
 }
 
 proctype Request(byte r) {
-  /* the first admission */
+first: /* the first admission */
   atomic {
     if
-    :: kept == success -> give(r, success); goto done
+    :: kept == success -> by[r] = leader; goto read
     :: kept == nothing && leader == NOBODY -> begin(r); goto lead
     :: else -> attach(r, leader)
     fi
@@ -123,10 +129,12 @@ proctype Request(byte r) {
 attached:
   if
   /* its message is read */
-  :: atomic { message[r] != nothing -> give(r, message[r]); assert(RIGHT(r)); goto done }
+  :: atomic { message[r] == failure -> give(r, failure); assert(RIGHT(r)); goto done }
+  :: atomic { message[r] == success -> goto read }
   /* a look */
-  :: atomic { outcome[to[r]] != nothing -> give(r, outcome[to[r]]); assert(RIGHT(r)); goto done }
-  :: atomic { outcome[to[r]] == nothing && kept == success -> give(r, success); goto done }
+  :: atomic { outcome[to[r]] == failure -> give(r, failure); assert(RIGHT(r)); goto done }
+  :: atomic { outcome[to[r]] == success -> by[r] = to[r]; goto read }
+  :: atomic { outcome[to[r]] == nothing && kept == success -> by[r] = leader; goto read }
   /* the record was lost, the job was not */
   :: atomic { outcome[to[r]] == nothing && leader == NOBODY && queued[to[r]] -> leader = to[r]; attach(r, leader); goto attached }
   /* another one leads now */
@@ -145,6 +153,15 @@ attached:
        (dead[to[r]] || ended[to[r]] != nothing) -> give(r, unknown); goto done }
 #endif
   fi;
+
+read: /* a newcomer whose answer has gone begins anew; one that is attached is told that it is not known */
+  atomic {
+    if
+    :: READABLE(r) -> give(r, success); goto done
+    :: !READABLE(r) && to[r] == NOBODY -> goto first
+    :: !READABLE(r) && to[r] != NOBODY -> assert(evictions == 0 || recordLosses == 0); give(r, unknown); goto done
+    fi
+  };
 
 lead:
   if

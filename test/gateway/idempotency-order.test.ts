@@ -5,13 +5,16 @@
 
 import type { Reply } from '@sluice/api/chat/dispatcher';
 import { IdempotentDispatcher } from '@sluice/api/chat/idempotent-dispatcher';
+import { SharedAnswers } from '@sluice/api/chat/shared-answers';
 import { GatewayError } from '@sluice/shared/errors';
 import {
   Idempotency,
   type IdempotentRequest,
   idempotencyDigest,
   type KeyClaim,
+  MOST_WAITERS,
 } from '@sluice/shared/queue/idempotency';
+import { readInboxMessage } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { Payloads } from '@sluice/shared/queue/payload';
 import test from '../helpers/needs-redis.js';
@@ -37,12 +40,13 @@ const by = (token: string) => ({ as: 'worker', token }) as const;
 
 function asked(requestId: string, body = 'the same body'): IdempotentRequest {
   const { workspace, chain } = jobFor(requestId);
-  return { workspace, digest: DIGEST, body, requestId, inbox: 'api', timeoutMs: 300_000, chain };
+  const fingerprints = new Payloads().fingerprints(body);
+  return { workspace, digest: DIGEST, fingerprints, requestId, inbox: 'api', timeoutMs: 300_000, chain };
 }
 
 async function start(keptAnswerBytes?: number) {
   const cell = await bench.cell(keptAnswerBytes);
-  const idempotency = new Idempotency(bench.redis, cell.names, new Payloads());
+  const idempotency = new Idempotency(bench.redis, cell.names);
   return { cell, idempotency };
 }
 
@@ -81,8 +85,11 @@ test('one who looks before the message of the failure came gets the failure, and
     t.is(outcomeOf(await idempotency.look(asked('waiter'), to, ifLost)), 'rate_limited', ifLost);
   }
   t.deepEqual(
-    (await cell.inbox()).map(({ id }) => id),
-    ['leader', 'waiter'],
+    (await cell.inbox()).map(({ id, waiters }) => [id, waiters]),
+    [
+      ['leader', undefined],
+      ['leader', 'waiter'],
+    ],
     'the message comes too',
   );
 });
@@ -173,6 +180,74 @@ test('a request whose admission was sent twice leads', async (t) => {
   t.deepEqual(await idempotency.admit(asked('leader')), { as: 'new' });
 });
 
+test('each api is told once how a request ended, without its answer, however many wait there', async (t) => {
+  const gateway = await start();
+  const { cell, idempotency } = gateway;
+  const leader = await lead(gateway, 'leader');
+  for (let i = 0; i < 3; i++) await attach(idempotency, `w${i}`);
+  await idempotency.admit({ ...asked('far'), inbox: 'other' });
+  await settle(cell, leader, served);
+  const [, notice, ...more] = await cell.inbox();
+  t.deepEqual(more, []);
+  t.deepEqual(Object.keys(notice ?? {}), ['id', 'outcome', 'waiters']);
+  t.deepEqual(notice?.waiters?.split(' ').toSorted(), ['w0', 'w1', 'w2']);
+  t.is(await bench.redis.xlen(cell.names.inbox('other')), 1);
+  t.is(await idempotency.readAnswer(asked('w0'), 'leader'), '{"answer":true}');
+  t.is(await idempotency.readAnswer(asked('w0'), 'another'), undefined, 'it is the answer of that request');
+});
+
+test('no more than so many wait for one request, and one who leaves makes room', async (t) => {
+  const gateway = await start();
+  await lead(gateway, 'leader');
+  for (let i = 0; i < MOST_WAITERS; i++) await attach(gateway.idempotency, `w${i}`);
+  t.deepEqual(await gateway.idempotency.admit(asked('one more')), { as: 'crowded' });
+  t.is((await gateway.idempotency.look(asked('w0'), await leaderOf(gateway), 'wait')).as, 'attached');
+  await gateway.idempotency.detach(asked('w0'));
+  t.is((await gateway.idempotency.admit(asked('one more'))).as, 'attached');
+});
+
+async function leaderOf({ cell }: Awaited<ReturnType<typeof start>>) {
+  const jobs = await bench.redis.hget(cell.names.idempotency('demo', DIGEST), 'jobs');
+  return { requestId: 'leader', jobs: jobs ?? '' };
+}
+
+test('an api reads an answer once for all who wait there, and a message that is early is not lost', async (t) => {
+  const gateway = await dispatchWithoutMessages('rerun');
+  let reads = 0;
+  const read = gateway.idempotency.readAnswer.bind(gateway.idempotency);
+  gateway.idempotency.readAnswer = (...args) => {
+    reads++;
+    return read(...args);
+  };
+  const leader = await lead(gateway, 'leader');
+  const answers = ['w0', 'w1', 'w2'].map((id) => gateway.send(id));
+  const record = gateway.cell.names.idempotency('demo', DIGEST);
+  await until('all wait', async () => (await bench.redis.hlen(record)) === 3 + answers.length);
+  await settle(gateway.cell, leader, served);
+  for (const fields of await gateway.cell.inbox()) {
+    const message = readInboxMessage(Object.entries(fields).flat());
+    if (message) gateway.idempotent.receive(message);
+  }
+  for (const { body, replayed } of await Promise.all(answers)) {
+    t.is(String(body), '{"answer":true}');
+    t.true(replayed);
+  }
+  t.is(reads, 1);
+});
+
+test('one who waited for an answer that others have pushed out is told so, and does not run', async (t) => {
+  const gateway = await dispatchWithoutMessages('rerun');
+  const leader = await lead(gateway, 'leader');
+  const answer = gateway.send('waiter');
+  const record = gateway.cell.names.idempotency('demo', DIGEST);
+  await until('it is attached', async () => (await bench.redis.hexists(record, 'waiter:waiter')) === 1);
+  await settle(gateway.cell, leader, served);
+  await bench.redis.hdel(record, 'body');
+  const error = await t.throwsAsync(answer, { instanceOf: GatewayError });
+  t.is(error?.code, 'provider_outcome_unknown');
+  t.deepEqual(gateway.dispatched, []);
+});
+
 test('a failure that nobody waited for leaves nothing behind', async (t) => {
   const gateway = await start();
   const leader = await lead(gateway, 'leader');
@@ -189,8 +264,17 @@ async function dispatchWithoutMessages(onCrash: ChatJob['onCrash']) {
       dispatched.push(job.requestId);
       return Promise.resolve({ head: served(job).head, body: '{}', replayed: false });
     },
+    refuse: () => Promise.reject(new Error('nobody is refused here')),
   };
-  const idempotent = new IdempotentDispatcher(dispatcher, gateway.idempotency, { now: () => NOW });
+  const payloads = new Payloads();
+  const idempotent = new IdempotentDispatcher({
+    dispatcher,
+    idempotency: gateway.idempotency,
+    answers: new SharedAnswers(gateway.idempotency, payloads),
+    admission: { admitFollower: async () => () => {} },
+    payloads,
+    clock: { now: () => NOW },
+  });
   const send = (requestId: string) =>
     idempotent.dispatch(
       { ...jobFor(requestId), onCrash },
@@ -198,7 +282,7 @@ async function dispatchWithoutMessages(onCrash: ChatJob['onCrash']) {
       DIGEST,
       'the same body',
     );
-  return { ...gateway, dispatched, send };
+  return { ...gateway, dispatched, send, idempotent };
 }
 
 for (const onCrash of ['rerun', 'fail'] as const) {

@@ -16,7 +16,11 @@ test.before(async () => {
   gateway = await startGateway({
     apis: 2,
     routes: { solo: CHAIN },
-    workspaces: { other: { routes: { solo: CHAIN } } },
+    workspaces: {
+      other: { routes: { solo: CHAIN } },
+      narrow: { routes: { solo: CHAIN }, limits: { concurrent_requests: 2 } },
+      slow: { routes: { solo: CHAIN }, limits: { requests_per_minute: 2 } },
+    },
     simulator: { latencyMs: hold.latency },
   });
 });
@@ -45,17 +49,17 @@ function send(text: string, key: string, { api = 0, workspace = 'demo', signal }
   });
 }
 
-async function digestOf(key: string): Promise<string> {
-  const workspace = await new Directory(gateway.redis, gateway.names).findWorkspace('demo');
+async function digestOf(key: string, id = 'demo'): Promise<string> {
+  const workspace = await new Directory(gateway.redis, gateway.names).findWorkspace(id);
   return idempotencyDigest(key, { created: workspace?.created ?? 0 });
 }
 
-async function recordKey(key: string): Promise<string> {
-  return gateway.names.idempotency('demo', await digestOf(key));
+async function recordKey(key: string, workspace = 'demo'): Promise<string> {
+  return gateway.names.idempotency(workspace, await digestOf(key, workspace));
 }
 
-async function waitersOf(key: string): Promise<number> {
-  const fields = await gateway.redis.hkeys(await recordKey(key));
+async function waitersOf(key: string, workspace = 'demo'): Promise<number> {
+  const fields = await gateway.redis.hkeys(await recordKey(key, workspace));
   return fields.filter((field) => field.startsWith('waiter:')).length;
 }
 
@@ -170,15 +174,53 @@ test.serial('with a key, the request of a caller who hangs up runs on, and the r
   t.false(callsFor(gateway.simulator, 'hangs up')[0]?.aborted);
 });
 
+test.serial(
+  'one who waits for another’s answer is a request in flight, until it hangs up or is answered',
+  async (t) => {
+    hold.hold();
+    const workspace = 'narrow';
+    const first = send('in flight', 'in flight', { workspace });
+    await until('the call', () => hold.held.length === 1);
+    const caller = new AbortController();
+    const second = send('in flight', 'in flight', { workspace, api: 1, signal: caller.signal });
+    await until('it waits', async () => (await waitersOf('in flight', workspace)) === 1);
+    const refused = await send('in flight', 'in flight', { workspace });
+    t.is(refused.status, 429);
+    t.is(refused.body.error.code, 'rate_limited');
+    t.is(refused.headers.get('retry-after'), '1');
+    t.is(await waitersOf('in flight', workspace), 1, 'one who was refused does not wait');
+    t.is(await rowsOf(refused), 1, 'the refusal is logged like any other');
+
+    caller.abort();
+    await t.throwsAsync(second, { any: true });
+    const { redis, names } = gateway;
+    await until('its place is free', async () => (await redis.zcard(names.reservations(workspace))) === 1);
+    await until('it waits no more', async () => (await waitersOf('in flight', workspace)) === 0);
+    const third = send('in flight', 'in flight', { workspace });
+    await until('it waits', async () => (await waitersOf('in flight', workspace)) === 1);
+    hold.release();
+    t.deepEqual(
+      (await Promise.all([first, third])).map(({ status }) => status),
+      [200, 200],
+    );
+    await until('all places are free', async () => (await redis.zcard(names.reservations(workspace))) === 0);
+  },
+);
+
+test.serial('a replay counts among the requests of a minute', async (t) => {
+  const statuses: number[] = [];
+  for (let i = 0; i < 3; i++) statuses.push((await send('minute', 'minute', { workspace: 'slow' })).status);
+  t.deepEqual(statuses, [200, 200, 429]);
+});
+
 test.serial('when an api dies before it has queued the request, the retry takes its place', async (t) => {
   // What it leaves behind: a record of a request that is on no queue.
-  const left = new Idempotency(gateway.redis, gateway.names, new Payloads());
+  const left = new Idempotency(gateway.redis, gateway.names);
   const requestId = 'request-of-a-dead-api';
-  const body = bodyOf('orphan');
   const admission = await left.admit({
     workspace: 'demo',
     digest: await digestOf('orphan'),
-    body,
+    fingerprints: new Payloads().fingerprints(bodyOf('orphan')),
     requestId,
     inbox: 'dead',
     timeoutMs: 300_000,

@@ -10,7 +10,12 @@ test('every kind of message is known by its fields', (t) => {
   const reply = ['id', 'r1', 'head', '{"queueMs":1,"attempts":1}', 'body', 'text'];
   const read = { requestId: 'r1', head: { queueMs: 1, attempts: 1 }, body: 'text' };
   t.deepEqual(readInboxMessage(reply), { kind: 'reply', ...read });
-  t.deepEqual(readInboxMessage([...reply, 'replayed', '1']), { kind: 'replayed', ...read });
+  t.deepEqual(readInboxMessage(['id', 'r1', 'outcome', '{"queueMs":1,"attempts":1}', 'waiters', 'r2 r3']), {
+    kind: 'outcome',
+    requestId: 'r1',
+    head: { queueMs: 1, attempts: 1 },
+    waiters: ['r2', 'r3'],
+  });
   t.like(readInboxMessage(['id', 'r1', 'moved', '{"entry":1}']), { kind: 'moved', next: { entry: 1 } });
   t.deepEqual(readInboxMessage(['id', 'r1', 'displaced', '2']), {
     kind: 'displaced',

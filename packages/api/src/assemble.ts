@@ -45,6 +45,7 @@ import { Dispatcher } from './chat/dispatcher.js';
 import { IdempotentDispatcher } from './chat/idempotent-dispatcher.js';
 import { RefusalRate } from './chat/refusal-rate.js';
 import { SafetyNet } from './chat/safety-net.js';
+import { SharedAnswers } from './chat/shared-answers.js';
 import type { Connections } from './connect.js';
 import { FileRecords } from './files/file-records.js';
 import { Files } from './files/files.js';
@@ -144,13 +145,14 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     metrics: apiMetrics,
   });
   const estimate = new CostEstimate(config.providers, () => registry.current);
+  const admission = new Admission(directory, new WorkspaceLimits(redis, names), estimate, clock);
   const dispatcher = new Dispatcher({
     queues,
     settlements,
     availability: new Availability(coolDowns, circuits),
     congestion: new Congestion(config.providers),
     clock,
-    admission: new Admission(directory, new WorkspaceLimits(redis, names), estimate, clock),
+    admission,
     refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
     estimateCall: (job, entry) => {
       const request = JSON.parse(payloads.open(job.request, requestContext(job))) as ChatRequest;
@@ -162,7 +164,16 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     metrics: apiMetrics,
   });
   const refusals = new Refusals(redis, names);
-  const idempotent = new IdempotentDispatcher(dispatcher, new Idempotency(redis, names, payloads), clock);
+  const idempotency = new Idempotency(redis, names);
+  const answers = new SharedAnswers(idempotency, payloads);
+  const idempotent = new IdempotentDispatcher({
+    dispatcher,
+    idempotency,
+    answers,
+    admission,
+    payloads,
+    clock,
+  });
 
   // The files of batches.
   const fileRecords = new FileRecords(redis, names, {

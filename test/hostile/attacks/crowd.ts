@@ -1,7 +1,37 @@
 import { until } from '../../helpers/until.js';
-import type { Attack } from '../stage.js';
+import { callsFor } from '../../helpers/upstream-calls.js';
+import type { Attack, Stage } from '../stage.js';
 
 const SLOW_MS = 150;
+const MB = 1024 * 1024;
+
+export const sameKey: Attack = {
+  name: 'same-key',
+  does: 'sends the same request 120 times at once with one Idempotency-Key, and has it answered with 2 MB',
+  short: true,
+  async run(stage) {
+    const { simulator } = stage.gateway;
+    const text = 'w'.repeat(2 * MB);
+    simulator.script({ match: { textIncludes: 'for all' }, action: { text, delayMs: 1_000 } });
+    const before = await peakBytes(stage);
+    const answers = await Promise.all(
+      Array.from({ length: 120 }, () => stage.attack(stage.ask('for all'), { 'idempotency-key': 'shared' })),
+    );
+    const served = answers.filter((answer) => answer?.status === 200).length;
+    const refused = answers.filter((answer) => answer?.status === 429).length;
+    const grown = ((await peakBytes(stage)) - before) / MB;
+    stage.note(`${served} got the answer and ${refused} were refused; Redis grew by ${grown.toFixed(0)} MB`);
+    stage.check(`${served} served and ${refused} refused`, served > 1 && served + refused === 120);
+    stage.check(`Redis grew by ${grown} MB`, grown < 30);
+    const calls = callsFor(simulator, 'for all').length;
+    stage.check(`the provider was called ${calls} times`, calls === 1);
+  },
+};
+
+async function peakBytes({ gateway }: Stage): Promise<number> {
+  const info = await gateway.redis.info('memory');
+  return Number(/^used_memory_peak:(\d+)/m.exec(info)?.[1] ?? 0);
+}
 
 export const fullBacklog: Attack = {
   name: 'full-backlog',

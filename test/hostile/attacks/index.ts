@@ -1,6 +1,6 @@
 import type { Attack } from '../stage.js';
 import { dearCalls, largeTools, unknownPrices } from './budget.js';
-import { fullBacklog } from './crowd.js';
+import { fullBacklog, sameKey } from './crowd.js';
 import { largeAnswers, largeBodies } from './large.js';
 import { dayLongCoolDown, failingPrompts, oversizedAnswers, tooLargeForTheModel } from './provider.js';
 import { beyondItsLimit, keptAnswers, manyParts, sameNameAgain } from './small.js';
@@ -15,6 +15,7 @@ export const ATTACKS: readonly Attack[] = [
   keptAnswers,
   beyondItsLimit,
   fullBacklog,
+  sameKey,
   sameNameAgain,
   tooLargeForTheModel,
   dayLongCoolDown,

@@ -1,6 +1,7 @@
 /** Lets a request in under its workspace's own limits. A workspace without limits pays nothing for this. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
+import type { LimitsConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { isLimited, type WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
@@ -47,6 +48,22 @@ export class Admission {
     };
     const refused = await this.limits.admit(asked, limits);
     return refused ?? (hasBudget ? { ...job, reserved, budget } : { ...job, reserved });
+  }
+
+  /**
+   * For a request that gets the answer of another one. It costs nothing, and otherwise counts like any other. Returns why
+   * the workspace may not send it now, or how its place is given back.
+   */
+  async admitFollower({ requestId, workspace, deadline }: ChatJob): Promise<GatewayError | (() => void)> {
+    const limits = (await this.directory.findWorkspace(workspace))?.limits;
+    if ((limits?.requestsPerMinute ?? limits?.concurrentRequests) === undefined) return () => {};
+    const asked = { requestId, workspace, estimate: 0, now: this.clock.now(), deadline };
+    const refused = await this.limits.admit(asked, {
+      ...limits,
+      budgetUsdPerMonth: undefined,
+    } as LimitsConfig);
+    // While Redis is away it cannot be given back; it lapses by itself.
+    return refused ?? (() => void this.limits.leave(asked).catch(() => {}));
   }
 }
 

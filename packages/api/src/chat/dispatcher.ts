@@ -46,7 +46,8 @@ const RETRY_MS = 250;
 
 export interface Reply {
   head: ReplyHead;
-  body: string;
+  /** Sealed; or opened already, and shared by all who get it. */
+  body: string | Buffer;
   /** The answer to an earlier request with the same Idempotency-Key. */
   replayed: boolean;
 }
@@ -94,10 +95,19 @@ export class Dispatcher {
 
   /** `request` is the job's, parsed. */
   dispatch(job: ChatJob, request: ChatRequest): Promise<Reply> {
+    return this.#await(job, tierApart(request), (pending) => this.#admit(pending, request));
+  }
+
+  /** Answers a request that its workspace may not send now. */
+  refuse(job: ChatJob, error: GatewayError): Promise<Reply> {
+    return this.#await(job, undefined, (pending) => this.#refuse(pending, error));
+  }
+
+  #await(job: ChatJob, tier: Pending['tier'], begin: (pending: Pending) => Promise<void>): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const pending: Pending = {
         job,
-        tier: tierApart(request),
+        tier,
         queued: false,
         cancelled: false,
         displacedFrom: undefined,
@@ -106,25 +116,26 @@ export class Dispatcher {
         reject,
       };
       this.#pending.set(job.requestId, pending);
-      this.#admit(pending, request).catch((error) => this.#abandon(pending, error));
+      begin(pending).catch((error) => this.#abandon(pending, error));
     });
   }
 
   async #admit(pending: Pending, request: ChatRequest): Promise<void> {
     const admitted = await this.parts.admission.admit(pending.job, request);
-    if (admitted instanceof GatewayError) {
-      this.parts.metrics.refusedByWorkspace();
-      await this.#fail(pending, pending.job, admitted, { as: 'refuser' });
-      return;
-    }
+    if (admitted instanceof GatewayError) return this.#refuse(pending, admitted);
     pending.job = admitted;
     await this.#enter(pending, 0);
+  }
+
+  async #refuse(pending: Pending, error: GatewayError): Promise<void> {
+    this.parts.metrics.refusedByWorkspace();
+    await this.#fail(pending, pending.job, error, { as: 'refuser' });
   }
 
   /** A message from the inbox. One about an unknown request comes late: its caller has been answered or has gone. */
   receive(message: InboxMessage): void {
     const pending = this.#pending.get(message.requestId);
-    if (!pending || message.kind === 'models') return;
+    if (!pending || message.kind === 'models' || message.kind === 'outcome') return;
     if (message.kind === 'moved') {
       pending.job = { ...pending.job, ...message.next };
       if (pending.cancelled) this.cancel(pending.job.requestId);

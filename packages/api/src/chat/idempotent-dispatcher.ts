@@ -1,15 +1,25 @@
 /**
  * Requests with an Idempotency-Key. The first one runs; the same request again, sent to whichever api process, waits for
- * that one's answer or is given the kept one. Who waits is registered in Redis and answered when the request is settled.
+ * that one's answer or is given the kept one. Who waits is registered in Redis and told when the request is settled.
  */
 import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
-import type { Idempotency, IfLost, KeyClaim, Leader } from '@sluice/shared/queue/idempotency';
+import {
+  type Idempotency,
+  type IdempotentRequest,
+  type IfLost,
+  type KeyClaim,
+  type Leader,
+  MOST_WAITERS,
+} from '@sluice/shared/queue/idempotency';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
-import type { ChatJob, OnCrash, ReplyHead } from '@sluice/shared/queue/job';
+import type { ChatJob, OnCrash } from '@sluice/shared/queue/job';
+import type { Payloads } from '@sluice/shared/queue/payload';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
+import type { Admission } from './admission.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
+import type { SharedAnswers } from './shared-answers.js';
 
 /** How often one who waits looks whether the request is still under way. */
 const LOOK_EVERY_MS = 1_500;
@@ -30,6 +40,17 @@ export function checkIdempotencyKey(key: string): void {
   throw new GatewayError('invalid_request', message, { param: 'Idempotency-Key' });
 }
 
+export interface IdempotentParts {
+  dispatcher: Pick<Dispatcher, 'dispatch' | 'refuse'>;
+  idempotency: Idempotency;
+  answers: SharedAnswers;
+  admission: Pick<Admission, 'admitFollower'>;
+  payloads: Pick<Payloads, 'fingerprints'>;
+  clock: Pick<Clock, 'now'>;
+}
+
+type Answered = KeyClaim & { as: 'answered' };
+
 /** What one who waits has seen of the request that it waits for. */
 interface Attachment {
   to: Leader;
@@ -39,92 +60,161 @@ interface Attachment {
   missing: number;
 }
 
+/** A request, from its first claim of the key to its answer. */
 interface Waiter {
-  timer: NodeJS.Timeout | undefined;
-  resolve(reply: Reply): void;
+  job: ChatJob;
+  request: IdempotentRequest;
+  /** What its message said. It may come before Redis has said that there will be one. */
+  told: Answered | undefined;
+  hungUp: boolean;
+  wake(): void;
 }
 
 export class IdempotentDispatcher {
   readonly #waiters = new Map<string, Waiter>();
 
-  constructor(
-    private readonly dispatcher: Pick<Dispatcher, 'dispatch'>,
-    private readonly idempotency: Idempotency,
-    private readonly clock: Pick<Clock, 'now'>,
-  ) {}
+  constructor(private readonly parts: IdempotentParts) {}
 
   /** `digest`: of the key, as it is in the job too. `body`: as the caller sent it. */
   async dispatch(job: ChatJob, parsed: ChatRequest, digest: string, body: string): Promise<Reply> {
+    const { clock, dispatcher, idempotency, payloads } = this.parts;
     const { requestId, workspace, deadline, inbox, chain } = job;
-    const timeoutMs = deadline - this.clock.now();
-    const request = { workspace, digest, body, requestId, inbox, timeoutMs, chain };
-
-    return new Promise<Reply>((resolve, reject) => {
-      // Registered before Redis knows of it: the answer may come with the same breath.
-      const waiter: Waiter = { timer: undefined, resolve };
-      this.#waiters.set(requestId, waiter);
-      const give = (error: unknown) => {
-        if (this.#forget(requestId)) reject(error);
-      };
-      const decide = async (admission: KeyClaim, attachment?: Attachment): Promise<void> => {
-        if (!this.#waiters.has(requestId)) return;
-        switch (admission.as) {
-          case 'conflict':
-            return give(
-              new GatewayError('idempotency_conflict', 'This Idempotency-Key was used with another body.', {
-                param: 'Idempotency-Key',
-              }),
-            );
-          case 'answered':
-            return this.#answer(requestId, toReply(admission));
-          case 'lost':
-            return give(
-              new GatewayError(
-                'provider_outcome_unknown',
-                'The process that ran the first request with this Idempotency-Key is gone, and so is what it knew. The provider may have answered and billed that call. It was not called again.',
-              ),
-            );
-          case 'new':
-            return this.#answer(requestId, await this.dispatcher.dispatch(job, parsed));
-          case 'attached':
-            return lookLater(attach(admission, attachment));
-        }
-      };
-      const lookLater = (attachment: Attachment) => {
-        const left = deadline - this.clock.now();
-        const look = () => {
-          if (left <= LOOK_EVERY_MS) return give(timedOut());
-          this.idempotency.look(request, attachment.to, ifLost(attachment, job.onCrash)).then(
-            (admission) => decide(admission, attachment).catch(give),
-            (error) => (isRedisAway(error) ? lookLater(attachment) : give(error)),
-          );
-        };
-        waiter.timer = setTimeout(look, Math.max(0, Math.min(left, LOOK_EVERY_MS)));
-      };
-      this.idempotency
-        .admit(request)
-        .then((admission) => decide(admission))
-        .catch(give);
-    });
+    const timeoutMs = deadline - clock.now();
+    const fingerprints = payloads.fingerprints(body);
+    const request = { workspace, digest, fingerprints, requestId, inbox, timeoutMs, chain };
+    const waiter: Waiter = { job, request, told: undefined, hungUp: false, wake: () => {} };
+    // Registered before Redis knows of it: the message may come with the same breath.
+    this.#waiters.set(requestId, waiter);
+    try {
+      const claim = await idempotency.admit(request);
+      const reply = claim.as === 'new' ? 'lead' : await this.#follow(waiter, claim);
+      return reply === 'lead' ? await dispatcher.dispatch(job, parsed) : reply;
+    } finally {
+      this.#waiters.delete(requestId);
+    }
   }
 
-  /** Whether the message was an answer for one who waits. */
+  /** Whether the message was for those who wait. */
   receive(message: InboxMessage): boolean {
-    if (message.kind !== 'replayed') return false;
-    this.#answer(message.requestId, toReply(message));
+    if (message.kind !== 'outcome') return false;
+    const { head, requestId: by } = message;
+    for (const requestId of message.waiters) {
+      const waiter = this.#waiters.get(requestId);
+      if (!waiter) continue;
+      waiter.told = { as: 'answered', head, by };
+      waiter.wake();
+    }
     return true;
   }
 
-  #answer(requestId: string, reply: Reply): void {
+  /** The caller is gone, and waits no more. A request that leads runs on: the retry will ask for its answer. */
+  cancel(requestId: string): void {
     const waiter = this.#waiters.get(requestId);
-    if (waiter && this.#forget(requestId)) waiter.resolve(reply);
+    if (!waiter) return;
+    waiter.hungUp = true;
+    waiter.wake();
   }
 
-  #forget(requestId: string): boolean {
-    clearTimeout(this.#waiters.get(requestId)?.timer);
-    return this.#waiters.delete(requestId);
+  /** A request that is not the first of its key. It counts against the workspace's limits like any other. */
+  async #follow(waiter: Waiter, claim: KeyClaim): Promise<Reply | 'lead'> {
+    const { admission, dispatcher, idempotency } = this.parts;
+    const admitted = await admission.admitFollower(waiter.job);
+    if (admitted instanceof GatewayError) {
+      await idempotency.detach(waiter.request);
+      const { idempotency: _, ...job } = waiter.job;
+      return dispatcher.refuse(job, admitted);
+    }
+    try {
+      return await this.#await(waiter, claim);
+    } catch (error) {
+      idempotency.detach(waiter.request).catch(() => {});
+      throw error;
+    } finally {
+      admitted();
+    }
+  }
+
+  /** The reply, or that the request leads from now on. */
+  async #await(waiter: Waiter, claim: KeyClaim): Promise<Reply | 'lead'> {
+    let attachment: Attachment | undefined;
+    let isSecond = false;
+    for (;;) {
+      switch (claim.as) {
+        case 'new':
+          return 'lead';
+        case 'attached':
+          attachment = attach(claim, attachment);
+          claim = await this.#hearOrLook(waiter, attachment);
+          break;
+        case 'answered': {
+          const reply = await this.#toReply(waiter, claim);
+          if (reply) return reply;
+          // Other answers have pushed it out. One who was attached to it must not run; a newcomer may.
+          if (attachment || isSecond) throw answerGone();
+          isSecond = true;
+          claim = await this.parts.idempotency.admit(waiter.request);
+          break;
+        }
+        default:
+          throw REFUSALS[claim.as]();
+      }
+    }
+  }
+
+  /** Waits for the message, and looks when it has not come for a while. */
+  async #hearOrLook(waiter: Waiter, attachment: Attachment): Promise<KeyClaim> {
+    const { job, request } = waiter;
+    const left = job.deadline - this.parts.clock.now();
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.max(0, Math.min(left, LOOK_EVERY_MS)));
+      waiter.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      if (waiter.told || waiter.hungUp) waiter.wake();
+    });
+    if (waiter.told) return waiter.told;
+    if (waiter.hungUp) throw new GatewayError('service_unavailable', 'The caller hung up.');
+    if (left <= LOOK_EVERY_MS) throw timedOut();
+    try {
+      return await this.parts.idempotency.look(request, attachment.to, ifLost(attachment, job.onCrash));
+    } catch (error) {
+      if (isRedisAway(error)) return this.#hearOrLook(waiter, attachment);
+      throw error;
+    }
+  }
+
+  /** Undefined when the answer is no longer kept. A failure is no replay: the caller attached while it was under way. */
+  async #toReply(waiter: Waiter, { head, by }: Answered): Promise<Reply | undefined> {
+    if (head.error !== undefined) return { head, body: '', replayed: false };
+    try {
+      const body = await this.parts.answers.read(waiter.request, by);
+      return body && { head, body, replayed: true };
+    } catch (error) {
+      if (!isRedisAway(error) || waiter.job.deadline - this.parts.clock.now() <= LOOK_EVERY_MS) throw error;
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      return this.#toReply(waiter, { as: 'answered', head, by });
+    }
   }
 }
+
+const REFUSALS = {
+  conflict: () =>
+    new GatewayError('idempotency_conflict', 'This Idempotency-Key was used with another body.', {
+      param: 'Idempotency-Key',
+    }),
+  crowded: () =>
+    new GatewayError(
+      'rate_limited',
+      `${MOST_WAITERS} requests wait already for the answer to this Idempotency-Key.`,
+      { param: 'Idempotency-Key', retryAfterMs: LOOK_EVERY_MS },
+    ),
+  lost: () =>
+    new GatewayError(
+      'provider_outcome_unknown',
+      'The process that ran the first request with this Idempotency-Key is gone, and so is what it knew. The provider may have answered and billed that call. It was not called again.',
+    ),
+} as const;
 
 /** The first time is no look: the leader may just be about to be queued. */
 function attach({ to, seen }: KeyClaim & { as: 'attached' }, before?: Attachment): Attachment {
@@ -142,9 +232,11 @@ function ifLost({ mayBeQueued, missing }: Attachment, onCrash: OnCrash): IfLost 
   return onCrash === 'fail' ? 'end' : 'lead';
 }
 
-/** A failure is no replay: the caller attached while it was under way. */
-function toReply({ head, body }: { head: ReplyHead; body: string }): Reply {
-  return { head, body, replayed: head.error === undefined };
+function answerGone(): GatewayError {
+  return new GatewayError(
+    'provider_outcome_unknown',
+    'The first request with this Idempotency-Key was answered, and its answer is no longer kept. It was not called again.',
+  );
 }
 
 function timedOut(): GatewayError {

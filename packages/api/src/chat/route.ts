@@ -60,18 +60,24 @@ export function createChatRoute(
     limits,
   } = parts;
 
-  /** Nobody pays for an answer that nobody waits for. With an Idempotency-Key it runs on: the retry will ask for it. */
+  /** Nobody pays for an answer that nobody waits for. What runs for an Idempotency-Key runs on: the retry will ask for it. */
   function runWhileWanted(
     { req, res }: ParameterizedContext,
     job: ChatJob,
     request: ChatRequest,
+    bodyText: string,
   ): Promise<Reply> {
+    const by = job.idempotency === undefined ? dispatcher : idempotent;
     const hungUp = () => {
-      if (!res.writableFinished) dispatcher.cancel(job.requestId);
+      if (!res.writableFinished) by.cancel(job.requestId);
     };
     res.once('close', hungUp);
     const stopWatching = findOutWhenGone(req, res);
-    return dispatcher.dispatch(job, request).finally(() => {
+    const reply =
+      job.idempotency === undefined
+        ? dispatcher.dispatch(job, request)
+        : idempotent.dispatch(job, request, job.idempotency, bodyText);
+    return reply.finally(() => {
       stopWatching();
       res.off('close', hungUp);
     });
@@ -122,11 +128,7 @@ export function createChatRoute(
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
     const idempotencyKey = ctx.get('idempotency-key');
     if (idempotencyKey !== '') job.idempotency = await digestOf(idempotencyKey, key.workspace);
-    const reply =
-      job.idempotency === undefined
-        ? await runWhileWanted(ctx, job, request)
-        : await idempotent.dispatch(job, request, job.idempotency, bodyText);
-    const { head, body, replayed } = reply;
+    const { head, body, replayed } = await runWhileWanted(ctx, job, request, bodyText);
     ctx.state.reply = { head, replayed };
     if (replayed) {
       ctx.set('idempotent-replayed', 'true');
@@ -148,7 +150,7 @@ export function createChatRoute(
     // A replay calls nobody: whoever sums the header must not count the first call twice.
     ctx.set('x-gateway-cost-usd', replayed ? FREE : costUsd);
     ctx.type = 'application/json; charset=utf-8';
-    ctx.body = payloads.open(body, answerContext(job));
+    ctx.body = typeof body === 'string' ? payloads.open(body, answerContext(job)) : body;
   };
 }
 

@@ -7,10 +7,10 @@
  *   request      the id of the leader
  *   jobs         the keys of the jobs that the leader may be in
  *   head, body   the answer, once there is one (written by settle)
- *   waiter:<id>  the inbox of request <id>, which is attached (answered by settle)
+ *   waiter:<id>  the inbox of request <id>, which is attached (told by settle)
  *
  * A failure frees the key, so the record goes. Those who are attached are told by a message, and they also look from time
- * to time. A look may come before the message. It must not find the key free and lead, since its leader has run. So the
+ * to time. Message and look say how the leader ended; its answer, which may be large, is read apart from them. A look may come before the message. It must not find the key free and lead, since its leader has run. So the
  * failure stays for a while under the leader's id (the key `outcome`), and a look begins there.
  *
  * One who is attached leads only when the record still names its leader and that leader is in no job: its api process died
@@ -23,20 +23,25 @@ import type { WorkspaceRecord } from '../directory/directory.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
 import { type ChainEntry, jobIdOf, type ReplyHead } from './job.js';
-import type { Payloads } from './payload.js';
 
 /** How long beyond its request's deadline an unanswered record blocks its key, at most. */
 const GRACE_MS = 60_000;
 /** Between the keys of jobs; in none of them. */
 const SEPARATOR = '\n';
+/** How many may be attached to one request. */
+export const MOST_WAITERS = 32;
+/** Fields of an unanswered record beside those who wait. */
+const OWN_FIELDS = 3;
 
 /** What a request with an Idempotency-Key is in the light of those before it. */
 export type KeyClaim =
   | { as: 'new' }
   | { as: 'conflict' }
-  /** The outcome of the leader; on the first look, that is always a success. */
-  | { as: 'answered'; head: ReplyHead; body: string }
-  /** The same request is running; its answer comes to the inbox under this request's id. */
+  /** As many wait for the leader as may. */
+  | { as: 'crowded' }
+  /** How the leader, whose id `by` is, has ended; on the first look, that is always a success. */
+  | { as: 'answered'; head: ReplyHead; by: string }
+  /** The same request is running; the inbox is told how it ended. */
   | { as: 'attached'; to: Leader; seen: Seen }
   /** Nobody knows what became of the leader. */
   | { as: 'lost' };
@@ -66,7 +71,8 @@ export interface IdempotentRequest {
   workspace: string;
   /** Of the Idempotency-Key: `idempotencyDigest`. */
   digest: string;
-  body: string;
+  /** Of the body; the first is kept (`Payloads.fingerprints`). */
+  fingerprints: readonly [string, ...string[]];
   requestId: string;
   inbox: string;
   timeoutMs: number;
@@ -81,15 +87,14 @@ const admitScript = createScript<Found>(
 local key, outcomeKey = KEYS[1], KEYS[2]
 local requestId, inbox, ttl, ownJobs, leader, leaderJobs, ifLost, fingerprint = unpack(ARGV)
 if leader ~= '' then
-  local head, body = unpack(redis.call('HMGET', outcomeKey, 'head', 'body'))
-  if head then return {'answered', head, body} end
+  local head = redis.call('HGET', outcomeKey, 'head')
+  if head then return {'answered', head, leader} end
 end
-local known, request, jobs, head, body =
-  unpack(redis.call('HMGET', key, 'fingerprint', 'request', 'jobs', 'head', 'body'))
+local known, request, jobs, head = unpack(redis.call('HMGET', key, 'fingerprint', 'request', 'jobs', 'head'))
 local same = not known
 for i = 8, #ARGV do same = same or known == ARGV[i] end
 if not same then return {'conflict'} end
-if head then return {'answered', head, body} end
+if head then return {'answered', head, request} end
 if request == requestId then return {'new'} end
 
 local seen = known and 'record' or 'nothing'
@@ -108,6 +113,7 @@ if isLost and ifLost ~= 'wait' then
     return {'lost'}
   end
 elseif request then
+  if leader == '' and redis.call('HLEN', key) >= ${OWN_FIELDS + MOST_WAITERS} then return {'crowded'} end
   redis.call('HSET', key, 'waiter:' .. requestId, inbox)
   return {'attached', request, jobs, seen}
 elseif leader ~= '' then
@@ -125,7 +131,6 @@ export class Idempotency {
   constructor(
     private readonly redis: Redis,
     private readonly names: KeyNames,
-    private readonly payloads: Payloads,
   ) {}
 
   /** The first time. */
@@ -138,8 +143,24 @@ export class Idempotency {
     return this.#ask(request, leader, ifLost);
   }
 
+  /** The sealed answer of the leader; undefined when it is no longer kept. */
+  async readAnswer(
+    { workspace, digest }: Pick<IdempotentRequest, 'workspace' | 'digest'>,
+    leader: string,
+  ): Promise<string | undefined> {
+    const record = this.names.idempotency(workspace, digest);
+    const [request, body] = await this.redis.hmget(record, 'request', 'body');
+    if (request === leader && body) return body;
+    return (await this.redis.hget(this.names.outcome(leader), 'body')) ?? undefined;
+  }
+
+  /** One who is attached does not wait any more. */
+  async detach({ workspace, digest, requestId }: IdempotentRequest): Promise<void> {
+    await this.redis.hdel(this.names.idempotency(workspace, digest), `waiter:${requestId}`);
+  }
+
   async #ask(request: IdempotentRequest, leader: Leader | undefined, ifLost: IfLost): Promise<KeyClaim> {
-    const { workspace, digest, body, requestId, inbox, timeoutMs, chain } = request;
+    const { workspace, digest, fingerprints, requestId, inbox, timeoutMs, chain } = request;
     const [as, second = '', third = '', fourth = ''] = await admitScript(
       this.redis,
       [this.names.idempotency(workspace, digest), this.names.outcome(leader?.requestId ?? requestId)],
@@ -153,15 +174,16 @@ export class Idempotency {
         leader?.requestId ?? '',
         leader?.jobs ?? '',
         ifLost,
-        ...this.payloads.fingerprints(body),
+        ...fingerprints,
       ],
     );
     switch (as) {
       case 'answered':
-        return { as, head: JSON.parse(second) as ReplyHead, body: third };
+        return { as, head: JSON.parse(second) as ReplyHead, by: third };
       case 'attached':
         return { as, to: { requestId: second, jobs: third }, seen: fourth as Seen };
       case 'conflict':
+      case 'crowded':
       case 'lost':
         return { as };
       default:

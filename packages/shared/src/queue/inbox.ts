@@ -16,25 +16,26 @@ export interface ListedModel {
 }
 
 /**
- * `reply`: how the request ended. `replayed`: the same, for a request that waited for another one's answer. `moved`: it
- * waits for another entry now. `displaced`: its job has left the full queue of that entry, to make room. `models`: what a provider offers; null when it could not be read.
+ * `reply`: how the request ended. `outcome`: the same for those who wait for its answer, without the answer, which they
+ * read themselves. `moved`: it waits for another entry now. `displaced`: its job has left the full queue of that entry, to make room. `models`: what a provider offers; null when it could not be read.
  */
 export type InboxMessage = { requestId: string } & (
-  | { kind: 'reply' | 'replayed'; head: ReplyHead; body: string }
+  | { kind: 'reply'; head: ReplyHead; body: string }
+  | { kind: 'outcome'; head: ReplyHead; waiters: string[] }
   | { kind: 'moved'; next: NextEntry }
   | { kind: 'displaced'; entry: number }
   | { kind: 'models'; models: ListedModel[] | null }
 );
 
-/** Defines `sendReply`, `sendReplayed`, `sendMoved` and `sendDisplaced` in a script. */
+/** Defines `sendReply`, `sendOutcome`, `sendMoved` and `sendDisplaced` in a script. */
 export const SEND = `
 local function send(inbox, requestId, ...)
   redis.call('XADD', inbox, '*', 'id', requestId, ...)
   redis.call('PEXPIRE', inbox, ${INBOX_TTL_MS})
 end
 local function sendReply(inbox, requestId, head, body) send(inbox, requestId, 'head', head, 'body', body) end
-local function sendReplayed(inbox, requestId, head, body)
-  send(inbox, requestId, 'head', head, 'body', body, 'replayed', '1')
+local function sendOutcome(inbox, requestId, head, waiters)
+  send(inbox, requestId, 'outcome', head, 'waiters', waiters)
 end
 local function sendMoved(inbox, requestId, notice) send(inbox, requestId, 'moved', notice) end
 local function sendDisplaced(inbox, requestId, entry) send(inbox, requestId, 'displaced', entry) end
@@ -59,8 +60,13 @@ export function readInboxMessage(fields: readonly string[]): InboxMessage | unde
   const [head, moved, models] = [values.get('head'), values.get('moved'), values.get('models')];
   const displaced = values.get('displaced');
   if (head !== undefined) {
-    const kind = values.has('replayed') ? 'replayed' : 'reply';
-    return { kind, requestId, head: JSON.parse(head) as ReplyHead, body: values.get('body') ?? '' };
+    const body = values.get('body') ?? '';
+    return { kind: 'reply', requestId, head: JSON.parse(head) as ReplyHead, body };
+  }
+  const outcome = values.get('outcome');
+  if (outcome !== undefined) {
+    const waiters = (values.get('waiters') ?? '').split(' ');
+    return { kind: 'outcome', requestId, head: JSON.parse(outcome) as ReplyHead, waiters };
   }
   if (moved !== undefined) return { kind: 'moved', requestId, next: JSON.parse(moved) as NextEntry };
   if (displaced !== undefined) return { kind: 'displaced', requestId, entry: Number(displaced) };

@@ -9,6 +9,8 @@ import { COUNT_REFUSAL } from './refusals.js';
 const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 /** Longer than one who waits for a request goes without looking. */
 const OUTCOME_TTL_MS = 600_000;
+/** The same for an answer that the workspace has no room to keep: it is large, and is read at once. */
+const UNKEPT_ANSWER_TTL_MS = 60_000;
 
 /** What an answer takes in Redis beside its text. */
 const KEPT_ANSWER_OVERHEAD = 512;
@@ -47,28 +49,32 @@ local function keepAnswer(key, answersKey, bytesKey, now, quota, head, body)
 end
 `;
 
-// Other callers with the same Idempotency-Key get the same reply, each under its own request's id. A success is kept
-// for those who come later; a failure frees the key. One who waits may look before it reads its message: it finds the
+// Other callers with the same Idempotency-Key get the same reply. Each api process is told once how the request ended, and
+// which of its callers wait for that. It reads the answer once for all of them, so that the answer is in Redis once,
+// however many wait. A success is kept for those who come later; a failure frees the key. One who waits may look before it reads its message: it finds the
 // failure under this request's id. When Redis has lost the record, nobody knows who waits: they find any outcome there.
 const ANSWER_IDEMPOTENT = `
 local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, now, quota, requestId, head, body)
   local request = redis.call('HGET', key, 'request')
   if request and request ~= requestId then return end
   local isAwaited = not request
+  local waiters = {}
   local fields = redis.call('HGETALL', key)
   for i = 1, #fields, 2 do
     if string.sub(fields[i], 1, 7) == 'waiter:' then
       isAwaited = true
       redis.call('HDEL', key, fields[i])
-      sendReplayed(fields[i + 1], string.sub(fields[i], 8), head, body)
+      local inbox, id = fields[i + 1], string.sub(fields[i], 8)
+      waiters[inbox] = waiters[inbox] and waiters[inbox] .. ' ' .. id or id
     end
   end
+  for inbox, ids in pairs(waiters) do sendOutcome(inbox, requestId, head, ids) end
   local succeeded = body ~= ''
   if succeeded and request and keepAnswer(key, answersKey, bytesKey, now, quota, head, body) then return end
   redis.call('DEL', key)
   if isAwaited then
     redis.call('HSET', outcomeKey, 'head', head, 'body', body)
-    redis.call('PEXPIRE', outcomeKey, ${OUTCOME_TTL_MS})
+    redis.call('PEXPIRE', outcomeKey, succeeded and ${UNKEPT_ANSWER_TTL_MS} or ${OUTCOME_TTL_MS})
   end
 end
 `;

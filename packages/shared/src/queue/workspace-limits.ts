@@ -138,6 +138,11 @@ export class WorkspaceLimits {
         );
     }
   }
+
+  /** Gives back the place of a request that was never to cost anything, and so is not settled. */
+  async leave({ requestId, workspace }: Pick<LimitedRequest, 'requestId' | 'workspace'>): Promise<void> {
+    await this.redis.zrem(this.names.reservations(workspace), reservationOf(requestId, 0));
+  }
 }
 
 /** `taken`: what of the budget is spent, estimated and reserved, in picodollars. */
