@@ -22,6 +22,10 @@ test.before(async () => {
       careful: server('careful'),
       careless: server('careless'),
     },
+    // A workspace whose schema takes too long has to pause.
+    workspaces: Object.fromEntries(
+      Object.keys(HOSTILE).map((_, i) => [`hostile-${i}`, { routes: { careful: server('careful') } }]),
+    ),
   });
 });
 test.after.always(() => gateway?.stop());
@@ -44,14 +48,15 @@ async function ask(
   text: string,
   answer: string | undefined,
   fields: Record<string, unknown>,
-  finishReason?: string,
+  { finishReason, key }: { finishReason?: string; key?: string } = {},
 ) {
   const provider = model === 'chain' || model === 'alone' ? 'anthropic' : 'openai';
   if (answer !== undefined) {
     const action = { text: answer, ...(finishReason === undefined ? {} : { finishReason }) };
     gateway.simulator.script({ match: { provider, textIncludes: text }, action });
   }
-  return gateway.chat({ model, messages: [{ role: 'user', content: text }], ...fields });
+  const body = { model, messages: [{ role: 'user', content: text }], ...fields };
+  return gateway.chat(body, key === undefined ? {} : { key });
 }
 
 test.serial('an answer to a strict schema that does not fit it goes to the next entry', async (t) => {
@@ -101,9 +106,9 @@ test.serial('check_answers: always checks every schema, and never checks none', 
 
 test.serial('an answer that was cut or filtered need not fit', async (t) => {
   const fields = { response_format: formatOf(ADULT, true) };
-  const cut = await ask('alone', 'Cut', '{"age":', fields, 'max_tokens');
+  const cut = await ask('alone', 'Cut', '{"age":', fields, { finishReason: 'max_tokens' });
   t.is(cut.body.choices[0].finish_reason, 'length');
-  const refused = await ask('alone', 'Refused', 'I would rather not.', fields, 'refusal');
+  const refused = await ask('alone', 'Refused', 'I would rather not.', fields, { finishReason: 'refusal' });
   t.is(refused.body.choices[0].finish_reason, 'content_filter');
 });
 
@@ -160,7 +165,8 @@ const HOSTILE: Record<string, object> = {
 for (const [i, [title, schema]] of Object.entries(HOSTILE).entries()) {
   test.serial(`a schema with ${title} stops nobody, and the answer is given as it is`, async (t) => {
     const said = JSON.stringify({ v: `${'a'.repeat(60)}!` });
-    const hostile = ask('careful', `Hostile ${i}`, said, { response_format: formatOf(schema) });
+    const key = gateway.keys[`hostile-${i}`] ?? '';
+    const hostile = ask('careful', `Hostile ${i}`, said, { response_format: formatOf(schema) }, { key });
     // Meanwhile the worker serves others.
     t.is((await ask('careful', `Beside it ${i}`, undefined, {})).status, 200);
     const answer = await hostile;

@@ -46,7 +46,7 @@ export async function callStandIn(
       { model, messages: [{ role: 'user', content: 'hello' }] },
       { provider: config.name, model },
       10_000,
-      { signal: new StopSignal(), answer: new AnswerRoom(1e6).share() },
+      { workspace: 'demo', signal: new StopSignal(), answer: new AnswerRoom(1e6).share() },
       { now: () => Date.now() },
     );
   } finally {

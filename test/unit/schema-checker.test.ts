@@ -4,21 +4,23 @@ import test from 'ava';
 const checker = new SchemaChecker();
 test.after.always(() => checker.close());
 
-const check = (schema: unknown, value: unknown) =>
-  checker.check([{ schema: JSON.stringify(schema), text: JSON.stringify(value) }]);
+let asked = 0;
+/** Each as a workspace of its own, unless one is named. */
+const check = (schema: unknown, value: unknown, workspace = `workspace-${asked++}`) =>
+  checker.check(workspace, [{ schema: JSON.stringify(schema), text: JSON.stringify(value) }]);
 
 test.serial('a text fits its schema or does not', async (t) => {
   const schema = { type: 'array', items: { $ref: '#/$defs/n' }, maxItems: 2, $defs: { n: { minimum: 1 } } };
   t.is(await check(schema, [1, 2]), 'fits');
   t.is(await check(schema, [0]), 'unfit');
   t.is(await check(schema, [1, 2, 3]), 'unfit');
-  t.is(await checker.check([{ schema: '{}', text: 'no JSON' }]), 'unfit');
+  t.is(await checker.check('one', [{ schema: '{}', text: 'no JSON' }]), 'unfit');
 });
 
 test.serial('all texts have to fit', async (t) => {
   const claim = (text: string) => ({ schema: '{"type":"string"}', text });
-  t.is(await checker.check([claim('"a"'), claim('"b"')]), 'fits');
-  t.is(await checker.check([claim('"a"'), claim('1')]), 'unfit');
+  t.is(await checker.check('one', [claim('"a"'), claim('"b"')]), 'fits');
+  t.is(await checker.check('one', [claim('"a"'), claim('1')]), 'unfit');
 });
 
 test.serial('older drafts are read as they were meant', async (t) => {
@@ -55,5 +57,20 @@ test.serial(
       'unchecked',
     );
     t.is(await check({ type: 'string' }, 'x'), 'fits');
+  },
+);
+
+test.serial(
+  'a workspace whose checks take too long has to pause, and those of others are made',
+  async (t) => {
+    const value = `${'a'.repeat(60)}!`;
+    const endless = Array.from({ length: 5 }, (_, i) =>
+      check({ pattern: '^(a+)+$', title: `number ${i}` }, value, 'attacker'),
+    );
+    const behind = Array.from({ length: 3 }, (_, i) => check({ type: 'string' }, 1, `innocent-${i}`));
+    t.deepEqual(await Promise.all(behind), ['unfit', 'unfit', 'unfit']);
+    t.deepEqual([...new Set(await Promise.all(endless))], ['unchecked']);
+    t.is(await check({ type: 'string' }, 1, 'attacker'), 'unchecked', 'it pauses');
+    t.is(await check({ type: 'string' }, 1, 'innocent-0'), 'unfit');
   },
 );

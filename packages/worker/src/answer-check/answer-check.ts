@@ -4,7 +4,11 @@ import { claimsOf } from './claims.js';
 import type { SchemaChecker, Verdict } from './schema-checker.js';
 
 /** Whether an answer fits the JSON schemas of its request. One that cannot be checked is taken to. */
-export type AnswerFits = (request: ChatRequest, completion: Completion) => Promise<boolean> | true;
+export type AnswerFits = (
+  workspace: string,
+  request: ChatRequest,
+  completion: Completion,
+) => Promise<boolean> | true;
 
 /** A request without a schema costs next to nothing here. */
 export function createAnswerFits(
@@ -12,10 +16,10 @@ export function createAnswerFits(
   checker: SchemaChecker,
   onChecked: (provider: string, verdict: Verdict) => void,
 ): AnswerFits {
-  return (request, completion) => {
+  return (workspace, request, completion) => {
     const claims = claimsOf(request, completion, checkAnswers);
     if (claims.length === 0) return true;
-    return checker.check(claims).then((verdict) => {
+    return checker.check(workspace, claims).then((verdict) => {
       onChecked(name, verdict);
       return verdict !== 'unfit';
     });

@@ -3,6 +3,9 @@
  * done in a thread with limits; the schema is interpreted there and never becomes code. The thread is started by the
  * first check and ended by `close`. One that exceeds a limit is ended, the next check has a new one, and the schema is
  * not tried again.
+ *
+ * Workspaces take turns, and one whose checks take long has to pause: its answers pass unchecked meanwhile, and those of the
+ * others are checked.
  */
 import { createHash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
@@ -26,27 +29,41 @@ const MAX_RUN_MS = 1_000;
 const MAX_WAIT_MS = 2_000;
 /** How many schemas that exceeded a limit are remembered. */
 const MAX_EXCESSIVE = 1_000;
+/** A check that takes longer makes its workspace pause, for so many times as long: one has a tenth of the thread at most. */
+const SLOW_MS = 200;
+const PAUSE_FACTOR = 10;
+/** Pauses that are over are forgotten when there are so many. */
+const MAX_PAUSES = 1_000;
 
 interface Task {
+  workspace: string;
   claims: readonly Claim[];
   asked: number;
   resolve(verdict: Verdict): void;
 }
 
 export class SchemaChecker {
-  readonly #waiting: Task[] = [];
+  /** By workspace; the first one is next. */
+  readonly #waiting = new Map<string, Task[]>();
+  /** Until when no check of a workspace is made. */
+  readonly #pauses = new Map<string, number>();
   readonly #excessive = new Set<string>();
   #running: Task | undefined;
   #thread: Worker | undefined;
   #limit: NodeJS.Timeout | undefined;
+  /** When the thread was given its check. */
+  #began: number | undefined;
 
-  check(claims: readonly Claim[]): Promise<Verdict> {
+  check(workspace: string, claims: readonly Claim[]): Promise<Verdict> {
+    if (this.#pauses.size > 0 && this.#isPaused(workspace)) return Promise.resolve('unchecked');
     const chars = claims.reduce((sum, { schema, text }) => sum + schema.length + text.length, 0);
     if (chars > MAX_CHARS) return Promise.resolve('unchecked');
     if (this.#excessive.size > 0 && claims.some(({ schema }) => this.#excessive.has(digestOf(schema))))
       return Promise.resolve('unchecked');
     return new Promise((resolve) => {
-      this.#waiting.push({ claims, asked: performance.now(), resolve });
+      const waiting = this.#waiting.get(workspace) ?? [];
+      waiting.push({ workspace, claims, asked: performance.now(), resolve });
+      this.#waiting.set(workspace, waiting);
       this.#runNext();
     });
   }
@@ -59,11 +76,35 @@ export class SchemaChecker {
 
   #runNext(): void {
     if (this.#running) return;
-    this.#running = this.#waiting.shift();
+    this.#running = this.#takeNext();
     if (!this.#running) return;
-    if (performance.now() - this.#running.asked > MAX_WAIT_MS) this.#finish('unchecked');
+    const { workspace, asked } = this.#running;
+    if (this.#isPaused(workspace) || performance.now() - asked > MAX_WAIT_MS) this.#finish('unchecked');
     else if (this.#thread) this.#run();
     else this.#start();
+  }
+
+  /** The workspace whose turn it was is the last one from now on. */
+  #takeNext(): Task | undefined {
+    for (const [workspace, tasks] of this.#waiting) {
+      const task = tasks.shift();
+      this.#waiting.delete(workspace);
+      if (tasks.length > 0) this.#waiting.set(workspace, tasks);
+      return task;
+    }
+    return undefined;
+  }
+
+  #isPaused(workspace: string): boolean {
+    return (this.#pauses.get(workspace) ?? 0) > performance.now();
+  }
+
+  #pauseIfSlow({ workspace }: Task, tookMs: number): void {
+    if (tookMs < SLOW_MS) return;
+    const now = performance.now();
+    if (this.#pauses.size >= MAX_PAUSES)
+      for (const [each, until] of this.#pauses) if (until <= now) this.#pauses.delete(each);
+    this.#pauses.set(workspace, now + tookMs * PAUSE_FACTOR);
   }
 
   /** The thread says when it is ready. */
@@ -88,6 +129,7 @@ export class SchemaChecker {
   #run(): void {
     clearTimeout(this.#limit);
     this.#limit = setTimeout(() => this.#exceeded(), MAX_RUN_MS);
+    this.#began = performance.now();
     this.#thread?.postMessage(this.#running?.claims ?? []);
   }
 
@@ -109,6 +151,8 @@ export class SchemaChecker {
     clearTimeout(this.#limit);
     const task = this.#running;
     this.#running = undefined;
+    if (task && this.#began !== undefined) this.#pauseIfSlow(task, performance.now() - this.#began);
+    this.#began = undefined;
     task?.resolve(verdict);
     this.#runNext();
   }

@@ -45,7 +45,7 @@ export async function callProvider(
   request: ChatRequest,
   entry: ChainEntry,
   timeoutMs: number,
-  { signal, answer: share }: Pick<Run, 'signal' | 'answer'>,
+  { workspace, signal, answer: share }: Pick<Run, 'workspace' | 'signal' | 'answer'>,
   clock: Clock,
 ): Promise<CallResult> {
   const { provider, endpoint, credentials, http } = upstream;
@@ -80,7 +80,7 @@ export async function callProvider(
   }
   const made = { ms: elapsed(), ...upstreamId(provider, answer) };
   const result = read(provider, answer, clock.now());
-  if ('response' in result && !(await upstream.answerFits(request, result.response.completion)))
+  if ('response' in result && !(await upstream.answerFits(workspace, request, result.response.completion)))
     return { ...made, failure: failureOf('schema_mismatch', answer.status), dropped: result.response };
   return { ...made, ...result };
 }

@@ -3,6 +3,7 @@ import type { StopSignal } from './stop-signal.js';
 
 /** One run of a job, as its calls see it. */
 export interface Run {
+  workspace: string;
   /** Identifies this run of the job; a later run of the same job has another. */
   token: string;
   /** How often this job has been started, this time included: more than once when a worker was lost with it. */

@@ -14,7 +14,7 @@ export class Runs {
   constructor(private readonly cancellations: Cancellations) {}
 
   async run<T>(
-    { requestId }: ChatJob,
+    { requestId, workspace }: ChatJob,
     { id, lock, attemptsStarted, answer }: TakenJob,
     process: (run: Run) => Promise<T>,
   ): Promise<T> {
@@ -23,7 +23,7 @@ export class Runs {
     this.#running.set(requestId, running);
     if (this.cancellations.has(requestId)) signal.stop('cancelled');
     try {
-      return await process({ token: lock, start: attemptsStarted, signal, answer });
+      return await process({ workspace, token: lock, start: attemptsStarted, signal, answer });
     } finally {
       if (this.#running.get(requestId) === running) this.#running.delete(requestId);
     }
