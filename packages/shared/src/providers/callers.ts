@@ -1,6 +1,7 @@
 /**
- * Which workspaces have lately called each provider, over all workers. A worker collects what it sees and writes it down
- * every now and then: a request pays nothing for it.
+ * Which workspaces have lately called each provider, over all workers, whether the calls succeeded or not: an open circuit
+ * would hurt all of them. A worker writes down at once whom it had not seen, because somebody else's failures may come next.
+ * The others are written down every now and then: their requests pay nothing for it.
  */
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
@@ -10,18 +11,21 @@ import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
 export const LATELY_MS = 300_000;
 /** It only matters whether there is more than one. */
 const MOST = 20;
+/** Workspaces that a worker knows to be written down. */
+const MOST_KNOWN = 1_000;
 
 /** Arguments: the moment, then the workspaces. */
 const writeScript = createScript<null>(
   'sluiceCallers',
   `${ALSO_WHEN_FULL}
 local known = redis.call('HGETALL', KEYS[1])
+local many = #known > ${2 * MOST}
 for i = 1, #known, 2 do
-  if #known > ${2 * MOST} or tonumber(known[i + 1]) < ARGV[1] - ${LATELY_MS} then
-    redis.call('HDEL', KEYS[1], known[i])
-  end
+  if tonumber(known[i + 1]) < ARGV[1] - ${LATELY_MS} then redis.call('HDEL', KEYS[1], known[i]) end
 end
-for i = 2, #ARGV do redis.call('HSET', KEYS[1], ARGV[i], ARGV[1]) end
+for i = 2, #ARGV do
+  if not many or redis.call('HGET', KEYS[1], ARGV[i]) then redis.call('HSET', KEYS[1], ARGV[i], ARGV[1]) end
+end
 redis.call('PEXPIRE', KEYS[1], ${LATELY_MS})
 `,
 );
@@ -29,6 +33,8 @@ redis.call('PEXPIRE', KEYS[1], ${LATELY_MS})
 export class Callers {
   /** By provider. */
   readonly #seen = new Map<string, Set<string>>();
+  /** `<provider> <workspace>` → when it was written down. */
+  readonly #written = new Map<string, number>();
 
   constructor(
     private readonly redis: Redis,
@@ -36,7 +42,16 @@ export class Callers {
     private readonly clock: Clock,
   ) {}
 
-  saw(provider: string, workspace: string): void {
+  async saw(provider: string, workspace: string): Promise<void> {
+    const call = `${provider} ${workspace}`;
+    const now = Math.round(this.clock.now());
+    const isNew = (this.#written.get(call) ?? 0) < now - LATELY_MS / 2;
+    if (isNew) {
+      if (this.#written.size >= MOST_KNOWN) this.#written.clear();
+      this.#written.set(call, now);
+      await writeScript(this.redis, [this.names.callers(provider)], [now, workspace]);
+      return;
+    }
     const seen = this.#seen.get(provider);
     if (!seen) this.#seen.set(provider, new Set([workspace]));
     else if (seen.size < MOST) seen.add(workspace);

@@ -43,9 +43,13 @@ export class ProviderHealth {
     this.#inBackground(this.parts.circuits.release(provider, requestId));
   }
 
+  /** A call is about to be made. */
+  calling(provider: string, { workspace }: ChatJob): void {
+    this.#inBackground(this.parts.callers.saw(provider, workspace));
+  }
+
   record(call: Called, failure: ProviderFailure | undefined): void {
     const { name } = call.upstream.config;
-    this.parts.callers.saw(name, call.job.workspace);
     const tier = tierApart(call.request);
     if (!failure) this.#inBackground(this.parts.coolDowns.succeeded(name, call.entry.model, tier));
     this.#inBackground(

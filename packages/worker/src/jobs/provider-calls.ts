@@ -70,6 +70,7 @@ export class ProviderCalls {
     const upstream = upstreamOf(upstreams, entry);
     const limitMs = this.#limitMs(entry);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
+    health.calling(entry.provider, job);
     const result = await this.#send(job.requestId, () =>
       callProvider(upstream, request, entry, timeoutMs, run, clock),
     );
