@@ -19,9 +19,12 @@ export function createRefuseForeignHosts(ownNames: readonly string[]): Middlewar
   };
 }
 
+/** A name or an address, and a port: nothing else that an address of a page may have. */
+const HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?$/i;
+
 function isOurs(host: string, own: ReadonlySet<string>): boolean {
   const address = `http://${host}`;
-  if (!URL.canParse(address)) return false;
+  if (!HOST.test(host) || !URL.canParse(address)) return false;
   const name = new URL(address).hostname;
   return isIP(name.replace(/^\[|\]$/g, '')) !== 0 || name === 'localhost' || own.has(name);
 }

@@ -35,10 +35,13 @@ export function publicAgentFor({ protocol, hostname }: URL): HttpAgent {
 
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
+/** A public address on paper. In Azure it is the host that a machine runs on. */
+const AZURE_HOST = '168.63.129.16';
+
 export function isPublic(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
   // An IPv4 address in IPv6's clothes is judged as what it is.
   const parsed = ipaddr.process(address);
   if (parsed instanceof ipaddr.IPv6 && !parsed.match(GLOBAL_IPV6)) return false;
-  return parsed.range() === 'unicast';
+  return parsed.range() === 'unicast' && parsed.toString() !== AZURE_HOST;
 }
