@@ -21,21 +21,25 @@ export async function resolveModel(
   directory: DirectoryCache,
   providers: ReadonlyMap<string, unknown>,
 ): Promise<Resolved> {
-  if (!isAllowed((await directory.findWorkspace(workspace))?.models, model)) throw notFound();
+  if (!isAllowed((await directory.findWorkspace(workspace))?.models, model)) throw notFound(model);
   const route = await directory.findRoute(workspace, model);
   // A provider that has left the configuration has no queue; the rest of the chain still serves.
   const chain = route?.chain.filter((entry) => providers.has(entry.provider)) ?? [];
   if (route && chain.length > 0) return { route: model, chain, onCrash: route.onCrash };
 
   const provider = PRINTABLE.test(model) ? directProviderOf(model) : undefined;
-  if (provider === undefined || !providers.has(provider)) throw notFound();
+  if (provider === undefined || !providers.has(provider)) throw notFound(model);
   return { route: null, chain: [{ provider, model }], onCrash: 'rerun' };
 }
 
-function notFound(): GatewayError {
+/** Of a name that is longer, the rest is left out: it is the caller's own. */
+const MAX_SHOWN = 100;
+
+function notFound(model: string): GatewayError {
+  const name = PRINTABLE.test(model) ? ` ${model.slice(0, MAX_SHOWN)}` : '';
   return new GatewayError(
     'model_not_found',
-    'The model is neither a route of this workspace nor a known model id.',
+    `The model${name} is neither a route of this workspace nor a known model id.`,
     { param: 'model' },
   );
 }
