@@ -20,6 +20,8 @@ COPY --from=build /app/packages ./packages
 RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
 COPY gateway.yaml ./
 COPY deploy/ready.sh /usr/local/bin/ready
+# A volume that is mounted there belongs to the user below.
+RUN install -d -o node -g node /var/lib/sluice
 USER node
 EXPOSE 8080 9464
 CMD ["node", "packages/api/dist/main.js"]

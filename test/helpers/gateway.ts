@@ -37,6 +37,7 @@ export interface GatewayOptions {
   request?: Record<string, unknown>;
   cors?: Record<string, unknown>;
   requestLog?: Record<string, unknown>;
+  archive?: Record<string, unknown>;
   files?: Record<string, unknown>;
   registry?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
@@ -145,6 +146,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       ...(options.registry ? { registry: options.registry } : {}),
       ...(options.files ? { files: options.files } : {}),
       ...(options.requestLog ? { request_log: options.requestLog } : {}),
+      ...(options.archive ? { archive: options.archive } : {}),
     }),
   );
   const env: Record<string, string> = {

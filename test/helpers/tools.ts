@@ -1,5 +1,6 @@
 /** What the tests need beside Node. `npm test` installs what is missing; see test/setup.ts. */
 import { dirname, join } from 'node:path';
+import { POSTGRES } from '@sluice/cli/start/find-postgres';
 import { REDIS } from '@sluice/cli/start/find-redis';
 import { thisMachine } from '@sluice/cli/start/machine';
 import { findTool, howToGet, type Tool } from '@sluice/cli/start/tools';
@@ -19,7 +20,7 @@ export const PROMETHEUS: Tool = {
   elsewhere: 'install Prometheus, for example with "brew install prometheus"',
 };
 
-export const TEST_TOOLS: readonly Tool[] = [REDIS, CHROMIUM, PROMETHEUS];
+export const TEST_TOOLS: readonly Tool[] = [REDIS, CHROMIUM, PROMETHEUS, POSTGRES];
 
 /** In CI a test that cannot run is a failure; elsewhere it is skipped. */
 export function mustHaveAll({ CI = '' }: NodeJS.ProcessEnv): boolean {

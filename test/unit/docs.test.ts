@@ -165,7 +165,7 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
       section,
     );
 
-  const { providers, request, requestLog, registry } = parseConfig({}, {});
+  const { providers, request, requestLog, archive, registry } = parseConfig({}, {});
   const defaults = (section: string) =>
     tableAfter(page, `## ${section}`).flatMap(([, value]) => value?.replaceAll('`', '') || []);
   const {
@@ -198,6 +198,12 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
   t.deepEqual(defaults('Request log'), [
     String(requestLog.maxEntries),
     String(requestLog.maxRefusalsPerMinute),
+  ]);
+  const keep = (days: number | undefined) => (days === undefined ? 'forever' : `${days}d`);
+  t.deepEqual(defaults('Archive'), [
+    keep(archive.keepRequestsDays),
+    keep(archive.keepSpendDays),
+    String(archive.maxRedisBytes),
   ]);
   t.deepEqual(
     defaults('Registry'),

@@ -5,7 +5,14 @@ import test, { type TestFn } from 'ava';
 import { setUp } from '../helpers/set-up.js';
 import { skipAll } from '../helpers/test-needing.js';
 
-const ALL = ['redis-server', 'chromium', 'prometheus'];
+/** By the package that brings it. */
+const PROGRAMS = {
+  'redis-server': 'redis-server',
+  chromium: 'chromium',
+  prometheus: 'prometheus',
+  postgresql: 'postgres',
+};
+const ALL = Object.values(PROGRAMS);
 
 function machineWith(programs: string[], options: { isRoot?: boolean; broken?: boolean } = {}) {
   const installed = new Set(programs);
@@ -16,7 +23,7 @@ function machineWith(programs: string[], options: { isRoot?: boolean; broken?: b
     run: (_program, args) => {
       runs.push(args.join(' '));
       if (options.broken) return { ok: false, stderr: 'E: no network' };
-      for (const program of ALL) if (args.includes(program)) installed.add(program);
+      for (const [name, program] of Object.entries(PROGRAMS)) if (args.includes(name)) installed.add(program);
       return { ok: true, stderr: '' };
     },
     wait: () => {},
@@ -41,8 +48,8 @@ test('all that is missing is installed by one command, which is told', (t) => {
   const { ok, said } = run(machine, { CI: 'true' });
   t.true(ok);
   t.is(runs.length, 1);
-  t.regex(runs[0] ?? '', /install -y --no-install-recommends redis-server redis-tools chromium$/);
-  t.regex(said, /^Redis, Chromium: not on this machine; installing \(apt-get .*\nInstalled\.$/);
+  t.regex(runs[0] ?? '', /install -y --no-install-recommends redis-server redis-tools chromium postgresql$/);
+  t.regex(said, /^Redis, Chromium, PostgreSQL: not on this machine; installing \(apt-get .*\nInstalled\.$/);
 });
 
 test('somebody who is not root is told how to get what is missing, and the tests go on', (t) => {
@@ -50,8 +57,11 @@ test('somebody who is not root is told how to get what is missing, and the tests
   const { ok, said } = run(machine);
   t.true(ok);
   t.deepEqual(runs, []);
-  t.regex(said, /^Not on this machine: Chromium, Prometheus\. Tests that need them are skipped\./);
-  t.regex(said, /run "sudo apt-get install -y --no-install-recommends chromium prometheus"/);
+  t.regex(
+    said,
+    /^Not on this machine: Chromium, Prometheus, PostgreSQL\. Tests that need them are skipped\./,
+  );
+  t.regex(said, /run "sudo apt-get install -y --no-install-recommends chromium prometheus postgresql"/);
 });
 
 test('an installation that fails is told, and the tests go on without', (t) => {

@@ -1,10 +1,11 @@
 import { integer, port, secret, text, url } from '@sluice/shared/process/env';
-import { payloadEnv, pepperEnv, sharedEnv } from '@sluice/shared/process/shared-env';
+import { databaseEnv, payloadEnv, pepperEnv, sharedEnv } from '@sluice/shared/process/shared-env';
 
 export const apiEnv = {
   ...sharedEnv,
   ...payloadEnv,
   ...pepperEnv,
+  ...databaseEnv,
   HOST: text({ default: '127.0.0.1', description: 'address of the public listener' }),
   PORT: port({ default: 8080, description: 'port of the public listener' }),
   ADMIN_HOST: text({ default: '127.0.0.1', description: 'address of the admin listener' }),

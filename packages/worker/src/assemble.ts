@@ -30,6 +30,7 @@ import { makeRequestId } from '@sluice/shared/request-id';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { createAnswerFits } from './answer-check/answer-check.js';
 import { SchemaChecker } from './answer-check/schema-checker.js';
+import type { ArchiveOptions } from './archive/start-archive.js';
 import { AnswerRoom } from './calls/answer-room.js';
 import { Pricing, SIMULATED_PRICING } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
@@ -55,6 +56,8 @@ export interface WorkerOptions {
   logger: Logger;
   tracer?: Tracer | undefined;
   descriptors: DescriptorWatch;
+  /** Without it the log is what Redis has. */
+  archive?: ArchiveOptions | undefined;
 }
 
 export type WorkerParts = ReturnType<typeof assemble>;

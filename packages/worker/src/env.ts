@@ -1,9 +1,19 @@
-import { type EnvValues, integer, url } from '@sluice/shared/process/env';
-import { payloadEnv, sharedEnv } from '@sluice/shared/process/shared-env';
+import { type EnvValues, integer, text, url } from '@sluice/shared/process/env';
+import { databaseEnv, payloadEnv, sharedEnv } from '@sluice/shared/process/shared-env';
 
 export const workerEnv = {
   ...sharedEnv,
   ...payloadEnv,
+  ...databaseEnv,
+  DATABASE_OWNER_URL: url({
+    protocols: ['postgres', 'postgresql'],
+    description:
+      'the same database by the role that owns the tables: it makes them and drops what is too old. With it the role of DATABASE_URL only inserts and selects; without it that role does both',
+  }),
+  ARCHIVE_SPILL_DIR: text({
+    description:
+      'a folder that keeps its files, for log entries that neither the database nor its share of Redis has room for; without it the log in Redis grows on',
+  }),
   SIMULATOR_URL: url({
     protocols: ['http', 'https'],
     description:

@@ -37,6 +37,14 @@ await runProcess('worker', async () => {
       logger,
       tracer,
       descriptors,
+      archive:
+        env.DATABASE_URL === undefined
+          ? undefined
+          : {
+              databaseUrl: env.DATABASE_URL,
+              ownerUrl: env.DATABASE_OWNER_URL,
+              spillFolder: env.ARCHIVE_SPILL_DIR,
+            },
     }),
   );
   let draining = false;

@@ -6,6 +6,7 @@ import type { Metrics } from '@sluice/shared/metrics/create';
 import { Chores } from '@sluice/shared/process/chores';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import { within } from '@sluice/shared/process/within';
+import { startArchive } from './archive/start-archive.js';
 import { assemble, type WorkerOptions, type WorkerParts } from './assemble.js';
 import { setLimits, startChores } from './chores.js';
 import { type Connections, connect } from './connect.js';
@@ -29,6 +30,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const chores = new Chores(logger);
   const workers = await takeJobs(parts, connections.redis, chores, logger);
   startChores(chores, options, parts, connections);
+  const archive = options.archive && startArchive(options.archive, { ...options, ...parts, chores });
 
   return {
     metrics: parts.metrics,
@@ -43,6 +45,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       // What asks a Redis that is gone waits without limit; when nothing runs any more there is nothing to wait for.
       const idle = parts.runs.idle().then(() => within(CLOSE_MS, closed));
       await within(drainMs, Promise.race([closed, idle]));
+      await archive?.close();
       await within(1_000, parts.presence.leave());
       await within(1_000, parts.queues.close());
       await Promise.all([...parts.upstreams.values()].map(({ http }) => http.close()));

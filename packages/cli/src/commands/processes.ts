@@ -12,9 +12,11 @@ export function addProcessCommands(program: Command): void {
       )
       .option('--apis <n>', 'number of api processes', parseProcesses, 1)
       .option('--workers <n>', 'number of worker processes', parseProcesses, 1)
-      .option('--data <folder>', 'where Redis keeps its data', '.sluice'),
+      .option('--postgres', 'keep the log and what was spent in a PostgreSQL that is started too')
+      .option('--data <folder>', 'where Redis and PostgreSQL keep their data', '.sluice'),
     'start',
     'start --workers 2 --apis 2',
+    'start --postgres',
   ).action(async (options: StartOptions) => {
     const { runStart } = await import('../start/run.js');
     await runStart(options);

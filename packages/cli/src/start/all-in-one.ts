@@ -3,7 +3,7 @@
  * all of them and stops them in the order that loses nothing: callers first, then workers, then what they depend on.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SignInLink } from '@sluice/shared/admin-api';
 import { type GatewayConfig, loadConfig } from '@sluice/shared/config/config';
@@ -16,9 +16,11 @@ import { AdminClient } from '../admin/client.js';
 import { type Applied, applyConfig } from '../apply/apply-config.js';
 import { withDirectory } from '../apply/open-directory.js';
 import type { StartEnv } from './env.js';
+import { findOrBringPostgres } from './find-postgres.js';
 import { findOrInstallRedis } from './find-redis.js';
 import { freePort } from './free-port.js';
 import { ManagedProcess } from './managed-process.js';
+import { startPostgres } from './postgres-server.js';
 import { startRedis } from './redis-server.js';
 import { findDeadKey, rememberKeys, shownKey } from './remember-keys.js';
 import { rememberSecret } from './remember-secret.js';
@@ -30,6 +32,8 @@ const LOOPBACK = '127.0.0.1';
 export interface AllInOneOptions {
   apis: number;
   workers: number;
+  /** Starts a PostgreSQL, unless DATABASE_URL names one. */
+  postgres?: boolean;
   /** Where Redis keeps its data, and keys that were made are remembered. */
   folder: string;
   env: StartEnv;
@@ -91,6 +95,16 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       processEnv.REDIS_URL = redisUrl;
     }
 
+    if (options.postgres && env.DATABASE_URL === undefined) {
+      const programs = findOrBringPostgres(folder, say);
+      const postgres = await startPostgres({ programs, folder: join(folder, 'postgres') });
+      stops.push(() => postgres.stop());
+      Object.assign(processEnv, { DATABASE_URL: postgres.url, DATABASE_OWNER_URL: postgres.ownerUrl });
+      say(`PostgreSQL keeps the log and what was spent: ${withoutPassword(postgres.url)}`);
+    }
+    if (options.postgres || env.DATABASE_URL !== undefined)
+      processEnv.ARCHIVE_SPILL_DIR ??= resolve(folder, 'spill');
+
     let simulated = false;
     if (needsSimulator(config, processEnv)) {
       const port = await freePort();
@@ -144,7 +158,10 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       const port = i === 1 ? firstPort : await claim(firstPort, env.HOST);
       const metricsPort = await claim(env.METRICS_PORT, env.METRICS_HOST);
       const place = { PORT: String(port), METRICS_PORT: String(metricsPort) };
-      const apiEnv = withoutSecrets({ ...processEnv, ...place }, providerKeys(config));
+      const apiEnv = withoutSecrets({ ...processEnv, ...place }, [
+        ...providerKeys(config),
+        'DATABASE_OWNER_URL',
+      ]);
       const admin = adminTokenFile
         ? { ...withoutSecrets(apiEnv, ['ADMIN_TOKEN']), ADMIN_TOKEN_FILE: adminTokenFile }
         : apiEnv;
@@ -171,6 +188,12 @@ async function makeSignInLink(adminUrl: string, token: string): Promise<string> 
 
 function urlOf(host: string, port: number): string {
   return `http://${host === '0.0.0.0' ? LOOPBACK : host}:${port}`;
+}
+
+function withoutPassword(url: string): string {
+  const shown = new URL(url);
+  shown.password = '';
+  return shown.href;
 }
 
 /** The api resolves no provider key, and here it is not even given one. */

@@ -43,7 +43,7 @@ export async function startRedis({
   port,
   extra = [],
 }: RedisServerOptions): Promise<RedisServer> {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const note = join(folder, 'server.json');
   const left = await findLeftover(note);
   if (left) {

@@ -7,6 +7,8 @@ import { welcome } from './welcome.js';
 export interface StartOptions {
   apis: number;
   workers: number;
+  /** Whether a PostgreSQL is started too. */
+  postgres?: boolean;
   /** The folder for Redis' data, and for the keys that were made. */
   data: string;
 }

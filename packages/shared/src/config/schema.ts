@@ -1,3 +1,4 @@
+import { readArchive } from './archive-schema.js';
 import { DEFAULT_PROVIDERS } from './defaults.js';
 import { readProvider } from './provider-schema.js';
 import { readKeyPriority } from './read-key-priority.js';
@@ -38,6 +39,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'workspaces',
     'request',
     'request_log',
+    'archive',
     'registry',
     'cors',
     'files',
@@ -127,6 +129,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
         parts: reader.number(request?.max_parts ?? 20_000, 'request.max_parts', COUNT),
       },
     },
+    archive: readArchive(reader, file?.archive),
     registry: {
       url: isAbsent(registry?.url) ? undefined : reader.httpUrl(registry.url, 'registry.url'),
       refreshMs:

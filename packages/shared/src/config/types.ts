@@ -127,6 +127,15 @@ export interface RequestLimits {
   parts: number;
 }
 
+/** What becomes of the request log in PostgreSQL. */
+export interface ArchiveConfig {
+  /** Undefined: for ever. */
+  keepRequestsDays: number | undefined;
+  keepSpendDays: number | undefined;
+  /** How large the log may become in Redis while PostgreSQL is away; beyond that it goes to disk. */
+  maxRedisBytes: number;
+}
+
 /** gateway.yaml, validated, with its defaults. It holds no secret, so every process may load it. */
 export interface GatewayConfig {
   /** By name. */
@@ -161,6 +170,7 @@ export interface GatewayConfig {
     linesInFlight: number;
     maxActivePerWorkspace: number;
   };
+  archive: ArchiveConfig;
   /** Where the model registry is refreshed from, and how often. */
   registry: { url: string | undefined; refreshMs: number; allowPrivateAddresses: boolean };
 }

@@ -17,6 +17,15 @@ export const pepperEnv = {
   }),
 };
 
+/** For the processes that write the archive, or read it. */
+export const databaseEnv = {
+  DATABASE_URL: url({
+    protocols: ['postgres', 'postgresql'],
+    description:
+      'a PostgreSQL database that the request log and what was spent are kept in; without it the log is what Redis has',
+  }),
+};
+
 /** The environment that api and worker processes have in common. */
 export const sharedEnv = {
   REDIS_URL: url({

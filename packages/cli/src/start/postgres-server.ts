@@ -1,0 +1,171 @@
+/**
+ * A PostgreSQL of our own, with its data in a folder. It listens on loopback alone. It refuses to run as root; then it runs
+ * as another user of this machine, who has to be able to reach the folder.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { openDatabase } from '@sluice/shared/archive/database';
+import { freePort } from './free-port.js';
+import { rememberSecret } from './remember-secret.js';
+
+const START_MS = 60_000;
+const OWNER = 'sluice_owner';
+const WRITER = 'sluice';
+const DATABASE = 'sluice';
+
+export interface PostgresServer {
+  /** By the role that inserts and selects. */
+  url: string;
+  /** By the role that owns the tables. */
+  ownerUrl: string;
+  port: number;
+  pid: number;
+  /** With SIGKILL as a crash would. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+export interface PostgresServerOptions {
+  /** The folder of `initdb` and `postgres`. */
+  programs: string;
+  folder: string;
+  port?: number;
+  /** Words before the program, of a command that becomes it. */
+  wrapper?: readonly string[];
+  /** Settings, such as `fsync=off` for tests. */
+  settings?: readonly string[];
+}
+
+export async function startPostgres({
+  programs,
+  folder: wish,
+  port,
+  wrapper = [],
+  settings = [],
+}: PostgresServerOptions): Promise<PostgresServer> {
+  const folder = resolve(wish);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const user = userToRunAs(folder);
+  const data = join(folder, 'data');
+  const password = readFileSync(rememberSecret(folder, 'password'), 'utf8').trim();
+  if (!existsSync(join(data, 'PG_VERSION'))) initialise(programs, folder, password, user);
+  const chosen = port ?? (await freePort());
+  const [program = '', ...args] = [
+    ...wrapper,
+    join(programs, 'postgres'),
+    ...['-D', data, '-p', String(chosen), '-h', '127.0.0.1', '-k', ''],
+    ...settings.flatMap((setting) => ['-c', setting]),
+  ];
+  // A server whose starter was killed holds the folder, and postgres says so.
+  const child = spawn(program, args, {
+    ...user,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+    cwd: '/',
+  });
+  let output = '';
+  const collect = (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-2_000);
+  };
+  child.stdout.on('data', collect);
+  child.stderr.on('data', collect);
+  const exited = once(child, 'exit');
+  const urlOf = (role: string, database: string) =>
+    `postgres://${role}:${encodeURIComponent(password)}@127.0.0.1:${chosen}/${database}`;
+  const abandon = () => child.kill('SIGINT');
+  process.once('exit', abandon);
+  try {
+    await Promise.race([
+      makeDatabase(urlOf(OWNER, 'postgres'), password),
+      exited.then(() => Promise.reject(new Error(`PostgreSQL ended at once:\n${output.trim()}`))),
+    ]);
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
+  return {
+    url: urlOf(WRITER, DATABASE),
+    ownerUrl: urlOf(OWNER, DATABASE),
+    port: chosen,
+    pid: child.pid ?? 0,
+    /** SIGINT: it ends its connections, and then itself in order. */
+    async stop(signal = 'SIGINT') {
+      process.off('exit', abandon);
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill(signal);
+      await exited;
+    },
+  };
+}
+
+function initialise(programs: string, folder: string, password: string, user: RunAs): void {
+  const passwordFile = join(folder, 'initial-password');
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (user.uid !== undefined && user.gid !== undefined) chownSync(passwordFile, user.uid, user.gid);
+  const data = join(folder, 'data');
+  const how = ['-A', 'scram-sha-256', '-U', OWNER, `--pwfile=${passwordFile}`, '-E', 'UTF8', '--locale=C'];
+  const { status, stderr } = spawnSync(join(programs, 'initdb'), ['-D', data, ...how], {
+    ...user,
+    encoding: 'utf8',
+    cwd: '/',
+  });
+  rmSync(passwordFile, { force: true });
+  if (status === 0) return;
+  rmSync(data, { recursive: true, force: true });
+  throw new Error(`initdb failed:\n${(stderr ?? '').trim()}`);
+}
+
+/** Makes the database and the role, once; resolves when the server answers. */
+async function makeDatabase(url: string, password: string): Promise<void> {
+  const database = openDatabase(url, { connections: 1, statementMs: START_MS });
+  try {
+    await untilItAnswers(() => database.query('SELECT 1'));
+    const { rowCount: roles } = await database.query('SELECT FROM pg_roles WHERE rolname = $1', [WRITER]);
+    if (roles === 0) await database.query(`CREATE ROLE ${WRITER} LOGIN PASSWORD '${password}'`);
+    const { rowCount } = await database.query('SELECT FROM pg_database WHERE datname = $1', [DATABASE]);
+    if (rowCount === 0) await database.query(`CREATE DATABASE ${DATABASE}`);
+  } finally {
+    await database.end();
+  }
+}
+
+async function untilItAnswers(ask: () => Promise<unknown>): Promise<void> {
+  const until = performance.now() + START_MS;
+  for (;;) {
+    try {
+      await ask();
+      return;
+    } catch (error) {
+      if (performance.now() > until) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+interface RunAs {
+  uid?: number;
+  gid?: number;
+}
+
+function userToRunAs(folder: string): RunAs {
+  if (process.getuid?.() !== 0) return {};
+  const ids = ['postgres', 'nobody'].flatMap((name) => {
+    const [uid, gid] = ['-u', '-g'].map((flag) =>
+      Number(spawnSync('id', [flag, name]).stdout?.toString() || 'NaN'),
+    );
+    return uid !== undefined && gid !== undefined && uid > 0 && gid > 0 ? [{ uid, gid, name }] : [];
+  });
+  const [user] = ids;
+  if (!user)
+    throw new Error('PostgreSQL does not run as root, and this machine has no user "postgres" or "nobody"');
+  const { uid, gid } = user;
+  chownSync(folder, uid, gid);
+  // The data folder's own parent belongs to root alone: its secrets have modes of their own.
+  chmodSync(dirname(folder), 0o711);
+  if (spawnSync('test', ['-x', folder], { uid, gid, cwd: '/' }).status !== 0)
+    throw new Error(
+      `PostgreSQL does not run as root, and the user "${user.name}" cannot reach ${folder}: run this as another user, or choose another folder with --data`,
+    );
+  return { uid, gid };
+}

@@ -1,0 +1,45 @@
+/** Brings the archive's tables up to date. Many processes may start at once: one of them does it, the others wait. */
+import pg from 'pg';
+import { type Connection, type Database, inTransaction } from './database.js';
+import { MIGRATIONS } from './migrations.js';
+
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/** Arbitrary, and the same in every version. */
+const MIGRATION_LOCK = 7_401_733;
+
+export async function migrate(database: Database, schema: string): Promise<void> {
+  await inTransaction(database, async (connection) => {
+    await connection.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await connection.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+    await connection.query(
+      `CREATE TABLE IF NOT EXISTS ${schema}.migrations (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`,
+    );
+    const version = await readVersion(connection, schema);
+    if (version > SCHEMA_VERSION) return;
+    for (const [i, step] of MIGRATIONS.entries()) {
+      if (i < version) continue;
+      await connection.query(step.replaceAll('$schema', schema));
+      await connection.query(`INSERT INTO ${schema}.migrations (version) VALUES ($1)`, [i + 1]);
+    }
+  });
+}
+
+/** 0 when there are no tables yet. A newer version than ours is fine: a newer process has brought them up to date. */
+export async function readVersion(database: Database | Connection, schema: string): Promise<number> {
+  const { rows } = await database.query<{ found: string | null }>('SELECT to_regclass($1) AS found', [
+    `${schema}.migrations`,
+  ]);
+  if (rows[0]?.found === null) return 0;
+  const versions = await database.query<{ version: number }>(
+    `SELECT coalesce(max(version), 0) AS version FROM ${schema}.migrations`,
+  );
+  return versions.rows[0]?.version ?? 0;
+}
+
+/** Lets a role add and read rows, and nothing else. */
+export async function grantInsertAndSelect(database: Database, schema: string, role: string): Promise<void> {
+  const name = pg.escapeIdentifier(role);
+  await database.query(`GRANT USAGE ON SCHEMA ${schema} TO ${name}`);
+  await database.query(`GRANT INSERT, SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${name}`);
+}

@@ -1,0 +1,89 @@
+/**
+ * The tables of the archive, step by step. A step that has been released is never changed: what comes later is a new step.
+ * `$schema` is the schema of the cell.
+ *
+ * `requests` has a row for every entry of the request log. Its key is the request's id, with the moment at which it was
+ * accepted, because a partitioned table needs its partition's column in the key. Both are fixed when the request is
+ * accepted, so that a request has one row however often its entry is written. `logged_ms` and `logged_seq` are the entry's
+ * id in the log's stream: the order of the log.
+ *
+ * `spend` has what was spent in each quarter of an hour, because some time zones are a quarter of an hour off. It is only
+ * ever added to; upkeep.ts makes one row of those that are alike. Money is whole picodollars.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+CREATE TABLE $schema.requests (
+  id text COLLATE "C" NOT NULL,
+  accepted_at timestamptz NOT NULL,
+  settled_at timestamptz NOT NULL,
+  logged_ms bigint NOT NULL,
+  logged_seq bigint NOT NULL,
+  workspace text COLLATE "C" NOT NULL,
+  key_id text COLLATE "C" NOT NULL,
+  route text COLLATE "C",
+  model text COLLATE "C" NOT NULL,
+  provider text COLLATE "C",
+  provider_model text COLLATE "C",
+  status smallint NOT NULL,
+  code text COLLATE "C",
+  reason text COLLATE "C",
+  fallback boolean NOT NULL,
+  duration_ms bigint NOT NULL,
+  queue_ms double precision NOT NULL,
+  cost bigint NOT NULL,
+  end_user text COLLATE "C",
+  tags jsonb,
+  details jsonb NOT NULL,
+  PRIMARY KEY (id, accepted_at)
+) PARTITION BY RANGE (accepted_at);
+
+CREATE INDEX requests_logged ON $schema.requests (logged_ms, logged_seq);
+CREATE INDEX requests_workspace ON $schema.requests (workspace, logged_ms, logged_seq);
+CREATE INDEX requests_key ON $schema.requests (key_id, logged_ms, logged_seq);
+CREATE INDEX requests_code ON $schema.requests (code, logged_ms, logged_seq) WHERE code IS NOT NULL;
+CREATE INDEX requests_user ON $schema.requests (end_user, logged_ms, logged_seq) WHERE end_user IS NOT NULL;
+CREATE INDEX requests_tags ON $schema.requests USING gin (tags jsonb_path_ops) WHERE tags IS NOT NULL;
+CREATE INDEX requests_duration ON $schema.requests (duration_ms, logged_ms, logged_seq);
+CREATE INDEX requests_cost ON $schema.requests (cost, logged_ms, logged_seq);
+CREATE TABLE $schema.requests_other PARTITION OF $schema.requests DEFAULT;
+
+CREATE TABLE $schema.spend (
+  quarter timestamptz NOT NULL,
+  workspace text COLLATE "C" NOT NULL,
+  key_id text COLLATE "C" NOT NULL,
+  route text COLLATE "C",
+  provider text COLLATE "C" NOT NULL,
+  model text COLLATE "C" NOT NULL,
+  tags jsonb,
+  requests bigint NOT NULL,
+  cost bigint NOT NULL,
+  input bigint NOT NULL,
+  cached_input bigint NOT NULL,
+  cache_write bigint NOT NULL,
+  output bigint NOT NULL,
+  unknown bigint NOT NULL,
+  estimated bigint NOT NULL
+) PARTITION BY RANGE (quarter);
+
+CREATE INDEX spend_quarter ON $schema.spend (quarter);
+CREATE INDEX spend_workspace ON $schema.spend (workspace, quarter);
+CREATE TABLE $schema.spend_other PARTITION OF $schema.spend DEFAULT;
+
+-- What was settled before this moment is not written any more. An end user is kept as a digest.
+CREATE TABLE $schema.erasures (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  workspace text COLLATE "C" NOT NULL,
+  end_user text COLLATE "C",
+  erased_at timestamptz NOT NULL,
+  done_at timestamptz
+);
+
+-- Entries that the tables above did not take, as they were.
+CREATE TABLE $schema.refused_entries (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  refused_at timestamptz NOT NULL DEFAULT now(),
+  problem text NOT NULL,
+  entry text NOT NULL
+);
+`,
+];

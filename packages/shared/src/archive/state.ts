@@ -1,0 +1,44 @@
+/** How far the archive is behind the log. */
+import type { Redis } from 'ioredis';
+import { ARCHIVED_UP_TO } from '../queue/log-trim.js';
+import type { KeyNames } from '../redis/key-names.js';
+import { createScript } from '../redis/script.js';
+
+export interface ArchiveState {
+  /** Every entry of the log's stream before this id is in PostgreSQL, or was spilled to a disk on the way there. */
+  boundary: string;
+  /** When the oldest entry that is not there was logged, in ms; undefined when there is none. */
+  oldestMs: number | undefined;
+  /** Entries that lie on the disks of workers. */
+  spilled: number;
+}
+
+const stateScript = createScript<[string, string, string[]] | null>(
+  'sluiceArchiveState',
+  `${ARCHIVED_UP_TO}
+local logKey, archiveKey = unpack(KEYS)
+local upTo, pending = archivedUpTo(logKey)
+if not upTo then return nil end
+local boundary, oldest = upTo, upTo
+if pending == 0 then
+  local next = redis.call('XRANGE', logKey, '(' .. upTo, '+', 'COUNT', 1)[1]
+  oldest = next and next[1] or ''
+  local ms, sequence = string.match(upTo, '^(%d+)-(%d+)$')
+  boundary = ms .. '-' .. string.format('%d', sequence + 1)
+end
+return {boundary, oldest, redis.call('HGETALL', archiveKey)}
+`,
+);
+
+/** Undefined when no archive has ever read the log. */
+export async function readArchiveState(redis: Redis, names: KeyNames): Promise<ArchiveState | undefined> {
+  const answer = await stateScript(redis, [names.requestLog, names.archive], []);
+  if (!answer) return undefined;
+  const [boundary, oldest, fields] = answer;
+  const spilled = fields.filter((_, i) => fields[i - 1]?.startsWith('spilled:'));
+  return {
+    boundary,
+    oldestMs: oldest === '' ? undefined : Number(oldest.split('-')[0]),
+    spilled: spilled.reduce((sum, count) => sum + Number(count), 0),
+  };
+}

@@ -1,0 +1,141 @@
+/**
+ * Carries the request log to PostgreSQL. An entry is acknowledged when its row is committed, and the log is trimmed only
+ * behind that, so that a crash anywhere repeats work and loses none; writing is repeatable. While PostgreSQL is away the
+ * entries wait in the log. When the log has outgrown its share of Redis' memory, the oldest go to a disk first.
+ */
+import { hostname } from 'node:os';
+import { readArchiveState } from '@sluice/shared/archive/state';
+import type { Logger } from '@sluice/shared/process/logger';
+import { trimLog } from '@sluice/shared/queue/log-trim';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { Redis } from 'ioredis';
+import type { ArchiveMetrics } from './archive-metrics.js';
+import type { LogGroup } from './log-group.js';
+import type { Spill } from './spill.js';
+import type { EntryWriter, StreamEntry } from './write-entries.js';
+
+const LOOK_FOR_ABANDONED_MS = 5_000;
+/** How much of Redis' own limit the log may take, whatever the configuration says. */
+const SHARE_OF_REDIS = 0.25;
+
+export interface ArchiverParts {
+  redis: Redis;
+  names: KeyNames;
+  clock: Clock;
+  logger: Logger;
+  group: LogGroup;
+  writer: EntryWriter;
+  /** Undefined: there is no folder for it, and the log grows on. */
+  spill: { files: Spill; folder: string } | undefined;
+  /** Makes the tables, if they are not there yet. */
+  prepare(): Promise<void>;
+  maxRedisBytes: number;
+  metrics: ArchiveMetrics;
+}
+
+export class Archiver {
+  #joined = false;
+  /** Something was handed to this worker that it could not write. */
+  #hasOwn = false;
+  #lookedForAbandoned = 0;
+  #closing = false;
+
+  constructor(private readonly parts: ArchiverParts) {}
+
+  /** Writes all that there is. Throws when it cannot; the next turn goes on where this one stopped. */
+  async turn(): Promise<void> {
+    const { redis, names, clock, prepare, metrics } = this.parts;
+    // Before anything can fail: this holds the log back for those who copy it.
+    await redis.hset(names.archive, 'seen:postgres', clock.now());
+    try {
+      if (!this.#joined) await this.parts.group.join();
+      this.#joined = true;
+      await prepare();
+      await this.#writeAll();
+    } catch (error) {
+      if (String(error).includes('NOGROUP')) this.#joined = false;
+      this.#hasOwn = true;
+      metrics.failed();
+      await this.#spillOver();
+      throw error;
+    } finally {
+      await this.#report().catch(() => {});
+    }
+  }
+
+  /** The turn that is under way ends after its batch. */
+  close(): void {
+    this.#closing = true;
+  }
+
+  async #writeAll(): Promise<void> {
+    const { group, spill, metrics } = this.parts;
+    const write = async (entries: readonly StreamEntry[]) => {
+      metrics.wrote(await this.parts.writer.write(entries));
+    };
+    await spill?.files.drain(write);
+    while (!this.#closing) {
+      const entries = await this.#next();
+      if (entries.length === 0) return;
+      await write(entries);
+      await group.acknowledge(entries);
+    }
+  }
+
+  async #next(): Promise<StreamEntry[]> {
+    const { group, clock } = this.parts;
+    if (this.#hasOwn) {
+      const own = await group.readOwn();
+      if (own.length > 0) return own;
+      this.#hasOwn = false;
+    }
+    if (clock.now() - this.#lookedForAbandoned > LOOK_FOR_ABANDONED_MS) {
+      const abandoned = await group.readAbandoned();
+      if (abandoned.length > 0) return abandoned;
+      this.#lookedForAbandoned = clock.now();
+    }
+    return group.readNew();
+  }
+
+  async #spillOver(): Promise<void> {
+    const { redis, names, clock, group, spill, logger } = this.parts;
+    if (!spill || !this.#joined) return;
+    const most = await this.#share();
+    const isOver = async () => ((await redis.memory('USAGE', names.requestLog)) ?? 0) > most;
+    // What is written already stays in Redis only to be read faster.
+    const trim = () => trimLog(redis, names, 0, clock.now());
+    let spilled = 0;
+    while (!this.#closing && (await isOver())) {
+      if ((await trim()) > 0) continue;
+      const entries = await this.#next();
+      if (entries.length === 0) break;
+      await spill.files.save(entries);
+      await group.acknowledge(entries);
+      spilled += entries.length;
+    }
+    if (spilled > 0)
+      logger.warn(
+        { entries: spilled, folder: spill.folder },
+        'the log has outgrown its share of Redis: the oldest entries went to disk',
+      );
+  }
+
+  async #share(): Promise<number> {
+    const [, limit = '0'] = /^maxmemory:(\d+)/m.exec(await this.parts.redis.info('memory')) ?? [];
+    const { maxRedisBytes } = this.parts;
+    return limit === '0' ? maxRedisBytes : Math.min(maxRedisBytes, Number(limit) * SHARE_OF_REDIS);
+  }
+
+  async #report(): Promise<void> {
+    const { redis, names, clock, spill, metrics } = this.parts;
+    const state = await readArchiveState(redis, names);
+    metrics.isBehind(state?.oldestMs === undefined ? 0 : Math.max(0, clock.now() - state.oldestMs));
+    if (!spill) return;
+    const spilled = await spill.files.size();
+    metrics.hasSpilled(spilled);
+    const field = `spilled:${hostname()}:${spill.folder}`;
+    if (spilled > 0) await redis.hset(names.archive, field, spilled);
+    else await redis.hdel(names.archive, field);
+  }
+}

@@ -1,0 +1,171 @@
+/** The log in PostgreSQL: every entry once, whatever dies. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { PostgresServer } from '@sluice/cli/start/postgres-server';
+import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
+import { monthOf } from '@sluice/shared/calendar';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
+import { EntryWriter } from '@sluice/worker/archive/write-entries';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { startTestPostgres, test } from '../helpers/test-postgres.js';
+import { until } from '../helpers/until.js';
+
+const SCHEMA = schemaOf('test');
+const folder = mkdtempSync(join(tmpdir(), 'sluice-archive-'));
+const spillFolder = join(folder, 'spill');
+let postgres: PostgresServer;
+let database: Database;
+let gateway: Gateway;
+
+test.before(async () => {
+  postgres = await startTestPostgres(join(folder, 'postgres'));
+  database = openDatabase(postgres.ownerUrl, { connections: 2, statementMs: 30_000 });
+  gateway = await startGateway({
+    workers: 2,
+    archive: { max_redis_bytes: 20_000 },
+    requestLog: { max_entries: 50 },
+    env: {
+      DATABASE_URL: postgres.url,
+      DATABASE_OWNER_URL: postgres.ownerUrl,
+      ARCHIVE_SPILL_DIR: spillFolder,
+    },
+  });
+});
+test.after.always(async () => {
+  await gateway?.stop();
+  await database?.end();
+  await postgres?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const ask = async (text: string) => {
+  const { status, headers } = await gateway.chat({
+    model: 'fast',
+    messages: [{ role: 'user', content: text }],
+  });
+  return {
+    status,
+    id: (headers.get('x-request-id') ?? '').replace('req_', ''),
+    cost: headers.get('x-gateway-cost-usd'),
+  };
+};
+const askMany = (count: number, text: string) =>
+  Promise.all(Array.from({ length: count }, (_, i) => ask(`${text} ${i}`)));
+
+async function archived(ids: readonly string[]): Promise<number> {
+  const { rows } = await database.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM ${SCHEMA}.requests WHERE id = ANY($1)`,
+    [ids],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** What Redis and PostgreSQL say was spent in all: requests and picodollars. */
+async function readBooks() {
+  const spent = await gateway.redis.hget(gateway.names.spent('demo'), monthOf(Date.now()));
+  const { rows } = await database.query<{ cost: string; requests: string }>(
+    `SELECT coalesce(sum(cost), 0) AS cost, coalesce(sum(requests), 0) AS requests FROM ${SCHEMA}.spend`,
+  );
+  return { redis: spent ?? '0', postgres: rows[0]?.cost, requests: Number(rows[0]?.requests) };
+}
+
+test.serial('every entry of the log reaches PostgreSQL once, with its ledger row', async (t) => {
+  const answers = await askMany(30, 'archive this');
+  const failed = await gateway.chat({
+    model: 'gpt-4o-mini',
+    messages: [{ role: 'user', content: 'x' }],
+    n: 3,
+    temperature: 9,
+  });
+  t.not(failed.status, 200);
+  const ids = answers.map(({ id }) => id);
+  await until('all entries in PostgreSQL', async () => (await archived(ids)) === ids.length);
+  const [first] = (await gateway.log()).filter(({ id }) => id === ids[0]);
+  const { rows } = await database.query(`SELECT * FROM ${SCHEMA}.requests WHERE id = $1`, [ids[0]]);
+  t.like(rows[0], {
+    workspace: 'demo',
+    route: 'fast',
+    model: 'fast',
+    provider: 'openai',
+    provider_model: 'gpt-4o-mini',
+    status: 200,
+    fallback: false,
+    cost: String(first?.served?.cost),
+    details: { served: first?.served, attempts: first?.attempts },
+  });
+  const books = await readBooks();
+  t.is(books.postgres, books.redis);
+  t.is(books.requests, answers.length);
+});
+
+test.serial('the role of the workers may add rows and read them, and nothing else', async (t) => {
+  const writer = openDatabase(postgres.url, { connections: 1, statementMs: 5_000 });
+  for (const statement of [
+    `DELETE FROM ${SCHEMA}.requests`,
+    `UPDATE ${SCHEMA}.spend SET cost = 0`,
+    `TRUNCATE ${SCHEMA}.requests`,
+    `DROP TABLE ${SCHEMA}.requests`,
+  ])
+    await t.throwsAsync(writer.query(statement), { message: /permission denied|must be owner/ }, statement);
+  t.is((await writer.query(`SELECT count(*)::int AS count FROM ${SCHEMA}.requests`)).rows[0].count > 0, true);
+  await writer.end();
+});
+
+test.serial(
+  'while PostgreSQL is away requests are served, the log goes to disk, and arrives once',
+  async (t) => {
+    const before = await readBooks();
+    await postgres.stop('SIGKILL');
+    const answers = await askMany(120, 'nobody is there');
+    t.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+    await until('entries on disk', () => countFiles() > 0);
+    // A worker dies in the middle of it, and leaves what it was handed to the other one.
+    await gateway.workers[0]?.end('SIGKILL');
+    answers.push(...(await askMany(20, 'one worker is gone')));
+
+    postgres = await startTestPostgres(join(folder, 'postgres'), postgres.port);
+    const ids = answers.map(({ id }) => id);
+    await until('all entries in PostgreSQL', async () => (await archived(ids)) === ids.length, 60_000);
+    await until('no entry on disk', () => countFiles() === 0);
+    const books = await readBooks();
+    t.is(books.postgres, books.redis);
+    t.is(books.requests, before.requests + answers.length);
+    await until('a short log', async () => (await gateway.redis.xlen(gateway.names.requestLog)) < 100);
+  },
+);
+
+test.serial(
+  'an entry is written once however often it comes, and with what PostgreSQL cannot keep replaced',
+  async (t) => {
+    const refused: string[] = [];
+    const writer = new EntryWriter(database, SCHEMA, (problem) => refused.push(problem));
+    const [sample] = await gateway.log();
+    const toEntry = (id: string, changes: object, at = 1) => ({
+      id: `${Date.now()}-${at}`,
+      text: JSON.stringify({ ...sample, id, ...changes } satisfies Partial<LogEntry>),
+    });
+    const entry = toEntry('twice', {});
+    t.is(await writer.write([entry, toEntry('twice', {}, 2)]), 1);
+    t.is(await writer.write([entry]), 0);
+    t.is(
+      await writer.write([toEntry('nul', { model: 'a\0b' }), toEntry('half', { model: 'a\ud800b' }, 2)]),
+      2,
+    );
+    const { rows } = await database.query(`SELECT model FROM ${SCHEMA}.requests WHERE id IN ('nul', 'half')`);
+    t.deepEqual(rows, [{ model: 'a\ufffdb' }, { model: 'a\ufffdb' }]);
+    t.deepEqual(refused, []);
+    t.is(await writer.write([toEntry('odd', { status: 'none' }), toEntry('fine', {}, 2)]), 1);
+    t.is(refused.length, 1);
+    t.is((await database.query(`SELECT FROM ${SCHEMA}.refused_entries`)).rowCount, 1);
+    await database.query(`DELETE FROM ${SCHEMA}.requests WHERE id IN ('twice', 'nul', 'half', 'fine')`);
+  },
+);
+
+function countFiles(): number {
+  try {
+    return readdirSync(spillFolder).length;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,19 @@
+import { findPostgres, POSTGRES } from '@sluice/cli/start/find-postgres';
+import { REDIS } from '@sluice/cli/start/find-redis';
+import { type PostgresServer, startPostgres } from '@sluice/cli/start/postgres-server';
+import { testNeeding } from './test-needing.js';
+import { withParent } from './with-parent.js';
+
+/** The `test` of every test that starts a PostgreSQL. */
+export const test = testNeeding(REDIS, POSTGRES);
+
+/** The PostgreSQL of this machine as a server of this process alone: it ends with it. */
+export function startTestPostgres(folder: string, port?: number): Promise<PostgresServer> {
+  return startPostgres({
+    programs: findPostgres() ?? '',
+    folder,
+    ...(port === undefined ? {} : { port }),
+    wrapper: withParent(),
+    settings: ['fsync=off', 'shared_buffers=16MB', 'max_connections=40', 'autovacuum=off'],
+  });
+}
