@@ -13,7 +13,7 @@ umask 077
 while IFS= read -r line; do
   case $line in
     PAYLOAD_KEY= | KEY_PEPPER=) echo "$line$(head -c 32 /dev/urandom | base64)" ;;
-    REDIS_*_PASSWORD= | ADMIN_TOKEN= | GATEWAY_KEY=) echo "$line$(hex)" ;;
+    REDIS_*_PASSWORD= | POSTGRES_*PASSWORD= | ADMIN_TOKEN= | GATEWAY_KEY=) echo "$line$(hex)" ;;
     *) echo "$line" ;;
   esac
 done < .env.example > "$file"
