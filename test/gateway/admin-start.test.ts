@@ -44,7 +44,7 @@ for (const [what, value] of [
     t.is((await gateway.ended).code, 1);
     t.regex(
       gateway.output(),
-      /^sluice api: environment: 1 fault\n {2}ADMIN_TOKEN: (?:is blank|must be a secret of at least 16)/,
+      /^sluice api: environment: 1 mistake\n {2}ADMIN_TOKEN: (?:is blank|must be a secret of at least 16)/,
     );
     t.false(gateway.output().includes('15-characters--'));
   });

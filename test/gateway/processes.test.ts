@@ -45,7 +45,7 @@ for (const role of ['api', 'worker'] as const) {
   test(`the ${role} says what is wrong with its environment`, async (t) => {
     const { ended, output } = await launch(t, role, { DRAIN_MS: 'long' });
     t.is(await ended, 1);
-    t.regex(output(), new RegExp(`^sluice ${role}: environment: 2 faults\n`));
+    t.regex(output(), new RegExp(`^sluice ${role}: environment: 2 mistakes\n`));
     t.regex(output(), /^ {2}REDIS_URL: is not set/m);
     t.regex(output(), /^ {2}DRAIN_MS: must be/m);
   });

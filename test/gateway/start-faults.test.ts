@@ -34,23 +34,27 @@ test('all faults of gateway.yaml are shown at once', async (t) => {
   );
   const gateway = await refused(t, { env: { GATEWAY_CONFIG: file } });
   const [head, ...lines] = gateway.output().trim().split('\n');
-  t.is(head, `sluice start: ${file}: 3 faults`);
+  t.is(head, `sluice start: ${file}: 3 mistakes`);
   t.deepEqual(
-    lines.map((line) => line.trim().split(': ')[0]),
-    ['providers.openai.kind', 'providers.openai.base_url', 'workspaces[0].routes.fast[0].model'],
+    lines.map((line) => line.trim().split(': ').slice(0, 2).join(': ')),
+    [
+      'line 1: providers.openai.kind',
+      'line 1: providers.openai.base_url',
+      'line 2: workspaces[0].routes.fast[0].model',
+    ],
   );
 });
 
 test('a gateway.yaml that is not there is named', async (t) => {
   const gateway = await refused(t, { env: { GATEWAY_CONFIG: '/nowhere/gateway.yaml' } });
-  t.is(gateway.output(), 'sluice start: /nowhere/gateway.yaml: 1 fault\n  cannot be read (ENOENT)\n');
+  t.is(gateway.output(), 'sluice start: /nowhere/gateway.yaml: 1 mistake\n  cannot be read (ENOENT)\n');
 });
 
 test('all faults of the environment are shown at once', async (t) => {
   const gateway = await refused(t, {
     env: { PORT: '80.5', METRICS_PORT: '-1', REDIS_URL: 'localhost', LOG_LEVEL: 'loud' },
   });
-  t.regex(gateway.output(), /^sluice start: environment: 4 faults\n/);
+  t.regex(gateway.output(), /^sluice start: environment: 4 mistakes\n/);
   for (const name of ['PORT', 'METRICS_PORT', 'REDIS_URL', 'LOG_LEVEL'])
     t.regex(gateway.output(), new RegExp(`^ {2}${name}: must be `, 'm'));
 });
@@ -59,7 +63,7 @@ test('a malformed GATEWAY_KEY is refused without being shown', async (t) => {
   const gateway = await refused(t, { env: { GATEWAY_KEY: 'too short' } });
   t.regex(
     gateway.output(),
-    /^sluice start: workspace keys: 1 fault\n {2}key "default" of workspace demo: the value of GATEWAY_KEY must/m,
+    /^sluice start: workspace keys: 1 mistake\n {2}line \d+: key "default" of workspace demo: the value of GATEWAY_KEY must/m,
   );
   t.notRegex(gateway.output(), /too short/);
 });

@@ -146,27 +146,35 @@ workspaces: [{ id: demo, keys: [{ name: k }], routes: { fast: [{ provider: opena
   });
   const { code, out, err } = await sluice('check', { directory });
   t.is(code, 0, err);
-  t.regex(out, /warning: providers\.openai\.api_key: CHECK_KEY is not set here/);
-  t.regex(out, /warning: route fast of workspace demo: .*no price for openai\/unheard-of/);
+  t.regex(out, /warning: line 2: providers\.openai\.api_key: CHECK_KEY is not set here/);
+  t.regex(out, /warning: line 3: route fast of workspace demo: .*no price for openai\/unheard-of$/m);
+  t.regex(out, /warning: line 2: providers\.openai\.base_url: the address has no path; .*\/v1/);
   t.regex(out, /^gateway\.yaml is valid: 1 provider, 1 workspace, 1 route, 1 key\.$/m);
   const quiet = await sluice('check gateway.yaml --json', { directory, env: { CHECK_KEY: 'sk-1' } });
-  t.like(quiet.json(), { valid: true, file: 'gateway.yaml', routes: 1, faults: [] });
-  t.is(quiet.json().warnings.length, 1);
+  t.like(quiet.json(), { valid: true, file: 'gateway.yaml', routes: 1, mistakes: [] });
+  t.deepEqual(
+    quiet.json().warnings.map(({ line }: { line: number }) => line),
+    [2, 3],
+  );
 });
 
-test('check shows every fault of a file, with exit status 1', async (t) => {
+test('check shows every mistake of a file with its line, and exit status 1', async (t) => {
   const directory = folderOf(t, {
     'bad.yaml': 'workspaces: [{ id: UPPER, routes: { fast: [] } }]\nproviders: { p: { kind: opanai } }',
   });
   const { code, out, err } = await sluice('check bad.yaml', { directory });
   t.is(code, 1);
   t.is(out, '');
-  t.regex(err, /^sluice: .*bad\.yaml: 4 faults\n/);
-  t.regex(err, /workspaces\[0\]\.id: must be/);
+  t.regex(err, /^sluice: .*bad\.yaml: 4 mistakes\n/);
+  t.regex(err, /line 1: workspaces\[0\]\.id: must be/);
   const json = await sluice('check bad.yaml --json', { directory });
   t.is(json.code, 1);
   t.is(json.json().valid, false);
-  t.is(json.json().faults.length, 4);
+  t.is(json.err, '', 'the result says it');
+  t.deepEqual(
+    json.json().mistakes.map(({ line }: { line: number }) => line),
+    [2, 2, 1, 1],
+  );
 });
 
 test('check needs a file, and a well-formed key in the environment', async (t) => {
@@ -179,7 +187,7 @@ test('check needs a file, and a well-formed key in the environment', async (t) =
   );
   const { code, err } = await sluice('check', { directory, env: { DEMO_KEY: 'hunter2' } });
   t.is(code, 1);
-  t.regex(err, /key "k" of workspace demo: the value of DEMO_KEY must be 32 to 200/);
+  t.regex(err, /line 1: key "k" of workspace demo: the value of DEMO_KEY must be 32 to 200/);
   t.false(err.includes('hunter2'));
 });
 
@@ -278,6 +286,47 @@ test('wrong usage is one line and exit status 2', async (t) => {
     t.regex(err.replaceAll('\n', ' '), says);
     t.true(err.startsWith('sluice: '), err);
   }
+});
+
+test('check suggests the model that was probably meant, and says that a file is empty', async (t) => {
+  const directory = folderOf(t, {
+    'gateway.yaml': 'workspaces: [{ id: demo, routes: { fast: [{ provider: openai, model: gpt-4o-mni }] } }]',
+    'empty.yaml': '',
+  });
+  t.regex((await sluice('check', { directory })).out, /gpt-4o-mni; did you mean gpt-4o-mini\?$/m);
+  t.regex((await sluice('check empty.yaml', { directory })).out, /^warning: the file is empty; /m);
+});
+
+test('with --json an error is one JSON object on stderr', async (t) => {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const env = { ADMIN_URL: url, ADMIN_TOKEN: 'token' };
+  for (const [args, status, code] of [
+    ['status --json', 1, 'failed'],
+    ['bogus --json', 2, 'wrong_usage'],
+    ['workspaces delete demo --json', 2, 'wrong_usage'],
+  ] as const) {
+    const { code: exit, out, err } = await sluice(args, { env });
+    t.deepEqual([exit, out], [status, ''], args);
+    const { error } = JSON.parse(err);
+    t.is(error.code, code, args);
+    t.false(error.message.includes('\n'));
+  }
+});
+
+test('help takes a command and its subcommand, and every argument is explained', async (t) => {
+  const { code, out } = await sluice('help keys issue');
+  t.is(code, 0);
+  t.is(out, (await sluice('keys issue --help')).out);
+  t.regex(out, /^Arguments:\n {2}workspace +id of the workspace$/m);
+  t.regex(out, /^Environment:\n {2}ADMIN_URL and ADMIN_TOKEN /m);
+  const unknown = await sluice('help keys isue');
+  t.deepEqual(
+    [unknown.code, unknown.err],
+    [2, 'sluice: there is no command "keys isue"; see "sluice help"\n'],
+  );
+  for (const command of commandsOf(createReferenceProgram()))
+    for (const argument of command.registeredArguments)
+      t.not(argument.description, '', namesOf(command).join(' '));
 });
 
 test('npx finds the command in a checkout', (t) => {

@@ -196,16 +196,16 @@ colour: blue
   const error = t.throws(() => parseConfigText(text, {}, 'my.yaml'), { instanceOf: ConfigError });
   t.is(
     error.message,
-    `my.yaml: 9 faults
-  colour: unknown field; allowed: providers, workspaces, request, request_log, archive, registry, cors, files, batches
-  providers.openai.bse_url: unknown field; allowed: preset, kind, base_url, resource, region, project, location, path, models_path, query, headers, auth, rename_models, anthropic_version, prices, api_key, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
-  providers.openai.kind: must be one of openai, anthropic; did you mean openai?
-  providers.openai.base_url: must be an http or https address without user name, password, query and fragment
-  providers.openai.concurrency: must be a whole number from 1 to 1000000
-  workspaces[0].id: must be 1 to 63 characters of a-z, 0-9, _ and -, the first a letter or digit
-  workspaces[0].routes.fast[1].provider: must be one of openai; did you mean openai?
-  workspaces[0].routes.fast[1].model: must be a model id of 1 to 256 characters without spaces, not a number
-  workspaces[0].routes.fast[1].retries: must be a whole number from 0 to 5`,
+    `my.yaml: 9 mistakes
+  line 10: colour: unknown field; allowed: providers, workspaces, request, request_log, archive, registry, cors, files, batches
+  line 3: providers.openai.bse_url: unknown field; allowed: preset, kind, base_url, resource, region, project, location, path, models_path, query, headers, auth, rename_models, anthropic_version, prices, api_key, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
+  line 3: providers.openai.kind: must be one of openai, anthropic; did you mean openai?
+  line 3: providers.openai.base_url: must be an http or https address without user name, password, query and fragment
+  line 3: providers.openai.concurrency: must be a whole number from 1 to 1000000
+  line 5: workspaces[0].id: must be 1 to 63 characters of a-z, 0-9, _ and -, the first a letter or digit
+  line 9: workspaces[0].routes.fast[1].provider: must be one of openai; did you mean openai?
+  line 9: workspaces[0].routes.fast[1].model: must be a model id of 1 to 256 characters without spaces, not a number
+  line 9: workspaces[0].routes.fast[1].retries: must be a whole number from 0 to 5`,
   );
 });
 
@@ -243,7 +243,7 @@ test('a missing field and a wrong type are said as such, without follow-up fault
     'workspaces[0]: must be a map with id, name, keys, routes, models, limits, not a string',
   ]);
   t.deepEqual(workspaceFaults({ id: 'a', routes: { fast: 'gpt-4o' } }), [
-    'workspaces[0].routes.fast: must be a map with chain, on_crash, not a string',
+    'workspaces[0].routes.fast: must be a list of entries such as [{ provider: openai, model: gpt-4o-mini }], not a string',
   ]);
   t.deepEqual(providerFaults({ concurrency: '64' }), [
     'providers.p.concurrency: must be a whole number from 1 to 1000000, not a string',
@@ -697,4 +697,38 @@ test('what is wrong about reaching a provider is told with its place', (t) => {
   ];
   for (const [fields, words] of faults)
     t.regex(faultsOf(() => parseConfig(provider(fields), {})).join('\n'), words);
+});
+
+test('a mistake has the line of its field, and a missing field that of what it is missing from', (t) => {
+  const text = `
+x: &one { provider: openai, model: 7 }
+workspaces:
+  - id: demo
+    routes:
+      "a b":
+        - *one
+      fast: openai/gpt-4o-mini
+      slow: [openai/gpt-4o-mini]
+    keys:
+      - { value: "\${X}" }
+`;
+  const { faults } = t.throws(() => parseConfigText(text, {}), { instanceOf: ConfigError });
+  t.deepEqual(
+    faults.map(({ line, path }) => `${line} ${path}`),
+    [
+      '2 x',
+      '11 workspaces[0].keys[0].name',
+      '6 workspaces[0].routes.a…',
+      '2 workspaces[0].routes.a…[0].model',
+      '8 workspaces[0].routes.fast',
+      '9 workspaces[0].routes.slow[0]',
+    ],
+  );
+  t.regex(faults[4]?.message ?? '', /^must be a list of entries such as \[\{ provider: openai, /);
+});
+
+test('a bracket that is not closed is named', (t) => {
+  t.deepEqual(textFaults('a: { b: 1\nc: 2\n'), [
+    'line 2:1: the { before this place is not closed; add the missing }',
+  ]);
 });

@@ -113,7 +113,7 @@ test('all faults are reported at once, in the order of the spec, without a value
   const error = t.throws(() => readEnv(env, SPEC), { instanceOf: EnvError });
   t.is(
     error.message,
-    `environment: 6 faults
+    `environment: 6 mistakes
   PORT: must be a whole number from 0 to 65535
   REDIS_URL: must be an address that starts with redis:// or rediss://
   WORKERS: must be a whole number from 1 to 64

@@ -1,5 +1,9 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
+import module from 'node:module';
+
+// From Node 22 on, compiled code is kept between runs.
+module.enableCompileCache?.();
 
 const built = new URL('../dist/sluice.js', import.meta.url);
 if (existsSync(built)) {

@@ -1,6 +1,5 @@
 /** What every command needs of one run: the admin api, and ways to say something to people and to programs. */
 import { createInterface } from 'node:readline/promises';
-import type { Command } from 'commander';
 import { findAdmin } from './admin/address.js';
 import { AdminClient } from './admin/client.js';
 import { CliError, UsageError } from './output/cli-error.js';
@@ -10,19 +9,14 @@ import type { Terminal } from './output/terminal.js';
 
 export class Cli {
   readonly style: Style;
-  #json = false;
   #admin: AdminClient | undefined;
 
-  constructor(readonly terminal: Terminal) {
+  constructor(
+    readonly terminal: Terminal,
+    /** Results and errors are printed as JSON. */
+    readonly json = false,
+  ) {
     this.style = createStyle(terminal);
-  }
-
-  readOptions(command: Command): void {
-    this.#json = command.optsWithGlobals<{ json?: boolean }>().json === true;
-  }
-
-  get json(): boolean {
-    return this.#json;
   }
 
   get admin(): AdminClient {
@@ -42,7 +36,7 @@ export class Cli {
 
   /** The result: as JSON for programs, in words for people. */
   show(value: unknown, words: () => string): void {
-    this.say(this.#json ? JSON.stringify(value, null, 2) : words());
+    this.say(this.json ? JSON.stringify(value, null, 2) : words());
   }
 
   showTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], whenEmpty: string): void {

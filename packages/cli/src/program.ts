@@ -6,6 +6,7 @@ import { addApplyCommand } from './commands/apply.js';
 import { addCheckCommand } from './commands/check.js';
 import { addCoolDownCommands } from './commands/cooldowns.js';
 import { withExamples } from './commands/examples.js';
+import { addHelpCommand, explainEnvironment } from './commands/help.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLimitCommands } from './commands/limits.js';
 import { addModelCommands } from './commands/models.js';
@@ -26,19 +27,21 @@ export function createProgram(cli: Cli): Command {
   const program = new Command('sluice')
     .description('Runs a gateway, and operates a running one through its admin api.')
     .version(VERSION, '--version', 'print the version')
-    .option('--json', 'print JSON, for programs')
+    .option('--json', 'print results and errors as JSON, for programs')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => void cli.terminal.stdout.write(text),
       writeErr: (text) => void cli.terminal.stderr.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'sluice: ')),
+      outputError: (text, write) => {
+        if (!cli.json) write(text.replace(/^error: /, 'sluice: '));
+      },
       getOutHelpWidth: () => Math.min(cli.terminal.stdout.columns ?? 100, 120),
       getErrHelpWidth: () => 100,
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
     .exitOverride()
-    .hook('preAction', (_, command) => cli.readOptions(command));
+    .helpCommand(false);
   withExamples(
     program,
     'start',
@@ -56,7 +59,10 @@ Environment:
   ADMIN_TOKEN       its token, or ADMIN_TOKEN_FILE, a file with it; default: .sluice/admin-token, which "sluice start" writes
   NO_COLOR          no colours
 
-Exit status: 0 done, 1 failed, 2 wrong usage.`,
+Exit status:
+  0  the command was carried out
+  1  it failed: the gateway refused or was not reached, a file has mistakes, or you answered no
+  2  the command line is wrong: an unknown command or option, a value of the wrong form, or --yes is missing`,
   );
   addProcessCommands(program);
   addOpenCommand(program, cli);
@@ -72,5 +78,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`,
   addCoolDownCommands(program, cli);
   addRequestCommands(program, cli);
   addSpendCommand(program, cli);
+  addHelpCommand(program);
+  for (const command of program.commands) explainEnvironment(command);
   return program;
 }

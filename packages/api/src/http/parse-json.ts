@@ -7,11 +7,27 @@ export function parseJson(text: string): object {
   let value: unknown;
   try {
     value = Bourne.parse(text);
-  } catch {
-    throw invalid('The body is not valid JSON, or has a key named __proto__.');
+  } catch (error) {
+    const place = placeOf(text, error);
+    throw invalid(
+      place === undefined
+        ? 'The body is not valid JSON, or has a key named __proto__.'
+        : `The body is not valid JSON (${place}).`,
+    );
   }
   if (typeof value !== 'object' || value === null) throw invalid('The body must be a JSON object.');
   return value;
+}
+
+/** The parser tells where it stopped only in its message, beside a quotation that must not be passed on. */
+function placeOf(text: string, error: unknown): string | undefined {
+  const message = error instanceof Error ? error.message : '';
+  const [, position] = / at position (\d{1,9})/.exec(message) ?? [];
+  const end = /^Unexpected end of JSON input/.test(message) ? text.length : undefined;
+  const offset = position === undefined ? end : Number(position);
+  if (offset === undefined) return undefined;
+  const before = text.slice(0, offset).split('\n');
+  return `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`;
 }
 
 function invalid(message: string): GatewayError {

@@ -1,7 +1,7 @@
 /** Calls to the admin api. Everything that goes wrong becomes one line for a person. */
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import fetch, { type Response } from 'node-fetch';
+import type { Response } from 'node-fetch';
 import { CliError, UsageError } from '../output/cli-error.js';
 import { type AdminAddress, TOKEN_PLACES } from './address.js';
 
@@ -59,6 +59,8 @@ export class AdminClient {
 
   async #call(method: string, path: string, signal?: AbortSignal, body?: unknown): Promise<Response> {
     const { url, token } = this.address;
+    // Loaded with the first call: `sluice --help` and `sluice check` do without it.
+    const { default: fetch } = await import('node-fetch');
     const response = await fetch(url + path, {
       method,
       headers: {

@@ -1,30 +1,53 @@
-import type { GatewayConfig } from '@sluice/shared/config/config';
+import { type GatewayConfig, lineIn } from '@sluice/shared/config/config';
 import { type Env, lookupEnv } from '@sluice/shared/config/env-lookup';
+import { closest, type Fault } from '@sluice/shared/config/faults';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 
 /** What is allowed, and yet probably not meant. */
-export function warningsAbout(config: GatewayConfig, env: Env): string[] {
+export function warningsAbout(config: GatewayConfig, env: Env): Fault[] {
   const isSet = (name: string) => Object.keys(lookupEnv(env, name)).length > 0;
   const registry = loadShippedRegistry();
-  const warnings: string[] = [];
-  for (const { name, apiKeyEnv } of config.providers.values()) {
+  const warnings: Fault[] = [];
+  const warn = (place: string, path: string, message: string) =>
+    warnings.push({ path: place, line: lineIn(config, path), message });
+  for (const { name, kind, baseUrl, path: callPath, apiKeyEnv } of config.providers.values()) {
+    const path = `providers.${name}`;
     if (apiKeyEnv !== undefined && !isSet(apiKeyEnv))
-      warnings.push(`providers.${name}.api_key: ${apiKeyEnv} is not set here; the workers need it`);
+      warn(`${path}.api_key`, `${path}.api_key`, `${apiKeyEnv} is not set here; the workers need it`);
+    if (kind === 'openai' && callPath === '/chat/completions' && new URL(baseUrl).pathname === '/')
+      warn(
+        `${path}.base_url`,
+        `${path}.base_url`,
+        'the address has no path; most servers of this kind want /v1 at its end',
+      );
   }
-  for (const { id, keys, routes } of config.workspaces) {
-    for (const { name, valueEnv } of keys) {
+  if (config.workspaces.length === 0)
+    warn(
+      '',
+      'workspaces',
+      lineIn(config, '') === undefined
+        ? 'the file is empty; the default providers are used, and there is no workspace'
+        : 'the file has no workspaces, so it gives nobody a key',
+    );
+  for (const [i, { id, keys, routes }] of config.workspaces.entries()) {
+    for (const [j, { name, valueEnv }] of keys.entries()) {
       if (valueEnv !== undefined && !isSet(valueEnv))
-        warnings.push(
-          `key "${name}" of workspace ${id}: ${valueEnv} is not set here; a key is made if there is none`,
+        warn(
+          `key "${name}" of workspace ${id}`,
+          `workspaces[${i}].keys[${j}].value`,
+          `${valueEnv} is not set here; a key is made if there is none`,
         );
     }
     for (const [alias, { chain }] of routes) {
-      for (const { provider, model } of chain) {
+      for (const [entry, { provider, model }] of chain.entries()) {
         const prices = config.providers.get(provider)?.prices ?? '';
-        if (!registry.find(prices, model))
-          warnings.push(
-            `route ${alias} of workspace ${id}: the shipped registry has no price for ${provider}/${model}`,
-          );
+        if (registry.find(prices, model)) continue;
+        const meant = closest(model, registry.ids(prices));
+        warn(
+          `route ${alias} of workspace ${id}`,
+          `workspaces[${i}].routes.${alias}[${entry}].model`,
+          `the shipped registry has no price for ${provider}/${model}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+        );
       }
     }
   }

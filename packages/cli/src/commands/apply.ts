@@ -1,23 +1,7 @@
-import { resolveWorkspaceKeys } from '@sluice/shared/config/config';
 import type { Command } from 'commander';
-import { createAdminTarget, readKnownState } from '../apply/admin-target.js';
-import { type Action, planConfig, type Step } from '../apply/plan.js';
-import { nameOf, stepText, summaryText } from '../apply/step-text.js';
-import { type Done, performSteps } from '../apply/steps.js';
-import { configFile, readConfigFile } from '../arguments/config-file.js';
 import type { Cli } from '../cli.js';
-import { CliError } from '../output/cli-error.js';
-import { count } from '../output/format.js';
 import { withExamples } from './examples.js';
-
-/** A question with more names than these is not read. */
-const MANY = 10;
-
-interface ApplyOptions {
-  dryRun?: boolean;
-  prune?: boolean;
-  yes?: boolean;
-}
+import type { ApplyOptions } from './run-apply.js';
 
 export function addApplyCommand(program: Command, cli: Cli): void {
   withExamples(
@@ -27,83 +11,15 @@ export function addApplyCommand(program: Command, cli: Cli): void {
       .description(
         'Bring the workspaces, keys, routes and limits of gateway.yaml into a running gateway. Applying it again changes nothing. Providers and the other settings are read by the processes themselves when they start.',
       )
-      .argument('[file]', 'default: GATEWAY_CONFIG, or gateway.yaml')
-      .option('--dry-run', 'only say what would be done')
+      .argument('[file]', 'default: the file that GATEWAY_CONFIG names, or gateway.yaml')
+      .option('--dry-run', 'show what would be done or refused, and do nothing')
       .option('--prune', 'also remove workspaces, routes, keys (by name) and limits that are not in the file')
       .option('-y, --yes', 'do not ask before removing'),
     'apply --dry-run',
     'apply',
     'apply production.yaml --prune --yes',
-  ).action(async (given: string | undefined, { dryRun = false, prune = false, yes }: ApplyOptions) => {
-    const config = readConfigFile(configFile(given, cli.terminal), cli.terminal);
-    const keys = resolveWorkspaceKeys(config, cli.terminal.env);
-    const plan = planConfig(config, keys, await readKnownState(cli.admin, keys), { prune });
-    refuseImpossible(cli, plan);
-    if (dryRun) {
-      report(
-        cli,
-        plan.map((step) => ({ step, action: step.action, madeValue: undefined })),
-        true,
-      );
-      return;
-    }
-    const removals = plan.filter(({ action }) => action === 'remove');
-    if (removals.length > 0) {
-      if (!yes && !cli.json) for (const step of removals) cli.note(stepText(step, 'remove', cli.style));
-      const what = removals.length > MANY ? `${removals.length} things` : removals.map(nameOf).join(', ');
-      await cli.confirm(`Removing ${what}`, yes);
-    }
-    report(cli, await perform(cli, plan), false);
+  ).action(async (given: string | undefined, options: ApplyOptions) => {
+    const { runApply } = await import('./run-apply.js');
+    await runApply(cli, given, options);
   });
-}
-
-/** What the gateway would refuse is said before anything is done, and by a dry run as well. */
-function refuseImpossible(cli: Cli, plan: readonly Step[]): void {
-  const refused = plan.filter(({ action }) => action === 'refuse');
-  if (refused.length === 0) return;
-  if (!cli.json) for (const step of refused) cli.note(stepText(step, 'refuse', cli.style));
-  const names = refused.map((step) => `${nameOf(step)}: ${'reason' in step ? step.reason : ''}`);
-  throw new CliError(
-    cli.json ? names.join('; ') : `nothing was done: ${count(refused.length, 'step')} refused`,
-  );
-}
-
-/** Says each step as it is done, so that a failure in the middle leaves nobody guessing. */
-async function perform(cli: Cli, plan: Step[]): Promise<Done[]> {
-  const all: Done[] = [];
-  try {
-    for await (const done of performSteps(createAdminTarget(cli.admin), plan)) {
-      all.push(done);
-      if (!cli.json) sayDone(cli, done);
-    }
-  } catch (error) {
-    const failed = plan[all.length];
-    if (!(error instanceof CliError) || !failed) throw error;
-    throw new CliError(`${nameOf(failed)}: ${error.message}`);
-  }
-  return all;
-}
-
-function sayDone(cli: Cli, { step, action, madeValue }: Done): void {
-  cli.say(stepText(step, action, cli.style));
-  if (madeValue !== undefined) cli.say(`  shown only now: ${madeValue}`);
-}
-
-function report(cli: Cli, all: Done[], dryRun: boolean): void {
-  const actions = all.map(({ action }): Action => action);
-  if (!cli.json) {
-    if (dryRun) for (const done of all) sayDone(cli, done);
-    cli.say(summaryText(actions, dryRun));
-    return;
-  }
-  const steps = all.map(({ step, action, madeValue }) => ({
-    action,
-    kind: step.kind,
-    workspace: step.workspace,
-    name: step.kind === 'workspace' ? step.workspace : step.name,
-    ...(madeValue === undefined ? {} : { value: madeValue }),
-    ...('reason' in step ? { reason: step.reason } : {}),
-    ...('notes' in step && step.notes?.length ? { notes: step.notes } : {}),
-  }));
-  cli.show({ dry_run: dryRun, steps }, () => '');
 }

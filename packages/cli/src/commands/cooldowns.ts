@@ -9,13 +9,15 @@ export function addCoolDownCommands(program: Command, cli: Cli): void {
   const cooldowns = group(
     program,
     'cooldowns',
-    'Providers and models that nobody calls for a while, because they asked for it.',
+    'Cool-downs: providers and models that asked the gateway to wait, and are not called until then.',
     'cooldowns list',
     'cooldowns lift openai',
   );
 
   withExamples(
-    cooldowns.command('list').description('Show who is left alone, and for how long.'),
+    cooldowns
+      .command('list')
+      .description('Show which providers and models are cooling down, and for how long.'),
     'cooldowns list',
   ).action(async () => {
     const rows = await cli.admin.list<CoolDown>('/cooldowns');
@@ -28,20 +30,20 @@ export function addCoolDownCommands(program: Command, cli: Cli): void {
         {
           title: 'FOR',
           right: true,
-          cell: ({ remaining_ms }) => (remaining_ms > 0 ? span(remaining_ms) : 'probed'),
+          cell: ({ remaining_ms }) => (remaining_ms > 0 ? span(remaining_ms) : 'one call at a time'),
         },
         { title: 'ASKED UNTIL', cell: ({ asked_until }) => asked_until },
       ],
-      'Nobody is cooling down.',
+      'No provider is cooling down.',
     );
   });
 
   withExamples(
     cooldowns
       .command('lift')
-      .description('Let workers call again at once.')
-      .argument('<provider>')
-      .argument('[model]', 'default: the provider and all of its models'),
+      .description('End a cool-down: workers call the provider again at once.')
+      .argument('<provider>', 'name of the provider, as in gateway.yaml')
+      .argument('[model]', 'only this model; default: the provider and all of its models'),
     'cooldowns lift openai',
     'cooldowns lift openai gpt-4o',
   ).action(async (provider: string, model: string | undefined) => {

@@ -9,7 +9,7 @@ import { UsageError } from '../output/cli-error.js';
 import { fromNow, moment } from '../output/format.js';
 import { group, withExamples } from './examples.js';
 
-const KEY = 'its id, or <workspace>/<name>';
+const KEY = 'the key’s id, or <workspace>/<name>';
 
 function expiryText({ expires_at }: Key, wanted: string | undefined): string {
   if (expires_at === null) return 'never expires';
@@ -35,13 +35,16 @@ export function addKeyCommands(program: Command, cli: Cli): void {
   const keys = group(
     program,
     'keys',
-    'Keys that callers authenticate with. Only digests are stored: a value is shown once.',
+    'The keys that callers send. A value is shown once: the gateway keeps only a digest of it.',
     'keys issue demo ci --expires 90d',
     'keys rotate demo/ci --grace 1h',
   );
 
   withExamples(
-    keys.command('list').description('List keys.').argument('[workspace]', 'default: all workspaces'),
+    keys
+      .command('list')
+      .description('List keys.')
+      .argument('[workspace]', 'id of a workspace; default: all of them'),
     'keys list',
     'keys list demo --json',
   ).action(async (workspace: string | undefined) => {
@@ -82,10 +85,14 @@ export function addKeyCommands(program: Command, cli: Cli): void {
   withExamples(
     keys
       .command('issue')
-      .description('Issue a new key and show its value, once.')
-      .argument('<workspace>')
-      .argument('<name>', 'what it is for')
-      .option('--expires <when>', 'a span such as 90d, or a moment; default: never', parseMoment('future'))
+      .description('Issue a new key. Its value is shown once.')
+      .argument('<workspace>', 'id of the workspace')
+      .argument('<name>', 'which program uses the key, for people')
+      .option(
+        '--expires <when>',
+        'when the key ends: a span such as 90d, or a moment; default: never',
+        parseMoment('future'),
+      )
       .addOption(priorityOption())
       .addOption(maxPriorityOption())
       .option('-q, --quiet', 'print the value and nothing else'),
@@ -136,12 +143,12 @@ export function addKeyCommands(program: Command, cli: Cli): void {
   withExamples(
     keys
       .command('set')
-      .description('Change the name, the end or the priority of a key.')
+      .description('Change the name of a key, when it ends, or its priority.')
       .argument('<key>', KEY)
-      .option('--name <name>', 'what it is for')
+      .option('--name <name>', 'the new name')
       .option(
         '--expires <when>',
-        'a span such as 90d, a moment, or never',
+        'when the key ends: a span such as 90d, a moment, or never',
         orWord('never', parseMoment('future')),
       )
       .addOption(priorityOption())

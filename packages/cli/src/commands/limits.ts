@@ -9,7 +9,7 @@ import { type Column, table } from '../output/table.js';
 import { group, withExamples } from './examples.js';
 
 const AT_ONCE = 8;
-/** From so many on it takes long enough to say how far it is. */
+/** Reading more workspaces than these takes so long that progress is shown. */
 const MANY = 100;
 
 const COLUMNS: Column<LimitsInUse>[] = [
@@ -37,7 +37,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
   const limits = group(
     program,
     'limits',
-    'What a workspace may use, and what of it is used. They hold over all api processes together.',
+    'Limits of workspaces, and how much of them is used. A limit holds for all api processes together.',
     'limits list',
     'limits set demo --requests-per-minute 600 --budget-usd-per-month 100',
   );
@@ -45,8 +45,8 @@ export function addLimitCommands(program: Command, cli: Cli): void {
   withExamples(
     limits
       .command('list')
-      .description('Show limits, and what of them is used: now, and in this month (UTC).')
-      .argument('[workspace]', 'default: all workspaces'),
+      .description('Show the limits, what is in use now, and what was spent in this month (UTC).')
+      .argument('[workspace]', 'id of a workspace; default: all of them'),
     'limits list',
     'limits list demo --json',
   ).action(async (workspace: string | undefined) => {
@@ -68,26 +68,28 @@ export function addLimitCommands(program: Command, cli: Cli): void {
   withExamples(
     limits
       .command('set')
-      .description('Set limits of a workspace. What is not mentioned stays; "none" takes a limit away.')
-      .argument('<workspace>')
+      .description(
+        'Set limits of a workspace. A limit that you leave out stays as it is; "none" takes it away.',
+      )
+      .argument('<workspace>', 'id of the workspace')
       .option('--requests-per-minute <n>', 'a number, or none', orWord('none', parseCount))
       .option('--concurrent-requests <n>', 'a number, or none', orWord('none', parseCount))
       .option('--budget-usd-per-month <usd>', 'an amount, or none', orWord('none', parseAmount))
       .option(
         '--weight <n>',
-        'turns for one of a workspace without a weight; or none',
+        'share of a busy provider: a workspace with weight 3 gets three turns where one without a weight gets one; or none',
         orWord('none', parseCount),
       )
       .addOption(
         new Option(
           '--budget <how>',
-          'hold back the most that a request can cost (strict), or what most stay under (expected)',
+          'what each request reserves of the budget: the most that it can cost (strict), or what most requests stay under (expected)',
         ).choices(['strict', 'expected']),
       )
       .addOption(
         new Option(
           '--unpriced-models <policy>',
-          'whether models without a known price may be used; none: refuse as soon as there is a budget',
+          'whether models without a known price may be used; none: they are refused once there is a budget',
         ).choices(['refuse', 'allow', 'none']),
       ),
     'limits set demo --requests-per-minute 600 --concurrent-requests 50',

@@ -113,7 +113,7 @@ export function addModelCommands(program: Command, cli: Cli): void {
   withExamples(
     models
       .command('unset')
-      .description('Take back what was set by hand: the registry’s own prices count again.')
+      .description('Take back prices that were set by hand. The prices of the registry count again.')
       .argument('<provider/model>', 'such as openai/gpt-4o-mini', parseModelName),
     'models unset openai/gpt-4o-mini',
   ).action(async ({ provider, model }: ReturnType<typeof parseModelName>) => {
@@ -124,12 +124,18 @@ export function addModelCommands(program: Command, cli: Cli): void {
   withExamples(
     models
       .command('refresh')
-      .description('Replace the registry by a newer one, and show the difference.')
+      .description('Replace the registry with a newer one, and show the difference.')
       .addOption(
-        new Option('--file <file>', 'a file on this machine, in our shape or LiteLLM’s').conflicts('url'),
+        new Option(
+          '--file <file>',
+          'a file on this machine, in the format of Sluice or of LiteLLM',
+        ).conflicts('url'),
       )
-      .option('--url <url>', 'an address that the gateway fetches it from')
-      .option('--confirm', 'also when it drops many models or changes prices wildly')
+      .option('--url <url>', 'an address from which the gateway fetches the registry')
+      .option(
+        '--confirm',
+        'apply it even when it drops many models or changes prices by more than a factor of 2',
+      )
       .option('--dry-run', 'only show the difference'),
     'models refresh --file models.json --dry-run',
     'models refresh --url https://prices.example/models.json --confirm',

@@ -8,12 +8,16 @@ export function addProcessCommands(program: Command): void {
     program
       .command('start')
       .description(
-        'Run the whole gateway on this machine: Redis, api and worker processes. Ctrl-C drains and stops.',
+        'Run the whole gateway on this machine: Redis, api and worker processes. Ctrl-C drains it and stops it.',
       )
       .option('--apis <n>', 'number of api processes', parseProcesses, 1)
       .option('--workers <n>', 'number of worker processes', parseProcesses, 1)
-      .option('--postgres', 'keep the log and what was spent in a PostgreSQL that is started too')
-      .option('--data <folder>', 'where Redis and PostgreSQL keep their data', '.sluice'),
+      .option('--postgres', 'also start a PostgreSQL, and keep the request log and the spend in it')
+      .option(
+        '--data <folder>',
+        'the folder for the data of Redis and PostgreSQL, and for the keys and secrets that are made',
+        '.sluice',
+      ),
     'start',
     'start --workers 2 --apis 2',
     'start --postgres',

@@ -6,10 +6,13 @@ import { group, withExamples } from './examples.js';
 const ACTIONS = {
   pause: {
     description:
-      'Let no worker take requests of a provider. Calls under way end; new requests wait, and fall back or are refused when their wait is over.',
-    done: 'No worker takes requests of',
+      'Pause the queue of a provider: workers start no more calls to it, and end those under way. Requests wait for their turn; when their wait is over, they go to the next entry of their chain, or are refused.',
+    done: 'Paused: workers start no more calls to',
   },
-  resume: { description: 'Let workers take requests of a provider again.', done: 'Workers take requests of' },
+  resume: {
+    description: 'Resume the queue of a provider: workers call it again.',
+    done: 'Resumed: workers call',
+  },
 } as const;
 
 export function addQueueCommands(program: Command, cli: Cli): void {
@@ -22,7 +25,10 @@ export function addQueueCommands(program: Command, cli: Cli): void {
   );
   for (const [action, { description, done }] of Object.entries(ACTIONS)) {
     withExamples(
-      queues.command(action).description(description).argument('<provider>'),
+      queues
+        .command(action)
+        .description(description)
+        .argument('<provider>', 'name of the provider, as in gateway.yaml'),
       `queues ${action} openai`,
     ).action(async (provider: string) => {
       const place = path`/queues/${provider}/`;

@@ -13,7 +13,7 @@ import { withExamples } from './examples.js';
 
 const PAGE = 200;
 const DEFAULT_LIMIT = 50;
-/** How many are shown before those that are still to come. */
+/** How many requests are shown before those that are still to come. */
 const BEFORE_FOLLOWING = 10;
 
 interface Options {
@@ -35,21 +35,28 @@ export function addRequestCommands(program: Command, cli: Cli): void {
   withExamples(
     program
       .command('requests')
-      .description('The request log: every accepted request, without prompt and completion.')
-      .argument('[id]', 'one request, with its attempts and price, as JSON')
-      .option('--since <when>', 'from a moment on: 15m, 24h, 7d ago, a date or a moment')
-      .option('--until <when>', 'before a moment')
-      .option('--workspace <workspace>', 'of this workspace')
-      .option('--route <alias>', 'by this route')
-      .option('--provider <provider>', 'who served it, or was asked last')
-      .option('--model <model>', 'what the caller sent, or what was called')
-      .option('--key <id>', 'id of the key')
-      .option('--code <code>', 'how it failed, such as rate_limited')
-      .option('--status <status>', 'such as 200, or 5xx for all of its kind')
-      .addOption(new Option('-n, --limit <n>', `how many; default: ${DEFAULT_LIMIT}`).argParser(parseCount))
-      .option('-f, --follow', 'show the latest, and then each as it ends; with --json one object a line')
+      .description(
+        'Show the request log: every accepted request, without its prompt and its answer. Times are those at which a request ended.',
+      )
+      .argument('[id]', 'id of one request; it is shown as JSON, with its attempts and its price')
+      .option('--since <when>', 'ended since then: 15m, 24h or 7d ago, a date, or a moment')
+      .option('--until <when>', 'ended before then: written as for --since')
+      .option('--workspace <workspace>', 'only this workspace')
+      .option('--route <alias>', 'only this route')
+      .option('--provider <provider>', 'only those that this provider served, or failed last')
+      .option('--model <model>', 'only this model: what the caller sent, or what was called')
+      .option('--key <id>', 'only this key, by its id')
+      .option('--code <code>', 'only this error, such as rate_limited')
+      .option('--status <status>', 'only this status, such as 200, or 5xx for all of a kind')
       .addOption(
-        new Option('--export <format>', 'all of them, oldest first, to stdout')
+        new Option('-n, --limit <n>', `how many requests; default: ${DEFAULT_LIMIT}`).argParser(parseCount),
+      )
+      .option(
+        '-f, --follow',
+        'show the latest requests, and then each one as it ends; with --json, one object a line',
+      )
+      .addOption(
+        new Option('--export <format>', 'write all requests to stdout, oldest first')
           .choices(['jsonl', 'csv'])
           .conflicts(['follow', 'limit']),
       ),

@@ -17,7 +17,10 @@ export function addRouteCommands(program: Command, cli: Cli): void {
   );
 
   withExamples(
-    routes.command('list').description('List routes.').argument('[workspace]', 'default: all workspaces'),
+    routes
+      .command('list')
+      .description('List routes.')
+      .argument('[workspace]', 'id of a workspace; default: all of them'),
     'routes list',
     'routes list demo --json',
   ).action(async (workspace: string | undefined) => {
@@ -46,7 +49,7 @@ export function addRouteCommands(program: Command, cli: Cli): void {
       .description(
         'Make a route, or replace its chain. Running api processes have it within two seconds. If gateway.yaml has a route of this name, the next "sluice apply" or "npm start" brings back the chain of the file.',
       )
-      .argument('<workspace>')
+      .argument('<workspace>', 'id of the workspace')
       .argument('<alias>', 'what callers send as "model"')
       .argument(
         '<entry...>',
@@ -83,8 +86,8 @@ export function addRouteCommands(program: Command, cli: Cli): void {
     routes
       .command('delete')
       .description('Delete a route.')
-      .argument('<workspace>')
-      .argument('<alias>')
+      .argument('<workspace>', 'id of the workspace')
+      .argument('<alias>', 'name of the route')
       .option('-y, --yes', 'do not ask'),
     'routes delete demo fast',
     'routes delete demo fast --yes',

@@ -21,15 +21,19 @@ export function addSpendCommand(program: Command, cli: Cli): void {
     program
       .command('spend')
       .description(
-        'What was spent, from the ledger. Whole days, UTC. What calls may have cost whose bill nobody knows is apart.',
+        'Show what was spent, in whole days (UTC). Some calls end without a bill, for example when a worker dies; what they may have cost is in a column of its own.',
       )
-      .option('--by <fields>', 'workspace, route, provider, model, day; several with commas', 'workspace')
-      .option('--since <when>', '7d ago, or a date; default: 30 days with today')
-      .option('--until <when>', 'a date; default: now')
-      .option('--workspace <workspace>', 'only of this workspace')
-      .option('--route <alias>', 'only of this route')
-      .option('--provider <provider>', 'only of this provider')
-      .option('--model <model>', 'only of this model of a provider'),
+      .option(
+        '--by <fields>',
+        'what the sums are for: workspace, route, provider, model or day; several with commas',
+        'workspace',
+      )
+      .option('--since <when>', 'the first day: a span such as 7d ago, or a date; default: 29 days ago')
+      .option('--until <when>', 'the last day: a span or a date; default: today')
+      .option('--workspace <workspace>', 'only this workspace')
+      .option('--route <alias>', 'only this route')
+      .option('--provider <provider>', 'only this provider')
+      .option('--model <model>', 'only this model, by the provider’s id for it'),
     'spend --by model --since 7d',
     'spend --by workspace,day --since 2027-01-01 --until 2027-01-31 --json',
   ).action(async (options: Record<string, string>) => {

@@ -10,7 +10,7 @@ export function addStatusCommand(program: Command, cli: Cli): void {
   withExamples(
     program
       .command('status')
-      .description('Processes, queues, and providers that cool down or whose circuit is open.'),
+      .description('Show the processes, the queues, and the providers that are cooling down or failing.'),
     'status',
     'status --json',
   ).action(async () => {

@@ -7,7 +7,8 @@ import { UsageError } from '../output/cli-error.js';
 import { moment, whole } from '../output/format.js';
 import { group, withExamples } from './examples.js';
 
-const MODELS_HELP = 'routes and model ids that callers may name, with commas; * for any characters; or all';
+const MODELS_HELP =
+  'the routes and model ids that callers may use, with commas; * stands for any characters; all: every one';
 
 interface Wish {
   name?: string;
@@ -21,7 +22,7 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
   const workspaces = group(
     program,
     'workspaces',
-    'Tenants: each has keys, routes, limits and a spend of its own.',
+    'Workspaces. Each has its own keys, routes, limits and spend.',
     'workspaces list',
     'workspaces create team-a --name "Team A"',
   );
@@ -72,7 +73,7 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
     workspaces
       .command('set')
       .description('Change a workspace. Its limits are set with "sluice limits set".')
-      .argument('<workspace>')
+      .argument('<workspace>', 'id of the workspace')
       .option('--name <name>', 'what people call it')
       .option('--models <patterns>', MODELS_HELP, parsePatterns),
     'workspaces set team-a --name "Team A (Berlin)"',
@@ -90,10 +91,10 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
     workspaces
       .command('delete')
       .description(
-        'Delete a workspace with its keys, routes and kept answers. Its log and spend stay on record.',
+        'Delete a workspace with its keys, routes and kept answers. Its request log and its spend stay.',
       )
-      .argument('<workspace>')
-      .option('--erase', 'erase its request log and its spend too')
+      .argument('<workspace>', 'id of the workspace')
+      .option('--erase', 'also erase its request log and its spend')
       .option('-y, --yes', 'do not ask'),
     'workspaces delete team-a',
     'workspaces delete team-a --yes',

@@ -4,6 +4,11 @@ export class CliError extends Error {
   readonly exitCode: number = 1;
 }
 
+/** The command has failed, and its result says how. */
+export class SaidError extends CliError {
+  override readonly name = 'SaidError';
+}
+
 /** The command was written wrongly, or lacks something. */
 export class UsageError extends CliError {
   override readonly name = 'UsageError';

@@ -4,6 +4,7 @@ import { DEFAULT_FILE } from './defaults.js';
 import { type Env, lookupEnv } from './env-lookup.js';
 import { type Fault, FaultsError } from './faults.js';
 import { ownKeyFault } from './gateway-key.js';
+import type { LineOf } from './places.js';
 import type { KeyPriority } from './priority.js';
 import { ConfigReader } from './reader.js';
 import { readGatewayConfig } from './schema.js';
@@ -35,16 +36,35 @@ export function loadConfig(path: string | undefined, env: Env, directory = proce
 /** `source` names the text in the error. */
 export function parseConfigText(text: string, env: Env, source = DEFAULT_PATH): GatewayConfig {
   const faults: Fault[] = [];
-  const value = parseYaml(text, faults);
-  if (faults.length > 0) throw new ConfigError(source, faults);
-  return parseConfig(value, env, source);
+  const parsed = parseYaml(text, faults);
+  if (!parsed || faults.length > 0) throw new ConfigError(source, faults);
+  const config = parseConfig(parsed.value, env, source, parsed.lineOf);
+  linesOf.set(config, parsed.lineOf);
+  return config;
+}
+
+/** Of the configurations that were read from a text. */
+const linesOf = new WeakMap<GatewayConfig, LineOf>();
+
+/** The line of the file that a path such as `providers.openai.base_url` stands in. */
+export function lineIn(config: GatewayConfig, path: string): number | undefined {
+  return linesOf.get(config)?.(path);
 }
 
 /** Validates the value of a whole file. */
-export function parseConfig(value: unknown, env: Env, source = DEFAULT_PATH): GatewayConfig {
+export function parseConfig(
+  value: unknown,
+  env: Env,
+  source = DEFAULT_PATH,
+  lineOf: LineOf = () => undefined,
+): GatewayConfig {
   const reader = new ConfigReader([], env);
   const config = readGatewayConfig(reader, value);
-  if (reader.faults.length > 0) throw new ConfigError(source, reader.faults);
+  if (reader.faults.length > 0)
+    throw new ConfigError(
+      source,
+      reader.faults.map((fault) => ({ ...fault, line: lineOf(fault.path) })),
+    );
   return config;
 }
 
@@ -56,10 +76,15 @@ export function resolveProviderKeys(config: GatewayConfig, env: Env): Map<string
     if (apiKeyEnv === undefined) continue;
     const { value, fault } = lookupEnv(env, apiKeyEnv);
     const path = `providers.${name}.api_key`;
-    if (fault !== undefined) faults.push({ path, message: fault });
+    const line = lineIn(config, path);
+    if (fault !== undefined) faults.push({ path, line, message: fault });
     // Anything else cannot be sent in a header, and an HTTP client's own complaint would quote it.
     else if (value !== undefined && !/^[!-~]+$/.test(value)) {
-      faults.push({ path, message: `the value of ${apiKeyEnv} must be printable ASCII without spaces` });
+      faults.push({
+        path,
+        line,
+        message: `the value of ${apiKeyEnv} must be printable ASCII without spaces`,
+      });
     } else if (value !== undefined) keys.set(name, value);
   }
   if (faults.length > 0) throw new ConfigError('provider keys', faults);
@@ -79,13 +104,14 @@ export interface ResolvedKey extends KeyPriority {
 export function resolveWorkspaceKeys(config: GatewayConfig, env: Env): ResolvedKey[] {
   const faults: Fault[] = [];
   const seen = new Map<string, string>();
-  const keys = config.workspaces.flatMap((workspace) =>
-    workspace.keys.map(({ name, valueEnv, ...classes }): ResolvedKey => {
+  const keys = config.workspaces.flatMap((workspace, i) =>
+    workspace.keys.map(({ name, valueEnv, ...classes }, j): ResolvedKey => {
       const { value, fault } = valueEnv === undefined ? {} : lookupEnv(env, valueEnv);
       const here = `key "${name}" of workspace ${workspace.id}`;
       const wrong = value === undefined ? undefined : keyFault(value, seen);
       const message = fault ?? (wrong === undefined ? undefined : `the value of ${valueEnv} ${wrong}`);
-      if (message !== undefined) faults.push({ path: here, message });
+      const line = lineIn(config, `workspaces[${i}].keys[${j}].value`);
+      if (message !== undefined) faults.push({ path: here, line, message });
       if (value !== undefined) seen.set(value, here);
       return { workspace: workspace.id, name, variable: valueEnv, value, ...classes };
     }),

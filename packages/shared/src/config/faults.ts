@@ -8,6 +8,8 @@ export interface Fault {
   /** `workspaces[0].routes.fast[1].provider`, an environment variable, or `line 3:5` of the file; '' is the whole. */
   path: string;
   message: string;
+  /** Of the file, where there is one. */
+  line?: number | undefined;
 }
 
 /** Carries all faults that were found, so that one run shows everything there is to correct. */
@@ -15,10 +17,16 @@ export class FaultsError extends Error {
   readonly faults: readonly Fault[];
 
   constructor(source: string, faults: readonly Fault[]) {
-    const lines = faults.map(({ path, message }) => (path === '' ? `  ${message}` : `  ${path}: ${message}`));
-    super([`${source}: ${faults.length === 1 ? '1 fault' : `${faults.length} faults`}`, ...lines].join('\n'));
+    const lines = faults.map((fault) => `  ${faultText(fault)}`);
+    const count = faults.length === 1 ? '1 mistake' : `${faults.length} mistakes`;
+    super([`${source}: ${count}`, ...lines].join('\n'));
     this.faults = faults;
   }
+}
+
+export function faultText({ path, message, line }: Fault): string {
+  const place = line === undefined || path.startsWith('line ') ? '' : `line ${line}: `;
+  return `${place}${path === '' ? '' : `${path}: `}${message}`;
 }
 
 /** The candidate that was probably meant: `baseUrl` and `base_ur` both mean `base_url`. */

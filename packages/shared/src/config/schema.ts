@@ -249,6 +249,8 @@ function readWorkspace(
   };
 }
 
+const ENTRY_EXAMPLE = '{ provider: openai, model: gpt-4o-mini }';
+
 /** Either the chain alone, or a map of the chain and what to do when a worker dies in mid-call. */
 export function readRoute(
   reader: ConfigReader,
@@ -257,6 +259,10 @@ export function readRoute(
   providers: readonly string[],
 ): RouteConfig | undefined {
   if (Array.isArray(value)) return { chain: readChain(reader, value, path, providers), onCrash: 'rerun' };
+  if (typeof value === 'string') {
+    reader.fault(path, `must be a list of entries such as [${ENTRY_EXAMPLE}], not a string`);
+    return undefined;
+  }
   const route = reader.fields(value, path, ['chain', 'on_crash']);
   if (!route) return undefined;
   return {
@@ -273,6 +279,10 @@ function readChain(
 ): ChainEntry[] {
   return reader.list(value, path, 1, 8).flatMap((item, i) => {
     const at = `${path}[${i}]`;
+    if (typeof item === 'string') {
+      reader.fault(at, `must be an entry such as ${ENTRY_EXAMPLE}, not a string`);
+      return [];
+    }
     const entry = reader.fields(item, at, ['provider', 'model', 'timeout_ms', 'max_tokens', 'retries']);
     if (!entry) return [];
     const number = (field: 'timeout_ms' | 'max_tokens' | 'retries', rule: NumberRule): Partial<ChainEntry> =>

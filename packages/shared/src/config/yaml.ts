@@ -1,5 +1,6 @@
 import { LineCounter, parseDocument } from 'yaml';
 import type { Fault } from './faults.js';
+import { createLineOf, type LineOf } from './places.js';
 
 // The parser's own messages for these quote the source, which may hold a secret.
 const OWN_WORDS: Record<string, string> = {
@@ -16,8 +17,20 @@ const OWN_WORDS: Record<string, string> = {
 
 const MAX_ALIASES = 100;
 
-/** Pushes a fault for everything that is not plain YAML; the value means nothing then. */
-export function parseYaml(text: string, faults: Fault[]): unknown {
+/** The parser notices a missing bracket only where the next line begins. */
+function unclosedText(message: string): string | undefined {
+  const [, close] = /end with a ([}\]])$/.exec(message) ?? [];
+  if (close === undefined) return undefined;
+  return `the ${close === '}' ? '{' : '['} before this place is not closed; add the missing ${close}`;
+}
+
+export interface ParsedYaml {
+  value: unknown;
+  lineOf: LineOf;
+}
+
+/** Pushes a fault for everything that is not plain YAML; the result is undefined then. */
+export function parseYaml(text: string, faults: Fault[]): ParsedYaml | undefined {
   const lineCounter = new LineCounter();
   try {
     const doc = parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true });
@@ -25,10 +38,12 @@ export function parseYaml(text: string, faults: Fault[]): unknown {
       const { line, col } = lineCounter.linePos(pos[0]);
       const path = `line ${line}:${col}`;
       // One unclosed bracket is told once per open level; the first word on a place is enough.
-      if (faults.at(-1)?.path !== path) faults.push({ path, message: OWN_WORDS[code] ?? message });
+      if (faults.at(-1)?.path !== path)
+        faults.push({ path, line, message: OWN_WORDS[code] ?? unclosedText(message) ?? message });
     }
     if (doc.errors.length > 0) return undefined;
-    return doc.toJS({ maxAliasCount: MAX_ALIASES });
+    const value: unknown = doc.toJS({ maxAliasCount: MAX_ALIASES });
+    return { value, lineOf: createLineOf(doc, lineCounter) };
   } catch (error) {
     // What toJS throws is about aliases; what the parser throws is a full stack.
     const message =
