@@ -2,16 +2,22 @@
  * The Redis users of deploy/redis/users.acl: with them everything works and nothing is denied, and each has only the
  * commands that its processes use.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
+import { freePort } from '@sluice/cli/start/free-port';
 import { connectPatiently } from '@sluice/shared/redis/redis';
+import { Redis } from 'ioredis';
 import OpenAI, { toFile } from 'openai';
 import { BrowserLike } from '../helpers/browser-like.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { watchCommands } from '../helpers/redis-contents.js';
 import { until } from '../helpers/until.js';
+import { withParent } from '../helpers/with-parent.js';
 
 const USERS = ['api', 'worker', 'admin'] as const;
 type User = (typeof USERS)[number];
@@ -43,7 +49,7 @@ const urlOf = (user: User) => redisUrl.replace('redis://', `redis://sluice-${use
 test.before(async () => {
   const file = join(folder, 'users.acl');
   const forTest = lines.map((line) =>
-    line === 'user default off' ? 'user default on nopass ~* &* +@all' : line,
+    line.startsWith('user default off ') ? 'user default on nopass ~* &* +@all' : line,
   );
   writeFileSync(file, `${forTest.join('\n').replaceAll('{sluice}', '{test}')}\n`);
   const limits = { requests_per_minute: 3, concurrent_requests: 2, budget_usd_per_month: 1 };
@@ -257,4 +263,50 @@ test.serial('a worker cannot touch keys and routes, and an api cannot issue keys
     worker.disconnect();
     api.disconnect();
   }
+});
+
+test('what was written is there after a restart of Redis with these users, and nobody else gets in', async (t) => {
+  const file = join(folder, 'shipped.acl');
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  const port = await freePort();
+  const start = async () => {
+    const options = [
+      '--port',
+      `${port}`,
+      '--dir',
+      folder,
+      '--aclfile',
+      file,
+      '--appendonly',
+      'yes',
+      '--save',
+      '',
+    ];
+    const [command = '', ...before] = [...withParent(), findOrInstallRedis(() => {})];
+    const server = spawn(command, [...before, ...options], { stdio: 'ignore' });
+    t.teardown(() => server.kill('SIGKILL'));
+    const redis = await connectPatiently(`redis://sluice-admin:change-me-admin@127.0.0.1:${port}`);
+    const stop = async () => {
+      redis.disconnect();
+      server.kill();
+      await once(server, 'exit');
+    };
+    return { redis, stop };
+  };
+  const first = await start();
+  // More than one write of a script is a transaction in the append-only file.
+  await first.redis.eval(
+    "redis.call('set', KEYS[1], 1) redis.call('set', KEYS[2], 2)",
+    2,
+    '{sluice}:a',
+    '{sluice}:b',
+  );
+  await first.stop();
+  const second = await start();
+  t.is(await second.redis.get('{sluice}:a'), '1');
+  const stranger = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null });
+  stranger.on('error', () => {});
+  await t.throwsAsync(stranger.get('{sluice}:a'), { message: /NOAUTH/ });
+  stranger.disconnect();
+  await second.stop();
 });

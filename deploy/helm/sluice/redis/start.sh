@@ -1,0 +1,12 @@
+#!/bin/sh
+# Starts Redis with the users of users.acl, whose passwords come from the environment. Passwords are letters and digits.
+# The default user is off and has every right all the same: Redis reads its append-only file as that user, and drops the
+# transactions in it that the user may not make. With a plain `user default off` a restart loses nearly everything.
+set -eu
+umask 077
+users="${TMPDIR:-/tmp}/users.acl"
+sed -e "s/change-me-api/${REDIS_API_PASSWORD:?}/" \
+  -e "s/change-me-admin/${REDIS_ADMIN_PASSWORD:?}/" \
+  -e "s/change-me-worker/${REDIS_WORKER_PASSWORD:?}/" \
+  "$(dirname "$0")/users.acl" > "$users"
+exec redis-server --aclfile "$users" "$@"
