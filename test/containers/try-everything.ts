@@ -88,7 +88,7 @@ async function sendLargeBodies(stack: Stack, callers: Callers, tell: Tell): Prom
 }
 
 async function upgrade(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
-  const replaced = ['api', 'worker', 'admin'];
+  const replaced = ['api', 'worker'];
   const old = replaced.flatMap((service) => stack.ids(service));
   const since = performance.now();
   const account = await callers.sendDuring(CALLERS, chat('Say hello.'), () => stack.upgrade());

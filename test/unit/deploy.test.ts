@@ -247,11 +247,16 @@ test('Redis of docker-compose.yml has users with passwords, and nobody else', as
   t.regex(stdout, /^--aclfile \S+ --appendonly yes$/m);
   const users = stdout.match(/^user \S+ \S+ ?\S*/gm);
   t.deepEqual(users, [
-    'user default off',
+    'user default off ~*',
     'user sluice-api on >p1',
     'user sluice-worker on >w1',
     'user sluice-admin on >a1',
   ]);
+});
+
+test('the Helm chart brings the same Redis users and start as docker-compose.yml', (t) => {
+  for (const name of ['users.acl', 'start.sh'])
+    t.is(read(`deploy/helm/sluice/redis/${name}`), read(`deploy/redis/${name}`));
 });
 
 test('deploy/make-env.sh makes every secret that docker-compose.yml requires, once', (t) => {
@@ -273,7 +278,8 @@ interface Kustomization {
 }
 
 test('the kustomizations list every manifest, and the configuration is the shipped one', (t) => {
-  for (const folder of ['base', 'operators', 'tracing']) {
+  const components = readdirSync(new URL('components/', manifests)).map((name) => `components/${name}`);
+  for (const folder of ['base', 'operators', ...components]) {
     const text = readFileSync(new URL(`${folder}/kustomization.yaml`, manifests), 'utf8');
     const { resources, patches = [] } = parse(text) as Kustomization;
     for (const { target } of patches)

@@ -1,0 +1,87 @@
+{{- define "sluice.labels" -}}
+app.kubernetes.io/name: sluice
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/component: {{ .role }}
+{{- end }}
+
+{{- define "sluice.selector" -}}
+app.kubernetes.io/name: sluice
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .role }}
+{{- end }}
+
+{{- define "sluice.name" -}}
+{{ .root.Release.Name }}-{{ .role }}
+{{- end }}
+
+{{- define "sluice.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "sluice.secret" -}}
+{{ .Values.secrets.existing | default (printf "%s-secrets" .Release.Name) }}
+{{- end }}
+
+{{- define "sluice.redisSecret" -}}
+{{- if .Values.redis.bundled -}}
+{{ .Release.Name }}-redis
+{{- else -}}
+{{ required "redis.existingSecret: name a secret with REDIS_URL_API, REDIS_URL_WORKER and REDIS_URL_ADMIN, or set redis.bundled" .Values.redis.existingSecret }}
+{{- end -}}
+{{- end }}
+
+{{- define "sluice.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 1000
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "sluice.containerSecurity" -}}
+readOnlyRootFilesystem: true
+allowPrivilegeEscalation: false
+capabilities: { drop: [ALL] }
+{{- end }}
+
+{{/* The variables that a role is given. Only workers have the providers' keys, and only api processes the pepper. */}}
+{{- define "sluice.env" -}}
+{{- $values := get .root.Values .role -}}
+{{- $redisUser := eq .role "apply" | ternary "ADMIN" (upper .role) -}}
+- name: REDIS_URL
+  valueFrom: { secretKeyRef: { name: {{ include "sluice.redisSecret" .root }}, key: REDIS_URL_{{ $redisUser }} } }
+{{- if ne .role "apply" }}
+- name: PAYLOAD_KEY
+  valueFrom: { secretKeyRef: { name: {{ include "sluice.secret" .root }}, key: PAYLOAD_KEY } }
+{{- end }}
+{{- if ne .role "worker" }}
+- name: KEY_PEPPER
+  valueFrom: { secretKeyRef: { name: {{ include "sluice.secret" .root }}, key: KEY_PEPPER } }
+{{- end }}
+{{- if eq .role "admin" }}
+- name: ADMIN_TOKEN
+  valueFrom: { secretKeyRef: { name: {{ include "sluice.secret" .root }}, key: ADMIN_TOKEN } }
+{{- end }}
+{{- if eq .role "apply" }}
+- name: GATEWAY_KEY
+  valueFrom: { secretKeyRef: { name: {{ include "sluice.secret" .root }}, key: GATEWAY_KEY, optional: true } }
+{{- end }}
+{{- if and (ne .role "apply") (or .root.Values.postgres.bundled .root.Values.postgres.existingSecret) }}
+- name: DATABASE_URL
+  valueFrom: { secretKeyRef: { name: {{ .root.Values.postgres.existingSecret | default (printf "%s-postgres" .root.Release.Name) }}, key: DATABASE_URL } }
+{{- end }}
+{{- with .root.Values.tracing.endpoint }}
+- { name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ . | quote }} }
+{{- end }}
+{{- if eq .role "api" }}
+# Until every node has heard that this pod is no longer to be sent requests.
+- { name: DRAIN_DELAY_MS, value: '5000' }
+{{- end }}
+{{- if eq .role "admin" }}
+# Nobody sends it requests through the Service.
+- { name: DRAIN_DELAY_MS, value: '0' }
+{{- end }}
+{{- range $name, $value := (($values | default dict).env | default dict) }}
+- { name: {{ $name }}, value: {{ $value | quote }} }
+{{- end }}
+{{- end }}
