@@ -254,11 +254,6 @@ test('Redis of docker-compose.yml has users with passwords, and nobody else', as
   ]);
 });
 
-test('the Helm chart brings the same Redis users and start as docker-compose.yml', (t) => {
-  for (const name of ['users.acl', 'start.sh'])
-    t.is(read(`deploy/helm/sluice/redis/${name}`), read(`deploy/redis/${name}`));
-});
-
 test('deploy/make-env.sh makes every secret that docker-compose.yml requires, once', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-env-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
