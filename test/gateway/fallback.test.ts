@@ -9,6 +9,7 @@ import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { Action } from '@sluice/simulator/faults';
 import type { ExecutionContext } from 'ava';
+import { adminOf } from '../helpers/admin.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { createHeldUpstream, type HeldUpstream, occupy } from '../helpers/held-upstream.js';
 import test from '../helpers/needs-redis.js';
@@ -163,6 +164,7 @@ test.before(async () => {
       ...Object.assign({}, ...STOPS.map((status) => routesOf(`stops-${status}`))),
       closed: [{ provider: 'closed', model: 'gpt-closed' }, SPARE.anthropic],
       keyless: [{ provider: 'keyless', model: 'gpt-keyless' }, SPARE.anthropic],
+      'only-keyless': [{ provider: 'keyless', model: 'gpt-keyless' }],
       narrow: [{ provider: 'narrow', model: 'gpt-narrow' }, SPARE.anthropic],
       cooling: [{ provider: 'openai', model: 'gpt-cooling' }, SPARE.anthropic],
       three: [
@@ -330,8 +332,25 @@ test('the next entry serves when nothing listens at the provider’s address', (
   isServedBySecond(t, 'closed', ['closed', 'gpt-closed', 'connection', undefined], SPARE.anthropic));
 
 test('an entry whose provider key is not set is not called, and the next one serves', async (t) => {
-  await isServedBySecond(t, 'keyless', ['keyless', 'gpt-keyless', 'auth', undefined], SPARE.anthropic, 1);
+  await isServedBySecond(t, 'keyless', ['keyless', 'gpt-keyless', 'no_key', undefined], SPARE.anthropic, 1);
   t.is(callsOf('gpt-keyless'), 0);
+});
+
+test('callers and operators are told that a key is not set', async (t) => {
+  const told = 'No key is set for provider keyless (NO_SUCH_KEY).';
+  const { status, body } = await ask('only-keyless');
+  t.is(status, 502);
+  t.is(
+    body.error.message,
+    'The operator of the gateway has set no key for the provider. (keyless/gpt-keyless has no key in the gateway)',
+  );
+  const ready = await fetch(`${gateway.workers[0]?.metricsUrl}/readyz`);
+  t.is(ready.status, 200);
+  t.true(((await ready.json()) as { warnings: string[] }).warnings.includes(told));
+  t.is(gateway.output().split(told).length - 1, gateway.workers.length, 'once in the log of each worker');
+  const { body: shown } = await adminOf(gateway)('GET', '/status');
+  const worker = shown.processes.find(({ role }: { role: string }) => role === 'worker');
+  t.deepEqual(worker.problems, [told]);
 });
 
 test('a redirect is not followed', async (t) => {

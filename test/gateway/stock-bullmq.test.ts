@@ -25,6 +25,7 @@ test.before(async () => {
     },
     routes: {
       paused: solo('paused'),
+      'paused-spared': [...solo('paused'), ...solo('delayed')],
       resumed: solo('resumed'),
       delayed: solo('delayed'),
       limited: solo('limited'),
@@ -40,12 +41,21 @@ const stockQueue = (provider: string) =>
   new Queue(provider, { connection: gateway.redis, prefix: gateway.names.queuePrefix });
 const ask = (model: string) => gateway.chat({ model, messages: [{ role: 'user', content: 'Hello.' }] });
 
-test('a request in a queue that is paused is rate limited when its wait runs out', async (t) => {
+test('a request in a queue that is paused is told so when its wait runs out, or goes to its next entry', async (t) => {
   const queue = stockQueue('paused');
   await queue.pause();
   const refused = await ask('paused');
-  t.is(refused.status, 429);
-  t.is(refused.body.error.code, 'rate_limited');
+  t.is(refused.status, 503);
+  t.is(refused.body.error.code, 'provider_unavailable');
+  t.regex(refused.body.error.message, /paused\/\S+ is paused by the operator/);
+  t.is(refused.headers.get('retry-after'), '30');
+  const spared = await ask('paused-spared');
+  t.is(spared.headers.get('x-gateway-provider'), 'delayed');
+  const entry = (await gateway.log()).find(({ id }) => `req_${id}` === spared.headers.get('x-request-id'));
+  t.deepEqual(
+    entry?.attempts.map(({ outcome }) => outcome),
+    ['paused', 'ok'],
+  );
   await queue.close();
 });
 

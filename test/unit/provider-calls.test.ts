@@ -21,6 +21,7 @@ test('an answer that makes our own code fail is an attempt, and the next entry m
   const parts = {
     upstreams: new Map([['openai', upstream]]),
     health: {
+      calling: () => {},
       saidNothing: (provider: string) => saidNothing.push(provider),
       record: () => t.fail('it says nothing about the provider'),
     },

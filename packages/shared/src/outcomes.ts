@@ -59,6 +59,14 @@ export const OUTCOMES = {
     message: 'The provider refused the key of the gateway.',
     fallback: true,
   },
+  // Nothing is sent: the variable that the configuration names for the key is not set.
+  no_key: {
+    kind: 'failed',
+    words: 'has no key in the gateway',
+    code: 'provider_error',
+    message: 'The operator of the gateway has set no key for the provider.',
+    fallback: true,
+  },
   rate_limited: {
     kind: 'failed',
     words: 'is rate-limiting',
@@ -171,6 +179,13 @@ export const OUTCOMES = {
     kind: 'blocked',
     words: 'has too many requests waiting',
     code: 'rate_limited',
+    message: NOT_CALLED,
+    fallback: true,
+  },
+  paused: {
+    kind: 'blocked',
+    words: 'is paused by the operator',
+    code: 'provider_unavailable',
     message: NOT_CALLED,
     fallback: true,
   },

@@ -34,7 +34,7 @@ import type { ArchiveOptions } from './archive/start-archive.js';
 import { AnswerRoom } from './calls/answer-room.js';
 import { Pricing, SIMULATED_PRICING } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
-import { createUpstreams } from './calls/upstreams.js';
+import { createUpstreams, keylessProviders } from './calls/upstreams.js';
 import type { Connections } from './connect.js';
 import { ChatProcessor } from './jobs/chat-processor.js';
 import { Ending } from './jobs/ending.js';
@@ -136,6 +136,7 @@ export function assemble(
   const answers = new AnswerRoom(config.request.maxAnswerBytesInFlight);
 
   return {
+    keyless: keylessProviders(upstreams),
     ...{ names, clock, backendParts, queues, presence, coolDowns, circuits, callers, registry },
     ...{ metrics, directoryWatch, upstreams, checker, cancellations, runs, answers, ending, chat },
   };

@@ -11,11 +11,22 @@ export const HOUSEKEEPING_MS = 1_000;
 export function startChores(
   chores: Chores,
   { config, descriptors }: WorkerOptions,
-  { names, presence, coolDowns, circuits, callers, clock, registry, directoryWatch, queues }: WorkerParts,
+  {
+    names,
+    presence,
+    coolDowns,
+    circuits,
+    callers,
+    clock,
+    registry,
+    directoryWatch,
+    queues,
+    keyless,
+  }: WorkerParts,
   { redis, subscriber }: Connections,
 ): void {
   for (const [chore, work] of Object.entries({
-    presence: () => presence.announce(descriptors.problems()),
+    presence: () => presence.announce([...descriptors.problems(), ...keyless]),
     'cool-downs': () => coolDowns.refresh(),
     circuits: () => circuits.refresh(),
     callers: () => callers.write(),

@@ -53,7 +53,7 @@ await runProcess('worker', async () => {
     port: env.METRICS_PORT,
     metrics: worker.metrics,
     problems: () => (draining ? ['draining'] : [...worker.problems(), ...descriptors.problems()]),
-    warnings: () => redisWatch.worries.map(({ text }) => text),
+    warnings: () => [...redisWatch.worries.map(({ text }) => text), ...worker.warnings],
   });
   logger.info({ metrics: metricsServer.url, providers: [...config.providers.keys()] }, 'worker ready');
   // `npm start` shows its first request after these lines.

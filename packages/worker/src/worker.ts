@@ -18,6 +18,8 @@ export interface RunningWorker {
   metrics: Metrics;
   /** What keeps it from its work. It is ready when there is nothing. */
   problems(): string[];
+  /** What keeps it from a part of its work. */
+  warnings: readonly string[];
   /** Takes no more jobs, lets the running ones end within `drainMs`, and closes everything. */
   close(drainMs: number): Promise<void>;
 }
@@ -26,6 +28,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const { logger } = options;
   const connections = await connect(options.redisUrl);
   const parts = assemble(options, connections);
+  for (const warning of parts.keyless) logger.warn(warning);
   await startReading(options, parts, connections);
   const chores = new Chores(logger);
   const workers = await takeJobs(parts, connections.redis, chores, logger);
@@ -34,6 +37,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
 
   return {
     metrics: parts.metrics,
+    warnings: parts.keyless,
     problems: () => [
       ...(connections.redis.status === 'ready' ? [] : ['Redis is away']),
       ...(workers.every(({ isOpen }) => isOpen) ? [] : ['no more jobs are taken']),
@@ -68,6 +72,7 @@ async function startReading(
     queues,
     cancellations,
     runs,
+    keyless,
   }: WorkerParts,
   { redis, subscriber }: Connections,
 ): Promise<void> {
@@ -76,7 +81,7 @@ async function startReading(
     coolDowns.watch(subscriber),
     circuits.watch(subscriber),
     registry.start(),
-    presence.announce(descriptors.problems()),
+    presence.announce([...descriptors.problems(), ...keyless]),
     directoryWatch.refresh(),
     setLimits(queues, config),
   ]);

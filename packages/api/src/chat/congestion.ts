@@ -16,6 +16,8 @@ const COUNTED_FOR_MS = 1_000;
 /** How many waited, and when they were counted. */
 interface Backlog {
   jobs: number;
+  /** Undefined when that was not looked at. */
+  paused?: boolean;
   at: number;
 }
 
@@ -51,14 +53,20 @@ export class Congestion {
       });
   }
 
-  recordWaiting(provider: string, jobs: number): void {
-    this.#waiting.set(provider, { jobs, at: performance.now() });
+  recordWaiting(provider: string, jobs: number, paused?: boolean): void {
+    const known: Backlog = { jobs, at: performance.now() };
+    if (paused !== undefined) known.paused = paused;
+    this.#waiting.set(provider, known);
   }
 
-  /** Whether it is known how many wait: when many waits run out at once, they are counted once. */
+  isPaused(provider: string): boolean {
+    return this.#waiting.get(provider)?.paused === true;
+  }
+
+  /** Whether it is known how many wait, and for what: when many waits run out at once, they are counted once. */
   hasCounted(provider: string): boolean {
     const known = this.#waiting.get(provider);
-    return known !== undefined && performance.now() - known.at < COUNTED_FOR_MS;
+    return known?.paused !== undefined && performance.now() - known.at < COUNTED_FOR_MS;
   }
 
   /** Full for this workspace a moment ago: under overload a request is refused without asking Redis again. */

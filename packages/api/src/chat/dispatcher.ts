@@ -43,6 +43,8 @@ import type { RefusalRate } from './refusal-rate.js';
 const DEADLINE_GRACE_MS = 100;
 /** How soon to try again when Redis could not be asked. */
 const RETRY_MS = 250;
+/** When to come back to a queue that waits for its operator. */
+const PAUSED_RETRY_MS = 30_000;
 
 export interface Reply {
   head: ReplyHead;
@@ -265,33 +267,36 @@ export class Dispatcher {
     if (now >= job.deadline) return this.#expire(pending);
     if (now < job.waitUntil) return this.#wake(pending, job.waitUntil);
 
-    const waited = passOver(job, 'concurrency', now);
+    const reason = await this.#whyWaited(providerOf(job));
+    const waited = passOver(job, reason.outcome, now);
     const isLast = job.entry + 1 === job.chain.length;
     const withdrawn = isLast
-      ? await this.#fail(pending, waited, await this.#waitedInVain(waited), { as: 'withdrawer' })
+      ? await this.#fail(pending, waited, this.#waitedInVain(waited, reason), { as: 'withdrawer' })
       : (await this.parts.settlements.withdraw(job)) === 'withdrawn';
     // It may have been moved meanwhile; the notice of that has set its own timer.
     if (pending.job !== job) return;
     if (!withdrawn) return this.#wake(pending, job.deadline);
-    this.parts.metrics.passedOver(job, 'concurrency');
+    this.parts.metrics.passedOver(job, reason.outcome);
     if (isLast) return;
     pending.queued = false;
     pending.job = waited;
     return this.#enter(pending, job.entry + 1).catch((error) => this.#abandon(pending, error));
   }
 
-  async #waitedInVain(job: ChatJob): Promise<GatewayError> {
-    if (!this.parts.hasWorkers()) {
-      return new GatewayError('service_unavailable', 'No worker is running.', { retryAfterMs: 5_000 });
-    }
+  #waitedInVain(job: ChatJob, reason: Blocked): GatewayError {
+    if (this.parts.hasWorkers()) return refusal(job, reason);
+    return new GatewayError('service_unavailable', 'No worker is running.', { retryAfterMs: 5_000 });
+  }
+
+  /** Why a request got no turn. */
+  async #whyWaited(provider: string): Promise<Blocked> {
     const { congestion, queues } = this.parts;
-    const provider = providerOf(job);
     if (!congestion.hasCounted(provider)) {
-      const { waiting, prioritized } = await queues.look(provider);
-      congestion.recordWaiting(provider, waiting + prioritized);
+      const { waiting, prioritized, paused } = await queues.look(provider);
+      congestion.recordWaiting(provider, waiting + prioritized, paused);
     }
-    const retryAfterMs = congestion.retryAfterMs(provider);
-    return refusal(job, { outcome: 'concurrency', retryAfterMs });
+    if (congestion.isPaused(provider)) return { outcome: 'paused', retryAfterMs: PAUSED_RETRY_MS };
+    return { outcome: 'concurrency', retryAfterMs: congestion.retryAfterMs(provider) };
   }
 
   async #expire(pending: Pending): Promise<void> {

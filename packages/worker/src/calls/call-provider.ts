@@ -24,6 +24,8 @@ export interface Upstream {
   provider: Provider;
   endpoint: Endpoint;
   credentials: Credentials;
+  /** The variable of the provider's key, when the configuration names one and it is not set. */
+  missingKey: string | undefined;
   /** What the digests of its prompts are keyed with. Workers that share a key make the same digests. */
   promptKey: string;
   http: HttpClient;
@@ -49,6 +51,7 @@ export async function callProvider(
   clock: Clock,
 ): Promise<CallResult> {
   const { provider, endpoint, credentials, http } = upstream;
+  if (upstream.missingKey !== undefined) return { failure: failureOf('no_key') };
   let body: string;
   try {
     body = writeExactly(endpoint.adapt(provider.buildRequest(request, entry), entry.model));

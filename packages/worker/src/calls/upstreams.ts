@@ -45,10 +45,23 @@ export function createUpstream(
     provider,
     endpoint,
     credentials,
+    missingKey: needsKey(config) && key === undefined ? config.apiKeyEnv : undefined,
     promptKey: key ?? randomUUID(),
     http: new HttpClient(config.baseUrl, config.concurrency, () => credentials.secrets()),
     answerFits: answerFits(config),
   };
+}
+
+/** A provider with a token or a signature gets in without one. */
+function needsKey({ auth }: ProviderConfig): boolean {
+  return !auth.token && !auth.sigv4;
+}
+
+/** In words, which providers cannot be called because their key is not set. */
+export function keylessProviders(upstreams: Upstreams): string[] {
+  return [...upstreams.values()].flatMap(({ config, missingKey }) =>
+    missingKey === undefined ? [] : `No key is set for provider ${config.name} (${missingKey}).`,
+  );
 }
 
 /** Every configured provider. The only place where provider keys are read. */

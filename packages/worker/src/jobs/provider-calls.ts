@@ -75,7 +75,7 @@ export class ProviderCalls {
       callProvider(upstream, request, entry, timeoutMs, run, clock),
     );
     const { failure } = result;
-    if (failure?.outcome === 'unsupported') {
+    if (failure?.outcome === 'unsupported' || failure?.outcome === 'no_key') {
       health.saidNothing(entry.provider, job.requestId);
       addAttempt(progress, toAttempt(entry, result), logger);
       return result;
