@@ -94,7 +94,7 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     receiveTimeoutMs: 30_000,
     limits: { depth: 64, keys: 50_000, elements: 100_000, messages: 10_000, parts: 20_000 },
   });
-  t.deepEqual(shipped.requestLog, { maxEntries: 100_000, maxRefusalsPerMinute: 60 });
+  t.deepEqual(shipped.requestLog, { maxEntries: 100_000, metricTags: [], maxRefusalsPerMinute: 60 });
 });
 
 test('a file without providers has the default ones, and an empty file is a valid one', (t) => {
@@ -153,7 +153,7 @@ workspaces:
     receiveTimeoutMs: 500,
     limits: { depth: 20, keys: 5, elements: 6, messages: 7, parts: 8 },
   });
-  t.deepEqual(config.requestLog, { maxEntries: 5, maxRefusalsPerMinute: 2 });
+  t.deepEqual(config.requestLog, { maxEntries: 5, metricTags: [], maxRefusalsPerMinute: 2 });
   t.deepEqual(config.workspaces, [
     {
       id: 'a',

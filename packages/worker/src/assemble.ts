@@ -100,6 +100,7 @@ export function assemble(
     providers
       .filter(({ name, kind }) => name === kind)
       .flatMap(({ name, kind }) => registry.current.ids(kind).map((model) => ({ provider: name, model }))),
+    config.requestLog.metricTags,
   );
   const directory = new Directory(redis, names);
   const directoryWatch = new DirectoryWatch(directory, (known) => workerMetrics.update(known));

@@ -322,6 +322,11 @@ export class Dispatcher {
     const log = failedLogEntry(job, code, now);
     const isRefusal = by.as === 'refuser' && attempts === 0;
     const isCounted = isRefusal && this.parts.refusalRate.isExceeded(job.workspace, now);
+    // One entry will stand for many, which need not have the same.
+    if (isCounted) {
+      delete log.tags;
+      delete log.user;
+    }
     if ((await this.parts.settlements.settle({ job, log, head, isCounted }, by)) !== 'settled') return false;
     this.#end(pending, { head, body: '', replayed: false });
     return true;

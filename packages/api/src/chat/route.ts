@@ -20,6 +20,7 @@ import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey, type IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
 import { resolveModel } from './resolve-model.js';
+import { readTags, readUser, TAGS_HEADER } from './tags.js';
 
 /** The class that a caller wants for its request, and in the answer the one that it got. */
 const PRIORITY_HEADER = 'x-gateway-priority';
@@ -125,6 +126,10 @@ export function createChatRoute(
     if (priority !== DEFAULT_PRIORITY) job.priority = priority;
     if (wanted !== undefined) ctx.set(PRIORITY_HEADER, priority);
     ctx.state.route = route;
+    const tags = readTags(ctx.get(TAGS_HEADER), request);
+    if (tags) job.tags = tags;
+    const user = readUser(request);
+    if (user !== undefined) job.user = user;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
     const idempotencyKey = ctx.get('idempotency-key');
     if (idempotencyKey !== '') job.idempotency = await digestOf(idempotencyKey, key.workspace);

@@ -84,6 +84,20 @@ export const costDashboard: DashboardSpec = {
       queries: [{ expr: `${perHour('workspace')} > 0`, legend: '{{workspace}}' }],
     },
     {
+      title: 'USD per hour by tag',
+      about: 'Of the tags that request_log.metric_tags names.',
+      kind: 'timeseries',
+      unit: 'currencyUSD',
+      width: 12,
+      stacked: true,
+      queries: [
+        {
+          expr: 'sum by (tag, value) (rate(gateway_tag_cost_usd_total{workspace=~"$workspace"}[$__rate_interval])) * 3600 > 0',
+          legend: '{{tag}}={{value}}',
+        },
+      ],
+    },
+    {
       title: 'Ledger against counter',
       about: 'The ledger is the truth. The counter is short of it where a worker died between two scrapes.',
       kind: 'timeseries',

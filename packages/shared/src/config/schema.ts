@@ -16,6 +16,11 @@ export const LABEL: TextRule = {
   allowed: 'a text of 1 to 128 printable characters',
 };
 
+const TAG: TextRule = {
+  pattern: /^[\w.:/-]{1,64}$/,
+  allowed: '1 to 64 letters, digits and _ . : / -',
+};
+
 const MODEL_PATTERN: TextRule = {
   pattern: MODEL.pattern,
   allowed: 'a route or model id of 1 to 256 characters without spaces; * stands for any characters',
@@ -92,6 +97,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
   const log = reader.fields(file?.request_log ?? {}, 'request_log', [
     'max_entries',
     'max_refusals_per_minute',
+    'metric_tags',
   ]);
   return {
     providers: new Map(providers.map((provider) => [provider.name, provider])),
@@ -149,6 +155,9 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     batches: readBatches(reader, file?.batches),
     requestLog: {
       maxEntries: reader.number(log?.max_entries ?? 100_000, 'request_log.max_entries', LOG_ENTRIES),
+      metricTags: reader
+        .list(log?.metric_tags, 'request_log.metric_tags', 0, 8)
+        .map((tag, i) => reader.text(tag, `request_log.metric_tags[${i}]`, TAG)),
       maxRefusalsPerMinute: reader.number(
         log?.max_refusals_per_minute ?? 60,
         'request_log.max_refusals_per_minute',

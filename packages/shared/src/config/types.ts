@@ -160,6 +160,8 @@ export interface GatewayConfig {
   cors: { origins: string[] };
   requestLog: {
     maxEntries: number;
+    /** The tags whose values are labels of metrics. */
+    metricTags: string[];
     /** Of a workspace, by one api process. Further ones are counted, and logged together. */
     maxRefusalsPerMinute: number;
   };

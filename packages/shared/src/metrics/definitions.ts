@@ -3,7 +3,7 @@
  * built. docs/metrics.md is made from this table.
  *
  * Labels are bounded: a workspace, a route and a provider are what the operator has configured, a model is one of the
- * registry or of a route, else `other`. Never a key, a user or a request id.
+ * registry or of a route, else `other`, and a tag's values are the first hundred. Never a key, a user or a request id.
  */
 export type Role = 'api' | 'worker';
 
@@ -302,6 +302,13 @@ export const METRICS = {
     roles: WORKER,
     labels: ['provider'],
     help: 'Results refused because the request had been settled by somebody else meanwhile.',
+  },
+  tagCost: {
+    name: 'gateway_tag_cost_usd_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['workspace', 'tag', 'value'],
+    help: 'What requests with a tag cost, for the tags of request_log.metric_tags. A value beyond the first hundred of its tag counts as other.',
   },
   archiveWritten: {
     name: 'gateway_archive_written_total',

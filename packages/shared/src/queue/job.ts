@@ -45,6 +45,10 @@ export interface ChatJob {
   budget?: BudgetMode;
   /** Digest of the caller's Idempotency-Key, if there was one. */
   idempotency?: string;
+  /** What the caller says of the request, for the log; by name. */
+  tags?: Record<string, string>;
+  /** The caller's own end user. */
+  user?: string;
   /** `traceparent` of the request, if it is traced. */
   trace?: string;
   acceptedAt: number;

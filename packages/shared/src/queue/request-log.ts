@@ -26,6 +26,9 @@ export interface LogEntry {
   queueMs: number;
   /** Its class; absent: `normal`. */
   priority?: Priority;
+  /** What the caller said of the request. */
+  tags?: Record<string, string>;
+  user?: string;
   /** Set when a provider answered. */
   served?: ServedCall;
   /** Set where one entry stands for several refusals (refusals.ts): how many. The other fields are those of the first. */
@@ -81,5 +84,7 @@ function logEntry(job: ChatJob, status: number, code: LogCode | null, settledAt:
     queueMs: job.queueMs,
   };
   if (job.priority !== undefined && job.priority !== DEFAULT_PRIORITY) entry.priority = job.priority;
+  if (job.tags) entry.tags = job.tags;
+  if (job.user !== undefined) entry.user = job.user;
   return entry;
 }

@@ -19,6 +19,8 @@ import type { Verdict } from '../answer-check/schema-checker.js';
 const PICODOLLARS_PER_USD = 1e12;
 /** Direct model ids could be asked for by every workspace; so many series are made in advance, and no more. */
 const MAX_DIRECT_SERIES = 2_000;
+/** Callers choose the values. */
+const MAX_TAG_VALUES = 100;
 const TOKEN_TYPES = ['input', 'cached_input', 'cache_write', 'output'] as const;
 export class WorkerMetrics {
   readonly #queueWait;
@@ -35,6 +37,9 @@ export class WorkerMetrics {
   readonly #quarantined;
   readonly #late;
   readonly #answerChecks;
+  readonly #tagCost;
+  /** By tag: the values that have a series. */
+  readonly #tagValues: Map<string, Set<string>>;
   readonly #tokenFetches;
 
   constructor(
@@ -42,7 +47,10 @@ export class WorkerMetrics {
     private readonly models: ModelLabels,
     providers: Iterable<string>,
     private readonly directModels: readonly { provider: string; model: string }[],
+    metricTags: readonly string[] = [],
   ) {
+    this.#tagCost = metrics.counter('tagCost');
+    this.#tagValues = new Map(metricTags.map((tag) => [tag, new Set()]));
     this.#queueWait = metrics.histogram('queueWait');
     this.#requests = metrics.counter('providerRequests');
     this.#duration = metrics.histogram('providerDuration');
@@ -128,7 +136,7 @@ export class WorkerMetrics {
     this.#fallbacks.inc({ route: routeLabel(route), from: provider, to: to.provider, reason: outcome });
   }
 
-  settled({ workspace, route, served, attempts }: LogEntry): void {
+  settled({ workspace, route, served, attempts, tags }: LogEntry): void {
     for (const { provider, model: called, estimate } of attempts) {
       if (estimate === undefined) continue;
       const model = this.models.of(provider, called);
@@ -140,6 +148,7 @@ export class WorkerMetrics {
     const { provider, usage, cost, price } = served;
     const model = this.models.of(provider, served.model);
     this.#cost.inc({ workspace, route: routeLabel(route), provider, model }, cost / PICODOLLARS_PER_USD);
+    if (tags) this.#countTags(workspace, tags, cost / PICODOLLARS_PER_USD);
     if (!price) this.#unpriced.inc({ provider, model });
     const count = (type: (typeof TOKEN_TYPES)[number], tokens: number) =>
       tokens > 0 && this.#tokens.inc({ provider, model, type }, tokens);
@@ -147,6 +156,15 @@ export class WorkerMetrics {
     count('cached_input', usage.cachedInput);
     count('cache_write', usage.cacheWrite + usage.cacheWrite1h);
     count('output', usage.output);
+  }
+
+  #countTags(workspace: string, tags: Record<string, string>, usd: number): void {
+    for (const [tag, known] of this.#tagValues) {
+      const value = tags[tag];
+      if (value === undefined) continue;
+      if (known.size < MAX_TAG_VALUES) known.add(value);
+      this.#tagCost.inc({ workspace, tag, value: known.has(value) ? value : OTHER }, usd);
+    }
   }
 
   checked(provider: string, result: Verdict): void {

@@ -1,0 +1,59 @@
+/**
+ * What a caller says of a request for the log: tags, and the end user. The header `x-gateway-tags` is for the gateway alone.
+ * The format's own `metadata` and `user` go to the provider as before, and are kept too, as far as they fit.
+ */
+import type { ChatRequest } from '@sluice/shared/chat';
+import { GatewayError } from '@sluice/shared/errors';
+
+export const TAGS_HEADER = 'x-gateway-tags';
+export const MAX_TAGS = 16;
+const MAX_VALUE = 512;
+const NAME = /^[\w.:/-]{1,64}$/;
+/** Nothing that a log or a table would stumble over. */
+const VALUE = /^\P{Cc}{1,512}$/u;
+
+/** Undefined when there are none, which is what a plain request has. */
+export function readTags(header: string, { metadata }: ChatRequest): Record<string, string> | undefined {
+  if (header === '' && (metadata === undefined || metadata === null)) return undefined;
+  const tags = new Map(header === '' ? [] : parseHeader(header));
+  // What the caller has said to the gateway itself comes first.
+  for (const [name, value] of Object.entries(metadata ?? {}))
+    if (tags.size < MAX_TAGS && !tags.has(name) && NAME.test(name) && isValue(value)) tags.set(name, value);
+  return tags.size === 0 ? undefined : Object.fromEntries(tags);
+}
+
+export function readUser({ user }: ChatRequest): string | undefined {
+  return isValue(user) ? user : undefined;
+}
+
+/** `feature=search, customer=42`; a value may have %-escapes, as a comma must. */
+function parseHeader(header: string): [name: string, value: string][] {
+  const pairs = header.split(',').filter((pair) => pair.trim() !== '');
+  if (pairs.length > MAX_TAGS) throw refuse(`has more than ${MAX_TAGS} tags`);
+  return pairs.map((pair) => {
+    const [, name = '', text = ''] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];
+    if (!NAME.test(name))
+      throw refuse(
+        'must be name=value pairs with commas between them; a name has up to 64 letters, digits and _ . : / -',
+      );
+    const value = decode(text);
+    if (!isValue(value)) throw refuse(`must have values of 1 to ${MAX_VALUE} printable characters`);
+    return [name, value];
+  });
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isValue(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_VALUE && VALUE.test(value);
+}
+
+function refuse(what: string): GatewayError {
+  return new GatewayError('invalid_request', `The header ${TAGS_HEADER} ${what}.`, { param: TAGS_HEADER });
+}

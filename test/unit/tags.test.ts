@@ -1,0 +1,39 @@
+import { readTags, readUser } from '@sluice/api/chat/tags';
+import { GatewayError } from '@sluice/shared/errors';
+import test from 'ava';
+
+const request = (more: object = {}) => ({ model: 'm', messages: [], ...more });
+
+test('tags come from the header and from metadata, and the header’s come first', (t) => {
+  t.is(readTags('', request()), undefined);
+  t.deepEqual(readTags('feature=search, customer=42', request()), { feature: 'search', customer: '42' });
+  t.deepEqual(readTags('a=1', request({ metadata: { a: '2', b: '3' } })), { a: '1', b: '3' });
+  t.deepEqual(readTags(' city = S%C3%A3o%2C Paulo ,', request()), { city: 'São, Paulo' });
+  t.is(readUser(request({ user: 'u-1' })), 'u-1');
+  t.is(readUser(request()), undefined);
+});
+
+test('of metadata that is not made of short texts, what fits is kept, up to sixteen tags in all', (t) => {
+  const many = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`m${i}`, 'x']));
+  t.is(Object.keys(readTags('a=1', request({ metadata: many })) ?? {}).length, 16);
+  const odd = {
+    n: 1,
+    o: {},
+    long: 'x'.repeat(513),
+    'bad name': 'x',
+    nul: 'a\0b',
+    ok: 'yes',
+    ['x'.repeat(65)]: 'y',
+  };
+  t.deepEqual(readTags('', request({ metadata: odd })), { ok: 'yes' });
+  t.is(readUser(request({ user: 'x'.repeat(513) })), undefined);
+});
+
+test('a header that is no list of tags is refused, with its name', (t) => {
+  const tooMany = Array.from({ length: 17 }, (_, i) => `t${i}=x`).join(',');
+  for (const header of ['feature', '=x', 'a b=c', 'a=', 'a=%zz', 'a=%00', `a=${'x'.repeat(513)}`, tooMany]) {
+    const error = t.throws(() => readTags(header, request()), { instanceOf: GatewayError }, header);
+    t.like(error, { code: 'invalid_request' });
+    t.is(error.toInfo().param, 'x-gateway-tags');
+  }
+});
