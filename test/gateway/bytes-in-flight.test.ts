@@ -14,7 +14,11 @@ let gateway: Gateway;
 test.before(async () => {
   gateway = await startGateway({
     routes: SOLO,
-    workspaces: { loud: { routes: SOLO }, third: { routes: SOLO } },
+    workspaces: {
+      loud: { routes: SOLO },
+      third: { routes: SOLO },
+      narrow: { routes: SOLO, limits: { requests_per_minute: 1 } },
+    },
     request: {
       max_body_bytes: MB,
       max_bytes_in_flight: 3 * MB,
@@ -116,6 +120,32 @@ test.serial('beyond the share of the process everybody is refused, with 503', as
   hold.release();
   t.is((await small).status, 200);
   await Promise.all(held);
+});
+
+test.serial(
+  'bodies that were only announced give their room to a workspace that has less of it',
+  async (t) => {
+    const announced = ['loud', 'loud', 'third'].map((workspace) =>
+      announce(workspace, 'content-length: 1040000', '{'),
+    );
+    let refusal = '';
+    const refused = Promise.race(announced).then((answer) => {
+      refusal = answer;
+    });
+    // As soon as all of them are there, the next one does not fit.
+    do t.is((await send('demo', 900_000)).status, 200);
+    while (refusal === '');
+    await refused;
+    t.regex(refusal, /^HTTP\/1\.1 503 [\s\S]*retry-after: 1[\s\S]*service_unavailable/i);
+  },
+);
+
+test.serial('a large body of a workspace that is over its limit is refused by its headers', async (t) => {
+  t.is((await send('narrow', 10)).status, 200);
+  const refused = await send('narrow', 10);
+  t.is(refused.status, 429);
+  const answer = await announce('narrow', 'content-length: 900000');
+  t.regex(answer, /^HTTP\/1\.1 429 [\s\S]*retry-after: \d+[\s\S]*requests a minute/i);
 });
 
 test.serial('large answers wait for each other in the worker, and all of them arrive', async (t) => {

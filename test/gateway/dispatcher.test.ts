@@ -88,6 +88,7 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
     onGhost: () => {},
     congestion: new Congestion(new Map(PROVIDERS.map((name) => [name, limits(name)]))),
     clock,
+    hasRoom: () => true,
     hasWorkers: () => true,
     metrics,
   });

@@ -20,7 +20,12 @@ test.before(async () => {
     apis: 2,
     requestLog: { max_refusals_per_minute: ONE_BY_ONE },
     routes: SOLO,
-    workspaces: { loud: { routes: SOLO, limits }, erased: { routes: SOLO, limits }, third: { routes: SOLO } },
+    workspaces: {
+      loud: { routes: SOLO, limits },
+      erased: { routes: SOLO, limits },
+      third: { routes: SOLO },
+      lost: { limits },
+    },
   });
   admin = adminOf(gateway);
   refusals = new Refusals(gateway.redis, gateway.names);
@@ -43,6 +48,18 @@ async function refusedEntries(workspace: string): Promise<LogEntry[]> {
 }
 
 const sum = (counts: readonly number[]) => counts.reduce((a, b) => a + b, 0);
+
+test.serial('requests for a model that is not there count among those of a minute', async (t) => {
+  const ask = () =>
+    gateway.chat(
+      { model: 'no-such-model', messages: [{ role: 'user', content: 'Hi' }] },
+      { key: gateway.keys.lost ?? '' },
+    );
+  t.is((await ask()).status, 404);
+  const second = await ask();
+  t.is(second.status, 429);
+  t.is(second.body.error.code, 'rate_limited');
+});
 
 test.serial('each refusal is logged or counted once, also when an api process dies', async (t) => {
   const refused = await flood('loud', 60);

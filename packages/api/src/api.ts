@@ -101,7 +101,7 @@ function leaveCell({ presence, inbox, queues }: ApiParts, { redis }: Connections
 
 function toAppParts(
   { config, logger, tracer }: ApiOptions,
-  { id, apiMetrics, memory, neighbours, ...parts }: ApiParts,
+  { id, apiMetrics, neighbours, ...parts }: ApiParts,
   state: Pick<AppParts, 'problems' | 'isDraining'>,
 ): AppParts {
   return {
@@ -118,7 +118,6 @@ function toAppParts(
     idleMs: config.request.receiveTimeoutMs,
     limits: config.request.limits,
     corsOrigins: config.cors.origins,
-    hasRoom: (bytes) => memory.take(bytes),
     protocol: () => neighbours.protocol,
   };
 }

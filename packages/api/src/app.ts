@@ -14,6 +14,7 @@ import { createAuthenticate } from './http/authenticate.js';
 import { type ByteLimits, createTakeBytes } from './http/bytes-in-flight.js';
 import { createCors } from './http/cors.js';
 import { createHealthRoutes } from './http/health.js';
+import { createRefuseLarge, type KnownRefusals } from './http/known-refusals.js';
 import { createMeasure } from './http/measure.js';
 import { createReadText } from './http/read-text.js';
 import { refuseUnaddressed } from './http/refuse-unaddressed.js';
@@ -28,6 +29,7 @@ import { createSuggestModels } from './models/suggest-models.js';
 
 export interface AppParts extends ChatParts, FilesParts {
   store: Directory;
+  knownRefusals: KnownRefusals;
   keyUse: KeyUse;
   catalogue: Catalogue;
   /** Origins whose pages may call from a browser. */
@@ -59,6 +61,7 @@ export function createApp(parts: AppParts): Koa {
     '/v1/chat/completions',
     authenticate,
     suggestModels,
+    createRefuseLarge(parts),
     createTakeBytes(parts.byteLimits),
     createReadText(parts.byteLimits.maxBodyBytes),
     createChatRoute(parts),

@@ -52,6 +52,7 @@ import { Files } from './files/files.js';
 import { openStore, type StoreSettings } from './files/open-store.js';
 import { SealedFiles } from './files/sealed-files.js';
 import { ConnectionLimit } from './http/connection-limit.js';
+import { KnownRefusals } from './http/known-refusals.js';
 
 export interface ApiOptions {
   redisUrl: string;
@@ -145,7 +146,14 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     metrics: apiMetrics,
   });
   const estimate = new CostEstimate(config.providers, () => registry.current);
-  const admission = new Admission(directory, new WorkspaceLimits(redis, names), estimate, clock);
+  const knownRefusals = new KnownRefusals();
+  const admission = new Admission(
+    directory,
+    new WorkspaceLimits(redis, names),
+    estimate,
+    clock,
+    knownRefusals,
+  );
   const dispatcher = new Dispatcher({
     queues,
     settlements,
@@ -158,6 +166,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
       const request = JSON.parse(payloads.open(job.request, requestContext(job))) as ChatRequest;
       return estimate.ofCall(request, entry, job.budget);
     },
+    hasRoom: (bytes) => memory.take(bytes),
     hasWorkers: () => neighbours.workers > 0,
     stopRunning,
     onGhost: (job) => safetyNet.addGhost(job),
@@ -187,7 +196,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     ...{ inbox, queues, coolDowns, circuits, presence, neighbours, memory },
     ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue },
     ...{ metrics, apiMetrics, gauges, directoryWatch, connectionLimit },
-    ...{ dispatcher, idempotent, safetyNet, refusals, files },
+    ...{ knownRefusals, admission, dispatcher, idempotent, safetyNet, refusals, files },
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Attack } from '../stage.js';
 import { dearCalls, largeTools, unknownPrices } from './budget.js';
 import { fullBacklog, sameKey } from './crowd.js';
-import { largeAnswers, largeBodies } from './large.js';
+import { announcedBodies, largeAnswers, largeBodies, largeBodiesOverLimit } from './large.js';
 import { dayLongCoolDown, failingPrompts, oversizedAnswers, tooLargeForTheModel } from './provider.js';
 import { beyondItsLimit, keptAnswers, manyParts, sameNameAgain } from './small.js';
 
@@ -10,6 +10,8 @@ export const ATTACKS: readonly Attack[] = [
   largeTools,
   unknownPrices,
   largeBodies,
+  largeBodiesOverLimit,
+  announcedBodies,
   largeAnswers,
   manyParts,
   keptAnswers,

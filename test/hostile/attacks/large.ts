@@ -1,3 +1,4 @@
+import { connect, type Socket } from 'node:net';
 import type { Attack } from '../stage.js';
 
 const MB = 1024 * 1024;
@@ -43,5 +44,49 @@ export const largeAnswers: Attack = {
     const served = answers.filter((status) => status === 200).length;
     stage.note(`${served} of ${count} large answers arrived`);
     stage.check('every large answer arrived', served === count);
+  },
+};
+
+export const announcedBodies: Attack = {
+  name: 'announced-bodies',
+  does: 'announces, with an accomplice, bodies of 8 MB each that never come, as many as the api has room for',
+  short: true,
+  async run(stage) {
+    const { hostname, port } = new URL(stage.gateway.url);
+    const sockets: Socket[] = [];
+    const announce = (key = '') => {
+      const socket = connect(Number(port), hostname).on('error', () => {});
+      socket.write(
+        `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${key}\r\n` +
+          `content-type: application/json\r\ncontent-length: ${8 * MB}\r\n\r\n{`,
+      );
+      socket.resume();
+      sockets.push(socket);
+    };
+    // The innocent one sends small bodies all the time; these need the room that was announced.
+    const body = stage.ask('x'.repeat(4 * MB));
+    let served = 0;
+    const rounds = stage.isShort ? 3 : 20;
+    for (let round = 0; round < rounds; round++) {
+      for (let i = 0; i < 2; i++) for (const name of ['attacker', 'demo']) announce(stage.gateway.keys[name]);
+      const answer = await stage.attack(body, {}, stage.gateway.keys.innocent ?? '');
+      if (answer?.status === 200) served++;
+    }
+    for (const socket of sockets) socket.destroy();
+    stage.note(`${served} of ${rounds} bodies of 4 MB of the innocent workspace were served meanwhile`);
+    stage.check(`${served} of ${rounds} large bodies of the innocent workspace`, served === rounds);
+  },
+};
+
+export const largeBodiesOverLimit: Attack = {
+  name: 'large-bodies-over-limit',
+  does: 'sends bodies of 9.5 MB, one after the other, on a limit of one request a minute',
+  short: true,
+  limits: { requests_per_minute: 1 },
+  async run(stage) {
+    const body = JSON.stringify(stage.ask('x'.repeat(9.5 * MB)));
+    const statuses = new Set<number | undefined>();
+    for (let i = 0; i < (stage.isShort ? 8 : 60); i++) statuses.add((await stage.attack(body))?.status);
+    stage.check(`the attacker got ${[...statuses].join(', ')}`, statuses.has(429) && !statuses.has(500));
   },
 };

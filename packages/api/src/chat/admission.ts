@@ -9,6 +9,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { shownField } from '@sluice/shared/registry/known-fields';
 import type { DirectoryCache } from '../cell/directory-cache.js';
+import type { KnownRefusals } from '../http/known-refusals.js';
 
 export class Admission {
   constructor(
@@ -16,6 +17,7 @@ export class Admission {
     private readonly limits: WorkspaceLimits,
     private readonly estimate: CostEstimate,
     private readonly clock: Clock,
+    private readonly knownRefusals: KnownRefusals,
   ) {}
 
   /** The job, with what was reserved for it; or why the workspace may not send it now. */
@@ -47,6 +49,7 @@ export class Admission {
       deadline,
     };
     const refused = await this.limits.admit(asked, limits);
+    if (refused) this.knownRefusals.record(workspace, refused);
     return refused ?? (hasBudget ? { ...job, reserved, budget } : { ...job, reserved });
   }
 
@@ -54,7 +57,11 @@ export class Admission {
    * For a request that gets the answer of another one. It costs nothing, and otherwise counts like any other. Returns why
    * the workspace may not send it now, or how its place is given back.
    */
-  async admitFollower({ requestId, workspace, deadline }: ChatJob): Promise<GatewayError | (() => void)> {
+  async admitFollower({
+    requestId,
+    workspace,
+    deadline,
+  }: Pick<ChatJob, 'requestId' | 'workspace' | 'deadline'>): Promise<GatewayError | (() => void)> {
     const limits = (await this.directory.findWorkspace(workspace))?.limits;
     if ((limits?.requestsPerMinute ?? limits?.concurrentRequests) === undefined) return () => {};
     const asked = { requestId, workspace, estimate: 0, now: this.clock.now(), deadline };

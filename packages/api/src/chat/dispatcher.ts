@@ -64,6 +64,8 @@ export interface DispatcherParts {
   refusalRate: RefusalRate;
   /** What a call of the job may have cost, in picodollars. */
   estimateCall(job: ChatJob, entry: ChainEntry): number;
+  /** Takes room for a request of this size in Redis, if there is any. */
+  hasRoom(bytes: number): boolean;
   /** Whether any worker has been heard of lately. */
   hasWorkers(): boolean;
   /** Asks the worker that runs the request to stop. */
@@ -126,6 +128,11 @@ export class Dispatcher {
     const admitted = await this.parts.admission.admit(pending.job, request);
     if (admitted instanceof GatewayError) return this.#refuse(pending, admitted);
     pending.job = admitted;
+    // Only now: a request that is not let in takes no room from others.
+    if (!this.parts.hasRoom(admitted.request.length)) {
+      await this.#fail(pending, admitted, noRoom(), { as: 'refuser' });
+      return;
+    }
     await this.#enter(pending, 0);
   }
 
@@ -365,6 +372,10 @@ function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError
 function outcomeUnknown(attempts: readonly Attempt[]): GatewayError {
   const message = `Redis lost the request after it was accepted (${describeAttempts(attempts)}). The provider may have been called, and have billed the call. It was not called again, because its route says on_crash: fail.`;
   return new GatewayError('provider_outcome_unknown', message);
+}
+
+function noRoom(): GatewayError {
+  return new GatewayError('service_unavailable', 'The gateway’s queue is full.', { retryAfterMs: 5_000 });
 }
 
 function hungUp(): GatewayError {

@@ -16,6 +16,7 @@ import type { Measured } from '../http/measured.js';
 import type { Received } from '../http/read-text.js';
 import type { Identified } from '../http/request-id.js';
 import type { Sought } from '../models/sought.js';
+import type { Admission } from './admission.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey, type IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
@@ -35,8 +36,7 @@ export interface ChatParts {
   providers: ReadonlyMap<string, unknown>;
   clock: Clock;
   metrics: ApiMetrics;
-  /** Takes room for a request of this size in Redis, if there is any. */
-  hasRoom(bytes: number): boolean;
+  admission: Pick<Admission, 'admitFollower'>;
   /** What all workers understand. */
   protocol(): number;
   /** The longest a request may take, in ms. */
@@ -84,6 +84,14 @@ export function createChatRoute(
     });
   }
 
+  /** A request for a model that is not there counts against the workspace's limits like any other. */
+  async function countUnknown(error: unknown, requestId: string, workspace: string): Promise<never> {
+    const admitted = await parts.admission.admitFollower({ requestId, workspace, deadline: clock.now() });
+    if (admitted instanceof GatewayError) throw admitted;
+    admitted();
+    throw error;
+  }
+
   async function digestOf(idempotencyKey: string, workspace: string): Promise<string> {
     checkIdempotencyKey(idempotencyKey);
     const record = await directory.findWorkspace(workspace);
@@ -94,10 +102,13 @@ export function createChatRoute(
   return async (ctx) => {
     const { key, requestId, bodyText } = ctx.state;
     const request = parseChatRequest(bodyText, limits);
-    if (!parts.hasRoom(Buffer.byteLength(bodyText)))
-      throw new GatewayError('service_unavailable', 'The gateway’s queue is full.', { retryAfterMs: 5_000 });
     ctx.state.soughtModel = request.model;
-    const { route, chain, onCrash } = await resolveModel(request.model, key.workspace, directory, providers);
+    const { route, chain, onCrash } = await resolveModel(
+      request.model,
+      key.workspace,
+      directory,
+      providers,
+    ).catch((error) => countUnknown(error, requestId, key.workspace));
     if (route !== null) ctx.state.soughtModel = chain.at(-1)?.model;
     const now = clock.now();
     // Field by field, in one piece: a field that is added to a copy by spreading costs more than all of these.

@@ -14,61 +14,107 @@ export interface ByteLimits {
   maxBytesInFlightPerWorkspace: number;
 }
 
+/** What a request has taken of the memory. */
+interface Share {
+  workspace: string;
+  bytes: number;
+  /** How many of them have come. */
+  received: number;
+  /** Ends a body that is still coming. Undefined once it is there. */
+  refuse: ((error: GatewayError) => void) | undefined;
+}
+
 /**
  * Takes a share of the process's memory for a body before it is read. The share is given back when the request is over and
  * its connection is done with it: a request with an Idempotency-Key runs on after its caller hung up. So a flood of large
  * bodies is refused by its headers, and one workspace cannot take the room of the others.
+ *
+ * Room that was only announced is not held against others. When there is none left for a workspace that has less of it, the
+ * workspace with the most gives up the body of which the most has yet to come.
  */
 export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated> {
+  const shares = new Set<Share>();
   const byWorkspace = new Map<string, number>();
   let inFlight = 0;
 
+  const add = (share: Share, bytes: number) => {
+    const left = (byWorkspace.get(share.workspace) ?? 0) + bytes;
+    if (left > 0) byWorkspace.set(share.workspace, left);
+    else byWorkspace.delete(share.workspace);
+    share.bytes += bytes;
+    inFlight += bytes;
+  };
+  const giveBack = (share: Share) => {
+    shares.delete(share);
+    add(share, -share.bytes);
+  };
+  /** Whether a body that is still coming has made room for a workspace with this much in flight. */
+  const makeRoom = (wanted: number): boolean => {
+    const [largest, bytes] = [...byWorkspace].reduce(
+      (most, each) => (each[1] > most[1] ? each : most),
+      ['', 0],
+    );
+    if (bytes <= wanted) return false;
+    const missing = (share: Share) => share.bytes - share.received;
+    const coming = [...shares].filter(({ workspace, refuse }) => workspace === largest && refuse);
+    const [last] = coming.sort((a, b) => missing(b) - missing(a));
+    if (!last) return false;
+    giveBack(last);
+    last.refuse?.(tooMuch('The request came too slowly, and others needed its room.'));
+    return true;
+  };
+
   return (ctx, next) => {
     const { workspace } = ctx.state.key;
-    let taken = 0;
+    const share: Share = { workspace, bytes: 0, received: 0, refuse: undefined };
     const take = (bytes: number) => {
-      const ofWorkspace = byWorkspace.get(workspace) ?? 0;
-      if (ofWorkspace + bytes > limits.maxBytesInFlightPerWorkspace)
+      const wanted = (byWorkspace.get(workspace) ?? 0) + bytes;
+      if (wanted > limits.maxBytesInFlightPerWorkspace)
         throw new GatewayError(
           'rate_limited',
           `This workspace may have ${limits.maxBytesInFlightPerWorkspace} bytes of requests in flight.`,
           { retryAfterMs: RETRY_AFTER_MS },
         );
-      if (inFlight + bytes > limits.maxBytesInFlight)
-        throw new GatewayError('service_unavailable', 'The gateway has too many large requests in flight.', {
-          retryAfterMs: RETRY_AFTER_MS,
-        });
-      inFlight += bytes;
-      taken += bytes;
-      byWorkspace.set(workspace, ofWorkspace + bytes);
+      while (inFlight + bytes > limits.maxBytesInFlight)
+        if (!makeRoom(wanted)) throw tooMuch('The gateway has too many large requests in flight.');
+      add(share, bytes);
     };
     const length = ctx.get('content-length');
     // One that says too much is refused when it is read.
     if (length !== '') take(Math.min(Number(length), limits.maxBodyBytes));
-    else takeAsItComes(ctx.req, take);
-    const giveBack = () => {
-      inFlight -= taken;
-      const left = (byWorkspace.get(workspace) ?? 0) - taken;
-      if (left > 0) byWorkspace.set(workspace, left);
-      else byWorkspace.delete(workspace);
-    };
+    shares.add(share);
+    watch(ctx.req, share, length === '' ? take : () => {});
     const closed = new Promise((resolve) => ctx.res.once('close', resolve));
     const over = next();
-    Promise.allSettled([over, closed]).then(giveBack);
+    Promise.allSettled([over, closed]).then(() => giveBack(share));
     return over;
   };
 }
 
-/** A body that does not say how long it is. When there is no room left for it, reading it fails with that refusal. */
-function takeAsItComes(request: IncomingMessage, take: (bytes: number) => void): void {
+function tooMuch(message: string): GatewayError {
+  return new GatewayError('service_unavailable', message, { retryAfterMs: RETRY_AFTER_MS });
+}
+
+/** Counts a body as it comes. When there is no room left for it, reading it fails with that refusal. */
+function watch(request: IncomingMessage, share: Share, take: (bytes: number) => void): void {
   const onData = (chunk: Buffer) => {
+    share.received += chunk.length;
     try {
       take(chunk.length);
     } catch (error) {
-      request.off('data', onData);
-      // Unless whoever reads has given up already, and lets the rest pass.
-      if (request.listenerCount('error') > 0) request.emit('error', error);
+      refuse(error);
     }
   };
+  const stop = () => {
+    share.refuse = undefined;
+    request.off('data', onData);
+  };
+  const refuse = (error: unknown) => {
+    stop();
+    // Unless whoever reads has given up already, and lets the rest pass.
+    if (request.listenerCount('error') > 0) request.emit('error', error);
+  };
+  share.refuse = refuse;
+  request.once('end', stop);
   request.on('data', onData);
 }

@@ -1,0 +1,67 @@
+/**
+ * Workspaces that were at a limit of their own a moment ago. A large body of such a workspace is refused by its headers:
+ * to read and parse it costs far more than to refuse it. A small one is looked at again, since a place may be free by now.
+ */
+import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Middleware } from 'koa';
+import type { Authenticated } from './authenticate.js';
+
+/** To read and parse one of this size costs about as much as to ask Redis. */
+const SMALL_BODY_BYTES = 65_536;
+
+interface Refusal {
+  error: GatewayError;
+  /** By `performance.now()`. */
+  until: number;
+  /** Those that were met. Other ones may be wider. */
+  limits: WorkspaceRecord['limits'];
+}
+
+export class KnownRefusals {
+  readonly #refusals = new Map<string, Refusal>();
+
+  record({ id, limits }: WorkspaceRecord, error: GatewayError): void {
+    if (error.retryAfterMs === undefined) return;
+    this.#refusals.set(id, { error, until: performance.now() + error.retryAfterMs, limits });
+  }
+
+  /** Why the workspace is refused now too; `retry-after` says how long that is still so. */
+  of(workspace: WorkspaceRecord): GatewayError | undefined {
+    const known = this.#refusals.get(workspace.id);
+    if (!known) return undefined;
+    const retryAfterMs = known.until - performance.now();
+    if (retryAfterMs > 0 && known.limits === workspace.limits)
+      return new GatewayError(known.error.code, known.error.message, { retryAfterMs });
+    this.#refusals.delete(workspace.id);
+    return undefined;
+  }
+
+  has(workspace: string): boolean {
+    return this.#refusals.has(workspace);
+  }
+}
+
+export interface RefuseLargeParts {
+  knownRefusals: KnownRefusals;
+  directory: { findWorkspace(id: string): Promise<WorkspaceRecord | undefined> };
+  metrics: { refusedByWorkspace(): void };
+}
+
+export function createRefuseLarge(parts: RefuseLargeParts): Middleware<Authenticated> {
+  const { knownRefusals, directory, metrics } = parts;
+  return async (ctx, next) => {
+    const { workspace } = ctx.state.key;
+    // A body that does not say how long it is may be large.
+    const isSmall = Number(ctx.get('content-length') || Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES;
+    if (!isSmall && knownRefusals.has(workspace)) {
+      const record = await directory.findWorkspace(workspace);
+      const refusal = record && knownRefusals.of(record);
+      if (refusal) {
+        metrics.refusedByWorkspace();
+        throw refusal;
+      }
+    }
+    await next();
+  };
+}
