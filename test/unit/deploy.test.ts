@@ -8,6 +8,7 @@ import { workerEnv } from '@sluice/worker/env';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import test from 'ava';
 import { parse, parseAllDocuments } from 'yaml';
+import { type Manifest, validate } from '../helpers/kubernetes.js';
 import { SHIPPED_MEMORY_BYTES, SHIPPED_NODE_OPTIONS } from '../hostile/memory-limit.js';
 
 const repository = new URL('../../../', import.meta.url);
@@ -136,32 +137,16 @@ test('every variable that api and worker are given is one that they read', (t) =
       t.true(known.has(variable), `${name}: ${variable}`);
 });
 
-const MODELS: Record<string, string> = {
-  'keda.sh': '@kubernetes-models/keda',
-  'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
-};
 const manifests = new URL('deploy/kubernetes/', repository);
 const files = readdirSync(manifests, { recursive: true, encoding: 'utf8' }).filter(
   (path) => path.endsWith('.yaml') && !/(?:kustomization|gateway)\.yaml$/.test(path),
 );
 
-interface Manifest {
-  apiVersion: string;
-  kind: string;
-  metadata: { name: string };
-}
 const objects = files.flatMap((path) =>
   parseAllDocuments(readFileSync(new URL(path, manifests), 'utf8')).map(
     (document) => document.toJS() as Manifest,
   ),
 );
-
-async function validate(object: Manifest): Promise<void> {
-  const { apiVersion, kind } = object;
-  const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
-  const module = await import(`${MODELS[group] ?? 'kubernetes-models'}/${apiVersion}/${kind}`);
-  new (module[kind] ?? module.default[kind])(object).validate();
-}
 
 test('every Kubernetes manifest is valid by its kind’s published schema', async (t) => {
   t.true(objects.length > 10);
