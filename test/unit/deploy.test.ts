@@ -276,3 +276,17 @@ test('the kustomizations list every manifest, and the configuration is the shipp
   }
   t.is(read('deploy/kubernetes/base/gateway.yaml'), read('gateway.yaml'));
 });
+
+test('every systemd unit leaves its process the time to drain, and gives it variables that it reads', (t) => {
+  const folder = new URL('deploy/systemd/', repository);
+  const known = new Set([...Object.keys(apiEnv), ...Object.keys(workerEnv), 'NODE_OPTIONS']);
+  for (const name of readdirSync(folder)) {
+    const unit = readFileSync(new URL(name, folder), 'utf8');
+    const role = name.includes('worker') ? 'worker' : 'api';
+    t.regex(unit, new RegExp(`^ExecStart=/usr/bin/env sluice ${role}$`, 'm'), name);
+    t.true(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1]) * 1000 >= stopMs(role, {}), name);
+    const set = [...unit.matchAll(/(?<=^Environment=.*)\b([A-Z_]+)=/gm)].map(([, variable = '']) => variable);
+    for (const variable of set.filter((found) => found !== 'Environment'))
+      t.true(known.has(variable.replace(/_FILE$/, '')), `${name}: ${variable}`);
+  }
+});
