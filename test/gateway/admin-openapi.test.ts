@@ -49,7 +49,13 @@ test('every path and method of the admin listener is in the document, and the re
     .flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
     );
-  const app = createAdminApp({ hosts: [], logger: undefined, chat: {}, queueBoard: () => {} } as never);
+  const app = createAdminApp({
+    hosts: [],
+    logger: undefined,
+    chat: {},
+    queueBoard: () => {},
+    audit: { around: () => () => {} },
+  } as never);
   const served = app.middleware.flatMap((middleware) => {
     const { router } = middleware as { router?: { stack: { path: string; methods: string[] }[] } };
     return (router?.stack ?? []).flatMap(({ path, methods }) =>

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { PERMISSIONS } from '@sluice/api/admin/access/permissions';
 import { adminPaths } from '@sluice/api/openapi/admin-paths';
 import { startEnv } from '@sluice/cli/start/env';
 import { parseConfig, parseConfigText } from '@sluice/shared/config/config';
@@ -211,6 +212,13 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
   );
 });
 
+test('the page of access has the table of permissions', (t) => {
+  t.deepEqual(
+    tableAfter(read('docs/access.md'), '<!-- permissions -->'),
+    Object.entries(PERMISSIONS).map(([name, { role, scope }]) => [code(name), role, scope]),
+  );
+});
+
 test('ARCHITECTURE.md lists every Redis key', (t) => {
   const { queuePrefix: _, ...names } = keyNames('sluice');
   const keys = [
@@ -233,6 +241,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.files('<workspace>'),
     names.fileBytes('<workspace>'),
     names.signInLink('<digest>'),
+    names.audit('<kind>'),
   ];
   t.is(keys.length, Object.keys(names).length);
   t.deepEqual(

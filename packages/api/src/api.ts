@@ -58,6 +58,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
       logger: options.logger,
       chat: appParts,
       countWrongKey: (listener) => parts.apiMetrics.wrongKey(listener),
+      countSignIn: (way, outcome) => parts.apiMetrics.signIn(way, outcome),
       publicUrl: () => url,
     }));
   url = await listen(server, options.port, options.host, 'PORT');

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import type { Cli } from './cli.js';
 import { addApplyCommand } from './commands/apply.js';
+import { addAuditCommand } from './commands/audit.js';
 import { addCheckCommand } from './commands/check.js';
 import { addCoolDownCommands } from './commands/cooldowns.js';
 import { withExamples } from './commands/examples.js';
@@ -17,6 +18,7 @@ import { addRequestCommands } from './commands/requests.js';
 import { addRouteCommands } from './commands/routes.js';
 import { addSpendCommand } from './commands/spend.js';
 import { addStatusCommand } from './commands/status.js';
+import { addTokenCommands } from './commands/tokens.js';
 import { addWorkspaceCommands } from './commands/workspaces.js';
 
 const { version: VERSION } = JSON.parse(
@@ -78,6 +80,8 @@ Exit status:
   addCoolDownCommands(program, cli);
   addRequestCommands(program, cli);
   addSpendCommand(program, cli);
+  addTokenCommands(program, cli);
+  addAuditCommand(program, cli);
   addHelpCommand(program);
   for (const command of program.commands) explainEnvironment(command);
   return program;

@@ -276,6 +276,7 @@ export interface Status {
   time: string;
   processes: ProcessStatus[];
   providers: ProviderStatus[];
+  /** Null, and no processes, for whoever has only some workspaces. */
   redis: {
     memory_used_bytes: number;
     memory_limit_bytes: number | null;
@@ -283,7 +284,7 @@ export interface Status {
     product: string;
     version: string;
     warnings: string[];
-  };
+  } | null;
   registry: { version: string; models: number };
 }
 
@@ -390,4 +391,51 @@ export interface SignInLink {
   /** To be put behind the console's address. */
   path: string;
   expires_at: string;
+}
+
+export interface AdminToken {
+  id: string;
+  object: 'token';
+  name: string;
+  role: Role;
+  /** Null: all of them, and the gateway as a whole. */
+  workspaces: readonly string[] | null;
+  last_four: string;
+  created_at: string;
+  created_by: string;
+  last_used_at: string | null;
+  expires_at: string | null;
+}
+
+/** The value is in this answer and nowhere else. */
+export interface IssuedToken extends AdminToken {
+  value: string;
+}
+
+/** Something that was changed, or somebody who signed in; or tried to. */
+export interface AuditRecord {
+  object: 'audit';
+  /** Its place in the trail. */
+  cursor: string;
+  at: string;
+  /** `PUT /workspaces/{id}/routes/{alias}`, or `sign in by token`. */
+  action: string;
+  path: string;
+  /** Null: nobody knows. */
+  who: string | null;
+  via: string | null;
+  /** Id of a session or a token. */
+  credential: string | null;
+  address: string;
+  request_id: string;
+  workspace: string | null;
+  /** 2xx: it was done. */
+  status: number;
+  before: unknown;
+  after: unknown;
+}
+
+export interface AuditPage extends List<AuditRecord> {
+  has_more: boolean;
+  next_before: string | null;
 }

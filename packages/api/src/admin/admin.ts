@@ -28,6 +28,8 @@ import type { ChatParts } from '../chat/route.js';
 import type { ConnectionLimit } from '../http/connection-limit.js';
 import { createHttpServer } from '../http/server.js';
 import { WrongKeys } from '../http/wrong-keys.js';
+import { AdminTokens } from './access/admin-tokens.js';
+import { AuditTrail } from './access/audit.js';
 import { Door } from './access/door.js';
 import { SessionCookie } from './access/session-cookie.js';
 import { Sessions } from './access/sessions.js';
@@ -68,6 +70,7 @@ export interface AdminContext {
   chat: ChatParts;
   connectionLimit: ConnectionLimit;
   countWrongKey(listener: string): void;
+  countSignIn(way: string, outcome: string): void;
   publicUrl(): string;
 }
 
@@ -78,7 +81,17 @@ export interface RunningAdmin {
 
 export async function startAdmin(
   { host, port, token, hosts }: AdminOptions,
-  { redisUrl, names, config, clock, logger, connectionLimit, countWrongKey, ...watched }: AdminContext,
+  {
+    redisUrl,
+    names,
+    config,
+    clock,
+    logger,
+    connectionLimit,
+    countWrongKey,
+    countSignIn,
+    ...watched
+  }: AdminContext,
 ): Promise<RunningAdmin> {
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
   try {
@@ -90,16 +103,20 @@ export async function startAdmin(
     const sessions = new Sessions(redis, names, clock, token);
     const cookie = new SessionCookie(false);
     const wrongKeys = new WrongKeys('admin', logger, countWrongKey);
+    const tokens = new AdminTokens(redis, names, clock, watched.digests);
+    const audit = new AuditTrail(redis, names, logger);
     // Its own parts come last: they have its own connection, so that it takes none of the callers' time.
     const app = createAdminApp({
       ...watched,
       hosts,
       logger,
-      door: new Door({ rootToken: token, sessions, cookie, wrongKeys }),
+      door: new Door({ rootToken: token, sessions, cookie, tokens, audit, wrongKeys, countSignIn }),
+      tokens,
+      audit,
       sessions,
       cookie,
       links: new SignInLinks(redis, names, clock, token),
-      queueBoard: createQueueBoard(queues, [...config.providers.keys()]),
+      queueBoard: createQueueBoard(queues, [...config.providers.keys()], directory),
       clock,
       directory,
       snapshot: new DirectorySnapshot(directory),

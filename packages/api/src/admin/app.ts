@@ -8,10 +8,12 @@ import { createReportErrors } from '../http/report-errors.js';
 import { identify } from '../http/request-id.js';
 import { openapiAt } from '../openapi/document.js';
 import { createAdmit } from './access/door.js';
+import { guardRoutes } from './access/guard.js';
 import { loadConsoleFiles } from './console-files.js';
 import { publicAddressFor } from './public-address.js';
 import { createReadBody } from './read-body.js';
 import { createRefuseForeignHosts } from './refuse-foreign-hosts.js';
+import { type AuditParts, addAuditRoutes } from './routes/audit.js';
 import { addBudgetRoutes, type BudgetParts } from './routes/budgets.js';
 import { addCoolDownRoutes, type CoolDownParts } from './routes/cooldowns.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
@@ -25,6 +27,7 @@ import { addRouteRoutes, type RouteParts } from './routes/routes.js';
 import { addSessionRoutes, addSignInLinkRoutes, type SessionParts } from './routes/session.js';
 import { addSpendRoutes, type SpendParts } from './routes/spend.js';
 import { addStatusRoutes, type StatusParts } from './routes/status.js';
+import { addTokenRoutes, type TokenParts } from './routes/tokens.js';
 import { addTrafficRoutes, type TrafficParts } from './routes/traffic.js';
 import { addWorkspaceRoutes } from './routes/workspaces.js';
 import { createServeConsole, keepPrivate } from './serve-console.js';
@@ -45,6 +48,8 @@ type Parts = KeyParts &
   TrafficParts &
   BudgetParts &
   SessionParts &
+  TokenParts &
+  AuditParts &
   PlaygroundParts;
 
 export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
@@ -83,9 +88,13 @@ export function createAdminApp({ hosts, logger, queueBoard, ...rest }: AdminPart
   addTrafficRoutes(router, parts);
   addPlaygroundRoutes(router, parts);
   addSignInLinkRoutes(router, parts);
+  addTokenRoutes(router, parts);
+  addAuditRoutes(router, parts);
   router.get('/openapi.json', (ctx) => {
     ctx.body = openapiAt(publicAddressFor(ctx, parts.publicUrl()), parts.chat.limits);
   });
+
+  guardRoutes(router, parts.directory, (name, permission) => parts.audit.around(name, permission));
 
   const app = new Koa();
   app.silent = true;

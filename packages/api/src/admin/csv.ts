@@ -33,14 +33,14 @@ const COLUMNS: readonly [
   ['price_registry', (request) => request.price?.registry ?? null],
 ];
 
-export const CSV_HEAD = line(COLUMNS.map(([name]) => name));
+export const CSV_HEAD = csvLine(COLUMNS.map(([name]) => name));
 
 export function toCsvLine(request: PresentedRequest): string {
-  return line(COLUMNS.map(([, value]) => value(request)));
+  return csvLine(COLUMNS.map(([, value]) => value(request)));
 }
 
 /** RFC 4180. */
-function line(cells: (string | number | boolean | null)[]): string {
+export function csvLine(cells: readonly (string | number | boolean | null)[]): string {
   return `${cells.map((cell) => quote(typeof cell === 'string' ? disarm(cell) : String(cell ?? ''))).join(',')}\r\n`;
 }
 

@@ -7,6 +7,8 @@ export interface LogFilter {
   since?: number | undefined;
   until?: number | undefined;
   workspace?: string | undefined;
+  /** Those that whoever asks may look into; undefined: all. */
+  workspaces?: ReadonlySet<string> | undefined;
   route?: string | undefined;
   provider?: string | undefined;
   /** What the caller asked for, or what was called. */
@@ -76,6 +78,7 @@ export function matches(entry: LogEntry, filter: LogFilter): boolean {
   const { provider, model } = lastCall(entry);
   return (
     (filter.workspace === undefined || filter.workspace === entry.workspace) &&
+    (filter.workspaces === undefined || filter.workspaces.has(entry.workspace)) &&
     (filter.route === undefined || filter.route === entry.route) &&
     (filter.provider === undefined || filter.provider === provider) &&
     (filter.model === undefined || filter.model === entry.model || filter.model === model) &&

@@ -120,6 +120,7 @@ export class LogIndex {
     for (const name of ['workspace', 'route', 'provider', 'key', 'code'] as const)
       if (filter[name] !== undefined) wanted.push({ column: hashes[name], value: hash(filter[name]) });
     const model = filter.model === undefined ? undefined : hash(filter.model);
+    const seen = filter.workspaces && new Set([...filter.workspaces].map(hash));
     const { from: low = 0, to: high = 999 } = filter.status ?? {};
 
     const found: number[] = [];
@@ -128,6 +129,7 @@ export class LogIndex {
       const code = status[at] ?? 0;
       if (code < low || code > high) continue;
       if (model !== undefined && hashes.asked[at] !== model && hashes.called[at] !== model) continue;
+      if (seen && !seen.has(hashes.workspace[at] ?? 0)) continue;
       let hit = true;
       for (const { column, value } of wanted) hit &&= column[at] === value;
       if (!hit) continue;

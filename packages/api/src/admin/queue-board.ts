@@ -5,9 +5,12 @@
 import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { KoaAdapter } from '@bull-board/koa';
+import type { Directory } from '@sluice/shared/directory/directory';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
 import type { Middleware } from 'koa';
+import { createGuard } from './access/guard.js';
+import { permissionOf } from './access/permissions.js';
 
 const BASE = '/queues';
 /** Its page sets styles in the markup, and has an address that its own files are relative to. */
@@ -35,7 +38,12 @@ const HEADERS = {
 const FOREIGN_STYLES = /<link [^>]*href="https:[^>]*>/g;
 const HASHED_FILE = /^\/queues\/static\/(?:js|css)\//;
 
-export function createQueueBoard(queues: Queues, providers: readonly string[]): Middleware {
+export function createQueueBoard(
+  queues: Queues,
+  providers: readonly string[],
+  directory: Directory,
+): Middleware {
+  const guard = createGuard(permissionOf('GET /queues'), directory);
   const server = new KoaAdapter();
   server.setBasePath(BASE);
   createBullBoard({
@@ -60,7 +68,7 @@ export function createQueueBoard(queues: Queues, providers: readonly string[]): 
     if (!isBoard || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
     ctx.set(HEADERS);
     if (HASHED_FILE.test(ctx.path)) ctx.set('cache-control', 'private, max-age=86400');
-    await board(ctx, async () => {});
+    await guard(ctx, () => board(ctx, async () => {}));
     if (typeof ctx.body === 'string') ctx.body = ctx.body.replaceAll(FOREIGN_STYLES, '');
   };
 }

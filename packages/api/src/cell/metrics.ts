@@ -24,6 +24,7 @@ export class ApiMetrics {
   readonly #fallbacks;
   readonly #wrongKeys;
   readonly #dropped;
+  readonly #signIns;
 
   constructor(metrics: Metrics, providers: Iterable<string>) {
     this.#requests = metrics.counter('httpRequests');
@@ -38,6 +39,9 @@ export class ApiMetrics {
     this.#fallbacks = metrics.counter('fallbacks');
     this.#wrongKeys = metrics.counter('wrongKeys');
     this.#dropped = metrics.counter('connectionsDropped');
+    this.#signIns = metrics.counter('signIns');
+    for (const way of ['token', 'link', 'oidc'])
+      for (const outcome of ['done', 'refused']) this.#signIns.inc({ way, outcome }, 0);
     for (const listener of ['public', 'admin']) this.#wrongKeys.inc({ listener }, 0);
 
     for (const path of PATHS) this.#duration.zero({ path });
@@ -98,6 +102,10 @@ export class ApiMetrics {
 
   droppedConnection(): void {
     this.#dropped.inc();
+  }
+
+  signIn(way: string, outcome: string): void {
+    this.#signIns.inc({ way, outcome });
   }
 
   wrongKey(listener: string): void {

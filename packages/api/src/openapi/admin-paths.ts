@@ -20,6 +20,7 @@ const filters = [
   s.inQuery('code', 'Error code, or cancelled.'),
   s.inQuery('status', '429, or 4xx for all of its kind.'),
 ];
+const auditKind = s.inQuery('kind', 'changes or sign_ins. Default: changes.', s.oneOf('changes', 'sign_ins'));
 const fromConsole = {
   name: 'x-sluice-console',
   in: 'header',
@@ -370,6 +371,48 @@ export const adminPaths: Paths = guarded({
     post: {
       summary: 'Make a link that signs a browser in to the console, once and within ten minutes.',
       responses: { '201': s.json('The link.', s.ref('SignInLink')) },
+    },
+  },
+  '/tokens': {
+    get: {
+      summary: 'List the tokens for programs.',
+      responses: { '200': s.json('Oldest first.', s.listOf(s.ref('AdminToken'))) },
+    },
+    post: {
+      summary: 'Create a token. Its value is in the answer, and nowhere else.',
+      requestBody: s.body(s.ref('TokenInput')),
+      responses: {
+        '201': s.json('Created.', s.ref('IssuedToken')),
+        ...s.errors(...unreadable, 'conflict'),
+      },
+    },
+  },
+  '/tokens/{id}': {
+    delete: {
+      summary: 'Revoke it, and end the sessions that were begun with it.',
+      parameters: [s.inPath('id', 'Id of a token.')],
+      responses: { '200': s.json('Gone.', s.deleted('token')), ...s.errors('not_found') },
+    },
+  },
+  '/audit': {
+    get: {
+      summary: 'Who has changed what, or who has signed in, newest first.',
+      parameters: [
+        auditKind,
+        s.inQuery('limit', 'Entries in a page, 1 to 200.', { ...s.whole, default: 50 }),
+        s.inQuery('before', 'Cursor: the next_before of the page before.'),
+      ],
+      responses: {
+        '200': s.json('A page.', s.listOf(s.ref('Audit'), { has_more: s.flag, next_before: s.textOrNull })),
+        ...s.errors('invalid_request'),
+      },
+    },
+  },
+  '/audit/export': {
+    get: {
+      summary: 'The whole audit trail, newest first.',
+      parameters: [auditKind, s.inQuery('format', 'jsonl or csv.', s.oneOf('jsonl', 'csv'))],
+      responses: { '200': lines('One entry a line.'), ...s.errors('invalid_request') },
     },
   },
   '/openapi.json': {

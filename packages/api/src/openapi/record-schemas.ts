@@ -62,13 +62,26 @@ const usage = {
   output: s.whole,
 };
 
-const grant = s.object({
-  role: s.oneOf('viewer', 'operator', 'admin'),
+const role = s.oneOf('viewer', 'operator', 'admin');
+const granted = {
+  role,
   workspaces: {
     ...s.orNull(s.arrayOf(s.text)),
     description: 'Null: all of them, and the gateway as a whole.',
   },
-});
+};
+const grant = s.object(granted);
+const adminToken = {
+  id: s.text,
+  object: { const: 'token' },
+  name: s.text,
+  ...granted,
+  last_four: s.text,
+  created_at: s.moment,
+  created_by: s.text,
+  last_used_at: { ...s.momentOrNull, description: 'To within a minute.' },
+  expires_at: s.momentOrNull,
+};
 
 export const recordSchemas = {
   Model: s.object(
@@ -236,6 +249,31 @@ export const recordSchemas = {
       }),
     ),
   }),
+  AdminToken: s.object(adminToken),
+  IssuedToken: s.object({
+    ...adminToken,
+    value: { ...s.text, description: 'The token itself. Shown here and never again.' },
+  }),
+  TokenInput: s.object(
+    { name: s.text, role },
+    { workspaces: s.orNull(s.arrayOf(s.text)), expires_at: s.momentOrNull },
+  ),
+  Audit: s.object({
+    object: { const: 'audit' },
+    cursor: s.text,
+    at: s.moment,
+    action: s.text,
+    path: s.text,
+    who: { ...s.textOrNull, description: 'Null: nobody knows.' },
+    via: s.textOrNull,
+    credential: { ...s.textOrNull, description: 'Id of a session or a token.' },
+    address: s.text,
+    request_id: s.text,
+    workspace: s.textOrNull,
+    status: { ...s.whole, description: '2xx: it was done.' },
+    before: s.orNull({ type: 'object' }),
+    after: s.orNull({ type: 'object' }),
+  }),
   SignInInput: s.object({}, { token: s.text, link: s.text }),
   SignInLink: s.object({
     object: { const: 'sign_in_link' },
@@ -290,17 +328,19 @@ export const recordSchemas = {
         ),
       }),
     ),
-    redis: s.object({
-      memory_used_bytes: s.whole,
-      memory_limit_bytes: s.wholeOrNull,
-      request_log_entries: s.whole,
-      product: s.oneOf('Redis', 'Valkey'),
-      version: s.text,
-      warnings: {
-        ...s.arrayOf(s.text),
-        description: 'How its settings can lose accepted requests.',
-      },
-    }),
+    redis: s.orNull(
+      s.object({
+        memory_used_bytes: s.whole,
+        memory_limit_bytes: s.wholeOrNull,
+        request_log_entries: s.whole,
+        product: s.oneOf('Redis', 'Valkey'),
+        version: s.text,
+        warnings: {
+          ...s.arrayOf(s.text),
+          description: 'How its settings can lose accepted requests.',
+        },
+      }),
+    ),
     registry: s.object({ version: s.text, models: s.whole }),
   }),
 } satisfies Record<string, s.Schema>;

@@ -22,7 +22,6 @@ export function addStatusCommand(program: Command, cli: Cli): void {
 function statusText({ time, processes, providers, redis, registry }: Status, style: Style): string {
   const now = Date.parse(time);
   const workers = processes.filter(({ role }) => role === 'worker').length;
-  const limit = redis.memory_limit_bytes === null ? 'no limit' : `of ${megabytes(redis.memory_limit_bytes)}`;
   return [
     table(
       [
@@ -87,7 +86,7 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
     ),
     '',
     ...providers.flatMap((provider) => circuitText(provider, now)),
-    ...(workers === 0 ? [style.bad('No worker is running: requests are not answered.')] : []),
+    ...(redis && workers === 0 ? [style.bad('No worker is running: requests are not answered.')] : []),
     ...(processes.some(({ payload_key }) => payload_key === null)
       ? [
           style.bad(
@@ -95,11 +94,11 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
           ),
         ]
       : []),
-    ...redis.warnings.map((warning) => style.bad(warning)),
+    ...(redis?.warnings ?? []).map((warning) => style.bad(warning)),
     ...processes.flatMap(({ role, host, pid, problems }) =>
       problems.map((problem) => style.bad(`${role} ${host} ${pid}: ${problem}`)),
     ),
-    `${redis.product} ${redis.version}: ${megabytes(redis.memory_used_bytes)} used (${limit}), ${count(redis.request_log_entries, 'request')} in the log.`,
+    ...(redis ? [redisText(redis)] : []),
     `Model registry ${registry.version}: ${count(registry.models, 'model')}.`,
   ].join('\n');
 }
@@ -126,4 +125,11 @@ function coolDownText({ cool_downs }: ProviderStatus): string {
 
 function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+function redisText(redis: NonNullable<Status['redis']>): string {
+  const { product, version, memory_limit_bytes: most } = redis;
+  const limit = most === null ? 'no limit' : `of ${megabytes(most)}`;
+  const used = megabytes(redis.memory_used_bytes);
+  return `${product} ${version}: ${used} used (${limit}), ${count(redis.request_log_entries, 'request')} in the log.`;
 }

@@ -70,6 +70,13 @@ export const METRICS = {
     labels: ['listener'],
     help: 'Requests refused because their key, or admin token, is wrong or has expired. listener is public or admin.',
   },
+  signIns: {
+    name: 'gateway_sign_ins_total',
+    type: 'counter',
+    roles: API,
+    labels: ['way', 'outcome'],
+    help: 'Sign-ins to the console, and wrong tokens of programs. way is token, link or oidc; outcome is done or refused.',
+  },
   idempotentReplays: {
     name: 'gateway_idempotent_replays_total',
     type: 'counter',

@@ -71,6 +71,12 @@ export interface KeyNames {
   signInLink(digest: string): string;
   /** Digest of a session's secret → who is signed in. */
   sessions: string;
+  /** Keyed digest of an admin token → its record. */
+  adminTokens: string;
+  /** Id of an admin token → when it was last used. */
+  adminTokenUse: string;
+  /** The audit trail: `changes` or `sign_ins`. */
+  audit(kind: string): string;
 }
 
 export function keyNames(cell: string): KeyNames {
@@ -113,5 +119,8 @@ export function keyNames(cell: string): KeyNames {
     processes: `${prefix}:processes`,
     signInLink: (digest) => `${prefix}:sign-in-link:${digest}`,
     sessions: `${prefix}:sessions`,
+    adminTokens: `${prefix}:admin-tokens`,
+    adminTokenUse: `${prefix}:admin-token-use`,
+    audit: (kind) => `${prefix}:audit:${kind}`,
   };
 }

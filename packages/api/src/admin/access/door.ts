@@ -5,6 +5,10 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { WrongKeys } from '../../http/wrong-keys.js';
+import type { AdminTokens } from './admin-tokens.js';
+import type { Admitted, Asker } from './asker.js';
+import { type AuditTrail, entryOf } from './audit.js';
+import { addressOf } from './client-address.js';
 import { type Principal, ROOT } from './principal.js';
 import { isSame } from './secrets.js';
 import type { SessionCookie } from './session-cookie.js';
@@ -15,17 +19,14 @@ export const CONSOLE_HEADER = 'x-sluice-console';
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-export interface Asker {
-  principal: Principal;
-  /** Undefined for one who sent a token. */
-  session?: Session;
-}
-
 export interface DoorParts {
   rootToken: string;
   sessions: Sessions;
   cookie: SessionCookie;
+  tokens: AdminTokens;
+  audit: AuditTrail;
   wrongKeys: WrongKeys;
+  countSignIn(way: string, outcome: 'done' | 'refused'): void;
 }
 
 export class Door {
@@ -43,18 +44,30 @@ export class Door {
 
   async findSession(ctx: ParameterizedContext): Promise<Session | undefined> {
     const secret = this.parts.cookie.read(ctx);
-    return secret === undefined ? undefined : this.parts.sessions.find(secret);
+    const session = secret === undefined ? undefined : await this.parts.sessions.find(secret);
+    return session && (await this.isAlive(session.principal)) ? session : undefined;
+  }
+
+  /** A session or a link ends with the token that it was made with. */
+  async isAlive({ tokenId }: Principal): Promise<boolean> {
+    return tokenId === undefined || this.parts.tokens.isAlive(tokenId);
   }
 
   /** Answers slowly when an address has sent many wrong ones. */
   async byToken(ctx: ParameterizedContext, token: string): Promise<Principal> {
     if (isSame(token, this.parts.rootToken)) return ROOT;
-    return this.refuse(ctx);
+    return (await this.parts.tokens.find(token)) ?? this.refuse(ctx, 'token');
   }
 
-  async refuse(ctx: ParameterizedContext, refusal = unknownAsker()): Promise<never> {
-    await this.parts.wrongKeys.slowDown(ctx.req.socket.remoteAddress);
+  async refuse(ctx: ParameterizedContext, way: string, refusal = unknownAsker()): Promise<never> {
+    await this.parts.wrongKeys.slowDown(addressOf(ctx));
+    await this.noteSignIn(ctx, way, refusal.status);
     throw refusal;
+  }
+
+  async noteSignIn(ctx: ParameterizedContext, way: string, status: number): Promise<void> {
+    this.parts.countSignIn(way, status < 400 ? 'done' : 'refused');
+    await this.parts.audit.write('sign_ins', { ...entryOf(ctx, `sign in by ${way}`), status });
   }
 
   async #byHeader(ctx: ParameterizedContext, authorization: string): Promise<Principal> {
@@ -62,10 +75,6 @@ export class Door {
     if (token === '') throw unknownAsker();
     return this.byToken(ctx, token);
   }
-}
-
-export interface Admitted {
-  asker: Asker;
 }
 
 /** Before the routes: who is not signed in does not learn which paths there are. */

@@ -1,5 +1,5 @@
 /** Who asks, and what they may do: a person or a program. */
-import type { Grant } from '@sluice/shared/config/types';
+import { type Grant, ROLES, type Role } from '@sluice/shared/config/types';
 
 export interface Principal {
   /** Shown to people: an address of e-mail, the name of a token, or `root token`. */
@@ -13,3 +13,26 @@ export interface Principal {
 
 /** Whoever has ADMIN_TOKEN. */
 export const ROOT: Principal = { name: 'root token', via: 'root', grants: [{ role: 'admin' }] };
+
+/** In the workspace, or for the gateway as a whole. */
+export function hasRole({ grants }: Principal, role: Role, workspace?: string): boolean {
+  return grants.some(
+    (grant) =>
+      isAtLeast(grant.role, role) &&
+      (grant.workspaces === undefined || (workspace !== undefined && grant.workspaces.includes(workspace))),
+  );
+}
+
+export function hasRoleSomewhere({ grants }: Principal, role: Role): boolean {
+  return grants.some((grant) => isAtLeast(grant.role, role));
+}
+
+/** The workspaces in which they have this role. Undefined: all. */
+export function workspacesOf({ grants }: Principal, role: Role): ReadonlySet<string> | undefined {
+  const own = grants.filter((grant) => isAtLeast(grant.role, role)).map(({ workspaces }) => workspaces);
+  return own.includes(undefined) ? undefined : new Set(own.flatMap((ids) => ids ?? []));
+}
+
+function isAtLeast(role: Role, least: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(least);
+}

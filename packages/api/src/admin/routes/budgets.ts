@@ -4,6 +4,7 @@ import { dayOf } from '@sluice/shared/calendar';
 import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
+import { seenBy } from '../access/guard.js';
 import { type LimitUse, leftOf } from '../budget.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list } from '../present.js';
@@ -39,8 +40,11 @@ export function addBudgetRoutes(router: Router, parts: BudgetParts): void {
       const query = reader.fields(ctx.query, '', ['limit']);
       return Number(reader.text(query?.limit ?? DEFAULT_LIMIT, 'limit', LIMIT));
     });
+    const seen = seenBy(ctx);
     const limited = (await snapshot.read()).flatMap(({ id, limits: { budgetUsdPerMonth: usd } }) =>
-      usd === undefined ? [] : [{ workspace: id, usd, amount: toBudgetPicodollars(usd) }],
+      usd === undefined || (seen && !seen.has(id))
+        ? []
+        : [{ workspace: id, usd, amount: toBudgetPicodollars(usd) }],
     );
     const budgets: Budget[] = [];
     for (let i = 0; i < limited.length; i += AT_ONCE) {

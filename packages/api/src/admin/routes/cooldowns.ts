@@ -4,6 +4,7 @@ import type { ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { noteChange } from '../access/audit.js';
 import { iso } from '../present.js';
 
 export interface CoolDownParts {
@@ -38,7 +39,9 @@ export function addCoolDownRoutes(router: Router, { clock, providers, coolDowns 
     const { model } = ctx.query;
     if (Array.isArray(model))
       throw new GatewayError('invalid_request', 'Give one model, or none for all.', { param: 'model' });
+    noteChange(ctx, { before: { cool_downs: coolDowns.list(provider).length } });
     const lifted = await coolDowns.lift(provider, model);
+    noteChange(ctx, { after: { lifted } });
     ctx.body = { object: 'cooldown', provider, model: model ?? null, lifted };
   });
 }

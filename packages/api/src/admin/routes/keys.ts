@@ -7,8 +7,11 @@ import { LABEL } from '@sluice/shared/config/schema';
 import type { StoredKey } from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer, noWorkspace } from '@sluice/shared/directory/key-issuer';
+import type { ParameterizedContext } from 'koa';
 import type { KeyUse } from '../../cell/key-use.js';
+import { noteChange } from '../access/audit.js';
 import { list, presentKey } from '../present.js';
+import { readExpiry } from '../read-expiry.js';
 import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
 
@@ -16,7 +19,6 @@ const DEFAULT_GRACE_S = 24 * 3600;
 const MAX_GRACE_S = 90 * 24 * 3600;
 const MAX_SEARCHED = 1000;
 const SEARCHED = { pattern: /^[!-~]{1,200}$/, allowed: 'a key of at most 200 characters' };
-const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
 export interface KeyParts extends DirectoryParts {
   keyUse: KeyUse;
@@ -35,12 +37,9 @@ export function addKeyRoutes(
     return presentKey(key, lastUsed);
   };
 
-  const readExpiry = (reader: ConfigReader, value: unknown): number | undefined => {
-    if (isAbsent(value)) return undefined;
-    const time = typeof value === 'string' && MOMENT.test(value) ? Date.parse(value) : Number.NaN;
-    if (Number.isNaN(time)) reader.fault('expires_at', 'must be a moment such as 2027-01-31T12:00:00Z');
-    else if (time <= clock.now()) reader.fault('expires_at', 'must be in the future');
-    return time;
+  const noteBefore = async (ctx: ParameterizedContext) => {
+    const stored = await directory.findKeyById(ctx.params.id ?? '');
+    if (stored) noteChange(ctx, { workspace: stored.key.workspace, before: await present(stored) });
   };
 
   router.get('/workspaces/:id/keys', async (ctx) => {
@@ -62,15 +61,17 @@ export function addKeyRoutes(
       ]);
       return {
         name: reader.text(body?.name, 'name', LABEL),
-        expires: readExpiry(reader, body?.expires_at),
+        expires: readExpiry(reader, body?.expires_at, clock.now()),
         value: readValue(reader, body?.value),
         ...readKeyPriority(reader, body ?? {}, ''),
       };
     });
     const { key, digest, value } = await issuer.issue(ctx.params.id ?? '', wish);
+    const issued = await present({ digest, key });
+    noteChange(ctx, { after: issued });
     ctx.status = value === undefined ? 200 : 201;
     ctx.body = {
-      ...(await present({ digest, key })),
+      ...issued,
       ...(value === undefined ? {} : { value }),
     } satisfies IssuedKey;
   });
@@ -102,10 +103,12 @@ export function addKeyRoutes(
       return {
         graceMs: reader.number(body?.grace_seconds ?? DEFAULT_GRACE_S, 'grace_seconds', rule) * 1000,
         // Null is no end; without the field the new key ends when the old one would have ended.
-        expires: body?.expires_at === null ? null : readExpiry(reader, body?.expires_at),
+        expires: body?.expires_at === null ? null : readExpiry(reader, body?.expires_at, clock.now()),
       };
     });
+    await noteBefore(ctx);
     const { key, value, replaced } = await issuer.rotate(ctx.params.id ?? '', wish);
+    noteChange(ctx, { after: { issued: presentKey(key, null), replaced: await present(replaced) } });
     ctx.status = 201;
     ctx.body = { ...presentKey(key, null), value, replaced: await present(replaced) } satisfies RotatedKey;
   });
@@ -113,18 +116,22 @@ export function addKeyRoutes(
   router.patch('/keys/:id', readBody, async (ctx) => {
     const wish = readInput((reader) => {
       const body = reader.fields(ctx.request.body, '', ['name', 'expires_at', 'priority', 'max_priority']);
-      const expires = body?.expires_at === null ? null : readExpiry(reader, body?.expires_at);
+      const expires = body?.expires_at === null ? null : readExpiry(reader, body?.expires_at, clock.now());
       return {
         ...(isAbsent(body?.name) ? {} : { name: reader.text(body.name, 'name', LABEL) }),
         ...(expires === undefined ? {} : { expires }),
         ...readKeyPriority(reader, body ?? {}, ''),
       };
     });
-    ctx.body = await present(await issuer.change(ctx.params.id ?? '', wish));
+    await noteBefore(ctx);
+    const after = await present(await issuer.change(ctx.params.id ?? '', wish));
+    noteChange(ctx, { after });
+    ctx.body = after;
   });
 
   router.delete('/keys/:id', async (ctx) => {
     const id = ctx.params.id ?? '';
+    await noteBefore(ctx);
     await issuer.revoke(id);
     ctx.body = { id, object: 'key', deleted: true };
   });

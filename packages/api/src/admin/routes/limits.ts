@@ -7,6 +7,8 @@ import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
 import { formatUsd } from '@sluice/shared/registry/price';
+import type { ParameterizedContext } from 'koa';
+import { noteChange } from '../access/audit.js';
 import { type LimitUse, leftOf } from '../budget.js';
 import { presentLimits } from '../present.js';
 import { readInput } from '../read-input.js';
@@ -24,18 +26,23 @@ export function addLimitRoutes(router: Router, { directory, readBody, readLimitU
     ctx.body = present(workspace, await readLimitUse(workspace.id));
   });
 
-  const change = async (id: string, toLimits: (before: LimitsConfig) => LimitsConfig) => {
-    const changed = await directory.changeWorkspace(id, (workspace) => ({
-      ...workspace,
-      limits: toLimits(workspace.limits),
-    }));
+  const change = async (
+    ctx: ParameterizedContext,
+    id: string,
+    toLimits: (before: LimitsConfig) => LimitsConfig,
+  ) => {
+    const changed = await directory.changeWorkspace(id, (workspace) => {
+      noteChange(ctx, { before: presentLimits(workspace.limits) });
+      return { ...workspace, limits: toLimits(workspace.limits) };
+    });
     if (!changed) throw noWorkspace();
+    noteChange(ctx, { after: presentLimits(changed.limits) });
     return present(changed, await readLimitUse(changed.id));
   };
 
   router.put('/workspaces/:id/limits', readBody, async (ctx) => {
     const limits = readInput((reader) => readLimits(reader, ctx.request.body, ''));
-    ctx.body = await change(ctx.params.id ?? '', () => limits);
+    ctx.body = await change(ctx, ctx.params.id ?? '', () => limits);
   });
 
   router.patch('/workspaces/:id/limits', readBody, async (ctx) => {
@@ -45,7 +52,10 @@ export function addLimitRoutes(router: Router, { directory, readBody, readLimitU
     const changed = Object.entries(LIMIT_FIELDS)
       .filter(([name]) => isGiven(name))
       .map(([, field]) => [field, limits[field]]);
-    ctx.body = await change(ctx.params.id ?? '', (before) => ({ ...before, ...Object.fromEntries(changed) }));
+    ctx.body = await change(ctx, ctx.params.id ?? '', (before) => ({
+      ...before,
+      ...Object.fromEntries(changed),
+    }));
   });
 }
 

@@ -9,8 +9,9 @@ import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import type { ModelFacts } from '@sluice/shared/registry/model-registry';
 import { overrideKey } from '@sluice/shared/registry/overrides';
 import type { RegistryStore } from '@sluice/shared/registry/store';
-import type { Middleware } from 'koa';
+import type { Middleware, ParameterizedContext } from 'koa';
 import type { RegistryRefresh } from '../../cell/registry-refresh.js';
+import { noteChange } from '../access/audit.js';
 import { iso, isoOrNull, list } from '../present.js';
 import { readInput } from '../read-input.js';
 
@@ -36,6 +37,11 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
     overridden: registry.stored?.overrides.has(overrideKey(model.provider, model.id)) ?? false,
   });
 
+  const noteBefore = (ctx: ParameterizedContext, provider: string, id: string) => {
+    const model = registry.current.models.find((each) => each.provider === provider && each.id === id);
+    if (model) noteChange(ctx, { before: present(model) });
+  };
+
   router.get('/models', async (ctx) => {
     await registry.refresh();
     const attempt = await registryStore.readAttempt();
@@ -53,15 +59,19 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
 
   router.put(path, readBody, async (ctx) => {
     const { provider, id } = readName(ctx.params);
-    await registryStore.override(provider, id, readOverride(ctx.request.body));
+    const wish = readOverride(ctx.request.body);
+    noteBefore(ctx, provider, id);
+    await registryStore.override(provider, id, wish);
     await registry.refresh();
     const model = registry.current.models.find((each) => each.provider === provider && each.id === id);
     if (!model) throw new Error('the override is not in the registry');
+    noteChange(ctx, { after: present(model) });
     ctx.body = present(model);
   });
 
   router.delete(path, async (ctx) => {
     const { provider, id } = readName(ctx.params);
+    noteBefore(ctx, provider, id);
     if (!(await registryStore.removeOverride(provider, id)))
       throw new GatewayError('not_found', 'This model has no override.');
     await registry.refresh();
@@ -80,7 +90,10 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
         dryRun: reader.flag(body?.dry_run, 'dry_run'),
       };
     });
+    const before = registry.current.version;
     const { applied, diff } = await refresh.run(wish);
+    const { version } = registry.current;
+    noteChange(ctx, { before: { version: before }, after: { version, applied, ...diff.counts } });
     const result = { object: 'refresh', applied, version: registry.current.version, diff };
     if (applied || wish.dryRun) {
       ctx.body = result;

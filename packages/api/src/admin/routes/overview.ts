@@ -2,6 +2,7 @@ import type { Router } from '@koa/router';
 import type { DirectoryOverview, ModelOffer } from '@sluice/shared/admin-api';
 import type { Catalogue } from '../../cell/catalogue.js';
 import type { KeyUse } from '../../cell/key-use.js';
+import { seenBy } from '../access/guard.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list, presentKey, presentRoute, presentWorkspace } from '../present.js';
 import { publicAddressFor } from '../public-address.js';
@@ -26,10 +27,13 @@ export function addOverviewRoutes(router: Router, parts: OverviewParts): void {
       const query = reader.fields(ctx.query, '', ['keys']);
       return reader.oneOf(query?.keys ?? 'true', 'keys', ['true', 'false']) === 'true';
     });
-    const [workspaces, stored] = await Promise.all([
+    const seen = seenBy(ctx);
+    const [allWorkspaces, allKeys] = await Promise.all([
       snapshot.read(),
       withKeys ? directory.listAllStoredKeys() : [],
     ]);
+    const workspaces = allWorkspaces.filter(({ id }) => !seen || seen.has(id));
+    const stored = allKeys.filter(({ key }) => !seen || seen.has(key.workspace));
     const lastUsed = await keyUse.read(stored.map(({ digest }) => digest));
     ctx.body = {
       object: 'directory',

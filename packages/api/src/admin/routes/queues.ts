@@ -1,6 +1,7 @@
 import type { Router } from '@koa/router';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Queues } from '@sluice/shared/queue/queues';
+import { noteChange } from '../access/audit.js';
 
 export interface QueueParts {
   queues: Queues;
@@ -12,6 +13,10 @@ export function addQueueRoutes(router: Router, { queues }: QueueParts): void {
     router.post(`/queues/:provider/${action}`, async (ctx) => {
       const { provider = '' } = ctx.params;
       if (!queues.has(provider)) throw new GatewayError('not_found', 'There is no provider of this name.');
+      noteChange(ctx, {
+        before: { paused: await queues.of(provider).isPaused() },
+        after: { paused: action === 'pause' },
+      });
       await queues.of(provider)[action]();
       ctx.body = { object: 'queue', provider, paused: action === 'pause' };
     });

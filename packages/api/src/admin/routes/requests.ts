@@ -4,6 +4,7 @@ import type { RequestPage } from '@sluice/shared/admin-api';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { seenBy } from '../access/guard.js';
 import { CSV_HEAD, toCsvLine } from '../csv.js';
 import type { LogFollowers } from '../follow-log.js';
 import { FILTER_FIELDS, readLogFilter } from '../log-filter.js';
@@ -30,7 +31,7 @@ export function addRequestRoutes(router: Router, { log, followers, clock }: Requ
       const count =
         typeof query?.limit === 'string' && /^\d+$/.test(query.limit) ? Number(query.limit) : query?.limit;
       return {
-        filter: readLogFilter(reader, query, clock.now()),
+        filter: { ...readLogFilter(reader, query, clock.now()), workspaces: seenBy(ctx) },
         limit: reader.number(count ?? DEFAULT_LIMIT, 'limit', { min: 1, max: MAX_LIMIT }),
         before: isAbsent(query?.before) ? undefined : reader.text(query.before, 'before', CURSOR),
       };
@@ -51,7 +52,7 @@ export function addRequestRoutes(router: Router, { log, followers, clock }: Requ
       const fields = FILTER_FIELDS.filter((name) => name !== 'since' && name !== 'until');
       const query = reader.fields(ctx.query, '', [...fields, 'after']);
       return {
-        filter: readLogFilter(reader, query, clock.now()),
+        filter: { ...readLogFilter(reader, query, clock.now()), workspaces: seenBy(ctx) },
         after: isAbsent(query?.after) ? undefined : reader.text(query.after, 'after', CURSOR),
       };
     });
@@ -69,7 +70,7 @@ export function addRequestRoutes(router: Router, { log, followers, clock }: Requ
     const { filter, format } = readInput((reader) => {
       const query = reader.fields(ctx.query, '', [...FILTER_FIELDS, 'format']);
       return {
-        filter: readLogFilter(reader, query, clock.now()),
+        filter: { ...readLogFilter(reader, query, clock.now()), workspaces: seenBy(ctx) },
         format: reader.oneOf(query?.format ?? 'jsonl', 'format', ['jsonl', 'csv']),
       };
     });
@@ -86,7 +87,9 @@ export function addRequestRoutes(router: Router, { log, followers, clock }: Requ
 
   router.get('/requests/:id', async (ctx) => {
     const found = await log.find((ctx.params.id ?? '').replace(/^req_/, ''));
-    if (!found) throw new GatewayError('not_found', 'The log has no request of this id.');
+    const seen = seenBy(ctx);
+    if (!found || (seen && !seen.has(found.entry.workspace)))
+      throw new GatewayError('not_found', 'The log has no request of this id.');
     ctx.body = presentRequest(found);
   });
 }

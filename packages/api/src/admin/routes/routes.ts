@@ -2,6 +2,7 @@ import type { Router } from '@koa/router';
 import { ALIAS, readRoute } from '@sluice/shared/config/schema';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
+import { noteChange } from '../access/audit.js';
 import { list, presentRoute } from '../present.js';
 import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
@@ -38,13 +39,19 @@ export function addRouteRoutes(router: Router, { directory, clock, readBody, pro
     const known = await directory.findRoute(id, alias);
     const route = { chain: [], onCrash: 'rerun' as const, ...wish, created: known?.created ?? clock.now() };
     if (!(await directory.putRoute(id, alias, route))) throw noWorkspace();
+    noteChange(ctx, {
+      ...(known ? { before: presentRoute(alias, known) } : {}),
+      after: presentRoute(alias, route),
+    });
     ctx.status = known ? 200 : 201;
     ctx.body = presentRoute(alias, route);
   });
 
   router.delete(path, async (ctx) => {
     const { id = '', alias = '' } = ctx.params;
+    const before = await directory.findRoute(id, alias);
     if (!(await directory.deleteRoute(id, alias))) throw noRoute();
+    if (before) noteChange(ctx, { before: presentRoute(alias, before) });
     ctx.body = { id: alias, object: 'route', deleted: true };
   });
 }

@@ -3,7 +3,9 @@ import type { SignedIn, SignInLink } from '@sluice/shared/admin-api';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware, ParameterizedContext } from 'koa';
-import { type Admitted, type Door, requireConsole } from '../access/door.js';
+import { addressOf } from '../access/client-address.js';
+import { type Door, requireConsole } from '../access/door.js';
+import { principalOf } from '../access/guard.js';
 import type { Principal } from '../access/principal.js';
 import { isSecret } from '../access/secrets.js';
 import type { SessionCookie } from '../access/session-cookie.js';
@@ -65,15 +67,17 @@ export function addSessionRoutes(router: Router, parts: SessionParts): void {
 
   const useLink = async (ctx: ParameterizedContext, link: string | undefined): Promise<Principal> => {
     const principal = isSecret(link) ? await links.use(link) : undefined;
-    if (principal) return principal;
-    return door.refuse(ctx, new GatewayError('invalid_api_key', WORN_LINK));
+    if (principal && (await door.isAlive(principal))) return principal;
+    return door.refuse(ctx, 'link', new GatewayError('invalid_api_key', WORN_LINK));
   };
 
   const signIn = async (ctx: ParameterizedContext, principal: Principal, way: SignInWay) => {
     const before = cookie.read(ctx);
     if (before !== undefined) await sessions.end(before);
-    const { secret, session } = await sessions.begin(principal, way, ctx.req.socket.remoteAddress ?? '');
+    const { secret, session } = await sessions.begin(principal, way, addressOf(ctx));
     cookie.write(ctx, secret);
+    ctx.state.asker = { principal, session };
+    await door.noteSignIn(ctx, way, 201);
     return session;
   };
 }
@@ -81,8 +85,7 @@ export function addSessionRoutes(router: Router, parts: SessionParts): void {
 /** /sign-in-links: for one's own browser. */
 export function addSignInLinkRoutes(router: Router, { links }: Pick<SessionParts, 'links'>): void {
   router.post('/sign-in-links', async (ctx) => {
-    const { principal } = (ctx.state as Admitted).asker;
-    const { secret, expires } = await links.make(principal);
+    const { secret, expires } = await links.make(principalOf(ctx));
     ctx.status = 201;
     // Behind the #: a browser sends that part to nobody, and a program that looks at links does not use it up.
     ctx.body = {

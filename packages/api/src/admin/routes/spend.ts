@@ -4,6 +4,7 @@ import { dayOf } from '@sluice/shared/calendar';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
+import { seenBy } from '../access/guard.js';
 import { readInput } from '../read-input.js';
 import { readMoment } from '../read-moment.js';
 import { SPEND_FIELDS, type SpendAnswer, type SpendQuestion, type SpendRow } from '../spend.js';
@@ -45,7 +46,11 @@ export function addSpendRoutes(router: Router, { clock, readSpend }: SpendParts)
         ),
       };
     });
-    const { rows, total, others, groups } = await readSpend(question);
+    const workspaces = seenBy(ctx);
+    const { rows, total, others, groups } = await readSpend({
+      ...question,
+      ...(workspaces ? { workspaces } : {}),
+    });
     ctx.body = {
       object: 'spend',
       from: question.from,

@@ -8,6 +8,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import { type RedisServerFacts, worriesOf } from '@sluice/shared/redis/server';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import type { QueueReading } from '../../cell/read-queue.js';
+import { seenBy } from '../access/guard.js';
 import { iso } from '../present.js';
 
 export interface RedisReading {
@@ -63,6 +64,8 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
   };
 
   router.get('/status', async (ctx) => {
+    // Machines and memory are all workspaces' matter.
+    const isWhole = seenBy(ctx) === undefined;
     const [processes, shown, redis] = await Promise.all([
       presence.alive(),
       Promise.all([...providers.values()].map(presentProvider)),
@@ -71,7 +74,7 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
     ctx.body = {
       object: 'status',
       time: iso(clock.now()),
-      processes: processes
+      processes: (isWhole ? processes : [])
         .sort((a, b) => (a.role === b.role ? a.startedAt - b.startedAt : a.role < b.role ? -1 : 1))
         .map(({ id, role, host, pid, startedAt, seenAt, problems, payload }) => ({
           id,
@@ -85,14 +88,16 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
           payload_keys: payload?.holds ?? [],
         })),
       providers: shown,
-      redis: {
-        memory_used_bytes: redis.usedBytes,
-        memory_limit_bytes: redis.limitBytes === 0 ? null : redis.limitBytes,
-        request_log_entries: redis.logEntries,
-        product: redis.server.product,
-        version: redis.server.version,
-        warnings: worriesOf(redis.server).map(({ text }) => text),
-      },
+      redis: isWhole
+        ? {
+            memory_used_bytes: redis.usedBytes,
+            memory_limit_bytes: redis.limitBytes === 0 ? null : redis.limitBytes,
+            request_log_entries: redis.logEntries,
+            product: redis.server.product,
+            version: redis.server.version,
+            warnings: worriesOf(redis.server).map(({ text }) => text),
+          }
+        : null,
       registry: { version: registry.current.version, models: registry.current.models.length },
     } satisfies Status;
   });

@@ -1,7 +1,9 @@
 import type { Router } from '@koa/router';
 import type { PresentedDurations, TrafficReport } from '@sluice/shared/admin-api';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { seenBy } from '../access/guard.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
+import { hash } from '../log-index.js';
 import type { LogReader } from '../log-reader.js';
 import { iso, isoOrNull } from '../present.js';
 import { readInput } from '../read-input.js';
@@ -32,8 +34,12 @@ export function addTrafficRoutes(router: Router, { log, snapshot, clock }: Traff
     });
     const bucketMs = (now - since) / BUCKETS;
     const traffic = new Traffic(since, bucketMs, BUCKETS);
-    const entries = await log.visit(since, (request) => traffic.add(request));
-    const workspaces = await snapshot.read();
+    const seen = seenBy(ctx);
+    const hashes = seen && new Set([...seen].map(hash));
+    const entries = await log.visit(since, (request) => {
+      if (!hashes || hashes.has(request.workspace)) traffic.add(request);
+    });
+    const workspaces = (await snapshot.read()).filter(({ id }) => !seen || seen.has(id));
     ctx.body = {
       object: 'traffic',
       since: iso(since),

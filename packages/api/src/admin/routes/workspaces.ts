@@ -9,6 +9,8 @@ import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware } from 'koa';
+import { noteChange } from '../access/audit.js';
+import { seenBy } from '../access/guard.js';
 import { list, presentWorkspace } from '../present.js';
 import { readInput } from '../read-input.js';
 
@@ -21,7 +23,9 @@ export interface DirectoryParts {
 /** /workspaces and /workspaces/{id} */
 export function addWorkspaceRoutes(router: Router, { directory, clock, readBody }: DirectoryParts): void {
   router.get('/workspaces', async (ctx) => {
-    ctx.body = list((await directory.listWorkspaces()).map(presentWorkspace));
+    const seen = seenBy(ctx);
+    const workspaces = await directory.listWorkspaces();
+    ctx.body = list(workspaces.filter(({ id }) => !seen || seen.has(id)).map(presentWorkspace));
   });
 
   router.post('/workspaces', readBody, async (ctx) => {
@@ -35,6 +39,7 @@ export function addWorkspaceRoutes(router: Router, { directory, clock, readBody 
     const workspace = { ...wish, created: clock.now() };
     if (!(await directory.createWorkspace(workspace)))
       throw new GatewayError('conflict', 'There is a workspace of this id already.', { param: 'id' });
+    noteChange(ctx, { after: presentWorkspace(workspace) });
     ctx.status = 201;
     ctx.body = presentWorkspace(workspace);
   });
@@ -54,13 +59,17 @@ export function addWorkspaceRoutes(router: Router, { directory, clock, readBody 
       const models = body && 'models' in body ? { models: readModels(reader, body.models, 'models') } : {};
       return { name, models, limits };
     });
-    const changed = await directory.changeWorkspace(ctx.params.id ?? '', (workspace) => ({
-      ...workspace,
-      ...wish.models,
-      name: wish.name ?? workspace.name,
-      limits: wish.limits ?? workspace.limits,
-    }));
+    const changed = await directory.changeWorkspace(ctx.params.id ?? '', (workspace) => {
+      noteChange(ctx, { before: presentWorkspace(workspace) });
+      return {
+        ...workspace,
+        ...wish.models,
+        name: wish.name ?? workspace.name,
+        limits: wish.limits ?? workspace.limits,
+      };
+    });
     if (!changed) throw noWorkspace();
+    noteChange(ctx, { after: presentWorkspace(changed) });
     ctx.body = presentWorkspace(changed);
   });
 
@@ -70,6 +79,8 @@ export function addWorkspaceRoutes(router: Router, { directory, clock, readBody 
       const query = reader.fields({ ...ctx.query }, '', ['erase']);
       return !isAbsent(query?.erase) && reader.oneOf(query.erase, 'erase', ['true', 'false']) === 'true';
     });
+    const before = await directory.findWorkspace(id);
+    if (before) noteChange(ctx, { before: presentWorkspace(before) });
     const existed = await directory.deleteWorkspace(id);
     // Of a workspace that is gone, the history can still be erased: a request that was under way has been logged since.
     const erased = erase ? await directory.eraseHistory(id, clock.now()) : undefined;

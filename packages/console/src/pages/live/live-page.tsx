@@ -36,17 +36,13 @@ export function LivePage({ place }: { place: Place }) {
       {status.data ? (
         <>
           <Providers providers={status.data.providers} />
-          <Processes status={status.data} />
-          <Warnings status={status.data} />
-          <p class="muted small-print">
-            Redis uses {bytes(status.data.redis.memory_used_bytes)}
-            {status.data.redis.memory_limit_bytes === null
-              ? ''
-              : ` of ${bytes(status.data.redis.memory_limit_bytes)}`}
-            ; the request log has {counted(status.data.redis.request_log_entries, 'entry', 'entries')}; model
-            registry {status.data.registry.version} with {counted(status.data.registry.models, 'model')}.{' '}
-            <a href="/queues">The queues as BullMQ sees them</a>
-          </p>
+          {status.data.redis && (
+            <>
+              <Processes status={status.data} />
+              <Warnings processes={status.data.processes} redis={status.data.redis} />
+              <Small redis={status.data.redis} registry={status.data.registry} />
+            </>
+          )}
         </>
       ) : (
         <Waiting polled={status} />
@@ -55,8 +51,21 @@ export function LivePage({ place }: { place: Place }) {
   );
 }
 
+type RedisStatus = NonNullable<Status['redis']>;
+
+function Small({ redis, registry }: { redis: RedisStatus; registry: Status['registry'] }) {
+  return (
+    <p class="muted small-print">
+      Redis uses {bytes(redis.memory_used_bytes)}
+      {redis.memory_limit_bytes === null ? '' : ` of ${bytes(redis.memory_limit_bytes)}`}; the request log has{' '}
+      {counted(redis.request_log_entries, 'entry', 'entries')}; model registry {registry.version} with{' '}
+      {counted(registry.models, 'model')}. <a href="/queues">The queues as BullMQ sees them</a>
+    </p>
+  );
+}
+
 /** What an operator should mend, though requests may still be answered. */
-function Warnings({ status: { processes, redis } }: { status: Status }) {
+function Warnings({ processes, redis }: { processes: Status['processes']; redis: RedisStatus }) {
   const warnings = [
     ...redis.warnings,
     ...processes.flatMap(({ role, host, pid, problems }) =>

@@ -1,0 +1,141 @@
+/**
+ * The audit trail: every change that was made or refused, by whom, from where, and what was before and after. Sign-ins have a
+ * stream of their own, so that nobody can push changes out of the trail by trying tokens. Both are bounded.
+ */
+import type { Logger } from '@sluice/shared/process/logger';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { Redis } from 'ioredis';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { Identified } from '../../http/request-id.js';
+import type { Admitted } from './asker.js';
+import { addressOf } from './client-address.js';
+import type { Permission } from './permissions.js';
+
+export const AUDIT_KINDS = ['changes', 'sign_ins'] as const;
+export type AuditKind = (typeof AUDIT_KINDS)[number];
+
+const MAX_ENTRIES: Record<AuditKind, number> = { changes: 20_000, sign_ins: 5_000 };
+/** Of what was before, and of what is after. */
+const MAX_STATE_CHARACTERS = 4_000;
+const MAX_TEXT = 256;
+
+export interface AuditEntry {
+  /** `PUT /workspaces/{id}/routes/{alias}`, or `sign in by token`. */
+  action: string;
+  /** The path as it was asked for. */
+  path: string;
+  /** Name of a person or token; null: nobody knows. */
+  who: string | null;
+  via: string | null;
+  /** Of a session or a token. */
+  credential: string | null;
+  address: string;
+  requestId: string;
+  workspace: string | null;
+  /** 2xx: it was done. */
+  status: number;
+  before?: unknown;
+  after?: unknown;
+}
+
+/** What a route tells of its change. None of it may hold a secret. */
+export interface Change {
+  before?: unknown;
+  after?: unknown;
+  /** Where the path does not name it. */
+  workspace?: string;
+}
+
+interface Noted {
+  change?: Change;
+}
+
+export function noteChange(ctx: ParameterizedContext, change: Change): void {
+  const state = ctx.state as Noted;
+  state.change = { ...state.change, ...change };
+}
+
+export class AuditTrail {
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    private readonly logger: Logger,
+  ) {}
+
+  /** What was done is done: that it cannot be written down is no reason to answer with an error. */
+  async write(kind: AuditKind, entry: AuditEntry): Promise<void> {
+    const { before, after, ...rest } = entry;
+    const text = JSON.stringify({ ...rest, before: bounded(before), after: bounded(after) });
+    const key = this.names.audit(kind);
+    await this.redis
+      .xadd(key, 'MAXLEN', '~', MAX_ENTRIES[kind], '*', 'entry', text)
+      .catch((error: unknown) =>
+        this.logger.error(
+          { error: String(error), action: entry.action, path: entry.path, who: entry.who },
+          'the audit trail could not be written',
+        ),
+      );
+  }
+
+  /** Newest first, before this cursor. */
+  async page(kind: AuditKind, limit: number, before: string | undefined): Promise<[string, AuditEntry][]> {
+    const end = before === undefined ? '+' : `(${before}`;
+    return (await this.redis.xrevrange(this.names.audit(kind), end, '-', 'COUNT', limit)).map(parse);
+  }
+
+  /** Around a route: whatever becomes of the change, it is written down. */
+  around(action: string, { readsOnly }: Permission): Middleware {
+    if (readsOnly || action.startsWith('GET ')) return (_, next) => next();
+    return async (ctx, next) => {
+      const record = (status: number) => this.write('changes', { ...entryOf(ctx, action), status });
+      try {
+        await next();
+      } catch (error) {
+        await record(statusOf(error));
+        throw error;
+      }
+      await record(ctx.status);
+    };
+  }
+}
+
+/** What can be told of any request. */
+export function entryOf(ctx: ParameterizedContext, action: string): Omit<AuditEntry, 'status'> {
+  const { asker, change = {}, requestId } = ctx.state as Partial<Admitted> & Noted & Identified;
+  const inPath = /^\/workspaces\/([^/]+)/.exec(ctx.path)?.[1];
+  const created = (change.after as { id?: string } | undefined)?.id;
+  const { workspace = inPath ?? (action === 'POST /workspaces' ? created : undefined), ...states } = change;
+  return {
+    action,
+    path: ctx.path.slice(0, MAX_TEXT),
+    who: asker?.principal.name ?? null,
+    via: asker?.principal.via ?? null,
+    credential: asker?.session?.id ?? asker?.principal.tokenId ?? null,
+    address: addressOf(ctx),
+    requestId: `req_${requestId}`,
+    workspace: workspace === undefined ? null : safelyDecoded(workspace).slice(0, MAX_TEXT),
+    ...states,
+  };
+}
+
+function bounded(state: unknown): unknown {
+  if (state === undefined) return null;
+  const text = JSON.stringify(state);
+  return text.length <= MAX_STATE_CHARACTERS ? state : { shortened: text.slice(0, MAX_STATE_CHARACTERS) };
+}
+
+function statusOf(error: unknown): number {
+  return error instanceof Error && 'status' in error && typeof error.status === 'number' ? error.status : 500;
+}
+
+function safelyDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function parse([id, fields]: [string, string[]]): [string, AuditEntry] {
+  return [id, JSON.parse(fields[1] ?? '{}') as AuditEntry];
+}

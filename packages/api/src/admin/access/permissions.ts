@@ -1,0 +1,76 @@
+/**
+ * Who may do what: one line for each path of the admin api. A path without a line keeps the listener from starting, so that
+ * nothing is open by oversight. docs/access.md has the same table, and a test walks through it with every role.
+ */
+import type { Role } from '@sluice/shared/config/types';
+
+/**
+ * Where somebody needs the role. `gateway`: for all workspaces and what they share. `workspace`: in the one that the path
+ * names. `key`: in the one whose key the path names. `somewhere`: in any; the answer has only what is theirs.
+ */
+export type Scope = 'gateway' | 'workspace' | 'key' | 'somewhere';
+
+export interface Permission {
+  role: Role;
+  scope: Scope;
+  /** A path that is no GET and changes nothing. It is not in the audit trail. */
+  readsOnly?: true;
+}
+
+const may = (role: Role, scope: Scope): Permission => ({ role, scope });
+
+export const PERMISSIONS: Readonly<Record<string, Permission>> = {
+  'GET /workspaces': may('viewer', 'somewhere'),
+  'POST /workspaces': may('admin', 'gateway'),
+  'GET /workspaces/{id}': may('viewer', 'workspace'),
+  // With the next three a workspace could give itself a larger budget or other models.
+  'PATCH /workspaces/{id}': may('admin', 'gateway'),
+  'PUT /workspaces/{id}/limits': may('admin', 'gateway'),
+  'PATCH /workspaces/{id}/limits': may('admin', 'gateway'),
+  'DELETE /workspaces/{id}': may('admin', 'gateway'),
+  'GET /workspaces/{id}/limits': may('viewer', 'workspace'),
+  'GET /workspaces/{id}/keys': may('viewer', 'workspace'),
+  'POST /workspaces/{id}/keys': may('admin', 'workspace'),
+  // It tells of any value whose key it is.
+  'POST /keys/find': { role: 'admin', scope: 'gateway', readsOnly: true },
+  'PATCH /keys/{id}': may('admin', 'key'),
+  'DELETE /keys/{id}': may('admin', 'key'),
+  'POST /keys/{id}/rotate': may('admin', 'key'),
+  'GET /workspaces/{id}/routes': may('viewer', 'workspace'),
+  'GET /workspaces/{id}/routes/{alias}': may('viewer', 'workspace'),
+  'PUT /workspaces/{id}/routes/{alias}': may('operator', 'workspace'),
+  'DELETE /workspaces/{id}/routes/{alias}': may('operator', 'workspace'),
+  'POST /workspaces/{id}/playground': may('operator', 'workspace'),
+  'GET /models': may('viewer', 'somewhere'),
+  'PUT /models/{provider}/{id}': may('admin', 'gateway'),
+  'DELETE /models/{provider}/{id}': may('admin', 'gateway'),
+  'POST /models/refresh': may('admin', 'gateway'),
+  'GET /requests': may('viewer', 'somewhere'),
+  'GET /requests/{id}': may('viewer', 'somewhere'),
+  'GET /requests/follow': may('viewer', 'somewhere'),
+  'GET /requests/export': may('viewer', 'somewhere'),
+  'GET /spend': may('viewer', 'somewhere'),
+  'GET /budgets': may('viewer', 'somewhere'),
+  'GET /traffic': may('viewer', 'somewhere'),
+  'GET /directory': may('viewer', 'somewhere'),
+  'GET /catalogue': may('viewer', 'somewhere'),
+  'GET /status': may('viewer', 'somewhere'),
+  'GET /cooldowns': may('viewer', 'somewhere'),
+  'DELETE /cooldowns/{provider}': may('operator', 'gateway'),
+  'GET /queues': may('viewer', 'gateway'),
+  'POST /queues/{provider}/pause': may('operator', 'gateway'),
+  'POST /queues/{provider}/resume': may('operator', 'gateway'),
+  'GET /tokens': may('admin', 'gateway'),
+  'POST /tokens': may('admin', 'gateway'),
+  'DELETE /tokens/{id}': may('admin', 'gateway'),
+  'GET /audit': may('admin', 'somewhere'),
+  'GET /audit/export': may('admin', 'somewhere'),
+  'POST /sign-in-links': may('viewer', 'somewhere'),
+  'GET /openapi.json': may('viewer', 'somewhere'),
+};
+
+export function permissionOf(name: string): Permission {
+  const permission = PERMISSIONS[name];
+  if (!permission) throw new Error(`there is no permission for ${name}`);
+  return permission;
+}

@@ -1,0 +1,12 @@
+import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
+
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** When something ends that is issued now; undefined: never. */
+export function readExpiry(reader: ConfigReader, value: unknown, now: number): number | undefined {
+  if (isAbsent(value)) return undefined;
+  const time = typeof value === 'string' && MOMENT.test(value) ? Date.parse(value) : Number.NaN;
+  if (Number.isNaN(time)) reader.fault('expires_at', 'must be a moment such as 2027-01-31T12:00:00Z');
+  else if (time <= now) reader.fault('expires_at', 'must be in the future');
+  return time;
+}

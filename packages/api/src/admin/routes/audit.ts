@@ -1,0 +1,125 @@
+import { Readable } from 'node:stream';
+import type { Router } from '@koa/router';
+import type { AuditPage, AuditRecord } from '@sluice/shared/admin-api';
+import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
+import { AUDIT_KINDS, type AuditEntry, type AuditKind, type AuditTrail } from '../access/audit.js';
+import { principalOf } from '../access/guard.js';
+import { workspacesOf } from '../access/principal.js';
+import { csvLine } from '../csv.js';
+import { list } from '../present.js';
+import { readInput } from '../read-input.js';
+
+const DEFAULT_LIMIT = '50';
+const LIMIT = { pattern: /^(?:[1-9]\d?|1\d\d|200)$/, allowed: 'a whole number from 1 to 200' };
+const CURSOR = { pattern: /^\d{1,15}-\d{1,9}$/, allowed: 'a cursor of an earlier answer' };
+const CHUNK = 250;
+
+const COLUMNS = [
+  'at',
+  'action',
+  'path',
+  'who',
+  'via',
+  'credential',
+  'address',
+  'request_id',
+  'workspace',
+  'status',
+  'before',
+  'after',
+] as const satisfies (keyof AuditRecord)[];
+
+type IsSeen = (entry: AuditEntry) => boolean;
+
+export interface AuditParts {
+  audit: AuditTrail;
+}
+
+/** /audit: who has changed what, and who has signed in. */
+export function addAuditRoutes(router: Router, { audit }: AuditParts): void {
+  router.get('/audit', async (ctx) => {
+    const { kind, limit, before } = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', ['kind', 'limit', 'before']);
+      return {
+        kind: readKind(reader, query?.kind),
+        limit: Number(reader.text(query?.limit ?? DEFAULT_LIMIT, 'limit', LIMIT)),
+        before: isAbsent(query?.before) ? undefined : reader.text(query.before, 'before', CURSOR),
+      };
+    });
+    const data: AuditRecord[] = [];
+    for await (const each of read(audit, kind, isSeenBy(workspacesOf(principalOf(ctx), 'admin')), before)) {
+      data.push(each);
+      if (data.length > limit) break;
+    }
+    const hasMore = data.length > limit;
+    const shown = data.slice(0, limit);
+    const next = hasMore ? (shown.at(-1)?.cursor ?? null) : null;
+    ctx.body = { ...list(shown), has_more: hasMore, next_before: next } satisfies AuditPage;
+  });
+
+  router.get('/audit/export', (ctx) => {
+    const { kind, format } = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', ['kind', 'format']);
+      return {
+        kind: readKind(reader, query?.kind),
+        format: reader.oneOf(query?.format ?? 'jsonl', 'format', ['jsonl', 'csv']),
+      };
+    });
+    const isCsv = format === 'csv';
+    ctx.type = isCsv ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson';
+    ctx.set('content-disposition', `attachment; filename="audit.${isCsv ? 'csv' : 'jsonl'}"`);
+    const records = read(audit, kind, isSeenBy(workspacesOf(principalOf(ctx), 'admin')));
+    ctx.body = Readable.from(isCsv ? toCsv(records) : toJsonLines(records));
+  });
+}
+
+function readKind(reader: ConfigReader, value: unknown): AuditKind {
+  return reader.oneOf(value ?? 'changes', 'kind', AUDIT_KINDS) ?? 'changes';
+}
+
+/** Whoever has some workspaces sees what was changed in them, and not who has signed in. */
+function isSeenBy(workspaces: ReadonlySet<string> | undefined): IsSeen {
+  return ({ workspace }) => workspaces === undefined || (workspace !== null && workspaces.has(workspace));
+}
+
+async function* read(
+  audit: AuditTrail,
+  kind: AuditKind,
+  isSeen: IsSeen,
+  before?: string,
+): AsyncGenerator<AuditRecord> {
+  let cursor = before;
+  for (;;) {
+    const chunk = await audit.page(kind, CHUNK, cursor);
+    for (const [id, entry] of chunk) if (isSeen(entry)) yield present(id, entry);
+    if (chunk.length < CHUNK) return;
+    cursor = chunk.at(-1)?.[0];
+  }
+}
+
+function present(id: string, { requestId, ...entry }: AuditEntry): AuditRecord {
+  return {
+    object: 'audit',
+    cursor: id,
+    at: new Date(Number(id.split('-')[0])).toISOString(),
+    ...entry,
+    before: entry.before ?? null,
+    after: entry.after ?? null,
+    request_id: requestId,
+  };
+}
+
+async function* toJsonLines(records: AsyncGenerator<AuditRecord>): AsyncGenerator<string> {
+  for await (const record of records) yield `${JSON.stringify(record)}\n`;
+}
+
+async function* toCsv(records: AsyncGenerator<AuditRecord>): AsyncGenerator<string> {
+  yield csvLine([...COLUMNS]);
+  for await (const record of records)
+    yield csvLine(
+      COLUMNS.map((column) => {
+        const value = record[column];
+        return value !== null && typeof value === 'object' ? JSON.stringify(value) : (value as string);
+      }),
+    );
+}

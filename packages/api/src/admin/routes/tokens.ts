@@ -1,0 +1,76 @@
+import type { Router } from '@koa/router';
+import type { AdminToken, IssuedToken } from '@sluice/shared/admin-api';
+import { isAbsent } from '@sluice/shared/config/reader';
+import { ID } from '@sluice/shared/config/rules';
+import { LABEL } from '@sluice/shared/config/schema';
+import { type Grant, ROLES } from '@sluice/shared/config/types';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { Middleware } from 'koa';
+import type { AdminTokens, TokenRecord } from '../access/admin-tokens.js';
+import { noteChange } from '../access/audit.js';
+import { principalOf } from '../access/guard.js';
+import { iso, isoOrNull, list } from '../present.js';
+import { readExpiry } from '../read-expiry.js';
+import { readInput } from '../read-input.js';
+
+const MAX_WORKSPACES = 100;
+
+export interface TokenParts {
+  tokens: AdminTokens;
+  clock: Clock;
+  readBody: Middleware;
+}
+
+/** /tokens: what programs use the admin api with. */
+export function addTokenRoutes(router: Router, { tokens, clock, readBody }: TokenParts): void {
+  router.get('/tokens', async (ctx) => {
+    ctx.body = list((await tokens.list()).map(({ token, lastUsed }) => present(token, lastUsed)));
+  });
+
+  router.post('/tokens', readBody, async (ctx) => {
+    const wish = readInput((reader) => {
+      const body = reader.fields(ctx.request.body, '', ['name', 'role', 'workspaces', 'expires_at']);
+      const workspaces = isAbsent(body?.workspaces)
+        ? undefined
+        : reader
+            .list(body.workspaces, 'workspaces', 1, MAX_WORKSPACES)
+            .map((id, i) => reader.text(id, `workspaces[${i}]`, ID));
+      const role = reader.oneOf(body?.role, 'role', ROLES) ?? 'viewer';
+      const grant: Grant = { role, ...(workspaces ? { workspaces } : {}) };
+      return {
+        name: reader.text(body?.name, 'name', LABEL),
+        grant,
+        expires: readExpiry(reader, body?.expires_at, clock.now()),
+      };
+    });
+    const { token, value } = await tokens.create({ ...wish, createdBy: principalOf(ctx).name });
+    const presented = present(token, null);
+    noteChange(ctx, { after: presented });
+    ctx.status = 201;
+    ctx.body = { ...presented, value } satisfies IssuedToken;
+  });
+
+  router.delete('/tokens/:id', async (ctx) => {
+    const id = ctx.params.id ?? '';
+    const revoked = await tokens.revoke(id);
+    if (!revoked) throw new GatewayError('not_found', 'There is no token of this id.');
+    noteChange(ctx, { before: present(revoked, null) });
+    ctx.body = { id, object: 'token', deleted: true };
+  });
+}
+
+function present(token: TokenRecord, lastUsed: number | null): AdminToken {
+  return {
+    id: token.id,
+    object: 'token',
+    name: token.name,
+    role: token.grant.role,
+    workspaces: token.grant.workspaces ?? null,
+    last_four: token.lastFour,
+    created_at: iso(token.created),
+    created_by: token.createdBy,
+    last_used_at: isoOrNull(lastUsed),
+    expires_at: isoOrNull(token.expires),
+  };
+}
