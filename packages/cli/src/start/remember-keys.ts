@@ -9,7 +9,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 type IsDead = (value: string) => Promise<boolean>;
 
 /** A key is dead once it was revoked or has expired. A rotated key expires when its grace period is over. */
-export function findDeadKey(issuer: KeyIssuer, clock: Clock): IsDead {
+export function findDeadKey(issuer: Pick<KeyIssuer, 'find'>, clock: Pick<Clock, 'now'>): IsDead {
   return async (value) => {
     const found = await issuer.find(value);
     if (found.state !== 'issued') return found.state === 'revoked';
