@@ -1,4 +1,4 @@
-/** What every command needs of one run: the admin api, and ways to say something to people and to programs. */
+/** Gives every command the admin api, and ways to write for people and for programs. */
 import { createInterface } from 'node:readline/promises';
 import { findAdmin } from './admin/address.js';
 import { AdminClient } from './admin/client.js';
@@ -43,12 +43,12 @@ export class Cli {
     this.show(rows, () => (rows.length === 0 ? whenEmpty : table(columns, rows, this.style)));
   }
 
-  /** Says on a terminal that something takes its time; the next progress, or an empty one, replaces it. */
+  /** Shows progress on a terminal. The next text replaces it; an empty text removes it. */
   progress(text: string): void {
     if (this.terminal.stderr.isTTY) this.terminal.stderr.write(`\r\x1b[K${text}`);
   }
 
-  /** What cannot be undone is asked for on a terminal, and needs --yes elsewhere. */
+  /** Asks before something that cannot be undone. Without a terminal, --yes is needed. */
   async confirm(what: string, yes: boolean | undefined): Promise<void> {
     if (yes) return;
     const { stdin, stderr } = this.terminal;

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 export interface Place {
   page: string;
-  /** What stands behind the page's name. */
+  /** The part of the address after the page's name. */
   item: string | undefined;
   query: Readonly<Record<string, string>>;
 }

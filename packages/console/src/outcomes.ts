@@ -25,7 +25,7 @@ const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
   paused: 'passed over: its queue is paused',
   circuit_open: 'passed over: circuit open',
   unsupported: 'passed over: cannot take the request',
-  internal_error: 'met a fault of the gateway',
+  internal_error: 'met a bug of the gateway',
   unknown: 'interrupted: its worker died',
 };
 

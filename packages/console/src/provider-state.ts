@@ -7,7 +7,7 @@ export interface ProviderState {
   text: string;
 }
 
-/** Of a provider, or of one of its models: why it would not be called now, or that all is well. */
+/** Says why a provider, or one of its models, would not be called now, or that all is well. */
 export function stateOf(provider: ProviderStatus | undefined, model?: string): ProviderState {
   if (!provider) return { tone: 'bad', text: 'not configured' };
   // A tier that is short of capacity leaves the model to all who ask for another.

@@ -147,7 +147,7 @@ export const OUTCOMES = {
   },
   internal_error: {
     kind: 'ended',
-    words: 'met a fault of the gateway',
+    words: 'met a bug of the gateway',
     code: 'internal_error',
     message: 'The gateway failed; its log has the request id.',
     fallback: true,

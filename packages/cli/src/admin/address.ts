@@ -16,7 +16,7 @@ export interface AdminAddress {
   tokenFrom: string;
 }
 
-/** What the environment says, else what `npm start` has left in the working directory. */
+/** Reads the environment first, then the files that `npm start` left in the working directory. */
 export function findAdmin(env: Env, directory: string): AdminAddress {
   const set = look(env, 'ADMIN_URL') ?? readFrom(join(directory, FOLDER, 'admin-url')) ?? DEFAULT_URL;
   const url = /^https?:\/\//i.test(set) && URL.canParse(set) ? new URL(set) : undefined;

@@ -3,8 +3,8 @@ import { CliError } from '../output/cli-error.js';
 import { type AdminClient, path } from './client.js';
 
 /**
- * The id of a key that is given by its id, or as <workspace>/<name>. Of several keys of that name `current` takes the one
- * that lives longest, which a rotation has left; otherwise it is for the operator to say which one is meant.
+ * The id of a key that is given by its id, or as <workspace>/<name>. If several keys have that name, `current` takes the one
+ * that ends last, which is the newest after a rotation; otherwise the operator has to give an id.
  */
 export async function findKeyId(
   admin: AdminClient,

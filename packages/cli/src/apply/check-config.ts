@@ -3,7 +3,7 @@ import { type Env, lookupEnv } from '@sluice/shared/config/env-lookup';
 import { closest, type Fault } from '@sluice/shared/config/faults';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 
-/** What is allowed, and yet probably not meant. */
+/** Warns about things that are allowed and probably not meant. */
 export function warningsAbout(config: GatewayConfig, env: Env): Fault[] {
   const isSet = (name: string) => Object.keys(lookupEnv(env, name)).length > 0;
   const registry = loadShippedRegistry();

@@ -1,7 +1,7 @@
 /**
- * What has to be done so that the gateway has what gateway.yaml says. Pure: it compares, and `ConfigTarget`s act.
+ * Plans the steps that bring the gateway to what gateway.yaml says. It only compares; a `ConfigTarget` acts.
  *
- * Invariant: without `prune` nothing is taken away, a limit or a name that the file does not mention included.
+ * Invariant: without `prune` nothing is taken away, not even a limit or a name that the file does not mention.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type {
@@ -86,7 +86,7 @@ export interface KeyStep {
   value: string | undefined;
   /** Why it is skipped or refused. */
   reason?: string;
-  /** What a person should know about it beside what is done. */
+  /** Further facts that a person should know about the step. */
   notes?: string[];
   /** The classes that the file names. */
   classes: KeyPriority;
@@ -94,7 +94,7 @@ export interface KeyStep {
 
 export type Step = WorkspaceStep | RouteStep | KeyStep;
 
-/** Removals come last, so that whatever goes wrong before them takes nothing away. */
+/** Removals come last: if a step before them fails, nothing is removed. */
 export function planConfig(
   config: GatewayConfig,
   keys: readonly ResolvedKey[],

@@ -29,15 +29,15 @@ export interface Issued extends KeyPriority {
 
 export interface Done {
   step: Step;
-  /** What it came to: for a key with a value, only the gateway knows. */
+  /** What was done in the end. Only the gateway knows whether it has a key's value already. */
   action: Action;
-  /** Of a key that was made here; it is shown nowhere else. */
+  /** The value of a key that was made here; it is shown nowhere else. */
   madeValue: string | undefined;
 }
 
 /** Carries out a plan, one step after the other; each is handed out as soon as it is done. */
 export async function* performSteps(target: ConfigTarget, steps: readonly Step[]): AsyncGenerator<Done> {
-  /** Keys that turned out to be wanted, whatever the plan took them for. */
+  /** Keys that the file wants, even if the plan wanted to remove them. */
   const wanted = new Set<string>();
   for (const step of steps) {
     if (step.kind === 'workspace') yield await performWorkspace(target, step);

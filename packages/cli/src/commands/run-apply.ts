@@ -9,7 +9,7 @@ import type { Cli } from '../cli.js';
 import { CliError } from '../output/cli-error.js';
 import { count } from '../output/format.js';
 
-/** A question with more names than these is not read. */
+/** Nobody reads a question with more names than these. */
 const MANY = 10;
 
 export interface ApplyOptions {
@@ -44,7 +44,7 @@ export async function runApply(
   report(cli, await perform(cli, plan), false);
 }
 
-/** What the gateway would refuse is said before anything is done, and by a dry run as well. */
+/** Says what the gateway would refuse, before anything is done and in a dry run, too. */
 function refuseImpossible(cli: Cli, plan: readonly Step[]): void {
   const refused = plan.filter(({ action }) => action === 'refuse');
   if (refused.length === 0) return;

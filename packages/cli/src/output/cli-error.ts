@@ -9,7 +9,7 @@ export class SaidError extends CliError {
   override readonly name = 'SaidError';
 }
 
-/** The command was written wrongly, or lacks something. */
+/** The command line is wrong. */
 export class UsageError extends CliError {
   override readonly name = 'UsageError';
   override readonly exitCode = 2;

@@ -24,7 +24,7 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
   return [head, ...rows.map(row)].join('\n');
 }
 
-/** As wide as `known` needs it, and rows that are still to come are likely to. */
+/** Columns are as wide as the known rows need, or as rows that are still to come usually need. */
 export function createRowWriter<Row>(
   columns: readonly Column<Row>[],
   known: readonly Row[],

@@ -34,7 +34,7 @@ export interface AllInOneOptions {
   workers: number;
   /** Starts a PostgreSQL, unless DATABASE_URL names one. */
   postgres?: boolean;
-  /** Where Redis keeps its data, and keys that were made are remembered. */
+  /** The folder for the data of Redis and the keys that were made. */
   folder: string;
   env: StartEnv;
   processEnv: NodeJS.ProcessEnv;
@@ -44,7 +44,7 @@ export interface AllInOneOptions {
 export interface AllInOne {
   apiUrls: string[];
   adminUrl: string;
-  /** Where the token is kept that was made; undefined when the environment has one. */
+  /** The file of the token that was made; undefined when the environment has a token. */
   adminTokenFile: string | undefined;
   /** Signs a browser in to the console, once. */
   signInLink: string;

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 
-/** Where package managers put programs, also when PATH does not say so. */
+/** Package managers put programs here, even if PATH does not name the folder. */
 const USUAL_PLACES = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/snap/bin'];
 
 /** The machine, as far as finding and installing programs needs it. */

@@ -151,7 +151,7 @@ function colourAt(colours: readonly number[] | undefined, i: number): number {
   return colours?.[i] ?? (i % 7) + 1;
 }
 
-/** What a custom property comes to in the theme that is on. */
+/** The colour of a custom property in the current theme. */
 function colour(name: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(${name})`;

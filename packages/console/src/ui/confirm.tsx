@@ -11,7 +11,7 @@ interface ConfirmProps {
   work(client: AdminClient): Promise<void>;
   onClose(): void;
   onDone(): void;
-  /** What the button says that does nothing. */
+  /** Text of the button that cancels. */
   otherwise?: string;
   children: ComponentChildren;
 }

@@ -5,7 +5,7 @@ interface FieldProps {
   label: string;
   value: string;
   onInput(value: string): void;
-  /** What is wrong with it; shown once there is something to show. */
+  /** Says what is wrong with the value. */
   fault?: string | undefined;
   hint?: ComponentChildren;
   type?: 'text' | 'search' | 'url';

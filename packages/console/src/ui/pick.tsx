@@ -2,7 +2,7 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import { count } from '../format.js';
 import { Field, Select } from './field.js';
 
-/** A list of more is no help to anybody, and slow to draw. */
+/** A longer list helps nobody, and is slow to draw. */
 const MAX_LISTED = 200;
 const MAX_OFFERED = 50;
 
@@ -10,12 +10,12 @@ interface PickProps {
   label: string;
   value: string;
   values: readonly string[];
-  /** What is chosen when none of them is; without it one has to be. */
+  /** Text of the choice of none. Without it, one value has to be chosen. */
   none?: string;
   onChange(value: string): void;
 }
 
-/** One of the values: a list to choose from, or, of many, a field that offers those which hold what is typed. */
+/** Picks one value: from a list, or, if there are many, by typing a part of it. */
 export function Pick(props: PickProps) {
   return props.values.length > MAX_LISTED ? <PickByTyping {...props} /> : <PickFromList {...props} />;
 }

@@ -39,7 +39,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** What stands in place of data that is not there, or not yet. */
+/** Stands in place of data that is missing or still loading. */
 export function Waiting({ polled: { error } }: { polled: Polled<unknown> }) {
   if (!error)
     return (
@@ -57,7 +57,7 @@ export function explain(error: AdminError): string {
   return error.message;
 }
 
-/** Of something that was to be done. Nobody tries it again, and it may have been done all the same. */
+/** Explains why an action failed. The page does not repeat it, and it may have been done nevertheless. */
 export function explainFailure(error: AdminError): string {
   if (error.code === 'unreachable')
     return 'The gateway did not answer: this may or may not have been done. Look before you try again.';

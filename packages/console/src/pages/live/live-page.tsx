@@ -64,7 +64,7 @@ function Small({ redis, registry }: { redis: RedisStatus; registry: Status['regi
   );
 }
 
-/** What an operator should mend, though requests may still be answered. */
+/** Problems that an operator should mend, although requests may still be answered. */
 function Warnings({ processes, redis }: { processes: Status['processes']; redis: RedisStatus }) {
   const warnings = [
     ...redis.warnings,

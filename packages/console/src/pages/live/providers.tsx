@@ -114,7 +114,7 @@ function CoolDown({ provider, model, service_tier, remaining_ms }: CoolDownProps
   return (
     <li>
       {subject}:{' '}
-      {remaining_ms > 0 ? `left alone for ${duration(remaining_ms)}` : 'one call at a time probes it'}{' '}
+      {remaining_ms > 0 ? `left alone for ${duration(remaining_ms)}` : 'one call at a time tries it'}{' '}
       <button
         type="button"
         class="small"

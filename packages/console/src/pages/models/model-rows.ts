@@ -12,7 +12,7 @@ export interface ModelRow {
   key: string;
   id: string;
   provider: string;
-  /** Of a route: the chain's other entries, and whose it is. */
+  /** For a route: the other entries of its chain, and its workspace. */
   route?: { workspace: string; chain: string[] };
   facts?: Partial<ModelFacts> & { source?: string };
   overridden: boolean;

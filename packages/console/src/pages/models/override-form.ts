@@ -45,7 +45,7 @@ export function faultOf(name: FieldName, value: string): string | undefined {
   return Number(value) <= MAX_PRICE ? undefined : `At most ${MAX_PRICE}`;
 }
 
-/** Of a form without faults. */
+/** Call it only for a form without mistakes. */
 export function toOverride(form: OverrideForm): ModelFacts {
   const filled = <N extends FieldName>(names: readonly N[]) =>
     Object.fromEntries(names.filter((name) => form[name] !== '').map((name) => [name, Number(form[name])]));

@@ -28,7 +28,7 @@ export function Snippets({ body, baseUrl }: { body: ChatBody; baseUrl: string })
         value={base}
         onInput={setBase}
         type="url"
-        hint="Of the public listener, as your programs reach it"
+        hint="The address at which your programs reach the public listener"
       />
       <pre>
         <code>{snippet}</code>

@@ -128,7 +128,7 @@ function withAny(values: readonly string[], current: string | undefined): (reado
   return [['', 'Any'], ...[...all].sort().map((each) => [each, each] as const)];
 }
 
-/** What the address says may be none of ours: `since=3h` is a good filter too. */
+/** The address may hold a value that is not listed: `since=3h` is a good filter, too. */
 function listed(
   choices: readonly (readonly [string, string])[],
   current: string | undefined,

@@ -62,8 +62,8 @@ function Details({ request }: { request: PresentedRequest }) {
       <TimeLine request={request} />
       {request.billed === 'unknown' && (
         <Notice tone="warn">
-          Nobody knows what the provider bills for some of the calls. They may have cost{' '}
-          {usd(request.estimated_usd)}, which is no part of the cost below.
+          Some calls ended before the provider sent a bill. They may have cost {usd(request.estimated_usd)}.
+          The cost below does not include that.
         </Notice>
       )}
       {request.count > 1 && (
@@ -87,7 +87,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 }
 
 function Bill({ request: { usage, price: used, cost_usd, priced } }: { request: PresentedRequest }) {
-  if (!usage) return <p class="muted">Not served, so nothing was billed for it here.</p>;
+  if (!usage) return <p class="muted">The request was not served, so it has no cost.</p>;
   return (
     <section aria-labelledby="bill">
       <h3 id="bill">Tokens and cost</h3>

@@ -14,7 +14,7 @@ export function TimeLine({ request }: { request: PresentedRequest }) {
   return (
     <section aria-labelledby="way">
       <h3 id="way">
-        Its way <span class="muted">{duration(tookMs(request))} in all</span>
+        Time line <span class="muted">{duration(tookMs(request))} in all</span>
       </h3>
       <ol class="time-line">
         <Step tone="info" title="Accepted" />

@@ -49,7 +49,11 @@ export function EntryRow({
             onInput={set('model')}
             list={list}
             fault={entry.model === '' ? undefined : faultOf('model')}
-            hint={isUnpriced ? 'Not in the registry by this name: check it, and its price' : undefined}
+            hint={
+              isUnpriced
+                ? 'The registry has no model of this name. Check the name, or set a price.'
+                : undefined
+            }
           />
           <datalist id={list}>
             {ids.map((id) => (

@@ -84,7 +84,9 @@ export function RouteDialog({
               onInput={(alias) => setForm({ ...form, alias: alias.trim() })}
               fault={form.alias === '' ? undefined : faults.get('alias')}
               hint={
-                hides ? 'Hides the model of the same name in this workspace' : 'What callers send as model'
+                hides
+                  ? 'Hides the model of the same name in this workspace'
+                  : 'Callers send this name as model'
               }
             />
           </div>
@@ -118,6 +120,10 @@ export function RouteDialog({
           choices={CRASH}
           onChange={(on_crash) => setForm({ ...form, on_crash })}
         />
+        <p class="hint">
+          If gateway.yaml has this route, the next <code>sluice apply</code> or <code>npm start</code> brings
+          back the chain of the file.
+        </p>
         {isStale && (
           <Notice tone="warn">
             {now

@@ -4,7 +4,7 @@ import { Bar, Empty, type Tone } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
 import { forecast } from './forecast.js';
 
-/** What is left of each workspace's month, and until when at the pace of the last week. */
+/** Shows what is left of each budget, and how long that lasts at the pace of the last week. */
 export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
   const now = Date.now();
   const columns: Column<BudgetState>[] = [
@@ -16,14 +16,14 @@ export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
     },
     {
       id: 'budget',
-      label: 'Budget a month',
+      label: 'Monthly budget',
       numeric: true,
       cell: ({ budget_usd_per_month }) => price(budget_usd_per_month),
     },
     { id: 'spent', label: 'Spent', numeric: true, cell: ({ spent_usd }) => usd(spent_usd) },
     {
       id: 'estimated',
-      label: 'Estimated apart',
+      label: 'Estimated, without a bill',
       numeric: true,
       cell: ({ estimated_usd }) => (Number(estimated_usd) === 0 ? '' : usd(estimated_usd)),
     },
@@ -53,7 +53,7 @@ export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
       label: 'Runs out',
       cell: ({ left_usd, pace_usd_per_day: pace }) => {
         const end = forecast(Number(left_usd), pace, now);
-        if (end === 'spent') return <b class="fault">It is spent</b>;
+        if (end === 'spent') return <b class="fault">Spent</b>;
         if (end === 'lasts') return <span class="muted">Lasts the month, at {usd(pace)} a day</span>;
         return (
           <>
@@ -75,7 +75,7 @@ export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
       </h2>
       {data.length === 0 ? (
         <Empty title="No workspace has a budget.">
-          <code>sluice limits set</code> gives it one, in USD a calendar month.
+          <code>sluice limits set</code> sets one, in USD for each calendar month.
         </Empty>
       ) : (
         <Table caption="Budgets" columns={columns} rows={data} rowKey={({ workspace }) => workspace} />

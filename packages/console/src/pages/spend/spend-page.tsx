@@ -13,7 +13,7 @@ import { GROUPS, groupRows, toCsvRows, toDaySeries, withOthers } from './spend-s
 import { SpendTable } from './spend-table.js';
 
 const EVERY_MS = 10_000;
-/** With a row of their own; the others have one together. */
+/** How many groups have a row of their own; the others share one. */
 const MAX_GROUPS = 100;
 const DAYS = [
   ['1', 'Today'],

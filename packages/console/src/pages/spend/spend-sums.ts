@@ -25,7 +25,7 @@ const FIELDS = [
 export interface GroupRow extends Record<(typeof FIELDS)[number], number> {
   name: string;
   cost: number;
-  /** What calls may have cost whose bill nobody knows; no part of the cost. */
+  /** What calls without a bill may have cost. `cost` does not include it. */
   estimated: number;
 }
 
@@ -47,7 +47,7 @@ export function groupRows(data: readonly PresentedSpend[], by: Group): GroupRow[
   return [...groups.values()].sort((a, b) => b.cost - a.cost);
 }
 
-/** With one row for all that have none of their own. */
+/** All rows, the last one for the groups that have none of their own. */
 export function withOthers(rows: GroupRow[], { others, groups }: Spend): GroupRow[] {
   if (others.length === 0) return rows;
   const rest: GroupRow = {
@@ -66,7 +66,7 @@ function add(sum: GroupRow, row: PresentedSpend): void {
   for (const field of FIELDS) sum[field] += row[field];
 }
 
-/** What is drawn: the most costly groups by day, and the others together. */
+/** The series of the chart: the groups that cost most, by day, and one for the others. */
 export function toDaySeries(spend: Spend, by: Group) {
   const days = daysBetween(spend.from, spend.to);
   const names = groupRows(spend.data, by).map(({ name }) => name);

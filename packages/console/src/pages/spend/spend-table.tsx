@@ -1,5 +1,5 @@
 import type { SpendSums } from '@sluice/shared/admin-api';
-import { count, percent, usd } from '../../format.js';
+import { count, counted, percent, usd } from '../../format.js';
 import { Bar } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
 import { GROUPS, type Group, type GroupRow } from './spend-sums.js';
@@ -46,10 +46,10 @@ export function SpendTable({ rows, total, by }: { rows: GroupRow[]; total: Spend
     { id: 'cost', label: 'Cost', numeric: true, cell: (row) => usd(row.cost), sort: (row) => row.cost },
     {
       id: 'estimated',
-      label: 'Estimated apart',
+      label: 'Estimated, without a bill',
       numeric: true,
       cell: (row) =>
-        row.unknown_bills === 0 ? '' : `${usd(row.estimated)} for ${count(row.unknown_bills)} calls`,
+        row.unknown_bills === 0 ? '' : `${usd(row.estimated)} for ${counted(row.unknown_bills, 'call')}`,
       sort: (row) => row.estimated,
     },
     {
