@@ -161,7 +161,7 @@ test.serial(
     const since = gateway.output().length;
     await READ_ONLY.begin();
     for (const [process, problem] of [
-      [0, 'taking jobs of openai'],
+      [0, 'taking jobs'],
       [1, 'presence'],
     ] as const) {
       const state = await until(problem, async () => {

@@ -78,6 +78,7 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
     queues,
     settlements,
     availability: new Availability(
+      new Set(PROVIDERS),
       new CoolDowns(bench.redis, names, clock),
       new CircuitBreakers(bench.redis, names, clock, new Map()),
     ),

@@ -27,7 +27,7 @@ test('a worker leaves a job that it does not understand to one that does, which 
   const gateway = await startGateway();
   t.teardown(() => gateway.stop());
   const { redis, names } = gateway;
-  const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 }, ['openai']);
+  const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
   const now = Date.now();
   const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 60_000, deadline: now + 120_000 };
   const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
@@ -50,7 +50,7 @@ test('a job that no worker understands is not run, and can be withdrawn', async 
   const gateway = await startGateway({ workers: 0, providers: { openai: { max_wait_ms: 700 } } });
   t.teardown(() => gateway.stop());
   const { redis, names } = gateway;
-  const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 }, ['openai']);
+  const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
   const now = Date.now();
   const job = {
     ...jobFor('never'),

@@ -31,11 +31,11 @@ export async function callStandIn(
     },
     config.apiKeyEnv === undefined ? undefined : key,
     {
-      env: {
+      env: () => ({
         AWS_ACCESS_KEY_ID: AWS.accessKeyId,
         AWS_SECRET_ACCESS_KEY: key,
         AWS_SESSION_TOKEN: AWS.sessionToken,
-      },
+      }),
       answerFits: () => async () => true,
       onFetched: () => {},
     },

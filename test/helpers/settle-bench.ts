@@ -59,7 +59,7 @@ export async function createSettleBench(): Promise<SettleBench> {
     async cell(keptAnswerBytes = 1_000_000) {
       const names = keyNames(`cell-${cells++}`);
       const parts = { names, keptAnswerBytes };
-      const queues = new Queues(redis, parts, [...PROVIDERS]);
+      const queues = new Queues(redis, parts);
       closers.push(() => queues.close());
       const options = { connection: redis, prefix: names.queuePrefix, lockDuration: 600_000, concurrency: 1 };
       const workers = new Map(

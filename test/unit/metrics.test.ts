@@ -12,8 +12,8 @@ import { parseSamples, sumOf } from '../helpers/scrape.js';
 import { until } from '../helpers/until.js';
 
 const KINDS = new Map([
-  ['openai', 'openai'],
-  ['anthropic', 'anthropic'],
+  ['openai', { prices: 'openai' }],
+  ['anthropic', { prices: 'anthropic' }],
 ]);
 const DIRECTORY = [
   {

@@ -36,7 +36,7 @@ export async function studyBacklog(options: GrowthOptions, generator: Generator)
   for (const waiting of WAITING) {
     const sluice = await startSluice({ upstreamUrl: upstream.url, concurrency });
     const callers = await addWorkspaces(sluice, options.connections);
-    const queues = new Queues(sluice.redis, { names: sluice.names, keptAnswerBytes: 0 }, [PROVIDER]);
+    const queues = new Queues(sluice.redis, { names: sluice.names, keptAnswerBytes: 0 });
     let before = 0;
     let left = 0;
     points.push(

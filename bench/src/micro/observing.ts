@@ -19,7 +19,7 @@ export function observingCases(
   log: LogEntry,
   head: ReplyHead,
 ): Case[] {
-  const kinds = new Map(job.chain.map(({ provider }) => [provider, provider]));
+  const kinds = new Map(job.chain.map(({ provider }) => [provider, { prices: provider }]));
   const api = new ApiMetrics(new Metrics('api'), kinds.keys());
   const models = new ModelLabels(() => registry, kinds);
   const worker = new WorkerMetrics(new Metrics('worker'), models, kinds.keys(), []);

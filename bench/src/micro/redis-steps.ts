@@ -25,7 +25,7 @@ export async function measureRedis(requests: number): Promise<RedisStep[]> {
     workers: 0,
   });
   const parts = { names, keptAnswerBytes: 0 };
-  const queues = new Queues(redis, parts, [PROVIDER]);
+  const queues = new Queues(redis, parts);
   const settlements = new Settlements(queues);
   const options = { connection: redis, prefix: names.queuePrefix, lockDuration: 600_000, concurrency: 1 };
   const backend = chatBackend(redis, parts)(PROVIDER, options);

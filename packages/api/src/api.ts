@@ -3,6 +3,7 @@
  * connections, timers and server, and closes them in `close`.
  */
 import type { Metrics } from '@sluice/shared/metrics/create';
+import { hearReloads } from '@sluice/shared/process/config-reloads';
 import { listen } from '@sluice/shared/process/listen';
 import { within } from '@sluice/shared/process/within';
 import { startAdmin } from './admin/admin.js';
@@ -29,11 +30,19 @@ export interface RunningApi {
 }
 
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
-  const { config, descriptors } = options;
+  const { live, descriptors } = options;
+  const { config } = live;
   const connections = await connect(options.redisUrl);
   const parts = await assemble(options, connections);
   const reading = await startReading(parts, connections);
   const chores = await startChores(options, parts, connections);
+  await hearReloads(live, connections.subscriber, parts.names);
+  live.onChange((changes) => {
+    for (const { name, provider } of changes) {
+      if (provider) parts.apiMetrics.know(name);
+      parts.catalogue.put(name, provider);
+    }
+  });
 
   let draining = false;
   const problems = () => [
@@ -101,7 +110,7 @@ function leaveCell({ presence, inbox, queues }: ApiParts, { redis }: Connections
 }
 
 function toAppParts(
-  { config, logger, tracer }: ApiOptions,
+  { live: { config }, logger, tracer }: ApiOptions,
   { id, apiMetrics, neighbours, ...parts }: ApiParts,
   state: Pick<AppParts, 'problems' | 'isDraining'>,
 ): AppParts {

@@ -1,12 +1,12 @@
 /** Builds the parts of an api process from its configuration and its connections. Nothing runs yet but the registry. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { GatewayConfig } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import type { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
+import type { LiveConfig } from '@sluice/shared/process/live-config';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Presence } from '@sluice/shared/process/presence';
 import type { SecretKeys } from '@sluice/shared/process/secret-keys';
@@ -57,7 +57,7 @@ import { KnownRefusals } from './http/known-refusals.js';
 export interface ApiOptions {
   redisUrl: string;
   cell: string;
-  config: GatewayConfig;
+  live: LiveConfig;
   host: string;
   port: number;
   /** What prompts and answers are encrypted with. */
@@ -76,7 +76,8 @@ export interface ApiOptions {
 export type ApiParts = Awaited<ReturnType<typeof assemble>>;
 
 export async function assemble(options: ApiOptions, { redis }: Connections) {
-  const { cell, config, logger, descriptors } = options;
+  const { cell, live, logger, descriptors } = options;
+  const { config } = live;
   const names = keyNames(cell);
   const { payloads, digests } = readSecrets(options);
   const clock = new RedisClock();
@@ -85,7 +86,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   // What this process knows of the cell.
   const id = makeRequestId();
   const inbox = new Inbox(id, names);
-  const queues = new Queues(redis, recordParts(names, config), [...config.providers.keys()]);
+  const queues = new Queues(redis, recordParts(names, config));
   const coolDowns = new CoolDowns(redis, names, clock);
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
   const presence = new Presence(redis, names, clock, {
@@ -157,7 +158,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   const dispatcher = new Dispatcher({
     queues,
     settlements,
-    availability: new Availability(coolDowns, circuits),
+    availability: new Availability(config.providers, coolDowns, circuits),
     congestion: new Congestion(config.providers),
     clock,
     admission,

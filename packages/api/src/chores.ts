@@ -1,10 +1,11 @@
 /** What an api process does again and again beside answering callers. */
 import { Chores } from '@sluice/shared/process/chores';
+import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import type { ApiOptions, ApiParts } from './assemble.js';
 import { CONFIRM_EVERY_MS } from './cell/directory-cache.js';
 import { WRITE_KEY_USE_EVERY_MS } from './cell/key-use.js';
-import { LOOK_EVERY_MS, RegistrySchedule } from './cell/registry-schedule.js';
+import { LOOK_EVERY_MS as REGISTRY_LOOK_MS, RegistrySchedule } from './cell/registry-schedule.js';
 import { SWEEP_EVERY_MS } from './chat/safety-net.js';
 import type { Connections } from './connect.js';
 
@@ -18,11 +19,12 @@ export async function startChores(
   parts: ApiParts,
   connections: Connections,
 ): Promise<Chores> {
-  const { descriptors, logger } = options;
+  const { descriptors, live, logger } = options;
   const { redis, subscriber } = connections;
   const { clock, coolDowns, circuits, presence, connectionLimit } = parts;
   const housekeeping: Record<string, () => Promise<unknown>> = {
-    presence: () => presence.announce([...descriptors.problems(), ...connectionLimit.problems()]),
+    presence: () =>
+      presence.announce([...descriptors.problems(), ...connectionLimit.problems(), ...live.warnings]),
     'presence of others': () => parts.neighbours.look(),
     'cool-downs': () => coolDowns.refresh(),
     circuits: () => circuits.refresh(),
@@ -39,6 +41,7 @@ export async function startChores(
 
   const chores = new Chores(logger);
   for (const [name, work] of Object.entries(housekeeping)) chores.every(HOUSEKEEPING_MS, name, work);
+  chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
   chores.every(CONFIRM_EVERY_MS, 'directory', () => parts.directory.confirm());
   chores.every(SWEEP_EVERY_MS, 'looking for lost requests', () => parts.safetyNet.sweep(parts.dispatcher));
   chores.every(WRITE_KEY_USE_EVERY_MS, 'last use of keys', () => parts.keyUse.write(), false);
@@ -50,13 +53,13 @@ export async function startChores(
 
 function scheduleRefreshes(
   chores: Chores,
-  { config, logger }: ApiOptions,
+  { live: { config }, logger }: ApiOptions,
   { names, registryStore: store, refresh, clock }: ApiParts,
   { redis }: Connections,
 ): void {
   const { url, refreshMs: periodMs } = config.registry;
   if (url === undefined) return;
   const schedule = new RegistrySchedule({ redis, names, store, refresh, clock, logger, url, periodMs });
-  const everyMs = Math.min(LOOK_EVERY_MS, periodMs);
+  const everyMs = Math.min(REGISTRY_LOOK_MS, periodMs);
   chores.every(everyMs, 'refresh of the model registry', () => schedule.look(), false);
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import { loadConfig } from '@sluice/shared/config/config';
+import { publishReloads } from '@sluice/shared/metrics/config-reloads';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
+import { startLiveConfig } from '@sluice/shared/process/config-reloads';
 import { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import { readEnv } from '@sluice/shared/process/env';
 import { createLogger, flushed } from '@sluice/shared/process/logger';
@@ -15,8 +17,12 @@ import { refuseBlank } from './refuse-blank.js';
 await runProcess('api', async () => {
   refuseBlank(process.env, 'ADMIN_TOKEN');
   const env = readEnv(process.env, apiEnv);
-  const config = loadConfig(env.GATEWAY_CONFIG, process.env);
   const logger = createLogger('api', env.LOG_LEVEL);
+  const live = startLiveConfig(env.GATEWAY_CONFIG, logger, (path) => ({
+    config: loadConfig(path, process.env),
+    keys: new Map(),
+    env: {},
+  }));
   const tracer = await startTracer(env.OTEL_EXPORTER_OTLP_ENDPOINT, 'api');
   const redisWatch = new RedisWatch(env.REDIS_URL, logger);
   const descriptors = new DescriptorWatch(logger);
@@ -24,7 +30,7 @@ await runProcess('api', async () => {
     startApi({
       redisUrl: env.REDIS_URL,
       cell: env.SLUICE_CELL,
-      config,
+      live,
       host: env.HOST,
       port: env.PORT,
       payloadKeys: env.PAYLOAD_KEY,
@@ -46,12 +52,13 @@ await runProcess('api', async () => {
     }),
   );
   publishWorries(api.metrics, redisWatch);
+  publishReloads(live, api.metrics);
   const metricsServer = await startMetricsServer({
     host: env.METRICS_HOST,
     port: env.METRICS_PORT,
     metrics: api.metrics,
     problems: api.problems,
-    warnings: () => redisWatch.worries.map(({ text }) => text),
+    warnings: () => [...redisWatch.worries.map(({ text }) => text), ...live.warnings],
   });
   logger.info({ url: api.url, metrics: metricsServer.url }, 'api ready');
   if (api.adminUrl) logger.info({ url: api.adminUrl }, 'admin listener ready');

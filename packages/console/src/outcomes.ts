@@ -24,6 +24,7 @@ const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
   backlog: 'passed over: too many waiting',
   paused: 'passed over: its queue is paused',
   circuit_open: 'passed over: circuit open',
+  removed: 'passed over: not configured',
   unsupported: 'passed over: cannot take the request',
   internal_error: 'met a bug of the gateway',
   unknown: 'interrupted: its worker died',

@@ -271,6 +271,13 @@ export interface CoolDown {
   asked_until: string;
 }
 
+export interface Reload {
+  object: 'reload';
+  time: string;
+  /** How many were asked to read their file again. */
+  processes: number;
+}
+
 export interface Status {
   object: 'status';
   time: string;

@@ -196,6 +196,14 @@ export const OUTCOMES = {
     message: NOT_CALLED,
     fallback: true,
   },
+  // It was there when the request was accepted.
+  removed: {
+    kind: 'blocked',
+    words: 'is not configured',
+    code: 'provider_unavailable',
+    message: NOT_CALLED,
+    fallback: true,
+  },
   // The provider's translation says which field it is, with a code and a message of its own.
   unsupported: { kind: 'unsupported', words: 'cannot take this request', fallback: true },
 } as const satisfies Record<string, OutcomeRow>;

@@ -1,12 +1,11 @@
 /** Builds the parts of a worker process from its configuration and its connections. Nothing runs yet. */
 
-import type { GatewayConfig } from '@sluice/shared/config/config';
-import type { Env } from '@sluice/shared/config/env-lookup';
 import { Directory } from '@sluice/shared/directory/directory';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import { ModelLabels } from '@sluice/shared/metrics/labels';
 import type { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
+import type { LiveConfig } from '@sluice/shared/process/live-config';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Presence } from '@sluice/shared/process/presence';
 import type { SecretKeys } from '@sluice/shared/process/secret-keys';
@@ -34,7 +33,7 @@ import type { ArchiveOptions } from './archive/start-archive.js';
 import { AnswerRoom } from './calls/answer-room.js';
 import { Pricing, SIMULATED_PRICING } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
-import { createUpstreams, keylessProviders } from './calls/upstreams.js';
+import { Upstreams } from './calls/upstreams.js';
 import type { Connections } from './connect.js';
 import { ChatProcessor } from './jobs/chat-processor.js';
 import { Ending } from './jobs/ending.js';
@@ -46,13 +45,11 @@ import { WorkerMetrics } from './jobs/worker-metrics.js';
 export interface WorkerOptions {
   redisUrl: string;
   cell: string;
-  config: GatewayConfig;
-  /** Where the provider keys are read from. */
-  env: Env;
+  live: LiveConfig;
   /** What prompts and answers are encrypted with. */
   payloadKeys?: SecretKeys | undefined;
-  /** The providers are a simulated upstream, which bills nothing. */
-  simulated?: boolean | undefined;
+  /** Whether the providers are a simulated upstream, which bills nothing. */
+  isSimulated(): boolean;
   logger: Logger;
   tracer?: Tracer | undefined;
   descriptors: DescriptorWatch;
@@ -63,15 +60,16 @@ export interface WorkerOptions {
 export type WorkerParts = ReturnType<typeof assemble>;
 
 export function assemble(
-  { cell, config, env, payloadKeys, simulated, logger, tracer }: WorkerOptions,
+  { cell, live, payloadKeys, isSimulated, logger, tracer }: WorkerOptions,
   { redis }: Connections,
 ) {
+  const { config } = live;
   const names = keyNames(cell);
   const payloads = new Payloads(payloadKeys);
   if (payloads.keyIds.writes === null) logger.warn(CLEAR_PAYLOADS);
   const checker = new SchemaChecker();
-  const upstreams = createUpstreams(config, {
-    env,
+  const upstreams = new Upstreams({
+    env: () => live.env,
     answerFits: (provider) =>
       createAnswerFits(provider, checker, (name, verdict) => workerMetrics.checked(name, verdict)),
     onFetched: (provider, error) => {
@@ -80,11 +78,12 @@ export function assemble(
         logger.warn({ provider, error: String(error) }, 'the token of a provider could not be fetched');
     },
   });
+  for (const [name, provider] of config.providers) upstreams.put(name, provider, live.keys.get(name));
   const clock = new RedisClock();
   const id = makeRequestId();
 
   const backendParts = recordParts(names, config);
-  const queues = new Queues(redis, backendParts, [...config.providers.keys()]);
+  const queues = new Queues(redis, backendParts);
   const coolDowns = new CoolDowns(redis, names, clock);
   const presence = new Presence(redis, names, clock, { id, role: 'worker', payload: payloads.keyIds });
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
@@ -94,7 +93,7 @@ export function assemble(
   const providers = [...config.providers.values()];
   const workerMetrics = new WorkerMetrics(
     metrics,
-    new ModelLabels(() => registry.current, new Map(providers.map(({ name, prices }) => [name, prices]))),
+    new ModelLabels(() => registry.current, config.providers),
     config.providers.keys(),
     // A direct model id goes to the provider that has its kind's name.
     providers
@@ -105,12 +104,20 @@ export function assemble(
   const directory = new Directory(redis, names);
   const directoryWatch = new DirectoryWatch(directory, (known) => workerMetrics.update(known));
   const settlements = new Settlements(queues);
-  const pricing = simulated ? SIMULATED_PRICING : new Pricing(() => registry.current);
-  const estimate = simulated
-    ? { ofCall: () => 0 }
-    : new CostEstimate(config.providers, () => registry.current);
+  let simulated = isSimulated();
+  live.onChange(() => {
+    simulated = isSimulated();
+  });
+  const realPricing = new Pricing(() => registry.current);
+  const realEstimate = new CostEstimate(config.providers, () => registry.current);
+  const pricing: Pick<Pricing, 'of'> = {
+    of: (...call) => (simulated ? SIMULATED_PRICING : realPricing).of(...call),
+  };
+  const estimate: Pick<CostEstimate, 'ofCall'> = {
+    ofCall: (...call) => (simulated ? 0 : realEstimate.ofCall(...call)),
+  };
   const callers = new Callers(redis, names, clock);
-  const availability = new Availability(coolDowns, circuits);
+  const availability = new Availability(config.providers, coolDowns, circuits);
   const health = new ProviderHealth({ coolDowns, circuits, callers, logger });
   const ending = new Ending({ payloads, pricing, clock, logger, metrics: workerMetrics });
   const common = {
@@ -137,8 +144,18 @@ export function assemble(
   const answers = new AnswerRoom(config.request.maxAnswerBytesInFlight);
 
   return {
-    keyless: keylessProviders(upstreams),
     ...{ names, clock, backendParts, queues, presence, coolDowns, circuits, callers, registry },
-    ...{ metrics, directoryWatch, upstreams, checker, cancellations, runs, answers, ending, chat },
+    ...{
+      metrics,
+      workerMetrics,
+      directoryWatch,
+      upstreams,
+      checker,
+      cancellations,
+      runs,
+      answers,
+      ending,
+      chat,
+    },
   };
 }

@@ -1,16 +1,18 @@
 /** What a worker process does again and again beside running jobs. */
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import type { Chores } from '@sluice/shared/process/chores';
+import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
 import { trimLog } from '@sluice/shared/queue/log-trim';
 import type { Queues } from '@sluice/shared/queue/queues';
 import type { WorkerOptions, WorkerParts } from './assemble.js';
 import type { Connections } from './connect.js';
+import type { QueueWorkers } from './jobs/queue-workers.js';
 
-export const HOUSEKEEPING_MS = 1_000;
+const HOUSEKEEPING_MS = 1_000;
 
 export function startChores(
   chores: Chores,
-  { config, descriptors }: WorkerOptions,
+  { live, descriptors }: WorkerOptions,
   {
     names,
     presence,
@@ -21,12 +23,15 @@ export function startChores(
     registry,
     directoryWatch,
     queues,
-    keyless,
+    upstreams,
   }: WorkerParts,
   { redis, subscriber }: Connections,
+  workers: QueueWorkers,
 ): void {
+  const { config } = live;
   for (const [chore, work] of Object.entries({
-    presence: () => presence.announce([...descriptors.problems(), ...keyless]),
+    presence: () => presence.announce([...descriptors.problems(), ...upstreams.keyless, ...live.warnings]),
+    'taking jobs': () => workers.check(),
     'cool-downs': () => coolDowns.refresh(),
     circuits: () => circuits.refresh(),
     callers: () => callers.write(),
@@ -39,6 +44,8 @@ export function startChores(
     subscription: () => subscriber.ping(),
   }))
     chores.every(HOUSEKEEPING_MS, chore, work);
+  chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
+  chores.every(HOUSEKEEPING_MS, 'queues of removed providers', () => workers.tidy(), false);
   const { maxEntries } = config.requestLog;
   chores.every(
     HOUSEKEEPING_MS,

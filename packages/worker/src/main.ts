@@ -1,7 +1,9 @@
 #!/usr/bin/env node
-import { loadConfig } from '@sluice/shared/config/config';
+import { loadConfig, resolveProviderKeys } from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
+import { publishReloads } from '@sluice/shared/metrics/config-reloads';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
+import { startLiveConfig } from '@sluice/shared/process/config-reloads';
 import { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import { readEnv } from '@sluice/shared/process/env';
 import { createLogger, flushed } from '@sluice/shared/process/logger';
@@ -15,13 +17,16 @@ import { startWorker } from './worker.js';
 await runProcess('worker', async () => {
   const env = readEnv(process.env, workerEnv);
   const logger = createLogger('worker', env.LOG_LEVEL);
-  let processEnv: Env = process.env;
-  let config = loadConfig(env.GATEWAY_CONFIG, processEnv);
-  if (env.SIMULATOR_URL !== undefined && needsSimulator(config, processEnv)) {
-    processEnv = { ...processEnv, ...simulatedEnv(config, env.SIMULATOR_URL) };
-    config = loadConfig(env.GATEWAY_CONFIG, processEnv);
-    logger.warn({ url: env.SIMULATOR_URL }, 'no provider key is set: a SIMULATED upstream answers');
-  }
+  const live = startLiveConfig(env.GATEWAY_CONFIG, logger, (path) => {
+    let used: Env = process.env;
+    let config = loadConfig(path, used);
+    if (env.SIMULATOR_URL !== undefined && needsSimulator(config, used)) {
+      used = { ...used, ...simulatedEnv(config, env.SIMULATOR_URL) };
+      config = loadConfig(path, used);
+      logger.warn({ url: env.SIMULATOR_URL }, 'no provider key is set: a SIMULATED upstream answers');
+    }
+    return { config, keys: resolveProviderKeys(config, used), env: used };
+  });
 
   const tracer = await startTracer(env.OTEL_EXPORTER_OTLP_ENDPOINT, 'worker');
   const redisWatch = new RedisWatch(env.REDIS_URL, logger);
@@ -30,10 +35,9 @@ await runProcess('worker', async () => {
     startWorker({
       redisUrl: env.REDIS_URL,
       cell: env.SLUICE_CELL,
-      config,
-      env: processEnv,
+      live,
       payloadKeys: env.PAYLOAD_KEY,
-      simulated: env.SIMULATOR_URL !== undefined && isSimulated(config, env.SIMULATOR_URL),
+      isSimulated: () => env.SIMULATOR_URL !== undefined && isSimulated(live.config, env.SIMULATOR_URL),
       logger,
       tracer,
       descriptors,
@@ -47,15 +51,16 @@ await runProcess('worker', async () => {
             },
     }),
   );
+  publishReloads(live, worker.metrics);
   let draining = false;
   const metricsServer = await startMetricsServer({
     host: env.METRICS_HOST,
     port: env.METRICS_PORT,
     metrics: worker.metrics,
     problems: () => (draining ? ['draining'] : [...worker.problems(), ...descriptors.problems()]),
-    warnings: () => [...redisWatch.worries.map(({ text }) => text), ...worker.warnings],
+    warnings: () => [...redisWatch.worries.map(({ text }) => text), ...worker.warnings(), ...live.warnings],
   });
-  logger.info({ metrics: metricsServer.url, providers: [...config.providers.keys()] }, 'worker ready');
+  logger.info({ metrics: metricsServer.url, providers: [...live.config.providers.keys()] }, 'worker ready');
   // `npm start` shows its first request after these lines.
   await flushed(logger);
 

@@ -4,12 +4,15 @@
  */
 import type { Metrics } from '@sluice/shared/metrics/create';
 import { Chores } from '@sluice/shared/process/chores';
+import { hearReloads } from '@sluice/shared/process/config-reloads';
+import type { ProviderChange } from '@sluice/shared/process/live-config';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import { within } from '@sluice/shared/process/within';
 import { startArchive } from './archive/start-archive.js';
 import { assemble, type WorkerOptions, type WorkerParts } from './assemble.js';
 import { setLimits, startChores } from './chores.js';
 import { type Connections, connect } from './connect.js';
+import type { QueueWorkers } from './jobs/queue-workers.js';
 import { takeJobs } from './take-jobs.js';
 
 const CLOSE_MS = 5_000;
@@ -19,50 +22,76 @@ export interface RunningWorker {
   /** What keeps it from its work. It is ready when there is nothing. */
   problems(): string[];
   /** What keeps it from a part of its work. */
-  warnings: readonly string[];
+  warnings(): string[];
   /** Takes no more jobs, lets the running ones end within `drainMs`, and closes everything. */
   close(drainMs: number): Promise<void>;
 }
 
 export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
-  const { logger } = options;
+  const { live, logger } = options;
   const connections = await connect(options.redisUrl);
   const parts = assemble(options, connections);
-  for (const warning of parts.keyless) logger.warn(warning);
+  for (const warning of parts.upstreams.keyless) logger.warn(warning);
   await startReading(options, parts, connections);
   const chores = new Chores(logger);
-  const workers = await takeJobs(parts, connections.redis, chores, logger);
-  startChores(chores, options, parts, connections);
-  const archive = options.archive && startArchive(options.archive, { ...options, ...parts, chores });
+  const workers = takeJobs(parts, connections.redis, logger);
+  await Promise.all(
+    [...live.config.providers.values()].map(({ name, concurrency }) => workers.put(name, concurrency)),
+  );
+  live.onChange((changes) => followChanges(changes, options, parts, workers));
+  startChores(chores, options, parts, connections, workers);
+  const archive =
+    options.archive && startArchive(options.archive, { ...options, ...parts, config: live.config, chores });
 
   return {
     metrics: parts.metrics,
-    warnings: parts.keyless,
+    warnings: () => parts.upstreams.keyless,
     problems: () => [
       ...(connections.redis.status === 'ready' ? [] : ['Redis is away']),
-      ...(workers.every(({ isOpen }) => isOpen) ? [] : ['no more jobs are taken']),
+      ...(workers.areOpen ? [] : ['no more jobs are taken']),
       ...chores.failing,
     ],
     async close(drainMs) {
       chores.stop();
-      const closed = Promise.all(workers.map((worker) => worker.close()));
+      const closed = workers.close();
       // What asks a Redis that is gone waits without limit; when nothing runs any more there is nothing to wait for.
       const idle = parts.runs.idle().then(() => within(CLOSE_MS, closed));
       await within(drainMs, Promise.race([closed, idle]));
       await archive?.close();
       await within(1_000, parts.presence.leave());
       await within(1_000, parts.queues.close());
-      await Promise.all([...parts.upstreams.values()].map(({ http }) => http.close()));
+      await parts.upstreams.close();
       await parts.checker.close();
       connections.close();
     },
   };
 }
 
+/** The providers have changed. Calls that are under way end as they began. */
+function followChanges(
+  changes: readonly ProviderChange[],
+  { live, logger }: WorkerOptions,
+  { queues, upstreams, workerMetrics }: WorkerParts,
+  workers: QueueWorkers,
+): void {
+  for (const { name, provider, key } of changes) {
+    upstreams.put(name, provider, key);
+    if (provider) workerMetrics.know(name);
+  }
+  const take = async () => {
+    // First of all the limit: nobody may take more jobs than that.
+    await setLimits(queues, live.config);
+    for (const { name, provider } of changes)
+      await (provider ? workers.put(name, provider.concurrency) : workers.retire(name));
+  };
+  take().catch((error) => logger.error({ error: String(error) }, 'the new providers could not be taken up'));
+}
+
 /** What a worker has to know and to have said before it may take a job. */
 async function startReading(
-  { config, descriptors }: WorkerOptions,
+  { live, descriptors }: WorkerOptions,
   {
+    names,
     clock,
     coolDowns,
     circuits,
@@ -72,7 +101,7 @@ async function startReading(
     queues,
     cancellations,
     runs,
-    keyless,
+    upstreams,
   }: WorkerParts,
   { redis, subscriber }: Connections,
 ): Promise<void> {
@@ -81,9 +110,10 @@ async function startReading(
     coolDowns.watch(subscriber),
     circuits.watch(subscriber),
     registry.start(),
-    presence.announce([...descriptors.problems(), ...keyless]),
+    presence.announce([...descriptors.problems(), ...upstreams.keyless]),
     directoryWatch.refresh(),
-    setLimits(queues, config),
+    setLimits(queues, live.config),
+    hearReloads(live, subscriber, names),
   ]);
   await requireSecretAgreement(presence);
   await cancellations.watch(subscriber, (requestId) => runs.cancel(requestId));

@@ -98,7 +98,7 @@ export async function startAdmin(
     await waitForRedis(redis, REDIS_START_MS);
     const log = new LogReader(redis, names, config.requestLog.maxEntries);
     const followers = new LogFollowers(redisUrl, names);
-    const queues = new Queues(redis, recordParts(names, config), [...config.providers.keys()]);
+    const queues = new Queues(redis, recordParts(names, config));
     const directory = new Directory(redis, names);
     const sessions = new Sessions(redis, names, clock, token);
     const cookie = new SessionCookie(false);
@@ -116,7 +116,7 @@ export async function startAdmin(
       sessions,
       cookie,
       links: new SignInLinks(redis, names, clock, token),
-      queueBoard: createQueueBoard(queues, [...config.providers.keys()], directory),
+      queueBoard: createQueueBoard(queues, config.providers, directory),
       clock,
       directory,
       snapshot: new DirectorySnapshot(directory),
@@ -135,6 +135,7 @@ export async function startAdmin(
         ]);
         return { usedBytes: used, limitBytes: limit, logEntries, server };
       },
+      askToReload: () => redis.publish(names.reloads, ''),
       readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
     });
     const server = createHttpServer(app, config.request, connectionLimit);

@@ -22,6 +22,7 @@ import { addModelRoutes, type ModelParts } from './routes/models.js';
 import { addOverviewRoutes, type OverviewParts } from './routes/overview.js';
 import { addPlaygroundRoutes, type PlaygroundParts } from './routes/playground.js';
 import { addQueueRoutes, type QueueParts } from './routes/queues.js';
+import { addReloadRoutes, type ReloadParts } from './routes/reload.js';
 import { addRequestRoutes, type RequestParts } from './routes/requests.js';
 import { addRouteRoutes, type RouteParts } from './routes/routes.js';
 import { addSessionRoutes, addSignInLinkRoutes, type SessionParts } from './routes/session.js';
@@ -43,6 +44,7 @@ type Parts = KeyParts &
   SpendParts &
   StatusParts &
   QueueParts &
+  ReloadParts &
   CoolDownParts &
   OverviewParts &
   TrafficParts &
@@ -83,6 +85,7 @@ export function createAdminApp({ hosts, logger, queueBoard, ...rest }: AdminPart
   addBudgetRoutes(router, parts);
   addStatusRoutes(router, parts);
   addQueueRoutes(router, parts);
+  addReloadRoutes(router, parts);
   addCoolDownRoutes(router, parts);
   addOverviewRoutes(router, parts);
   addTrafficRoutes(router, parts);

@@ -38,16 +38,18 @@ const HEADERS = {
 const FOREIGN_STYLES = /<link [^>]*href="https:[^>]*>/g;
 const HASHED_FILE = /^\/queues\/static\/(?:js|css)\//;
 
+/** `providers` are those that are configured at the time. */
 export function createQueueBoard(
   queues: Queues,
-  providers: readonly string[],
+  providers: ReadonlyMap<string, unknown>,
   directory: Directory,
 ): Middleware {
   const guard = createGuard(permissionOf('GET /queues'), directory);
   const server = new KoaAdapter();
   server.setBasePath(BASE);
-  createBullBoard({
-    queues: providers.map((provider) => adapterOf(queues, provider)),
+  let shownProviders = '';
+  const { setQueues } = createBullBoard({
+    queues: [],
     serverAdapter: server,
     options: {
       uiConfig: {
@@ -66,6 +68,11 @@ export function createQueueBoard(
   return async (ctx, next) => {
     const isBoard = ctx.path === BASE || ctx.path.startsWith(`${BASE}/`);
     if (!isBoard || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
+    const names = [...providers.keys()];
+    if (names.join() !== shownProviders) {
+      shownProviders = names.join();
+      setQueues(names.map((provider) => adapterOf(queues, provider)));
+    }
     ctx.set(HEADERS);
     if (HASHED_FILE.test(ctx.path)) ctx.set('cache-control', 'private, max-age=86400');
     await guard(ctx, () => board(ctx, async () => {}));

@@ -1,7 +1,7 @@
 /**
  * The direct model ids, read from the providers once in the life of an api process. It has no provider keys, so it asks
- * through a job; until a provider has answered, the registry's ids for it stand in. A provider may list more than what
- * can be asked for by id; only what can is kept.
+ * through a job; until a provider has answered, the registry's ids for it stand in. OpenAI and Anthropic may list more than
+ * what can be asked for by its bare id; only what can is kept. The models of others have the provider's name before them.
  */
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { Logger } from '@sluice/shared/process/logger';
@@ -13,6 +13,12 @@ import { DIRECT_PROVIDERS, directProviderOf } from './direct-models.js';
 
 const FIRST_RETRY_MS = 2_000;
 const MAX_RETRY_MS = 60_000;
+
+/** Of one provider; a marketplace has hundreds. */
+const MAX_MODELS = 2_000;
+
+/** What a response header can name. */
+const isShowable = (id: string) => /^[!-~]{1,200}$/.test(id);
 
 export interface DirectModel {
   id: string;
@@ -32,18 +38,31 @@ export class Catalogue {
     private readonly queues: Queues,
     private readonly logger: Logger,
     providers: Iterable<ProviderConfig>,
-    registry: ModelRegistry,
-    now: number,
+    private readonly registry: ModelRegistry,
+    private readonly now: number,
   ) {
-    const created = Math.floor(now / 1000);
-    for (const { name, kind } of providers) {
-      if (!DIRECT_PROVIDERS.has(name)) continue;
-      this.#questions.set(name, makeRequestId());
-      this.#keep(
-        name,
-        registry.ids(kind).map((id) => ({ id, created })),
-      );
-    }
+    for (const provider of providers) this.#know(provider);
+  }
+
+  #know({ name, kind, modelsPath }: ProviderConfig): void {
+    const created = Math.floor(this.now / 1000);
+    const ids = DIRECT_PROVIDERS.has(name) ? this.registry.ids(kind) : [];
+    this.#keep(
+      name,
+      ids.map((id) => ({ id, created })),
+    );
+    if (modelsPath !== undefined) this.#questions.set(name, makeRequestId());
+  }
+
+  /** The provider has come or changed; undefined: it is gone. */
+  put(name: string, provider: ProviderConfig | undefined): void {
+    clearTimeout(this.#timers.get(name));
+    this.#questions.delete(name);
+    this.#models.delete(name);
+    if (!provider) return;
+    this.#know(provider);
+    const question = this.#questions.get(name);
+    if (question !== undefined) this.#ask(name, question, FIRST_RETRY_MS);
   }
 
   /** By provider and id. */
@@ -79,9 +98,11 @@ export class Catalogue {
   }
 
   #keep(provider: string, models: { id: string; created: number }[]): void {
+    const isDirect = DIRECT_PROVIDERS.has(provider);
     const direct = models
-      .filter(({ id }) => directProviderOf(id) === provider)
-      .map(({ id, created }) => ({ id, created, provider }));
+      .filter(({ id }) => (isDirect ? directProviderOf(id) === provider : isShowable(id)))
+      .slice(0, MAX_MODELS)
+      .map(({ id, created }) => ({ id: isDirect ? id : `${provider}/${id}`, created, provider }));
     this.#models.set(
       provider,
       direct.sort((a, b) => (a.id < b.id ? -1 : 1)),

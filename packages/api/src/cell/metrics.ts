@@ -50,12 +50,14 @@ export class ApiMetrics {
     for (const [code, status] of codes) this.#requests.inc({ ...chat, status, code }, 0);
     for (const state of ['waiting', 'running']) this.#cancelled.inc({ state }, 0);
     this.#rateLimited.inc({ provider: NO_PROVIDER, reason: 'workspace' }, 0);
-    for (const provider of providers) {
-      this.#readded.inc({ provider }, 0);
-      this.#ghosts.inc({ provider }, 0);
-      for (const reason of BLOCKED_OUTCOMES.filter(isRateLimit))
-        this.#rateLimited.inc({ provider, reason }, 0);
-    }
+    for (const provider of providers) this.know(provider);
+  }
+
+  /** Makes the series of a provider, at zero. */
+  know(provider: string): void {
+    this.#readded.inc({ provider }, 0);
+    this.#ghosts.inc({ provider }, 0);
+    for (const reason of BLOCKED_OUTCOMES.filter(isRateLimit)) this.#rateLimited.inc({ provider, reason }, 0);
   }
 
   update(directory: KnownWorkspaces): void {

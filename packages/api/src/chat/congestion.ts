@@ -13,6 +13,11 @@ const NEWEST = 0.1;
 /** How long a count of those who wait is good enough to tell a caller when to come back. */
 const COUNTED_FOR_MS = 1_000;
 
+type Limits = Pick<ProviderConfig, 'concurrency' | 'maxWaitMs' | 'maxBacklog'>;
+
+/** Of a provider that has left the configuration while a request was at it. */
+const NO_ROOM: Limits = { concurrency: 1, maxWaitMs: 0, maxBacklog: 0 };
+
 /** How many waited, and when they were counted. */
 interface Backlog {
   jobs: number;
@@ -36,10 +41,8 @@ export class Congestion {
 
   constructor(private readonly providers: ReadonlyMap<string, ProviderConfig>) {}
 
-  limits(provider: string): ProviderConfig {
-    const limits = this.providers.get(provider);
-    if (!limits) throw new Error(`unknown provider ${provider}`);
-    return limits;
+  limits(provider: string): Limits {
+    return this.providers.get(provider) ?? NO_ROOM;
   }
 
   recordFull(provider: string, { workspace, priority }: Waiter, jobs: number): void {

@@ -27,9 +27,19 @@ export async function resolveModel(
   const chain = route?.chain.filter((entry) => providers.has(entry.provider)) ?? [];
   if (route && chain.length > 0) return { route: model, chain, onCrash: route.onCrash };
 
-  const provider = PRINTABLE.test(model) ? directProviderOf(model) : undefined;
-  if (provider === undefined || !providers.has(provider)) throw notFound(model);
-  return { route: null, chain: [{ provider, model }], onCrash: 'rerun' };
+  const entry = PRINTABLE.test(model) ? directEntry(model, providers) : undefined;
+  if (!entry || !providers.has(entry.provider)) throw notFound(model);
+  return { route: null, chain: [entry], onCrash: 'rerun' };
+}
+
+/** `<provider>/<model>` names both. A bare id goes by its prefix. */
+function directEntry(model: string, providers: ReadonlyMap<string, unknown>): ChainEntry | undefined {
+  const slash = model.indexOf('/');
+  const named = slash < 0 ? '' : model.slice(0, slash);
+  if (providers.has(named))
+    return model.length > slash + 1 ? { provider: named, model: model.slice(slash + 1) } : undefined;
+  const provider = directProviderOf(model);
+  return provider === undefined ? undefined : { provider, model };
 }
 
 /** Of a name that is longer, the rest is left out: it is the caller's own. */

@@ -310,6 +310,12 @@ export const adminPaths: Paths = guarded({
       responses: { '200': s.json('Resumed.', s.ref('Queue')), ...s.errors('not_found') },
     },
   },
+  '/reload': {
+    post: {
+      summary: 'Ask every process to read its gateway.yaml again. What came of it is in the status.',
+      responses: { '200': s.json('Asked.', s.ref('Reload')) },
+    },
+  },
   '/cooldowns': {
     get: {
       summary: 'Which providers and models are left alone, and until when.',

@@ -228,6 +228,7 @@ export const recordSchemas = {
     ),
   }),
   Queue: s.object({ object: { const: 'queue' }, provider: s.text, paused: s.flag }),
+  Reload: s.object({ object: { const: 'reload' }, time: s.moment, processes: s.whole }),
   CoolDown: s.object({
     object: { const: 'cooldown' },
     provider: s.text,

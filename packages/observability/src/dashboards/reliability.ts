@@ -77,6 +77,20 @@ export const reliabilityDashboard: DashboardSpec = {
         legend: 'connections dropped',
       },
     ),
+    panel(
+      'Configuration and tokens',
+      'How often gateway.yaml was read again, processes that work with an older one, tokens that could not be fetched.',
+      'short',
+      {
+        expr: 'sum by (result) (increase(gateway_config_reloads_total[$__rate_interval]))',
+        legend: 'read again: {{result}}',
+      },
+      { expr: 'sum(gateway_config_faulty)', legend: 'with an older configuration' },
+      {
+        expr: 'sum by (provider) (increase(gateway_provider_token_fetches_total{result="failed"}[$__rate_interval]))',
+        legend: 'no token of {{provider}}',
+      },
+    ),
     panel('Wrong keys', 'The log of the api has the addresses they came from.', 'reqps', {
       expr: 'sum by (listener) (rate(gateway_wrong_keys_total[$__rate_interval]))',
       legend: '{{listener}}',

@@ -19,9 +19,14 @@ export class ConfigError extends FaultsError {
 
 const DEFAULT_PATH = 'gateway.yaml';
 
+/** The file that `loadConfig` reads. */
+export function configPath(path: string | undefined, directory = process.cwd()): string {
+  return path ?? join(directory, DEFAULT_PATH);
+}
+
 /** Without a path: gateway.yaml of the directory, or the defaults if there is none. */
 export function loadConfig(path: string | undefined, env: Env, directory = process.cwd()): GatewayConfig {
-  const file = path ?? join(directory, DEFAULT_PATH);
+  const file = configPath(path, directory);
   let text: string;
   try {
     text = readFileSync(file, 'utf8');

@@ -296,6 +296,20 @@ export const METRICS = {
     labels: ['provider', 'result'],
     help: 'Answers checked against the caller’s JSON schema: fits, unfit, or unchecked (the schema is none, or would have taken too much).',
   },
+  configReloads: {
+    name: 'gateway_config_reloads_total',
+    type: 'counter',
+    roles: BOTH,
+    labels: ['result'],
+    help: 'How often gateway.yaml was read again: changed or unchanged providers, or failed (the configuration before it stays in force).',
+  },
+  configFaulty: {
+    name: 'gateway_config_faulty',
+    type: 'gauge',
+    roles: BOTH,
+    labels: [],
+    help: '1 while gateway.yaml has faults and an older configuration is in force.',
+  },
   tokenFetches: {
     name: 'gateway_provider_token_fetches_total',
     type: 'counter',

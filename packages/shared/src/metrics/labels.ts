@@ -17,10 +17,9 @@ export function routeLabel(route: string | null): string {
 export class ModelLabels {
   #inRoutes: ReadonlySet<string> = new Set();
 
-  /** `priceLists`: provider name → whose prices it has. */
   constructor(
     private readonly registry: () => ModelRegistry,
-    private readonly priceLists: ReadonlyMap<string, string>,
+    private readonly providers: ReadonlyMap<string, { prices: string }>,
   ) {}
 
   update(directory: KnownWorkspaces): void {
@@ -35,6 +34,6 @@ export class ModelLabels {
 
   of(provider: string, model: string): string {
     if (this.#inRoutes.has(`${provider}\n${model}`)) return model;
-    return this.registry().find(this.priceLists.get(provider) ?? '', model)?.id ?? OTHER;
+    return this.registry().find(this.providers.get(provider)?.prices ?? '', model)?.id ?? OTHER;
   }
 }

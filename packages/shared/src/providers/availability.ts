@@ -10,13 +10,16 @@ export interface Blocked {
 
 /** Whether a model of a provider may be called now, as far as this process knows. */
 export class Availability {
+  /** `providers` are those that are configured now. */
   constructor(
+    private readonly providers: Pick<ReadonlyMap<string, unknown>, 'has'>,
     private readonly coolDowns: CoolDowns,
     private readonly circuits: CircuitBreakers,
   ) {}
 
   /** `tier`: the service tier that the request asks for, if that has a capacity of its own. */
   blocked(provider: string, model: string, tier: string | undefined): Blocked | undefined {
+    if (!this.providers.has(provider)) return { outcome: 'removed', retryAfterMs: 1_000 };
     const cooling = this.coolDowns.remaining(provider, model, tier);
     if (cooling > 0) return { outcome: 'cooldown', retryAfterMs: cooling };
     const open = this.circuits.remaining(provider);

@@ -25,15 +25,18 @@ export interface CircuitSettings {
   openMs: number;
 }
 
-export function circuitSettings({
-  providers,
-}: Pick<GatewayConfig, 'providers'>): Map<string, CircuitSettings> {
-  return new Map(
-    [...providers.values()].map(({ name, circuitFailures, circuitOpenMs }) => [
-      name,
-      { failures: circuitFailures, openMs: circuitOpenMs },
-    ]),
-  );
+/** By provider. */
+export type AllCircuitSettings = Pick<ReadonlyMap<string, CircuitSettings>, 'get' | 'keys'>;
+
+/** As the configuration is at the time of asking. */
+export function circuitSettings({ providers }: Pick<GatewayConfig, 'providers'>): AllCircuitSettings {
+  return {
+    keys: () => providers.keys(),
+    get(name) {
+      const provider = providers.get(name);
+      return provider && { failures: provider.circuitFailures, openMs: provider.circuitOpenMs };
+    },
+  };
 }
 
 const MAX_OPEN_MS = 60_000;
@@ -147,7 +150,7 @@ export class CircuitBreakers {
     private readonly redis: Redis,
     private readonly names: KeyNames,
     private readonly clock: Clock,
-    private readonly settings: ReadonlyMap<string, CircuitSettings>,
+    private readonly settings: AllCircuitSettings,
   ) {}
 
   /** `subscriber` is a connection in subscriber mode; its owner closes it. */

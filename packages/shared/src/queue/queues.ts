@@ -16,37 +16,31 @@ type ChatQueue = Queue<unknown, unknown, string, unknown, unknown, string, ChatQ
 
 /** One queue per provider, so that a slow provider keeps only its own requests waiting. */
 export class Queues {
-  readonly #queues: Map<string, ChatQueue>;
+  readonly #queues = new Map<string, ChatQueue>();
 
-  constructor(redis: Redis, parts: BackendParts, providers: string[]) {
-    const backend = chatBackend(redis, parts);
-    this.#queues = new Map(
-      providers.map((provider) => [
-        provider,
-        new Queue(
-          provider,
-          {
-            connection: redis,
-            prefix: parts.names.queuePrefix,
-            // Nobody reads BullMQ's event stream here.
-            streams: { events: { maxLen: 100 } },
-          },
-          backend,
-        ) as ChatQueue,
-      ]),
-    );
-    // Redis being away is reported by the processes; an unheard 'error' event would end them.
-    for (const queue of this.#queues.values()) queue.on('error', () => {});
-  }
+  constructor(
+    private readonly redis: Redis,
+    private readonly parts: BackendParts,
+  ) {}
 
+  /** Made when it is first asked for. A provider that is configured no more still has jobs to be moved on. */
   of(provider: string): ChatQueue {
-    const queue = this.#queues.get(provider);
-    if (!queue) throw new Error(`no queue for provider ${provider}`);
+    const known = this.#queues.get(provider);
+    if (known) return known;
+    const queue = new Queue(
+      provider,
+      {
+        connection: this.redis,
+        prefix: this.parts.names.queuePrefix,
+        // Nobody reads BullMQ's event stream here.
+        streams: { events: { maxLen: 100 } },
+      },
+      chatBackend(this.redis, this.parts),
+    ) as ChatQueue;
+    // Redis being away is reported by the processes; an unheard 'error' event would end them.
+    queue.on('error', () => {});
+    this.#queues.set(provider, queue);
     return queue;
-  }
-
-  has(provider: string): boolean {
-    return this.#queues.has(provider);
   }
 
   /** Of the provider whose turn it is. */

@@ -33,6 +33,8 @@ export interface KeyNames {
   callers(provider: string): string;
   /** Channel on which changes of circuits are published. */
   circuits: string;
+  /** Channel on which all processes are asked to read gateway.yaml again. */
+  reloads: string;
   /** Channel on which the api says that nobody waits for a request any more. */
   cancellations: string;
   /** When a workspace's latest requests came, newest first; only for workspaces with a limit per minute. */
@@ -100,6 +102,7 @@ export function keyNames(cell: string): KeyNames {
     circuit: (provider) => `${prefix}:circuit:${provider}`,
     callers: (provider) => `${prefix}:callers:${provider}`,
     circuits: `${prefix}:circuits`,
+    reloads: `${prefix}:reloads`,
     cancellations: `${prefix}:cancellations`,
     requestTimes: (workspace) => `${prefix}:request-times:${workspace}`,
     reservations: (workspace) => `${prefix}:reservations:${workspace}`,

@@ -12,7 +12,7 @@ import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { whileRefused } from '@sluice/shared/redis/while-refused';
 import { whyUnsupported } from '../calls/call-provider.js';
-import { type Upstreams, upstreamOf } from '../calls/upstreams.js';
+import type { Upstreams } from '../calls/upstreams.js';
 import type { ProviderFailure } from '../providers/types.js';
 import type { Ending } from './ending.js';
 import { blockedFailure, fromAttempt, toErrorInfo } from './failed-job.js';
@@ -86,7 +86,8 @@ export class Fallback {
   }
 
   #whyUnsupported(entry: ChainEntry, request: ChatRequest): ProviderFailure | undefined {
-    return whyUnsupported(upstreamOf(this.parts.upstreams, entry), request, entry);
+    const upstream = this.parts.upstreams.get(entry.provider);
+    return upstream && whyUnsupported(upstream, request, entry);
   }
 
   /** The provider was not called. */
@@ -106,7 +107,7 @@ export class Fallback {
    */
   async #moveOn(job: ChatJob, entry: number, to: ChainEntry): Promise<'moved' | 'refused' | Blocked> {
     const { clock, logger, settlements, upstreams } = this.parts;
-    const { maxWaitMs, maxBacklog } = upstreamOf(upstreams, to).config;
+    const { maxWaitMs, maxBacklog } = upstreams.of(to).config;
     const queuedAt = clock.now();
     const next: NextEntry = {
       entry,

@@ -14,7 +14,7 @@ import { type CallResult, callProvider, type Upstream } from '../calls/call-prov
 import type { PriceCalls } from '../calls/pricing.js';
 import type { ProviderHealth } from '../calls/provider-health.js';
 import type { Run } from '../calls/run.js';
-import { type Upstreams, upstreamOf } from '../calls/upstreams.js';
+import type { Upstreams } from '../calls/upstreams.js';
 import { failureOf } from '../providers/failure.js';
 import type { ParsedResponse } from '../providers/types.js';
 import { recordCall } from './job-spans.js';
@@ -39,7 +39,7 @@ export class ProviderCalls {
 
   /** Whose prices the entry's provider has. */
   pricesOf(entry: ChainEntry): string {
-    return upstreamOf(this.parts.upstreams, entry).config.prices;
+    return this.parts.upstreams.of(entry).config.prices;
   }
 
   /** When an open circuit has had its time, one call is the probe. The others are told why they may not call. */
@@ -67,7 +67,7 @@ export class ProviderCalls {
   async call(progress: Progress, request: ChatRequest, entry: ChainEntry, run: Run): Promise<CallResult> {
     const { clock, estimate, health, logger, metrics, tracer, upstreams } = this.parts;
     const { job } = progress;
-    const upstream = upstreamOf(upstreams, entry);
+    const upstream = upstreams.of(entry);
     const limitMs = this.#limitMs(entry);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     health.calling(entry.provider, job);
@@ -120,7 +120,7 @@ export class ProviderCalls {
   }
 
   #limitMs(entry: ChainEntry): number {
-    return entry.timeout_ms ?? upstreamOf(this.parts.upstreams, entry).config.timeoutMs;
+    return entry.timeout_ms ?? this.parts.upstreams.of(entry).config.timeoutMs;
   }
 }
 

@@ -66,14 +66,18 @@ export class WorkerMetrics {
     this.#late = metrics.counter('lateResults');
     this.#answerChecks = metrics.counter('answerChecks');
     this.#tokenFetches = metrics.counter('tokenFetches');
-    for (const provider of providers) {
-      for (const priority of PRIORITIES) this.#queueWait.zero({ provider, priority });
-      for (const reason of ['upstream', ...BLOCKED_OUTCOMES.filter(isRateLimit)])
-        this.#rateLimited.inc({ provider, reason }, 0);
-      for (const result of ['fits', 'unfit', 'unchecked']) this.#answerChecks.inc({ provider, result }, 0);
-      for (const counter of [this.#recovered, this.#quarantined, this.#late]) counter.inc({ provider }, 0);
-      this.#knowModel(provider, OTHER);
-    }
+    for (const provider of providers) this.know(provider);
+  }
+
+  /** Makes the series of a provider, at zero. */
+  know(provider: string): void {
+    for (const priority of PRIORITIES) this.#queueWait.zero({ provider, priority });
+    for (const reason of ['upstream', ...BLOCKED_OUTCOMES.filter(isRateLimit)])
+      this.#rateLimited.inc({ provider, reason }, 0);
+    for (const result of ['ok', 'failed']) this.#tokenFetches.inc({ provider, result }, 0);
+    for (const result of ['fits', 'unfit', 'unchecked']) this.#answerChecks.inc({ provider, result }, 0);
+    for (const counter of [this.#recovered, this.#quarantined, this.#late]) counter.inc({ provider }, 0);
+    this.#knowModel(provider, OTHER);
   }
 
   #knowModel(provider: string, model: string): void {

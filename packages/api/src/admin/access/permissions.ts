@@ -60,6 +60,7 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'GET /queues': may('viewer', 'gateway'),
   'POST /queues/{provider}/pause': may('operator', 'gateway'),
   'POST /queues/{provider}/resume': may('operator', 'gateway'),
+  'POST /reload': may('operator', 'gateway'),
   'GET /tokens': may('admin', 'gateway'),
   'POST /tokens': may('admin', 'gateway'),
   'DELETE /tokens/{id}': may('admin', 'gateway'),

@@ -1,0 +1,152 @@
+/**
+ * gateway.yaml as it is in force in this process. It is read again when somebody asks for it (SIGHUP, `sluice apply`) and
+ * when the file, or a file with a secret, has changed. Only the providers change while a process runs; the rest of the
+ * file takes effect at its next start. A file with faults changes nothing.
+ */
+import { statSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import type { GatewayConfig, ProviderConfig } from '../config/config.js';
+import type { Env } from '../config/env-lookup.js';
+import type { Logger } from './logger.js';
+
+export const LOOK_EVERY_MS = 1_000;
+
+export interface Loaded {
+  config: GatewayConfig;
+  /** By provider. Empty in an api process, which has none. */
+  keys: ReadonlyMap<string, string>;
+  /** Where secrets and credentials are read from. */
+  env: Env;
+}
+
+/** A provider that came, went, or is another one now: its settings or its key. */
+export interface ProviderChange {
+  name: string;
+  /** Undefined: it is gone. */
+  provider: ProviderConfig | undefined;
+  key: string | undefined;
+}
+
+export type ReloadResult = 'changed' | 'unchanged' | 'failed';
+
+export interface LiveConfigOptions {
+  /** Throws for a file with faults. */
+  load(): Loaded;
+  /** The file that is watched. */
+  file: string;
+  logger: Logger;
+}
+
+export class LiveConfig {
+  /** Its map of providers is changed in place: whoever holds it always sees the newest. */
+  readonly config: GatewayConfig;
+  #loaded: Loaded;
+  #seen: string;
+  /** A change that was seen once: it is read when the file has kept still since, and is not half written. */
+  #unread: string | undefined;
+  #problem: string | undefined;
+  readonly #listeners: ((changes: readonly ProviderChange[]) => void)[] = [];
+  readonly results: Record<ReloadResult, number> = { changed: 0, unchanged: 0, failed: 0 };
+
+  /** Throws like `load`: at the start there is no older configuration. */
+  constructor(private readonly options: LiveConfigOptions) {
+    this.#seen = this.#stamp();
+    this.#loaded = options.load();
+    this.config = { ...this.#loaded.config, providers: new Map(this.#loaded.config.providers) };
+  }
+
+  get keys(): ReadonlyMap<string, string> {
+    return this.#loaded.keys;
+  }
+
+  get env(): Env {
+    return this.#loaded.env;
+  }
+
+  /** What an operator should mend. */
+  get warnings(): string[] {
+    return this.#problem === undefined ? [] : [this.#problem];
+  }
+
+  /** Called after the map of providers has changed. */
+  onChange(listener: (changes: readonly ProviderChange[]) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Reads the file again when it, or a file with a secret, has changed. */
+  async look(): Promise<void> {
+    const stamp = this.#stamp();
+    if (stamp === this.#seen) this.#unread = undefined;
+    else if (stamp === this.#unread) this.reload('the file has changed');
+    else this.#unread = stamp;
+  }
+
+  reload(why: string): ReloadResult {
+    const { logger } = this.options;
+    this.#seen = this.#stamp();
+    this.#unread = undefined;
+    let loaded: Loaded;
+    try {
+      loaded = this.options.load();
+    } catch (error) {
+      this.#problem = 'gateway.yaml has faults: the configuration before it is still in force';
+      logger.error({ why, error: errorText(error) }, 'the new configuration is not used');
+      return this.#count('failed');
+    }
+    this.#problem = undefined;
+    const changes = this.#changesTo(loaded);
+    if (!isDeepStrictEqual(atStart(loaded.config), atStart(this.config)))
+      logger.warn({ why }, 'settings beside the providers have changed: they take effect at the next start');
+    this.#loaded = loaded;
+    if (changes.length === 0) return this.#count('unchanged');
+    for (const { name, provider } of changes)
+      if (provider) this.config.providers.set(name, provider);
+      else this.config.providers.delete(name);
+    for (const listener of this.#listeners) listener(changes);
+    const named = (isThere: boolean) =>
+      changes.filter(({ provider }) => (provider !== undefined) === isThere).map(({ name }) => name);
+    logger.info({ why, providers: named(true), removed: named(false) }, 'the providers have changed');
+    return this.#count('changed');
+  }
+
+  #changesTo({ config, keys }: Loaded): ProviderChange[] {
+    const names = new Set([...this.config.providers.keys(), ...config.providers.keys()]);
+    return [...names].flatMap((name): ProviderChange[] => {
+      const provider = config.providers.get(name);
+      const key = keys.get(name);
+      const isSame =
+        isDeepStrictEqual(provider, this.config.providers.get(name)) && key === this.#loaded.keys.get(name);
+      return isSame ? [] : [{ name, provider, key }];
+    });
+  }
+
+  #count(result: ReloadResult): ReloadResult {
+    this.results[result]++;
+    return result;
+  }
+
+  /** Of the file and of all files that variables name. A file behind a symbolic link is the one that it leads to. */
+  #stamp(): string {
+    const { env } = process;
+    const secrets = Object.keys(env).filter((name) => name.endsWith('_FILE'));
+    return [this.options.file, ...secrets.map((name) => env[name] ?? '')].map(stampOf).join(' ');
+  }
+}
+
+function stampOf(path: string): string {
+  try {
+    const { mtimeMs, size, ino } = statSync(path);
+    return `${mtimeMs}:${size}:${ino}`;
+  } catch {
+    return 'none';
+  }
+}
+
+/** What is read once, when a process starts. */
+function atStart({ providers: _, workspaces: __, ...rest }: GatewayConfig): object {
+  return rest;
+}
+
+function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

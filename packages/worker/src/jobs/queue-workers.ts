@@ -1,0 +1,91 @@
+/**
+ * One BullMQ worker for each provider's queue. They come and go with the configuration:
+ *
+ *   put ──► takes jobs ──retire──► takes jobs, which are not called but moved on ──nothing left for a while──► closed
+ *                ▲                        │
+ *                └──────────put───────────┘
+ */
+import type { Logger } from '@sluice/shared/process/logger';
+import type { Queues } from '@sluice/shared/queue/queues';
+import type { ChatWorker } from './chat-worker.js';
+import { RecentError } from './recent-error.js';
+
+/** An api process that has not heard of the removal may still send jobs for so long. */
+const LINGER_MS = 30_000;
+
+const UNLIMITED = 1_000_000;
+const AT_A_TIME = 64;
+
+interface Taking {
+  worker: ChatWorker;
+  errors: RecentError;
+  retiredAt?: number | undefined;
+}
+
+export class QueueWorkers {
+  /** By provider. */
+  readonly #taking = new Map<string, Taking>();
+  #closed = false;
+
+  constructor(
+    private readonly create: (
+      provider: string,
+      concurrency: number,
+      onError: (error: unknown) => void,
+    ) => ChatWorker,
+    private readonly queues: Queues,
+    private readonly logger: Logger,
+  ) {}
+
+  /** Takes the provider's jobs from the moment that it resolves, with as many at a time. */
+  async put(provider: string, concurrency: number): Promise<void> {
+    const known = this.#taking.get(provider);
+    if (known) {
+      known.retiredAt = undefined;
+      known.worker.concurrency = concurrency;
+      return;
+    }
+    const errors = new RecentError();
+    const worker = this.create(provider, concurrency, (error) => errors.note(error));
+    this.#taking.set(provider, { worker, errors });
+    await worker.waitUntilReady();
+    if (this.#closed) return;
+    worker.run().catch((error) => this.logger.error({ provider, error: String(error) }, 'a queue stopped'));
+  }
+
+  /** Its jobs call nobody from now on, so they need not wait for each other, nor for calls that are under way. */
+  async retire(provider: string): Promise<void> {
+    const taking = this.#taking.get(provider);
+    if (!taking) return;
+    taking.retiredAt = performance.now();
+    await this.queues.of(provider).setGlobalConcurrency(UNLIMITED);
+    if (taking.retiredAt !== undefined) taking.worker.concurrency = AT_A_TIME;
+  }
+
+  /** Closes the workers of removed providers that have nothing left to do. */
+  async tidy(): Promise<void> {
+    for (const [provider, taking] of this.#taking) {
+      const { retiredAt, worker } = taking;
+      if (retiredAt === undefined || performance.now() - retiredAt < LINGER_MS) continue;
+      const { waiting, prioritized, active } = await this.queues.look(provider);
+      if (waiting + prioritized + active > 0 || taking.retiredAt !== retiredAt) continue;
+      this.#taking.delete(provider);
+      await worker.close();
+      this.logger.info({ provider }, 'the queue of a removed provider is empty and closed');
+    }
+  }
+
+  /** Throws when jobs of a provider could not be taken lately. */
+  async check(): Promise<void> {
+    await Promise.all([...this.#taking.values()].map(({ errors }) => errors.check()));
+  }
+
+  get areOpen(): boolean {
+    return [...this.#taking.values()].every(({ worker }) => worker.isOpen);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#taking.values()].map(({ worker }) => worker.close()));
+  }
+}
