@@ -61,6 +61,7 @@ test('by default another worker calls again, and the log has the lost call', asy
   t.is(rerun.status, 200);
   t.is(callsFor(gateway.simulator, 'run again').length, 2);
   t.is(rerun.headers.get('x-gateway-attempts'), '2');
+  t.is(rerun.headers.get('x-gateway-queue-ms'), '0', 'the time of the lost call is no time in the queue');
   t.deepEqual(await outcomesOf(rerun), [['unknown', 'ok']]);
 });
 

@@ -63,6 +63,11 @@ interface Scene {
 const metrics = new ApiMetrics(new Metrics('api'), []);
 
 async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene> {
+  const scene = await begin(entries, onCrash);
+  return { ...scene, active: await until('the job', () => scene.cell.take('openai', 'run')) };
+}
+
+async function begin(entries: number, onCrash: OnCrash, hasWorkers = true): Promise<Omit<Scene, 'active'>> {
   const cell = await bench.cell();
   const { names, queues } = cell;
   const settlements = new Watched(queues);
@@ -90,7 +95,7 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
     congestion: new Congestion(new Map(PROVIDERS.map((name) => [name, limits(name)]))),
     clock,
     hasRoom: () => true,
-    hasWorkers: () => true,
+    hasWorkers: () => hasWorkers,
     metrics,
   });
   const now = Date.now();
@@ -107,15 +112,27 @@ async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene
     },
     JSON.parse(job.request),
   );
-  const active = await until('the job', () => cell.take('openai', 'run'));
   const deliver = async () => {
     for (const fields of await cell.inbox()) {
       const message = readInboxMessage(Object.entries(fields).flat());
       if (message) dispatcher.receive(message);
     }
   };
-  return { cell, settlements, dispatcher, reply, active, deliver };
+  return { cell, settlements, dispatcher, reply, deliver };
 }
+
+test('without any worker a request does not wait for its second entry, too', async (t) => {
+  const { reply, cell } = await begin(2, 'rerun', false);
+  const { head } = await reply;
+  t.like(head.error, { code: 'service_unavailable', message: 'No worker is running.' });
+  for (const provider of PROVIDERS) t.is((await cell.queues.look(provider)).waiting, 0, provider);
+  const [entry] = await cell.log();
+  t.deepEqual(
+    entry?.attempts.map(({ outcome }) => outcome),
+    ['concurrency'],
+    'the second one was never entered',
+  );
+});
 
 for (const entries of [1, 2]) {
   test(`a request that is served as its wait runs out is answered with what was served: ${entries} entries`, async (t) => {

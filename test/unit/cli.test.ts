@@ -4,7 +4,9 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { findAdmin } from '@sluice/cli/admin/address';
+import { warningsAbout } from '@sluice/cli/apply/check-config';
 import { chainText, parseEntry } from '@sluice/cli/arguments/chain-text';
 import { parseMoment, parseSpan } from '@sluice/cli/arguments/parse-arguments';
 import { cliReference, commandsOf, createReferenceProgram, helpOf, namesOf } from '@sluice/cli/cli-reference';
@@ -12,6 +14,7 @@ import { fromNow, moment, span } from '@sluice/cli/output/format';
 import { createStyle } from '@sluice/cli/output/style';
 import { table } from '@sluice/cli/output/table';
 import { freePort } from '@sluice/cli/start/free-port';
+import { loadConfig, parseConfig } from '@sluice/shared/config/config';
 import test, { type ExecutionContext } from 'ava';
 import { BIN, sluice } from '../helpers/sluice.js';
 
@@ -136,6 +139,29 @@ test('a chain is written as it is read', (t) => {
     'openai/a,',
   ])
     t.throws(() => parseEntry(text), undefined, text);
+});
+
+test('check warns of a model that its provider withdraws soon, and the shipped file names none', (t) => {
+  const about = (model: string, at: string) => {
+    const chain = [{ provider: 'openai', model }];
+    const openai = { kind: 'openai', base_url: 'https://api.openai.com/v1' };
+    const file = { providers: { openai }, workspaces: [{ id: 'demo', routes: { fast: chain } }] };
+    return warningsAbout(parseConfig(file, {}), {}, Date.parse(at)).map(({ message }) => message);
+  };
+  const withdrawn = [
+    'the provider withdraws openai/gpt-4-turbo on 2026-10-23, as far as the shipped registry knows',
+  ];
+  t.deepEqual(about('gpt-4-turbo', '2026-09-01'), withdrawn);
+  t.deepEqual(about('gpt-4-turbo', '2027-09-01'), withdrawn);
+  t.deepEqual(about('gpt-4-turbo', '2026-08-01'), []);
+  t.deepEqual(about('gpt-4o', '2027-09-01'), []);
+
+  const shipped = loadConfig(fileURLToPath(new URL('gateway.yaml', repository)), {});
+  const told = warningsAbout(shipped, {}, Date.parse('2026-11-15')).map(({ message }) => message);
+  t.deepEqual(
+    told.filter((message) => message.includes('withdraws')),
+    [],
+  );
 });
 
 test('check says what a valid file holds, and what is probably not meant', async (t) => {

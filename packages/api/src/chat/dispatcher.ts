@@ -276,7 +276,8 @@ export class Dispatcher {
 
     const reason = await this.#whyWaited(providerOf(job));
     const waited = passOver(job, reason.outcome, now);
-    const isLast = job.entry + 1 === job.chain.length;
+    // Without any worker the next entry would wait in vain, too.
+    const isLast = job.entry + 1 === job.chain.length || !this.parts.hasWorkers();
     const withdrawn = isLast
       ? await this.#fail(pending, waited, this.#waitedInVain(waited, reason), { as: 'withdrawer' })
       : (await this.parts.settlements.withdraw(job)) === 'withdrawn';

@@ -3,8 +3,11 @@ import { type Env, lookupEnv } from '@sluice/shared/config/env-lookup';
 import { closest, type Fault } from '@sluice/shared/config/faults';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 
+/** How long before its provider withdraws a model somebody should know. */
+const WITHDRAWN_SOON_MS = 60 * 24 * 3_600_000;
+
 /** Warns about things that are allowed and probably not meant. */
-export function warningsAbout(config: GatewayConfig, env: Env): Fault[] {
+export function warningsAbout(config: GatewayConfig, env: Env, now = Date.now()): Fault[] {
   const isSet = (name: string) => Object.keys(lookupEnv(env, name)).length > 0;
   const registry = loadShippedRegistry();
   const warnings: Fault[] = [];
@@ -41,7 +44,15 @@ export function warningsAbout(config: GatewayConfig, env: Env): Fault[] {
     for (const [alias, { chain }] of routes) {
       for (const [entry, { provider, model }] of chain.entries()) {
         const prices = config.providers.get(provider)?.prices ?? '';
-        if (registry.find(prices, model)) continue;
+        const facts = registry.find(prices, model);
+        const withdrawn = facts?.deprecated;
+        if (withdrawn !== undefined && Date.parse(withdrawn) < now + WITHDRAWN_SOON_MS)
+          warn(
+            `route ${alias} of workspace ${id}`,
+            `workspaces[${i}].routes.${alias}[${entry}].model`,
+            `the provider withdraws ${provider}/${model} on ${withdrawn}, as far as the shipped registry knows`,
+          );
+        if (facts) continue;
         const meant = closest(model, registry.ids(prices));
         warn(
           `route ${alias} of workspace ${id}`,

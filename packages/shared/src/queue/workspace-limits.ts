@@ -119,7 +119,7 @@ export class WorkspaceLimits {
       case '':
         return undefined;
       case 'budget':
-        return overBudget(estimate, budgetUsdPerMonth ?? 0, taken);
+        return overBudget(estimate, limits, taken);
       case 'concurrent':
         return new GatewayError(
           'rate_limited',
@@ -148,14 +148,15 @@ export class WorkspaceLimits {
 /** `taken`: what of the budget is spent, estimated and reserved, in picodollars. */
 function overBudget(
   estimate: number,
-  budgetUsd: number,
+  { budgetUsdPerMonth = 0, budget: mode }: LimitsConfig,
   taken: readonly (string | undefined)[],
 ): GatewayError {
-  const budget = toBudgetPicodollars(budgetUsd);
+  const budget = toBudgetPicodollars(budgetUsdPerMonth);
+  const cost = mode === 'expected' ? 'is expected to cost' : 'may cost up to';
   const left = taken.reduce((rest, amount) => rest - BigInt(amount ?? 0), budget);
   return new GatewayError(
     'budget_exceeded',
-    `The monthly budget of this workspace does not cover the request: it may cost up to ${formatUsd(estimate)} USD, ` +
+    `The monthly budget of this workspace does not cover the request: it ${cost} ${formatUsd(estimate)} USD, ` +
       `and ${formatUsd(left > 0n ? left : 0n)} USD of ${formatUsd(budget)} USD is left.`,
   );
 }

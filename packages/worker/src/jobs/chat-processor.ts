@@ -96,10 +96,13 @@ export class ChatProcessor {
     const now = clock.now();
     if (now >= job.deadline) return ending.failed(progress.job, expired());
     const waited = now - job.waitUntil > WAIT_GRACE_MS && !again;
-    const queueMs = Math.max(0, now - job.queuedAt);
-    progress.job = { ...progress.job, queueMs: job.queueMs + queueMs };
-    metrics.waited(entry.provider, job.priority, queueMs);
-    if (tracer) recordQueueWait(tracer, progress.job, entry, now);
+    // How long it waited for the worker that died was known to that one only. The rest was no waiting for a turn.
+    if (!again) {
+      const queueMs = Math.max(0, now - job.queuedAt);
+      progress.job = { ...progress.job, queueMs: job.queueMs + queueMs };
+      metrics.waited(entry.provider, job.priority, queueMs);
+      if (tracer) recordQueueWait(tracer, progress.job, entry, now);
+    }
 
     if (run.signal.reason) return ending.cancelled(progress.job, run);
     const request = this.#read(job);
