@@ -175,6 +175,6 @@ test('a provider with an address of its own is not passed off as simulated', asy
   for (const each of [key, spare]) {
     const answer = await chat(gateway.port, each, 'house');
     t.is(answer.status, 502);
-    t.regex(await answer.text(), /own\/model-1 refused the gateway’s credentials/);
+    t.regex(await answer.text(), /own\/model-1 has no key in the gateway/);
   }
 });
