@@ -39,6 +39,7 @@ export interface GatewayOptions {
   requestLog?: Record<string, unknown>;
   archive?: Record<string, unknown>;
   files?: Record<string, unknown>;
+  batches?: Record<string, unknown>;
   registry?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
   workspaces?: Record<
@@ -145,6 +146,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       ...(options.cors ? { cors: options.cors } : {}),
       ...(options.registry ? { registry: options.registry } : {}),
       ...(options.files ? { files: options.files } : {}),
+      ...(options.batches ? { batches: options.batches } : {}),
       ...(options.requestLog ? { request_log: options.requestLog } : {}),
       ...(options.archive ? { archive: options.archive } : {}),
     }),

@@ -167,6 +167,7 @@ workspaces:
         budget: 'expected' as const,
         unpricedModels: 'allow' as const,
         weight: 3,
+        batchesOverBudget: undefined,
       },
       routes: new Map([
         [

@@ -242,6 +242,12 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.fileBytes('<workspace>'),
     names.signInLink('<digest>'),
     names.audit('<kind>'),
+    names.batch('<batch>'),
+    names.batchLease('<batch>'),
+    names.batchLines('<batch>'),
+    names.batchResults('<batch>'),
+    names.batchParts('<batch>'),
+    names.batches('<workspace>'),
   ];
   t.is(keys.length, Object.keys(names).length);
   t.deepEqual(

@@ -79,9 +79,11 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     adminUrl: admin?.url,
     async close(delayMs, drainMs) {
       draining = true;
+      const runner = within(CLOSE_MS, parts.runner.close());
       await new Promise((resolve) => setTimeout(resolve, delayMs));
       await closeServer(server, { idleMs: delayMs, drainMs });
       chores.stop();
+      await runner;
       parts.catalogue.close();
       parts.gauges.close();
       await within(CLOSE_MS, Promise.allSettled([admin?.close(), parts.keyUse.write()]));
@@ -124,6 +126,7 @@ function toAppParts(
     providers: config.providers,
     deadlineMs: config.request.deadlineMs,
     byteLimits: config.request,
+    maxActiveBatches: config.batches.maxActivePerWorkspace,
     maxFileBytes: config.files.maxFileBytes,
     idleMs: config.request.receiveTimeoutMs,
     limits: config.request.limits,

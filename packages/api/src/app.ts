@@ -5,6 +5,7 @@ import type { Directory } from '@sluice/shared/directory/directory';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import Koa from 'koa';
+import { type BatchesParts, createBatchesRoutes } from './batches/routes.js';
 import type { Catalogue } from './cell/catalogue.js';
 import type { KeyUse } from './cell/key-use.js';
 import type { ApiMetrics } from './cell/metrics.js';
@@ -27,7 +28,10 @@ import { createModelRoute, createModelsRoute } from './models/models-route.js';
 import { createRoutesRoute } from './models/routes-route.js';
 import { createSuggestModels } from './models/suggest-models.js';
 
-export interface AppParts extends ChatParts, FilesParts {
+/** Of what creates a batch: its metadata are the largest part. */
+const MAX_BATCH_BYTES = 65_536;
+
+export interface AppParts extends ChatParts, FilesParts, BatchesParts {
   store: Directory;
   knownRefusals: KnownRefusals;
   keyUse: KeyUse;
@@ -74,6 +78,11 @@ export function createApp(parts: AppParts): Koa {
   router.get('/v1/files/:id', authenticate, files.retrieve);
   router.delete('/v1/files/:id', authenticate, files.remove);
   router.get('/v1/files/:id/content', authenticate, files.content);
+  const batches = createBatchesRoutes(parts);
+  router.post('/v1/batches', authenticate, createReadText(MAX_BATCH_BYTES), batches.create);
+  router.get('/v1/batches', authenticate, batches.list);
+  router.get('/v1/batches/:id', authenticate, batches.retrieve);
+  router.post('/v1/batches/:id/cancel', authenticate, batches.cancel);
   router.get('/routes', authenticate, createRoutesRoute(store));
 
   const app = new Koa();

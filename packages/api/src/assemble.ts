@@ -30,6 +30,9 @@ import { RegistryStore } from '@sluice/shared/registry/store';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import type { AdminOptions } from './admin/admin.js';
+import { BatchRunner } from './batches/batch-runner.js';
+import { BatchStore } from './batches/batch-store.js';
+import { ProviderRoom } from './batches/provider-room.js';
 import { Catalogue } from './cell/catalogue.js';
 import { DirectoryCache } from './cell/directory-cache.js';
 import { Inbox } from './cell/inbox.js';
@@ -155,10 +158,11 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     clock,
     knownRefusals,
   );
+  const availability = new Availability(config.providers, coolDowns, circuits);
   const dispatcher = new Dispatcher({
     queues,
     settlements,
-    availability: new Availability(config.providers, coolDowns, circuits),
+    availability,
     congestion: new Congestion(config.providers),
     clock,
     admission,
@@ -191,13 +195,28 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     maxFiles: config.files.maxFilesPerWorkspace,
   });
   const files = new Files(fileRecords, new SealedFiles(await openStore(options.store), payloads), clock);
+  const batches = new BatchStore(redis, names);
+  const runner = new BatchRunner(
+    {
+      ...{ store: batches, files, dispatcher, payloads, directory, clock, logger, inboxId: id },
+      room: new ProviderRoom(queues, availability, config.providers),
+      providers: config.providers,
+      protocol: () => neighbours.protocol,
+      hasRoom: (bytes) => memory.take(bytes),
+      deadlineMs: config.request.deadlineMs,
+      limits: config.request.limits,
+      linesInFlight: config.batches.linesInFlight,
+      maxBodyBytes: config.request.maxBodyBytes,
+    },
+    logger,
+  );
 
   return {
     ...{ id, names, payloads, digests, clock },
     ...{ inbox, queues, coolDowns, circuits, presence, neighbours, memory },
     ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue },
     ...{ metrics, apiMetrics, gauges, directoryWatch, connectionLimit },
-    ...{ knownRefusals, admission, dispatcher, idempotent, safetyNet, refusals, files },
+    ...{ knownRefusals, admission, dispatcher, idempotent, safetyNet, refusals, files, batches, runner },
   };
 }
 

@@ -3,6 +3,7 @@ import { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import type { ApiOptions, ApiParts } from './assemble.js';
+import { LOOK_FOR_BATCHES_EVERY_MS } from './batches/batch-runner.js';
 import { CONFIRM_EVERY_MS } from './cell/directory-cache.js';
 import { WRITE_KEY_USE_EVERY_MS } from './cell/key-use.js';
 import { LOOK_EVERY_MS as REGISTRY_LOOK_MS, RegistrySchedule } from './cell/registry-schedule.js';
@@ -47,6 +48,7 @@ export async function startChores(
   chores.every(WRITE_KEY_USE_EVERY_MS, 'last use of keys', () => parts.keyUse.write(), false);
   chores.every(LOG_REFUSALS_EVERY_MS, 'logging refusals', () => parts.refusals.log(clock.now()), false);
   chores.every(REMOVE_FILES_EVERY_MS, 'removal of files', () => parts.files.removeDue(), false);
+  chores.every(LOOK_FOR_BATCHES_EVERY_MS, 'looking for batches', () => parts.runner.look(), false);
   scheduleRefreshes(chores, options, parts, connections);
   return chores;
 }

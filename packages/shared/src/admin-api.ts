@@ -20,6 +20,7 @@ export interface Limits {
   budget: 'strict' | 'expected' | null;
   unpriced_models: 'refuse' | 'allow' | null;
   weight: number | null;
+  batches_over_budget: 'wait' | 'fail' | null;
 }
 
 export interface LimitsInUse extends Limits {

@@ -35,6 +35,7 @@ export function presentLimits(limits: LimitsConfig): Limits {
     budget: limits.budget ?? null,
     unpriced_models: limits.unpricedModels ?? null,
     weight: limits.weight ?? null,
+    batches_over_budget: limits.batchesOverBudget ?? null,
   };
 }
 

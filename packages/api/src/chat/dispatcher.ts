@@ -175,6 +175,13 @@ export class Dispatcher {
       .catch(() => setTimeout(() => this.cancel(requestId), RETRY_MS));
   }
 
+  /** Ends a request that still waits. One that a worker runs goes on. */
+  withdraw(requestId: string): void {
+    const pending = this.#pending.get(requestId);
+    if (!pending?.queued) return;
+    this.#fail(pending, pending.job, withdrawn(), { as: 'withdrawer' }, 'cancelled').catch(() => {});
+  }
+
   /** The request is on no queue any more and may not be run a second time. */
   readonly giveUp = async (requestId: string): Promise<void> => {
     const pending = this.#pending.get(requestId);
@@ -368,6 +375,10 @@ function passOver(job: ChatJob, outcome: BlockedOutcome, now: number): ChatJob {
 function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError {
   const message = `No provider could take the request: ${describeAttempts(job.attempts)}.`;
   return new GatewayError(OUTCOMES[outcome].code, message, { retryAfterMs });
+}
+
+function withdrawn(): GatewayError {
+  return new GatewayError('service_unavailable', 'The request was taken back before its turn came.');
 }
 
 function outcomeUnknown(attempts: readonly Attempt[]): GatewayError {

@@ -32,7 +32,10 @@ const addScript = createScript<'' | 'bytes' | 'files'>(
   `
 local filesKey, bytesKey, objectsKey = unpack(KEYS)
 local id, record, bytes, object, expires, maxBytes, maxFiles = unpack(ARGV)
-if redis.call('HEXISTS', filesKey, id) == 1 then return '' end
+if redis.call('HEXISTS', filesKey, id) == 1 then
+  redis.call('ZADD', objectsKey, expires, object)
+  return ''
+end
 if redis.call('HLEN', filesKey) >= tonumber(maxFiles) then return 'files' end
 if tonumber(redis.call('GET', bytesKey) or '0') + tonumber(bytes) > tonumber(maxBytes) then return 'bytes' end
 redis.call('HSET', filesKey, id, record)

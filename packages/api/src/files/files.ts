@@ -30,8 +30,11 @@ export class Files {
   ) {}
 
   /** Stores the bytes as they come. The object goes by itself unless it becomes a file. */
-  async write(workspace: string, bytes: AsyncIterable<Buffer>): Promise<StoredObject> {
-    const id = `file-${makeRequestId()}`;
+  async write(
+    workspace: string,
+    bytes: AsyncIterable<Buffer>,
+    id = `file-${makeRequestId()}`,
+  ): Promise<StoredObject> {
     const object = `${workspace}/${id}`;
     await this.records.expectObject(object, this.clock.now() + UNFINISHED_MS);
     let size = 0;

@@ -21,6 +21,10 @@ const limits = {
     maximum: 1_000,
     description: 'How many turns it gets for one of a workspace without a weight, where both wait.',
   },
+  batches_over_budget: {
+    ...s.orNull(s.oneOf('wait', 'fail')),
+    description: 'What its batches do when the budget is spent. Null: wait.',
+  },
 };
 const models = {
   ...s.orNull({ type: 'array', items: s.text, minItems: 1, maxItems: 256 }),

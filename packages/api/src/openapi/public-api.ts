@@ -1,5 +1,5 @@
 import { chatRequest, nameLength } from '../chat/schema.js';
-import { batchPaths } from './batch-paths.js';
+import { batchPaths, batchSchema } from './batch-paths.js';
 import * as s from './parts.js';
 
 const message = {
@@ -58,6 +58,7 @@ export const publicSchemas = {
     chain: s.arrayOf(s.ref('ChainEntry')),
     on_crash: s.oneOf('rerun', 'fail'),
   }),
+  Batch: batchSchema,
   File: s.object({
     id: { ...s.text, pattern: '^file-' },
     object: { const: 'file' },

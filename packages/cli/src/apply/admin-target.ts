@@ -111,6 +111,7 @@ export function toWire(limits: LimitsConfig): Limits {
     budget: limits.budget ?? null,
     unpriced_models: limits.unpricedModels ?? null,
     weight: limits.weight ?? null,
+    batches_over_budget: limits.batchesOverBudget ?? null,
   };
 }
 
@@ -122,5 +123,6 @@ function fromWire(limits: Limits): LimitsConfig {
     budget: limits.budget ?? undefined,
     unpricedModels: limits.unpriced_models ?? undefined,
     weight: limits.weight ?? undefined,
+    batchesOverBudget: limits.batches_over_budget ?? undefined,
   };
 }

@@ -91,6 +91,12 @@ export function addLimitCommands(program: Command, cli: Cli): void {
           '--unpriced-models <policy>',
           'whether models without a known price may be used; none: they are refused once there is a budget',
         ).choices(['refuse', 'allow', 'none']),
+      )
+      .addOption(
+        new Option(
+          '--batches-over-budget <how>',
+          'whether batches wait or fail when the budget is spent; none: they wait',
+        ).choices(['wait', 'fail', 'none']),
       ),
     'limits set demo --requests-per-minute 600 --concurrent-requests 50',
     'limits set demo --budget-usd-per-month 20 --budget expected',
@@ -105,6 +111,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
         weight?: number | 'none';
         budget?: string;
         unpricedModels?: string;
+        batchesOverBudget?: string;
       },
     ) => {
       if (Object.keys(wish).length === 0) throw new UsageError('give at least one limit to set');
@@ -117,6 +124,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
         weight: wire(wish.weight),
         budget: wish.budget,
         unpriced_models: wire(wish.unpricedModels),
+        batches_over_budget: wire(wish.batchesOverBudget),
       });
       cli.show(changed, () => table(COLUMNS, [changed], cli.style));
     },

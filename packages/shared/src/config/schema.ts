@@ -320,6 +320,7 @@ export function readLimits(reader: ConfigReader, value: unknown, path: string): 
     budget: choice('budget', ['strict', 'expected']),
     unpricedModels: choice('unpriced_models', ['refuse', 'allow']),
     weight: number('weight', WEIGHT),
+    batchesOverBudget: choice('batches_over_budget', ['wait', 'fail']),
   };
 }
 

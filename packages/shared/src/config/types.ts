@@ -79,6 +79,7 @@ export interface KeyConfig extends KeyPriority {
 
 /** `strict`: an estimate is the most that a call can cost. `expected`: what most calls stay under. */
 export type BudgetMode = 'strict' | 'expected';
+export type OverBudget = 'wait' | 'fail';
 export type UnpricedPolicy = 'refuse' | 'allow';
 
 export interface LimitsConfig {
@@ -91,6 +92,8 @@ export interface LimitsConfig {
   unpricedModels?: UnpricedPolicy | undefined;
   /** How many turns it gets for one of a workspace without a weight, where both wait. */
   weight?: number | undefined;
+  /** What its batches do when the budget is spent; default: they wait. */
+  batchesOverBudget?: OverBudget | undefined;
 }
 
 /** By the names that they have in gateway.yaml and in the admin api. */
@@ -101,6 +104,7 @@ export const LIMIT_FIELDS = {
   budget: 'budget',
   unpriced_models: 'unpricedModels',
   weight: 'weight',
+  batches_over_budget: 'batchesOverBudget',
 } as const satisfies Record<string, keyof LimitsConfig>;
 
 export interface WorkspaceConfig {

@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 /** Older ledgers than these are not looked for. */
 const LEDGER_DAYS = 5 * 366;
 
-/** What it has in flight, what it has spent this month, its kept answers and its files: a successor starts clean. */
+/** What it has in flight, what it has spent this month, its kept answers, files and batches: a successor starts clean. */
 export async function eraseState(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
   const kept = await redis.zrange(names.keptAnswers(workspace), '0', '-1');
   const answers = kept.map((answer) => names.idempotency(workspace, answer.split(':')[0] ?? ''));
@@ -22,6 +22,7 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
     names.spent(workspace),
   );
   await eraseFiles(redis, names, workspace);
+  await eraseBatches(redis, names, workspace);
 }
 
 /** The bytes go soon after: an api process removes every object whose time is over. */
@@ -31,6 +32,19 @@ async function eraseFiles(redis: Redis, names: KeyNames, workspace: string): Pro
     await redis.zadd(names.fileObjects, '0', object);
   }
   await redis.del(names.files(workspace), names.fileBytes(workspace));
+}
+
+/** Whoever runs one of them finds it gone, and stops. */
+async function eraseBatches(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
+  for (const id of await redis.zrange(names.batches(workspace), '0', '-1')) {
+    for (const part of await redis.lrange(names.batchParts(id), '0', '-1')) {
+      const { object } = JSON.parse(part) as { object: string };
+      await redis.zadd(names.fileObjects, '0', object);
+    }
+    await redis.zrem(names.activeBatches, id);
+    await redis.del(names.batch(id), names.batchLines(id), names.batchResults(id), names.batchParts(id));
+  }
+  await redis.del(names.batches(workspace));
 }
 
 export interface Erased {

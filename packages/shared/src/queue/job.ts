@@ -49,6 +49,8 @@ export interface ChatJob {
   tags?: Record<string, string>;
   /** The caller's own end user. */
   user?: string;
+  /** The batch that it is a line of. Its outcome is kept for the batch too. */
+  batch?: string;
   /** `traceparent` of the request, if it is traced. */
   trace?: string;
   acceptedAt: number;

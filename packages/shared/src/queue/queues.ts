@@ -57,7 +57,8 @@ export class Queues {
    * job was not added.
    */
   addChat(job: ChatJob, most?: number): Promise<number | 'added' | 'settled'> {
-    return this.backendOf(job).addChat(job, most);
+    // A line of a batch may have been fed before, by a process that died or was taken for dead.
+    return this.backendOf(job).addChat(job, most, job.batch !== undefined);
   }
 
   /** For a job that Redis may have lost: it is not added when its request has been settled after all. */

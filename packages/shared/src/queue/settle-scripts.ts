@@ -79,11 +79,22 @@ local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, now, quot
 end
 `;
 
+/** Longer than a batch takes, and than nobody may be there to run it. */
+const BATCH_RESULTS_TTL_MS = 3 * 24 * 3_600_000;
+
+// The outcome of a batch's line is kept until the batch has stored it, whoever settles it and whoever waits for it.
+const KEEP_RESULT = `
+local function keepResult(key, requestId, head, body, cost)
+  redis.call('XADD', key, '*', 'id', requestId, 'head', head, 'body', body, 'cost', cost)
+  redis.call('PEXPIRE', key, ${BATCH_RESULTS_TTL_MS})
+end
+`;
+
 /** Defines `record()`. The record's own keys and arguments begin at these places; `recordOf` in settle.ts makes them. */
 export const RECORD = (
   keysAt: number,
   argsAt: number,
-): string => `${SEND}${COUNT_REFUSAL}${KEEP_ANSWER}${ANSWER_IDEMPOTENT}
+): string => `${SEND}${COUNT_REFUSAL}${KEEP_ANSWER}${ANSWER_IDEMPOTENT}${KEEP_RESULT}
 local function record()
   local logKey, ledgerKey, inboxKey, spentKey, reservationsKey, reservedKey, idempotencyKey, outcomeKey,
     answersKey, bytesKey = unpack(KEYS, ${keysAt})
@@ -106,13 +117,16 @@ local function record()
     redis.call('HINCRBY', ledgerKey, ARGV[i] .. ':estimated', ARGV[i + 1])
   end
   -- The api knows its caller: what it settles itself needs no reply.
+  local resultsKey = not outcomeKey and idempotencyKey
   if settler == 'worker' then
-    sendReply(inboxKey, requestId, head, body)
+    sendReply(inboxKey, requestId, head, resultsKey and '' or body)
   end
   if reservation ~= '' and redis.call('ZREM', reservationsKey, reservation) == 1 then
     redis.call('DECRBY', reservedKey, reserved)
   end
-  if idempotencyKey then
+  if resultsKey then
+    keepResult(resultsKey, requestId, head, body, cost)
+  elseif idempotencyKey then
     answerIdempotent(idempotencyKey, outcomeKey, answersKey, bytesKey, tonumber(settledAt), tonumber(answerQuota),
       requestId, head, body)
   end

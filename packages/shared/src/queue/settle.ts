@@ -65,6 +65,7 @@ export function recordOf(
       names.keptAnswers(job.workspace),
       names.keptAnswerBytes(job.workspace),
     );
+  else if (job.batch !== undefined) keys.push(names.batchResults(job.batch));
   const args = [
     stamp(JSON.stringify(head), job),
     body ?? '',

@@ -68,8 +68,10 @@ if perMinute >= 0 then
   redis.call('LTRIM', timesKey, 0, perMinute - 1)
   redis.call('PEXPIRE', timesKey, 60000)
 end
-redis.call('ZADD', reservationsKey, string.format('%d', now + tonumber(lapsesAfter)), reservation)
-redis.call('INCRBY', reservedKey, estimate)
+-- A request that is sent again, as a line of a batch may be, has its place already.
+if redis.call('ZADD', reservationsKey, string.format('%d', now + tonumber(lapsesAfter)), reservation) == 1 then
+  redis.call('INCRBY', reservedKey, estimate)
+end
 return {'', 0}
 `,
 );

@@ -59,6 +59,20 @@ export interface KeyNames {
   fileBytes(workspace: string): string;
   /** Every object of the store of files, by when it is to go. */
   fileObjects: string;
+  /** The record of a batch, and how far it has come. */
+  batch(id: string): string;
+  /** Held by the api process that runs the batch. */
+  batchLease(id: string): string;
+  /** Request id → line: the lines of a batch that are under way. */
+  batchLines(id: string): string;
+  /** How lines ended, until that is in the store. */
+  batchResults(id: string): string;
+  /** The objects of the store that the files of answers will be made of. */
+  batchParts(id: string): string;
+  /** The batches of a workspace, by when they were created. */
+  batches(workspace: string): string;
+  /** All batches that are under way. */
+  activeBatches: string;
   /** The model registry's document, where it came from, and how the latest refresh went. */
   registry: string;
   /** `<provider>/<model>` → an operator's own entry, which survives refreshes. */
@@ -115,6 +129,13 @@ export function keyNames(cell: string): KeyNames {
     files: (workspace) => `${prefix}:files:${workspace}`,
     fileBytes: (workspace) => `${prefix}:file-bytes:${workspace}`,
     fileObjects: `${prefix}:file-objects`,
+    batch: (id) => `${prefix}:batch:${id}`,
+    batchLease: (id) => `${prefix}:batch-lease:${id}`,
+    batchLines: (id) => `${prefix}:batch-lines:${id}`,
+    batchResults: (id) => `${prefix}:batch-results:${id}`,
+    batchParts: (id) => `${prefix}:batch-parts:${id}`,
+    batches: (workspace) => `${prefix}:batches:${workspace}`,
+    activeBatches: `${prefix}:active-batches`,
     registry: `${prefix}:registry`,
     registryOverrides: `${prefix}:registry-overrides`,
     registryRevision: `${prefix}:registry-revision`,

@@ -1,0 +1,126 @@
+/** A batch as Redis has it, and as callers see it. */
+import { formatUsd } from '@sluice/shared/registry/price';
+
+export const BATCH_ENDPOINT = '/v1/chat/completions';
+
+export type BatchStatus =
+  | 'validating'
+  | 'failed'
+  | 'in_progress'
+  | 'finalizing'
+  | 'completed'
+  | 'expired'
+  | 'cancelling'
+  | 'cancelled';
+
+/** Why a batch ends before all of its lines were answered; the code of the lines that are left. */
+export type EndReason = 'batch_expired' | 'batch_cancelled' | 'budget_exceeded';
+
+export interface LineFault {
+  code: string;
+  /** From 1; null: the whole file. */
+  line: number | null;
+  message: string;
+  param: string | null;
+}
+
+/** What does not change. Times are Redis time, in ms. */
+export interface BatchRecord {
+  id: string;
+  workspace: string;
+  /** When that workspace was created: another one of the same id is another tenant. */
+  workspaceCreated: number;
+  keyId: string;
+  inputFile: string;
+  inputObject: string;
+  inputBytes: number;
+  created: number;
+  expires: number;
+  outputExpiresMs: number;
+  metadata: Record<string, string> | null;
+}
+
+/** What changes: each is a field of the batch's hash. */
+export interface BatchState {
+  status: BatchStatus;
+  /** Status → when it was reached. */
+  times: Partial<Record<BatchStatus, number>>;
+  errors: LineFault[];
+  endReason: EndReason | undefined;
+  outputFile: string | null;
+  errorFile: string | null;
+  /** How many lines the file has; known when it has been checked. */
+  total: number;
+  /** Bytes and lines that have been fed to the queues. */
+  offset: number;
+  lines: number;
+  completed: number;
+  failed: number;
+  usage: { input: number; cached: number; output: number; reasoning: number };
+  /** Picodollars. */
+  cost: number;
+  /** Code → failed lines. */
+  codes: Record<string, number>;
+  /** Why no line is fed at the moment. */
+  waitsFor: string | undefined;
+}
+
+export interface Batch {
+  record: BatchRecord;
+  state: BatchState;
+}
+
+const seconds = (ms: number | undefined): number | null => (ms === undefined ? null : Math.floor(ms / 1000));
+
+/** In the format of the official SDKs. */
+export function toBatchObject({ record, state }: Batch) {
+  const { times, usage, errors } = state;
+  return {
+    id: record.id,
+    object: 'batch' as const,
+    endpoint: BATCH_ENDPOINT,
+    errors: errors.length === 0 ? null : { object: 'list' as const, data: errors },
+    input_file_id: record.inputFile,
+    completion_window: '24h' as const,
+    status: state.status,
+    output_file_id: state.outputFile,
+    error_file_id: state.errorFile,
+    created_at: seconds(record.created) ?? 0,
+    in_progress_at: seconds(times.in_progress),
+    expires_at: seconds(record.expires) ?? 0,
+    finalizing_at: seconds(times.finalizing),
+    completed_at: seconds(times.completed),
+    failed_at: seconds(times.failed),
+    expired_at: seconds(times.expired),
+    cancelling_at: seconds(times.cancelling),
+    cancelled_at: seconds(times.cancelled),
+    request_counts: { total: state.total, completed: state.completed, failed: state.failed },
+    usage: {
+      input_tokens: usage.input,
+      input_tokens_details: { cached_tokens: usage.cached },
+      output_tokens: usage.output,
+      output_tokens_details: { reasoning_tokens: usage.reasoning },
+      total_tokens: usage.input + usage.output,
+    },
+    metadata: record.metadata,
+  };
+}
+
+export type BatchObject = ReturnType<typeof toBatchObject>;
+
+/** For operators: what the format has no field for. */
+export function toBatchView(batch: Batch) {
+  const { record, state } = batch;
+  return {
+    ...toBatchObject(batch),
+    workspace: record.workspace,
+    cost_usd: formatUsd(state.cost),
+    fed: state.lines,
+    errors_by_code: state.codes,
+    waits_for: state.waitsFor ?? null,
+  };
+}
+
+export function isFinal(status: BatchStatus): boolean {
+  return status === 'failed' || status === 'completed' || status === 'expired' || status === 'cancelled';
+}

@@ -1,0 +1,359 @@
+/**
+ * One run of a batch, by the process that holds its lease:
+ *
+ *   check the file ─► feed lines while there is room ─► store what comes back ─► make the files
+ *
+ * A line is written down in Redis before its request is queued (claim), and forgotten when its outcome is in the store
+ * (acknowledge). Its outcome is kept in Redis by the step that settles the request. So a process may die anywhere: the next
+ * one stores what lies there, looks after the lines that are written down, and goes on behind the last of them.
+ * Whatever fails here ends the run; the next run finds out how far it came.
+ */
+import type { RequestLimits } from '@sluice/shared/config/types';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Logger } from '@sluice/shared/process/logger';
+import { makeRequestId } from '@sluice/shared/request-id';
+import type { Dispatcher } from '../chat/dispatcher.js';
+import type { Files } from '../files/files.js';
+import type { Batch, BatchRecord, BatchState, BatchStatus, EndReason } from './batch-record.js';
+import type { BatchStore, FedLine } from './batch-store.js';
+import { checkLines } from './check-lines.js';
+import { finishBatch } from './finish-batch.js';
+import { LineResults } from './line-results.js';
+import { isFault, parseLine } from './parse-line.js';
+import type { ProviderRoom } from './provider-room.js';
+import { type FileLine, readLines } from './read-lines.js';
+import { prepareLine, type ReadyLine, type SendLineParts, toJob } from './send-line.js';
+
+/** Requests of a batch that are in memory and in Redis at a time, beside the first one. */
+const MOST_BYTES = 8 * 1024 * 1024;
+const LOOK_EVERY_MS = 250;
+/** How often lines are looked after of which nobody here knows how far they came. */
+const LOOK_AFTER_EVERY_MS = 2_000;
+/** How long what runs may take to end when the batch ends. */
+const LONGEST_END_MS = 10 * 60_000;
+/** What a line has beside its body. */
+const LINE_BYTES = 4_096;
+
+export interface BatchParts extends SendLineParts {
+  store: BatchStore;
+  files: Files;
+  dispatcher: Pick<Dispatcher, 'dispatch' | 'withdraw'>;
+  room: ProviderRoom;
+  hasRoom(bytes: number): boolean;
+  linesInFlight: number;
+  maxBodyBytes: number;
+  logger: Logger;
+}
+
+const NOTHING = { sums: {}, parts: [], results: [], requestIds: [] };
+
+function placesOf({ resolved }: ReadyLine): Pick<FedLine, 'providers' | 'onCrash'> {
+  return { providers: resolved.chain.map(({ provider }) => provider), onCrash: resolved.onCrash };
+}
+
+export class BatchRun {
+  readonly #record: BatchRecord;
+  readonly #results: LineResults;
+  /** The lines that are written down. */
+  #lines = new Map<string, FedLine>();
+  /** Those of them that wait for another try, and until when. */
+  readonly #parked = new Map<string, number>();
+  /** Those of which nobody here knows how far they came. */
+  #unknown = new Set<string>();
+  readonly #bytes = new Map<string, number>();
+  #pausedUntil = 0;
+  #lookedAfter = 0;
+  #stopped = false;
+  #wake: () => void = () => {};
+
+  constructor(
+    private readonly parts: BatchParts,
+    { record }: Batch,
+    private readonly token: string,
+  ) {
+    this.#record = record;
+    this.#results = new LineResults(parts, record, token);
+  }
+
+  /** Until the batch is over, the lease is lost, or `stop`. */
+  async run(): Promise<void> {
+    for (;;) {
+      const batch = await this.parts.store.find(this.#record.id);
+      if (!batch || this.#stopped) return;
+      switch (batch.state.status) {
+        case 'validating':
+          await this.#check(batch);
+          break;
+        case 'in_progress':
+          await this.#work(batch.state);
+          break;
+        case 'cancelling':
+          await this.#end(batch.state, 'cancelling');
+          break;
+        case 'finalizing':
+          await finishBatch(this.parts, batch, this.token);
+          return;
+        default:
+          return;
+      }
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#wake();
+  }
+
+  get #limits(): RequestLimits & { bytes: number } {
+    return { ...this.parts.limits, bytes: this.parts.maxBodyBytes + LINE_BYTES };
+  }
+
+  async #check({ state }: Batch): Promise<void> {
+    const { inputObject, inputBytes } = this.#record;
+    const bytes = this.parts.files.sealed.read(inputObject, inputBytes);
+    const { total, faults } = await checkLines(bytes, this.#limits);
+    if (faults.length > 0) {
+      const times = { ...state.times, failed: this.parts.clock.now() };
+      await this.parts.store.finish(this.#record.id, this.token, { status: 'failed', times, errors: faults });
+    } else await this.#become('validating', 'in_progress', state, { total });
+  }
+
+  async #work(state: BatchState): Promise<void> {
+    await this.#begin();
+    const next = this.#readFrom(state);
+    let line = await next();
+    let isOver = false;
+    while (!this.#stopped) {
+      const reason = await this.#reasonToEnd();
+      if (reason) return this.#end({ ...state, endReason: reason }, 'in_progress');
+      const claimed = await this.#feed(line, next);
+      if (claimed === 'refused') return;
+      ({ line, isOver } = claimed);
+      await this.#collect(isOver && this.#inFlight === 0);
+      if (isOver && this.#lines.size === 0) return this.#become('in_progress', 'finalizing', state);
+      await this.#lookAfter();
+      if (this.#results.budgetSpent)
+        return this.#end({ ...state, endReason: 'budget_exceeded' }, 'in_progress');
+      await this.#wait();
+    }
+  }
+
+  /** What an earlier run has left. */
+  async #begin(): Promise<void> {
+    this.#lines = await this.parts.store.lines(this.#record.id);
+    this.#unknown = new Set(this.#lines.keys());
+    await this.#collect(true);
+  }
+
+  #readFrom({ offset, lines }: BatchState): () => Promise<FileLine | undefined> {
+    const { inputObject, inputBytes } = this.#record;
+    const bytes = this.parts.files.sealed.read(inputObject, inputBytes, offset);
+    const iterator = readLines(bytes, this.#limits.bytes, { offset, lines })[Symbol.asyncIterator]();
+    return async () => {
+      const { done, value } = await iterator.next();
+      return done ? undefined : value;
+    };
+  }
+
+  async #reasonToEnd(): Promise<EndReason | undefined> {
+    const { clock, directory } = this.parts;
+    const { workspace, workspaceCreated, expires } = this.#record;
+    if (clock.now() >= expires) return 'batch_expired';
+    const record = await directory.findWorkspace(workspace);
+    return record?.created === workspaceCreated ? undefined : 'batch_cancelled';
+  }
+
+  get #inFlight(): number {
+    return this.#lines.size - this.#parked.size;
+  }
+
+  /** Lines whose time has come again first, then new ones. Returns the first line that had no room. */
+  async #feed(
+    first: FileLine | undefined,
+    next: () => Promise<FileLine | undefined>,
+  ): Promise<'refused' | { line: FileLine | undefined; isOver: boolean }> {
+    let line = first;
+    if (this.parts.clock.now() < this.#pausedUntil) return { line, isOver: line === undefined };
+    await this.#feedParked();
+    const window = await this.#window();
+    const claimed = new Map<string, FedLine>();
+    const ready = new Map<string, ReadyLine>();
+    let last: FileLine | undefined;
+    while (line && this.#inFlight + claimed.size < window && this.#hasRoom(line)) {
+      const requestId = makeRequestId();
+      const parsed = parseLine(line.text, this.#limits);
+      const customId = isFault(parsed) ? '' : parsed.customId;
+      const fed = this.#toFed(line, customId, requestId);
+      const prepared = await this.#prepare(requestId, isFault(parsed) ? '' : parsed.body, customId);
+      if (prepared) {
+        const isAlone = this.#inFlight + claimed.size === 0;
+        if (!(await this.parts.room.take(prepared.resolved.chain)) && !isAlone) break;
+        Object.assign(fed, placesOf(prepared));
+        ready.set(requestId, prepared);
+      }
+      claimed.set(requestId, fed);
+      this.#bytes.set(requestId, line.end - line.offset);
+      last = line;
+      line = await next();
+    }
+    if (last) {
+      const at = { offset: last.end, lines: last.number };
+      if (!(await this.parts.store.claim(this.#record.id, this.token, at, claimed))) return 'refused';
+      for (const [requestId, fed] of claimed) this.#lines.set(requestId, fed);
+      for (const [requestId, prepared] of ready) this.#send(requestId, prepared);
+    }
+    return { line, isOver: line === undefined };
+  }
+
+  async #feedParked(): Promise<void> {
+    const now = this.parts.clock.now();
+    for (const [requestId, until] of this.#parked) {
+      const fed = this.#lines.get(requestId);
+      if (until > now || !fed) continue;
+      this.#parked.delete(requestId);
+      await this.#sendAgain(requestId, fed);
+    }
+  }
+
+  /** The line is read once more: it was not kept. */
+  async #sendAgain(requestId: string, fed: FedLine): Promise<void> {
+    const { inputObject, inputBytes } = this.#record;
+    const bytes = this.parts.files.sealed.read(inputObject, inputBytes, fed.offset);
+    for await (const { text } of readLines(bytes, this.#limits.bytes)) {
+      const parsed = parseLine(text, this.#limits);
+      if (isFault(parsed)) throw new Error('a line of a batch has changed');
+      const prepared = await this.#prepare(requestId, parsed.body, parsed.customId);
+      if (prepared) {
+        await this.#note(requestId, { ...fed, ...placesOf(prepared) });
+        this.#send(requestId, prepared);
+      }
+      return;
+    }
+  }
+
+  /** Where its job may be is written down before there is one. */
+  async #note(requestId: string, fed: FedLine): Promise<void> {
+    this.#lines.set(requestId, fed);
+    const again = new Map([[requestId, fed]]);
+    const { store } = this.parts;
+    await store.acknowledge(this.#record.id, this.token, { ...NOTHING, again });
+  }
+
+  /** Undefined: its own request is wrong, and that is its outcome. */
+  async #prepare(requestId: string, body: string, customId: string): Promise<ReadyLine | undefined> {
+    try {
+      return await prepareLine(this.parts, this.#record, body);
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      this.#results.addFailed(requestId, customId, error.toInfo());
+      return undefined;
+    }
+  }
+
+  #send(requestId: string, prepared: ReadyLine): void {
+    const job = toJob(this.parts, this.#record, requestId, prepared);
+    this.parts.dispatcher.dispatch(job, prepared.request).then(
+      () => {
+        this.#results.came();
+        this.#wake();
+      },
+      () => this.#unknown.add(requestId),
+    );
+  }
+
+  #toFed({ number, offset, end }: FileLine, customId: string, requestId: string): FedLine {
+    const sealed = this.#results.sealId(customId, requestId);
+    return { line: number, offset, end, customId: sealed, providers: [], onCrash: 'rerun', refused: 0 };
+  }
+
+  /** A workspace with a limit of requests in flight keeps half of it for its other callers. */
+  async #window(): Promise<number> {
+    const workspace = await this.parts.directory.findWorkspace(this.#record.workspace);
+    const most = workspace?.limits.concurrentRequests;
+    const share = most === undefined ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor(most / 2));
+    return Math.min(this.parts.linesInFlight, share);
+  }
+
+  #hasRoom({ offset, end }: FileLine): boolean {
+    let bytes = end - offset;
+    for (const taken of this.#bytes.values()) bytes += taken;
+    if (this.#bytes.size > 0 && bytes > MOST_BYTES) return false;
+    return this.parts.hasRoom(end - offset);
+  }
+
+  async #collect(isUrgent: boolean): Promise<void> {
+    if (!this.#results.isDue(isUrgent)) return;
+    const { done, parked, pauseMs } = await this.#results.store(this.#lines);
+    for (const requestId of done) {
+      this.#lines.delete(requestId);
+      this.#bytes.delete(requestId);
+      this.#unknown.delete(requestId);
+    }
+    const now = this.parts.clock.now();
+    for (const [requestId, { fed, waitMs }] of parked) {
+      this.#lines.set(requestId, fed);
+      this.#parked.set(requestId, now + waitMs);
+    }
+    if (pauseMs > 0) this.#pausedUntil = now + pauseMs;
+  }
+
+  /** A line that is in no queue and was not settled is sent again, under the same id, unless its route forbids that. */
+  async #lookAfter(): Promise<void> {
+    if (this.#unknown.size === 0 || performance.now() - this.#lookedAfter < LOOK_AFTER_EVERY_MS) return;
+    this.#lookedAfter = performance.now();
+    for (const requestId of [...this.#unknown]) {
+      const fed = this.#lines.get(requestId);
+      if (fed && (await this.parts.store.isUnderWay(requestId, fed))) continue;
+      this.#unknown.delete(requestId);
+      if (!fed) continue;
+      if (fed.onCrash === 'fail') this.#results.addLost(requestId, fed);
+      else await this.#sendAgain(requestId, fed);
+    }
+    // What an earlier process has fed tells nobody here when it ends.
+    this.#results.came();
+  }
+
+  /** What waits is taken off its queue, what runs may end; then the files are made. */
+  async #end(state: BatchState, from: BatchStatus): Promise<void> {
+    if (this.#lines.size === 0) await this.#begin();
+    if (from === 'in_progress') {
+      const { endReason } = state;
+      if (!(await this.parts.store.update(this.#record.id, this.token, from, { endReason }))) return;
+    }
+    const latest = this.parts.clock.now() + LONGEST_END_MS;
+    for (const requestId of this.#lines.keys()) this.parts.dispatcher.withdraw(requestId);
+    while (!this.#stopped && this.#inFlight > 0 && this.parts.clock.now() < latest) {
+      this.#results.came();
+      await this.#collect(true);
+      for (const requestId of [...this.#unknown]) {
+        const fed = this.#lines.get(requestId);
+        if (fed && (await this.parts.store.isUnderWay(requestId, fed))) continue;
+        this.#unknown.delete(requestId);
+        if (fed) this.#parked.set(requestId, latest);
+      }
+      await this.#wait();
+    }
+    if (!this.#stopped) await this.#become(from, 'finalizing', state);
+  }
+
+  async #become(
+    from: BatchStatus,
+    status: BatchStatus,
+    state: BatchState,
+    more: Partial<BatchState> = {},
+  ): Promise<void> {
+    const times = { ...state.times, [status]: this.parts.clock.now() };
+    // Refused when the batch was cancelled meanwhile: then it is read anew.
+    await this.parts.store.update(this.#record.id, this.token, from, { status, times, ...more });
+  }
+
+  #wait(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, LOOK_EVERY_MS);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * The steps of a batch in Redis. Whoever runs a batch holds its lease, and every step of a run is refused without it: a
+ * process that was taken for dead and wakes up changes nothing.
+ */
+import { createScript } from '@sluice/shared/redis/script';
+
+const OWNED = `
+local leaseKey, batchKey = KEYS[1], KEYS[2]
+if redis.call('GET', leaseKey) ~= ARGV[1] then return 0 end
+`;
+
+/** How many finished batches of a workspace are remembered. */
+const MOST_REMEMBERED = 1_000;
+export const FINISHED_TTL_MS = 30 * 86_400_000;
+
+/** KEYS: batch, batches of the workspace, active batches. The oldest finished ones make room. */
+export const createBatchScript = createScript<'' | 'active'>(
+  'sluiceCreateBatch',
+  `
+local batchKey, batchesKey, activeKey = unpack(KEYS)
+local id, created, maxActive, record, times = unpack(ARGV)
+local prefix = string.sub(batchKey, 1, -#id - 1)
+local ids = redis.call('ZRANGE', batchesKey, 0, -1)
+local active, remembered = 0, #ids
+for _, other in ipairs(ids) do
+  if redis.call('ZSCORE', activeKey, other) then
+    active = active + 1
+  elseif remembered >= ${MOST_REMEMBERED} or redis.call('EXISTS', prefix .. other) == 0 then
+    redis.call('ZREM', batchesKey, other)
+    redis.call('DEL', prefix .. other)
+    remembered = remembered - 1
+  end
+end
+if active >= tonumber(maxActive) then return 'active' end
+redis.call('HSET', batchKey, 'record', record, 'status', 'validating', 'times', times)
+redis.call('ZADD', batchesKey, created, id)
+redis.call('ZADD', activeKey, created, id)
+return ''
+`,
+);
+
+/** KEYS: lease. ARGV: token, ttl. Prolongs the lease of the one who holds it. */
+export const renewScript = createScript<0 | 1>(
+  'sluiceRenewBatch',
+  `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+`,
+);
+
+export const releaseScript = createScript<0 | 1>(
+  'sluiceReleaseBatch',
+  `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+`,
+);
+
+/** KEYS: lease, batch. ARGV: token, the status it must have, fields and values in turn. */
+export const updateScript = createScript<0 | 1>(
+  'sluiceUpdateBatch',
+  `${OWNED}
+if ARGV[2] ~= '' and redis.call('HGET', batchKey, 'status') ~= ARGV[2] then return 0 end
+redis.call('HSET', batchKey, unpack(ARGV, 3))
+return 1
+`,
+);
+
+/** KEYS: lease, batch, lines. ARGV: token, offset, lines, then request ids and lines in turn. While the batch is in progress. */
+export const claimScript = createScript<0 | 1>(
+  'sluiceClaimLines',
+  `${OWNED}
+if redis.call('HGET', batchKey, 'status') ~= 'in_progress' then return 0 end
+redis.call('HSET', batchKey, 'offset', ARGV[2], 'lines', ARGV[3])
+redis.call('HSET', KEYS[3], unpack(ARGV, 4))
+return 1
+`,
+);
+
+/**
+ * What became of lines is in the store: they are counted, and forgotten here. KEYS: lease, batch, lines, results, parts.
+ * ARGV: token, how many sums, the sums as fields and values, how many parts, the parts, how many results, their ids, how
+ * many lines, their request ids, then lines that wait for another try as request ids and lines.
+ */
+export const acknowledgeScript = createScript<0 | 1>(
+  'sluiceAcknowledgeLines',
+  `${OWNED}
+local linesKey, resultsKey, partsKey = KEYS[3], KEYS[4], KEYS[5]
+local at = 2
+local function each(step, apply)
+  local count = tonumber(ARGV[at])
+  for i = at + 1, at + count * step, step do apply(ARGV[i], ARGV[i + 1]) end
+  at = at + 1 + count * step
+end
+each(2, function(field, value) redis.call('HINCRBY', batchKey, field, value) end)
+each(1, function(part) redis.call('RPUSH', partsKey, part) end)
+each(1, function(id) redis.call('XDEL', resultsKey, id) end)
+each(1, function(requestId) redis.call('HDEL', linesKey, requestId) end)
+each(2, function(requestId, line) redis.call('HSET', linesKey, requestId, line) end)
+return 1
+`,
+);
+
+/** KEYS: lease, batch, lines, results, parts, active. ARGV: token, id, fields and values. Nothing but the batch's record is left. */
+export const finishScript = createScript<0 | 1>(
+  'sluiceFinishBatch',
+  `${OWNED}
+redis.call('HSET', batchKey, unpack(ARGV, 3))
+redis.call('PEXPIRE', batchKey, ${FINISHED_TTL_MS})
+redis.call('ZREM', KEYS[6], ARGV[2])
+redis.call('DEL', KEYS[3], KEYS[4], KEYS[5], leaseKey)
+return 1
+`,
+);
+
+/** KEYS: batch. ARGV: times. Returns the status that it has then. */
+export const cancelScript = createScript<string>(
+  'sluiceCancelBatch',
+  `
+local status = redis.call('HGET', KEYS[1], 'status')
+if status == 'validating' or status == 'in_progress' then
+  redis.call('HSET', KEYS[1], 'status', 'cancelling', 'times', ARGV[1], 'endReason', 'batch_cancelled')
+  return 'cancelling'
+end
+return status
+`,
+);

@@ -1,0 +1,127 @@
+/** Makes the output and the error file of a batch whose lines are over, and ends it. Repeatable: the files keep their ids. */
+import { createHash } from 'node:crypto';
+import type { RequestLimits } from '@sluice/shared/config/types';
+import type { Payloads } from '@sluice/shared/queue/payload';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { Files } from '../files/files.js';
+import type { Batch, BatchState, BatchStatus, EndReason } from './batch-record.js';
+import { type BatchStore, codeField, type Part } from './batch-store.js';
+import { leftOverLine } from './line-outcome.js';
+import { isFault, parseLine } from './parse-line.js';
+import { readLines } from './read-lines.js';
+
+export interface FinishParts {
+  store: BatchStore;
+  files: Files;
+  payloads: Payloads;
+  clock: Clock;
+  limits: RequestLimits;
+  maxBodyBytes: number;
+}
+
+const FINAL: Record<EndReason, BatchStatus> = {
+  batch_expired: 'expired',
+  batch_cancelled: 'cancelled',
+  budget_exceeded: 'failed',
+};
+
+export async function finishBatch(parts: FinishParts, batch: Batch, token: string): Promise<void> {
+  const { store, files, clock } = parts;
+  const { record, state } = batch;
+  const { id } = record;
+  const stored = await store.parts(id);
+  const left = { count: 0 };
+  const outputFile = await makeFile(parts, batch, 'output', contentOf(parts, stored, 'output'));
+  const errors = concat(contentOf(parts, stored, 'error'), leftOver(parts, batch, left));
+  const errorFile = await makeFile(parts, batch, 'error', errors);
+  const status = state.endReason ? FINAL[state.endReason] : 'completed';
+  const change: Partial<BatchState> & Record<string, unknown> = {
+    status,
+    times: { ...state.times, [status]: clock.now() },
+    outputFile,
+    errorFile,
+    failed: state.failed + left.count,
+  };
+  if (left.count > 0 && state.endReason) {
+    const field = codeField(state.endReason);
+    Object.assign(change, { [field]: (state.codes[state.endReason] ?? 0) + left.count });
+  }
+  if (state.endReason === 'budget_exceeded')
+    change.errors = [
+      {
+        code: 'budget_exceeded',
+        line: null,
+        message: 'The monthly budget of the workspace is spent. The error file has the lines that are left.',
+        param: null,
+      },
+    ];
+  if (!(await store.finish(id, token, change))) return;
+  for (const part of stored) await files.discard(part);
+}
+
+/** The lines that were not answered: those that waited for another try, and those that were never fed. */
+async function* leftOver(parts: FinishParts, { record, state }: Batch, left: { count: number }) {
+  const { endReason } = state;
+  if (endReason === undefined || state.total === 0) return;
+  const { id, inputObject, inputBytes } = record;
+  const most = parts.maxBodyBytes + 4_096;
+  const waiting = [...(await parts.store.lines(id)).values()].sort((a, b) => a.line - b.line);
+  const read = (offset: number, lines: number) =>
+    readLines(parts.files.sealed.read(inputObject, inputBytes, offset), most, { offset, lines });
+  for (const { offset, line } of waiting) {
+    for await (const { text } of read(offset, line - 1)) {
+      left.count += 1;
+      yield toLeftOver(parts, id, line, text, endReason);
+      break;
+    }
+  }
+  for await (const { number, text } of read(state.offset, state.lines)) {
+    left.count += 1;
+    yield toLeftOver(parts, id, number, text, endReason);
+  }
+}
+
+function toLeftOver(
+  { limits }: FinishParts,
+  batch: string,
+  line: number,
+  text: string | undefined,
+  reason: EndReason,
+): Buffer {
+  const parsed = parseLine(text, limits);
+  const customId = isFault(parsed) ? '' : parsed.customId;
+  return Buffer.from(leftOverLine(digest(`${batch}\n${line}`), customId, reason));
+}
+
+async function* contentOf({ files }: FinishParts, parts: readonly Part[], kind: Part['kind']) {
+  for (const { object, bytes, kind: own } of parts) if (own === kind) yield* files.sealed.read(object, bytes);
+}
+
+async function* concat(...sources: AsyncIterable<Buffer>[]): AsyncIterable<Buffer> {
+  for (const source of sources) yield* source;
+}
+
+/** Null: it would be empty. */
+async function makeFile(
+  { files }: FinishParts,
+  { record }: Batch,
+  kind: Part['kind'],
+  content: AsyncIterable<Buffer>,
+): Promise<string | null> {
+  const { id, workspace, outputExpiresMs } = record;
+  const stored = await files.write(workspace, content, `file-${digest(`${id}\n${kind}`)}`);
+  if (stored.bytes === 0) {
+    await files.discard(stored);
+    return null;
+  }
+  const file = {
+    filename: `${id}_${kind}.jsonl`,
+    purpose: 'batch_output',
+    expiresInMs: outputExpiresMs,
+  } as const;
+  return (await files.keep(workspace, stored, file)).id;
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 20);
+}

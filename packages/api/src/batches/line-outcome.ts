@@ -1,0 +1,113 @@
+/** What became of a line, and the line of the output or error file that says so. */
+import { type ErrorInfo, GatewayError } from '@sluice/shared/errors';
+import type { ReplyHead } from '@sluice/shared/queue/job';
+import { answerContext, openError, type Payloads } from '@sluice/shared/queue/payload';
+import type { EndReason } from './batch-record.js';
+import type { StoredResult } from './batch-store.js';
+
+/** How often a line is sent again that providers have refused for now. */
+const MOST_REFUSALS = 20;
+const SHORTEST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 60_000;
+const BUDGET_WAIT_MS = 30_000;
+
+export interface LineUsage {
+  input: number;
+  cached: number;
+  output: number;
+  reasoning: number;
+}
+
+export type LineOutcome =
+  | { as: 'answered'; text: string; usage: LineUsage; cost: number }
+  | { as: 'failed'; text: string; code: string }
+  /** Nothing was decided: it is sent again. */
+  | { as: 'not_now'; waitMs: number; why: 'budget' | 'limits' | 'providers' };
+
+export interface JudgedLine {
+  workspace: string;
+  customId: string;
+  /** How often it has been sent in vain. */
+  refused: number;
+}
+
+export function judge(result: StoredResult, line: JudgedLine, payloads: Payloads): LineOutcome {
+  const { requestId } = result;
+  const head = JSON.parse(result.head) as ReplyHead;
+  const context = answerContext({ workspace: line.workspace, requestId });
+  if (head.served) {
+    const body = payloads.open(result.body, context);
+    return {
+      as: 'answered',
+      text: answeredLine(requestId, line.customId, 200, body),
+      usage: readUsage(body),
+      cost: result.cost,
+    };
+  }
+  const error: ErrorInfo = head.error
+    ? openError(payloads, head.error, context)
+    : { code: 'internal_error', message: 'The reply was empty.' };
+  return notNow(error, head.attempts, line.refused) ?? failedOutcome(requestId, line.customId, error);
+}
+
+/** A line whose own request is wrong, or that no provider answered. */
+export function failedOutcome(requestId: string, customId: string, info: ErrorInfo): LineOutcome {
+  const error = GatewayError.from(info);
+  const body = JSON.stringify(error.toBody());
+  return { as: 'failed', code: info.code, text: answeredLine(requestId, customId, error.status, body) };
+}
+
+const LEFT_OVER: Record<EndReason, string> = {
+  batch_expired: 'The batch’s time was over before this line could be answered.',
+  batch_cancelled: 'The batch was cancelled before this line was sent to a provider.',
+  budget_exceeded: 'The monthly budget of the workspace was spent before this line was sent to a provider.',
+};
+
+/** A line that was never sent, or never answered. */
+export function leftOverLine(id: string, customId: string, reason: EndReason): string {
+  const error = { code: reason, message: LEFT_OVER[reason] };
+  return `${JSON.stringify({ id: `batch_req_${id}`, custom_id: customId, response: null, error })}\n`;
+}
+
+function answeredLine(requestId: string, customId: string, status: number, body: string): string {
+  return (
+    `{"id":"batch_req_${requestId}","custom_id":${JSON.stringify(customId)},"response":{"status_code":${status},` +
+    `"request_id":"req_${requestId}","body":${body}},"error":null}\n`
+  );
+}
+
+/** Refusals that only mean "later". One after a call counts: a provider may refuse for as long as the batch runs. */
+function notNow(error: ErrorInfo, calls: number, refused: number): LineOutcome | undefined {
+  const waitMs = Math.min(
+    LONGEST_WAIT_MS,
+    Math.max(SHORTEST_WAIT_MS * 2 ** Math.min(refused, 6), error.retryAfterMs ?? 0),
+  );
+  switch (error.code) {
+    case 'budget_exceeded':
+      // Without a price it is refused forever; then the model is named.
+      return error.param ? undefined : { as: 'not_now', waitMs: BUDGET_WAIT_MS, why: 'budget' };
+    case 'rate_limited':
+    case 'provider_unavailable':
+    case 'service_unavailable':
+      if (calls > 0 && refused >= MOST_REFUSALS) return undefined;
+      return { as: 'not_now', waitMs, why: error.code === 'rate_limited' ? 'limits' : 'providers' };
+    case 'provider_timeout':
+      // Its turn did not come. A provider that was called and did not answer in time is a failure.
+      return calls === 0 ? { as: 'not_now', waitMs, why: 'providers' } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function readUsage(body: string): LineUsage {
+  const { usage } = JSON.parse(body) as { usage?: Record<string, unknown> };
+  const number = (value: unknown) => (typeof value === 'number' && Number.isSafeInteger(value) ? value : 0);
+  const detail = (details: unknown, field: string) =>
+    number(typeof details === 'object' && details !== null ? Reflect.get(details, field) : 0);
+  return {
+    input: number(usage?.prompt_tokens),
+    cached: detail(usage?.prompt_tokens_details, 'cached_tokens'),
+    output: number(usage?.completion_tokens),
+    reasoning: detail(usage?.completion_tokens_details, 'reasoning_tokens'),
+  };
+}

@@ -1,0 +1,199 @@
+/**
+ * The outcomes of a batch's lines, from Redis into the store. They are written as a new object each time, and then
+ * acknowledged in one step. An object that was written and not acknowledged is no part of anything, and goes by itself.
+ */
+import type { ErrorInfo } from '@sluice/shared/errors';
+import type { Payloads } from '@sluice/shared/queue/payload';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { makeRequestId } from '@sluice/shared/request-id';
+import type { DirectoryCache } from '../cell/directory-cache.js';
+import type { Files } from '../files/files.js';
+import type { BatchRecord } from './batch-record.js';
+import { type Acknowledged, type BatchStore, codeField, type FedLine, type Part } from './batch-store.js';
+import { failedOutcome, judge, type LineOutcome } from './line-outcome.js';
+
+/** So many results are read at once: each may be large. */
+const READ_AT_ONCE = 64;
+/** So many are not left in Redis. */
+const MOST_WAITING = 256;
+/** Results are stored at the latest after a hundredth of the time that the batch has run, within these bounds. */
+const AGE_SHARE = 100;
+const SOONEST_MS = 500;
+const LATEST_MS = 30_000;
+const DAY_MS = 86_400_000;
+
+export interface LineResultsParts {
+  store: BatchStore;
+  files: Files;
+  payloads: Payloads;
+  directory: DirectoryCache;
+  clock: Clock;
+}
+
+export interface Parked {
+  fed: FedLine;
+  waitMs: number;
+}
+
+export interface Stored {
+  /** Request ids of lines that are over, or go on under another id. */
+  done: string[];
+  parked: Map<string, Parked>;
+  /** How long no line should be fed. */
+  pauseMs: number;
+}
+
+export class LineResults {
+  readonly #failed = new Map<string, LineOutcome>();
+  #waiting = 0;
+  #firstCame: number | undefined;
+  #budgetSpent = false;
+
+  constructor(
+    private readonly parts: LineResultsParts,
+    private readonly record: BatchRecord,
+    private readonly token: string,
+  ) {}
+
+  /** The budget is spent, and the workspace wants its batches to fail then. */
+  get budgetSpent(): boolean {
+    return this.#budgetSpent;
+  }
+
+  /** There may be a result in Redis. */
+  came(): void {
+    this.#waiting += 1;
+    this.#firstCame ??= performance.now();
+  }
+
+  /** A line that no provider was asked about. */
+  addFailed(requestId: string, customId: string, error: ErrorInfo): void {
+    this.#failed.set(requestId, failedOutcome(requestId, customId, error));
+    this.came();
+  }
+
+  /** The process that fed it is gone, and so is what it knew. */
+  addLost(requestId: string, fed: FedLine): void {
+    this.addFailed(requestId, this.openId(fed.customId, requestId), {
+      code: 'provider_outcome_unknown',
+      message:
+        'The process that sent this line is gone, and so is what it knew. The provider may have answered and billed the call. It was not called again, because its route says on_crash: fail.',
+    });
+  }
+
+  sealId(customId: string, requestId: string): string {
+    return this.parts.payloads.seal(customId, this.#context(requestId));
+  }
+
+  openId(sealed: string, requestId: string): string {
+    return this.parts.payloads.open(sealed, this.#context(requestId));
+  }
+
+  #context(requestId: string): string {
+    return `custom id\n${this.record.id}\n${requestId}`;
+  }
+
+  isDue(isUrgent: boolean): boolean {
+    if (isUrgent || this.#waiting >= MOST_WAITING) return true;
+    if (this.#firstCame === undefined) return false;
+    const age = (this.parts.clock.now() - this.record.created) / AGE_SHARE;
+    return performance.now() - this.#firstCame >= Math.min(LATEST_MS, Math.max(SOONEST_MS, age));
+  }
+
+  async store(lines: ReadonlyMap<string, FedLine>): Promise<Stored> {
+    this.#waiting = 0;
+    this.#firstCame = undefined;
+    const all: Stored = { done: [], parked: new Map(), pauseMs: 0 };
+    for (;;) {
+      const results = await this.parts.store.results(this.record.id, READ_AT_ONCE);
+      const outcomes = new Map(this.#failed);
+      this.#failed.clear();
+      for (const result of results) {
+        const { requestId } = result;
+        const fed = lines.get(requestId);
+        if (!fed || all.done.includes(requestId)) continue;
+        const line = {
+          workspace: this.record.workspace,
+          customId: this.openId(fed.customId, requestId),
+          refused: fed.refused,
+        };
+        outcomes.set(requestId, judge(result, line, this.parts.payloads));
+      }
+      const acknowledged = await this.#write(outcomes, lines, all);
+      acknowledged.results = results.map(({ entryId }) => entryId);
+      if (acknowledged.results.length + acknowledged.requestIds.length > 0) {
+        const { id } = this.record;
+        if (!(await this.parts.store.acknowledge(id, this.token, acknowledged)))
+          throw new Error('the lease of the batch is lost');
+      }
+      if (results.length < READ_AT_ONCE) return all;
+    }
+  }
+
+  async #write(
+    outcomes: ReadonlyMap<string, LineOutcome>,
+    lines: ReadonlyMap<string, FedLine>,
+    all: Stored,
+  ): Promise<Acknowledged> {
+    const texts: Record<Part['kind'], string[]> = { output: [], error: [] };
+    const sums: Record<string, number> = {};
+    const add = (field: string, value: number) => {
+      sums[field] = (sums[field] ?? 0) + value;
+    };
+    const done: Acknowledged = { sums, parts: [], results: [], requestIds: [], again: new Map() };
+    for (const [requestId, outcome] of outcomes) {
+      const fed = lines.get(requestId);
+      if (!fed) continue;
+      all.done.push(requestId);
+      done.requestIds.push(requestId);
+      switch (outcome.as) {
+        case 'answered':
+          texts.output.push(outcome.text);
+          add('completed', 1);
+          add('cost', outcome.cost);
+          for (const [type, tokens] of Object.entries(outcome.usage)) add(type, tokens);
+          break;
+        case 'failed':
+          texts.error.push(outcome.text);
+          add('failed', 1);
+          add(codeField(outcome.code), 1);
+          break;
+        case 'not_now': {
+          // Its request was settled, so it goes on under another id.
+          const again = makeRequestId();
+          const customId = this.sealId(this.openId(fed.customId, requestId), again);
+          const parked = { ...fed, customId, refused: fed.refused + 1, providers: [] };
+          done.again.set(again, parked);
+          all.parked.set(again, { fed: parked, waitMs: outcome.waitMs });
+          if (outcome.why !== 'providers') all.pauseMs = Math.max(all.pauseMs, outcome.waitMs);
+          if (outcome.why === 'budget') await this.#noteBudget();
+        }
+      }
+    }
+    for (const kind of ['output', 'error'] as const) {
+      const part = await this.#writePart(kind, texts[kind]);
+      if (part) done.parts.push(part);
+    }
+    return done;
+  }
+
+  async #writePart(kind: Part['kind'], texts: readonly string[]): Promise<Part | undefined> {
+    if (texts.length === 0) return undefined;
+    const { files } = this.parts;
+    const { id, workspace, expires } = this.record;
+    const bytes = Buffer.from(texts.join(''));
+    const object = `${workspace}/${id}/${makeRequestId()}`;
+    await files.records.expectObject(object, expires + DAY_MS);
+    await files.sealed.write(object, only(bytes));
+    return { object, bytes: bytes.length, kind };
+  }
+
+  async #noteBudget(): Promise<void> {
+    const workspace = await this.parts.directory.findWorkspace(this.record.workspace);
+    if (workspace?.limits.batchesOverBudget === 'fail') this.#budgetSpent = true;
+  }
+}
+
+async function* only(bytes: Buffer): AsyncIterable<Buffer> {
+  yield bytes;
+}

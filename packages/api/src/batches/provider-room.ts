@@ -1,0 +1,37 @@
+import type { Availability } from '@sluice/shared/providers/availability';
+import type { ChainEntry } from '@sluice/shared/queue/job';
+import type { Queues } from '@sluice/shared/queue/queues';
+
+/** Batches leave a part of a provider's slots to callers who wait. */
+const SHARE = 0.75;
+const LOOKED_FOR_MS = 100;
+
+/** Whether a provider has room for lines of batches: less than a share of its slots is taken or waited for. */
+export class ProviderRoom {
+  readonly #left = new Map<string, { lines: number; at: number }>();
+
+  constructor(
+    private readonly queues: Pick<Queues, 'look'>,
+    private readonly availability: Pick<Availability, 'blocked'>,
+    private readonly providers: ReadonlyMap<string, { concurrency: number }>,
+  ) {}
+
+  /** Takes the room of one line at the first entry of its chain that may be called. */
+  async take(chain: readonly ChainEntry[]): Promise<boolean> {
+    const open = chain.find(({ provider, model }) => !this.availability.blocked(provider, model, undefined));
+    if (!open) return false;
+    const left = await this.#look(open.provider);
+    left.lines -= 1;
+    return left.lines >= 0;
+  }
+
+  async #look(provider: string): Promise<{ lines: number; at: number }> {
+    const known = this.#left.get(provider);
+    if (known && performance.now() - known.at < LOOKED_FOR_MS) return known;
+    const { waiting, prioritized, active } = await this.queues.look(provider);
+    const slots = Math.max(1, Math.floor(SHARE * (this.providers.get(provider)?.concurrency ?? 1)));
+    const left = { lines: slots - waiting - prioritized - active, at: performance.now() };
+    this.#left.set(provider, left);
+    return left;
+  }
+}

@@ -1,0 +1,133 @@
+/** /v1/batches, as the official SDKs call it. */
+import { GatewayError } from '@sluice/shared/errors';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { makeRequestId } from '@sluice/shared/request-id';
+import type { Middleware } from 'koa';
+import type { DirectoryCache } from '../cell/directory-cache.js';
+import type { Files } from '../files/files.js';
+import { readExpiry } from '../files/routes.js';
+import type { Authenticated } from '../http/authenticate.js';
+import { toPage } from '../http/page.js';
+import { parseJson } from '../http/parse-json.js';
+import type { Received } from '../http/read-text.js';
+import { BATCH_ENDPOINT, type Batch, toBatchObject } from './batch-record.js';
+import type { BatchStore } from './batch-store.js';
+
+const WINDOW_MS = 24 * 3_600_000;
+const MAX_PAIRS = 16;
+const MAX_KEY_LENGTH = 64;
+const MAX_VALUE_LENGTH = 512;
+const PAGE = { standard: 20, most: 100 };
+
+export interface BatchesParts {
+  batches: BatchStore;
+  files: Files;
+  directory: DirectoryCache;
+  clock: Clock;
+  maxActiveBatches: number;
+}
+
+export function createBatchesRoutes({ batches, files, directory, clock, maxActiveBatches }: BatchesParts) {
+  async function find(workspace: string, id: string): Promise<Batch> {
+    const batch = await batches.find(id);
+    if (batch?.record.workspace !== workspace)
+      throw new GatewayError('not_found', 'There is no such batch.', { param: 'batch_id' });
+    return batch;
+  }
+
+  const create: Middleware<Authenticated & Received> = async (ctx) => {
+    const { workspace, id: keyId } = ctx.state.key;
+    const wanted = readBatch(parseJson(ctx.state.bodyText));
+    const file = await files.find(workspace, wanted.inputFile).catch(() => {
+      throw invalid('input_file_id must be the id of a file of this workspace.', 'input_file_id');
+    });
+    if (file.purpose !== 'batch')
+      throw invalid('input_file_id must be a file with purpose "batch".', 'input_file_id');
+    const owner = await directory.findWorkspace(workspace);
+    if (!owner) throw new GatewayError('invalid_api_key', 'The workspace of this key was deleted.');
+    const created = clock.now();
+    const record = {
+      id: `batch_${makeRequestId()}`,
+      workspace,
+      workspaceCreated: owner.created,
+      keyId,
+      inputFile: file.id,
+      inputObject: file.object,
+      inputBytes: file.bytes,
+      created,
+      expires: created + WINDOW_MS,
+      outputExpiresMs: wanted.outputExpiresMs,
+      metadata: wanted.metadata,
+    };
+    if (!(await batches.create(record, maxActiveBatches)))
+      throw new GatewayError(
+        'quota_exceeded',
+        `This workspace may have ${maxActiveBatches} batches under way.`,
+      );
+    ctx.body = toBatchObject(await find(workspace, record.id));
+  };
+
+  const list: Middleware<Authenticated> = async (ctx) => {
+    const found = await batches.list(ctx.state.key.workspace);
+    ctx.body = toPage(found.map(toBatchObject), ctx.query, PAGE);
+  };
+
+  const retrieve: Middleware<Authenticated> = async (ctx) => {
+    ctx.body = toBatchObject(await find(ctx.state.key.workspace, ctx.params.id));
+  };
+
+  const cancel: Middleware<Authenticated> = async (ctx) => {
+    const { workspace } = ctx.state.key;
+    const { record, state } = await find(workspace, ctx.params.id);
+    const status = await batches.cancel(record.id, { ...state.times, cancelling: clock.now() });
+    if (status !== 'cancelling' && status !== 'cancelled')
+      throw new GatewayError('conflict', `A batch that is ${status} cannot be cancelled.`);
+    ctx.body = toBatchObject(await find(workspace, record.id));
+  };
+
+  return { create, list, retrieve, cancel };
+}
+
+interface WantedBatch {
+  inputFile: string;
+  outputExpiresMs: number;
+  metadata: Record<string, string> | null;
+}
+
+function readBatch(body: unknown): WantedBatch {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalid('The body must be a JSON object.', null);
+  const fields = body as Record<string, unknown>;
+  if (typeof fields.input_file_id !== 'string') throw invalid('input_file_id is required.', 'input_file_id');
+  if (fields.endpoint !== BATCH_ENDPOINT) throw invalid(`endpoint must be "${BATCH_ENDPOINT}".`, 'endpoint');
+  if (fields.completion_window !== '24h')
+    throw invalid('completion_window must be "24h".', 'completion_window');
+  const expiry = fields.output_expires_after ?? {};
+  if (typeof expiry !== 'object')
+    throw invalid('output_expires_after must be an object.', 'output_expires_after');
+  const { anchor, seconds } = expiry as Record<string, unknown>;
+  return {
+    inputFile: fields.input_file_id,
+    outputExpiresMs: 1_000 * readExpiry(anchor, seconds, 'output_expires_after'),
+    metadata: readMetadata(fields.metadata),
+  };
+}
+
+function readMetadata(value: unknown): Record<string, string> | null {
+  if (value === undefined || value === null) return null;
+  const pairs = typeof value === 'object' && !Array.isArray(value) ? Object.entries(value) : undefined;
+  const fits = pairs?.every(
+    ([key, text]) =>
+      key.length <= MAX_KEY_LENGTH && typeof text === 'string' && text.length <= MAX_VALUE_LENGTH,
+  );
+  if (!pairs || !fits || pairs.length > MAX_PAIRS)
+    throw invalid(
+      `metadata must have at most ${MAX_PAIRS} texts, with names of ${MAX_KEY_LENGTH} characters and values of ${MAX_VALUE_LENGTH} at most.`,
+      'metadata',
+    );
+  return Object.fromEntries(pairs) as Record<string, string>;
+}
+
+function invalid(message: string, param: string | null): GatewayError {
+  return new GatewayError('invalid_request', message, { param });
+}

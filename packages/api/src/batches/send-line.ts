@@ -1,0 +1,75 @@
+/** Makes a request of a line: from here on it is one like any other. */
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { RequestLimits } from '@sluice/shared/config/types';
+import type { ChatJob } from '@sluice/shared/queue/job';
+import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { DirectoryCache } from '../cell/directory-cache.js';
+import { parseChatRequest } from '../chat/parse-chat-request.js';
+import { type Resolved, resolveModel } from '../chat/resolve-model.js';
+import { readTags, readUser } from '../chat/tags.js';
+import type { BatchRecord } from './batch-record.js';
+
+export interface SendLineParts {
+  inboxId: string;
+  payloads: Payloads;
+  directory: DirectoryCache;
+  providers: ReadonlyMap<string, unknown>;
+  clock: Clock;
+  protocol(): number;
+  deadlineMs: number;
+  limits: RequestLimits;
+}
+
+export interface ReadyLine {
+  request: ChatRequest;
+  body: string;
+  resolved: Resolved;
+  tags: ChatJob['tags'];
+  user: string | undefined;
+}
+
+/** Throws the error that the same request would be answered with. */
+export async function prepareLine(
+  { directory, providers, limits }: SendLineParts,
+  { workspace }: BatchRecord,
+  body: string,
+): Promise<ReadyLine> {
+  const request = parseChatRequest(body, limits);
+  const resolved = await resolveModel(request.model, workspace, directory, providers);
+  return { request, body, resolved, tags: readTags('', request), user: readUser(request) };
+}
+
+export function toJob(
+  parts: SendLineParts,
+  { id, workspace, keyId }: BatchRecord,
+  requestId: string,
+  { request, body, resolved, tags, user }: ReadyLine,
+): ChatJob {
+  const now = parts.clock.now();
+  const job: ChatJob = {
+    protocol: parts.protocol(),
+    requestId,
+    workspace,
+    keyId,
+    model: request.model,
+    route: resolved.route,
+    chain: resolved.chain,
+    entry: 0,
+    onCrash: resolved.onCrash,
+    inbox: parts.inboxId,
+    batch: id,
+    acceptedAt: now,
+    weight: 1,
+    priority: 'background',
+    queuedAt: now,
+    waitUntil: now,
+    deadline: now + parts.deadlineMs,
+    queueMs: 0,
+    attempts: [],
+    request: parts.payloads.seal(body, requestContext({ workspace, requestId })),
+  };
+  if (tags) job.tags = tags;
+  if (user !== undefined) job.user = user;
+  return job;
+}

@@ -1,0 +1,256 @@
+/** /v1/batches with the official SDK: every line once, in the output or in the error file, whatever dies meanwhile. */
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
+import { readEverything } from '../helpers/redis-contents.js';
+import { sdkFor } from '../helpers/sdk.js';
+import { until } from '../helpers/until.js';
+
+const PROMPT = 'canary-prompt-of-a-batch';
+let gateway: Gateway;
+const hold = new Hold();
+hold.release();
+
+test.before(async () => {
+  gateway = await startGateway({
+    apis: 2,
+    workers: 1,
+    request: { max_body_bytes: 20_000 },
+    batches: { max_active_per_workspace: 3, lines_in_flight: 8 },
+    simulator: { latencyMs: hold.latency },
+    workspaces: {
+      poor: {
+        routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
+        limits: { budget_usd_per_month: 0, batches_over_budget: 'fail' },
+      },
+      other: {},
+    },
+  });
+});
+test.after.always(() => {
+  hold.release();
+  return gateway?.stop();
+});
+
+const many = (count: number, text = PROMPT) =>
+  Array.from({ length: count }, (_, i) => line(`line-${i}`, `${text} ${i}`));
+
+const callsWith = (text: string) =>
+  gateway.simulator.calls.filter(({ body }) => JSON.stringify(body).includes(text)).length;
+
+const ids = (results: readonly { custom_id: string }[]) => results.map(({ custom_id }) => custom_id).sort();
+
+test.serial(
+  'every line is in the output or in the error file, billed and logged like any request',
+  async (t) => {
+    const client = sdkFor(gateway);
+    gateway.simulator.script({ match: { textIncludes: 'is refused' }, action: { status: 400 } });
+    const lines = [
+      ...many(40),
+      line('refused', 'is refused'),
+      line('no-model', 'hello', 'no-such-route'),
+      { ...line('bad', 'hello'), body: { model: 'fast' } },
+    ];
+    const text = lines.map((each) => `${JSON.stringify(each)}\r\n`).join('\n');
+    const before = (await gateway.log()).length;
+    const created = await createBatch(client, text, { metadata: { job: 'nightly' } });
+    t.like(created, {
+      object: 'batch',
+      status: 'validating',
+      completion_window: '24h',
+      metadata: { job: 'nightly' },
+    });
+    t.is(created.expires_at, created.created_at + 86_400);
+    const batch = await batchEnd(client, created.id);
+    t.like(batch, { status: 'completed', request_counts: { total: 43, completed: 40, failed: 3 } });
+    t.truthy(batch.in_progress_at && batch.finalizing_at && batch.completed_at);
+    const output = await readResults(client, batch.output_file_id);
+    const errors = await readResults(client, batch.error_file_id);
+    t.deepEqual(ids(output), ids(many(40)));
+    t.deepEqual(errors.map(({ custom_id, response }) => [custom_id, response?.status_code]).sort(), [
+      ['bad', 400],
+      ['no-model', 404],
+      ['refused', 400],
+    ]);
+    t.true(
+      output.every(({ error, response }) => error === null && response?.body.object === 'chat.completion'),
+    );
+    const log = (await gateway.log()).slice(before);
+    t.is(log.length, 41);
+    const logged = new Set(log.map(({ id }) => `req_${id}`));
+    t.true(
+      [...output, ...errors.filter(({ custom_id }) => custom_id === 'refused')].every(({ response }) =>
+        logged.has(response?.request_id ?? ''),
+      ),
+    );
+    const usage = output
+      .map(({ response }) => response?.body.usage as { total_tokens: number } | undefined)
+      .reduce((sum, each) => sum + (each?.total_tokens ?? 0), 0);
+    t.is(batch.usage?.total_tokens, usage);
+    const everything = await readEverything(gateway.redis);
+    t.false(everything.includes(PROMPT));
+    const outputFile = await client.files.retrieve(batch.output_file_id ?? '');
+    t.is(outputFile.purpose as string, 'batch_output');
+    const folder = join(dirname(gateway.configPath), 'files', 'demo', batch.id);
+    await until('the parts are removed', () => readdirSync(folder).length === 0);
+    t.deepEqual(await gateway.redis.keys('*batch-*'), []);
+  },
+);
+
+test.serial('a file with wrong lines fails the batch, with the number of each line', async (t) => {
+  const client = sdkFor(gateway);
+  const content = [
+    JSON.stringify(line('a', 'x')),
+    'not json',
+    '[1]',
+    JSON.stringify(line('a', 'again')),
+    JSON.stringify({ ...line('b', 'x'), url: '/v1/embeddings' }),
+    JSON.stringify({ ...line('c', 'x'), method: 'GET' }),
+    JSON.stringify(line('d', 'x'.repeat(40_000))),
+    JSON.stringify({ ...line('e', 'x'), custom_id: 7 }),
+    '['.repeat(10_000),
+    Buffer.from([0x7b, 0xff, 0x7d]).toString('latin1'),
+  ].join('\n');
+  const batch = await batchEnd(client, (await createBatch(client, content)).id);
+  t.is(batch.status, 'failed');
+  t.is(batch.output_file_id, null as never);
+  t.deepEqual(
+    batch.errors?.data?.map(({ code, line: number }) => [number, code]),
+    [
+      [2, 'invalid_json_line'],
+      [3, 'invalid_json_line'],
+      [4, 'duplicate_custom_id'],
+      [5, 'url_mismatch'],
+      [6, 'invalid_request'],
+      [7, 'invalid_json_line'],
+      [8, 'invalid_request'],
+      [9, 'invalid_json_line'],
+      [10, 'invalid_json_line'],
+    ],
+  );
+  const empty = await batchEnd(client, (await createBatch(client, '\n\n')).id);
+  t.is(empty.errors?.data?.[0]?.code, 'empty_file');
+  const tooMany = await batchEnd(client, (await createBatch(client, '{}\n'.repeat(50_001))).id);
+  t.is(tooMany.errors?.data?.[0]?.code, 'too_many_tasks');
+});
+
+test.serial('what is no batch is refused; another workspace sees nothing of one', async (t) => {
+  const client = sdkFor(gateway, { maxRetries: 0 });
+  const other = sdkFor(gateway, { apiKey: gateway.keys.other ?? '', maxRetries: 0 });
+  const batch = await createBatch(client, toJsonl(many(1)));
+  await t.throwsAsync(other.batches.retrieve(batch.id), { message: /no such batch/ });
+  await t.throwsAsync(other.batches.cancel(batch.id), { message: /no such batch/ });
+  const input = batch.input_file_id;
+  await t.throwsAsync(
+    other.batches.create({
+      input_file_id: input,
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+    }),
+    { message: /input_file_id/ },
+  );
+  await t.throwsAsync(
+    client.batches.create({ input_file_id: input, endpoint: '/v1/embeddings', completion_window: '24h' }),
+    { message: /endpoint must be/ },
+  );
+  await t.throwsAsync(
+    client.batches.create({
+      input_file_id: input,
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+      metadata: { key: 'v'.repeat(513) },
+    }),
+    { message: /metadata/ },
+  );
+  await batchEnd(client, batch.id);
+  const listed: string[] = [];
+  for await (const each of client.batches.list({ limit: 2 })) listed.push(each.id);
+  t.is(listed[0], batch.id);
+  t.is(new Set(listed).size, 5);
+  await t.throwsAsync(client.batches.cancel(batch.id), { message: /completed cannot be cancelled/ });
+});
+
+test.serial('cancel ends what waits, lets what runs end, and accounts for every line', async (t) => {
+  const client = sdkFor(gateway);
+  hold.hold();
+  const batch = await createBatch(client, toJsonl(many(30, 'held')));
+  await until('lines that run', () => callsWith('held') >= 8);
+  const active = [await createBatch(client, toJsonl(many(1))), await createBatch(client, toJsonl(many(1)))];
+  await t.throwsAsync(
+    sdkFor(gateway, { maxRetries: 0 }).batches.create({
+      input_file_id: batch.input_file_id,
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+    }),
+    { message: /3 batches under way/ },
+  );
+  t.is((await client.batches.cancel(batch.id)).status, 'cancelling');
+  hold.release();
+  const ended = await batchEnd(client, batch.id);
+  t.is(ended.status, 'cancelled');
+  const output = await readResults(client, ended.output_file_id);
+  const errors = await readResults(client, ended.error_file_id);
+  t.is(output.length, 8);
+  t.deepEqual(ids([...output, ...errors]), ids(many(30)));
+  t.true(errors.every(({ error }) => error?.code === 'batch_cancelled'));
+  t.like(ended.request_counts, { total: 30, completed: 8, failed: 22 });
+  for (const { id } of active) t.is((await batchEnd(client, id)).status, 'completed');
+});
+
+test.serial('a batch whose time is over keeps its answers, and names the lines that are left', async (t) => {
+  const client = sdkFor(gateway);
+  hold.hold();
+  const batch = await createBatch(client, toJsonl(many(20, 'late')));
+  await until('lines that run', () => callsWith('late') >= 8);
+  const key = gateway.names.batch(batch.id);
+  const record = JSON.parse((await gateway.redis.hget(key, 'record')) ?? '');
+  await gateway.redis.hset(key, 'record', JSON.stringify({ ...record, expires: record.created }));
+  // The one who runs it has read its record; another one reads it anew.
+  await gateway.redis.del(gateway.names.batchLease(batch.id));
+  hold.release();
+  const ended = await batchEnd(client, batch.id);
+  t.is(ended.status, 'expired');
+  const output = await readResults(client, ended.output_file_id);
+  const errors = await readResults(client, ended.error_file_id);
+  t.deepEqual(ids([...output, ...errors]), ids(many(20)));
+  t.true(output.length >= 8);
+  t.true(errors.every(({ error }) => error?.code === 'batch_expired'));
+});
+
+test.serial('with a spent budget a batch fails where its workspace says so', async (t) => {
+  const client = sdkFor(gateway, { apiKey: gateway.keys.poor ?? '' });
+  const batch = await batchEnd(client, (await createBatch(client, toJsonl(many(12)))).id);
+  t.is(batch.status, 'failed');
+  t.is(batch.errors?.data?.[0]?.code, 'budget_exceeded');
+  const errors = await readResults(client, batch.error_file_id);
+  t.deepEqual(ids(errors), ids(many(12)));
+  t.true(errors.every(({ error }) => error?.code === 'budget_exceeded'));
+});
+
+test.serial(
+  'kill -9 of all workers and all apis in the middle loses no line and answers none twice',
+  async (t) => {
+    const before = (await gateway.log()).length;
+    const client = sdkFor(gateway);
+    const batch = await createBatch(client, toJsonl(many(120, 'survives')));
+    const answered = () => callsWith('survives');
+    await until('some lines are answered', () => answered() >= 20);
+    await Promise.all([...gateway.apis, ...gateway.workers].map((process) => process.end('SIGKILL')));
+    gateway.apis.splice(0);
+    gateway.workers.splice(0);
+    await Promise.all([gateway.addWorker(), gateway.addApi()]);
+    const again = sdkFor(gateway);
+    const ended = await batchEnd(again, batch.id, 90_000);
+    t.is(ended.status, 'completed');
+    const output = await readResults(again, ended.output_file_id);
+    t.deepEqual(ids(output), ids(many(120)));
+    t.like(ended.request_counts, { total: 120, completed: 120, failed: 0 });
+    const log = (await gateway.log()).slice(before);
+    t.is(log.filter(({ served }) => served).length, 120);
+    const inFlightAtTheKill = 8;
+    t.true(answered() <= 120 + inFlightAtTheKill, `${answered()} calls`);
+  },
+);
