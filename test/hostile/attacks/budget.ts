@@ -50,11 +50,15 @@ export const largeTools: Attack = {
 
 export const unknownPrices: Attack = {
   name: 'unknown-prices',
-  does: 'asks for a model without a price and for a service tier without one, on a budget of 0 USD',
+  does: 'asks for a model, a service tier and a field without a known price, on a budget of 0 USD',
   short: true,
   limits: { budget_usd_per_month: 0 },
   async run(stage) {
-    const wishes = [{ model: 'gpt-unheard-of' }, { model: 'gpt-4o-mini', service_tier: 'ultrafast' }];
+    const wishes = [
+      { model: 'gpt-unheard-of' },
+      { model: 'gpt-4o-mini', service_tier: 'ultrafast' },
+      { model: 'gpt-4o-mini', models: ['o1'], plugins: [{ id: 'web' }] },
+    ];
     for (const wish of wishes) {
       const answer = await stage.attack(stage.ask('hello', wish));
       stage.check(`${JSON.stringify(wish)} got ${answer?.status}`, answer?.status === 429);

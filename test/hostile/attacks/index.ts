@@ -2,7 +2,13 @@ import type { Attack } from '../stage.js';
 import { dearCalls, largeTools, unknownPrices } from './budget.js';
 import { fullBacklog, sameKey } from './crowd.js';
 import { announcedBodies, largeAnswers, largeBodies, largeBodiesOverLimit } from './large.js';
-import { dayLongCoolDown, failingPrompts, oversizedAnswers, tooLargeForTheModel } from './provider.js';
+import {
+  dayLongCoolDown,
+  failingPrompts,
+  oversizedAnswers,
+  shortOfFlex,
+  tooLargeForTheModel,
+} from './provider.js';
 import { beyondItsLimit, keptAnswers, manyParts, sameNameAgain } from './small.js';
 
 export const ATTACKS: readonly Attack[] = [
@@ -21,6 +27,7 @@ export const ATTACKS: readonly Attack[] = [
   sameNameAgain,
   tooLargeForTheModel,
   dayLongCoolDown,
+  shortOfFlex,
   failingPrompts,
   oversizedAnswers,
 ];

@@ -30,6 +30,21 @@ export const tooLargeForTheModel: Attack = {
   },
 };
 
+export const shortOfFlex: Attack = {
+  name: 'short-of-flex',
+  does: 'sends 20 requests with service_tier flex, for which the provider has no capacity and asks to be left alone for a day',
+  async run(stage) {
+    stage.gateway.simulator.script({
+      match: { textIncludes: 'cheaply' },
+      action: { status: 429, headers: { 'retry-after': '86400' } },
+    });
+    for (let i = 0; i < 20; i++) {
+      const answer = await stage.attack(stage.ask('cheaply', { service_tier: 'flex' }));
+      stage.check(`the attacker’s got ${answer?.status}`, answer?.status === 429);
+    }
+  },
+};
+
 export const failingPrompts: Attack = {
   name: 'failing-prompts',
   does: 'sends 24 prompts, one after the other, that make the provider answer 500',
