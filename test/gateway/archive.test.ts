@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
+import type { PresentedRequest, RequestPage } from '@sluice/shared/admin-api';
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { monthOf } from '@sluice/shared/calendar';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
@@ -159,6 +160,129 @@ test.serial(
     t.is(refused.length, 1);
     t.is((await database.query(`SELECT FROM ${SCHEMA}.refused_entries`)).rowCount, 1);
     await database.query(`DELETE FROM ${SCHEMA}.requests WHERE id IN ('twice', 'nul', 'half', 'fine')`);
+  },
+);
+
+async function admin(path: string): Promise<{ status: number; text: string; body: RequestPage }> {
+  const response = await fetch(gateway.adminUrl + path, {
+    headers: { authorization: `Bearer ${gateway.adminToken}` },
+  });
+  const text = await response.text();
+  return { status: response.status, text, body: path.includes('export') ? null : JSON.parse(text) };
+}
+
+/** All pages of a question. */
+async function pages(query: string): Promise<PresentedRequest[]> {
+  const all: PresentedRequest[] = [];
+  let cursor = '';
+  do {
+    const { body } = await admin(`/requests?limit=37${query}${cursor}`);
+    all.push(...body.data);
+    cursor = body.next_before === null ? '' : `&before=${body.next_before}`;
+  } while (cursor !== '');
+  return all;
+}
+
+test.serial(
+  'the log is one, from PostgreSQL and Redis: no gap and no doubles, in every order, while it grows',
+  async (t) => {
+    const { rows } = await database.query<{ id: string }>(`SELECT id FROM ${SCHEMA}.requests`);
+    const growing = askMany(40, 'meanwhile');
+    const listed = await pages('');
+    const answers = await growing;
+    const ids = new Set(listed.map(({ id }) => id));
+    t.is(ids.size, listed.length, 'no doubles');
+    t.deepEqual(
+      rows.filter(({ id }) => !ids.has(`req_${id}`)),
+      [],
+      'no gap',
+    );
+    // What was settled before the question is in the answer, archived or not.
+    const again = await pages('');
+    const found = new Set(again.map(({ id }) => id));
+    t.true(answers.every(({ id }) => found.has(`req_${id}`)));
+    const { rowCount } = await database.query(`SELECT FROM ${SCHEMA}.requests`);
+    t.true((rowCount ?? 0) <= again.length);
+
+    for (const [sort, readValue] of [
+      ['duration', ({ duration_ms }: PresentedRequest) => duration_ms],
+      ['cost', ({ cost_picodollars }: PresentedRequest) => Number(cost_picodollars)],
+    ] as const) {
+      const sorted = await pages(`&sort=${sort}`);
+      t.is(new Set(sorted.map(({ id }) => id)).size, again.length, sort);
+      t.deepEqual(
+        sorted.map(readValue),
+        sorted.map(readValue).sort((a, b) => b - a),
+        sort,
+      );
+    }
+    const lines = (await admin('/requests/export')).text.trim().split('\n');
+    t.deepEqual(
+      lines.map((line) => (JSON.parse(line) as PresentedRequest).id),
+      again.map(({ id }) => id).reverse(),
+    );
+  },
+);
+
+test.serial(
+  'a request is found by tag, user, duration, cost and fallback, in PostgreSQL as in Redis',
+  async (t) => {
+    const tagged = await gateway.chat(
+      {
+        model: 'fast',
+        messages: [{ role: 'user', content: 'tagged' }],
+        user: 'end-user-7',
+        metadata: { team: 'blue' },
+      },
+      { headers: { 'x-gateway-tags': 'feature=search, customer=42' } },
+    );
+    const id = tagged.headers.get('x-request-id') ?? '';
+    const sent = gateway.simulator.calls.at(-1);
+    t.false(JSON.stringify(sent).includes('customer'), 'the header goes no further');
+    const queries = [
+      'tag=feature%3Dsearch',
+      'tag=feature%3Dsearch&tag=team%3Dblue',
+      'user=end-user-7',
+      'user=end-user-7&fallback=false&min_cost_usd=0.0000001&max_ms=100000&sort=cost',
+    ];
+    const find = async () => {
+      for (const query of queries)
+        t.deepEqual(
+          (await admin(`/requests?${query}`)).body.data.map((each) => each.id),
+          [id],
+          query,
+        );
+      for (const query of [
+        'tag=feature%3Dother',
+        'user=nobody',
+        'user=end-user-7&fallback=true',
+        'user=end-user-7&max_ms=0',
+      ])
+        t.deepEqual((await admin(`/requests?${query}`)).body.data, [], query);
+    };
+    await find();
+    await until('the entry in PostgreSQL', async () => (await archived([id.replace('req_', '')])) === 1);
+    const [live] = (await admin(`/requests?user=end-user-7`)).body.data;
+    await gateway.redis.xtrim(gateway.names.requestLog, 'MAXLEN', 0);
+    await find();
+    const [kept] = (await admin(`/requests?user=end-user-7`)).body.data;
+    t.deepEqual(kept, live);
+    t.like(kept, { tags: { feature: 'search', customer: '42', team: 'blue' }, user: 'end-user-7' });
+    t.is((await admin(`/requests/${id}`)).status, 200);
+  },
+);
+
+test.serial(
+  'while PostgreSQL is away the log answers from Redis, and says that it is not complete',
+  async (t) => {
+    await postgres.stop('SIGKILL');
+    const answer = await ask('alone');
+    const { status, body } = await admin('/requests');
+    t.is(status, 200);
+    t.false(body.complete);
+    t.is(body.data[0]?.id, `req_${answer.id}`);
+    postgres = await startTestPostgres(join(folder, 'postgres'), postgres.port);
+    await until('a complete log', async () => (await admin('/requests')).body.complete);
   },
 );
 

@@ -67,7 +67,7 @@ test('a search finds what looking at every entry finds, newest first, in a ring 
           .reverse()
           .slice(0, limit);
         t.deepEqual(
-          index.search(filter, index.end, limit).map((at) => index.idAt(at)),
+          index.search(filter, 0, index.end, limit).map((at) => index.idAt(at)),
           expected,
         );
         for (const { id, entry } of known.slice(0, 3))
@@ -86,7 +86,7 @@ test('what the log has dropped is forgotten', (t) => {
   for (let i = 0; i < 10; i++) index.add(`5-${i}`, entryOf(`r${i}`, fields));
   index.dropBefore('5-7');
   t.deepEqual(
-    index.search({}, index.end, 10).map((at) => index.idAt(at)),
+    index.search({}, 0, index.end, 10).map((at) => index.idAt(at)),
     ['5-9', '5-8', '5-7'],
   );
   index.dropBefore(undefined);

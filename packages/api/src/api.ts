@@ -63,6 +63,8 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     (await startAdmin(options.admin, {
       ...parts,
       redisUrl: options.redisUrl,
+      databaseUrl: options.databaseUrl,
+      cell: options.cell,
       config,
       logger: options.logger,
       chat: appParts,

@@ -59,6 +59,8 @@ import { KnownRefusals } from './http/known-refusals.js';
 
 export interface ApiOptions {
   redisUrl: string;
+  /** Of the archive, for the admin listener. */
+  databaseUrl?: string | undefined;
   cell: string;
   live: LiveConfig;
   host: string;

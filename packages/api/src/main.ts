@@ -29,6 +29,7 @@ await runProcess('api', async () => {
   const api = await redisWatch.guardStart(() =>
     startApi({
       redisUrl: env.REDIS_URL,
+      databaseUrl: env.DATABASE_URL,
       cell: env.SLUICE_CELL,
       live,
       host: env.HOST,

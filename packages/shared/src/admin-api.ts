@@ -205,6 +205,11 @@ export interface PresentedRequest {
   provider_model: string | null;
   /** Another entry of the chain than the first served it. */
   fallback_used: boolean;
+  tags: Record<string, string>;
+  /** The caller's own end user. */
+  user: string | null;
+  /** From accepted to settled. */
+  duration_ms: number;
   priority: Priority;
   queue_ms: number;
   latency_ms: number | null;
@@ -232,6 +237,8 @@ export interface PriceOfCall extends Record<TokenType, number> {
 export interface RequestPage extends List<PresentedRequest> {
   has_more: boolean;
   next_before: string | null;
+  /** False: PostgreSQL is away, or has not got everything that Redis has no more. */
+  complete: boolean;
 }
 
 export interface ProviderStatus {

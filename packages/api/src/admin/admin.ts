@@ -35,11 +35,13 @@ import { SessionCookie } from './access/session-cookie.js';
 import { Sessions } from './access/sessions.js';
 import { SignInLinks } from './access/sign-in-links.js';
 import { createAdminApp } from './app.js';
+import { ArchiveReader } from './archive-reader.js';
 import { readLimitUse } from './budget.js';
 import { DirectorySnapshot } from './directory-snapshot.js';
 import { LogFollowers } from './follow-log.js';
 import { LogReader } from './log-reader.js';
 import { createQueueBoard } from './queue-board.js';
+import { RequestSearch } from './request-search.js';
 import { readSpend } from './spend.js';
 
 const REDIS_START_MS = 10_000;
@@ -55,6 +57,9 @@ export interface AdminOptions {
 
 export interface AdminContext {
   redisUrl: string;
+  /** Of the archive, if there is one. */
+  databaseUrl: string | undefined;
+  cell: string;
   names: KeyNames;
   config: GatewayConfig;
   digests: KeyDigests;
@@ -83,6 +88,8 @@ export async function startAdmin(
   { host, port, token, hosts }: AdminOptions,
   {
     redisUrl,
+    databaseUrl,
+    cell,
     names,
     config,
     clock,
@@ -97,6 +104,8 @@ export async function startAdmin(
   try {
     await waitForRedis(redis, REDIS_START_MS);
     const log = new LogReader(redis, names, config.requestLog.maxEntries);
+    const archive = databaseUrl === undefined ? undefined : new ArchiveReader(databaseUrl, cell);
+    const search = new RequestSearch(log, archive, redis, names, logger);
     const followers = new LogFollowers(redisUrl, names);
     const queues = new Queues(redis, recordParts(names, config));
     const directory = new Directory(redis, names);
@@ -123,6 +132,7 @@ export async function startAdmin(
       keyUse: new KeyUse(redis, names, clock),
       providers: config.providers,
       log,
+      search,
       followers,
       readSpend: (question) => readSpend(redis, names, question),
       queues,
@@ -144,6 +154,7 @@ export async function startAdmin(
       url,
       async close() {
         log.close();
+        await archive?.close();
         followers.close();
         const closed = new Promise((resolve) => server.close(resolve));
         server.closeIdleConnections();

@@ -1,5 +1,5 @@
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
-import type { LogEntry } from '@sluice/shared/queue/request-log';
+import { type LogEntry, usedFallback } from '@sluice/shared/queue/request-log';
 import { readMoment } from './read-moment.js';
 
 export interface LogFilter {
@@ -17,6 +17,16 @@ export interface LogFilter {
   code?: string | undefined;
   /** `429`, or `4xx` for 400 to 499. */
   status?: { from: number; to: number } | undefined;
+  /** All of these. */
+  tags?: readonly (readonly [name: string, value: string])[] | undefined;
+  user?: string | undefined;
+  /** From accepted to settled. */
+  minMs?: number | undefined;
+  maxMs?: number | undefined;
+  /** Picodollars. */
+  minCost?: number | undefined;
+  maxCost?: number | undefined;
+  fallback?: boolean | undefined;
 }
 
 export const FILTER_FIELDS = [
@@ -29,8 +39,19 @@ export const FILTER_FIELDS = [
   'key_id',
   'code',
   'status',
+  'tag',
+  'user',
+  'min_ms',
+  'max_ms',
+  'min_cost_usd',
+  'max_cost_usd',
+  'fallback',
 ] as const;
 
+const MAX_TAG_FILTERS = 16;
+const TAG_VALUE = { pattern: /^[^\p{Cc}]{1,512}$/u, allowed: 'a text of 1 to 512 characters' };
+const TAG_PAIR = { pattern: /^[^\p{Cc}=]{1,64}=[^\p{Cc}]{1,512}$/u, allowed: 'a tag such as feature=search' };
+const AMOUNT = { pattern: /^\d{1,9}(?:\.\d{1,12})?$/, allowed: 'a number of 0 or more' };
 const TEXT = { pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' };
 
 export function readLogFilter(
@@ -39,6 +60,8 @@ export function readLogFilter(
   now: number,
 ): LogFilter {
   const text = (name: string) => (isAbsent(query?.[name]) ? undefined : reader.text(query[name], name, TEXT));
+  const number = (name: string, unit: number) =>
+    isAbsent(query?.[name]) ? undefined : Math.round(Number(reader.text(query[name], name, AMOUNT)) * unit);
   const since = readMoment(reader, query?.since, 'since', now);
   const until = readMoment(reader, query?.until, 'until', now);
   if (since !== undefined && until !== undefined && since > until)
@@ -53,7 +76,27 @@ export function readLogFilter(
     key: text('key_id'),
     code: text('code'),
     status: readStatus(reader, query?.status),
+    tags: readTagFilter(reader, query?.tag),
+    user: isAbsent(query?.user) ? undefined : reader.text(query.user, 'user', TAG_VALUE),
+    minMs: number('min_ms', 1),
+    maxMs: number('max_ms', 1),
+    minCost: number('min_cost_usd', 1e12),
+    maxCost: number('max_cost_usd', 1e12),
+    fallback: isAbsent(query?.fallback)
+      ? undefined
+      : reader.oneOf(query.fallback, 'fallback', ['true', 'false']) === 'true',
   };
+}
+
+/** `feature=search`, and several of them when the parameter comes several times. */
+export function readTagFilter(reader: ConfigReader, value: unknown): LogFilter['tags'] {
+  if (isAbsent(value)) return undefined;
+  const texts: unknown[] = Array.isArray(value) ? value.slice(0, MAX_TAG_FILTERS) : [value];
+  return texts.map((text) => {
+    const pair = reader.text(text, 'tag', TAG_PAIR);
+    const split = pair.indexOf('=');
+    return [pair.slice(0, split), pair.slice(split + 1)] as const;
+  });
 }
 
 function readStatus(reader: ConfigReader, value: unknown): LogFilter['status'] {
@@ -73,6 +116,15 @@ export function lastCall({ served, attempts }: LogEntry): { provider: string | n
   return { provider: last?.provider ?? null, model: last?.model ?? null };
 }
 
+/** In ms. */
+export function durationOf({ settledAt, acceptedAt }: LogEntry): number {
+  return Math.max(0, settledAt - acceptedAt);
+}
+
+function isWithin(value: number, least = 0, most = Number.POSITIVE_INFINITY): boolean {
+  return value >= least && value <= most;
+}
+
 /** Everything but the time, which is the log's own. */
 export function matches(entry: LogEntry, filter: LogFilter): boolean {
   const { provider, model } = lastCall(entry);
@@ -84,6 +136,12 @@ export function matches(entry: LogEntry, filter: LogFilter): boolean {
     (filter.model === undefined || filter.model === entry.model || filter.model === model) &&
     (filter.key === undefined || filter.key === entry.keyId) &&
     (filter.code === undefined || filter.code === entry.code) &&
-    (filter.status === undefined || (entry.status >= filter.status.from && entry.status <= filter.status.to))
+    (filter.status === undefined ||
+      (entry.status >= filter.status.from && entry.status <= filter.status.to)) &&
+    (filter.tags === undefined || filter.tags.every(([name, value]) => entry.tags?.[name] === value)) &&
+    (filter.user === undefined || filter.user === entry.user) &&
+    isWithin(durationOf(entry), filter.minMs, filter.maxMs) &&
+    isWithin(entry.served?.cost ?? 0, filter.minCost, filter.maxCost) &&
+    (filter.fallback === undefined || filter.fallback === usedFallback(entry))
   );
 }

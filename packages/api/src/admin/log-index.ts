@@ -1,16 +1,26 @@
 /**
- * What a request log is searched by, in memory: a ring of numbers per column, 55 bytes an entry. Texts are kept as
+ * What a request log is searched by, in memory: a ring of numbers per column, 71 bytes an entry. Texts are kept as
  * 32-bit hashes, so that its size does not depend on what callers send; a hit is therefore only likely, and whoever
  * fetches the entry checks it. Entries have consecutive positions in the order of the log, which never change.
  */
 import { type LogEntry, usedFallback } from '@sluice/shared/queue/request-log';
-import { type LogFilter, lastCall } from './log-filter.js';
+import { durationOf, type LogFilter, lastCall } from './log-filter.js';
 
 const FIRST_CAPACITY = 4_096;
 const SERVED = 1;
 const FALLBACK = 2;
 
-const HASHED = ['workspace', 'route', 'provider', 'asked', 'called', 'key', 'code', 'request'] as const;
+const HASHED = [
+  'workspace',
+  'route',
+  'provider',
+  'asked',
+  'called',
+  'key',
+  'code',
+  'request',
+  'user',
+] as const;
 type Hashed = (typeof HASHED)[number];
 
 interface Columns {
@@ -19,6 +29,10 @@ interface Columns {
   sequence: Uint32Array;
   status: Uint16Array;
   tookMs: Uint32Array;
+  /** Picodollars. */
+  cost: Float64Array;
+  /** A bit for each tag, by its hash: one that is not set says that the tag is not there. */
+  tagBits: Uint32Array;
   /** How many requests the entry stands for. */
   count: Uint32Array;
   /** 1: served, 2: by another entry than the first. */
@@ -27,7 +41,8 @@ interface Columns {
 }
 
 /** What the index has of an entry; texts as their hashes. */
-export interface IndexedRequest extends Record<Exclude<Hashed, 'request' | 'asked' | 'key'>, number> {
+export interface IndexedRequest
+  extends Record<Exclude<Hashed, 'request' | 'asked' | 'key' | 'user'>, number> {
   /** When it was settled. */
   ms: number;
   tookMs: number;
@@ -75,7 +90,9 @@ export class LogIndex {
     columns.ms[at] = ms;
     columns.sequence[at] = sequence;
     columns.status[at] = entry.status;
-    columns.tookMs[at] = Math.max(0, entry.settledAt - entry.acceptedAt);
+    columns.tookMs[at] = durationOf(entry);
+    columns.cost[at] = entry.served?.cost ?? 0;
+    columns.tagBits[at] = bitsOf(Object.entries(entry.tags ?? {}));
     columns.count[at] = entry.count ?? 1;
     columns.flags[at] = (entry.served ? SERVED : 0) | (usedFallback(entry) ? FALLBACK : 0);
     const { hashes } = columns;
@@ -87,6 +104,7 @@ export class LogIndex {
     hashes.key[at] = hash(entry.keyId);
     hashes.code[at] = hash(entry.code ?? '');
     hashes.request[at] = hash(entry.id);
+    hashes.user[at] = hash(entry.user ?? '');
     this.#next++;
   }
 
@@ -113,21 +131,34 @@ export class LogIndex {
   }
 
   /** Positions of up to `limit` likely hits before `end`, newest first. */
-  search(filter: LogFilter, end: number, limit: number): number[] {
-    const { capacity, status, hashes } = this.#columns;
-    const from = filter.since === undefined ? this.#first : this.positionOf(`${Math.ceil(filter.since)}-0`);
+  search(filter: LogFilter, start: number, end: number, limit: number): number[] {
+    const { capacity, status, hashes, tookMs, cost, tagBits, flags } = this.#columns;
+    const since = filter.since === undefined ? this.#first : this.positionOf(`${Math.ceil(filter.since)}-0`);
+    const from = Math.max(since, start);
     const wanted: { column: Uint32Array; value: number }[] = [];
-    for (const name of ['workspace', 'route', 'provider', 'key', 'code'] as const)
+    for (const name of ['workspace', 'route', 'provider', 'key', 'code', 'user'] as const)
       if (filter[name] !== undefined) wanted.push({ column: hashes[name], value: hash(filter[name]) });
     const model = filter.model === undefined ? undefined : hash(filter.model);
     const seen = filter.workspaces && new Set([...filter.workspaces].map(hash));
     const { from: low = 0, to: high = 999 } = filter.status ?? {};
+    const bits = bitsOf(filter.tags ?? []);
+    const {
+      minMs = 0,
+      maxMs = Number.POSITIVE_INFINITY,
+      minCost = 0,
+      maxCost = Number.POSITIVE_INFINITY,
+    } = filter;
 
     const found: number[] = [];
     for (let position = Math.min(end, this.#next) - 1; position >= from; position--) {
       const at = position % capacity;
       const code = status[at] ?? 0;
       if (code < low || code > high) continue;
+      if (((tagBits[at] ?? 0) & bits) !== bits) continue;
+      const [took, spent] = [tookMs[at] ?? 0, cost[at] ?? 0];
+      if (took < minMs || took > maxMs || spent < minCost || spent > maxCost) continue;
+      if (filter.fallback !== undefined && filter.fallback !== (((flags[at] ?? 0) & FALLBACK) !== 0))
+        continue;
       if (model !== undefined && hashes.asked[at] !== model && hashes.called[at] !== model) continue;
       if (seen && !seen.has(hashes.workspace[at] ?? 0)) continue;
       let hit = true;
@@ -137,6 +168,12 @@ export class LogIndex {
       if (found.length === limit) break;
     }
     return found;
+  }
+
+  /** What a position is sorted by: its duration or its cost. */
+  valueAt(position: number, sort: 'duration' | 'cost'): number {
+    const { capacity, tookMs, cost } = this.#columns;
+    return (sort === 'cost' ? cost : tookMs)[position % capacity] ?? 0;
   }
 
   /** Up to `limit` entries from a position on, oldest first; tells where to go on. The object is the same every time. */
@@ -193,6 +230,8 @@ export class LogIndex {
       grown.sequence[to] = old.sequence[from] ?? 0;
       grown.status[to] = old.status[from] ?? 0;
       grown.tookMs[to] = old.tookMs[from] ?? 0;
+      grown.cost[to] = old.cost[from] ?? 0;
+      grown.tagBits[to] = old.tagBits[from] ?? 0;
       grown.count[to] = old.count[from] ?? 1;
       grown.flags[to] = old.flags[from] ?? 0;
       for (const name of HASHED) grown.hashes[name][to] = old.hashes[name][from] ?? 0;
@@ -209,6 +248,8 @@ function makeColumns(capacity: number): Columns {
     sequence: new Uint32Array(capacity),
     status: new Uint16Array(capacity),
     tookMs: new Uint32Array(capacity),
+    cost: new Float64Array(capacity),
+    tagBits: new Uint32Array(capacity),
     count: new Uint32Array(capacity),
     flags: new Uint8Array(capacity),
     hashes: hashes as Record<Hashed, Uint32Array>,
@@ -218,6 +259,10 @@ function makeColumns(capacity: number): Columns {
 function splitId(id: string): { ms: number; sequence: number } {
   const [ms, sequence] = id.split('-');
   return { ms: Number(ms), sequence: Number(sequence) };
+}
+
+function bitsOf(tags: readonly (readonly [name: string, value: string])[]): number {
+  return tags.reduce((bits, [name, value]) => bits | (1 << (hash(`${name}=${value}`) % 32)), 0);
 }
 
 /** FNV-1a. */

@@ -10,6 +10,9 @@ import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import { type LogFilter, matches } from './log-filter.js';
 import { type IndexedRequest, LogIndex } from './log-index.js';
+import { compare, compareIds, type LoggedRequest, type Place, type Sort } from './log-order.js';
+
+export type { LoggedRequest };
 
 /** One entry takes some microseconds to read, and callers wait meanwhile. */
 const CHUNK = 250;
@@ -21,12 +24,6 @@ const ASKED_LATELY_MS = 24 * 3_600_000;
 const MAX_INDEXED = 1_000_000;
 /** Redis trims a log in blocks, so that it may be a little longer than it should. */
 const TRIM_SLACK = 1_000;
-
-export interface LoggedRequest {
-  /** Id in the stream: a cursor. */
-  id: string;
-  entry: LogEntry;
-}
 
 export class LogReader {
   readonly #index: LogIndex;
@@ -50,28 +47,59 @@ export class LogReader {
     this.#chore.stop();
   }
 
-  /** Newest first; `before` is the cursor of an entry. */
+  /** Up to `limit` entries from this one of the stream on, after the place where an earlier page ended. */
   async page(
     filter: LogFilter,
+    sort: Sort,
     limit: number,
-    before?: string,
-  ): Promise<{ requests: LoggedRequest[]; hasMore: boolean }> {
+    from: string,
+    after?: Place,
+  ): Promise<LoggedRequest[]> {
     await this.#ask();
-    const ends = [
-      ...(before === undefined ? [] : [this.#index.positionOf(before)]),
-      ...(filter.until === undefined ? [] : [this.#index.positionOf(`${Math.ceil(filter.until)}-0`)]),
-    ];
-    let end = Math.min(this.#index.end, ...ends);
+    const start = this.#index.positionOf(from);
+    const end =
+      filter.until === undefined ? this.#index.end : this.#index.positionOf(`${Math.ceil(filter.until)}-0`);
+    return sort === 'time'
+      ? this.#newest(filter, limit, start, after ? Math.min(end, this.#index.positionOf(after.id)) : end)
+      : this.#most(filter, sort, limit, { start, end, after });
+  }
+
+  async #newest(filter: LogFilter, limit: number, start: number, before: number): Promise<LoggedRequest[]> {
+    let end = before;
     const requests: LoggedRequest[] = [];
-    while (requests.length <= limit) {
-      const wanted = limit + 1 - requests.length;
-      const positions = this.#index.search(filter, end, wanted);
-      const fetched = await this.#fetch(positions.map((position) => this.#index.idAt(position)));
-      requests.push(...fetched.filter(({ entry }) => matches(entry, filter)));
+    while (requests.length < limit) {
+      const wanted = limit - requests.length;
+      const positions = this.#index.search(filter, start, end, wanted);
+      requests.push(...(await this.#matching(filter, positions)));
       if (positions.length < wanted) break;
       end = positions.at(-1) ?? 0;
     }
-    return { requests: requests.slice(0, limit), hasMore: requests.length > limit };
+    return requests;
+  }
+
+  async #most(
+    filter: LogFilter,
+    sort: 'duration' | 'cost',
+    limit: number,
+    { start, end, after }: { start: number; end: number; after: Place | undefined },
+  ): Promise<LoggedRequest[]> {
+    const index = this.#index;
+    const places = index
+      .search(filter, start, end, Number.POSITIVE_INFINITY)
+      .map((position) => ({ position, value: index.valueAt(position, sort), id: index.idAt(position) }))
+      .filter((place) => after === undefined || compare(after, place) < 0)
+      .sort(compare);
+    const requests: LoggedRequest[] = [];
+    for (let i = 0; i < places.length && requests.length < limit; i += limit) {
+      const some = places.slice(i, i + limit).map(({ position }) => position);
+      requests.push(...(await this.#matching(filter, some)));
+    }
+    return requests.slice(0, limit);
+  }
+
+  async #matching(filter: LogFilter, positions: readonly number[]): Promise<LoggedRequest[]> {
+    const fetched = await this.#fetch(positions.map((position) => this.#index.idAt(position)));
+    return fetched.filter(({ entry }) => matches(entry, filter));
   }
 
   /** Everything since then; tells when the oldest entry of all was written. */
@@ -95,10 +123,11 @@ export class LogReader {
     return (await this.#fetch(ids)).find(({ entry }) => entry.id === requestId);
   }
 
-  /** All of them, oldest first, read as fast as they are taken. */
-  async *all(filter: LogFilter): AsyncGenerator<LoggedRequest[]> {
+  /** All of them from this one of the stream on, oldest first, read as fast as they are taken. */
+  async *all(filter: LogFilter, first: string): AsyncGenerator<LoggedRequest[]> {
     const end = filter.until === undefined ? '+' : `(${Math.ceil(filter.until)}-0`;
-    let from = filter.since === undefined ? '-' : String(Math.ceil(filter.since));
+    const since = filter.since === undefined ? '0-0' : `${Math.ceil(filter.since)}-0`;
+    let from = compareIds(since, first) > 0 ? since : first;
     for (;;) {
       const chunk = await this.redis.xrange(this.names.requestLog, from, end, 'COUNT', CHUNK);
       const requests = chunk.map(toRequest);

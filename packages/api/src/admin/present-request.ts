@@ -2,7 +2,7 @@ import type { PresentedRequest } from '@sluice/shared/admin-api';
 import { DEFAULT_PRIORITY } from '@sluice/shared/config/priority';
 import { usedFallback } from '@sluice/shared/queue/request-log';
 import { formatUsd } from '@sluice/shared/registry/price';
-import { lastCall } from './log-filter.js';
+import { durationOf, lastCall } from './log-filter.js';
 import type { LoggedRequest } from './log-reader.js';
 import { iso } from './present.js';
 
@@ -31,7 +31,10 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     provider_model: providerModel,
     fallback_used: usedFallback(entry),
     priority: entry.priority ?? DEFAULT_PRIORITY,
+    tags: entry.tags ?? {},
+    user: entry.user ?? null,
     queue_ms: entry.queueMs,
+    duration_ms: durationOf(entry),
     latency_ms: served?.latencyMs ?? null,
     attempts: entry.attempts.map(({ upstreamId, estimate, ...attempt }) => ({
       ...attempt,

@@ -19,6 +19,13 @@ const filters = [
   s.inQuery('key_id', 'Id of a key.'),
   s.inQuery('code', 'Error code, or cancelled.'),
   s.inQuery('status', '429, or 4xx for all of its kind.'),
+  s.inQuery('tag', 'A tag such as feature=search; several when it comes several times.'),
+  s.inQuery('user', 'The caller’s own end user.'),
+  s.inQuery('min_ms', 'Took at least so long.'),
+  s.inQuery('max_ms', 'Took at most so long.'),
+  s.inQuery('min_cost_usd', 'Cost at least so much.'),
+  s.inQuery('max_cost_usd', 'Cost at most so much.'),
+  s.inQuery('fallback', 'Whether another entry than the first served.', s.oneOf('true', 'false')),
 ];
 const auditKind = s.inQuery('kind', 'changes or sign_ins. Default: changes.', s.oneOf('changes', 'sign_ins'));
 const fromConsole = {
@@ -240,12 +247,17 @@ export const adminPaths: Paths = guarded({
         ...span,
         ...filters,
         s.inQuery('limit', 'Entries in a page, 1 to 200.', { ...s.whole, default: 50 }),
+        s.inQuery(
+          'sort',
+          'By time, duration or cost; the newest, longest or dearest first.',
+          s.oneOf('time', 'duration', 'cost'),
+        ),
         s.inQuery('before', 'Cursor: the next_before of the page before.'),
       ],
       responses: {
         '200': s.json(
           'A page.',
-          s.listOf(s.ref('Request'), { has_more: s.flag, next_before: s.textOrNull }),
+          s.listOf(s.ref('Request'), { has_more: s.flag, next_before: s.textOrNull, complete: s.flag }),
           { 'server-timing': { description: 'What it took.', schema: s.text } },
         ),
         ...s.errors('invalid_request'),

@@ -135,6 +135,9 @@ export const recordSchemas = {
     provider_model: s.textOrNull,
     fallback_used: { type: 'boolean', description: 'Another entry of the chain than the first served it.' },
     priority: { ...s.oneOf('interactive', 'normal', 'background'), description: 'Its class.' },
+    tags: { type: 'object', additionalProperties: s.text },
+    user: { ...s.textOrNull, description: 'The caller’s own end user.' },
+    duration_ms: { type: 'number', minimum: 0, description: 'From accepted to settled.' },
     queue_ms: { type: 'number', minimum: 0 },
     latency_ms: { type: ['number', 'null'], minimum: 0 },
     attempts: s.arrayOf(

@@ -26,6 +26,14 @@ interface Options {
   key?: string;
   code?: string;
   status?: string;
+  tag?: string;
+  user?: string;
+  minMs?: string;
+  maxMs?: string;
+  minCost?: string;
+  maxCost?: string;
+  fallback?: boolean;
+  sort?: string;
   limit?: number;
   follow?: boolean;
   export?: string;
@@ -48,6 +56,18 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .option('--key <id>', 'only this key, by its id')
       .option('--code <code>', 'only this error, such as rate_limited')
       .option('--status <status>', 'only this status, such as 200, or 5xx for all of a kind')
+      .option('--tag <name=value>', 'only those with this tag')
+      .option('--user <user>', 'only this end user of the caller')
+      .option('--min-ms <ms>', 'only those that took at least so long')
+      .option('--max-ms <ms>', 'only those that took at most so long')
+      .option('--min-cost <usd>', 'only those that cost at least so much')
+      .option('--max-cost <usd>', 'only those that cost at most so much')
+      .option('--fallback', 'only those that another entry than the first served')
+      .addOption(
+        new Option('--sort <order>', 'the newest, the longest or the dearest; default: time')
+          .choices(['time', 'duration', 'cost'])
+          .conflicts(['follow', 'export']),
+      )
       .addOption(
         new Option('-n, --limit <n>', `how many requests; default: ${DEFAULT_LIMIT}`).argParser(parseCount),
       )
@@ -62,11 +82,16 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       ),
     'requests --since 1h --status 5xx',
     'requests --follow --workspace demo',
+    'requests --since 7d --tag feature=search --sort cost',
     'requests --since 7d --export csv > requests.csv',
     'requests req_Vh3kq0ZsTn1mXb2yJw5d',
   ).action(async (id: string | undefined, options: Options) => {
-    const { limit, follow = false, export: format, key, ...filter } = options;
-    const query: Query = { ...filter, key_id: key };
+    const { limit, follow = false, export: format, key, minMs, maxMs, minCost, maxCost, ...filter } = options;
+    const query: Query = {
+      ...filter,
+      fallback: filter.fallback ? 'true' : undefined,
+      ...{ key_id: key, min_ms: minMs, max_ms: maxMs, min_cost_usd: minCost, max_cost_usd: maxCost },
+    };
     if (id !== undefined) {
       if (Object.keys(options).length > 0) throw new UsageError('give an id or options, not both');
       cli.say(JSON.stringify(await cli.admin.get(path`/requests/${id}`), null, 2));

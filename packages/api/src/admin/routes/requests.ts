@@ -8,42 +8,48 @@ import { seenBy } from '../access/guard.js';
 import { CSV_HEAD, toCsvLine } from '../csv.js';
 import type { LogFollowers } from '../follow-log.js';
 import { FILTER_FIELDS, readLogFilter } from '../log-filter.js';
-import type { LoggedRequest, LogReader } from '../log-reader.js';
+import { CURSOR, parseCursor, placeOf, SORTS, toCursor } from '../log-order.js';
+import type { LoggedRequest } from '../log-reader.js';
 import { list } from '../present.js';
 import { presentRequest } from '../present-request.js';
 import { readInput } from '../read-input.js';
+import type { RequestSearch } from '../request-search.js';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 200;
-const CURSOR = { pattern: /^\d{1,15}-\d{1,9}$/, allowed: 'a cursor of an earlier answer' };
+const FOLLOW_CURSOR = { pattern: /^\d{1,15}-\d{1,9}$/, allowed: 'a cursor of an earlier answer' };
 
 export interface RequestParts {
-  log: LogReader;
+  search: RequestSearch;
   followers: LogFollowers;
   clock: Clock;
 }
 
 /** /requests: the request log. */
-export function addRequestRoutes(router: Router, { log, followers, clock }: RequestParts): void {
+export function addRequestRoutes(router: Router, { search, followers, clock }: RequestParts): void {
   router.get('/requests', async (ctx) => {
-    const { filter, limit, before } = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', [...FILTER_FIELDS, 'limit', 'before']);
+    const { filter, limit, before, sort } = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', [...FILTER_FIELDS, 'limit', 'before', 'sort']);
       const count =
         typeof query?.limit === 'string' && /^\d+$/.test(query.limit) ? Number(query.limit) : query?.limit;
       return {
         filter: { ...readLogFilter(reader, query, clock.now()), workspaces: seenBy(ctx) },
         limit: reader.number(count ?? DEFAULT_LIMIT, 'limit', { min: 1, max: MAX_LIMIT }),
-        before: isAbsent(query?.before) ? undefined : reader.text(query.before, 'before', CURSOR),
+        sort: reader.oneOf(query?.sort ?? 'time', 'sort', SORTS) ?? 'time',
+        before: isAbsent(query?.before)
+          ? undefined
+          : parseCursor(reader.text(query.before, 'before', CURSOR)),
       };
     });
     const started = performance.now();
-    const { requests, hasMore } = await log.page(filter, limit, before);
+    const { requests, hasMore, isComplete } = await search.page(filter, sort, limit, before);
     ctx.set('server-timing', `log;dur=${(performance.now() - started).toFixed(1)}`);
-    const data = requests.map(presentRequest);
+    const last = requests.at(-1);
     ctx.body = {
-      ...list(data),
+      ...list(requests.map(presentRequest)),
       has_more: hasMore,
-      next_before: hasMore ? (data.at(-1)?.cursor ?? null) : null,
+      next_before: hasMore && last ? toCursor(placeOf(last, sort), sort) : null,
+      complete: isComplete,
     } satisfies RequestPage;
   });
 
@@ -53,7 +59,7 @@ export function addRequestRoutes(router: Router, { log, followers, clock }: Requ
       const query = reader.fields(ctx.query, '', [...fields, 'after']);
       return {
         filter: { ...readLogFilter(reader, query, clock.now()), workspaces: seenBy(ctx) },
-        after: isAbsent(query?.after) ? undefined : reader.text(query.after, 'after', CURSOR),
+        after: isAbsent(query?.after) ? undefined : reader.text(query.after, 'after', FOLLOW_CURSOR),
       };
     });
     const left = new AbortController();
@@ -77,7 +83,7 @@ export function addRequestRoutes(router: Router, { log, followers, clock }: Requ
     const isCsv = format === 'csv';
     ctx.type = isCsv ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson';
     ctx.set('content-disposition', `attachment; filename="requests.${isCsv ? 'csv' : 'jsonl'}"`);
-    const batches = log.all(filter);
+    const batches = search.all(filter);
     ctx.body = Readable.from(
       isCsv
         ? toLines(batches, { first: CSV_HEAD, line: (each) => toCsvLine(presentRequest(each)) })
@@ -86,7 +92,7 @@ export function addRequestRoutes(router: Router, { log, followers, clock }: Requ
   });
 
   router.get('/requests/:id', async (ctx) => {
-    const found = await log.find((ctx.params.id ?? '').replace(/^req_/, ''));
+    const found = await search.find((ctx.params.id ?? '').replace(/^req_/, ''));
     const seen = seenBy(ctx);
     if (!found || (seen && !seen.has(found.entry.workspace)))
       throw new GatewayError('not_found', 'The log has no request of this id.');

@@ -1,0 +1,215 @@
+/** The request log as PostgreSQL has it. What it is asked for is an entry of the log before a boundary in its order. */
+import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
+import { readVersion, SCHEMA_VERSION } from '@sluice/shared/archive/migrate';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
+import type { LogFilter } from './log-filter.js';
+import type { Place, Sort } from './log-order.js';
+import type { LoggedRequest } from './log-reader.js';
+
+const CONNECTIONS = 4;
+const STATEMENT_MS = 20_000;
+/** An entry is looked for in the partitions of its acceptance; it may have been logged so much later. */
+const LONGEST_REQUEST_MS = 2 * 86_400_000;
+/** Clocks differ a little. */
+const SKEW_MS = 60_000;
+
+const COLUMNS = `id, extract(epoch FROM accepted_at) * 1000 AS accepted_at, extract(epoch FROM settled_at) * 1000 AS settled_at,
+  logged_ms, logged_seq, workspace, key_id, route, model, status, code, reason, queue_ms, end_user, tags, details`;
+
+const SORTED_BY: Record<Sort, string> = { time: '', duration: 'duration_ms', cost: 'cost' };
+
+interface Row {
+  id: string;
+  accepted_at: string;
+  settled_at: string;
+  logged_ms: string;
+  logged_seq: string;
+  workspace: string;
+  key_id: string;
+  route: string | null;
+  model: string;
+  status: number;
+  code: LogEntry['code'];
+  reason: string | null;
+  queue_ms: number;
+  end_user: string | null;
+  tags: Record<string, string> | null;
+  details: Pick<LogEntry, 'attempts'>;
+}
+
+export class ArchiveReader {
+  readonly schema: string;
+  readonly database: Database;
+  #isThere = false;
+
+  constructor(url: string, cell: string) {
+    this.schema = schemaOf(cell);
+    this.database = openDatabase(url, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
+  }
+
+  close(): Promise<void> {
+    return this.database.end();
+  }
+
+  /** Throws when the database is away, or a worker has not made the tables yet. */
+  async check(): Promise<void> {
+    if (this.#isThere) return;
+    if ((await readVersion(this.database, this.schema)) < SCHEMA_VERSION)
+      throw new Error('the archive has no tables yet');
+    this.#isThere = true;
+  }
+
+  /** Up to `limit` entries before the boundary, and after the place where an earlier page ended. */
+  async page(
+    filter: LogFilter,
+    sort: Sort,
+    limit: number,
+    boundary: string,
+    after: Place | undefined,
+  ): Promise<LoggedRequest[]> {
+    await this.check();
+    const query = new Conditions();
+    query.filter(filter, boundary);
+    const column = SORTED_BY[sort];
+    if (after) query.after(column, after);
+    const order = ['logged_ms DESC', 'logged_seq DESC'];
+    if (column !== '') order.unshift(`${column} DESC`);
+    const { rows } = await this.database.query<Row>(
+      `SELECT ${COLUMNS} FROM ${this.schema}.requests WHERE ${query.text} ORDER BY ${order.join(', ')} LIMIT ${limit}`,
+      query.values,
+    );
+    return rows.map(toRequest);
+  }
+
+  async find(id: string): Promise<LoggedRequest | undefined> {
+    await this.check();
+    const { rows } = await this.database.query<Row>(
+      `SELECT ${COLUMNS} FROM ${this.schema}.requests WHERE id = $1 LIMIT 1`,
+      [id],
+    );
+    return rows.map(toRequest)[0];
+  }
+
+  /** All of them, oldest first. */
+  async *all(
+    filter: LogFilter,
+    boundary: string,
+    atOnce: number,
+    from?: string,
+  ): AsyncGenerator<LoggedRequest[]> {
+    await this.check();
+    let last: string | undefined;
+    for (;;) {
+      const query = new Conditions();
+      query.filter(filter, boundary);
+      if (from !== undefined) query.loggedFrom(from);
+      if (last !== undefined) query.loggedAfter(last);
+      const { rows } = await this.database.query<Row>(
+        `SELECT ${COLUMNS} FROM ${this.schema}.requests WHERE ${query.text} ORDER BY logged_ms, logged_seq LIMIT ${atOnce}`,
+        query.values,
+      );
+      const requests = rows.map(toRequest);
+      yield requests;
+      if (rows.length < atOnce) return;
+      last = requests.at(-1)?.id;
+    }
+  }
+}
+
+/** The WHERE of a question. Every value is a parameter. */
+export class Conditions {
+  readonly values: unknown[] = [];
+  readonly #conditions: string[] = [];
+
+  get text(): string {
+    return this.#conditions.join(' AND ') || 'true';
+  }
+
+  add(condition: (parameter: string) => string, value: unknown): void {
+    this.values.push(value);
+    this.#conditions.push(condition(`$${this.values.length}`));
+  }
+
+  filter(filter: LogFilter, boundary: string): void {
+    this.#place('<', boundary);
+    const { since, until } = filter;
+    if (since !== undefined) {
+      this.add((p) => `logged_ms >= ${p}`, Math.ceil(since));
+      this.add((p) => `accepted_at >= ${p}`, new Date(since - LONGEST_REQUEST_MS));
+    }
+    if (until !== undefined) {
+      this.add((p) => `logged_ms < ${p}`, Math.ceil(until));
+      this.add((p) => `accepted_at < ${p}`, new Date(until + SKEW_MS));
+    }
+    const equal = {
+      workspace: 'workspace',
+      route: 'route',
+      provider: 'provider',
+      key: 'key_id',
+      code: 'code',
+      user: 'end_user',
+    } as const;
+    for (const [name, column] of Object.entries(equal) as [keyof typeof equal, string][])
+      if (filter[name] !== undefined) this.add((p) => `${column} = ${p}`, filter[name]);
+    if (filter.workspaces) this.add((p) => `workspace = ANY(${p})`, [...filter.workspaces]);
+    if (filter.model !== undefined) this.add((p) => `(model = ${p} OR provider_model = ${p})`, filter.model);
+    if (filter.status) {
+      this.add((p) => `status >= ${p}`, filter.status.from);
+      this.add((p) => `status <= ${p}`, filter.status.to);
+    }
+    for (const [name, value] of filter.tags ?? [])
+      this.add((p) => `tags @> ${p}::jsonb`, JSON.stringify({ [name]: value }));
+    if (filter.minMs !== undefined) this.add((p) => `duration_ms >= ${p}`, filter.minMs);
+    if (filter.maxMs !== undefined) this.add((p) => `duration_ms <= ${p}`, filter.maxMs);
+    if (filter.minCost !== undefined) this.add((p) => `cost >= ${p}`, filter.minCost);
+    if (filter.maxCost !== undefined) this.add((p) => `cost <= ${p}`, filter.maxCost);
+    if (filter.fallback !== undefined) this.add((p) => `fallback = ${p}`, filter.fallback);
+  }
+
+  after(column: string, { value, id }: Place): void {
+    if (column === '') {
+      this.#place('<', id);
+      return;
+    }
+    const [ms = '0', sequence = '0'] = id.split('-');
+    this.values.push(value, ms, sequence);
+    const [a, b, c] = [2, 1, 0].map((back) => `$${this.values.length - back}`);
+    this.#conditions.push(`(${column}, logged_ms, logged_seq) < (${a}::bigint, ${b}::bigint, ${c}::bigint)`);
+  }
+
+  loggedFrom(id: string): void {
+    this.#place('>=', id);
+  }
+
+  loggedAfter(id: string): void {
+    this.#place('>', id);
+  }
+
+  #place(than: '<' | '>' | '>=', id: string): void {
+    const [ms = '0', sequence = '0'] = id.split('-');
+    this.values.push(ms, sequence);
+    const [a, b] = [1, 0].map((back) => `$${this.values.length - back}`);
+    this.#conditions.push(`(logged_ms, logged_seq) ${than} (${a}::bigint, ${b}::bigint)`);
+  }
+}
+
+function toRequest(row: Row): LoggedRequest {
+  const { id, workspace, model, route, status, code, details } = row;
+  const entry: LogEntry & { reason?: string } = {
+    ...details,
+    id,
+    acceptedAt: Number(row.accepted_at),
+    settledAt: Number(row.settled_at),
+    workspace,
+    keyId: row.key_id,
+    model,
+    route,
+    status,
+    code,
+    queueMs: row.queue_ms,
+  };
+  if (row.tags) entry.tags = row.tags;
+  if (row.end_user !== null) entry.user = row.end_user;
+  if (row.reason !== null) entry.reason = row.reason;
+  return { id: `${row.logged_ms}-${row.logged_seq}`, entry };
+}

@@ -1,0 +1,54 @@
+/** The orders that requests are listed in, and places in them: where one page ends and the next begins. */
+import type { LogEntry } from '@sluice/shared/queue/request-log';
+import { durationOf } from './log-filter.js';
+
+export interface LoggedRequest {
+  /** Id in the stream: a cursor. */
+  id: string;
+  entry: LogEntry;
+}
+
+export const SORTS = ['time', 'duration', 'cost'] as const;
+export type Sort = (typeof SORTS)[number];
+
+export interface Place {
+  /** In ms or picodollars; 0 when sorted by time. */
+  value: number;
+  /** In the log's stream. */
+  id: string;
+}
+
+/** `1763220000000-0`, or with a value before it: `120:1763220000000-0`. */
+export const CURSOR = {
+  pattern: /^(?:\d{1,19}:)?\d{1,15}-\d{1,9}$/,
+  allowed: 'a cursor of an earlier answer',
+};
+
+export function sortValue(entry: LogEntry, sort: Sort): number {
+  if (sort === 'time') return 0;
+  return sort === 'cost' ? (entry.served?.cost ?? 0) : durationOf(entry);
+}
+
+export function placeOf({ id, entry }: LoggedRequest, sort: Sort): Place {
+  return { value: sortValue(entry, sort), id };
+}
+
+export function toCursor({ value, id }: Place, sort: Sort): string {
+  return sort === 'time' ? id : `${value}:${id}`;
+}
+
+export function parseCursor(text: string): Place {
+  const [value, id] = text.includes(':') ? text.split(':') : ['0', text];
+  return { value: Number(value), id: id ?? '' };
+}
+
+/** Newest, longest or dearest first; below 0 when `a` comes first. */
+export function compare(a: Place, b: Place): number {
+  return b.value - a.value || compareIds(b.id, a.id);
+}
+
+export function compareIds(a: string, b: string): number {
+  const [aMs, aSequence] = a.split('-').map(Number);
+  const [bMs, bSequence] = b.split('-').map(Number);
+  return (aMs ?? 0) - (bMs ?? 0) || (aSequence ?? 0) - (bSequence ?? 0);
+}
