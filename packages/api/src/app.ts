@@ -22,6 +22,7 @@ import { refuseUnaddressed } from './http/refuse-unaddressed.js';
 import { createReportErrors } from './http/report-errors.js';
 import { identify } from './http/request-id.js';
 import { createSayGoodbye } from './http/say-goodbye.js';
+import { createDropSlowReaders } from './http/slow-readers.js';
 import { createExplainPath } from './http/unserved.js';
 import { WrongKeys } from './http/wrong-keys.js';
 import { createModelRoute, createModelsRoute } from './models/models-route.js';
@@ -66,6 +67,7 @@ export function createApp(parts: AppParts): Koa {
     authenticate,
     suggestModels,
     createRefuseLarge(parts),
+    createDropSlowReaders({ maxBytes: parts.byteLimits.maxBytesInFlight }),
     createTakeBytes(parts.byteLimits),
     createReadText(parts.byteLimits.maxBodyBytes),
     createChatRoute(parts),

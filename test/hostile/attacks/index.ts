@@ -1,7 +1,7 @@
 import type { Attack } from '../stage.js';
 import { dearCalls, largeTools, unknownPrices } from './budget.js';
 import { fullBacklog, sameKey } from './crowd.js';
-import { announcedBodies, largeAnswers, largeBodies, largeBodiesOverLimit } from './large.js';
+import { announcedBodies, largeAnswers, largeBodies, largeBodiesOverLimit, slowReaders } from './large.js';
 import {
   dayLongCoolDown,
   failingPrompts,
@@ -19,6 +19,7 @@ export const ATTACKS: readonly Attack[] = [
   largeBodiesOverLimit,
   announcedBodies,
   largeAnswers,
+  slowReaders,
   manyParts,
   keptAnswers,
   beyondItsLimit,

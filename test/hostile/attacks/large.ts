@@ -90,3 +90,31 @@ export const largeBodiesOverLimit: Attack = {
     stage.check(`the attacker got ${[...statuses].join(', ')}`, statuses.has(429) && !statuses.has(500));
   },
 };
+
+export const slowReaders: Attack = {
+  name: 'slow-readers',
+  does: 'asks 60 times for an answer of 8 MB that is kept under an Idempotency-Key, and reads none of them, of an api of 512 MiB',
+  short: true,
+  confined: true,
+  async run(stage) {
+    const { url, keys, simulator } = stage.gateway;
+    simulator.script({ match: { textIncludes: 'unread' }, action: { text: 'u'.repeat(8 * MB) } });
+    const headers = { 'idempotency-key': 'unread' };
+    const first = await stage.attack(stage.ask('unread'), headers);
+    stage.check(`the first got ${first?.status}`, first?.status === 200);
+    const body = JSON.stringify(stage.ask('unread'));
+    const { hostname, port } = new URL(url);
+    const sockets = Array.from({ length: 60 }, () => {
+      const socket = connect(Number(port), hostname).on('error', () => {});
+      return socket.pause();
+    });
+    for (const socket of sockets) {
+      socket.write(
+        `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${keys.attacker}\r\n` +
+          `idempotency-key: unread\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      );
+    }
+    await new Promise((resolve) => setTimeout(resolve, stage.isShort ? 2_500 : 15_000));
+    for (const socket of sockets) socket.destroy();
+  },
+};
