@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { readEverything } from '../helpers/redis-contents.js';
@@ -228,6 +228,69 @@ test.serial('with a spent budget a batch fails where its workspace says so', asy
   const errors = await readResults(client, batch.error_file_id);
   t.deepEqual(ids(errors), ids(many(12)));
   t.true(errors.every(({ error }) => error?.code === 'budget_exceeded'));
+});
+
+const inBackground = (text: string, headers: Record<string, string> = {}) =>
+  gateway.chat(
+    { model: 'fast', messages: [{ role: 'user', content: text }] },
+    { headers: { prefer: 'respond-async', ...headers } },
+  );
+
+async function ask(location: string | null, key = gateway.key): Promise<ChatAnswer> {
+  const url = gateway.urls[1] ?? '';
+  const response = await fetch(`${url}${location}`, { headers: { authorization: `Bearer ${key}` } });
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+test.serial('a request in the background is accepted at once, and its completion is kept', async (t) => {
+  hold.hold();
+  const accepted = await inBackground('in the background');
+  t.is(accepted.status, 202);
+  t.is(accepted.headers.get('preference-applied'), 'respond-async');
+  const location = accepted.headers.get('location');
+  t.is(location, `/v1/requests/${accepted.body.id}`);
+  t.like(await ask(location), { status: 202, body: { id: accepted.body.id, status: 'in_progress' } });
+  hold.release();
+  const done = await until('the completion', async () => {
+    const answer = await ask(location);
+    return answer.status === 200 && answer;
+  });
+  t.is(done.body.object, 'chat.completion');
+  t.is(done.headers.get('x-gateway-provider'), 'openai');
+  t.is((await ask(location, gateway.keys.other ?? '')).status, 404);
+  t.is((await ask('/v1/requests/req_unknown')).status, 404);
+  t.false((await readEverything(gateway.redis)).includes('in the background'));
+});
+
+test.serial('a failure in the background is kept too; what is refused is told at once', async (t) => {
+  const accepted = await inBackground('is refused');
+  t.is(accepted.status, 202);
+  const failed = await until('the failure', async () => {
+    const answer = await ask(accepted.headers.get('location'));
+    return answer.status !== 202 && answer;
+  });
+  t.is(failed.status, 400);
+  t.is(failed.body.error.code, 'invalid_request');
+  const refused = await gateway.chat(
+    { model: 'fast', messages: [{ role: 'user', content: 'x' }] },
+    { headers: { prefer: 'respond-async' }, key: gateway.keys.poor ?? '' },
+  );
+  t.is(refused.body.error.code, 'budget_exceeded');
+});
+
+test.serial('an Idempotency-Key names one request in the background, however often it is sent', async (t) => {
+  const before = callsWith('only once');
+  const headers = { 'idempotency-key': 'the-one' };
+  const answers = await Promise.all(Array.from({ length: 3 }, () => inBackground('only once', headers)));
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [202, 202, 202],
+  );
+  t.is(new Set(answers.map(({ body }) => body.id)).size, 1);
+  const location = answers[0]?.headers.get('location') ?? '';
+  await until('the completion', async () => (await ask(location)).status === 200);
+  t.is(callsWith('only once') - before, 1);
+  t.is((await inBackground('another body', headers)).body.error.code, 'idempotency_conflict');
 });
 
 test.serial(

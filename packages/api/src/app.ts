@@ -9,6 +9,7 @@ import { type BatchesParts, createBatchesRoutes } from './batches/routes.js';
 import type { Catalogue } from './cell/catalogue.js';
 import type { KeyUse } from './cell/key-use.js';
 import type { ApiMetrics } from './cell/metrics.js';
+import { createBackgroundRoute } from './chat/background-route.js';
 import { type ChatParts, createChatRoute } from './chat/route.js';
 import { createFilesRoutes, type FilesParts } from './files/routes.js';
 import { createAuthenticate } from './http/authenticate.js';
@@ -72,6 +73,7 @@ export function createApp(parts: AppParts): Koa {
     createReadText(parts.byteLimits.maxBodyBytes),
     createChatRoute(parts),
   );
+  router.get('/v1/requests/:id', authenticate, createBackgroundRoute(parts));
   router.get('/v1/models', authenticate, createModelsRoute(store, catalogue));
   router.get('/v1/models/*id', authenticate, suggestModels, createModelRoute(store, catalogue));
   const files = createFilesRoutes(parts);

@@ -43,6 +43,7 @@ import { RedisMemory } from './cell/redis-memory.js';
 import { RegistryRefresh } from './cell/registry-refresh.js';
 import { SharedGauges } from './cell/shared-gauges.js';
 import { Admission } from './chat/admission.js';
+import { BackgroundRequests } from './chat/background-requests.js';
 import { Congestion } from './chat/congestion.js';
 import { Dispatcher } from './chat/dispatcher.js';
 import { IdempotentDispatcher } from './chat/idempotent-dispatcher.js';
@@ -182,6 +183,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   const refusals = new Refusals(redis, names);
   const idempotency = new Idempotency(redis, names);
   const answers = new SharedAnswers(idempotency, payloads);
+  const background = new BackgroundRequests(redis, names, payloads);
   const idempotent = new IdempotentDispatcher({
     dispatcher,
     idempotency,
@@ -218,7 +220,18 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     ...{ inbox, queues, coolDowns, circuits, presence, neighbours, memory },
     ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue },
     ...{ metrics, apiMetrics, gauges, directoryWatch, connectionLimit },
-    ...{ knownRefusals, admission, dispatcher, idempotent, safetyNet, refusals, files, batches, runner },
+    ...{
+      knownRefusals,
+      admission,
+      dispatcher,
+      idempotent,
+      background,
+      safetyNet,
+      refusals,
+      files,
+      batches,
+      runner,
+    },
   };
 }
 

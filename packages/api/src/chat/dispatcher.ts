@@ -84,6 +84,7 @@ export interface Pending {
   /** The entry from whose full queue its job was displaced: that may be heard before the job is known to be there. */
   displacedFrom: number | undefined;
   timer: NodeJS.Timeout | undefined;
+  onQueued?: (() => void) | undefined;
   resolve(reply: Reply): void;
   reject(error: unknown): void;
 }
@@ -97,9 +98,12 @@ export class Dispatcher {
     return this.#pending;
   }
 
-  /** `request` is the job's, parsed. */
-  dispatch(job: ChatJob, request: ChatRequest): Promise<Reply> {
-    return this.#await(job, tierApart(request), (pending) => this.#admit(pending, request));
+  /** `request` is the job's, parsed. `onQueued`: its job is on a queue, and so the request is safe. */
+  dispatch(job: ChatJob, request: ChatRequest, onQueued?: () => void): Promise<Reply> {
+    return this.#await(job, tierApart(request), (pending) => {
+      pending.onQueued = onQueued;
+      return this.#admit(pending, request);
+    });
   }
 
   /** Answers a request that its workspace may not send now. */
@@ -240,7 +244,10 @@ export class Dispatcher {
     try {
       const waiting = await queues.addChat(job, congestion.limits(provider).maxBacklog);
       pending.queued = typeof waiting !== 'number' && pending.displacedFrom !== job.entry;
-      if (pending.queued) return undefined;
+      if (pending.queued) {
+        pending.onQueued?.();
+        return undefined;
+      }
       if (typeof waiting === 'number') congestion.recordFull(provider, job, waiting);
     } catch (error) {
       this.parts.onGhost(job);

@@ -1,10 +1,11 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority, priorityOf } from '@sluice/shared/config/priority';
 import type { RequestLimits } from '@sluice/shared/config/types';
+import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import { answerContext, openError, type Payloads, requestContext } from '@sluice/shared/queue/payload';
+import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatTraceparent } from '@sluice/shared/tracing/trace-context';
 import type { Middleware, ParameterizedContext } from 'koa';
@@ -17,11 +18,14 @@ import type { Received } from '../http/read-text.js';
 import type { Identified } from '../http/request-id.js';
 import type { Sought } from '../models/sought.js';
 import type { Admission } from './admission.js';
+import type { BackgroundRequests } from './background-requests.js';
+import { ownerOf, prefersBackground, runInBackground, writeAccepted } from './background-route.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey, type IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
 import { resolveModel } from './resolve-model.js';
 import { readTags, readUser, TAGS_HEADER } from './tags.js';
+import { writeReply } from './write-reply.js';
 
 /** The class that a caller wants for its request, and in the answer the one that it got. */
 const PRIORITY_HEADER = 'x-gateway-priority';
@@ -31,6 +35,7 @@ export interface ChatParts {
   inboxId: string;
   dispatcher: Dispatcher;
   idempotent: IdempotentDispatcher;
+  background: BackgroundRequests;
   payloads: Payloads;
   directory: DirectoryCache;
   providers: ReadonlyMap<string, unknown>;
@@ -92,15 +97,23 @@ export function createChatRoute(
     throw error;
   }
 
+  function backgroundId(idempotencyKey: string, owner: WorkspaceRecord): string {
+    checkIdempotencyKey(idempotencyKey);
+    return parts.background.idFor(idempotencyKey, owner);
+  }
+
   async function digestOf(idempotencyKey: string, workspace: string): Promise<string> {
     checkIdempotencyKey(idempotencyKey);
-    const record = await directory.findWorkspace(workspace);
-    if (!record) throw new GatewayError('invalid_api_key', 'The workspace of this key was deleted.');
-    return idempotencyDigest(idempotencyKey, record);
+    return idempotencyDigest(idempotencyKey, await ownerOf(directory, workspace));
   }
 
   return async (ctx) => {
-    const { key, requestId, bodyText } = ctx.state;
+    const { key, bodyText } = ctx.state;
+    const idempotencyKey = ctx.get('idempotency-key');
+    // Its caller does not wait.
+    const owner = prefersBackground(ctx) ? await ownerOf(directory, key.workspace) : undefined;
+    const requestId =
+      owner && idempotencyKey !== '' ? backgroundId(idempotencyKey, owner) : ctx.state.requestId;
     const request = parseChatRequest(bodyText, limits);
     ctx.state.soughtModel = request.model;
     const { route, chain, onCrash } = await resolveModel(
@@ -127,7 +140,8 @@ export function createChatRoute(
       weight: 1,
       queuedAt: now,
       waitUntil: now,
-      deadline: now + Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout'))),
+      deadline:
+        now + (owner ? deadlineMs : Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout')))),
       queueMs: 0,
       attempts: [],
       request: payloads.seal(bodyText, requestContext({ workspace: key.workspace, requestId })),
@@ -142,35 +156,21 @@ export function createChatRoute(
     const user = readUser(request);
     if (user !== undefined) job.user = user;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
-    const idempotencyKey = ctx.get('idempotency-key');
-    if (idempotencyKey !== '') job.idempotency = await digestOf(idempotencyKey, key.workspace);
-    const { head, body, replayed } = await runWhileWanted(ctx, job, request, bodyText);
+    if (owner) job.idempotency = parts.background.digestOf(requestId, owner);
+    else if (idempotencyKey !== '') job.idempotency = await digestOf(idempotencyKey, key.workspace);
+    const reply = owner
+      ? await runInBackground(parts, owner, job, request, bodyText)
+      : await runWhileWanted(ctx, job, request, bodyText);
+    if (!reply) return writeAccepted(ctx, job.requestId);
+    const { head, body, replayed } = reply;
     ctx.state.reply = { head, replayed };
     if (replayed) {
       ctx.set('idempotent-replayed', 'true');
       metrics.replayed();
     } else metrics.replied(head, performance.now() - ctx.state.startedAt);
-    ctx.set('x-gateway-queue-ms', String(head.queueMs));
-    ctx.set('x-gateway-attempts', String(head.attempts));
-    if (!head.served)
-      throw GatewayError.from(
-        head.error
-          ? openError(payloads, head.error, answerContext(job))
-          : { code: 'internal_error', message: 'The reply was empty.' },
-      );
-    const { provider, model, fallbackUsed, latencyMs, costUsd } = head.served;
-    ctx.set('x-gateway-provider', provider);
-    ctx.set('x-gateway-model', model);
-    ctx.set('x-gateway-fallback-used', String(fallbackUsed));
-    ctx.set('x-gateway-latency-ms', String(latencyMs));
-    // A replay calls nobody: whoever sums the header must not count the first call twice.
-    ctx.set('x-gateway-cost-usd', replayed ? FREE : costUsd);
-    ctx.type = 'application/json; charset=utf-8';
-    ctx.body = typeof body === 'string' ? payloads.open(body, answerContext(job)) : body;
+    writeReply(ctx, payloads, job, { head, body, replayed });
   };
 }
-
-const FREE = '0.000000';
 
 /** Undefined: the caller names no class. */
 function readPriority(header: string): Priority | undefined {

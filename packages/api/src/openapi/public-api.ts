@@ -59,6 +59,7 @@ export const publicSchemas = {
     on_crash: s.oneOf('rerun', 'fail'),
   }),
   Batch: batchSchema,
+  BackgroundRequest: s.object({ id: s.text, object: { const: 'request' }, status: { const: 'in_progress' } }),
   File: s.object({
     id: { ...s.text, pattern: '^file-' },
     object: { const: 'file' },
@@ -121,6 +122,14 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
           description: 'Makes a retry safe.',
         },
         {
+          name: 'prefer',
+          in: 'header',
+          required: false,
+          schema: s.text,
+          description:
+            '`respond-async`: the answer is 202, and the completion is at its `location` for a day.',
+        },
+        {
           name: 'x-gateway-priority',
           in: 'header',
           required: false,
@@ -132,6 +141,22 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
       requestBody: s.body(s.ref('ChatRequest')),
       responses: {
         '200': s.json('The completion.', s.ref('ChatCompletion'), COMPLETION_HEADERS),
+        '202': s.json('It runs in the background.', s.ref('BackgroundRequest')),
+        ...CHAT_ERRORS,
+      },
+    },
+  },
+  '/v1/requests/{id}': {
+    servers: PUBLIC,
+    get: {
+      summary:
+        'How a request in the background stands: 202 while it is under way, then its completion or its error.',
+      security: KEY,
+      parameters: [s.inPath('id', 'Id of the request, as the 202 has it.')],
+      responses: {
+        '200': s.json('The completion.', s.ref('ChatCompletion'), COMPLETION_HEADERS),
+        '202': s.json('It is under way.', s.ref('BackgroundRequest')),
+        ...s.errors('not_found'),
         ...CHAT_ERRORS,
       },
     },

@@ -58,9 +58,11 @@ local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, now, quot
   local request = redis.call('HGET', key, 'request')
   if request and request ~= requestId then return end
   local isAwaited = not request
+  local isBackground = false
   local waiters = {}
   local fields = redis.call('HGETALL', key)
   for i = 1, #fields, 2 do
+    if fields[i] == 'background' then isBackground = true end
     if string.sub(fields[i], 1, 7) == 'waiter:' then
       isAwaited = true
       redis.call('HDEL', key, fields[i])
@@ -70,7 +72,7 @@ local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, now, quot
   end
   for inbox, ids in pairs(waiters) do sendOutcome(inbox, requestId, head, ids) end
   local succeeded = body ~= ''
-  if succeeded and request and keepAnswer(key, answersKey, bytesKey, now, quota, head, body) then return end
+  if (succeeded or isBackground) and request and keepAnswer(key, answersKey, bytesKey, now, quota, head, body) then return end
   redis.call('DEL', key)
   if isAwaited then
     redis.call('HSET', outcomeKey, 'head', head, 'body', body)

@@ -1,0 +1,94 @@
+/** Requests whose caller does not wait: how they are accepted, and GET /v1/requests/{id}. */
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
+import { GatewayError } from '@sluice/shared/errors';
+import type { ChatJob } from '@sluice/shared/queue/job';
+import type { Payloads } from '@sluice/shared/queue/payload';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { DirectoryCache } from '../cell/directory-cache.js';
+import type { Authenticated } from '../http/authenticate.js';
+import type { BackgroundRequests } from './background-requests.js';
+import type { Dispatcher, Reply } from './dispatcher.js';
+import { writeReply } from './write-reply.js';
+
+const ASKS_AGAIN_AFTER_S = 1;
+/** A worker's answer may come a little after the deadline. */
+const GRACE_MS = 60_000;
+
+export function prefersBackground(ctx: ParameterizedContext): boolean {
+  return ctx
+    .get('prefer')
+    .split(',')
+    .some((preference) => preference.split(';')[0]?.trim().toLowerCase() === 'respond-async');
+}
+
+export async function ownerOf(directory: DirectoryCache, workspace: string): Promise<WorkspaceRecord> {
+  const record = await directory.findWorkspace(workspace);
+  if (!record) throw new GatewayError('invalid_api_key', 'The workspace of this key was deleted.');
+  return record;
+}
+
+/**
+ * Answers as soon as the request is on a queue: from then on nothing but its end takes it away. One that is refused before
+ * is answered with that. Undefined: it was accepted.
+ */
+export async function runInBackground(
+  { dispatcher, background }: { dispatcher: Dispatcher; background: BackgroundRequests },
+  owner: WorkspaceRecord,
+  job: ChatJob,
+  request: ChatRequest,
+  body: string,
+): Promise<Reply | undefined> {
+  const { requestId, deadline } = job;
+  const as = await background.begin(owner, { requestId, deadline, body });
+  if (as === 'known') return undefined;
+  if (as === 'conflict')
+    throw new GatewayError('idempotency_conflict', 'This Idempotency-Key was used with another body.', {
+      param: 'Idempotency-Key',
+    });
+  return new Promise((resolve, reject) => {
+    dispatcher.dispatch(job, request, () => resolve(undefined)).then(resolve, reject);
+  });
+}
+
+export function writeAccepted(ctx: ParameterizedContext, requestId: string): void {
+  ctx.status = 202;
+  ctx.set('location', `/v1/requests/req_${requestId}`);
+  ctx.set('preference-applied', 'respond-async');
+  ctx.set('retry-after', String(ASKS_AGAIN_AFTER_S));
+  ctx.body = { id: `req_${requestId}`, object: 'request', status: 'in_progress' };
+}
+
+export interface BackgroundParts {
+  background: BackgroundRequests;
+  directory: DirectoryCache;
+  payloads: Payloads;
+  clock: Clock;
+}
+
+/** GET /v1/requests/{id} */
+export function createBackgroundRoute(parts: BackgroundParts): Middleware<Authenticated> {
+  const { background, directory, payloads, clock } = parts;
+  return async (ctx) => {
+    const { workspace } = ctx.state.key;
+    const requestId = String(ctx.params.id).replace(/^req_/, '');
+    const owner = await ownerOf(directory, workspace);
+    const found = await background.find(requestId, owner);
+    if (!found)
+      throw new GatewayError(
+        'not_found',
+        'There is no such request in the background, or its answer is not kept any more.',
+      );
+    const { answer, deadline } = found;
+    const idempotency = background.digestOf(requestId, owner);
+    if (answer)
+      writeReply(ctx, payloads, { workspace, requestId, idempotency }, { ...answer, replayed: false });
+    else if (clock.now() < deadline + GRACE_MS) writeAccepted(ctx, requestId);
+    else
+      throw new GatewayError(
+        'provider_outcome_unknown',
+        'The request was lost. A provider may have been called, and have billed the call.',
+      );
+  };
+}
