@@ -160,6 +160,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     estimate,
     clock,
     knownRefusals,
+    config.providers,
   );
   const availability = new Availability(config.providers, coolDowns, circuits);
   const dispatcher = new Dispatcher({

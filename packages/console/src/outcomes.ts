@@ -21,6 +21,7 @@ const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
   cancelled: 'was stopped: the caller hung up',
   cooldown: 'passed over: cooling down',
   concurrency: 'passed over: no turn in time',
+  limit: 'passed over: the limit per minute is used up',
   backlog: 'passed over: too many waiting',
   paused: 'passed over: its queue is paused',
   circuit_open: 'passed over: circuit open',

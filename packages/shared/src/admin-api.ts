@@ -15,6 +15,7 @@ export interface List<T> {
 
 export interface Limits {
   requests_per_minute: number | null;
+  tokens_per_minute: number | null;
   concurrent_requests: number | null;
   budget_usd_per_month: number | null;
   budget: 'strict' | 'expected' | null;

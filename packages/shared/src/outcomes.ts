@@ -175,6 +175,13 @@ export const OUTCOMES = {
     message: NOT_CALLED,
     fallback: true,
   },
+  limit: {
+    kind: 'blocked',
+    words: 'has used up its limit per minute',
+    code: 'rate_limited',
+    message: NOT_CALLED,
+    fallback: true,
+  },
   backlog: {
     kind: 'blocked',
     words: 'has too many requests waiting',

@@ -2,8 +2,9 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Call, CallLog } from './call-log.js';
 import { send, sendBadly } from './delivery.js';
-import { type Dialect, type Fields, isFields, type ProviderName } from './dialect.js';
+import { type Dialect, type Fields, isFields, type ProviderName, Refusal } from './dialect.js';
 import type { Action, Script } from './faults.js';
+import type { RateLimiter } from './rate-limiter.js';
 import { wordAnswer } from './wording.js';
 
 /** Milliseconds, or a promise: the answer then waits for whoever holds it. */
@@ -15,6 +16,8 @@ export interface Setting {
   knowsModel: Record<ProviderName, (id: string) => boolean>;
   models: Record<ProviderName, readonly string[]>;
   latency: ((call: Call) => Latency) | undefined;
+  /** Limits per minute that it keeps strictly. */
+  limiters: Partial<Record<ProviderName, RateLimiter>>;
   echo: boolean;
   keepBodies: boolean;
   script: Script;
@@ -33,6 +36,8 @@ interface Exchange {
   textHash: string;
   userText: string;
   body: unknown;
+  /** Beside the usual ones. */
+  headers?(): Record<string, string>;
   /** Makes the normal answer; throws Refusal. */
   respond(call: Call, action: Action): Fields;
 }
@@ -46,6 +51,8 @@ export function serveChat(
   raw: Buffer | null,
 ): void {
   const body = raw === null ? undefined : parseJson(raw);
+  const limiter = setting.limiters[dialect.name];
+  const admitted = limiter && admit(limiter, dialect, req, body);
   const model = isFields(body) && typeof body.model === 'string' ? body.model : null;
   const userText = dialect.lastUserText(body);
   const textHash = setting.echo ? hash('sha256', userText).slice(0, 16) : '';
@@ -59,15 +66,29 @@ export function serveChat(
     textHash,
     userText,
     body,
+    headers: () => limiter?.headers(dialect, req.headers) ?? {},
     respond({ n }, overrides) {
       dialect.checkAuth(req.headers, setting.acceptKeys);
       dialect.checkContentType(req.headers);
       if (raw === null) throw dialect.tooLarge();
       if (!isFields(body)) throw dialect.badJson();
       dialect.checkBody(body, setting.knowsModel[dialect.name]);
-      return dialect.answer(body, { n, textHash, userText, echo: setting.echo, overrides });
+      if (admitted instanceof Refusal) throw admitted;
+      const answer = dialect.answer(body, { n, textHash, userText, echo: setting.echo, overrides });
+      admitted?.(answer);
+      return answer;
     },
   });
+}
+
+/** Counted when the call arrives, whenever it is answered. */
+function admit(limiter: RateLimiter, dialect: Dialect, req: IncomingMessage, body: unknown) {
+  try {
+    return limiter.admit(dialect, req.headers, body);
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
 }
 
 /** Everything that is no chat call: model lists, wrong methods, unknown paths. */
@@ -125,6 +146,7 @@ function serve(setting: Setting, exchange: Exchange): void {
     const answer = wordAnswer(dialect, call.requestId, action, body, () =>
       exchange.respond(call, action ?? {}),
     );
+    Object.assign(answer.headers, exchange.headers?.());
     if (action === undefined) send(res, answer, progress);
     else sendBadly(res, answer, action, progress);
   };

@@ -8,6 +8,7 @@ import { type Latency, type Setting, serveChat, serveOther } from './exchange.js
 import { type Rule, Script } from './faults.js';
 import { MODELS, modelTest } from './models.js';
 import { openai } from './openai.js';
+import { RateLimiter, type StrictLimits } from './rate-limiter.js';
 
 export interface SimulatorOptions {
   /** 0, the default, takes a free port. */
@@ -24,6 +25,8 @@ export interface SimulatorOptions {
   /** False: neither bodies nor headers are kept in the call log. */
   keepBodies?: boolean;
   maxCalls?: number;
+  /** Limits per minute and key that are kept strictly; without it there are none. */
+  limits?: Partial<Record<ProviderName, StrictLimits>>;
   /** Whether `/_control/` is served. */
   control?: boolean;
 }
@@ -35,6 +38,8 @@ export interface Simulator {
   anthropicBaseUrl: string;
   /** Chat calls, oldest first. */
   calls: readonly Call[];
+  /** Who keeps the limits per minute, where there are any. */
+  limiters: Partial<Record<ProviderName, RateLimiter>>;
   /** Model lists, wrong methods and unknown paths. */
   otherCalls: readonly Call[];
   /** Adds rules behind those already there. */
@@ -88,6 +93,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
     port,
     openaiBaseUrl: `${url}/v1`,
     anthropicBaseUrl: url,
+    limiters: setting.limiters,
     calls: chatLog.calls,
     otherCalls: otherLog.calls,
     script: (...rules) => script.add(rules),
@@ -113,6 +119,9 @@ function createSetting(options: SimulatorOptions): Setting {
     },
     models: { ...MODELS, ...models },
     latency: typeof latencyMs === 'number' ? () => latencyMs : latencyMs,
+    limiters: Object.fromEntries(
+      Object.entries(options.limits ?? {}).map(([name, limits]) => [name, new RateLimiter(limits)]),
+    ),
     echo: options.echo ?? true,
     keepBodies: options.keepBodies ?? true,
     script: new Script(),

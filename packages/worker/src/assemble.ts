@@ -1,5 +1,6 @@
 /** Builds the parts of a worker process from its configuration and its connections. Nothing runs yet. */
 
+import { poolKeysOf } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
@@ -78,7 +79,9 @@ export function assemble(
         logger.warn({ provider, error: String(error) }, 'the token of a provider could not be fetched');
     },
   });
-  for (const [name, provider] of config.providers) upstreams.put(name, provider, live.keys.get(name));
+  for (const [name, provider] of config.providers) {
+    upstreams.put(name, provider, live.keys.get(name), poolKeysOf(provider, live.keys));
+  }
   const clock = new RedisClock();
   const id = makeRequestId();
 

@@ -74,8 +74,8 @@ function followChanges(
   { queues, upstreams, workerMetrics }: WorkerParts,
   workers: QueueWorkers,
 ): void {
-  for (const { name, provider, key } of changes) {
-    upstreams.put(name, provider, key);
+  for (const { name, provider, key, pool } of changes) {
+    upstreams.put(name, provider, key, pool);
     if (provider) workerMetrics.know(name);
   }
   const take = async () => {

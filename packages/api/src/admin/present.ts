@@ -30,6 +30,7 @@ export function presentWorkspace({ id, name, created, models, limits }: Workspac
 export function presentLimits(limits: LimitsConfig): Limits {
   return {
     requests_per_minute: limits.requestsPerMinute ?? null,
+    tokens_per_minute: limits.tokensPerMinute ?? null,
     concurrent_requests: limits.concurrentRequests ?? null,
     budget_usd_per_month: limits.budgetUsdPerMonth ?? null,
     budget: limits.budget ?? null,

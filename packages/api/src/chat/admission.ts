@@ -1,13 +1,14 @@
 /** Lets a request in under its workspace's own limits. A workspace without limits pays nothing for this. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { LimitsConfig } from '@sluice/shared/config/config';
+import type { LimitsConfig, ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { isLimited, type WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { shownField } from '@sluice/shared/registry/known-fields';
+import { estimateTokens, hasRateLimits } from '@sluice/shared/registry/token-estimate';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { KnownRefusals } from '../http/known-refusals.js';
 
@@ -18,6 +19,7 @@ export class Admission {
     private readonly estimate: CostEstimate,
     private readonly clock: Clock,
     private readonly knownRefusals: KnownRefusals,
+    private readonly providers: ReadonlyMap<string, ProviderConfig>,
   ) {}
 
   /** The job, with what was reserved for it; or why the workspace may not send it now. */
@@ -25,6 +27,7 @@ export class Admission {
     const workspace = await this.directory.findWorkspace(job.workspace);
     if (!workspace) return job;
     const { limits } = workspace;
+    job = this.#withTokens(job, request, limits);
     if (limits.weight !== undefined) job = { ...job, weight: limits.weight };
     if (workspace.models !== undefined && limits.unpricedModels !== 'allow') {
       const field = this.estimate.unknownField(job.chain, request);
@@ -51,6 +54,14 @@ export class Admission {
     const refused = await this.limits.admit(asked, limits);
     if (refused) this.knownRefusals.record(workspace, refused);
     return refused ?? (hasBudget ? { ...job, reserved, budget } : { ...job, reserved });
+  }
+
+  /** With what a call will most likely take, where a limit per minute concerns it. */
+  #withTokens(job: ChatJob, request: ChatRequest, { tokensPerMinute }: LimitsConfig): ChatJob {
+    const isLimited = job.chain.some(({ provider }) => hasRateLimits(this.providers.get(provider)));
+    if (!isLimited && tokensPerMinute === undefined) return job;
+    const tokens = estimateTokens(request);
+    return tokensPerMinute === undefined ? { ...job, tokens } : { ...job, tokens, tokensPerMinute };
   }
 
   /**

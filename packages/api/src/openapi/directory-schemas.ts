@@ -4,6 +4,10 @@ const limit = { type: ['integer', 'null'], minimum: 1 };
 const budget = { type: ['number', 'null'], minimum: 0, description: 'USD a calendar month, UTC.' };
 const limits = {
   requests_per_minute: limit,
+  tokens_per_minute: {
+    ...limit,
+    description: 'In any minute. A request waits in the queue where they are used up.',
+  },
   concurrent_requests: limit,
   budget_usd_per_month: budget,
   budget: {

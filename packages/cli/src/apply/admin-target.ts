@@ -106,6 +106,7 @@ function factsToWire({ name, models, limits }: WorkspaceFacts) {
 export function toWire(limits: LimitsConfig): Limits {
   return {
     requests_per_minute: limits.requestsPerMinute ?? null,
+    tokens_per_minute: limits.tokensPerMinute ?? null,
     concurrent_requests: limits.concurrentRequests ?? null,
     budget_usd_per_month: limits.budgetUsdPerMonth ?? null,
     budget: limits.budget ?? null,
@@ -118,6 +119,7 @@ export function toWire(limits: LimitsConfig): Limits {
 function fromWire(limits: Limits): LimitsConfig {
   return {
     requestsPerMinute: limits.requests_per_minute ?? undefined,
+    tokensPerMinute: limits.tokens_per_minute ?? undefined,
     concurrentRequests: limits.concurrent_requests ?? undefined,
     budgetUsdPerMonth: limits.budget_usd_per_month ?? undefined,
     budget: limits.budget ?? undefined,

@@ -15,6 +15,7 @@ const MANY = 100;
 const COLUMNS: Column<LimitsInUse>[] = [
   { title: 'WORKSPACE', cell: (limits) => limits.workspace },
   { title: 'REQUESTS/MIN', right: true, cell: (limits) => whole(limits.requests_per_minute) },
+  { title: 'TOKENS/MIN', right: true, cell: (limits) => whole(limits.tokens_per_minute) },
   { title: 'CONCURRENT', right: true, cell: (limits) => whole(limits.concurrent_requests) },
   { title: 'IN FLIGHT', right: true, cell: ({ used }) => whole(used.in_flight) },
   { title: 'USD/MONTH', right: true, cell: (limits) => whole(limits.budget_usd_per_month) },
@@ -73,6 +74,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
       )
       .argument('<workspace>', 'id of the workspace')
       .option('--requests-per-minute <n>', 'a number, or none', orWord('none', parseCount))
+      .option('--tokens-per-minute <n>', 'a number, or none', orWord('none', parseCount))
       .option('--concurrent-requests <n>', 'a number, or none', orWord('none', parseCount))
       .option('--budget-usd-per-month <usd>', 'an amount, or none', orWord('none', parseAmount))
       .option(
@@ -106,6 +108,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
       workspace: string,
       wish: {
         requestsPerMinute?: number | 'none';
+        tokensPerMinute?: number | 'none';
         concurrentRequests?: number | 'none';
         budgetUsdPerMonth?: number | 'none';
         weight?: number | 'none';
@@ -119,6 +122,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
       const wire = (wished: number | string | undefined) => (wished === 'none' ? null : wished);
       const changed = await cli.admin.send<LimitsInUse>('PATCH', place, {
         requests_per_minute: wire(wish.requestsPerMinute),
+        tokens_per_minute: wire(wish.tokensPerMinute),
         concurrent_requests: wire(wish.concurrentRequests),
         budget_usd_per_month: wire(wish.budgetUsdPerMonth),
         weight: wire(wish.weight),

@@ -198,5 +198,7 @@ function withoutPassword(url: string): string {
 
 /** The api resolves no provider key, and here it is not even given one. */
 function providerKeys(config: GatewayConfig): string[] {
-  return [...config.providers.values()].flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
+  return [...config.providers.values()].flatMap(({ apiKeyEnv, keys = [] }) =>
+    [apiKeyEnv, ...keys.map((key) => key.apiKeyEnv)].flatMap((name) => name ?? []),
+  );
 }

@@ -8,7 +8,7 @@ import type { LineOf } from './places.js';
 import type { KeyPriority } from './priority.js';
 import { ConfigReader } from './reader.js';
 import { readGatewayConfig } from './schema.js';
-import type { GatewayConfig } from './types.js';
+import type { GatewayConfig, ProviderConfig } from './types.js';
 import { parseYaml } from './yaml.js';
 
 export type * from './types.js';
@@ -77,10 +77,9 @@ export function parseConfig(
 export function resolveProviderKeys(config: GatewayConfig, env: Env): Map<string, string> {
   const keys = new Map<string, string>();
   const faults: Fault[] = [];
-  for (const { name, apiKeyEnv } of config.providers.values()) {
+  for (const { name, apiKeyEnv, path } of variablesOf(config)) {
     if (apiKeyEnv === undefined) continue;
     const { value, fault } = lookupEnv(env, apiKeyEnv);
-    const path = `providers.${name}.api_key`;
     const line = lineIn(config, path);
     if (fault !== undefined) faults.push({ path, line, message: fault });
     // Anything else cannot be sent in a header, and an HTTP client's own complaint would quote it.
@@ -94,6 +93,37 @@ export function resolveProviderKeys(config: GatewayConfig, env: Env): Map<string
   }
   if (faults.length > 0) throw new ConfigError('provider keys', faults);
   return keys;
+}
+
+/** The name under which a key of a pool is found beside the single keys of other providers. */
+function pooledKeyName(provider: string, key: string): string {
+  return `${provider}/${key}`;
+}
+
+/** The values of a provider's several keys, by their names. */
+export function poolKeysOf(
+  provider: ProviderConfig | undefined,
+  keys: ReadonlyMap<string, string>,
+): Map<string, string> {
+  const named = (provider?.keys ?? []).flatMap(({ name }): [string, string][] => {
+    const value = keys.get(pooledKeyName(provider?.name ?? '', name));
+    return value === undefined ? [] : [[name, value]];
+  });
+  return new Map(named);
+}
+
+/** Where the keys of all providers are. */
+function variablesOf({
+  providers,
+}: GatewayConfig): { name: string; path: string; apiKeyEnv: string | undefined }[] {
+  return [...providers.values()].flatMap(({ name, apiKeyEnv, keys = [] }) => [
+    { name, path: `providers.${name}.api_key`, apiKeyEnv },
+    ...keys.map((key) => ({
+      name: pooledKeyName(name, key.name),
+      path: `providers.${name}.keys.${key.name}.api_key`,
+      apiKeyEnv: key.apiKeyEnv,
+    })),
+  ]);
 }
 
 export interface ResolvedKey extends KeyPriority {

@@ -1,6 +1,7 @@
 /** One provider of gateway.yaml. */
 import { ENDPOINT_FIELDS, readEndpoint, withPreset } from './endpoint-schema.js';
 import { PRICE_LISTS, priceListAt } from './price-lists.js';
+import { readProviderKeys, readProviderLimits } from './rate-schema.js';
 import { type ConfigReader, join, type NumberRule, shownKey } from './reader.js';
 import { COUNT, DURATION_MS, ID } from './rules.js';
 import type { ProviderConfig } from './types.js';
@@ -12,6 +13,8 @@ export function readProvider(reader: ConfigReader, name: string, value: unknown)
     ...ENDPOINT_FIELDS,
     'prices',
     'api_key',
+    'keys',
+    'limits',
     'concurrency',
     'max_wait_ms',
     'max_backlog',
@@ -34,6 +37,8 @@ export function readProvider(reader: ConfigReader, name: string, value: unknown)
     prices:
       reader.oneOf(provider.prices ?? priceListAt(baseUrl) ?? kind, `${path}.prices`, PRICE_LISTS) ?? kind,
     apiKeyEnv: reader.secret(provider.api_key, `${path}.api_key`),
+    keys: readProviderKeys(reader, provider.keys, `${path}.keys`),
+    limits: readProviderLimits(reader, provider.limits, `${path}.limits`),
     concurrency: number('concurrency', 64, COUNT),
     maxWaitMs: number('max_wait_ms', 10_000, DURATION_MS),
     maxBacklog: number('max_backlog', 1000, COUNT),

@@ -3,7 +3,7 @@ import { DEFAULT_PROVIDERS } from './defaults.js';
 import { readProvider } from './provider-schema.js';
 import { readKeyPriority } from './read-key-priority.js';
 import { type ConfigReader, isAbsent, join, type NumberRule, shownKey, type TextRule } from './reader.js';
-import { COUNT, DURATION_MS, ID, MODEL } from './rules.js';
+import { COUNT, DURATION_MS, ID, MODEL, TOKENS } from './rules.js';
 import type { ChainEntry, GatewayConfig, LimitsConfig, RouteConfig, WorkspaceConfig } from './types.js';
 import { LIMIT_FIELDS } from './types.js';
 
@@ -315,6 +315,7 @@ export function readLimits(reader: ConfigReader, value: unknown, path: string): 
     isAbsent(limits?.[field]) ? undefined : reader.oneOf(limits[field], join(path, field), choices);
   return {
     requestsPerMinute: number('requests_per_minute', COUNT),
+    tokensPerMinute: number('tokens_per_minute', TOKENS),
     concurrentRequests: number('concurrent_requests', COUNT),
     budgetUsdPerMonth: number('budget_usd_per_month', BUDGET_USD),
     budget: choice('budget', ['strict', 'expected']),

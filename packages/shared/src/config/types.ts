@@ -38,12 +38,38 @@ export interface AuthConfig {
 /** A file that somebody else rewrites, or a command that prints one. */
 export type TokenSource = { file: string } | { command: readonly string[] };
 
+/** In any minute, over all workers. */
+export interface RateLimits {
+  requestsPerMinute?: number | undefined;
+  tokensPerMinute?: number | undefined;
+  inputTokensPerMinute?: number | undefined;
+  outputTokensPerMinute?: number | undefined;
+}
+
+export interface ProviderLimits extends RateLimits {
+  /** Further limits of the models that a pattern fits, all of them together. */
+  models: (RateLimits & { pattern: string })[];
+}
+
+/** One of several keys of a provider. */
+export interface ProviderKeyConfig {
+  name: string;
+  apiKeyEnv: string | undefined;
+  /** Its share of the calls; undefined: the key with the fewest calls under way is taken. */
+  weight: number | undefined;
+  limits: ProviderLimits | undefined;
+}
+
 export interface ProviderConfig extends EndpointConfig {
   name: string;
   /** Whose prices it has: `openai`, `anthropic`, or one of OTHER_PRICE_LISTS. */
   prices: string;
   /** The variable that holds the provider's key; see resolveProviderKeys. */
   apiKeyEnv: string | undefined;
+  /** Several keys instead of one. */
+  keys?: ProviderKeyConfig[] | undefined;
+  /** Requests and tokens per minute; a request that does not fit waits. */
+  limits?: ProviderLimits | undefined;
   /** Calls at a time, over all workers together. */
   concurrency: number;
   /** How long a request may wait in the provider's queue. */
@@ -84,6 +110,8 @@ export type UnpricedPolicy = 'refuse' | 'allow';
 
 export interface LimitsConfig {
   requestsPerMinute: number | undefined;
+  /** A request waits where they are used up. */
+  tokensPerMinute?: number | undefined;
   concurrentRequests: number | undefined;
   budgetUsdPerMonth: number | undefined;
   /** How the cost of a request is estimated that is held back of the budget; default: strict. */
@@ -99,6 +127,7 @@ export interface LimitsConfig {
 /** By the names that they have in gateway.yaml and in the admin api. */
 export const LIMIT_FIELDS = {
   requests_per_minute: 'requestsPerMinute',
+  tokens_per_minute: 'tokensPerMinute',
   concurrent_requests: 'concurrentRequests',
   budget_usd_per_month: 'budgetUsdPerMonth',
   budget: 'budget',

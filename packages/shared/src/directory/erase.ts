@@ -18,6 +18,7 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
     names.keptAnswerBytes(workspace),
     names.reservations(workspace),
     names.reserved(workspace),
+    names.workspaceTokens(workspace),
     names.requestTimes(workspace),
     names.spent(workspace),
   );

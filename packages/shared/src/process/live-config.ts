@@ -5,7 +5,7 @@
  */
 import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import type { GatewayConfig, ProviderConfig } from '../config/config.js';
+import { type GatewayConfig, type ProviderConfig, poolKeysOf } from '../config/config.js';
 import type { Env } from '../config/env-lookup.js';
 import type { Logger } from './logger.js';
 
@@ -25,6 +25,8 @@ export interface ProviderChange {
   /** Undefined: it is gone. */
   provider: ProviderConfig | undefined;
   key: string | undefined;
+  /** Its several keys, by their names. */
+  pool: ReadonlyMap<string, string>;
 }
 
 export type ReloadResult = 'changed' | 'unchanged' | 'failed';
@@ -114,9 +116,13 @@ export class LiveConfig {
     return [...names].flatMap((name): ProviderChange[] => {
       const provider = config.providers.get(name);
       const key = keys.get(name);
+      const pool = poolKeysOf(provider, keys);
+      const before = this.#loaded.keys;
       const isSame =
-        isDeepStrictEqual(provider, this.config.providers.get(name)) && key === this.#loaded.keys.get(name);
-      return isSame ? [] : [{ name, provider, key }];
+        isDeepStrictEqual(provider, this.config.providers.get(name)) &&
+        key === before.get(name) &&
+        isDeepStrictEqual(pool, poolKeysOf(provider, before));
+      return isSame ? [] : [{ name, provider, key, pool }];
     });
   }
 

@@ -15,7 +15,7 @@ import {
 import type { Redis } from 'ioredis';
 import { rankOf } from '../config/priority.js';
 import { whileRefused } from '../redis/while-refused.js';
-import { type ChatJob, jobIdOf } from './job.js';
+import { type ChatJob, jobIdOf, providerOf } from './job.js';
 import {
   ADDED,
   ALREADY_SETTLED,
@@ -31,11 +31,13 @@ import {
   QUEUE_KEYS,
   type SettleResult,
   settleScript,
+  switchKeyScript,
   type Taken,
   type TakenFields,
   takeScript,
   withdrawScript,
 } from './queue-scripts.js';
+import { rateOf } from './rates.js';
 import {
   type NextEntry,
   type RecordParts,
@@ -71,7 +73,7 @@ const UNTRIED = {
 };
 
 /** What BullMQ's `Worker` takes for "no job now". */
-const NO_JOB = [null, undefined, 0, 0] as const;
+const NO_JOB = [null, undefined, 0] as const;
 
 export interface BackendParts extends RecordParts {
   /** Worker: what became of a settlement that a processor returned. */
@@ -86,6 +88,10 @@ export interface TakenJson extends JobJson {
   lock: string;
   /** The request of a chat job, in JSON; empty when Redis does not have it. */
   request: string;
+  /** Of a job with limits per minute: the key of the pool that it is called with, '' without a pool. */
+  providerKey?: string;
+  /** It would have to wait for so long, which is too long. */
+  lateMs?: number;
 }
 
 export interface QueueLook {
@@ -108,6 +114,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
   /** Taken, and not handed out yet. */
   #stock: TakenJson[] = [];
   #knownEmpty = false;
+  /** When a job that waits for a limit per minute may fit, by this process' clock; 0: nobody knows of one. */
+  #lookAt = 0;
   #closing = false;
 
   constructor(
@@ -155,6 +163,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
       rankOf(job.priority),
       most ?? '',
       this.parts.names.inbox(''),
+      this.#rateOf(job),
     ];
     const [added] = await Promise.all([
       addScript(this.redis, again ? [...this.#keys, this.#settledKey(job)] : this.#keys, args),
@@ -207,6 +216,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     next: NextEntry,
     other: ChatQueueBackend,
     most: number,
+    used = '',
   ): Promise<MoveResult> {
     const { request, ...data } = to;
     return moveScript(
@@ -224,8 +234,15 @@ export class ChatQueueBackend extends RedisQueueBackend {
         most,
         this.parts.names.inbox(''),
         stamp(JSON.stringify(next), from),
+        this.#rateOf(to),
+        used,
       ],
     );
+  }
+
+  /** The key of the pool is left alone for a while. Returns the one that the job is to be called with instead, or ''. */
+  switchKey(job: ChatJob, key: string, closedMs: number): Promise<string> {
+    return switchKeyScript(this.redis, this.#keys, [jobIdOf(job), key, Math.ceil(closedMs)]);
   }
 
   /** Takes several jobs at once, and hands them out one by one. A queue that was just seen empty is not asked again. */
@@ -234,17 +251,18 @@ export class ChatQueueBackend extends RedisQueueBackend {
     if (next) return this.#handOut(next);
     if (this.#knownEmpty) {
       this.#knownEmpty = false;
-      return [...NO_JOB];
+      return this.#noJob();
     }
     const most = Math.max(1, Math.min(TAKEN_AT_ONCE, this.#concurrency - this.#locks.size));
     const taken = await takeScript(this.redis, this.#keys, [token, this.#lockMs, most]);
     if (taken === 'stock') return this.#takeStock(token, name);
     const [more, ...jobs] = taken;
-    this.#knownEmpty = more === 0 && jobs.length > 0;
+    this.#knownEmpty = more <= 0 && jobs.length > 0;
+    this.#lookAt = more < 0 ? Date.now() - more : 0;
     const [first, ...others] = await this.#receive(jobs, token);
     this.#stock.push(...others);
     if (this.#closing) await this.giveBack();
-    return first ? this.#handOut(first) : [...NO_JOB];
+    return first ? this.#handOut(first) : this.#noJob();
   }
 
   /**
@@ -335,9 +353,10 @@ export class ChatQueueBackend extends RedisQueueBackend {
     if (this.#locks.get(id) === lock) this.#locks.delete(id);
     if (nextToken === '') return undefined;
     if (taken === 'stock') return this.#takeStock(nextToken);
-    const [, ...jobs] = taken;
+    const [more, ...jobs] = taken;
+    this.#lookAt = more < 0 ? Date.now() - more : 0;
     const [next] = await this.#receive(jobs, nextToken);
-    return next ? this.#handOut(next) : [...NO_JOB];
+    return next ? this.#handOut(next) : this.#noJob();
   }
 
   #settle(settlement: Settlement, by: Settler, nextToken: string): Promise<[SettleResult, Taken]> {
@@ -357,6 +376,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
         job.workspace,
         shareOf(job),
         rankOf(job.priority),
+        settlement.used ?? '',
         ...record.args,
       ],
     );
@@ -374,7 +394,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
 
   #receive(jobs: TakenFields[], token: string): Promise<TakenJson[]> {
     return Promise.all(
-      jobs.map(([id, name, data, timestamp, request, attemptsStarted], i) =>
+      jobs.map(([id, name, data, timestamp, request, attemptsStarted, verdict, detail], i) =>
         this.#withRequest(
           {
             ...UNTRIED,
@@ -386,6 +406,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
             processedOn: Date.now(),
             attemptsStarted,
             lock: `${token}:${i + 1}`,
+            ...(verdict === 'run' ? { providerKey: String(detail) } : {}),
+            ...(verdict === 'late' ? { lateMs: Number(detail) } : {}),
           },
           request,
         ),
@@ -403,6 +425,15 @@ export class ChatQueueBackend extends RedisQueueBackend {
   #fromStock(): unknown[] | undefined {
     const next = this.#stock.shift();
     return next && this.#handOut(next);
+  }
+
+  #noJob(): unknown[] {
+    return [...NO_JOB, this.#lookAt];
+  }
+
+  #rateOf(job: ChatJob): string {
+    const { names, providers } = this.parts;
+    return rateOf(job, providers?.get(providerOf(job)), names);
   }
 
   #handOut(job: TakenJson): unknown[] {

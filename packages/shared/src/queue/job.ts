@@ -2,6 +2,7 @@ import type { Priority } from '../config/priority.js';
 import type { BudgetMode, ChainEntry, OnCrash } from '../config/types.js';
 import type { ErrorInfo } from '../errors.js';
 import type { AttemptOutcome } from '../outcomes.js';
+import type { TokenEstimate } from '../registry/token-estimate.js';
 
 export type { ChainEntry, OnCrash };
 
@@ -56,6 +57,10 @@ export interface ChatJob {
   acceptedAt: number;
   /** Of the workspace: how many turns it gets for one of a workspace without a weight. */
   weight?: number;
+  /** What a call of it will most likely take; only where a limit per minute concerns it. */
+  tokens?: TokenEstimate;
+  /** Of the workspace, if it has such a limit. */
+  tokensPerMinute?: number;
   /** Its class; absent: `normal`. */
   priority?: Priority;
   /** When this entry's job was put on its queue. */

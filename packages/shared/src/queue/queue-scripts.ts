@@ -4,6 +4,7 @@
  */
 import { createScript } from '../redis/script.js';
 import { SEND } from './inbox.js';
+import { RATES } from './rate-scripts.js';
 import { RECORD } from './settle-scripts.js';
 
 /** The keys of a queue, in the order in which every script is given them; '' is the prefix of the job's keys. */
@@ -40,6 +41,8 @@ end
 -- so that a more urgent job that comes later does not wait for one of them to end.
 local PRIORITY_1 = 0x100000000
 local NORMAL, BACKGROUND = 2, 3
+-- Jobs of a class that wait for a limit per minute have scores from here on, times the class (rate-scripts.ts).
+local PARKED = 1024
 
 local function slotsOf(limit, class)
   limit = tonumber(limit)
@@ -95,8 +98,8 @@ local function turnsField(class, workspace)
 end
 
 -- Returns the job's priority.
-local function push(q, jobId, workspace, share, class, plain, ranked)
-  if isFree(q, class, plain, ranked) then
+local function push(q, jobId, workspace, share, class, plain, ranked, hasLimits)
+  if not hasLimits and isFree(q, class, plain, ranked) then
     redis.call('LPUSH', q.wait, jobId)
     redis.call('ZADD', q.marker, 0, '0')
     return 0
@@ -161,10 +164,14 @@ const MAKE_ROOM = `
 local function makeRoom(q, workspace, share, class, inboxPrefix)
   local jobId, score = unpack(redis.call('ZREVRANGEBYSCORE', q.prioritized, endOf(class), startOf(class), 'WITHSCORES',
     'LIMIT', 0, 1))
+  if not jobId then
+    jobId, score = unpack(redis.call('ZREVRANGEBYSCORE', q.prioritized, '(' .. startOf(PARKED * (class + 1)),
+      startOf(PARKED * class), 'WITHSCORES', 'LIMIT', 0, 1))
+  end
   if not jobId then return false end
   local now, turns = unpack(redis.call('HMGET', q.prefix .. 'fair', 'v' .. class, turnsField(class, workspace)))
   local tag = nextTurn(tonumber(now or 0), turns, share)
-  local lastTag = math.floor((tonumber(score) - class * PRIORITY_1) * STEP) / STEP
+  local lastTag = math.floor(tonumber(score) % PRIORITY_1 * STEP) / STEP
   if math.floor(tag * STEP) / STEP >= lastTag then return false end
 
   local jobKey = q.prefix .. jobId
@@ -183,7 +190,10 @@ end
 -- nobody wait.
 local function isFull(q, most, plain, count, workspace, share, class, inboxPrefix)
   if count < most then return nil end
-  if class < BACKGROUND then count = plain + redis.call('ZCOUNT', q.prioritized, '-inf', endOf(class)) end
+  if class < BACKGROUND then
+    count = plain + redis.call('ZCOUNT', q.prioritized, '-inf', endOf(class))
+      + redis.call('ZCOUNT', q.prioritized, startOf(PARKED), '(' .. startOf(PARKED * (class + 1)))
+  end
   return count >= most and not makeRoom(q, workspace, share, class, inboxPrefix) and count or nil
 end
 `;
@@ -192,9 +202,11 @@ end
  * Takes up to so many jobs, as far as the queue's concurrency allows. `more` says whether others may be waiting. An id
  * without a hash, as a cut append-only file may leave one, is dropped.
  */
-const TAKE = `
+const TAKE = `${RATES}
 -- A class that waits gets one turn in so many at least, whatever comes before it.
 local ONE_IN = {[NORMAL] = 4, [BACKGROUND] = 16}
+-- So many jobs are sorted into lanes at once; others wait for Redis meanwhile.
+local MOST_PARKED = 100
 
 -- A job of a class is about to run while others wait, down to the lowest class. Returns the class that is not to be passed
 -- over once more.
@@ -218,18 +230,19 @@ local function popRanked(q, lowest, spare)
   if not jobId then return end
   local class = classOf(score)
   local due = lowest > class and dueInstead(q, class, lowest)
-  if due or class == BACKGROUND and spare < 1 then redis.call('ZADD', q.prioritized, score, jobId) end
+  local stays = due or class >= PARKED or class == BACKGROUND and spare < 1
+  if stays then redis.call('ZADD', q.prioritized, score, jobId) end
   if due then
     jobId, score = unpack(redis.call('ZRANGEBYSCORE', q.prioritized, startOf(due), '+inf', 'WITHSCORES', 'LIMIT', 0, 1))
     redis.call('ZREM', q.prioritized, jobId)
     return jobId, score, due
   end
-  if class == BACKGROUND and spare < 1 then return end
+  if stays then return end
   return jobId, score, class
 end
 
 local function take(q, token, lockMs, most)
-  local paused, limit, max = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency', 'max'))
+  local paused, limit, max, hasLanes = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency', 'max', 'lanes'))
   if max or redis.call('EXISTS', q.delayed) == 1 then return 'stock' end
   local taken = {0}
   if paused then return taken end
@@ -239,40 +252,59 @@ local function take(q, token, lockMs, most)
     room, spare = math.min(room, tonumber(limit) - active), slotsOf(limit, BACKGROUND) - active
   end
   local now, lowest, isEmpty
-  local ranked = {}
-  while #taken <= room do
-    local jobId = redis.call('RPOPLPUSH', q.wait, q.active)
+  local ranked, open, parked = {}, {}, 0
+  if hasLanes then
+    now = readClock()
+    promoteDue(q, now, open)
+  end
+  while #taken <= room and parked < MOST_PARKED do
+    local jobId, class, tag = redis.call('RPOPLPUSH', q.wait, q.active), nil, 0
     if not jobId then
-      local score, class
-      lowest = lowest or classOf(redis.call('ZRANGE', q.prioritized, -1, -1, 'WITHSCORES')[2] or 0)
+      local score
+      lowest = lowest or classOf(redis.call('ZREVRANGEBYSCORE', q.prioritized, endOf(PARKED - 1), '-inf', 'WITHSCORES',
+        'LIMIT', 0, 1)[2] or 0)
       jobId, score, class = popRanked(q, lowest, spare - #taken + 1)
       if not jobId then
         isEmpty = true
         break
       end
       if class == lowest then lowest = nil end
-      ranked[class] = tonumber(score) - class * PRIORITY_1
+      tag = tonumber(score) - class * PRIORITY_1
       redis.call('LPUSH', q.active, jobId)
     end
     local jobKey = q.prefix .. jobId
-    local name, data, timestamp, request, starts =
-      unpack(redis.call('HMGET', jobKey, 'name', 'data', 'timestamp', 'request', 'ats'))
+    local name, data, timestamp, request, starts, rate =
+      unpack(redis.call('HMGET', jobKey, 'name', 'data', 'timestamp', 'request', 'ats', 'rate'))
     if data then
-      if not now then
-        local time = redis.call('TIME')
-        now = time[1] .. string.format('%03d', math.floor(time[2] / 1000))
+      now = now or readClock()
+      starts = tonumber(starts or 0)
+      local verdict, detail
+      if rate then
+        class = class or tonumber(redis.call('HGET', jobKey, 'priority'))
+        verdict, detail = admit(q, jobId, class, tag, rate, starts, now, open)
       end
-      redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
-      starts = (starts or 0) + 1
-      redis.call('HSET', jobKey, 'processedOn', now, 'ats', starts)
-      taken[#taken + 1] = {jobId, name, data, timestamp, request, starts}
+      if verdict == 'parked' then
+        redis.call('LREM', q.active, 1, jobId)
+        hasLanes, lowest, parked = true, nil, parked + 1
+      else
+        redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
+        redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now), 'ats', starts + 1)
+        taken[#taken + 1] = {jobId, name, data, timestamp, request, starts + 1, verdict, detail}
+        if tag > 0 then ranked[class] = math.max(ranked[class] or 0, tag) end
+      end
     else
       redis.call('LREM', q.active, 1, jobId)
     end
   end
   for class, tag in pairs(ranked) do
-    redis.call('HSET', q.prefix .. 'fair', 'v' .. class, string.format('%.10f', tag))
+    local field = 'v' .. class
+    -- A job that has waited in a lane has an old tag.
+    if not hasLanes or tag > tonumber(redis.call('HGET', q.prefix .. 'fair', field) or 0) then
+      redis.call('HSET', q.prefix .. 'fair', field, string.format('%.10f', tag))
+    end
   end
+  local again = hasLanes and closeLanes(q, now, open) or 0
+  if isEmpty and again > 0 then taken[1] = -again end
   if room == tonumber(most) and not isEmpty then
     taken[1] = 1
     if (waiting(q)) > 0 then wake(q) end
@@ -297,9 +329,14 @@ export type TakenFields = [
   timestamp: string,
   request: string | null,
   starts: number,
+  /** Of a job with limits per minute: it may run, or its wait would be too long. */
+  verdict?: 'run' | 'late' | null,
+  /** The key of the pool that it is to be called with, or for how long it would have to wait. */
+  detail?: string | number | null,
 ];
 /** 'stock': BullMQ's own script has to take the next job. */
-export type Taken = 'stock' | [more: 0 | 1, ...jobs: TakenFields[]];
+/** `more`: 1 when others may be waiting, -n when those who wait may be taken in n ms. */
+export type Taken = 'stock' | [more: number, ...jobs: TakenFields[]];
 
 /** What `addScript` answers when the job is on the queue, and when its request has been settled before. */
 export const ADDED = -1;
@@ -310,7 +347,7 @@ export const addScript = createScript<number>(
   'sluiceAdd',
   `${QUEUE}${SEND}${MAKE_ROOM}
 local settledKey = KEYS[9]
-local jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix = unpack(ARGV)
+local jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate = unpack(ARGV)
 share, class = tonumber(share), tonumber(class)
 local jobKey = queue.prefix .. jobId
 if redis.call('EXISTS', jobKey) == 1 then return ${ADDED} end
@@ -324,12 +361,16 @@ if full then
   redis.call('DEL', jobKey .. '${LARGE_REQUEST}')
   return full
 end
-local priority = push(queue, jobId, workspace, share, class, plain, ranked)
+local priority = push(queue, jobId, workspace, share, class, plain, ranked, rate ~= '')
 local fields = {'name', name, 'data', data, 'opts', '{"removeOnComplete":true,"removeOnFail":true}', 'timestamp',
   timestamp, 'delay', 0, 'priority', priority}
 if request ~= '' then
   fields[13] = 'request'
   fields[14] = request
+end
+if rate ~= '' then
+  fields[#fields + 1] = 'rate'
+  fields[#fields + 1] = rate
 end
 redis.call('HSET', jobKey, unpack(fields))
 return ${ADDED}
@@ -346,12 +387,13 @@ return take(queue, ARGV[1], ARGV[2], ARGV[3])
 /** Jobs that were taken and not begun wait again, first in line, as if nobody had taken them. */
 export const giveBackScript = createScript<number>(
   'sluiceGiveBack',
-  `${QUEUE}
+  `${QUEUE}${RATES}
 local given = 0
 for i = #ARGV - 1, 1, -2 do
   local jobId, token = ARGV[i], ARGV[i + 1]
   local jobKey = queue.prefix .. jobId
   if redis.call('GET', jobKey .. ':lock') == token then
+    release(queue, jobId, 'none')
     unlist(queue, jobId)
     redis.call('DEL', jobKey .. ':lock')
     redis.call('HDEL', jobKey, 'processedOn')
@@ -368,12 +410,13 @@ return given
 /** A job that its worker does not understand is delayed, as if nobody had taken it. */
 export const leaveScript = createScript<0 | 1>(
   'sluiceLeave',
-  `${QUEUE}
+  `${QUEUE}${RATES}
 local jobId, token, delay = unpack(ARGV)
 local jobKey = queue.prefix .. jobId
 if redis.call('GET', jobKey .. ':lock') ~= token then return 0 end
 local time = redis.call('TIME')
 local due = time[1] * 1000 + math.floor(time[2] / 1000) + delay
+release(queue, jobId, 'none')
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
 redis.call('HDEL', jobKey, 'processedOn')
@@ -385,12 +428,40 @@ return 1
 `,
 );
 
+/**
+ * A key of the pool was refused, or is rate limited: it is left alone for a while, and the job gets another one at once, if
+ * there is one. Returns its name, or ''.
+ */
+export const switchKeyScript = createScript<string>(
+  'sluiceSwitchKey',
+  `${QUEUE}${RATES}
+local jobId, name, closedMs = unpack(ARGV)
+local jobKey = queue.prefix .. jobId
+local rateText, key = unpack(redis.call('HMGET', jobKey, 'rate', 'key'))
+local now = readClock()
+redis.call('HSET', queue.prefix .. 'pool', 'until:' .. name, string.format('%.0f', now + tonumber(closedMs)))
+if not rateText or key ~= name then return '' end
+freeKey(queue, jobKey, name)
+local rate = cjson.decode(rateText)
+local _, found = chooseKey(queue, rate[4], now)
+if not found then return '' end
+addTo(found.plan, rate[3], now)
+reserve(found.plan, now)
+redis.call('HSET', jobKey, 'slot', slotField(math.floor(now / SLOT_MS)))
+useKey(queue, jobKey, found)
+return found.name
+`,
+);
+
 /** Ends a job that needs no settling (any more), unless another worker has it now; takes the next. */
 export const finishScript = createScript<Taken>(
   'sluiceFinish',
   `${QUEUE}${TAKE}
 local jobId, token, nextToken, lockMs = unpack(ARGV)
-if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then drop(queue, jobId) end
+if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
+  release(queue, jobId, 'keep')
+  drop(queue, jobId)
+end
 return takeNext(queue, nextToken, lockMs)
 `,
 );
@@ -422,7 +493,7 @@ export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running';
 
 /** Where in KEYS and ARGV the settlement's own record begins. */
 const RECORD_KEYS = QUEUE_KEYS.length + 2;
-const RECORD_ARGS = 11;
+const RECORD_ARGS = 12;
 
 // allow-oom: a request that was served is settled also when Redis is full; it frees more than it takes.
 export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
@@ -430,7 +501,7 @@ export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
   `#!lua flags=allow-oom
 ${QUEUE}${TAKE}${WITHDRAW}
 local settledKey = KEYS[${RECORD_KEYS - 1}]
-local settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share, class = unpack(ARGV, 1, ${RECORD_ARGS - 1})
+local settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share, class, used = unpack(ARGV, 1, ${RECORD_ARGS - 1})
 ${RECORD(RECORD_KEYS, RECORD_ARGS)}
 
 -- The guard: whatever becomes of a job, its request is settled once. It outlives the job.
@@ -442,6 +513,7 @@ local function settle()
   if settler == 'worker' and redis.call('EXISTS', queue.prefix .. jobId) == 1 then
     if mark() then
       record()
+      if used ~= '' then release(queue, jobId, used) end
       drop(queue, jobId)
       return 'settled'
     end
@@ -449,7 +521,10 @@ local function settle()
   local settledBy = redis.call('GET', settledKey)
   if settledBy == token then return 'settled' end
   if settler == 'worker' then
-    if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then drop(queue, jobId) end
+    if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
+      if used ~= '' then release(queue, jobId, 'keep') end
+      drop(queue, jobId)
+    end
     return settledBy and 'already_settled' or 'gone'
   end
   if settledBy then return 'running' end
@@ -476,10 +551,10 @@ export type MoveResult = 'moved' | 'closed' | number;
  */
 export const moveScript = createScript<MoveResult>(
   'sluiceMove',
-  `${QUEUE}${SEND}${MAKE_ROOM}
+  `${QUEUE}${RATES}${SEND}${MAKE_ROOM}
 local nextQueue = queueAt(9)
 local settledKey, inboxKey = KEYS[17], KEYS[18]
-local jobId, nextId, requestId, data, timestamp, workspace, share, class, most, inboxPrefix, notice = unpack(ARGV)
+local jobId, nextId, requestId, data, timestamp, workspace, share, class, most, inboxPrefix, notice, rate, used = unpack(ARGV)
 share, class = tonumber(share), tonumber(class)
 local jobKey, nextKey = queue.prefix .. jobId, nextQueue.prefix .. nextId
 if redis.call('EXISTS', settledKey) == 1 then return 'closed' end
@@ -487,6 +562,7 @@ if redis.call('EXISTS', jobKey) == 0 then return redis.call('EXISTS', nextKey) =
 local count, plain, ranked = waiting(nextQueue)
 local full = isFull(nextQueue, tonumber(most), plain, count, workspace, share, class, inboxPrefix)
 if full then return full end
+if used ~= '' then release(queue, jobId, used) end
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
 if (waiting(queue)) > 0 then wake(queue) end
@@ -496,8 +572,9 @@ if redis.call('EXISTS', nextKey) == 1 then
   return 'moved'
 end
 redis.call('RENAME', jobKey, nextKey)
-redis.call('HDEL', nextKey, 'ats', 'stc', 'processedOn')
-local priority = push(nextQueue, nextId, workspace, share, class, plain, ranked)
+redis.call('HDEL', nextKey, 'ats', 'stc', 'processedOn', 'rate')
+if rate ~= '' then redis.call('HSET', nextKey, 'rate', rate) end
+local priority = push(nextQueue, nextId, workspace, share, class, plain, ranked, rate ~= '')
 redis.call('HSET', nextKey, 'data', data, 'timestamp', timestamp, 'priority', priority)
 if redis.call('EXISTS', jobKey .. '${LARGE_REQUEST}') == 1 then
   redis.call('RENAME', jobKey .. '${LARGE_REQUEST}', nextKey .. '${LARGE_REQUEST}')

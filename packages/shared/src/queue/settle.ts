@@ -1,6 +1,6 @@
 /** A settlement: how a request ended, and what is written of that. */
 import { dayOf, monthOf } from '../calendar.js';
-import type { GatewayConfig } from '../config/config.js';
+import type { GatewayConfig, ProviderConfig } from '../config/config.js';
 import type { KeyNames } from '../redis/key-names.js';
 import type { Attempt, ChatJob, ReplyHead } from './job.js';
 import { refusalRow } from './refusals.js';
@@ -15,6 +15,8 @@ export interface Settlement {
   body?: string;
   /** Not logged by itself, but counted with others like it. */
   isCounted?: boolean;
+  /** Of a job with limits per minute: what was used (rates.ts). */
+  used?: string;
 }
 
 /**
@@ -38,10 +40,12 @@ export interface RecordParts {
   names: KeyNames;
   /** How many bytes of answers to Idempotency-Keys a workspace keeps. */
   keptAnswerBytes: number;
+  /** For the limits per minute; without it there are none. */
+  providers?: ReadonlyMap<string, ProviderConfig>;
 }
 
-export function recordParts(names: KeyNames, { request }: GatewayConfig): RecordParts {
-  return { names, keptAnswerBytes: request.maxKeptAnswerBytes };
+export function recordParts(names: KeyNames, { request, providers }: GatewayConfig): RecordParts {
+  return { names, keptAnswerBytes: request.maxKeptAnswerBytes, providers };
 }
 
 /** The keys and arguments of what settle-scripts.ts writes. */

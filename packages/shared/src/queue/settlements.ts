@@ -19,9 +19,14 @@ export class Settlements {
   }
 
   /** Worker: the next entry gets the request, unless `most` wait there already: then it returns their number. */
-  move(job: ChatJob, next: NextEntry, most: number): Promise<MoveResult> {
+  move(job: ChatJob, next: NextEntry, most: number, used?: string): Promise<MoveResult> {
     const moved = { ...job, ...next };
-    return this.queues.backendOf(job).move(job, moved, next, this.queues.backendOf(moved), most);
+    return this.queues.backendOf(job).move(job, moved, next, this.queues.backendOf(moved), most, used);
+  }
+
+  /** Worker: another key of the provider's pool, or ''. */
+  switchKey(job: ChatJob, key: string, closedMs: number): Promise<string> {
+    return this.queues.backendOf(job).switchKey(job, key, closedMs);
   }
 
   /** Api: takes a job that is still waiting off its queue; what becomes of the request is then the api's to say. */

@@ -37,6 +37,8 @@ export interface KeyNames {
   reloads: string;
   /** Channel on which the api says that nobody waits for a request any more. */
   cancellations: string;
+  /** The tokens of a workspace in the last minute; only for workspaces with a limit of them. */
+  workspaceTokens(workspace: string): string;
   /** When a workspace's latest requests came, newest first; only for workspaces with a limit per minute. */
   requestTimes(workspace: string): string;
   /** The requests of a limited workspace that are in flight, by when they are given up for lost. */
@@ -118,6 +120,7 @@ export function keyNames(cell: string): KeyNames {
     circuits: `${prefix}:circuits`,
     reloads: `${prefix}:reloads`,
     cancellations: `${prefix}:cancellations`,
+    workspaceTokens: (workspace) => `${prefix}:tokens-per-minute:${workspace}`,
     requestTimes: (workspace) => `${prefix}:request-times:${workspace}`,
     reservations: (workspace) => `${prefix}:reservations:${workspace}`,
     reserved: (workspace) => `${prefix}:reserved:${workspace}`,

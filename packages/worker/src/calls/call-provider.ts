@@ -4,9 +4,11 @@ import type { ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
 import { writeExactly } from '@sluice/shared/json/exact';
 import type { ChainEntry } from '@sluice/shared/queue/job';
+import type { RatesLeft } from '@sluice/shared/queue/rates';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { AnswerFits } from '../answer-check/answer-check.js';
 import { failureOf } from '../providers/failure.js';
+import { readRatesLeft } from '../providers/rate-headers.js';
 import {
   type ParsedResponse,
   type Provider,
@@ -21,6 +23,8 @@ import type { Run } from './run.js';
 /** A provider as this process can call it. */
 export interface Upstream {
   config: ProviderConfig;
+  /** The same with each of its keys, by the key's name; empty when there is only one. */
+  pool: Map<string, Upstream>;
   provider: Provider;
   endpoint: Endpoint;
   credentials: Credentials;
@@ -36,6 +40,10 @@ export type CallResult = {
   /** Not rounded; absent when nothing was sent. */
   ms?: number;
   upstreamId?: string;
+  /** What the provider says is left of its limits per minute. */
+  left?: RatesLeft;
+  /** The key of the pool that was used is left alone; this one is to be used at once. */
+  nextKey?: string;
   /** The call was sent, and neither an error came nor an answer with a usage: the provider may bill it. */
   billUnknown?: true;
   /** A whole answer that the caller does not get. The provider bills it. */
@@ -81,7 +89,8 @@ export async function callProvider(
     const failure = unanswered(error);
     return { ms: elapsed(), failure, ...(error.sent ? { billUnknown: true } : {}) };
   }
-  const made = { ms: elapsed(), ...upstreamId(provider, answer) };
+  const left = readRatesLeft(answer.headers);
+  const made = { ms: elapsed(), ...upstreamId(provider, answer), ...(left ? { left } : {}) };
   const result = read(provider, answer, clock.now());
   if ('response' in result && !(await upstream.answerFits(workspace, request, result.response.completion)))
     return { ...made, failure: failureOf('schema_mismatch', answer.status), dropped: result.response };

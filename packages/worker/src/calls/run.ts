@@ -11,4 +11,8 @@ export interface Run {
   signal: StopSignal;
   /** Its part of the memory for large answers. */
   answer: AnswerShare;
+  /** Of a job with limits per minute: the key of the pool that it got, '' without a pool. */
+  providerKey?: string | undefined;
+  /** It would have to wait for so long, which is too long. */
+  lateMs?: number | undefined;
 }

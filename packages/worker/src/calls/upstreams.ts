@@ -21,14 +21,25 @@ export class Upstreams {
   constructor(private readonly parts: UpstreamParts) {}
 
   /** Calls that are under way end as they began. Without a provider it is gone. */
-  put(name: string, provider: ProviderConfig | undefined, key: string | undefined): void {
+  put(
+    name: string,
+    provider: ProviderConfig | undefined,
+    key: string | undefined,
+    pool: ReadonlyMap<string, string>,
+  ): void {
     const before = this.#current.get(name);
     if (before) {
       this.#current.delete(name);
       this.#former.set(name, before);
-      setTimeout(() => before.http.close(), before.config.timeoutMs + LINGER_MS).unref();
+      setTimeout(() => void closeAll([before]), before.config.timeoutMs + LINGER_MS).unref();
     }
-    if (provider) this.#current.set(name, createUpstream(provider, key, this.parts));
+    if (!provider) return;
+    const upstream = createUpstream(provider, key, this.parts);
+    for (const { name: keyName, apiKeyEnv } of provider.keys ?? []) {
+      const own = { ...provider, apiKeyEnv };
+      upstream.pool.set(keyName, createUpstream(own, pool.get(keyName), this.parts));
+    }
+    this.#current.set(name, upstream);
   }
 
   /** Undefined when it is not configured. */
@@ -45,15 +56,19 @@ export class Upstreams {
 
   /** In words, which providers cannot be called because their key is not set. */
   get keyless(): string[] {
-    return [...this.#current.values()].flatMap(({ config, missingKey }) =>
+    const all = [...this.#current.values()].flatMap((upstream) => [upstream, ...upstream.pool.values()]);
+    return all.flatMap(({ config, missingKey }) =>
       missingKey === undefined ? [] : `No key is set for provider ${config.name} (${missingKey}).`,
     );
   }
 
   async close(): Promise<void> {
-    const all = [...this.#current.values(), ...this.#former.values()];
-    await Promise.all(all.map(({ http }) => http.close()));
+    await closeAll([...this.#current.values(), ...this.#former.values()]);
   }
+}
+
+async function closeAll(upstreams: readonly Upstream[]): Promise<void> {
+  await Promise.all(upstreams.flatMap(({ http, pool }) => [http.close(), closeAll([...pool.values()])]));
 }
 
 export interface UpstreamParts {
@@ -81,6 +96,7 @@ export function createUpstream(
   });
   return {
     config,
+    pool: new Map(),
     provider,
     endpoint,
     credentials,

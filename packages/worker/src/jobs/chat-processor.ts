@@ -33,7 +33,7 @@ import {
 import type { Fallback } from './fallback.js';
 import { recordQueueWait } from './job-spans.js';
 import { parseRequest } from './parse-request.js';
-import { entryOf, type Progress } from './progress.js';
+import { entryOf, type Progress, usedBy } from './progress.js';
 import type { ProviderCalls } from './provider-calls.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
@@ -61,13 +61,19 @@ export class ChatProcessor {
   /** What the request is to be settled with; undefined when it is not this job's to settle. */
   async process(job: ChatJob, run: Run): Promise<Settlement | undefined> {
     const { ending, logger } = this.parts;
+    const { providerKey } = run;
     const progress: Progress = { job };
+    if (providerKey !== undefined) progress.rate = { key: providerKey, use: { called: false } };
+    const settle = (settlement: Settlement | undefined) => {
+      if (settlement && progress.rate) settlement.used = usedBy(progress);
+      return settlement;
+    };
     try {
-      return await this.#process(progress, run);
+      return settle(await this.#process(progress, run));
     } catch (error) {
       if (error instanceof LockLost) return undefined;
       logger.error({ requestId: job.requestId, error: String(error) }, 'a job failed by our own fault');
-      return ending.failed(progress.job, gatewayFailed());
+      return settle(ending.failed(progress.job, gatewayFailed()));
     }
   }
 
@@ -107,9 +113,13 @@ export class ChatProcessor {
     if (run.signal.reason) return ending.cancelled(progress.job, run);
     const request = this.#read(job);
     const tier = tierApart(request);
-    const blocked = waited
-      ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
-      : (availability.blocked(entry.provider, entry.model, tier) ?? (await calls.mayCall(entry, job, tier)));
+    const blocked =
+      run.lateMs !== undefined
+        ? { outcome: 'limit' as const, retryAfterMs: run.lateMs }
+        : waited
+          ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
+          : (availability.blocked(entry.provider, entry.model, tier) ??
+            (await calls.mayCall(entry, job, tier)));
     if (blocked) {
       fallback.passOver(progress, entry, blocked);
       return fallback.fail(progress, request, blockedFailure(blocked));
@@ -128,7 +138,11 @@ export class ChatProcessor {
         const { response, ms: callMs = 0 } = result;
         return ending.served(progress.job, { entry, prices: calls.pricesOf(entry), response, callMs });
       }
-      const { failure } = result;
+      const { failure, nextKey } = result;
+      if (nextKey !== undefined && fallback.hasTime(progress.job)) {
+        call--;
+        continue;
+      }
       if (failure.outcome === 'unknown' && job.onCrash === 'fail')
         return ending.failed(progress.job, connectionLost());
       const waitMs = waitBeforeRetry(call, failure);

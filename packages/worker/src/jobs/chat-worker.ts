@@ -30,6 +30,8 @@ export class TakenJob extends Job<unknown, Settlement | undefined> {
   readonly lock: string;
   /** The request of a chat job, in JSON; empty when Redis does not have it. */
   readonly request: string;
+  readonly providerKey: string | undefined;
+  readonly lateMs: number | undefined;
 
   constructor(
     queue: ConstructorParameters<typeof Job>[0],
@@ -40,6 +42,8 @@ export class TakenJob extends Job<unknown, Settlement | undefined> {
     super(queue, json.name, JSON.parse(json.data), json.opts, json.id);
     this.lock = json.lock;
     this.request = json.request;
+    this.providerKey = json.providerKey;
+    this.lateMs = json.lateMs;
     this.timestamp = json.timestamp;
     this.attemptsStarted = json.attemptsStarted;
     if (json.processedOn !== undefined) this.processedOn = json.processedOn;

@@ -16,7 +16,7 @@ import type { Upstreams } from '../calls/upstreams.js';
 import type { ProviderFailure } from '../providers/types.js';
 import type { Ending } from './ending.js';
 import { blockedFailure, fromAttempt, toErrorInfo } from './failed-job.js';
-import { addAttempt, type Progress } from './progress.js';
+import { addAttempt, type Progress, usedBy } from './progress.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** No provider answers within this; a call that ended at the deadline leaves a millisecond or two by another clock. */
@@ -60,7 +60,7 @@ export class Fallback {
         const { provider, model } = next;
         const found =
           this.parts.availability.blocked(provider, model, tierApart(request)) ??
-          (await this.#moveOn(progress.job, i, next));
+          (await this.#moveOn(progress, i, next));
         if (found === 'moved') return undefined;
         if (found === 'refused') break;
         this.#countFallback(progress.job, next);
@@ -105,8 +105,9 @@ export class Fallback {
    * Puts the request on the entry's queue, and this job off its own. It is blocked where as many wait as may, and refused
    * when Redis did not let it move: then the request is still here.
    */
-  async #moveOn(job: ChatJob, entry: number, to: ChainEntry): Promise<'moved' | 'refused' | Blocked> {
+  async #moveOn(progress: Progress, entry: number, to: ChainEntry): Promise<'moved' | 'refused' | Blocked> {
     const { clock, logger, settlements, upstreams } = this.parts;
+    const { job } = progress;
     const { maxWaitMs, maxBacklog } = upstreams.of(to).config;
     const queuedAt = clock.now();
     const next: NextEntry = {
@@ -122,7 +123,11 @@ export class Fallback {
       logger.warn({ requestId, error: String(error) }, 'moving a request to its next entry is tried again');
     const hasTime = () => clock.now() - queuedAt < MOVE_PATIENCE_MS && this.hasTime(job);
     try {
-      const result = await whileRefused(() => settlements.move(job, next, maxBacklog), onRefused, hasTime);
+      const result = await whileRefused(
+        () => settlements.move(job, next, maxBacklog, usedBy(progress)),
+        onRefused,
+        hasTime,
+      );
       if (typeof result === 'number') return { outcome: 'backlog', retryAfterMs: 1_000 };
       // Otherwise another worker has ended it meanwhile.
       if (result === 'moved') this.#countFallback(job, to);

@@ -1,10 +1,27 @@
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import { type RateUse, usedOf } from '@sluice/shared/queue/rates';
 import { toAttemptLine } from './attempt-line.js';
 
 /** How far a job has come: it is settled with all of its attempts, whatever goes wrong. */
 export interface Progress {
   job: ChatJob;
+  /** Only where a limit per minute or a pool of keys concerns the job. */
+  rate?: JobRate;
+}
+
+/** What a job got from the limits per minute, and what it made of it. */
+export interface JobRate {
+  /** The key of the pool; '' when the provider has only one. */
+  key: string;
+  /** It may not be called: the wait would be longer than it may be. */
+  lateMs?: number;
+  use: RateUse;
+}
+
+/** For the script that ends or moves the job. */
+export function usedBy({ job, rate }: Progress): string {
+  return rate ? usedOf(job, rate.use) : '';
 }
 
 export function addAttempt(progress: Progress, attempt: Attempt, logger: Logger): void {

@@ -1,12 +1,14 @@
 /** The calls of one entry, and what is kept of each: the attempt, metrics, a span, and the health of the provider. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
+import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Blocked } from '@sluice/shared/providers/availability';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDownSubject, CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
@@ -16,10 +18,13 @@ import type { ProviderHealth } from '../calls/provider-health.js';
 import type { Run } from '../calls/run.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import { failureOf } from '../providers/failure.js';
-import type { ParsedResponse } from '../providers/types.js';
+import type { ParsedResponse, ProviderFailure } from '../providers/types.js';
 import { recordCall } from './job-spans.js';
 import { addAttempt, type Progress } from './progress.js';
 import type { WorkerMetrics } from './worker-metrics.js';
+
+/** How long a key that the provider refuses is left alone. */
+const REFUSED_KEY_MS = 60_000;
 
 export interface ProviderCallsParts {
   upstreams: Upstreams;
@@ -28,6 +33,7 @@ export interface ProviderCallsParts {
   health: ProviderHealth;
   estimate: Pick<CostEstimate, 'ofCall'>;
   pricing: PriceCalls;
+  settlements: Pick<Settlements, 'switchKey'>;
   clock: Clock;
   logger: Logger;
   metrics: Pick<WorkerMetrics, 'called'>;
@@ -67,7 +73,9 @@ export class ProviderCalls {
   async call(progress: Progress, request: ChatRequest, entry: ChainEntry, run: Run): Promise<CallResult> {
     const { clock, estimate, health, logger, metrics, tracer, upstreams } = this.parts;
     const { job } = progress;
-    const upstream = upstreams.of(entry);
+    const { rate } = progress;
+    const whole = upstreams.of(entry);
+    const upstream = whole.pool.get(rate?.key ?? '') ?? whole;
     const limitMs = this.#limitMs(entry);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     health.calling(entry.provider, job);
@@ -75,14 +83,21 @@ export class ProviderCalls {
       callProvider(upstream, request, entry, timeoutMs, run, clock),
     );
     const { failure } = result;
-    if (failure?.outcome === 'unsupported' || failure?.outcome === 'no_key') {
+    if (rate && result.ms !== undefined) {
+      rate.use = { called: true };
+      const usage = result.response?.usage ?? result.dropped?.usage;
+      if (usage && !result.billUnknown) rate.use.usage = usage;
+      if (result.left) rate.use.left = result.left;
+    }
+    if (failure?.outcome === 'unsupported' || (failure?.outcome === 'no_key' && !rate?.key)) {
       health.saidNothing(entry.provider, job.requestId);
       addAttempt(progress, toAttempt(entry, result), logger);
       return result;
     }
     metrics.called(entry, failure?.outcome ?? 'ok', result.ms);
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
-    if (failure?.coolDown) {
+    const nextKey = failure && (await this.#otherKey(progress, failure, upstream.config));
+    if (nextKey === undefined && failure?.coolDown) {
       const { cooldownMs, maxCooldownMs } = upstream.config;
       const askedMs = failure.retryAfterMs ?? cooldownMs;
       failure.retryAfterMs = Math.min(askedMs, maxCooldownMs);
@@ -90,6 +105,7 @@ export class ProviderCalls {
     }
     // A caller's short deadline, and a fault of our own, say nothing about the provider's health.
     const inconclusive =
+      nextKey !== undefined ||
       failure?.outcome === 'cancelled' ||
       failure?.outcome === 'internal_error' ||
       (failure?.outcome === 'timeout' && timeoutMs < limitMs);
@@ -99,7 +115,24 @@ export class ProviderCalls {
     if (result.billUnknown) attempt.estimate = estimate.ofCall(request, entry, job.budget);
     else if (result.dropped) attempt.estimate = this.#costOf(entry, result.dropped);
     addAttempt(progress, attempt, logger);
-    return result;
+    return nextKey ? { ...result, nextKey } : result;
+  }
+
+  /**
+   * The key of a pool was refused or is rate limited: it alone is left alone for a while. Undefined when there is no pool,
+   * and '' when no other key is free.
+   */
+  async #otherKey(
+    { job, rate }: Progress,
+    { outcome, retryAfterMs }: ProviderFailure,
+    { cooldownMs, maxCooldownMs }: ProviderConfig,
+  ): Promise<string | undefined> {
+    if (!rate?.key || (outcome !== 'auth' && outcome !== 'no_key' && outcome !== 'rate_limited'))
+      return undefined;
+    const asked = outcome === 'rate_limited' ? (retryAfterMs ?? cooldownMs) : REFUSED_KEY_MS;
+    const next = await this.parts.settlements.switchKey(job, rate.key, Math.min(asked, maxCooldownMs));
+    if (next !== '') rate.key = next;
+    return next;
   }
 
   /** What an answer cost that the caller does not get. */

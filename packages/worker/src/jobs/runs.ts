@@ -15,7 +15,7 @@ export class Runs {
 
   async run<T>(
     { requestId, workspace }: ChatJob,
-    { id, lock, attemptsStarted, answer }: TakenJob,
+    { id, lock, attemptsStarted, answer, providerKey, lateMs }: TakenJob,
     process: (run: Run) => Promise<T>,
   ): Promise<T> {
     const signal = new StopSignal();
@@ -23,7 +23,15 @@ export class Runs {
     this.#running.set(requestId, running);
     if (this.cancellations.has(requestId)) signal.stop('cancelled');
     try {
-      return await process({ workspace, token: lock, start: attemptsStarted, signal, answer });
+      return await process({
+        workspace,
+        token: lock,
+        start: attemptsStarted,
+        signal,
+        answer,
+        providerKey,
+        lateMs,
+      });
     } finally {
       if (this.#running.get(requestId) === running) this.#running.delete(requestId);
     }

@@ -1,0 +1,286 @@
+/**
+ * The Lua of limits per minute and of pools of provider keys; a part of queue-scripts.ts. Only jobs with a field `rate`
+ * (rates.ts) come here.
+ *
+ * A limit is a window of a minute in half seconds: what was reserved in each of them, and their sum. It holds in any 60
+ * seconds, and a second more, since calls do not all arrive equally fast. Beside it the pace keeps a minute's worth from
+ * being used up in its first seconds.
+ *
+ * A job that has to wait is parked: it gets a score beyond all classes, in the band of its lane, which is the class and the
+ * set of limits that it shares with others. `due` has the moment at which the first job of each lane may fit.
+ */
+export const RATES = `
+local SLOT_MS, SLOTS, AHEAD_MS, MINUTE_MS, WINDOW_TTL_MS = 500, 122, 5000, 60000, 125000
+
+local function readClock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function slotField(slot)
+  return string.format('%.0f', slot)
+end
+
+local function readWindow(key, now)
+  local slot = math.floor(now / SLOT_MS)
+  local sum, first, pace = unpack(redis.call('HMGET', key, 's', 'f', 'p'))
+  local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = tonumber(first or slot), pace = tonumber(pace or 0)}
+  local over = slot - SLOTS
+  if window.first > over then return window end
+  local fields = {}
+  for each = window.first, over do fields[#fields + 1] = slotField(each) end
+  for _, amount in ipairs(redis.call('HMGET', key, unpack(fields))) do window.sum = window.sum - (tonumber(amount or 0)) end
+  redis.call('HDEL', key, unpack(fields))
+  window.first = over + 1
+  redis.call('HSET', key, 's', window.sum, 'f', slotField(window.first))
+  return window
+end
+
+-- A request that is larger than the limit is sent when nothing else is: its size is an estimate.
+local function amountOf(bucket)
+  return math.min(bucket[4], bucket[3])
+end
+
+-- How long until the bucket (its key, type, limit and the amount) takes the job.
+local function waitFor(bucket, now)
+  local window, limit = readWindow(bucket[1], now), bucket[3]
+  -- Two of its size may come at once where the limit is small.
+  local amount = amountOf(bucket)
+  local wait = math.max(0, window.pace - now - math.max(AHEAD_MS, 2 * amount * MINUTE_MS / limit))
+  local excess = window.sum + amount - limit
+  if excess <= 0 then return wait, window end
+  local fields = {}
+  for each = window.first, window.slot do fields[#fields + 1] = slotField(each) end
+  for i, amount in ipairs(redis.call('HMGET', bucket[1], unpack(fields))) do
+    excess = excess - tonumber(amount or 0)
+    if excess <= 0 then return math.max(wait, (window.first + i + SLOTS) * SLOT_MS - now), window end
+  end
+  return math.max(wait, MINUTE_MS), window
+end
+
+local function reserve(plan, now)
+  for _, each in ipairs(plan) do
+    local bucket, window = each[1], each[2]
+    local amount, key = amountOf(bucket), window.key
+    redis.call('HINCRBY', key, slotField(window.slot), amount)
+    local pace = math.max(window.pace, now) + amount * MINUTE_MS / bucket[3]
+    redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace))
+    redis.call('PEXPIRE', key, WINDOW_TTL_MS)
+  end
+end
+
+local function addTo(plan, buckets, now)
+  local wait = 0
+  for _, bucket in ipairs(buckets) do
+    local own, window = waitFor(bucket, now)
+    plan[#plan + 1] = {bucket, window}
+    wait = math.max(wait, own)
+  end
+  return wait
+end
+
+-- The key that has the fewest calls under way, and of those the one with the fewest turns. With weights the turns decide
+-- alone. A key that is left alone, or whose own limits are used up, is passed over.
+local function chooseKey(q, keys, now)
+  local fields = {'v'}
+  for _, key in ipairs(keys) do
+    for _, kind in ipairs({'busy:', 'turn:', 'until:'}) do fields[#fields + 1] = kind .. key[1] end
+  end
+  local state = redis.call('HMGET', q.prefix .. 'pool', unpack(fields))
+  local virtual, wait, best = tonumber(state[1] or 0), math.huge, nil
+  for i, key in ipairs(keys) do
+    local busy, turn, closed = unpack(state, 3 * i - 1, 3 * i + 1)
+    local plan = {}
+    local own = math.max(addTo(plan, key[3], now), tonumber(closed or 0) - now, 0)
+    local start, weight = math.max(virtual, tonumber(turn or 0)), math.max(key[2], 1)
+    local load = key[2] > 0 and 0 or tonumber(busy or 0)
+    if own == 0 and (not best or load < best.load or load == best.load and start < best.start) then
+      best = {name = key[1], load = load, start = start, finish = start + 1 / weight, plan = plan}
+    end
+    wait = math.min(wait, own)
+  end
+  return best and 0 or wait, best
+end
+
+-- How long until the job fits; when it fits now, also what is to be reserved and which key it gets.
+local function fit(q, rate, now)
+  local plan = {}
+  local wait = addTo(plan, rate[3], now)
+  if #rate[4] == 0 then return wait, plan end
+  local keyWait, key = chooseKey(q, rate[4], now)
+  if key then
+    for _, each in ipairs(key.plan) do plan[#plan + 1] = each end
+  end
+  return math.max(wait, keyWait), plan, key
+end
+
+local function useKey(q, jobKey, key)
+  local pool = q.prefix .. 'pool'
+  redis.call('HINCRBY', pool, 'busy:' .. key.name, 1)
+  redis.call('HSET', pool, 'v', string.format('%.10f', key.start), 'turn:' .. key.name, string.format('%.10f', key.finish))
+  redis.call('HSET', jobKey, 'key', key.name)
+end
+
+-- The job's call is over, or its worker is gone: its key is free.
+local function freeKey(q, jobKey, name)
+  redis.call('HDEL', jobKey, 'key')
+  if redis.call('HINCRBY', q.prefix .. 'pool', 'busy:' .. name, -1) < 0 then
+    redis.call('HSET', q.prefix .. 'pool', 'busy:' .. name, 0)
+  end
+end
+
+local function bucketsOf(rate, keyName)
+  local buckets = {}
+  for _, bucket in ipairs(rate[3]) do buckets[#buckets + 1] = bucket end
+  for _, key in ipairs(rate[4]) do
+    if key[1] == keyName then
+      for _, bucket in ipairs(key[3]) do buckets[#buckets + 1] = bucket end
+    end
+  end
+  return buckets
+end
+
+local function charge(key, slot, limit, amount)
+  redis.call('HINCRBY', key, slotField(slot), amount)
+  redis.call('HINCRBY', key, 's', amount)
+  redis.call('HINCRBYFLOAT', key, 'p', string.format('%.3f', amount * MINUTE_MS / limit))
+  redis.call('PEXPIRE', key, WINDOW_TTL_MS)
+end
+
+-- What the provider says is left, for the narrowest limit of each type. It is heeded where it is less than we think.
+local function heed(buckets, left, now)
+  for kind, remaining in pairs(left) do
+    local narrowest
+    for _, bucket in ipairs(buckets) do
+      if bucket[2] == kind and (not narrowest or bucket[3] < narrowest[3]) then narrowest = bucket end
+    end
+    if narrowest then
+      local window = readWindow(narrowest[1], now)
+      local missing = narrowest[3] - window.sum - remaining
+      if missing >= 1 then charge(narrowest[1], window.slot, narrowest[3], math.floor(missing)) end
+    end
+  end
+end
+
+-- The job ends or leaves. Used is 'keep', 'none' when nothing was sent, or what was really used by type, in JSON.
+local function release(q, jobId, used)
+  local jobKey = q.prefix .. jobId
+  local rate, slot, key = unpack(redis.call('HMGET', jobKey, 'rate', 'slot', 'key'))
+  if key then freeKey(q, jobKey, key) end
+  if not rate or not slot then return end
+  redis.call('HDEL', jobKey, 'slot')
+  if used == 'keep' then return end
+  local now, isLess = readClock(), false
+  local really = used == 'none' and {r = 0, t = 0, i = 0, o = 0} or cjson.decode(used)
+  local buckets = bucketsOf(cjson.decode(rate), key)
+  for _, bucket in ipairs(buckets) do
+    local more = (really[bucket[2]] or bucket[4]) - amountOf(bucket)
+    if more ~= 0 and tonumber(slot) > math.floor(now / SLOT_MS) - SLOTS and redis.call('HEXISTS', bucket[1], 's') == 1 then
+      charge(bucket[1], tonumber(slot), bucket[3], math.floor(more))
+      isLess = isLess or more < 0
+    end
+  end
+  if really.left then heed(buckets, really.left, now) end
+  if isLess then
+    -- Lanes may fit sooner than they were told.
+    for _, lane in ipairs(redis.call('ZRANGE', q.prefix .. 'due', 0, 7)) do redis.call('ZADD', q.prefix .. 'due', 0, lane) end
+  end
+end
+
+local function bandOf(q, class, lane)
+  local lanesKey, field = q.prefix .. 'lanes', 'l:' .. lane
+  local index = redis.call('HGET', lanesKey, field)
+  if not index then
+    index = redis.call('HINCRBY', lanesKey, 'n', 1)
+    redis.call('HSET', lanesKey, field, index)
+  end
+  return PARKED * class + tonumber(index) % PARKED
+end
+
+-- The job waits in its lane. Returns how many are before it there.
+local function park(q, jobId, class, tag, lane)
+  local band = bandOf(q, class, lane)
+  local score = string.format('%.17g', band * PRIORITY_1 + math.floor(tag * 512) / 512)
+  redis.call('ZADD', q.prioritized, score, jobId)
+  redis.call('HSET', q.meta, 'lanes', 1)
+  return redis.call('ZCOUNT', q.prioritized, startOf(band), '(' .. score)
+end
+
+-- The first job of a lane waits among all others again, in its old place.
+local function promote(q, lane)
+  local class = tonumber(string.match(lane, '^%d'))
+  local band = bandOf(q, class, lane)
+  local jobId, score = unpack(redis.call('ZRANGEBYSCORE', q.prioritized, startOf(band), endOf(band), 'WITHSCORES', 'LIMIT', 0, 1))
+  if not jobId then
+    redis.call('ZREM', q.prefix .. 'due', lane)
+    redis.call('HDEL', q.prefix .. 'lanes', 'l:' .. lane)
+    return false
+  end
+  local old = class * PRIORITY_1 + tonumber(score) - band * PRIORITY_1
+  redis.call('ZADD', q.prioritized, string.format('%.17g', old), jobId)
+  return true
+end
+
+local function promoteDue(q, now, open)
+  for _, lane in ipairs(redis.call('ZRANGEBYSCORE', q.prefix .. 'due', '-inf', string.format('%.0f', now), 'LIMIT', 0, 8)) do
+    if promote(q, lane) then
+      open[lane] = true
+      redis.call('ZREM', q.prefix .. 'due', lane)
+    end
+  end
+end
+
+-- How much of a minute the job takes of its tightest limit.
+local function costOf(rate)
+  local cost = 0
+  for _, bucket in ipairs(rate[3]) do cost = math.max(cost, amountOf(bucket) * MINUTE_MS / bucket[3]) end
+  return cost
+end
+
+-- Decides about a job with limits that is about to be taken: it runs now (its key, if it has one, is returned), it is parked,
+-- or its wait would be too long: then the wait is returned, and its worker passes it on.
+local function admit(q, jobId, class, tag, rateText, starts, now, open)
+  local jobKey, rate = q.prefix .. jobId, cjson.decode(rateText)
+  local lane = class .. ':' .. rate[1]
+  local before = redis.call('HGET', jobKey, 'key')
+  if before then freeKey(q, jobKey, before) end
+  local closed = tonumber(redis.call('ZSCORE', q.prefix .. 'due', lane) or 0)
+  local wait, plan, key
+  if closed > now then
+    wait = closed - now
+  else
+    wait, plan, key = fit(q, rate, now)
+    if wait == 0 then
+      reserve(plan, now)
+      redis.call('HSET', jobKey, 'slot', slotField(math.floor(now / SLOT_MS)))
+      if key then useKey(q, jobKey, key) end
+      if open[lane] then open[lane] = promote(q, lane) end
+      return 'run', key and key.name or ''
+    end
+  end
+  local ahead = park(q, jobId, class, tag, lane)
+  local whole = wait + (closed > now and ahead or 0) * costOf(rate)
+  if starts == 0 and now + whole > rate[2] then
+    redis.call('ZREM', q.prioritized, jobId)
+    return 'late', math.ceil(whole)
+  end
+  if closed <= now then
+    redis.call('ZADD', q.prefix .. 'due', string.format('%.0f', now + math.ceil(wait)), lane)
+    open[lane] = nil
+  end
+  return 'parked'
+end
+
+-- After jobs were taken: lanes whose next job was not looked at are due. Returns when to look again, in ms, or 0.
+local function closeLanes(q, now, open)
+  local dueKey = q.prefix .. 'due'
+  for lane, isOpen in pairs(open) do
+    if isOpen then redis.call('ZADD', dueKey, string.format('%.0f', now), lane) end
+  end
+  local due = redis.call('ZRANGE', dueKey, 0, 0, 'WITHSCORES')[2]
+  if due then return math.max(1, tonumber(due) - now) end
+  redis.call('DEL', q.prefix .. 'lanes')
+  redis.call('HDEL', q.meta, 'lanes')
+  return 0
+end
+`;

@@ -1,0 +1,88 @@
+/** The limits per minute and the provider keys that a job has to find room at; rate-scripts.ts reads this. */
+import type { ProviderConfig, ProviderLimits, RateLimits } from '../config/types.js';
+import { isAllowed } from '../directory/allowed-models.js';
+import type { KeyNames } from '../redis/key-names.js';
+import type { TokenEstimate } from '../registry/token-estimate.js';
+import type { ChatJob } from './job.js';
+
+/** Requests, all tokens, input and output tokens. */
+type BucketType = 'r' | 't' | 'i' | 'o';
+type Bucket = [key: string, type: BucketType, limit: number, amount: number];
+
+/** A job that nobody estimated: its sealed request is about as long as the prompt. */
+const USUAL_OUTPUT_TOKENS = 1_000;
+const BYTES_PER_TOKEN = 4;
+
+export function estimateOf({ tokens, request }: Pick<ChatJob, 'tokens' | 'request'>): TokenEstimate {
+  return tokens ?? { input: Math.ceil(request.length / BYTES_PER_TOKEN), output: USUAL_OUTPUT_TOKENS };
+}
+
+/** The job's field `rate`; empty for a job that no limit concerns. */
+export function rateOf(job: ChatJob, provider: ProviderConfig | undefined, names: KeyNames): string {
+  const { limits, keys = [] } = provider ?? {};
+  if (!limits && keys.length === 0 && job.tokensPerMinute === undefined) return '';
+  const { model = '', provider: name = '' } = job.chain[job.entry] ?? {};
+  const estimate = estimateOf(job);
+  const own = bucketsOf(limits, names.queueKey(name, 'limit'), model, estimate);
+  if (job.tokensPerMinute !== undefined) {
+    const amount = estimate.input + estimate.output;
+    own.push([names.workspaceTokens(job.workspace), 't', job.tokensPerMinute, amount]);
+  }
+  const pool = keys.map((key) => [
+    key.name,
+    key.weight ?? 0,
+    bucketsOf(key.limits, names.queueKey(name, `limit:${key.name}`), model, estimate),
+  ]);
+  const lane = own.map(([key]) => key).join(' ') || model;
+  return JSON.stringify([lane, Math.ceil(job.waitUntil), own, pool]);
+}
+
+function bucketsOf(
+  limits: ProviderLimits | undefined,
+  key: string,
+  model: string,
+  estimate: TokenEstimate,
+): Bucket[] {
+  if (!limits) return [];
+  const ofModels = limits.models.filter(({ pattern }) => isAllowed([pattern], model));
+  return [
+    ...toBuckets(limits, key, estimate),
+    ...ofModels.flatMap(({ pattern, ...own }) => toBuckets(own, `${key}:${pattern}`, estimate)),
+  ];
+}
+
+function toBuckets(limits: RateLimits, key: string, { input, output }: TokenEstimate): Bucket[] {
+  const { requestsPerMinute, tokensPerMinute, inputTokensPerMinute, outputTokensPerMinute } = limits;
+  const all: [BucketType, number | undefined, number][] = [
+    ['r', requestsPerMinute, 1],
+    ['t', tokensPerMinute, input + output],
+    ['i', inputTokensPerMinute, input],
+    ['o', outputTokensPerMinute, output],
+  ];
+  return all.flatMap(([type, limit, amount]): Bucket[] =>
+    limit === undefined ? [] : [[`${key}:${type}`, type, limit, amount]],
+  );
+}
+
+/** What the provider says is left of its limits, by type. */
+export type RatesLeft = Partial<Record<BucketType, number>>;
+
+/** What a call really took, and what the provider says is left. */
+export interface RateUse {
+  /** False: nothing was sent. */
+  called: boolean;
+  usage?: { input: number; cachedInput: number; cacheWrite: number; cacheWrite1h: number; output: number };
+  left?: RatesLeft;
+}
+
+/** How the reservation of a job is corrected when it ends; see `release` in rate-scripts.ts. */
+export function usedOf(job: ChatJob, { called, usage, left }: RateUse): string {
+  if (!called) return 'none';
+  if (!usage) return left ? JSON.stringify({ left }) : 'keep';
+  const { output, isNamed = false } = estimateOf(job);
+  // Anthropic does not count what it reads from its cache.
+  const written = usage.input + usage.cacheWrite + usage.cacheWrite1h;
+  const counted = isNamed ? Math.max(output, usage.output) : usage.output;
+  const used = { r: 1, t: written + usage.cachedInput + counted, i: written, o: usage.output };
+  return JSON.stringify(left ? { ...used, left } : used);
+}

@@ -1,0 +1,33 @@
+/** What a call will most likely take of a provider's limits per minute. */
+import type { ChatRequest } from '../chat.js';
+import type { ProviderConfig } from '../config/types.js';
+import { measurePrompt } from './prompt-size.js';
+
+/** OpenAI counts like this before it has read the prompt. */
+const BYTES_PER_TOKEN = 4;
+const IMAGE_TOKENS = 1_600;
+/** When nobody says how long an answer may be, most are shorter. */
+const USUAL_OUTPUT_TOKENS = 1_000;
+
+export interface TokenEstimate {
+  input: number;
+  output: number;
+  /** The request names its limit of output tokens: OpenAI counts that, whatever comes back. */
+  isNamed?: boolean;
+}
+
+export function estimateTokens(request: ChatRequest): TokenEstimate {
+  const { bytes, images } = measurePrompt(request);
+  const named = Math.max(request.max_completion_tokens ?? 0, request.max_tokens ?? 0);
+  const choices = typeof request.n === 'number' ? request.n : 1;
+  const input = Math.ceil(bytes / BYTES_PER_TOKEN) + images * IMAGE_TOKENS;
+  if (named === 0) return { input, output: USUAL_OUTPUT_TOKENS * choices };
+  return { input, output: named * choices, isNamed: true };
+}
+
+/** Whether it has limits per minute, its keys included. */
+export function hasRateLimits(provider: ProviderConfig | undefined): boolean {
+  return (
+    provider?.limits !== undefined || provider?.keys?.some(({ limits }) => limits !== undefined) === true
+  );
+}
