@@ -67,6 +67,8 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     anthropicVersion: undefined,
     prices: 'anthropic',
     apiKeyEnv: 'ANTHROPIC_API_KEY',
+    keys: undefined,
+    limits: undefined,
     concurrency: 64,
     maxWaitMs: 10_000,
     maxBacklog: 1000,
@@ -162,6 +164,7 @@ workspaces:
       models: ['gpt/4@eu', 'gpt-4o-*'],
       limits: {
         requestsPerMinute: 60,
+        tokensPerMinute: undefined,
         concurrentRequests: 2,
         budgetUsdPerMonth: 12.5,
         budget: 'expected' as const,
@@ -199,7 +202,7 @@ colour: blue
     error.message,
     `my.yaml: 9 mistakes
   line 10: colour: unknown field; allowed: providers, workspaces, request, request_log, archive, registry, cors, files, batches
-  line 3: providers.openai.bse_url: unknown field; allowed: preset, kind, base_url, resource, region, project, location, path, models_path, query, headers, auth, rename_models, anthropic_version, prices, api_key, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
+  line 3: providers.openai.bse_url: unknown field; allowed: preset, kind, base_url, resource, region, project, location, path, models_path, query, headers, auth, rename_models, anthropic_version, prices, api_key, keys, limits, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
   line 3: providers.openai.kind: must be one of openai, anthropic; did you mean openai?
   line 3: providers.openai.base_url: must be an http or https address without user name, password, query and fragment
   line 3: providers.openai.concurrency: must be a whole number from 1 to 1000000

@@ -234,6 +234,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.outcome('<request>'),
     names.keptAnswers('<workspace>'),
     names.keptAnswerBytes('<workspace>'),
+    names.workspaceTokens('<workspace>'),
     names.requestTimes('<workspace>'),
     names.reservations('<workspace>'),
     names.reserved('<workspace>'),
