@@ -22,6 +22,10 @@ test('every kind of message is known by its fields', (t) => {
     requestId: 'r1',
     entry: 2,
   });
+  t.like(readInboxMessage(['id', 'r1', 'tested', '{"works":true}']), {
+    kind: 'tested',
+    verdict: { works: true },
+  });
   t.deepEqual(readInboxMessage(['id', 'r1', 'models', 'null']), {
     kind: 'models',
     requestId: 'r1',

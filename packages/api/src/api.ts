@@ -98,12 +98,13 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
 
 /** Hears of cool-downs and circuits, and hands every message of the inbox to the one whom it is for. */
 async function startReading(
-  { coolDowns, circuits, inbox, catalogue, idempotent, dispatcher }: ApiParts,
+  { coolDowns, circuits, inbox, catalogue, providerTests, idempotent, dispatcher }: ApiParts,
   { subscriber, inboxReader }: Connections,
 ): Promise<{ ended: Promise<void> }> {
   await Promise.all([coolDowns.watch(subscriber), circuits.watch(subscriber)]);
   const ended = inbox.read(inboxReader, (message) => {
-    if (!catalogue.receive(message) && !idempotent.receive(message)) dispatcher.receive(message);
+    if (catalogue.receive(message) || providerTests.receive(message)) return;
+    if (!idempotent.receive(message)) dispatcher.receive(message);
   });
   catalogue.start();
   return { ended };

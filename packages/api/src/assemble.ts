@@ -39,6 +39,7 @@ import { Inbox } from './cell/inbox.js';
 import { KeyUse } from './cell/key-use.js';
 import { ApiMetrics } from './cell/metrics.js';
 import { Neighbours } from './cell/neighbours.js';
+import { ProviderTests } from './cell/provider-tests.js';
 import { RedisMemory } from './cell/redis-memory.js';
 import { RegistryRefresh } from './cell/registry-refresh.js';
 import { SharedGauges } from './cell/shared-gauges.js';
@@ -110,6 +111,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   const registry = new LiveRegistry(registryStore, loadShippedRegistry(), clock, logger);
   await registry.start();
   const refresh = new RegistryRefresh(registryStore, registry, clock, config.registry.allowPrivateAddresses);
+  const providerTests = new ProviderTests(id, queues);
   const catalogue = new Catalogue(
     id,
     queues,
@@ -219,7 +221,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   return {
     ...{ id, names, payloads, digests, clock },
     ...{ inbox, queues, coolDowns, circuits, presence, neighbours, memory },
-    ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue },
+    ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue, providerTests },
     ...{ metrics, apiMetrics, gauges, directoryWatch, connectionLimit },
     ...{
       knownRefusals,

@@ -13,6 +13,7 @@ import { addLimitCommands } from './commands/limits.js';
 import { addModelCommands } from './commands/models.js';
 import { addOpenCommand } from './commands/open.js';
 import { addProcessCommands } from './commands/processes.js';
+import { addProviderCommands } from './commands/providers.js';
 import { addQueueCommands } from './commands/queues.js';
 import { addRequestCommands } from './commands/requests.js';
 import { addRouteCommands } from './commands/routes.js';
@@ -76,6 +77,7 @@ Exit status:
   addApplyCommand(program, cli);
   addCheckCommand(program, cli);
   addStatusCommand(program, cli);
+  addProviderCommands(program, cli);
   addQueueCommands(program, cli);
   addCoolDownCommands(program, cli);
   addRequestCommands(program, cli);

@@ -280,6 +280,33 @@ export interface CoolDown {
   asked_until: string;
 }
 
+/** A provider as it is configured. */
+export interface ProviderInfo {
+  object: 'provider';
+  name: string;
+  kind: string;
+  /** Where chat calls go. */
+  address: string;
+  prices: string;
+  /** The variable of its key, or `token_file`, `token_command`, `sigv4` or `none`. */
+  credentials: string;
+  concurrency: number;
+}
+
+/** What came of one real call of a provider. */
+export interface ProviderVerdict {
+  object: 'provider_test';
+  provider: string;
+  /** Null when none is known to try. */
+  model: string | null;
+  works: boolean;
+  /** In words; null when it works. */
+  problem: string | null;
+  /** Of the answer; null when there was none. */
+  status: number | null;
+  ms: number;
+}
+
 export interface Reload {
   object: 'reload';
   time: string;

@@ -1,13 +1,14 @@
 /** What a worker runs for a job of a provider's queue. */
 import type { Logger } from '@sluice/shared/process/logger';
-import { sendModels } from '@sluice/shared/queue/inbox';
+import { sendModels, sendVerdict } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import { CHAT_JOB, MODELS_JOB, type ModelsJob } from '@sluice/shared/queue/queues';
+import { CHAT_JOB, MODELS_JOB, type ModelsJob, TEST_JOB, type TestJob } from '@sluice/shared/queue/queues';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import { UnrecoverableError } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { WorkerParts } from './assemble.js';
 import { listModels } from './calls/list-models.js';
+import { testProvider } from './calls/test-provider.js';
 import { ChatWorker, type TakenJob } from './jobs/chat-worker.js';
 import { QueueWorkers } from './jobs/queue-workers.js';
 
@@ -45,12 +46,26 @@ async function runJob(
     await replyWithModels(parts, redis, logger, provider, taken.data as ModelsJob);
     return undefined;
   }
+  if (taken.name === TEST_JOB) {
+    await replyWithVerdict(parts, redis, provider, taken.data as TestJob);
+    return undefined;
+  }
   if (taken.name !== CHAT_JOB) throw new UnrecoverableError(`nobody here runs a job named ${taken.name}`);
   const job = taken.data as ChatJob;
   job.request = taken.request || job.request || '';
   // Redis refused it, and the api its caller. (It is also gone some time after the deadline, and not missed then.)
   if (job.request === '' && clock.now() < job.deadline) return undefined;
   return runs.run(job, taken, (run) => chat.process(job, run));
+}
+
+async function replyWithVerdict(
+  { names, upstreams }: WorkerParts,
+  redis: Redis,
+  provider: string,
+  question: TestJob,
+): Promise<void> {
+  const upstream = upstreams.get(provider);
+  if (upstream) await sendVerdict(redis, names, question, await testProvider(upstream, question.model));
 }
 
 async function replyWithModels(

@@ -21,6 +21,7 @@ import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import type { RegistryStore } from '@sluice/shared/registry/store';
 import type { Catalogue } from '../cell/catalogue.js';
 import { KeyUse } from '../cell/key-use.js';
+import type { ProviderTests } from '../cell/provider-tests.js';
 import { readQueue } from '../cell/read-queue.js';
 import { readMemory } from '../cell/redis-memory.js';
 import type { RegistryRefresh } from '../cell/registry-refresh.js';
@@ -72,6 +73,7 @@ export interface AdminContext {
   circuits: CircuitBreakers;
   presence: Presence;
   catalogue: Catalogue;
+  providerTests: ProviderTests;
   chat: ChatParts;
   connectionLimit: ConnectionLimit;
   countWrongKey(listener: string): void;

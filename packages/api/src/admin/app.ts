@@ -21,6 +21,7 @@ import { addLimitRoutes, type LimitParts } from './routes/limits.js';
 import { addModelRoutes, type ModelParts } from './routes/models.js';
 import { addOverviewRoutes, type OverviewParts } from './routes/overview.js';
 import { addPlaygroundRoutes, type PlaygroundParts } from './routes/playground.js';
+import { addProviderRoutes, type ProviderParts } from './routes/providers.js';
 import { addQueueRoutes, type QueueParts } from './routes/queues.js';
 import { addReloadRoutes, type ReloadParts } from './routes/reload.js';
 import { addRequestRoutes, type RequestParts } from './routes/requests.js';
@@ -45,6 +46,7 @@ type Parts = KeyParts &
   StatusParts &
   QueueParts &
   ReloadParts &
+  ProviderParts &
   CoolDownParts &
   OverviewParts &
   TrafficParts &
@@ -86,6 +88,7 @@ export function createAdminApp({ hosts, logger, queueBoard, ...rest }: AdminPart
   addStatusRoutes(router, parts);
   addQueueRoutes(router, parts);
   addReloadRoutes(router, parts);
+  addProviderRoutes(router, parts);
   addCoolDownRoutes(router, parts);
   addOverviewRoutes(router, parts);
   addTrafficRoutes(router, parts);

@@ -148,7 +148,8 @@ export class Dispatcher {
   /** A message from the inbox. One about an unknown request comes late: its caller has been answered or has gone. */
   receive(message: InboxMessage): void {
     const pending = this.#pending.get(message.requestId);
-    if (!pending || message.kind === 'models' || message.kind === 'outcome') return;
+    if (!pending || message.kind === 'models' || message.kind === 'tested' || message.kind === 'outcome')
+      return;
     if (message.kind === 'moved') {
       pending.job = { ...pending.job, ...message.next };
       if (pending.cancelled) this.cancel(pending.job.requestId);

@@ -231,6 +231,27 @@ export const recordSchemas = {
     ),
   }),
   Queue: s.object({ object: { const: 'queue' }, provider: s.text, paused: s.flag }),
+  Provider: s.object({
+    object: { const: 'provider' },
+    name: s.text,
+    kind: s.text,
+    address: s.text,
+    prices: s.text,
+    credentials: {
+      ...s.text,
+      description: 'The variable of its key, or token_file, token_command, sigv4 or none.',
+    },
+    concurrency: s.whole,
+  }),
+  ProviderTest: s.object({
+    object: { const: 'provider_test' },
+    provider: s.text,
+    model: s.textOrNull,
+    works: s.flag,
+    problem: s.textOrNull,
+    status: s.wholeOrNull,
+    ms: s.whole,
+  }),
   Reload: s.object({ object: { const: 'reload' }, time: s.moment, processes: s.whole }),
   CoolDown: s.object({
     object: { const: 'cooldown' },

@@ -9,7 +9,7 @@ export function addApplyCommand(program: Command, cli: Cli): void {
       .command('apply')
       .summary('Bring gateway.yaml into a running gateway. Applying it again changes nothing.')
       .description(
-        'Bring the workspaces, keys, routes and limits of gateway.yaml into a running gateway. Applying it again changes nothing. Providers and the other settings are read by the processes themselves when they start.',
+        'Bring the workspaces, keys, routes and limits of gateway.yaml into a running gateway. Applying it again changes nothing. Before that, every process is asked to read the providers of its own file again. The other settings are read when a process starts.',
       )
       .argument('[file]', 'default: the file that GATEWAY_CONFIG names, or gateway.yaml')
       .option('--dry-run', 'show what would be done or refused, and do nothing')

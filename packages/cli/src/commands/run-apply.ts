@@ -2,6 +2,7 @@
 import { resolveWorkspaceKeys } from '@sluice/shared/config/config';
 import { createAdminTarget, readKnownState } from '../apply/admin-target.js';
 import { type Action, planConfig, type Step } from '../apply/plan.js';
+import { reloadProcesses } from '../apply/reload.js';
 import { nameOf, stepText, summaryText } from '../apply/step-text.js';
 import { type Done, performSteps } from '../apply/steps.js';
 import { configFile, readConfigFile } from '../arguments/config-file.js';
@@ -25,6 +26,8 @@ export async function runApply(
 ): Promise<void> {
   const config = readConfigFile(configFile(given, cli.terminal), cli.terminal);
   const keys = resolveWorkspaceKeys(config, cli.terminal.env);
+  // First of all: a route may name a provider that is new in the file.
+  if (!dryRun) await reload(cli);
   const plan = planConfig(config, keys, await readKnownState(cli.admin, keys), { prune });
   refuseImpossible(cli, plan);
   if (dryRun) {
@@ -42,6 +45,12 @@ export async function runApply(
     await cli.confirm(`Removing ${what}`, yes);
   }
   report(cli, await perform(cli, plan), false);
+}
+
+async function reload(cli: Cli): Promise<void> {
+  const faults = await reloadProcesses(cli.admin);
+  if (faults === undefined) cli.note('The processes were not asked to read their providers again.');
+  else if (faults.length > 0) throw new CliError(`nothing was done\n${faults.join('\n')}`);
 }
 
 /** Says what the gateway would refuse, before anything is done and in a dry run, too. */

@@ -3,6 +3,7 @@
  * fields of one kind of message. Writers and reader of every kind are in this file.
  */
 import type { Redis } from 'ioredis';
+import type { ProviderVerdict } from '../admin-api.js';
 import type { KeyNames } from '../redis/key-names.js';
 import type { ReplyHead } from './job.js';
 import type { NextEntry } from './settle.js';
@@ -17,7 +18,7 @@ export interface ListedModel {
 
 /**
  * `reply`: how the request ended. `outcome`: the same for those who wait for its answer, without the answer, which they
- * read themselves. `moved`: it waits for another entry now. `displaced`: its job has left the full queue of that entry, to make room. `models`: what a provider offers; null when it could not be read.
+ * read themselves. `moved`: it waits for another entry now. `displaced`: its job has left the full queue of that entry, to make room. `models`: what a provider offers; null when it could not be read. `tested`: what came of a call that an operator asked for.
  */
 export type InboxMessage = { requestId: string } & (
   | { kind: 'reply'; head: ReplyHead; body: string }
@@ -25,6 +26,7 @@ export type InboxMessage = { requestId: string } & (
   | { kind: 'moved'; next: NextEntry }
   | { kind: 'displaced'; entry: number }
   | { kind: 'models'; models: ListedModel[] | null }
+  | { kind: 'tested'; verdict: ProviderVerdict }
 );
 
 /** Defines `sendReply`, `sendOutcome`, `sendMoved` and `sendDisplaced` in a script. */
@@ -41,14 +43,38 @@ local function sendMoved(inbox, requestId, notice) send(inbox, requestId, 'moved
 local function sendDisplaced(inbox, requestId, entry) send(inbox, requestId, 'displaced', entry) end
 `;
 
-export async function sendModels(
+interface Asker {
+  inbox: string;
+  requestId: string;
+}
+
+export function sendModels(
   redis: Redis,
   names: KeyNames,
-  to: { inbox: string; requestId: string },
+  to: Asker,
   models: ListedModel[] | null,
 ): Promise<void> {
+  return sendAnswer(redis, names, to, 'models', models);
+}
+
+export function sendVerdict(
+  redis: Redis,
+  names: KeyNames,
+  to: Asker,
+  verdict: ProviderVerdict,
+): Promise<void> {
+  return sendAnswer(redis, names, to, 'tested', verdict);
+}
+
+async function sendAnswer(
+  redis: Redis,
+  names: KeyNames,
+  to: Asker,
+  kind: string,
+  answer: unknown,
+): Promise<void> {
   const key = names.inbox(to.inbox);
-  await redis.xadd(key, '*', 'id', to.requestId, 'models', JSON.stringify(models));
+  await redis.xadd(key, '*', 'id', to.requestId, kind, JSON.stringify(answer));
   await redis.pexpire(key, INBOX_TTL_MS);
 }
 
@@ -70,6 +96,9 @@ export function readInboxMessage(fields: readonly string[]): InboxMessage | unde
   }
   if (moved !== undefined) return { kind: 'moved', requestId, next: JSON.parse(moved) as NextEntry };
   if (displaced !== undefined) return { kind: 'displaced', requestId, entry: Number(displaced) };
+  const tested = values.get('tested');
+  if (tested !== undefined)
+    return { kind: 'tested', requestId, verdict: JSON.parse(tested) as ProviderVerdict };
   if (models !== undefined)
     return { kind: 'models', requestId, models: JSON.parse(models) as ListedModel[] | null };
   return undefined;

@@ -5,6 +5,14 @@ import { type ChatJob, providerOf } from './job.js';
 
 export { CHAT_JOB } from './backend.js';
 export const MODELS_JOB = 'models';
+export const TEST_JOB = 'test';
+
+/** Asks a worker to call the provider once, and to say what is wrong. */
+export interface TestJob {
+  requestId: string;
+  inbox: string;
+  model: string;
+}
 
 /** Asks a worker for the provider's model list; the api has no provider key to ask with. */
 export interface ModelsJob {
@@ -74,6 +82,10 @@ export class Queues {
   /** Goes to the head of the queue: an api process is not ready to list models before it is answered. */
   async addModels(provider: string, job: ModelsJob): Promise<void> {
     await this.of(provider).add(MODELS_JOB, job, { jobId: `models-${job.requestId}`, lifo: true });
+  }
+
+  async addTest(provider: string, job: TestJob): Promise<void> {
+    await this.of(provider).add(TEST_JOB, job, { jobId: `test-${job.requestId}`, lifo: true });
   }
 
   async close(): Promise<void> {

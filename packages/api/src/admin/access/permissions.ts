@@ -61,6 +61,8 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'POST /queues/{provider}/pause': may('operator', 'gateway'),
   'POST /queues/{provider}/resume': may('operator', 'gateway'),
   'POST /reload': may('operator', 'gateway'),
+  'GET /providers': may('viewer', 'somewhere'),
+  'POST /providers/{provider}/test': may('operator', 'gateway'),
   'GET /tokens': may('admin', 'gateway'),
   'POST /tokens': may('admin', 'gateway'),
   'DELETE /tokens/{id}': may('admin', 'gateway'),

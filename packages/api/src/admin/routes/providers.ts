@@ -1,0 +1,76 @@
+import type { Router } from '@koa/router';
+import type { ProviderInfo } from '@sluice/shared/admin-api';
+import type { ProviderConfig } from '@sluice/shared/config/config';
+import { isAbsent } from '@sluice/shared/config/reader';
+import { MODEL } from '@sluice/shared/config/rules';
+import type { Directory } from '@sluice/shared/directory/directory';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Middleware } from 'koa';
+import type { Catalogue } from '../../cell/catalogue.js';
+import { failed, type ProviderTests } from '../../cell/provider-tests.js';
+import { readInput } from '../read-input.js';
+
+export interface ProviderParts {
+  providers: ReadonlyMap<string, ProviderConfig>;
+  directory: Directory;
+  catalogue: Catalogue;
+  providerTests: ProviderTests;
+  readBody: Middleware;
+}
+
+/** /providers: how each is reached, as this process has it in force. */
+export function addProviderRoutes(router: Router, parts: ProviderParts): void {
+  const { providers, providerTests, readBody } = parts;
+
+  router.get('/providers', (ctx) => {
+    ctx.body = { object: 'list', data: [...providers.values()].map(present) };
+  });
+
+  router.post('/providers/:provider/test', readBody, async (ctx) => {
+    const { provider = '' } = ctx.params;
+    if (!providers.has(provider)) throw new GatewayError('not_found', 'There is no provider of this name.');
+    const asked = readInput((reader) => {
+      const body = reader.fields(ctx.request.body, '', ['model']);
+      return isAbsent(body?.model) ? undefined : reader.text(body.model, 'model', MODEL);
+    });
+    const model = asked ?? (await modelToTry(parts, provider));
+    ctx.body =
+      model === undefined
+        ? failed(provider, null, 'no model is known to try; name one')
+        : await providerTests.ask(provider, model);
+  });
+}
+
+/** One that a route uses, else one that the provider lists. */
+async function modelToTry(
+  { directory, catalogue }: ProviderParts,
+  provider: string,
+): Promise<string | undefined> {
+  for (const { id } of await directory.listWorkspaces())
+    for (const { chain } of (await directory.listRoutes(id)).values()) {
+      const entry = chain.find((each) => each.provider === provider);
+      if (entry) return entry.model;
+    }
+  const listed = catalogue.list().find((model) => model.provider === provider)?.id;
+  return listed?.startsWith(`${provider}/`) ? listed.slice(provider.length + 1) : listed;
+}
+
+function present(provider: ProviderConfig): ProviderInfo {
+  const { name, kind, baseUrl, path, prices, apiKeyEnv, auth, concurrency } = provider;
+  const source = auth.sigv4
+    ? 'sigv4'
+    : auth.token
+      ? 'file' in auth.token
+        ? 'token_file'
+        : 'token_command'
+      : null;
+  return {
+    object: 'provider',
+    name,
+    kind,
+    address: baseUrl + path,
+    prices,
+    credentials: source ?? (apiKeyEnv === undefined ? 'none' : apiKeyEnv),
+    concurrency,
+  };
+}

@@ -1,0 +1,75 @@
+import type { ProviderInfo, ProviderVerdict } from '@sluice/shared/admin-api';
+import type { Command } from 'commander';
+import { path } from '../admin/client.js';
+import type { Cli } from '../cli.js';
+import { CliError } from '../output/cli-error.js';
+import { count } from '../output/format.js';
+import { table } from '../output/table.js';
+import { group, withExamples } from './examples.js';
+
+export function addProviderCommands(program: Command, cli: Cli): void {
+  const providers = group(
+    program,
+    'providers',
+    'The providers of gateway.yaml, as they are in force.',
+    'providers list',
+    'providers test',
+  );
+  withExamples(
+    providers
+      .command('list')
+      .description('Where each provider is, whose prices it has and where its key comes from.'),
+    'providers list',
+  ).action(async () => {
+    const all = await cli.admin.list<ProviderInfo>('/providers');
+    cli.show(all, () =>
+      table(
+        [
+          { title: 'PROVIDER', cell: ({ name }) => name },
+          { title: 'KIND', cell: ({ kind }) => kind },
+          { title: 'CHAT CALLS GO TO', cell: ({ address }) => address },
+          { title: 'KEY', cell: ({ credentials }) => credentials },
+          { title: 'PRICES', cell: ({ prices }) => prices },
+        ],
+        all,
+        cli.style,
+      ),
+    );
+  });
+  withExamples(
+    providers
+      .command('test')
+      .summary('Call each provider once, and say what is wrong.')
+      .description(
+        'Make one real call of a few tokens to each provider, or to one, and say in words what is wrong: the path, the key, the model. A worker makes the call, with its own keys. It is in no log and on no budget.',
+      )
+      .argument('[provider]', 'name of the provider, as in gateway.yaml; default: all of them')
+      .option(
+        '--model <id>',
+        'which model to ask; default: one of a route, else one that the provider lists',
+      ),
+    'providers test',
+    'providers test groq --model llama-3.1-8b-instant',
+  ).action(async (given: string | undefined, { model }: { model?: string }) => {
+    const names =
+      given === undefined
+        ? (await cli.admin.list<ProviderInfo>('/providers')).map(({ name }) => name)
+        : [given];
+    const test = (name: string) =>
+      cli.admin.send<ProviderVerdict>(
+        'POST',
+        path`/providers/${name}/test`,
+        model === undefined ? {} : { model },
+      );
+    const verdicts = await Promise.all(names.map(test));
+    cli.show(verdicts, () => verdicts.map((verdict) => verdictText(verdict, cli)).join('\n'));
+    const broken = verdicts.filter(({ works }) => !works).length;
+    if (broken > 0)
+      throw new CliError(`${count(broken, 'provider')} of ${verdicts.length} cannot be used as configured`);
+  });
+}
+
+function verdictText({ provider, model, works, problem, ms }: ProviderVerdict, { style }: Cli): string {
+  if (works) return `${style.good('works')}  ${provider}: ${model} answered in ${ms} ms`;
+  return `${style.bad('fails')}  ${provider}: ${problem}`;
+}

@@ -1,0 +1,124 @@
+/** One real call of a provider, and in words what is wrong when it fails. For an operator, not for callers. */
+import type { ProviderVerdict } from '@sluice/shared/admin-api';
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { ChainEntry } from '@sluice/shared/queue/job';
+import { isObject, toText } from '../providers/json.js';
+import { UnusableResponse } from '../providers/types.js';
+import { cleanUpstreamText } from '../providers/upstream-text.js';
+import { AnswerRoom } from './answer-room.js';
+import type { Upstream } from './call-provider.js';
+import { type HttpAnswer, HttpFailure } from './http-client.js';
+import { StopSignal } from './stop-signal.js';
+
+const TIMEOUT_MS = 15_000;
+const MAX_ANSWER_BYTES = 1_048_576;
+/** Enough for any model to say a word: some refuse fewer. */
+const MAX_TOKENS = 16;
+
+export async function testProvider(upstream: Upstream, model: string): Promise<ProviderVerdict> {
+  const { config, missingKey } = upstream;
+  const started = performance.now();
+  const verdict = (problem: string | null, status: number | null = null): ProviderVerdict => ({
+    object: 'provider_test',
+    provider: config.name,
+    model,
+    works: problem === null,
+    problem,
+    status,
+    ms: Math.round(performance.now() - started),
+  });
+  if (missingKey !== undefined) return verdict(`no key is set: ${missingKey} is empty in the worker`);
+  try {
+    const answer = await ask(upstream, model);
+    if (!answer)
+      return verdict('there is no token: its file or command failed; the log of the worker says how');
+    return verdict(await problemOf(upstream, model, answer), answer.status);
+  } catch (error) {
+    if (!(error instanceof HttpFailure)) throw error;
+    return verdict(unreachable(config.baseUrl, error));
+  }
+}
+
+/** `inserted` stands between the base URL and the path. */
+async function ask(upstream: Upstream, model: string, inserted = ''): Promise<HttpAnswer | undefined> {
+  const { config, provider, endpoint, credentials, http } = upstream;
+  const entry: ChainEntry = { provider: config.name, model, max_tokens: MAX_TOKENS };
+  const request: ChatRequest = { model, messages: [{ role: 'user', content: 'Say OK.' }] };
+  const body = JSON.stringify(endpoint.adapt(provider.buildRequest(request, entry), model));
+  const path = inserted + endpoint.chatPath(model);
+  const headers = await credentials.headersFor({ method: 'POST', url: config.baseUrl + path, body });
+  const share = new AnswerRoom(MAX_ANSWER_BYTES).share();
+  return headers && http.post(path, headers, body, TIMEOUT_MS, new StopSignal(), share);
+}
+
+/** Null: it works. */
+async function problemOf(upstream: Upstream, model: string, answer: HttpAnswer): Promise<string | null> {
+  const { provider, config } = upstream;
+  if (answer.status >= 200 && answer.status < 300) {
+    try {
+      provider.parseResponse(answer.body);
+      return null;
+    } catch (error) {
+      if (!(error instanceof UnusableResponse)) throw error;
+      return `something answers at ${addressOf(upstream, model)}, but not with a completion; is base_url right?`;
+    }
+  }
+  const { outcome } = provider.parseError(answer.status, answer.headers, answer.body);
+  if (answer.status === 404 || answer.status === 405) {
+    if (isAboutModel(answer.body, upstream.endpoint.nameOf(model))) return unknownModel(upstream, model);
+    return wrongPath(upstream, model);
+  }
+  if (outcome === 'model_not_found') return unknownModel(upstream, model);
+  if (outcome === 'auth') {
+    const { auth, apiKeyEnv } = config;
+    const source =
+      apiKeyEnv ?? (auth.sigv4 ? 'the credentials of AWS' : auth.token ? 'the token' : 'a missing key');
+    return `it refuses ${source} (${answer.status})`;
+  }
+  if (outcome === 'rate_limited') return 'the key works, and it is rate limiting now (429)';
+  const words = cleanUpstreamText(messageIn(answer.body));
+  return `it answers ${answer.status}${words === '' ? '' : `: ${words}`}`;
+}
+
+function unknownModel({ endpoint }: Upstream, model: string): string {
+  const name = endpoint.nameOf(model);
+  return `it does not know the model ${model}${name === model ? '' : `, which is ${name} there`}`;
+}
+
+/** The most common mistakes are a base URL without its `/v1`, and one with it where the path has it too. */
+async function wrongPath(upstream: Upstream, model: string): Promise<string> {
+  const { baseUrl } = upstream.config;
+  const here = `wrong path: nothing is at ${addressOf(upstream, model)}`;
+  if (/\/v\d+$/.test(baseUrl))
+    return /\/v\d+\//.test(upstream.config.path)
+      ? `${here}; leave ${baseUrl.slice(baseUrl.lastIndexOf('/'))} out of base_url`
+      : here;
+  const answer = await ask(upstream, model, '/v1').catch(() => undefined);
+  const isThere = answer !== undefined && answer.status !== 404 && answer.status !== 405;
+  return isThere ? `${here}; base_url lacks /v1: write ${baseUrl}/v1` : here;
+}
+
+function addressOf({ config, endpoint }: Upstream, model: string): string {
+  return config.baseUrl + endpoint.chatPath(model);
+}
+
+/** A 404 is about the model when it says so: of a wrong path servers say nothing about models. */
+function isAboutModel(body: unknown, name: string): boolean {
+  const text = JSON.stringify(body ?? '');
+  return text.includes(JSON.stringify(name).slice(1, -1)) || /model|deployment/i.test(text);
+}
+
+function messageIn(answer: unknown): string {
+  const body: unknown = Array.isArray(answer) ? answer[0] : answer;
+  if (!isObject(body)) return '';
+  const error = isObject(body.error) ? body.error : body;
+  return toText(error.message) ?? toText(body.error) ?? toText(body.detail) ?? '';
+}
+
+function unreachable(baseUrl: string, { reason, cause }: HttpFailure): string {
+  const { origin } = new URL(baseUrl);
+  if (reason === 'timeout') return `${origin} does not answer within ${TIMEOUT_MS / 1000} s`;
+  const code =
+    typeof cause === 'object' && cause !== null && 'code' in cause ? ` (${String(cause.code)})` : '';
+  return `${origin} cannot be reached${code}`;
+}
