@@ -41,6 +41,7 @@ export interface GatewayOptions {
   files?: Record<string, unknown>;
   batches?: Record<string, unknown>;
   registry?: Record<string, unknown>;
+  access?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
   workspaces?: Record<
     string,
@@ -145,6 +146,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       ...(options.request ? { request: options.request } : {}),
       ...(options.cors ? { cors: options.cors } : {}),
       ...(options.registry ? { registry: options.registry } : {}),
+      ...(options.access ? { access: options.access } : {}),
       ...(options.files ? { files: options.files } : {}),
       ...(options.batches ? { batches: options.batches } : {}),
       ...(options.requestLog ? { request_log: options.requestLog } : {}),
@@ -200,8 +202,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   };
   const adminToken = randomBytes(24).toString('base64url');
   const addApi = async (extra: Record<string, string> = {}, limits?: { descriptors: number }) => {
-    const admin = { ADMIN_TOKEN: adminToken, ADMIN_PORT: '0' };
-    const own = apis.length === 0 ? { ...apiEnv, ...admin } : apiEnv;
+    const own = apis.length === 0 ? { ADMIN_PORT: '0', ...apiEnv, ADMIN_TOKEN: adminToken } : apiEnv;
     const api = await run('api', { ...own, ...extra }, limits);
     apis.push(api);
     return api;

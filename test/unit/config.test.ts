@@ -201,7 +201,7 @@ colour: blue
   t.is(
     error.message,
     `my.yaml: 9 mistakes
-  line 10: colour: unknown field; allowed: providers, workspaces, request, request_log, archive, registry, cors, files, batches
+  line 10: colour: unknown field; allowed: providers, workspaces, request, request_log, archive, registry, cors, files, batches, access
   line 3: providers.openai.bse_url: unknown field; allowed: preset, kind, base_url, resource, region, project, location, path, models_path, query, headers, auth, rename_models, anthropic_version, prices, api_key, keys, limits, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
   line 3: providers.openai.kind: must be one of openai, anthropic; did you mean openai?
   line 3: providers.openai.base_url: must be an http or https address without user name, password, query and fragment
@@ -231,7 +231,7 @@ test('a missing field and a wrong type are said as such, without follow-up fault
   t.deepEqual(
     faultsOf(() => parseConfig([], {})),
     [
-      ': must be a map with providers, workspaces, request, request_log, archive, registry, cors, files, batches, not a list',
+      ': must be a map with providers, workspaces, request, request_log, archive, registry, cors, files, batches, access, not a list',
     ],
   );
   t.deepEqual(
@@ -735,4 +735,32 @@ test('a bracket that is not closed is named', (t) => {
   t.deepEqual(textFaults('a: { b: 1\nc: 2\n'), [
     'line 2:1: the { before this place is not closed; add the missing }',
   ]);
+});
+
+test('access names groups, a provider and proxies, and says what is wrong with them', (t) => {
+  const groups = { platform: { role: 'admin' }, 'team a': { role: 'viewer', workspaces: ['a'] } };
+  const oidc = { issuer: 'https://login.example', client_id: 'sluice', client_secret: '${SECRET}' };
+  const proxy = { addresses: ['10.0.0.0/8', '::1'], user_header: 'X-User' };
+  const file = { access: { console_url: 'https://console.example/', oidc, proxy, groups } };
+  const { access } = parseConfig(file, {});
+  t.is(access.consoleUrl, 'https://console.example');
+  t.is(access.oidc?.clientSecretEnv, 'SECRET');
+  t.is(access.proxy?.userHeader, 'x-user');
+  t.deepEqual(access.groups.get('team a'), { role: 'viewer', workspaces: ['a'] });
+
+  const faultsOf = (change: object) => {
+    const error = t.throws(() => parseConfig({ access: { ...file.access, ...change } }, {}));
+    return error?.message.split('\n').slice(1).join() ?? '';
+  };
+  t.regex(faultsOf({ groups: {} }), /access\.groups: is missing/);
+  t.regex(faultsOf({ groups: { x: { role: 'root' } } }), /access\.groups\.x\.role: must be one of viewer/);
+  t.regex(faultsOf({ console_url: null }), /access\.console_url: is missing/);
+  t.regex(faultsOf({ console_url: 'https://x.example/console' }), /must have no path/);
+  t.regex(
+    faultsOf({ oidc: { ...oidc, issuer: 'http://login.example' } }),
+    /issuer: must be an https address/,
+  );
+  t.regex(faultsOf({ oidc: { ...oidc, client_secret: 'plain' } }), /a secret must not/);
+  for (const wrong of ['10.0.0.0/33', 'proxy.example', '10.0.0', '10.0.0.0/8/8', '*'])
+    t.regex(faultsOf({ proxy: { addresses: [wrong] } }), /addresses\[0\]: must be an IP address/, wrong);
 });

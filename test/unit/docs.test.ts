@@ -158,10 +158,13 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
     CORS: (cors) => ({ cors }),
     Files: (files) => ({ files }),
     Batches: (batches) => ({ batches }),
+    Access: (access) => ({ access }),
+    '# OpenID Connect': (oidc) => ({ access: { oidc } }),
+    '# Proxy': (proxy) => ({ access: { proxy } }),
   };
   for (const [section, nest] of Object.entries(places))
     t.deepEqual(
-      tableAfter(page, `## ${section}`).map(([field]) => field),
+      tableAfter(page, `## ${section}`.replace('## #', '###')).map(([field]) => field),
       fieldsAt(nest).map(code),
       section,
     );

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { loadConfig } from '@sluice/shared/config/config';
+import { loadConfig, resolveOidcSecret } from '@sluice/shared/config/config';
 import { publishReloads } from '@sluice/shared/metrics/config-reloads';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { startLiveConfig } from '@sluice/shared/process/config-reloads';
@@ -47,6 +47,7 @@ await runProcess('api', async () => {
               host: env.ADMIN_HOST,
               port: env.ADMIN_PORT,
               token: env.ADMIN_TOKEN,
+              oidcSecret: resolveOidcSecret(config, process.env),
               hosts: [env.ADMIN_HOST, ...(env.ADMIN_HOSTS?.split(',') ?? []).map((name) => name.trim())],
             },
           }),

@@ -34,11 +34,11 @@ export function App() {
     for (const { load } of Object.values(PAGES)) load().catch(() => {});
   }, []);
   const theme = useTheme();
-  const { person, trouble, link, signIn, signOut, onEnded } = useSignedIn();
+  const { person, trouble, oidc, link, signIn, signOut, onEnded } = useSignedIn();
   if (person === undefined)
     return trouble === undefined ? null : <Empty title={trouble}>Trying again …</Empty>;
-  if (link !== undefined) return <FollowLink link={link} person={person} onSignedIn={signIn} />;
-  if (person === null) return <SignIn trouble={trouble} onSignedIn={signIn} />;
+  if (link !== undefined) return <FollowLink link={link} oidc={oidc} person={person} onSignedIn={signIn} />;
+  if (person === null) return <SignIn trouble={trouble} oidc={oidc} onSignedIn={signIn} />;
   return <Console person={person} onEnded={onEnded} onSignOut={signOut} theme={theme} />;
 }
 
@@ -146,9 +146,11 @@ function Navigation({
             <option value="dark">Dark</option>
           </select>
         </label>
-        <button type="button" class="quiet" title={`Signed in: ${person.name}`} onClick={onSignOut}>
-          Sign out
-        </button>
+        {person.way !== 'proxy' && (
+          <button type="button" class="quiet" title={`Signed in: ${person.name}`} onClick={onSignOut}>
+            Sign out
+          </button>
+        )}
       </div>
     </header>
   );

@@ -2,7 +2,7 @@ import type { SignedIn } from '@sluice/shared/admin-api';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { AdminClient, type AdminError, asAdminError } from './admin-client.js';
-import type { Person } from './signed-in.js';
+import { type Person, rememberPlace } from './signed-in.js';
 import { Notice } from './ui/small.js';
 
 /** What a token is made of; anything else cannot be one. */
@@ -10,7 +10,13 @@ const SENDABLE = /^[\x21-\x7e]+$/;
 
 type OnSignedIn = (person: Person | null) => void;
 
-export function SignIn({ trouble, onSignedIn }: { trouble: string | undefined; onSignedIn: OnSignedIn }) {
+interface SignInProps {
+  trouble: string | undefined;
+  oidc: string | null | undefined;
+  onSignedIn: OnSignedIn;
+}
+
+export function SignIn({ trouble, oidc, onSignedIn }: SignInProps) {
   const [token, setToken] = useState('');
   const [fault, setFault] = useState<string | undefined>();
   const { signIn, error, busy } = useSignIn(onSignedIn);
@@ -26,6 +32,11 @@ export function SignIn({ trouble, onSignedIn }: { trouble: string | undefined; o
   return (
     <Card onSubmit={submit}>
       {shown !== undefined && <Notice tone="bad">{shown}</Notice>}
+      {oidc && (
+        <a class="button" href="/sign-in/oidc" onClick={rememberPlace}>
+          Sign in with {oidc}
+        </a>
+      )}
       <label for="token">Admin token</label>
       <input
         id="token"
@@ -51,18 +62,19 @@ export function SignIn({ trouble, onSignedIn }: { trouble: string | undefined; o
 
 interface FollowLinkProps {
   link: string;
+  oidc: string | null | undefined;
   /** Who is signed in already. */
   person: Person | null;
   onSignedIn: OnSignedIn;
 }
 
 /** A link is used at once, but not in the place of somebody who is signed in: another person may have made it. */
-export function FollowLink({ link, person, onSignedIn }: FollowLinkProps) {
+export function FollowLink({ link, oidc, person, onSignedIn }: FollowLinkProps) {
   const { signIn, error, busy } = useSignIn(onSignedIn);
   useEffect(() => {
     if (!person) signIn({ link });
   }, []);
-  if (error && !person) return <SignIn trouble={error.message} onSignedIn={onSignedIn} />;
+  if (error && !person) return <SignIn trouble={error.message} oidc={oidc} onSignedIn={onSignedIn} />;
   if (!person) return null;
   return (
     <Card onSubmit={() => signIn({ link })}>

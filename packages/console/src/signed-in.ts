@@ -4,7 +4,13 @@ import { useCallback, useEffect, useState } from 'preact/hooks';
 import { AdminClient } from './admin-client.js';
 
 const RETRY_MS = 2_000;
+const PLACE = 'sluice-place';
 const LINK = /^#\/sign-in\/([\w-]+)$/;
+const FAILED = /^#\/sign-in-failed\/(\w+)$/;
+const FAILURES: Readonly<Record<string, string>> = {
+  no_role: 'None of your groups has a role here. Ask an admin of this gateway for one.',
+  unreachable: 'The sign-in provider cannot be reached. Try again in a moment, or use a token.',
+};
 
 export type Person = NonNullable<SignedIn['person']>;
 
@@ -13,6 +19,8 @@ interface State {
   person?: Person | null;
   /** Why nobody is, or why that is not known. */
   trouble?: string;
+  /** What the button says that leads to single sign-on; null: there is none. */
+  oidc?: string | null;
 }
 
 export function useSignedIn() {
@@ -20,9 +28,13 @@ export function useSignedIn() {
   const [link, setLink] = useState(takeLink);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
+    const failure = takeFailure();
     const ask = () =>
       new AdminClient(() => {}).get<SignedIn>('/session').then(
-        ({ person }) => setState({ person }),
+        ({ person, oidc }) => {
+          if (person) returnToPlace();
+          setState({ person, oidc, ...(failure === undefined ? {} : { trouble: failure }) });
+        },
         () => {
           setState({ trouble: 'The gateway does not answer.' });
           timer = setTimeout(ask, RETRY_MS);
@@ -37,17 +49,21 @@ export function useSignedIn() {
     return () => removeEventListener('hashchange', follow);
   }, []);
 
+  const become = useCallback(
+    (next: Omit<State, 'oidc'>) => setState(({ oidc = null }) => ({ ...next, oidc })),
+    [],
+  );
   const signIn = useCallback((person: Person | null) => {
     setLink(undefined);
-    setState({ person });
+    become({ person });
   }, []);
   const onEnded = useCallback(
-    () => setState({ person: null, trouble: 'Your session has ended. Sign in again.' }),
+    () => become({ person: null, trouble: 'Your session has ended. Sign in again.' }),
     [],
   );
   const signOut = useCallback(async () => {
     await new AdminClient(() => {}).send('DELETE', '/session').catch(() => {});
-    setState({ person: null });
+    become({ person: null });
   }, []);
   return { ...state, link, signIn, signOut, onEnded };
 }
@@ -57,4 +73,22 @@ function takeLink(): string | undefined {
   const [, secret] = LINK.exec(location.hash) ?? [];
   if (secret !== undefined) history.replaceState(null, '', '#/live');
   return secret;
+}
+
+function takeFailure(): string | undefined {
+  const [, code] = FAILED.exec(location.hash) ?? [];
+  if (code === undefined) return undefined;
+  history.replaceState(null, '', '#/live');
+  return FAILURES[code] ?? 'The sign-in did not work. Try again.';
+}
+
+/** Before the page is left for the sign-in provider. */
+export function rememberPlace(): void {
+  sessionStorage.setItem(PLACE, location.hash);
+}
+
+function returnToPlace(): void {
+  const place = sessionStorage.getItem(PLACE);
+  sessionStorage.removeItem(PLACE);
+  if (place?.startsWith('#/') && location.hash === '') location.replace(place);
 }

@@ -422,11 +422,14 @@ export interface SignedIn {
   /** Null: nobody. */
   person: {
     name: string;
-    way: 'token' | 'link' | 'oidc';
+    way: 'token' | 'link' | 'oidc' | 'proxy';
     grants: PresentedGrant[];
-    signed_in_at: string;
-    expires_at: string;
+    /** Null for somebody whom a proxy has signed in. */
+    signed_in_at: string | null;
+    expires_at: string | null;
   } | null;
+  /** What the button says that leads to /sign-in/oidc. Null: there is no such sign-in. */
+  oidc: string | null;
 }
 
 export interface SignInLink {

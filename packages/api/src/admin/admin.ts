@@ -31,10 +31,14 @@ import { createHttpServer } from '../http/server.js';
 import { WrongKeys } from '../http/wrong-keys.js';
 import { AdminTokens } from './access/admin-tokens.js';
 import { AuditTrail } from './access/audit.js';
+import { TrustedProxies } from './access/client-address.js';
 import { Door } from './access/door.js';
+import { OidcSignIn } from './access/oidc.js';
+import { ProxyPeople } from './access/proxy-person.js';
 import { SessionCookie } from './access/session-cookie.js';
 import { Sessions } from './access/sessions.js';
 import { SignInLinks } from './access/sign-in-links.js';
+import { TicketCookie } from './access/ticket-cookie.js';
 import { createAdminApp } from './app.js';
 import { ArchiveReader } from './archive-reader.js';
 import { readLimitUse } from './budget.js';
@@ -54,6 +58,8 @@ export interface AdminOptions {
   token: string;
   /** Names that it is addressed by, beside localhost. */
   hosts: readonly string[];
+  /** What gateway.yaml names as access.oidc.client_secret. */
+  oidcSecret?: string | undefined;
 }
 
 export interface AdminContext {
@@ -87,7 +93,7 @@ export interface RunningAdmin {
 }
 
 export async function startAdmin(
-  { host, port, token, hosts }: AdminOptions,
+  { host, port, token, hosts, oidcSecret }: AdminOptions,
   {
     redisUrl,
     databaseUrl,
@@ -112,20 +118,41 @@ export async function startAdmin(
     const queues = new Queues(redis, recordParts(names, config));
     const directory = new Directory(redis, names);
     const sessions = new Sessions(redis, names, clock, token);
-    const cookie = new SessionCookie(false);
+    const { consoleUrl, oidc, proxy, groups } = config.access;
+    const isSecure = consoleUrl?.startsWith('https:') ?? false;
+    const cookie = new SessionCookie(isSecure);
+    const proxies = new TrustedProxies(proxy?.addresses ?? []);
+    const proxyPeople = new ProxyPeople(proxies, proxy, groups);
     const wrongKeys = new WrongKeys('admin', logger, countWrongKey);
     const tokens = new AdminTokens(redis, names, clock, watched.digests);
     const audit = new AuditTrail(redis, names, logger);
     // Its own parts come last: they have its own connection, so that it takes none of the callers' time.
     const app = createAdminApp({
       ...watched,
-      hosts,
+      hosts: consoleUrl === undefined ? hosts : [...hosts, new URL(consoleUrl).hostname],
       logger,
-      door: new Door({ rootToken: token, sessions, cookie, tokens, audit, wrongKeys, countSignIn }),
+      door: new Door({
+        rootToken: token,
+        sessions,
+        cookie,
+        tokens,
+        audit,
+        wrongKeys,
+        proxyPeople,
+        countSignIn,
+      }),
+      oidc:
+        oidc &&
+        new OidcSignIn({
+          config: oidc,
+          clientSecret: oidcSecret,
+          returnUrl: `${consoleUrl}/sign-in/oidc/return`,
+          groups,
+        }),
+      tickets: new TicketCookie(isSecure),
+      proxies,
       tokens,
       audit,
-      sessions,
-      cookie,
       links: new SignInLinks(redis, names, clock, token),
       queueBoard: createQueueBoard(queues, config.providers, directory),
       clock,

@@ -1,12 +1,12 @@
 /** The admin HTTP interface: what a request passes through, in order. */
 import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
-import type { Logger } from '@sluice/shared/process/logger';
 import Koa, { type Middleware } from 'koa';
 import { refuseUnaddressed } from '../http/refuse-unaddressed.js';
 import { createReportErrors } from '../http/report-errors.js';
 import { identify } from '../http/request-id.js';
 import { openapiAt } from '../openapi/document.js';
+import { createLocate, type TrustedProxies } from './access/client-address.js';
 import { createAdmit } from './access/door.js';
 import { guardRoutes } from './access/guard.js';
 import { loadConsoleFiles } from './console-files.js';
@@ -19,6 +19,7 @@ import { addCoolDownRoutes, type CoolDownParts } from './routes/cooldowns.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
 import { addLimitRoutes, type LimitParts } from './routes/limits.js';
 import { addModelRoutes, type ModelParts } from './routes/models.js';
+import { addOidcRoutes, type OidcRouteParts } from './routes/oidc.js';
 import { addOverviewRoutes, type OverviewParts } from './routes/overview.js';
 import { addPlaygroundRoutes, type PlaygroundParts } from './routes/playground.js';
 import { addProviderRoutes, type ProviderParts } from './routes/providers.js';
@@ -52,6 +53,7 @@ type Parts = KeyParts &
   TrafficParts &
   BudgetParts &
   SessionParts &
+  OidcRouteParts &
   TokenParts &
   AuditParts &
   PlaygroundParts;
@@ -59,12 +61,12 @@ type Parts = KeyParts &
 export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
   /** Names, beside localhost, that this listener answers for. */
   hosts: readonly string[];
-  logger: Logger;
   /** BullMQ's own view of the queues. */
   queueBoard: Middleware;
+  proxies: TrustedProxies;
 }
 
-export function createAdminApp({ hosts, logger, queueBoard, ...rest }: AdminParts): Koa {
+export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminParts): Koa {
   const parts = {
     ...rest,
     readBody: createReadBody(MAX_BODY_BYTES),
@@ -75,6 +77,7 @@ export function createAdminApp({ hosts, logger, queueBoard, ...rest }: AdminPart
     ctx.body = { status: 'ok' };
   });
   addSessionRoutes(open, parts);
+  addOidcRoutes(open, parts);
 
   const router = new Router({ methods: METHODS });
   addWorkspaceRoutes(router, parts);
@@ -105,7 +108,8 @@ export function createAdminApp({ hosts, logger, queueBoard, ...rest }: AdminPart
   const app = new Koa();
   app.silent = true;
   app.use(identify);
-  app.use(createReportErrors(logger));
+  app.use(createLocate(proxies));
+  app.use(createReportErrors(parts.logger));
   app.use(keepPrivate);
   app.use(refuseUnaddressed);
   app.use(createRefuseForeignHosts(hosts));

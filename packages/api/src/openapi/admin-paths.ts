@@ -496,4 +496,25 @@ export const sessionPaths: Paths = {
       },
     },
   },
+  '/sign-in/oidc': {
+    get: {
+      summary: 'Sign in by OpenID Connect: leads a browser to the provider.',
+      security: [],
+      responses: {
+        '303': { description: 'To the provider, or back with a failure.' },
+        ...s.errors('not_found'),
+      },
+    },
+  },
+  '/sign-in/oidc/return': {
+    get: {
+      summary: 'Where the provider sends a browser back to. The answer sets the session’s cookie.',
+      security: [],
+      parameters: [s.inQuery('code', 'From the provider.'), s.inQuery('state', 'From the provider.')],
+      responses: {
+        '303': { description: 'To the console.' },
+        ...s.errors('not_found', 'rate_limited', 'service_unavailable'),
+      },
+    },
+  },
 };

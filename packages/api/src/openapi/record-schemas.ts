@@ -267,12 +267,16 @@ export const recordSchemas = {
     person: s.orNull(
       s.object({
         name: s.text,
-        way: s.oneOf('token', 'link', 'oidc'),
+        way: s.oneOf('token', 'link', 'oidc', 'proxy'),
         grants: s.arrayOf(grant),
-        signed_in_at: s.moment,
-        expires_at: s.moment,
+        signed_in_at: { ...s.momentOrNull, description: 'Null for somebody whom a proxy has signed in.' },
+        expires_at: s.momentOrNull,
       }),
     ),
+    oidc: {
+      ...s.textOrNull,
+      description: 'What the button says that leads to /sign-in/oidc. Null: there is no such sign-in.',
+    },
   }),
   AdminToken: s.object(adminToken),
   IssuedToken: s.object({

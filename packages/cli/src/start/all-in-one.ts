@@ -145,7 +145,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       await run(
         `worker ${i}`,
         '@sluice/worker/main',
-        withoutSecrets({ ...processEnv, ...place }, ['ADMIN_TOKEN', 'KEY_PEPPER']),
+        withoutSecrets({ ...processEnv, ...place }, ['ADMIN_TOKEN', 'KEY_PEPPER', ...signInSecrets(config)]),
       );
     }
     const adminPort = await claim(env.ADMIN_PORT, env.ADMIN_HOST);
@@ -201,4 +201,8 @@ function providerKeys(config: GatewayConfig): string[] {
   return [...config.providers.values()].flatMap(({ apiKeyEnv, keys = [] }) =>
     [apiKeyEnv, ...keys.map((key) => key.apiKeyEnv)].flatMap((name) => name ?? []),
   );
+}
+
+function signInSecrets({ access }: GatewayConfig): string[] {
+  return access.oidc?.clientSecretEnv === undefined ? [] : [access.oidc.clientSecretEnv];
 }

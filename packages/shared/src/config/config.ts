@@ -160,3 +160,14 @@ function keyFault(value: string, seen: Map<string, string>): string | undefined 
   if (first !== undefined) return `is also that of ${first}`;
   return ownKeyFault(value);
 }
+
+/** The client secret for access.oidc, for api processes with the admin listener only. */
+export function resolveOidcSecret({ access }: GatewayConfig, env: Env): string | undefined {
+  const variable = access.oidc?.clientSecretEnv;
+  if (variable === undefined) return undefined;
+  const { value, fault } = lookupEnv(env, variable);
+  const message = fault ?? (value === undefined ? `${variable} is not set` : undefined);
+  if (message !== undefined)
+    throw new ConfigError('OpenID Connect', [{ path: 'access.oidc.client_secret', message }]);
+  return value;
+}

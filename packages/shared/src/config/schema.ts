@@ -1,3 +1,4 @@
+import { readAccess } from './access-schema.js';
 import { readArchive } from './archive-schema.js';
 import { DEFAULT_PROVIDERS } from './defaults.js';
 import { readProvider } from './provider-schema.js';
@@ -49,6 +50,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'cors',
     'files',
     'batches',
+    'access',
   ]);
 
   const providerItems = reader.entries(file?.providers ?? DEFAULT_PROVIDERS, 'providers', 1);
@@ -136,6 +138,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
       },
     },
     archive: readArchive(reader, file?.archive),
+    access: readAccess(reader, file?.access),
     registry: {
       url: isAbsent(registry?.url) ? undefined : reader.httpUrl(registry.url, 'registry.url'),
       refreshMs:

@@ -206,8 +206,38 @@ export interface GatewayConfig {
     maxActivePerWorkspace: number;
   };
   archive: ArchiveConfig;
+  access: AccessConfig;
   /** Where the model registry is refreshed from, and how often. */
   registry: { url: string | undefined; refreshMs: number; allowPrivateAddresses: boolean };
+}
+
+/** Who may use the console, and how they sign in, beside ADMIN_TOKEN. */
+export interface AccessConfig {
+  /** Where people reach the console, without a trailing slash. */
+  consoleUrl: string | undefined;
+  oidc: OidcConfig | undefined;
+  proxy: ProxyConfig | undefined;
+  /** What the members of a group may do, by the name of the group. */
+  groups: ReadonlyMap<string, Grant>;
+}
+
+export interface OidcConfig {
+  issuer: string;
+  clientId: string;
+  /** The variable that holds the secret; see resolveOidcSecret. Undefined: a client without one. */
+  clientSecretEnv: string | undefined;
+  scopes: string;
+  /** A claim, or a path such as `realm_access.roles`. */
+  groupsClaim: string;
+  /** On the button: "Sign in with …". */
+  label: string;
+}
+
+export interface ProxyConfig {
+  /** Addresses and networks that are believed. */
+  addresses: string[];
+  userHeader: string;
+  groupsHeader: string;
 }
 
 /** What somebody may do: look, keep it running, or change who may use it. Each may what those before may. */

@@ -10,9 +10,10 @@ import type { Admitted, Asker } from './asker.js';
 import { type AuditTrail, entryOf } from './audit.js';
 import { addressOf } from './client-address.js';
 import { type Principal, ROOT } from './principal.js';
+import type { ProxyPeople } from './proxy-person.js';
 import { isSame } from './secrets.js';
 import type { SessionCookie } from './session-cookie.js';
-import type { Session, Sessions } from './sessions.js';
+import type { Session, Sessions, SignInWay } from './sessions.js';
 
 /** A browser asks us before it sends this header for a page of another origin, and we do not allow it. */
 export const CONSOLE_HEADER = 'x-sluice-console';
@@ -26,6 +27,7 @@ export interface DoorParts {
   tokens: AdminTokens;
   audit: AuditTrail;
   wrongKeys: WrongKeys;
+  proxyPeople: ProxyPeople;
   countSignIn(way: string, outcome: 'done' | 'refused'): void;
 }
 
@@ -36,13 +38,37 @@ export class Door {
   async whoAsks(ctx: ParameterizedContext): Promise<Asker | undefined> {
     const authorization = ctx.get('authorization').trim();
     if (authorization !== '') return { principal: await this.#byHeader(ctx, authorization) };
-    const session = await this.findSession(ctx);
-    if (!session) return undefined;
-    if (!READS.has(ctx.method)) requireConsole(ctx);
-    return { principal: session.principal, session };
+    const asker = await this.whoBrowses(ctx);
+    if (asker && !READS.has(ctx.method)) requireConsole(ctx);
+    return asker;
   }
 
-  async findSession(ctx: ParameterizedContext): Promise<Session | undefined> {
+  /** Who is signed in here, or at a trusted proxy. */
+  async whoBrowses(ctx: ParameterizedContext): Promise<Asker | undefined> {
+    const session = await this.#findSession(ctx);
+    if (session) return { principal: session.principal, session };
+    const principal = this.parts.proxyPeople.find(ctx);
+    return principal && { principal };
+  }
+
+  /** Always a new session: one that the browser had before is over. */
+  async signIn(ctx: ParameterizedContext, principal: Principal, way: SignInWay): Promise<Asker> {
+    await this.signOut(ctx);
+    const { secret, session } = await this.parts.sessions.begin(principal, way, addressOf(ctx));
+    this.parts.cookie.write(ctx, secret);
+    const asker = { principal, session };
+    ctx.state.asker = asker;
+    await this.#note(ctx, way, 201, principal.name);
+    return asker;
+  }
+
+  async signOut(ctx: ParameterizedContext): Promise<void> {
+    const secret = this.parts.cookie.read(ctx);
+    if (secret !== undefined) await this.parts.sessions.end(secret);
+    this.parts.cookie.clear(ctx);
+  }
+
+  async #findSession(ctx: ParameterizedContext): Promise<Session | undefined> {
     const secret = this.parts.cookie.read(ctx);
     const session = secret === undefined ? undefined : await this.parts.sessions.find(secret);
     return session && (await this.isAlive(session.principal)) ? session : undefined;
@@ -59,15 +85,20 @@ export class Door {
     return (await this.parts.tokens.find(token)) ?? this.refuse(ctx, 'token');
   }
 
-  async refuse(ctx: ParameterizedContext, way: string, refusal = unknownAsker()): Promise<never> {
-    await this.parts.wrongKeys.slowDown(addressOf(ctx));
-    await this.noteSignIn(ctx, way, refusal.status);
+  async refuse(ctx: ParameterizedContext, way: SignInWay, refusal = unknownAsker()): Promise<never> {
+    await this.noteRefusal(ctx, way, refusal.status);
     throw refusal;
   }
 
-  async noteSignIn(ctx: ParameterizedContext, way: string, status: number): Promise<void> {
+  /** Takes longer the more an address is refused. */
+  async noteRefusal(ctx: ParameterizedContext, way: SignInWay, status: number, who?: string): Promise<void> {
+    await this.parts.wrongKeys.slowDown(addressOf(ctx));
+    await this.#note(ctx, way, status, who ?? null);
+  }
+
+  async #note(ctx: ParameterizedContext, way: SignInWay, status: number, who: string | null): Promise<void> {
     this.parts.countSignIn(way, status < 400 ? 'done' : 'refused');
-    await this.parts.audit.write('sign_ins', { ...entryOf(ctx, `sign in by ${way}`), status });
+    await this.parts.audit.write('sign_ins', { ...entryOf(ctx, `sign in by ${way}`), who, status });
   }
 
   async #byHeader(ctx: ParameterizedContext, authorization: string): Promise<Principal> {

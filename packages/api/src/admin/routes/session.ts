@@ -3,15 +3,14 @@ import type { SignedIn, SignInLink } from '@sluice/shared/admin-api';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware, ParameterizedContext } from 'koa';
-import { addressOf } from '../access/client-address.js';
+import type { Asker } from '../access/asker.js';
 import { type Door, requireConsole } from '../access/door.js';
 import { principalOf } from '../access/guard.js';
+import type { OidcSignIn } from '../access/oidc.js';
 import type { Principal } from '../access/principal.js';
 import { isSecret } from '../access/secrets.js';
-import type { SessionCookie } from '../access/session-cookie.js';
-import type { Session, Sessions, SignInWay } from '../access/sessions.js';
 import type { SignInLinks } from '../access/sign-in-links.js';
-import { iso } from '../present.js';
+import { iso, isoOrNull } from '../present.js';
 import { readInput } from '../read-input.js';
 
 const TOKEN = { pattern: /^[!-~]+(?: [!-~]+)*$/, allowed: 'printable ASCII' };
@@ -21,18 +20,21 @@ const WORN_LINK =
 
 export interface SessionParts {
   door: Door;
-  sessions: Sessions;
   links: SignInLinks;
-  cookie: SessionCookie;
+  oidc: OidcSignIn | undefined;
   readBody: Middleware;
 }
 
 /** /session: who is signed in with this browser. Everybody may ask, and sign in. */
-export function addSessionRoutes(router: Router, parts: SessionParts): void {
-  const { door, sessions, links, cookie, readBody } = parts;
+export function addSessionRoutes(router: Router, { door, links, oidc, readBody }: SessionParts): void {
+  const present = (asker: Asker | undefined): SignedIn => ({
+    object: 'session',
+    person: asker ? presentPerson(asker) : null,
+    oidc: oidc?.label ?? null,
+  });
 
   router.get('/session', async (ctx) => {
-    ctx.body = present(await door.findSession(ctx));
+    ctx.body = present(await door.whoBrowses(ctx));
   });
 
   /** A page of another site that could sign somebody in would see what they then do. */
@@ -50,18 +52,16 @@ export function addSessionRoutes(router: Router, parts: SessionParts): void {
         link: isAbsent(body?.link) ? undefined : reader.text(body.link, 'link', LINK),
       };
     });
-    const [way, principal] =
+    const asker =
       token === undefined
-        ? (['link', await useLink(ctx, link)] as const)
-        : (['token', await door.byToken(ctx, token)] as const);
+        ? await door.signIn(ctx, await useLink(ctx, link), 'link')
+        : await door.signIn(ctx, await door.byToken(ctx, token), 'token');
     ctx.status = 201;
-    ctx.body = present(await signIn(ctx, principal, way));
+    ctx.body = present(asker);
   });
 
   router.delete('/session', onlyConsole, async (ctx) => {
-    const secret = cookie.read(ctx);
-    if (secret !== undefined) await sessions.end(secret);
-    cookie.clear(ctx);
+    await door.signOut(ctx);
     ctx.body = present(undefined);
   });
 
@@ -69,16 +69,6 @@ export function addSessionRoutes(router: Router, parts: SessionParts): void {
     const principal = isSecret(link) ? await links.use(link) : undefined;
     if (principal && (await door.isAlive(principal))) return principal;
     return door.refuse(ctx, 'link', new GatewayError('invalid_api_key', WORN_LINK));
-  };
-
-  const signIn = async (ctx: ParameterizedContext, principal: Principal, way: SignInWay) => {
-    const before = cookie.read(ctx);
-    if (before !== undefined) await sessions.end(before);
-    const { secret, session } = await sessions.begin(principal, way, addressOf(ctx));
-    cookie.write(ctx, secret);
-    ctx.state.asker = { principal, session };
-    await door.noteSignIn(ctx, way, 201);
-    return session;
   };
 }
 
@@ -96,17 +86,12 @@ export function addSignInLinkRoutes(router: Router, { links }: Pick<SessionParts
   });
 }
 
-function present(session: Session | undefined): SignedIn {
+function presentPerson({ principal, session }: Asker): SignedIn['person'] {
   return {
-    object: 'session',
-    person: session
-      ? {
-          name: session.principal.name,
-          way: session.way,
-          grants: session.principal.grants.map(({ role, workspaces = null }) => ({ role, workspaces })),
-          signed_in_at: iso(session.created),
-          expires_at: iso(session.expires),
-        }
-      : null,
+    name: principal.name,
+    way: session?.way ?? 'proxy',
+    grants: principal.grants.map(({ role, workspaces = null }) => ({ role, workspaces })),
+    signed_in_at: isoOrNull(session?.created),
+    expires_at: isoOrNull(session?.expires),
   };
 }
