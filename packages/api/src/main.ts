@@ -47,7 +47,7 @@ await runProcess('api', async () => {
               host: env.ADMIN_HOST,
               port: env.ADMIN_PORT,
               token: env.ADMIN_TOKEN,
-              oidcSecret: resolveOidcSecret(config, process.env),
+              oidcSecret: resolveOidcSecret(live.config, process.env),
               hosts: [env.ADMIN_HOST, ...(env.ADMIN_HOSTS?.split(',') ?? []).map((name) => name.trim())],
             },
           }),
