@@ -27,7 +27,14 @@ test.before(async () => {
   gateway = await startGateway({
     simulator: { models: UPSTREAM },
     // A further provider, whose models have its name before them.
-    providers: { local: { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${OPENAI_API_KEY}' } },
+    providers: {
+      local: {
+        kind: 'openai',
+        base_url: '${OPENAI_BASE_URL}',
+        api_key: '${OPENAI_API_KEY}',
+        models_path: '/models',
+      },
+    },
     routes: {
       zebra: [MINI, HAIKU],
       'team/fast': { chain: [HAIKU, MINI], on_crash: 'fail' },
