@@ -3,10 +3,9 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
-import type { PresentedRequest, RequestPage } from '@sluice/shared/admin-api';
+import type { PresentedRequest, RequestPage, Spend, Statement } from '@sluice/shared/admin-api';
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { monthOf } from '@sluice/shared/calendar';
-import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { EntryWriter } from '@sluice/worker/archive/write-entries';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { startTestPostgres, test } from '../helpers/test-postgres.js';
@@ -144,7 +143,8 @@ test.serial(
     const [sample] = await gateway.log();
     const toEntry = (id: string, changes: object, at = 1) => ({
       id: `${Date.now()}-${at}`,
-      text: JSON.stringify({ ...sample, id, ...changes } satisfies Partial<LogEntry>),
+      // It has cost nothing, so that the books stay as they are.
+      text: JSON.stringify({ ...sample, served: undefined, id, ...changes }),
     });
     const entry = toEntry('twice', {});
     t.is(await writer.write([entry, toEntry('twice', {}, 2)]), 1);
@@ -285,6 +285,67 @@ test.serial(
     await until('a complete log', async () => (await admin('/requests')).body.complete);
   },
 );
+
+test.serial(
+  'spend by tag, key, month and time zone is exact: the parts are the whole, and the ledger says the same',
+  async (t) => {
+    const spend = async (query: string) => (await admin(`/spend?${query}`)).body as unknown as Spend;
+    const growing = askMany(20, 'spending');
+    const month = monthOf(Date.now());
+    const whole = await spend(`month=${month}&by=workspace`);
+    for (const by of ['key', 'month,tag:feature', 'day,key,model', 'tag:feature,tag:customer,route']) {
+      const { data, total, complete } = await spend(`month=${month}&by=${by}`);
+      t.true(complete, by);
+      const sum = data.reduce((all, row) => all + BigInt(row.cost_picodollars), 0n);
+      t.is(String(sum), total.cost_picodollars, by);
+      t.true(
+        BigInt(total.cost_picodollars) >= BigInt(whole.total.cost_picodollars),
+        `${by}: nothing is missing`,
+      );
+    }
+    await growing;
+    const ledger = await spend(`month=${month}&by=month`);
+    const archive = await spend(`month=${month}&by=month,key`);
+    t.is(archive.total.cost_picodollars, ledger.total.cost_picodollars);
+    t.is(archive.total.requests, ledger.total.requests);
+    const tagged = await spend(`month=${month}&by=tag:feature&tag=feature%3Dsearch`);
+    t.deepEqual(
+      tagged.data.map((row) => [row['tag:feature'], row.requests]),
+      [['search', 1]],
+    );
+    // A span of days that holds all of them, wherever days begin.
+    const far = await spend('since=2d&by=day&tz=Pacific/Kiritimati');
+    t.is(far.time_zone, 'Pacific/Kiritimati');
+    t.is(far.total.cost_picodollars, ledger.total.cost_picodollars);
+
+    const csv = (await admin(`/spend?month=${month}&by=key,day&format=csv#export`)).text.trim().split('\r\n');
+    t.regex(csv[0] ?? '', /^key,day,requests,/);
+    const focus = (await admin(`/spend?month=${month}&format=focus#export`)).text.trim().split('\r\n');
+    t.regex(focus[0] ?? '', /^BilledCost,EffectiveCost,/);
+    const billed = focus
+      .slice(1)
+      .reduce((sum, line) => sum + BigInt((line.split(',')[0] ?? '').replace('.', '')), 0n);
+    t.is(String(billed), ledger.total.cost_picodollars);
+    t.is((await admin('/spend?tz=Nowhere/Atall')).status, 400);
+  },
+);
+
+test.serial('a workspace has a monthly statement, as JSON, CSV and a page to print', async (t) => {
+  const statement = (await admin('/workspaces/demo/statement')).body as unknown as Statement;
+  t.true(statement.complete);
+  t.deepEqual(
+    statement.parts.map(({ title }) => title),
+    ['By model', 'By route', 'By key', 'By day'],
+  );
+  for (const { title, data } of statement.parts) {
+    const sum = data.reduce((all, row) => all + BigInt(row.cost_picodollars), 0n);
+    t.is(String(sum), statement.total.cost_picodollars, title);
+  }
+  const { text: csv } = await admin('/workspaces/demo/statement?format=csv&tz=Asia/Kolkata#export');
+  t.regex(csv, /\r\ndemo,\d{4}-\d\d,Total,,\d+,/);
+  const { text: page } = await admin('/workspaces/demo/statement?format=html#export');
+  t.regex(page, /<h1>Statement of demo, \d{4}-\d\d<\/h1>/);
+});
 
 function countFiles(): number {
   try {

@@ -328,7 +328,7 @@ test('spend is summed by what is asked for', async (t) => {
   t.deepEqual(json.by, ['provider', 'day']);
   t.is(json.data.length, 2);
   t.true(Math.abs(Number(json.total.cost_usd) - costs.reduce((sum, cost) => sum + cost, 0)) < 0.000_004);
-  t.regex((await sluice('spend --by moon')).err, /^sluice: by: must be one of workspace, route/);
+  t.regex((await sluice('spend --by moon')).err, /^sluice: by: must be one of workspace, key, route/);
   const reversed = await sluice('spend --since 2026-02-01 --until 2026-01-01');
   t.deepEqual([reversed.code, reversed.err], [1, 'sluice: since: must not be after until\n']);
 });

@@ -376,7 +376,15 @@ export interface SpendSums {
   estimated_picodollars: string;
 }
 
-export type SpendField = 'workspace' | 'route' | 'provider' | 'model' | 'day';
+export type SpendField =
+  | 'workspace'
+  | 'key'
+  | 'route'
+  | 'provider'
+  | 'model'
+  | 'day'
+  | 'month'
+  | `tag:${string}`;
 
 /** The fields that it was summed by are there; the route is null for direct model ids. */
 export interface PresentedSpend extends SpendSums, Partial<Record<SpendField, string | null>> {}
@@ -388,9 +396,25 @@ export interface Spend {
   from: string;
   to: string;
   total: SpendSums;
+  /** Whose days they are, such as `Europe/Berlin`. */
+  time_zone: string;
+  /** False: PostgreSQL has not got everything that Redis has no more. */
+  complete: boolean;
   groups: number;
   /** By day: what the groups beyond `top` come to. */
   others: PresentedSpend[];
+}
+
+/** A workspace's month. Every part sums up to the total. */
+export interface Statement {
+  object: 'statement';
+  workspace: string;
+  /** `2026-11`. */
+  month: string;
+  time_zone: string;
+  complete: boolean;
+  parts: { title: string; by: SpendField[]; data: PresentedSpend[] }[];
+  total: SpendSums;
 }
 
 export interface BudgetState {

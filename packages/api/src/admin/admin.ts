@@ -41,6 +41,7 @@ import { SignInLinks } from './access/sign-in-links.js';
 import { TicketCookie } from './access/ticket-cookie.js';
 import { createAdminApp } from './app.js';
 import { ArchiveReader } from './archive-reader.js';
+import { ArchiveSpend } from './archive-spend.js';
 import { readLimitUse } from './budget.js';
 import { DirectorySnapshot } from './directory-snapshot.js';
 import { LogFollowers } from './follow-log.js';
@@ -113,6 +114,7 @@ export async function startAdmin(
     await waitForRedis(redis, REDIS_START_MS);
     const log = new LogReader(redis, names, config.requestLog.maxEntries);
     const archive = databaseUrl === undefined ? undefined : new ArchiveReader(databaseUrl, cell);
+    const archiveSpend = archive && new ArchiveSpend(archive, redis, names);
     const search = new RequestSearch(log, archive, redis, names, logger);
     const followers = new LogFollowers(redisUrl, names);
     const queues = new Queues(redis, recordParts(names, config));
@@ -164,6 +166,7 @@ export async function startAdmin(
       search,
       followers,
       readSpend: (question) => readSpend(redis, names, question),
+      readArchiveSpend: archiveSpend && ((question) => archiveSpend.read(question)),
       queues,
       readQueue: (provider) => readQueue(queues, clock, provider),
       async readRedis() {

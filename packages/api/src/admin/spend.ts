@@ -6,14 +6,16 @@ import type { Redis } from 'ioredis';
 
 export const SPEND_FIELDS = [
   'workspace',
+  'key',
   'route',
   'provider',
   'model',
   'day',
+  'month',
 ] as const satisfies SpendField[];
 
 /** `unknown`: calls whose bill nobody knows; `estimated`: what those may have cost, which is no part of `cost`. */
-const COLUMNS = [
+export const COLUMNS = [
   'requests',
   'cost',
   'input',
@@ -23,18 +25,22 @@ const COLUMNS = [
   'unknown',
   'estimated',
 ] as const;
-type Column = (typeof COLUMNS)[number];
+export type Column = (typeof COLUMNS)[number];
 
 const DAY_MS = 86_400_000;
 /** Fields of a ledger that are summed in one go: in an api process callers go first after every so many. */
 const FIELDS_AT_ONCE = 1_000;
 
 export interface SpendQuestion {
-  /** `2026-11-15`, UTC; both days are included. */
+  /** `2026-11-15`; both days are included. */
   from: string;
   to: string;
+  /** Whose days and months they are. */
+  timeZone: string;
   by: readonly SpendField[];
   filter: Partial<Record<SpendField, string>>;
+  /** Only what has all of these. */
+  tags?: readonly (readonly [name: string, value: string])[];
   /** Only these workspaces. */
   workspaces?: ReadonlySet<string>;
   /** Only the dearest groups, over all days; what the others come to is summed in `others`. */
@@ -54,21 +60,23 @@ export interface SpendAnswer {
   others: SpendRow[];
   /** How many there are, whatever the day. */
   groups: number;
+  /** False: PostgreSQL has not got everything that Redis has no more. */
+  isComplete: boolean;
 }
 
-/** By day where asked for, then the dearest first. */
+/** From the ledger in Redis, which knows days of UTC, and no keys and no tags. By day where asked for, then the dearest first. */
 export async function readSpend(
   redis: Redis,
   names: KeyNames,
   question: SpendQuestion,
 ): Promise<SpendAnswer> {
   const { by, top } = question;
-  const fields = by.filter((field) => field !== 'day');
+  const fields = by.filter((field) => !isPeriod(field));
   const byDay = fields.length < by.length;
   const read = (groupOf: GroupOf, days: boolean) => sumLedger(redis, names, question, groupOf, days);
   if (top === undefined) {
     const { rows, total, groups } = await read((row) => pick(row, fields), byDay);
-    return { rows, total, others: [], groups };
+    return { rows, total, others: [], groups, isComplete: true };
   }
   // Read twice: a row for every group and day, only to drop most of them, could take too much memory.
   const whole = await read((row) => pick(row, fields), false);
@@ -80,6 +88,7 @@ export async function readSpend(
     total,
     others: rows.filter(({ group }) => !isShown(group)),
     groups: whole.groups,
+    isComplete: true,
   };
 }
 
@@ -90,10 +99,13 @@ type GroupOf = (row: Group) => Group;
 async function sumLedger(
   redis: Redis,
   names: KeyNames,
-  { from, to, filter, workspaces }: SpendQuestion,
+  { from, to, by, filter, workspaces }: SpendQuestion,
   groupOf: GroupOf,
   byDay: boolean,
 ): Promise<Pick<SpendAnswer, 'rows' | 'total' | 'groups'>> {
+  const periods = by.filter(isPeriod);
+  const periodOf = (day: string): Group =>
+    Object.fromEntries(periods.map((field) => [field, field === 'day' ? day : day.slice(0, 7)]));
   const rows = new Map<string, SpendRow>();
   const total = noSums();
   /** By the name of the ledger's row; a name comes once a column, and again on other days. */
@@ -110,8 +122,9 @@ async function sumLedger(
     if (!groups.has(name)) groups.set(name, toGroup(name));
     const found = groups.get(name);
     if (!found) return undefined;
-    const key = byDay ? `${day} ${found.key}` : found.key;
-    const row = rows.get(key) ?? { group: byDay ? { ...found.group, day } : found.group, sums: noSums() };
+    const group = byDay ? { ...found.group, ...periodOf(day) } : found.group;
+    const key = byDay ? JSON.stringify(group) : found.key;
+    const row = rows.get(key) ?? { group, sums: noSums() };
     rows.set(key, row);
     return row;
   };
@@ -153,7 +166,47 @@ function parseName(name: string): Group {
   return { workspace: workspace ?? '', route: route ?? null, provider: provider ?? '', model: model ?? '' };
 }
 
-function noSums(): SpendRow['sums'] {
+function isPeriod(field: SpendField): field is 'day' | 'month' {
+  return field === 'day' || field === 'month';
+}
+
+export function addSums(sums: SpendRow['sums'], more: Partial<SpendRow['sums']>): void {
+  for (const column of COLUMNS) sums[column] += more[column] ?? 0n;
+}
+
+/** Of all rows of a question: in order, with their sum, and those beyond `top` put together. */
+export function finishSpend(
+  all: readonly SpendRow[],
+  { by, top }: SpendQuestion,
+): Omit<SpendAnswer, 'isComplete'> {
+  const fields = by.filter((field) => !isPeriod(field));
+  const total = noSums();
+  const whole = new Map<string, bigint>();
+  for (const { group, sums } of all) {
+    addSums(total, sums);
+    const key = keyOf(group, fields);
+    whole.set(key, (whole.get(key) ?? 0n) + sums.cost);
+  }
+  const dearest = [...whole].sort(([, a], [, b]) => (a < b ? 1 : a > b ? -1 : 0)).slice(0, top ?? whole.size);
+  const shown = new Set(dearest.map(([key]) => key));
+  const others = new Map<string, SpendRow>();
+  for (const { group, sums } of all) {
+    if (shown.has(keyOf(group, fields))) continue;
+    const period = pick(group, by.filter(isPeriod));
+    const key = JSON.stringify(period);
+    const row = others.get(key) ?? { group: period, sums: noSums() };
+    others.set(key, row);
+    addSums(row.sums, sums);
+  }
+  return {
+    rows: all.filter(({ group }) => shown.has(keyOf(group, fields))).sort(compareRows),
+    total,
+    others: [...others.values()].sort(compareRows),
+    groups: whole.size,
+  };
+}
+
+export function noSums(): SpendRow['sums'] {
   return {
     requests: 0n,
     cost: 0n,
@@ -167,7 +220,8 @@ function noSums(): SpendRow['sums'] {
 }
 
 function compareRows(a: SpendRow, b: SpendRow): number {
-  if (a.group.day !== b.group.day) return (a.group.day ?? '') < (b.group.day ?? '') ? -1 : 1;
+  const [aPeriod, bPeriod] = [a, b].map(({ group }) => group.day ?? group.month ?? '');
+  if (aPeriod !== bPeriod) return (aPeriod ?? '') < (bPeriod ?? '') ? -1 : 1;
   if (a.sums.cost !== b.sums.cost) return a.sums.cost > b.sums.cost ? -1 : 1;
   return JSON.stringify(a.group) < JSON.stringify(b.group) ? -1 : 1;
 }

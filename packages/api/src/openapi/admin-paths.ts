@@ -289,13 +289,43 @@ export const adminPaths: Paths = guarded({
     get: {
       summary: 'The ledger, summed.',
       parameters: [
-        s.inQuery('since', `First day, UTC: ${moment} Default: 29 days before until.`),
-        s.inQuery('until', `Last day, UTC: ${moment} Default: today.`),
-        s.inQuery('by', 'Any of workspace, route, provider, model, day, with commas. Default: workspace.'),
+        s.inQuery('since', `First day: ${moment} Default: 29 days before until.`),
+        s.inQuery('until', `Last day: ${moment} Default: today.`),
+        s.inQuery('month', 'A calendar month such as 2026-11, in the place of since and until.'),
+        s.inQuery('tz', 'Whose days they are, such as Europe/Berlin. Default: UTC.'),
+        s.inQuery(
+          'by',
+          'Any of workspace, key, route, provider, model, day, month, tag:<name>, with commas. Default: workspace.',
+        ),
+        s.inQuery(
+          'format',
+          'json, jsonl, csv, or focus for FOCUS 1.2.',
+          s.oneOf('json', 'jsonl', 'csv', 'focus'),
+        ),
+        s.inQuery('key_id', 'Id of a key.'),
+        s.inQuery('tag', 'A tag such as feature=search; several when it comes several times.'),
         s.inQuery('top', 'Rows for so many of the dearest groups only; the rest is summed in others.'),
         ...filters.slice(0, 4),
       ],
-      responses: { '200': s.json('The sums.', s.ref('Spend')), ...s.errors('invalid_request') },
+      responses: {
+        '200': s.json('The sums.', s.ref('Spend')),
+        ...s.errors('invalid_request', 'service_unavailable'),
+      },
+    },
+  },
+  '/workspaces/{id}/statement': {
+    get: {
+      summary: 'What a workspace spent in a month, by model, route, key and day.',
+      parameters: [
+        s.inPath('id', 'Id of a workspace.'),
+        s.inQuery('month', 'Such as 2026-11. Default: this month.'),
+        s.inQuery('tz', 'Whose months they are, such as Europe/Berlin. Default: UTC.'),
+        s.inQuery('format', 'json, csv, or html for a page to print.', s.oneOf('json', 'csv', 'html')),
+      ],
+      responses: {
+        '200': s.json('The statement.', s.ref('Statement')),
+        ...s.errors('invalid_request', 'service_unavailable'),
+      },
     },
   },
   '/budgets': {

@@ -44,13 +44,18 @@ const sums = {
   estimated_picodollars: s.picodollars,
 };
 
-const spendRow = s.object(sums, {
-  workspace: s.text,
-  route: s.textOrNull,
-  provider: s.text,
-  model: s.text,
-  day: s.text,
-});
+const spendRow = {
+  ...s.object(sums, {
+    workspace: s.text,
+    key: s.text,
+    route: s.textOrNull,
+    provider: s.text,
+    model: s.text,
+    day: s.text,
+    month: s.text,
+  }),
+  patternProperties: { '^tag:': s.textOrNull },
+};
 
 const durations = s.object({ p50: s.wholeOrNull, p95: s.wholeOrNull, p99: s.wholeOrNull });
 const perToken = s.whole;
@@ -183,10 +188,21 @@ export const recordSchemas = {
     object: { const: 'spend' },
     from: s.text,
     to: s.text,
-    by: s.arrayOf(s.oneOf('workspace', 'route', 'provider', 'model', 'day')),
+    time_zone: s.text,
+    complete: s.flag,
+    by: s.arrayOf(s.text),
     data: s.arrayOf(spendRow),
     groups: { ...s.whole, description: 'How many groups there are, whatever the day.' },
     others: { ...s.arrayOf(spendRow), description: 'What the groups beyond `top` come to.' },
+    total: s.object(sums),
+  }),
+  Statement: s.object({
+    object: { const: 'statement' },
+    workspace: s.text,
+    month: s.text,
+    time_zone: s.text,
+    complete: s.flag,
+    parts: s.arrayOf(s.object({ title: s.text, by: s.arrayOf(s.text), data: s.arrayOf(spendRow) })),
     total: s.object(sums),
   }),
   Budget: s.object({

@@ -1,5 +1,7 @@
+import { pipeline } from 'node:stream/promises';
 import type { PresentedSpend, Spend } from '@sluice/shared/admin-api';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { path, type Query } from '../admin/client.js';
 import type { Cli } from '../cli.js';
 import { whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
@@ -25,18 +27,36 @@ export function addSpendCommand(program: Command, cli: Cli): void {
       )
       .option(
         '--by <fields>',
-        'what the sums are for: workspace, route, provider, model or day; several with commas',
+        'what the sums are for: workspace, key, route, provider, model, day, month or tag:<name>; several with commas',
         'workspace',
       )
       .option('--since <when>', 'the first day: a span such as 7d ago, or a date; default: 29 days ago')
       .option('--until <when>', 'the last day: a span or a date; default: today')
+      .option('--month <month>', 'a calendar month such as 2026-11, in the place of --since and --until')
+      .option('--tz <zone>', 'whose days and months they are, such as Europe/Berlin; default: UTC')
       .option('--workspace <workspace>', 'only this workspace')
+      .option('--key <id>', 'only this key, by its id')
+      .option('--tag <name=value>', 'only what has this tag')
       .option('--route <alias>', 'only this route')
       .option('--provider <provider>', 'only this provider')
-      .option('--model <model>', 'only this model, by the provider’s id for it'),
+      .option('--model <model>', 'only this model, by the provider’s id for it')
+      .addOption(
+        new Option('--export <format>', 'write the rows to stdout; focus is FOCUS 1.2, by day').choices([
+          'csv',
+          'jsonl',
+          'focus',
+        ]),
+      ),
     'spend --by model --since 7d',
+    'spend --by tag:feature --month 2026-11 --tz Europe/Berlin',
+    'spend --month 2026-11 --export focus > focus.csv',
     'spend --by workspace,day --since 2027-01-01 --until 2027-01-31 --json',
-  ).action(async (options: Record<string, string>) => {
+  ).action(async ({ key, export: format, ...rest }: Record<string, string>) => {
+    const options = { ...rest, key_id: key };
+    if (format !== undefined) {
+      await writeOut(cli, '/spend', { ...options, format });
+      return;
+    }
     const spend = await cli.admin.get<Spend>('/spend', options);
     const groups = spend.by.map(
       (field): Column<PresentedSpend> => ({
@@ -47,9 +67,30 @@ export function addSpendCommand(program: Command, cli: Cli): void {
     const total: PresentedSpend = { ...spend.total, [spend.by[0] ?? '']: 'total' };
     cli.show(spend, () =>
       [
-        `From ${spend.from} to ${spend.to}:`,
+        `From ${spend.from} to ${spend.to}${spend.time_zone === 'UTC' ? '' : ` (${spend.time_zone})`}:`,
         table([...groups, ...SUMS], [...spend.data, total], cli.style),
       ].join('\n'),
     );
   });
+  withExamples(
+    program
+      .command('statement')
+      .description('Write what a workspace spent in a month, by model, route, key and day.')
+      .argument('<workspace>', 'id of the workspace')
+      .option('--month <month>', 'such as 2026-11; default: this month')
+      .option('--tz <zone>', 'whose month it is, such as Europe/Berlin; default: UTC')
+      .addOption(
+        new Option('--format <format>', 'csv, or html for a page to print')
+          .choices(['csv', 'html'])
+          .default('csv'),
+      ),
+    'statement demo --month 2026-11 > demo.csv',
+    'statement demo --month 2026-11 --tz Europe/Berlin --format html > demo.html',
+  ).action(async (workspace: string, options: Record<string, string>) => {
+    await writeOut(cli, path`/workspaces/${workspace}/statement`, options);
+  });
+}
+
+async function writeOut(cli: Cli, from: string, query: Query): Promise<void> {
+  await pipeline(await cli.admin.stream(from, query), cli.terminal.stdout, { end: false });
 }

@@ -59,6 +59,7 @@ export function addBudgetRoutes(router: Router, parts: BudgetParts): void {
     const week = await readSpend({
       from: dayOf(now - (PACE_DAYS - 1) * DAY_MS),
       to: dayOf(now),
+      timeZone: 'UTC',
       by: ['workspace', 'day'],
       filter: {},
       workspaces: new Set(shown.map(({ workspace }) => workspace)),

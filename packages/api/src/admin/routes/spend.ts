@@ -1,78 +1,120 @@
+import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
-import type { PresentedSpend, Spend, SpendField, SpendSums } from '@sluice/shared/admin-api';
-import { dayOf } from '@sluice/shared/calendar';
-import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
+import type { PresentedSpend, Spend, SpendSums, Statement } from '@sluice/shared/admin-api';
+import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { seenBy } from '../access/guard.js';
+import { daysOfMonth } from '../local-day.js';
 import { readInput } from '../read-input.js';
-import { readMoment } from '../read-moment.js';
-import { SPEND_FIELDS, type SpendAnswer, type SpendQuestion, type SpendRow } from '../spend.js';
+import { noSums, type SpendAnswer, type SpendQuestion, type SpendRow } from '../spend.js';
+import { FOCUS_FIELDS, focusCsv, spendCsv } from '../spend-export.js';
+import { needsArchive, readSpendQuestion, SPEND_PARAMETERS } from '../spend-question.js';
+import { STATEMENT_PARTS, statementCsv, statementPage } from '../statement.js';
 
-const DEFAULT_DAYS = 30;
-const MAX_DAYS = 3_660;
-const DAY_MS = 86_400_000;
-const TEXT = { pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' };
-const TOP = { pattern: /^[1-9]\d{0,3}$/, allowed: 'a whole number from 1 to 9999' };
-const FILTERS = SPEND_FIELDS.filter((name) => name !== 'day');
+const CSV = 'text/csv; charset=utf-8; header=present';
+/** The printable page brings its style with it, and nothing else. */
+const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'";
 
 export interface SpendParts {
   clock: Clock;
+  /** From the ledger in Redis. */
   readSpend(question: SpendQuestion): Promise<SpendAnswer>;
+  /** From PostgreSQL, where there is one. */
+  readArchiveSpend: ((question: SpendQuestion) => Promise<SpendAnswer>) | undefined;
 }
 
-/** /spend: the ledger, summed. */
-export function addSpendRoutes(router: Router, { clock, readSpend }: SpendParts): void {
+/** /spend: what was spent, summed; and a workspace's monthly statement. */
+export function addSpendRoutes(router: Router, { clock, readSpend, readArchiveSpend }: SpendParts): void {
+  const read = (question: SpendQuestion): Promise<SpendAnswer> => {
+    if (!needsArchive(question)) return readSpend(question);
+    if (readArchiveSpend) return readArchiveSpend(question);
+    throw new GatewayError(
+      'invalid_request',
+      'Keys, tags and time zones need an archive, and this gateway has none: set DATABASE_URL.',
+      { param: null },
+    );
+  };
+
   router.get('/spend', async (ctx) => {
-    const question = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', ['since', 'until', 'by', 'top', ...FILTERS]);
-      const now = clock.now();
-      const until = readMoment(reader, query?.until, 'until', now) ?? now;
-      const since = readMoment(reader, query?.since, 'since', now) ?? until - (DEFAULT_DAYS - 1) * DAY_MS;
-      if (until - since > MAX_DAYS * DAY_MS)
-        reader.fault('since', `must be at most ${MAX_DAYS} days before until`);
-      if (since > until) reader.fault('since', 'must not be after until');
-      const isValid = reader.faults.length === 0;
+    const { question, format } = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', [...SPEND_PARAMETERS, 'format']);
       return {
-        from: isValid ? dayOf(since) : '',
-        to: isValid ? dayOf(until) : '',
-        by: readBy(reader, query?.by),
-        ...readTop(reader, query?.top),
-        filter: Object.fromEntries(
-          FILTERS.filter((name) => !isAbsent(query?.[name])).map((name) => [
-            name,
-            reader.text(query?.[name], name, TEXT),
-          ]),
-        ),
+        question: readSpendQuestion(reader, query, clock.now()),
+        format: reader.oneOf(query?.format ?? 'json', 'format', ['json', 'jsonl', 'csv', 'focus']),
       };
     });
     const workspaces = seenBy(ctx);
-    const { rows, total, others, groups } = await readSpend({
-      ...question,
-      ...(workspaces ? { workspaces } : {}),
-    });
-    ctx.body = {
-      object: 'spend',
-      from: question.from,
-      to: question.to,
-      by: question.by,
-      data: rows.map(presentRow),
-      groups,
-      others: others.map(presentRow),
-      total: presentSums(total),
-    } satisfies Spend;
+    const by = format === 'focus' ? FOCUS_FIELDS : question.by;
+    const answer = await read({ ...question, by, ...(workspaces ? { workspaces } : {}) });
+    const rows = answer.rows.map(presentRow);
+    const save = (type: string, name: string, lines: Iterable<string>) => {
+      ctx.type = type;
+      ctx.set('content-disposition', `attachment; filename="${name}"`);
+      ctx.body = Readable.from(lines);
+    };
+    if (format === 'csv') save(CSV, 'spend.csv', spendCsv(by, rows));
+    else if (format === 'focus') save(CSV, 'focus.csv', focusCsv(rows));
+    else if (format === 'jsonl')
+      save(
+        'application/x-ndjson',
+        'spend.jsonl',
+        rows.map((row) => `${JSON.stringify(row)}\n`),
+      );
+    else
+      ctx.body = {
+        object: 'spend',
+        from: question.from,
+        to: question.to,
+        time_zone: question.timeZone,
+        complete: answer.isComplete,
+        by,
+        data: rows,
+        groups: answer.groups,
+        others: answer.others.map(presentRow),
+        total: presentSums(answer.total),
+      } satisfies Spend;
   });
-}
 
-function readBy(reader: ConfigReader, value: unknown): SpendField[] {
-  const names = isAbsent(value) ? ['workspace'] : typeof value === 'string' ? value.split(',') : [''];
-  const fields = names.map((name) => reader.oneOf(name, 'by', SPEND_FIELDS));
-  return [...new Set(fields.filter((field) => field !== undefined))];
-}
-
-function readTop(reader: ConfigReader, value: unknown): { top?: number } {
-  if (isAbsent(value)) return {};
-  return { top: Number(reader.text(value, 'top', TOP)) };
+  router.get('/workspaces/:id/statement', async (ctx) => {
+    const { asked, format } = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', ['month', 'tz', 'format']);
+      return {
+        asked: readSpendQuestion(reader, { month: query?.month, tz: query?.tz }, clock.now()),
+        format: reader.oneOf(query?.format ?? 'json', 'format', ['json', 'csv', 'html']),
+      };
+    });
+    // Without a month the question reaches up to today.
+    const month = asked.to.slice(0, 7);
+    const question = { ...asked, ...daysOfMonth(month) };
+    const workspace = ctx.params.id ?? '';
+    const parts = readArchiveSpend
+      ? STATEMENT_PARTS
+      : STATEMENT_PARTS.filter(({ by }) => !by.includes('key'));
+    const readPart = readArchiveSpend ?? read;
+    const answers = await Promise.all(
+      parts.map(({ by }) => readPart({ ...question, by, filter: { workspace } })),
+    );
+    const statement = {
+      object: 'statement',
+      workspace,
+      month,
+      time_zone: question.timeZone,
+      complete: answers.every(({ isComplete }) => isComplete),
+      parts: parts.map((part, i) => ({ ...part, data: (answers[i]?.rows ?? []).map(presentRow) })),
+      total: presentSums(answers[0]?.total ?? noSums()),
+    } satisfies Statement;
+    if (format === 'json') ctx.body = statement;
+    else if (format === 'csv') {
+      ctx.type = CSV;
+      ctx.set('content-disposition', `attachment; filename="statement-${month}.csv"`);
+      ctx.body = [...statementCsv(statement)].join('');
+    } else {
+      ctx.type = 'text/html; charset=utf-8';
+      ctx.set('content-security-policy', PAGE_POLICY);
+      ctx.body = statementPage(statement);
+    }
+  });
 }
 
 function presentRow({ group, sums }: SpendRow): PresentedSpend {

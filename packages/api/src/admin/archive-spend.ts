@@ -1,0 +1,168 @@
+/**
+ * What was spent, from PostgreSQL, with the newest entries that only Redis has yet. Those are read first, and each counts only
+ * when its row is not in the same snapshot of PostgreSQL as the sums: nothing is missing, and nothing counts twice.
+ */
+import { type Connection, inTransaction } from '@sluice/shared/archive/database';
+import { readArchiveState } from '@sluice/shared/archive/state';
+import { GatewayError } from '@sluice/shared/errors';
+import type { LogEntry } from '@sluice/shared/queue/request-log';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { Redis } from 'ioredis';
+import { type ArchiveReader, Conditions } from './archive-reader.js';
+import { localDay } from './local-day.js';
+import { toRequest } from './log-reader.js';
+import {
+  addSums,
+  COLUMNS,
+  type Column,
+  finishSpend,
+  noSums,
+  type SpendAnswer,
+  type SpendQuestion,
+  type SpendRow,
+} from './spend.js';
+
+const TAIL_AT_ONCE = 500;
+/** Entries that only Redis has. More than these are there only while PostgreSQL catches up. */
+const MAX_TAIL = 50_000;
+const MAX_GROUPS = 100_000;
+
+type Group = SpendRow['group'];
+interface Line {
+  group: Group;
+  sums: Partial<Record<Column, bigint>>;
+}
+
+export class ArchiveSpend {
+  constructor(
+    private readonly archive: ArchiveReader,
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+  ) {}
+
+  async read(question: SpendQuestion): Promise<SpendAnswer> {
+    try {
+      await this.archive.check();
+      const { entries, isComplete } = await this.#tail();
+      return await inTransaction(this.archive.database, async (connection) => {
+        await connection.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+        const rows = await this.#sum(connection, question);
+        const written = await this.#written(connection, entries);
+        for (const entry of entries)
+          if (!written.has(entry.id)) for (const line of linesOf(entry, question)) addLine(rows, line);
+        return { ...finishSpend([...rows.values()], question), isComplete };
+      });
+    } catch (error) {
+      if (error instanceof GatewayError) throw error;
+      throw new GatewayError('service_unavailable', 'PostgreSQL, which has what this asks for, is away.', {
+        retryAfterMs: 5_000,
+      });
+    }
+  }
+
+  async #tail(): Promise<{ entries: LogEntry[]; isComplete: boolean }> {
+    const state = await readArchiveState(this.redis, this.names);
+    const entries: LogEntry[] = [];
+    let from = state?.boundary ?? '-';
+    for (;;) {
+      const chunk = await this.redis.xrange(this.names.requestLog, from, '+', 'COUNT', TAIL_AT_ONCE);
+      entries.push(...chunk.map((each) => toRequest(each).entry));
+      if (chunk.length < TAIL_AT_ONCE) return { entries, isComplete: (state?.spilled ?? 0) === 0 };
+      if (entries.length >= MAX_TAIL) return { entries, isComplete: false };
+      from = `(${chunk.at(-1)?.[0]}`;
+    }
+  }
+
+  async #written(connection: Connection, entries: readonly LogEntry[]): Promise<Set<string>> {
+    if (entries.length === 0) return new Set();
+    const { rows } = await connection.query<{ id: string }>(
+      `SELECT id FROM ${this.archive.schema}.requests WHERE id = ANY($1)`,
+      [entries.map(({ id }) => id)],
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  async #sum(connection: Connection, question: SpendQuestion): Promise<Map<string, SpendRow>> {
+    const { by, from, to, timeZone, filter, tags = [], workspaces } = question;
+    const where = new Conditions();
+    where.values.push(timeZone, from, to);
+    const groups = by.map((field, i) => {
+      if (field === 'day') return `to_char(quarter AT TIME ZONE $1, 'YYYY-MM-DD') AS g${i}`;
+      if (field === 'month') return `to_char(quarter AT TIME ZONE $1, 'YYYY-MM') AS g${i}`;
+      if (!field.startsWith('tag:')) return `${field === 'key' ? 'key_id' : field} AS g${i}`;
+      where.values.push(field.slice(4));
+      return `tags->>$${where.values.length} AS g${i}`;
+    });
+    for (const [field, value] of Object.entries(filter))
+      where.add((p) => `${field === 'key' ? 'key_id' : field} = ${p}`, value);
+    for (const [name, value] of tags)
+      where.add((p) => `tags @> ${p}::jsonb`, JSON.stringify({ [name]: value }));
+    if (workspaces) where.add((p) => `workspace = ANY(${p})`, [...workspaces]);
+    const { rows } = await connection.query<Record<string, string | null>>(
+      `SELECT ${[...groups, ...COLUMNS.map((column) => `sum(${column}) AS ${column}`)].join(', ')}
+         FROM ${this.archive.schema}.spend
+        WHERE quarter >= ($2::date)::timestamp AT TIME ZONE $1 AND quarter < ($3::date + 1)::timestamp AT TIME ZONE $1
+          AND ${where.text}
+        ${by.length > 0 ? `GROUP BY ${by.map((_, i) => i + 1).join(', ')}` : ''} LIMIT ${MAX_GROUPS + 1}`,
+      where.values,
+    );
+    if (rows.length > MAX_GROUPS)
+      throw new GatewayError(
+        'invalid_request',
+        `These are more than ${MAX_GROUPS} groups; ask for fewer days or fields.`,
+        {
+          param: 'by',
+        },
+      );
+    const found = new Map<string, SpendRow>();
+    for (const row of rows) {
+      if (row.requests === null) continue;
+      const group = Object.fromEntries(by.map((field, i) => [field, row[`g${i}`] ?? null])) as Group;
+      const sums = Object.fromEntries(COLUMNS.map((column) => [column, BigInt(row[column] ?? 0)]));
+      addLine(found, { group, sums });
+    }
+    return found;
+  }
+}
+
+function addLine(rows: Map<string, SpendRow>, { group, sums }: Line): void {
+  const key = JSON.stringify(group);
+  const row = rows.get(key) ?? { group, sums: noSums() };
+  rows.set(key, row);
+  addSums(row.sums, sums);
+}
+
+/** What an entry of the log adds to what was spent: the call that served, and those whose bill nobody knows. */
+function linesOf(
+  entry: LogEntry,
+  { by, from, to, timeZone, filter, tags = [], workspaces }: SpendQuestion,
+): Line[] {
+  const day = localDay(entry.settledAt, timeZone);
+  if (day < from || day > to || (workspaces && !workspaces.has(entry.workspace))) return [];
+  if (tags.some(([name, value]) => entry.tags?.[name] !== value)) return [];
+  const { workspace, keyId: key, route, served } = entry;
+  const lines: { provider: string; model: string; sums: Line['sums'] }[] = entry.attempts.flatMap(
+    ({ provider, model, estimate }) =>
+      estimate === undefined ? [] : [{ provider, model, sums: { unknown: 1n, estimated: BigInt(estimate) } }],
+  );
+  if (served) {
+    const { usage } = served;
+    lines.push({
+      ...served,
+      sums: {
+        requests: 1n,
+        cost: BigInt(served.cost),
+        input: BigInt(usage.input),
+        cached_input: BigInt(usage.cachedInput),
+        cache_write: BigInt(usage.cacheWrite + usage.cacheWrite1h),
+        output: BigInt(usage.output),
+      },
+    });
+  }
+  return lines.flatMap(({ provider, model, sums }) => {
+    const whole: Group = { workspace, key, route, provider, model, day, month: day.slice(0, 7) };
+    if (Object.entries(filter).some(([field, value]) => whole[field as keyof Group] !== value)) return [];
+    const group = by.map((field) => [field, whole[field] ?? entry.tags?.[field.slice(4)] ?? null] as const);
+    return [{ group: Object.fromEntries(group) as Group, sums }];
+  });
+}

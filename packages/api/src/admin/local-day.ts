@@ -1,0 +1,36 @@
+/** Days as a calendar on the wall has them, in a time zone. */
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** `2026-11-15`. */
+export function localDay(time: number, timeZone: string): string {
+  if (timeZone === 'UTC') return new Date(time).toISOString().slice(0, 10);
+  let format = formats.get(timeZone);
+  if (!format) {
+    format = new Intl.DateTimeFormat('en-CA', {
+      timeZone,
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+    });
+    formats.set(timeZone, format);
+  }
+  return format.format(time);
+}
+
+/** Names only: PostgreSQL reads an offset such as +05:30 the other way round. */
+export function isTimeZone(name: string): boolean {
+  if (!/^[A-Z][\w+/-]{1,63}$/i.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The first and the last day of a month such as `2026-11`. */
+export function daysOfMonth(month: string): { from: string; to: string } {
+  const [year = 0, number = 1] = month.split('-').map(Number);
+  return { from: `${month}-01`, to: new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10) };
+}
