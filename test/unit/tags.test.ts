@@ -29,6 +29,29 @@ test('of metadata that is not made of short texts, what fits is kept, up to sixt
   t.is(readUser(request({ user: 'x'.repeat(513) })), undefined);
 });
 
+test('tags have at most 2,048 bytes in all: a header with more is refused, and of metadata what fits is kept', (t) => {
+  const wide = '\u{10ffff}'.repeat(256);
+  t.is(Buffer.byteLength(wide), 1_024);
+  const encoded = encodeURIComponent(wide);
+  t.throws(() => readTags(`a=${encoded},b=${encoded}`, request()), { message: /2048 bytes/ });
+  const metadata = { a: wide, b: wide, c: 'short' };
+  t.deepEqual(readTags('', request({ metadata })), { a: wide, c: 'short' });
+  t.deepEqual(readTags(`h=${encoded}`, request({ metadata })), { h: wide, c: 'short' });
+});
+
+test('a header of spaces is read in a time that grows with its length only', (t) => {
+  const timeOf = (spaces: number) => {
+    const header = `a=x${' '.repeat(spaces)}x`;
+    const started = process.cpuUsage();
+    t.throws(() => readTags(header, request()), { instanceOf: GatewayError });
+    const { user } = process.cpuUsage(started);
+    return user;
+  };
+  timeOf(1_000);
+  // By the square it would be minutes.
+  t.true(timeOf(1_000_000) < 5_000_000);
+});
+
 test('a header that is no list of tags is refused, with its name', (t) => {
   const tooMany = Array.from({ length: 17 }, (_, i) => `t${i}=x`).join(',');
   for (const header of ['feature', '=x', 'a b=c', 'a=', 'a=%zz', 'a=%00', `a=${'x'.repeat(513)}`, tooMany]) {

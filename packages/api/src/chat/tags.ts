@@ -8,6 +8,8 @@ import { GatewayError } from '@sluice/shared/errors';
 export const TAGS_HEADER = 'x-gateway-tags';
 export const MAX_TAGS = 16;
 const MAX_VALUE = 512;
+/** Of all names and values together: each entry of the log has them, and Redis holds a hundred thousand entries. */
+const MAX_BYTES = 2_048;
 const NAME = /^[\w.:/-]{1,64}$/;
 /** Nothing that a log or a table would stumble over. */
 const VALUE = /^\P{Cc}{1,512}$/u;
@@ -16,9 +18,17 @@ const VALUE = /^\P{Cc}{1,512}$/u;
 export function readTags(header: string, { metadata }: ChatRequest): Record<string, string> | undefined {
   if (header === '' && (metadata === undefined || metadata === null)) return undefined;
   const tags = new Map(header === '' ? [] : parseHeader(header));
+  let bytes = 0;
+  for (const [name, value] of tags) bytes += bytesOf(name, value);
+  if (bytes > MAX_BYTES) throw refuse(`has more than ${MAX_BYTES} bytes of names and values`);
   // What the caller has said to the gateway itself comes first.
-  for (const [name, value] of Object.entries(metadata ?? {}))
-    if (tags.size < MAX_TAGS && !tags.has(name) && NAME.test(name) && isValue(value)) tags.set(name, value);
+  for (const [name, value] of Object.entries(metadata ?? {})) {
+    if (tags.size >= MAX_TAGS || tags.has(name) || !NAME.test(name) || !isValue(value)) continue;
+    const more = bytesOf(name, value);
+    if (bytes + more > MAX_BYTES) continue;
+    bytes += more;
+    tags.set(name, value);
+  }
   return tags.size === 0 ? undefined : Object.fromEntries(tags);
 }
 
@@ -31,15 +41,21 @@ function parseHeader(header: string): [name: string, value: string][] {
   const pairs = header.split(',').filter((pair) => pair.trim() !== '');
   if (pairs.length > MAX_TAGS) throw refuse(`has more than ${MAX_TAGS} tags`);
   return pairs.map((pair) => {
-    const [, name = '', text = ''] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];
+    // Cut by hand: an expression that leaves out spaces on both sides takes the square of the time for many of them.
+    const split = pair.indexOf('=');
+    const name = pair.slice(0, Math.max(0, split)).trim();
     if (!NAME.test(name))
       throw refuse(
         'must be name=value pairs with commas between them; a name has up to 64 letters, digits and _ . : / -',
       );
-    const value = decode(text);
+    const value = decode(pair.slice(split + 1).trim());
     if (!isValue(value)) throw refuse(`must have values of 1 to ${MAX_VALUE} printable characters`);
     return [name, value];
   });
+}
+
+function bytesOf(name: string, value: string): number {
+  return name.length + Buffer.byteLength(value);
 }
 
 function decode(text: string): string | undefined {
