@@ -10,9 +10,11 @@ const OF_OPENAI = `model messages audio frequency_penalty function_call function
   service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity
   web_search_options`;
 /** Settings of other servers for how tokens are drawn. They change the answer and no price. */
+/** Thoughts are output, within the same limit. */
+const OF_THINKING = 'thinking';
 const OF_SAMPLING = 'min_p random_seed repetition_penalty top_a top_k';
 
-const KNOWN: ReadonlySet<string> = new Set(`${OF_OPENAI} ${OF_SAMPLING}`.split(/\s+/));
+const KNOWN: ReadonlySet<string> = new Set(`${OF_OPENAI} ${OF_SAMPLING} ${OF_THINKING}`.split(/\s+/));
 
 /** The first field that the gateway does not know. `null` counts as absent. */
 export function unknownFieldOf(request: ChatRequest): string | undefined {

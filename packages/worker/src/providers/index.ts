@@ -1,11 +1,15 @@
 import type { ProviderConfig, ProviderKind } from '@sluice/shared/config/config';
-import { isOpenaiItself } from '@sluice/shared/config/price-lists';
+import { isOpenaiItself, priceListAt } from '@sluice/shared/config/price-lists';
 import { anthropic } from './anthropic/index.js';
-import { openai, openaiCompatible } from './openai/index.js';
+import { openai, openaiCompatible, strictlyCompatible } from './openai/index.js';
 import type { Provider } from './types.js';
 
 export const providers = { openai, anthropic } satisfies Record<ProviderKind, Provider>;
 
+/** Servers that answer 400 or 422 to fields of messages that they do not know. */
+const STRICT: ReadonlySet<string> = new Set(['cerebras', 'groq', 'mistral']);
+
 export function providerFor({ kind, baseUrl }: Pick<ProviderConfig, 'kind' | 'baseUrl'>): Provider {
-  return kind === 'openai' && !isOpenaiItself(baseUrl) ? openaiCompatible : providers[kind];
+  if (kind !== 'openai' || isOpenaiItself(baseUrl)) return providers[kind];
+  return STRICT.has(priceListAt(baseUrl) ?? '') ? strictlyCompatible : openaiCompatible;
 }

@@ -72,8 +72,14 @@ export function toBlocks(content: unknown, readers: PartReaders, path: string): 
     const reader = Object.hasOwn(readers, part.type) ? readers[part.type] : undefined;
     if (reader === undefined)
       refuse(partPath, `Anthropic takes no part of type ${part.type.slice(0, 40)} here.`);
-    return toBlock(reader(part, partPath));
+    return toBlock(marked(reader(part, partPath), part));
   });
+}
+
+/** Where the caller says that the prompt is to be cached up to here, Anthropic is told so. */
+export function marked(block: Block | undefined, by: Record<string, unknown>): Block | undefined {
+  const mark = by.cache_control ?? null;
+  return block && isObject(mark) ? { ...block, cache_control: mark } : block;
 }
 
 function toBlock(block: Block | undefined): Block[] {

@@ -68,6 +68,7 @@ export const TRANSLATED_FIELDS: readonly string[] = [
   'parallel_tool_calls',
   'response_format',
   'reasoning_effort',
+  'thinking',
   'service_tier',
   'user',
   'safety_identifier',

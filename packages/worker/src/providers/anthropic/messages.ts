@@ -1,7 +1,7 @@
 import type { ChatMessage } from '@sluice/shared/chat';
 import { parseExactly } from '@sluice/shared/json/exact';
 import { isObject } from '../json.js';
-import { ASSISTANT_PARTS, type Block, TEXT_PARTS, toBlocks, USER_PARTS } from './content.js';
+import { ASSISTANT_PARTS, type Block, marked, TEXT_PARTS, toBlocks, USER_PARTS } from './content.js';
 import { refuse } from './refuse.js';
 import { ToolIds } from './tool-ids.js';
 
@@ -11,7 +11,8 @@ export interface Turn {
 }
 
 export interface Conversation {
-  system: string;
+  /** Text blocks. */
+  system: Block[];
   turns: Turn[];
 }
 
@@ -22,18 +23,27 @@ export interface Conversation {
 export function toConversation(messages: readonly ChatMessage[]): Conversation {
   const firstTurn = messages.findIndex((message) => !isSystem(message));
   const leading = firstTurn < 0 ? messages.length : firstTurn;
-  const system = messages.slice(0, leading).flatMap((message, index) => toSystemBlocks(message, index));
+  const system = messages
+    .slice(0, leading)
+    .flatMap((message, index) => markLast(toSystemBlocks(message, index), message));
   const turns: Turn[] = [];
   const ids = new ToolIds();
   for (const [offset, message] of messages.slice(leading).entries()) {
-    addBlocks(turns, roleOf(message), toMessageBlocks(message, leading + offset, ids));
+    addBlocks(turns, roleOf(message), markLast(toMessageBlocks(message, leading + offset, ids), message));
   }
   // Anthropic needs a turn to answer: a conversation of instructions only is put to it as one.
   if (turns.length === 0) {
     if (system.length === 0) refuse('messages', 'Anthropic needs at least one message that is not empty.');
-    return { system: '', turns: [{ role: 'user', content: system }] };
+    return { system: [], turns: [{ role: 'user', content: system }] };
   }
-  return { system: system.map((block) => block.text).join('\n'), turns: turns.map(putResultsFirst) };
+  return { system, turns: turns.map(putResultsFirst) };
+}
+
+/** A message whose content is a text has its mark beside it. */
+function markLast(blocks: Block[], message: ChatMessage): Block[] {
+  const last = blocks.at(-1);
+  if (!last || last.cache_control !== undefined || (message.cache_control ?? null) === null) return blocks;
+  return [...blocks.slice(0, -1), marked(last, message) ?? last];
 }
 
 function isSystem(message: ChatMessage): boolean {
@@ -90,11 +100,31 @@ function toAssistantBlocks(message: ChatMessage, path: string, ids: ToolIds): Bl
     if ((message[field] ?? null) !== null)
       refuse(`${path}.${field}`, `Anthropic has no counterpart of ${field}.`);
   }
+  const thoughts = toThinkingBlocks(message.thinking_blocks ?? [], `${path}.thinking_blocks`);
   const blocks = toBlocks(message.content, ASSISTANT_PARTS, `${path}.content`);
   if (blocks.length === 0) blocks.push(...toBlocks(message.refusal, ASSISTANT_PARTS, `${path}.refusal`));
   const calls: unknown = message.tool_calls ?? [];
   if (!Array.isArray(calls)) refuse(`${path}.tool_calls`, 'tool_calls is an array.');
-  return [...blocks, ...calls.map((call, index) => toToolUse(call, `${path}.tool_calls[${index}]`, ids))];
+  return [
+    ...thoughts,
+    ...blocks,
+    ...calls.map((call, index) => toToolUse(call, `${path}.tool_calls[${index}]`, ids)),
+  ];
+}
+
+/** What the model thought before an earlier answer, with its signatures. It stands before everything else of the turn. */
+function toThinkingBlocks(blocks: unknown, path: string): Block[] {
+  if (!Array.isArray(blocks)) refuse(path, 'thinking_blocks is an array.');
+  return blocks.map((block: unknown, index) => {
+    if (isObject(block) && block.type === 'thinking' && typeof block.signature === 'string')
+      return { type: 'thinking', thinking: String(block.thinking ?? ''), signature: block.signature };
+    if (isObject(block) && block.type === 'redacted_thinking' && typeof block.data === 'string')
+      return { type: 'redacted_thinking', data: block.data };
+    return refuse(
+      `${path}[${index}]`,
+      'A thinking block comes back as the answer had it, with its signature.',
+    );
+  });
 }
 
 function toToolUse(call: unknown, path: string, ids: ToolIds): Block {

@@ -1,6 +1,7 @@
 import { ANTHROPIC_DEFAULT_MAX_TOKENS, type ChatRequest } from '@sluice/shared/chat';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import { type JsonObject, toText } from '../json.js';
+import type { Block } from './content.js';
 import { REFUSED_FIELDS } from './fields.js';
 import { Grammar } from './grammar.js';
 import { toConversation } from './messages.js';
@@ -20,7 +21,7 @@ export function buildRequest(request: ChatRequest, entry: ChainEntry): JsonObjec
     ...toSystem(system, answer),
     messages: turns,
     ...toTemperature(request.temperature ?? null),
-    ...pick(request, ['top_p']),
+    ...pick(request, ['top_p', 'thinking']),
     ...toStopSequences(request.stop ?? []),
     ...toTools(request, grammar),
     ...toOutputConfig(model, answer, request.reasoning_effort),
@@ -48,8 +49,13 @@ function toMaxTokens(request: ChatRequest, entry: ChainEntry): number {
   return Math.min(asked, entry.max_tokens ?? asked);
 }
 
-function toSystem(system: string, { instruction = '' }: AnswerFormat): JsonObject {
-  const text = [system, instruction].filter((part) => part !== '').join('\n');
+/** One text, unless the caller marks parts of it to be cached. */
+function toSystem(system: readonly Block[], { instruction = '' }: AnswerFormat): JsonObject {
+  if (system.some((block) => block.cache_control !== undefined)) {
+    const last: Block[] = instruction === '' ? [] : [{ type: 'text', text: instruction }];
+    return { system: [...system, ...last] };
+  }
+  const text = [...system.map((block) => block.text), instruction].filter((part) => part !== '').join('\n');
   return text === '' ? {} : { system: text };
 }
 

@@ -61,7 +61,24 @@ function toMessage(blocks: JsonObject[], stopDetails: unknown): AssistantMessage
     refusal: (isObject(stopDetails) && toText(stopDetails.explanation)) || null,
   };
   if (toolCalls.length > 0) message.tool_calls = toolCalls;
+  const thoughts = blocks.flatMap(toThought);
+  if (thoughts.length > 0) {
+    message.reasoning_content = thoughts.map(({ thinking = '' }) => thinking).join('');
+    message.thinking_blocks = thoughts;
+  }
   return message;
+}
+
+/** As the model wants it back in the next turn: its signature covers every character. */
+function toThought(block: JsonObject): { type: string; thinking?: string }[] {
+  if (block.type === 'thinking') {
+    const { thinking, signature } = block;
+    if (typeof thinking !== 'string') throw new UnusableResponse('a thinking block has no text');
+    return [{ type: 'thinking', thinking, ...(typeof signature === 'string' ? { signature } : {}) }];
+  }
+  if (block.type !== 'redacted_thinking' || typeof block.data !== 'string') return [];
+  const redacted = { type: 'redacted_thinking', data: block.data };
+  return [redacted];
 }
 
 function readText(block: JsonObject): string {

@@ -30,10 +30,12 @@ function toTool(tool: unknown, index: number, grammar: Grammar): JsonObject {
   // The schema goes whole ($defs, anyOf and all); Anthropic insists on a type at its top.
   const schema = { type: 'object', ...parameters };
   const strict = definition.strict === true ? grammar.addTool(schema) : undefined;
+  const mark = (isObject(tool) ? tool.cache_control : null) ?? definition.cache_control ?? null;
   return {
     name: definition.name,
     ...(typeof definition.description === 'string' ? { description: definition.description } : {}),
     ...(strict ? { input_schema: strict, strict: true } : { input_schema: schema }),
+    ...(isObject(mark) ? { cache_control: mark } : {}),
   };
 }
 

@@ -1,14 +1,14 @@
 import type { Provider } from '../types.js';
 import { parseError } from './error.js';
 import { parseModels } from './models.js';
-import { buildCompatibleRequest, buildRequest } from './request.js';
+import { buildCompatibleRequest, buildRequest, withoutForeign } from './request.js';
 import { parseResponse } from './response.js';
 
 /** OpenAI itself. The base URL ends in `/v1`. */
 export const openai: Provider = {
   headers: {},
   requestIdHeader: 'x-request-id',
-  buildRequest,
+  buildRequest: (request, entry) => withoutForeign(buildRequest(request, entry)),
   parseResponse,
   parseError,
   modelsQuery: () => ({}), // The whole list is one page.
@@ -17,3 +17,9 @@ export const openai: Provider = {
 
 /** Every other server that speaks OpenAI's chat completions. */
 export const openaiCompatible: Provider = { ...openai, buildRequest: buildCompatibleRequest };
+
+/** One of them that refuses fields it does not know. */
+export const strictlyCompatible: Provider = {
+  ...openai,
+  buildRequest: (request, entry) => withoutForeign(buildCompatibleRequest(request, entry)),
+};

@@ -1,5 +1,6 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { ChainEntry } from '@sluice/shared/queue/job';
+import { isObject } from '../json.js';
 
 /** Reasoning models refuse `max_tokens` and want `max_completion_tokens`. */
 const WANTS_COMPLETION_LIMIT = /^(?:ft:)?(?:o\d|gpt-[5-9])/;
@@ -19,6 +20,41 @@ export function buildCompatibleRequest(request: ChatRequest, entry: ChainEntry):
   if (limit === null || WANTS_COMPLETION_LIMIT.test(entry.model)) return body;
   delete body.max_completion_tokens;
   return Object.assign(body, { max_tokens: limit });
+}
+
+/**
+ * For a server that refuses fields it does not know: without what other providers put into messages and tools. A chain may
+ * lead from one to the other, and the marks and thoughts mean nothing here.
+ */
+export function withoutForeign(body: Record<string, unknown>): Record<string, unknown> {
+  const { messages, tools } = body;
+  if (Array.isArray(messages)) body.messages = messages.map(cleanMessage);
+  if (Array.isArray(tools)) body.tools = tools.map(cleanTool);
+  delete body.thinking;
+  return body;
+}
+
+const FOREIGN = ['cache_control', 'thinking_blocks', 'reasoning_content'];
+const MARK = ['cache_control'];
+
+function cleanMessage(message: unknown): unknown {
+  const clean = without(message, FOREIGN);
+  if (!isObject(clean) || !Array.isArray(clean.content)) return clean;
+  const content = clean.content.map((part: unknown) => without(part, MARK));
+  return content.some((part, i) => part !== (clean.content as unknown[])[i]) ? { ...clean, content } : clean;
+}
+
+function cleanTool(tool: unknown): unknown {
+  const clean = without(tool, MARK);
+  if (!isObject(clean)) return clean;
+  const definition = without(clean.function, MARK);
+  return definition === clean.function ? clean : { ...clean, function: definition };
+}
+
+/** The value itself when it has none of the fields, which is nearly always. */
+function without(value: unknown, fields: readonly string[]): unknown {
+  if (!isObject(value) || !fields.some((field) => value[field] !== undefined)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([field]) => !fields.includes(field)));
 }
 
 function copyOf(request: ChatRequest): Record<string, unknown> {

@@ -1,0 +1,28 @@
+/** Every preset with the family that it belongs to, and the providers as a worker makes them. */
+import { type ProviderConfig, parseConfig } from '@sluice/shared/config/config';
+import { PRESETS } from '@sluice/shared/config/presets';
+import type { Family } from './features.js';
+
+const STRICT = ['openai', 'azure', 'azure-deployments', 'groq', 'mistral'];
+
+export const FAMILIES: ReadonlyMap<string, Family> = new Map(
+  Object.entries(PRESETS).map(([name, { kind }]): [string, Family] => [
+    name,
+    kind === 'anthropic' ? 'anthropic' : STRICT.includes(name) ? 'openai' : 'compatible',
+  ]),
+);
+
+/** A model of each family that has all that the table asks for. */
+export const MODELS: Readonly<Record<Family, string>> = {
+  openai: 'gpt-5.5',
+  compatible: 'a-model',
+  anthropic: 'claude-opus-5',
+};
+
+const PLACES = { resource: 'r', region: 'eu-west-1', project: 'p' };
+
+export function presetConfig(preset: string): ProviderConfig {
+  const [provider] = parseConfig({ providers: { x: { preset, ...PLACES } } }, {}).providers.values();
+  if (!provider) throw new Error(`the preset ${preset} cannot be read`);
+  return provider;
+}
