@@ -144,6 +144,40 @@ test.serial('the board of the queues opens from Live, and its policy lets it dra
   t.is(await page.title(), 'Sluice');
 });
 
+test.serial(
+  'a token is created and revoked, Audit tells of both, and a viewer sees neither page',
+  async (t) => {
+    const page = await openConsole(t, browser, gateway, '/access');
+    await page.getByRole('button', { name: 'Create a token' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('billing');
+    await dialog.getByRole('button', { name: 'Create the token' }).click();
+    const value = await dialog.locator('.secret').innerText();
+    await dialog.getByRole('button', { name: 'Done' }).click();
+
+    const viewer = await openPage(t, browser, gateway.adminUrl, { expected: /401/ });
+    await signIn(viewer, value);
+    const pages = await viewer.getByRole('navigation', { name: 'Pages', exact: true }).innerText();
+    t.regex(pages, /Requests/);
+    t.notRegex(pages, /Access|Audit|Playground/);
+
+    await page.getByRole('button', { name: 'Revoke billing' }).click();
+    await dialog.getByRole('button', { name: 'Revoke the token' }).click();
+    await page.getByText('There is no token yet.').waitFor();
+    await viewer.getByText('Your session has ended.').waitFor();
+    await page.getByRole('link', { name: 'Audit', exact: true }).click();
+    await page.getByText(/DELETE \/tokens\/tok_/).waitFor();
+    await page.getByText('POST /tokens').waitFor();
+    await page.locator('tbody summary').first().click();
+    await page.getByText('"name": "billing"').first().waitFor();
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save as CSV' }).click();
+    t.regex(readFileSync(await (await saving).path(), 'utf8'), /^at,action,path,who/);
+    await page.getByLabel('Sign-ins').check();
+    await page.getByText('sign in by token').first().waitFor();
+  },
+);
+
 test.serial('Models has routes and direct ids, and searches, filters and sorts them', async (t) => {
   const page = await openConsole(t, browser, gateway, '/models');
   const mini = page

@@ -13,7 +13,14 @@ import { type Session, SessionContext } from './use-poll.js';
 type PageComponent = FunctionComponent<{ place: Place }>;
 
 /** A page's modules come when it is first wanted; while somebody signs in they are fetched ahead. */
-const PAGES: Readonly<Record<string, { name: string; load(): Promise<PageComponent> }>> = {
+interface PageEntry {
+  name: string;
+  load(): Promise<PageComponent>;
+  /** Who has use for it; without this, everybody. */
+  isFor?(person: Person): boolean;
+}
+
+const PAGES: Readonly<Record<string, PageEntry>> = {
   live: { name: 'Live', load: async () => (await import('./pages/live/live-page.js')).LivePage },
   requests: {
     name: 'Requests',
@@ -26,6 +33,17 @@ const PAGES: Readonly<Record<string, { name: string; load(): Promise<PageCompone
   playground: {
     name: 'Playground',
     load: async () => (await import('./pages/playground/playground-page.js')).PlaygroundPage,
+    isFor: ({ grants }) => grants.some(({ role }) => role !== 'viewer'),
+  },
+  access: {
+    name: 'Access',
+    load: async () => (await import('./pages/access/access-page.js')).AccessPage,
+    isFor: ({ grants }) => grants.some(({ role, workspaces }) => role === 'admin' && workspaces === null),
+  },
+  audit: {
+    name: 'Audit',
+    load: async () => (await import('./pages/audit/audit-page.js')).AuditPage,
+    isFor: ({ grants }) => grants.some(({ role }) => role === 'admin'),
   },
 };
 
@@ -86,6 +104,10 @@ function Console({ person, onEnded, onSignOut, theme }: ConsoleProps) {
   );
 }
 
+function pagesFor(person: Person): [page: string, PageEntry][] {
+  return Object.entries(PAGES).filter(([, { isFor }]) => isFor?.(person) ?? true);
+}
+
 function whatIsLost({ code }: AdminError): string {
   return code === 'service_unavailable'
     ? 'The gateway lost contact with its Redis'
@@ -126,7 +148,7 @@ function Navigation({
         Sluice
       </a>
       <nav aria-label="Pages" ref={nav}>
-        {Object.entries(PAGES).map(([page, { name }]) => (
+        {pagesFor(person).map(([page, { name }]) => (
           <a
             key={page}
             href={formatPlace({ page })}
