@@ -176,6 +176,7 @@ test('A tier without a price is unpriced, and so are audio, searches and tools t
     { modalities: ['text', 'audio'] },
     { audio: { voice: 'alloy' } },
     { messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'AA' } }] }] },
+    { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] },
     { web_search_options: {} },
     { tools: [{ type: 'web_search' }] },
   ]) {

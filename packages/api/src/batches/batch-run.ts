@@ -124,6 +124,8 @@ export class BatchRun {
     let line = await next();
     let isOver = false;
     while (!this.#stopped) {
+      // A batch that waits claims no lines, and would not notice that it was cancelled.
+      if ((await this.parts.store.statusOf(this.#record.id)) !== 'in_progress') return;
       const reason = await this.#reasonToEnd();
       if (reason) return this.#end({ ...state, endReason: reason }, 'in_progress');
       const claimed = await this.#feed(line, next);

@@ -1,8 +1,12 @@
-/** Runs the batches whose lease this process gets. Every api process has one; a batch runs in one of them at a time. */
+/**
+ * Runs the batches whose lease this process gets. Every api process has one; a batch runs in one of them at a time. Places
+ * are shared like a queue's (docs/adr/0016): a workspace that has more of them than another gives one up for it, so that
+ * batches that only wait, for a budget or a provider, do not keep those of others from running.
+ */
 import type { Logger } from '@sluice/shared/process/logger';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import { makeRequestId } from '@sluice/shared/request-id';
-import { isFinal } from './batch-record.js';
+import { type Batch, isFinal } from './batch-record.js';
 import { type BatchParts, BatchRun } from './batch-run.js';
 
 export const LOOK_FOR_BATCHES_EVERY_MS = 1_000;
@@ -11,13 +15,17 @@ const RENEW_EVERY_MS = 3_000;
 const MOST_RUNS = 8;
 
 interface Running {
-  token: string;
+  workspace: string;
   run: BatchRun;
   ended: Promise<void>;
+  /** It has given up its place. */
+  isLeaving: boolean;
 }
 
 export class BatchRunner {
   readonly #running = new Map<string, Running>();
+  /** Of batches that are under way. It never changes. */
+  #workspaces = new Map<string, string>();
   #open = true;
 
   constructor(
@@ -29,9 +37,16 @@ export class BatchRunner {
   async look(): Promise<void> {
     if (!this.#open) return;
     const { store } = this.parts;
-    for (const id of await store.active()) {
-      if (!this.#open || this.#running.size >= MOST_RUNS) return;
-      if (this.#running.has(id)) continue;
+    const left = new Set((await store.active()).filter((id) => !this.#running.has(id)));
+    this.#workspaces = new Map([...this.#workspaces].filter(([id]) => left.has(id)));
+    while (left.size > 0) {
+      const [id, workspace] = await this.#nextOf(left);
+      left.delete(id);
+      const isFull = this.#placesTaken() >= MOST_RUNS;
+      const crowding = isFull ? this.#mostCrowding(workspace) : undefined;
+      if (!this.#open) return;
+      // The others have as many places already, or more: nobody gives one up for them either.
+      if (isFull && !crowding) return;
       const token = makeRequestId();
       if (!(await store.lease(id, token))) continue;
       const batch = await store.find(id);
@@ -40,8 +55,42 @@ export class BatchRunner {
         await store.release(id, token);
         continue;
       }
-      this.#start(id, token, new BatchRun(this.parts, batch, token));
+      if (crowding) {
+        crowding.isLeaving = true;
+        crowding.run.stop();
+      }
+      this.#start(batch, token);
     }
+  }
+
+  /** The oldest batch of the workspace with the fewest places. */
+  async #nextOf(ids: ReadonlySet<string>): Promise<[id: string, workspace: string]> {
+    let next: [string, string] = ['', ''];
+    let fewest = Number.POSITIVE_INFINITY;
+    for (const id of ids) {
+      const known = this.#workspaces.get(id);
+      const workspace = known ?? (await this.parts.store.find(id))?.record.workspace ?? '';
+      this.#workspaces.set(id, workspace);
+      const places = this.#placesTaken(workspace);
+      if (places < fewest) [next, fewest] = [[id, workspace], places];
+      if (fewest === 0) break;
+    }
+    return next;
+  }
+
+  #placesTaken(workspace?: string): number {
+    let taken = 0;
+    for (const running of this.#running.values())
+      if (!running.isLeaving && (workspace === undefined || running.workspace === workspace)) taken++;
+    return taken;
+  }
+
+  /** The newest run of the workspace with the most places, if that would still have as many as `workspace` with one more. */
+  #mostCrowding(workspace: string): Running | undefined {
+    const staying = [...this.#running.values()].filter(({ isLeaving }) => !isLeaving);
+    const [most] = staying.sort((a, b) => this.#placesTaken(b.workspace) - this.#placesTaken(a.workspace));
+    if (!most || this.#placesTaken(most.workspace) < this.#placesTaken(workspace) + 2) return undefined;
+    return staying.findLast((running) => running.workspace === most.workspace);
   }
 
   /** Lets go of all batches; another process goes on with them. Their lines that are under way end where they are. */
@@ -51,8 +100,10 @@ export class BatchRunner {
     await Promise.allSettled([...this.#running.values()].map(({ ended }) => ended));
   }
 
-  #start(id: string, token: string, run: BatchRun): void {
+  #start(batch: Batch, token: string): void {
     const { store } = this.parts;
+    const { id, workspace } = batch.record;
+    const run = new BatchRun(this.parts, batch, token);
     const renew = setInterval(() => {
       store.renew(id, token).then(
         (holds) => {
@@ -74,6 +125,6 @@ export class BatchRunner {
       .finally(() => {
         this.#running.delete(id);
       });
-    this.#running.set(id, { token, run, ended });
+    this.#running.set(id, { workspace, run, ended, isLeaving: false });
   }
 }

@@ -78,6 +78,10 @@ export class BatchStore {
     return toBatch(await this.redis.hgetall(this.names.batch(id)));
   }
 
+  async statusOf(id: string): Promise<string | null> {
+    return this.redis.hget(this.names.batch(id), 'status');
+  }
+
   /** Newest first. */
   async list(workspace: string): Promise<Batch[]> {
     const ids = await this.redis.zrange(this.names.batches(workspace), '0', '-1');

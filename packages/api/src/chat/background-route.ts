@@ -8,6 +8,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Authenticated } from '../http/authenticate.js';
+import type { RunsOn } from '../http/bytes-in-flight.js';
 import type { BackgroundRequests } from './background-requests.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import { writeReply } from './write-reply.js';
@@ -39,6 +40,7 @@ export async function runInBackground(
   job: ChatJob,
   request: ChatRequest,
   body: string,
+  state: RunsOn,
 ): Promise<Reply | undefined> {
   const { requestId, deadline } = job;
   const as = await background.begin(owner, { requestId, deadline, body });
@@ -48,7 +50,9 @@ export async function runInBackground(
       param: 'Idempotency-Key',
     });
   return new Promise((resolve, reject) => {
-    dispatcher.dispatch(job, request, () => resolve(undefined)).then(resolve, reject);
+    const reply = dispatcher.dispatch(job, request, () => resolve(undefined));
+    state.runsOn = reply;
+    reply.then(resolve, reject);
   });
 }
 

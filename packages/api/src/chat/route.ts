@@ -12,6 +12,7 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { ApiMetrics } from '../cell/metrics.js';
 import type { Authenticated } from '../http/authenticate.js';
+import type { RunsOn } from '../http/bytes-in-flight.js';
 import { findOutWhenGone } from '../http/half-closed.js';
 import type { Measured } from '../http/measured.js';
 import type { Received } from '../http/read-text.js';
@@ -52,7 +53,7 @@ export interface ChatParts {
 /** POST /v1/chat/completions */
 export function createChatRoute(
   parts: ChatParts,
-): Middleware<Authenticated & Identified & Measured & Received & Partial<Sought>> {
+): Middleware<Authenticated & Identified & Measured & Received & RunsOn & Partial<Sought>> {
   const {
     inboxId,
     dispatcher,
@@ -159,7 +160,7 @@ export function createChatRoute(
     if (owner) job.idempotency = parts.background.digestOf(requestId, owner);
     else if (idempotencyKey !== '') job.idempotency = await digestOf(idempotencyKey, key.workspace);
     const reply = owner
-      ? await runInBackground(parts, owner, job, request, bodyText)
+      ? await runInBackground(parts, owner, job, request, bodyText, ctx.state)
       : await runWhileWanted(ctx, job, request, bodyText);
     if (!reply) return writeAccepted(ctx, job.requestId);
     const { head, body, replayed } = reply;

@@ -101,8 +101,12 @@ export class FileRecords {
     return (await removeScript(this.redis, this.#keys(workspace), [id, bytes, object])) === 1;
   }
 
-  async usedBytes(workspace: string): Promise<number> {
-    return Number((await this.redis.get(this.names.fileBytes(workspace))) ?? 0);
+  async used(workspace: string): Promise<{ bytes: number; files: number }> {
+    const [bytes, files] = await Promise.all([
+      this.redis.get(this.names.fileBytes(workspace)),
+      this.redis.hlen(this.names.files(workspace)),
+    ]);
+    return { bytes: Number(bytes ?? 0), files };
   }
 
   /** Objects whose time is over. Their names begin with the workspace and the file. */

@@ -67,10 +67,12 @@ export class Files {
     await this.records.forgetObject(object);
   }
 
-  /** Refuses an upload by what its headers say, before a byte of it is stored. */
+  /** Refuses an upload by what its headers say before a byte of it is stored, and a batch before it begins. */
   async requireRoom(workspace: string, bytes: number): Promise<void> {
-    const { maxBytes } = this.records.quota;
-    if ((await this.records.usedBytes(workspace)) + bytes > maxBytes) throw quotaExceeded(maxBytes, 'bytes');
+    const { maxBytes, maxFiles } = this.records.quota;
+    const used = await this.records.used(workspace);
+    if (used.bytes + bytes > maxBytes) throw quotaExceeded(maxBytes, 'bytes');
+    if (used.files >= maxFiles) throw quotaExceeded(maxFiles, 'files');
   }
 
   async find(workspace: string, id: string): Promise<FileRecord> {

@@ -14,6 +14,11 @@ export interface ByteLimits {
   maxBytesInFlightPerWorkspace: number;
 }
 
+/** What a route says of a request that runs on after it was answered. Its body is in memory for as long. */
+export interface RunsOn {
+  runsOn?: Promise<unknown>;
+}
+
 /** What a request has taken of the memory. */
 interface Share {
   workspace: string;
@@ -32,7 +37,7 @@ interface Share {
  * Room that was only announced is not held against others. When there is none left for a workspace that has less of it, the
  * workspace with the most gives up the body of which the most has yet to come.
  */
-export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated> {
+export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated & RunsOn> {
   const shares = new Set<Share>();
   const byWorkspace = new Map<string, number>();
   let inFlight = 0;
@@ -86,7 +91,9 @@ export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated> {
     watch(ctx.req, share, length === '' ? take : () => {});
     const closed = new Promise((resolve) => ctx.res.once('close', resolve));
     const over = next();
-    Promise.allSettled([over, closed]).then(() => giveBack(share));
+    Promise.allSettled([over, closed])
+      .then(() => Promise.allSettled([ctx.state.runsOn]))
+      .then(() => giveBack(share));
     return over;
   };
 }

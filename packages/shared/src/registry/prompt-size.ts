@@ -25,8 +25,11 @@ export function measurePrompt(request: ChatRequest): PromptSize {
     audio: asksForAudio(request),
     caches: json.includes('"cache_control"'),
   };
-  for (const { content } of request.messages)
+  for (const { content, audio } of request.messages) {
+    // An earlier answer that was spoken, which the provider keeps.
+    if ((audio ?? null) !== null) size.audio = true;
     if (Array.isArray(content)) for (const part of content) addPart(size, part);
+  }
   return size;
 }
 

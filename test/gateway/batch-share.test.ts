@@ -1,0 +1,101 @@
+/** Batches and requests in the background: what one workspace has under way keeps no room from the others. */
+import OpenAI from 'openai';
+import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { Hold } from '../helpers/hold.js';
+import test from '../helpers/needs-redis.js';
+import { sdkFor } from '../helpers/sdk.js';
+import { until } from '../helpers/until.js';
+
+const FAST = { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] };
+const QUOTA = 20_000;
+const BODY = 1024 * 1024;
+const hold = new Hold();
+let gateway: Gateway;
+
+test.before(async () => {
+  gateway = await startGateway({
+    workers: 1,
+    files: { max_bytes_per_workspace: QUOTA },
+    request: {
+      max_body_bytes: BODY,
+      max_bytes_in_flight: 3 * BODY,
+      max_bytes_in_flight_per_workspace: 2 * BODY,
+    },
+    simulator: { latencyMs: hold.latency },
+    workspaces: {
+      greedy: { routes: FAST, limits: { budget_usd_per_month: 0 } },
+      modest: { routes: FAST },
+      wasteful: { routes: FAST },
+      heavy: { routes: FAST },
+    },
+  });
+});
+test.beforeEach(() => hold.release());
+test.after.always(async () => {
+  hold.release();
+  await gateway?.stop();
+});
+
+const clientOf = (workspace: string) => sdkFor(gateway, { apiKey: gateway.keys[workspace] ?? '' });
+
+test.serial('batches that wait for their budget do not keep another workspace’s from running', async (t) => {
+  const greedy = clientOf('greedy');
+  const first = await createBatch(greedy, toJsonl([line('a', 'hello')]));
+  const more = { input_file_id: first.input_file_id, endpoint: first.endpoint, completion_window: '24h' };
+  for (let i = 1; i < 20; i++) await greedy.batches.create(more as OpenAI.BatchCreateParams);
+  // As many as a process runs at a time wait for their budget.
+  await until('the places to be taken', async () => {
+    const batches = await greedy.batches.list();
+    return batches.data.filter(({ status }) => status === 'in_progress').length >= 8;
+  });
+  const modest = clientOf('modest');
+  const batch = await createBatch(modest, toJsonl([line('a', 'hello'), line('b', 'hello')]));
+  t.like(await batchEnd(modest, batch.id), { status: 'completed', request_counts: { completed: 2 } });
+});
+
+test.serial('a batch that waits is cancelled when its caller says so', async (t) => {
+  const greedy = clientOf('greedy');
+  const { data } = await greedy.batches.list();
+  t.is(data.length, 20);
+  for (const { id } of data) await greedy.batches.cancel(id);
+  for (const { id } of data) t.is((await batchEnd(greedy, id)).status, 'cancelled');
+});
+
+test.serial(
+  'a workspace that has no room for files may not begin a batch, whose files are kept in any case',
+  async (t) => {
+    const wasteful = clientOf('wasteful');
+    // Each line is wrong in itself, so that it costs nothing and leaves an error.
+    const lines = Array.from({ length: 60 }, (_, i) => ({ ...line(`${i}`, ''), body: {} }));
+    const first = await createBatch(wasteful, toJsonl(lines));
+    const more = { input_file_id: first.input_file_id, endpoint: first.endpoint, completion_window: '24h' };
+    t.is((await batchEnd(wasteful, first.id)).request_counts?.failed, 60);
+    const runAgain = async () => {
+      for (let i = 0; i < 10; i++) {
+        const batch = await wasteful.batches.create(more as OpenAI.BatchCreateParams);
+        await batchEnd(wasteful, batch.id);
+      }
+    };
+    const refused = await t.throwsAsync(runAgain(), { instanceOf: OpenAI.APIError });
+    t.is(refused?.code, 'quota_exceeded');
+    // What is above it is the files of the last batch that was begun.
+    t.true(Number(await gateway.redis.get(gateway.names.fileBytes('wasteful'))) < 3 * QUOTA);
+  },
+);
+
+test.serial(
+  'the body of a request in the background takes its share until the request is over',
+  async (t) => {
+    hold.hold();
+    const send = () =>
+      gateway.chat(
+        { model: 'fast', messages: [{ role: 'user', content: 'x'.repeat(900_000) }] },
+        { key: gateway.keys.heavy ?? '', headers: { prefer: 'respond-async' } },
+      );
+    t.deepEqual([(await send()).status, (await send()).status], [202, 202]);
+    t.like(await send(), { status: 429, body: { error: { code: 'rate_limited' } } });
+    hold.release();
+    t.truthy(await until('room', async () => (await send()).status === 202));
+  },
+);
