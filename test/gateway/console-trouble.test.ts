@@ -13,7 +13,18 @@ const test = testNeeding(REDIS, CHROMIUM);
 
 /** Without spaces, so that it can be a model's id too. */
 const HOSTILE = '"><img/src=x/onerror=window.hacked=1><script>window.hacked=1</script>';
-const PAGES = ['live', 'requests', 'routes', 'models', 'spend', 'keys', 'playground', 'access', 'audit'];
+const PAGES = [
+  'live',
+  'requests',
+  'routes',
+  'models',
+  'spend',
+  'batches',
+  'keys',
+  'playground',
+  'access',
+  'audit',
+];
 const AWAY = /ERR_CONNECTION|Failed to load resource/;
 
 let gateway: Gateway;

@@ -2,7 +2,13 @@ import { fileURLToPath } from 'node:url';
 import { describeMachine, machineLines } from '@sluice/bench/machine';
 import { saveToDocs } from '@sluice/bench/save';
 
-const PAGES = { chaos: 'reliability', soak: 'reliability', hostile: 'reliability', containers: 'deploying' };
+const PAGES = {
+  chaos: 'reliability',
+  soak: 'reliability',
+  hostile: 'reliability',
+  batches: 'reliability',
+  containers: 'deploying',
+};
 
 /** For `--save docs`: writes the figures of a run into a page, below its command and the machine they are of. */
 export function figuresSaver(

@@ -9,7 +9,8 @@ import { Payloads, UnreadablePayload } from '@sluice/shared/queue/payload';
 import anyTest, { type TestFn } from 'ava';
 import S3rver from 's3rver';
 
-const SIZES = [0, 1, 65_535, 65_536, 65_537, 200_000, 6_000_000];
+/** The last one is more than a part of an upload to a bucket. */
+const SIZES = [0, 1, 65_535, 65_536, 65_537, 200_000, 5_300_000];
 const keys = () => ({ keys: [Buffer.alloc(32, 7)], writes: true });
 
 const test = anyTest as TestFn<{ folder: string; server: S3rver; stores: Record<string, ObjectStore> }>;
@@ -67,7 +68,8 @@ for (const kind of ['a folder', 'a bucket']) {
       for (const size of SIZES) {
         const bytes = makeBytes(size);
         await files.write(`demo/file-${size}`, inChunks(bytes, 50_000));
-        for (const from of [0, 1, 65_536, 70_000, size - 1].filter((from) => from >= 0 && from <= size))
+        const places = size > 1_000_000 ? [0, size - 1] : [0, 1, 65_536, 70_000, size - 1];
+        for (const from of places.filter((from) => from >= 0 && from <= size))
           t.true((await readAll(files.read(`demo/file-${size}`, size, from))).equals(bytes.subarray(from)));
         await files.remove(`demo/file-${size}`);
         await files.remove(`demo/file-${size}`);

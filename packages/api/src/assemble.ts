@@ -206,6 +206,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   const runner = new BatchRunner(
     {
       ...{ store: batches, files, dispatcher, payloads, directory, clock, logger, inboxId: id },
+      metrics: apiMetrics,
       room: new ProviderRoom(queues, availability, config.providers),
       providers: config.providers,
       protocol: () => neighbours.protocol,

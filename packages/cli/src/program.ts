@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import type { Cli } from './cli.js';
 import { addApplyCommand } from './commands/apply.js';
 import { addAuditCommand } from './commands/audit.js';
+import { addBatchCommands } from './commands/batches.js';
 import { addCheckCommand } from './commands/check.js';
 import { addCoolDownCommands } from './commands/cooldowns.js';
 import { withExamples } from './commands/examples.js';
@@ -82,6 +83,7 @@ Exit status:
   addCoolDownCommands(program, cli);
   addRequestCommands(program, cli);
   addSpendCommand(program, cli);
+  addBatchCommands(program, cli);
   addTokenCommands(program, cli);
   addAuditCommand(program, cli);
   addHelpCommand(program);

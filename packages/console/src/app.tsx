@@ -29,6 +29,10 @@ const PAGES: Readonly<Record<string, PageEntry>> = {
   routes: { name: 'Routes', load: async () => (await import('./pages/routes/routes-page.js')).RoutesPage },
   models: { name: 'Models', load: async () => (await import('./pages/models/models-page.js')).ModelsPage },
   spend: { name: 'Spend', load: async () => (await import('./pages/spend/spend-page.js')).SpendPage },
+  batches: {
+    name: 'Batches',
+    load: async () => (await import('./pages/batches/batches-page.js')).BatchesPage,
+  },
   keys: { name: 'Keys', load: async () => (await import('./pages/keys/keys-page.js')).KeysPage },
   playground: {
     name: 'Playground',

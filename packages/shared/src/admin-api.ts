@@ -417,6 +417,47 @@ export interface Statement {
   total: SpendSums;
 }
 
+/** A batch in the format of the official SDKs, and what operators want to know beside it. Times are in seconds. */
+export interface BatchView {
+  id: string;
+  object: 'batch';
+  workspace: string;
+  endpoint: string;
+  status: string;
+  errors: {
+    object: 'list';
+    data: { code: string; line: number | null; message: string; param: string | null }[];
+  } | null;
+  input_file_id: string;
+  output_file_id: string | null;
+  error_file_id: string | null;
+  completion_window: string;
+  created_at: number;
+  in_progress_at: number | null;
+  expires_at: number;
+  finalizing_at: number | null;
+  completed_at: number | null;
+  failed_at: number | null;
+  expired_at: number | null;
+  cancelling_at: number | null;
+  cancelled_at: number | null;
+  request_counts: { total: number; completed: number; failed: number };
+  usage: {
+    input_tokens: number;
+    input_tokens_details: { cached_tokens: number };
+    output_tokens: number;
+    output_tokens_details: { reasoning_tokens: number };
+    total_tokens: number;
+  };
+  metadata: Record<string, string> | null;
+  cost_usd: string;
+  /** Lines that have been given to the queues. */
+  fed: number;
+  errors_by_code: Record<string, number>;
+  /** Why no line is given to the queues at the moment. */
+  waits_for: string | null;
+}
+
 export interface BudgetState {
   object: 'budget';
   workspace: string;

@@ -14,6 +14,7 @@ import { publicAddressFor } from './public-address.js';
 import { createReadBody } from './read-body.js';
 import { createRefuseForeignHosts } from './refuse-foreign-hosts.js';
 import { type AuditParts, addAuditRoutes } from './routes/audit.js';
+import { addBatchRoutes, type BatchAdminParts } from './routes/batches.js';
 import { addBudgetRoutes, type BudgetParts } from './routes/budgets.js';
 import { addCoolDownRoutes, type CoolDownParts } from './routes/cooldowns.js';
 import { addKeyRoutes, type KeyParts } from './routes/keys.js';
@@ -52,6 +53,7 @@ type Parts = KeyParts &
   OverviewParts &
   TrafficParts &
   BudgetParts &
+  BatchAdminParts &
   SessionParts &
   OidcRouteParts &
   TokenParts &
@@ -88,6 +90,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addRequestRoutes(router, parts);
   addSpendRoutes(router, parts);
   addBudgetRoutes(router, parts);
+  addBatchRoutes(router, parts);
   addStatusRoutes(router, parts);
   addQueueRoutes(router, parts);
   addReloadRoutes(router, parts);

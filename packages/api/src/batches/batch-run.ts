@@ -18,7 +18,7 @@ import type { Batch, BatchRecord, BatchState, BatchStatus, EndReason } from './b
 import type { BatchStore, FedLine } from './batch-store.js';
 import { checkLines } from './check-lines.js';
 import { finishBatch } from './finish-batch.js';
-import { LineResults } from './line-results.js';
+import { LineResults, type LineResultsParts } from './line-results.js';
 import { isFault, parseLine } from './parse-line.js';
 import type { ProviderRoom } from './provider-room.js';
 import { type FileLine, readLines } from './read-lines.js';
@@ -43,6 +43,7 @@ export interface BatchParts extends SendLineParts {
   linesInFlight: number;
   maxBodyBytes: number;
   logger: Logger;
+  metrics: LineResultsParts['metrics'];
 }
 
 const NOTHING = { sums: {}, parts: [], results: [], requestIds: [] };
@@ -58,6 +59,8 @@ export class BatchRun {
   #lines = new Map<string, FedLine>();
   /** Those of them that wait for another try, and until when. */
   readonly #parked = new Map<string, number>();
+  /** Those that have ended, and whose outcome is not stored yet. */
+  readonly #ended = new Set<string>();
   /** Those of which nobody here knows how far they came. */
   #unknown = new Set<string>();
   readonly #bytes = new Map<string, number>();
@@ -166,7 +169,7 @@ export class BatchRun {
   }
 
   get #inFlight(): number {
-    return this.#lines.size - this.#parked.size;
+    return this.#lines.size - this.#parked.size - this.#ended.size;
   }
 
   /** Lines whose time has come again first, then new ones. Returns the first line that had no room. */
@@ -256,6 +259,8 @@ export class BatchRun {
     const job = toJob(this.parts, this.#record, requestId, prepared);
     this.parts.dispatcher.dispatch(job, prepared.request).then(
       () => {
+        this.#ended.add(requestId);
+        this.#bytes.delete(requestId);
         this.#results.came();
         this.#wake();
       },
@@ -288,6 +293,7 @@ export class BatchRun {
     const { done, parked, pauseMs } = await this.#results.store(this.#lines);
     for (const requestId of done) {
       this.#lines.delete(requestId);
+      this.#ended.delete(requestId);
       this.#bytes.delete(requestId);
       this.#unknown.delete(requestId);
     }

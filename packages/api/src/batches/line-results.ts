@@ -28,6 +28,7 @@ export interface LineResultsParts {
   payloads: Payloads;
   directory: DirectoryCache;
   clock: Clock;
+  metrics: { batchLine(outcome: LineOutcome['as']): void };
 }
 
 export interface Parked {
@@ -146,6 +147,7 @@ export class LineResults {
       if (!fed) continue;
       all.done.push(requestId);
       done.requestIds.push(requestId);
+      this.parts.metrics.batchLine(outcome.as);
       switch (outcome.as) {
         case 'answered':
           texts.output.push(outcome.text);

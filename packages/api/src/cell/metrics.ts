@@ -22,6 +22,7 @@ export class ApiMetrics {
   readonly #ghosts;
   readonly #rateLimited;
   readonly #fallbacks;
+  readonly #batchLines;
   readonly #wrongKeys;
   readonly #dropped;
   readonly #signIns;
@@ -38,6 +39,8 @@ export class ApiMetrics {
     this.#rateLimited = metrics.counter('rateLimited');
     this.#fallbacks = metrics.counter('fallbacks');
     this.#wrongKeys = metrics.counter('wrongKeys');
+    this.#batchLines = metrics.counter('batchLines');
+    for (const outcome of ['answered', 'failed', 'not_now']) this.#batchLines.inc({ outcome }, 0);
     this.#dropped = metrics.counter('connectionsDropped');
     this.#signIns = metrics.counter('signIns');
     for (const way of ['token', 'link', 'oidc'])
@@ -84,6 +87,10 @@ export class ApiMetrics {
   replied({ served, attempts, queueMs, callMs }: ReplyHead, totalMs: number): void {
     if (!served || attempts !== 1 || callMs === undefined) return;
     this.#overhead.observe(Math.max(0, totalMs - queueMs - callMs) / 1000);
+  }
+
+  batchLine(outcome: 'answered' | 'failed' | 'not_now'): void {
+    this.#batchLines.inc({ outcome });
   }
 
   replayed(): void {

@@ -45,6 +45,8 @@ export class SharedGauges {
   readonly #coolDown;
   readonly #circuitOpen;
   readonly #workers;
+  readonly #batches;
+  readonly #batchOldest;
   readonly #redisUp;
   readonly #ledger;
   readonly #month;
@@ -64,6 +66,8 @@ export class SharedGauges {
     this.#coolDown = metrics.gauge('providerCoolDown');
     this.#circuitOpen = metrics.gauge('circuitOpen');
     this.#workers = metrics.gauge('workers');
+    this.#batches = metrics.gauge('batches');
+    this.#batchOldest = metrics.gauge('batchOldest');
     this.#redisUp = metrics.gauge('redisUp');
     this.#ledger = metrics.counter('ledgerCost');
     this.#month = metrics.gauge('monthCost');
@@ -87,6 +91,8 @@ export class SharedGauges {
     for (const gauge of [this.#circuitOpen, this.#ledger, this.#month, this.#monthEstimated, this.#budget])
       gauge.reset();
     this.#redisUp.set(known ? 1 : 0);
+    this.#batches.set(known?.batches.active ?? 0);
+    this.#batchOldest.set(known?.batches.oldestS ?? 0);
     this.#workers.set(this.parts.workersSeen());
     for (const queue of known?.queues ?? []) this.#showQueue(queue);
     for (const { workspace, total, month, estimated } of known?.spend ?? []) {
@@ -99,15 +105,29 @@ export class SharedGauges {
         this.#budget.set({ workspace: id }, limits.budgetUsdPerMonth);
   }
 
-  async #read(): Promise<{ queues: QueueReading[]; spend: SpendReading[] }> {
+  async #read(): Promise<{
+    queues: QueueReading[];
+    spend: SpendReading[];
+    batches: { active: number; oldestS: number };
+  }> {
     const { clock } = this.parts;
-    const [queues, spend] = await Promise.all([
+    const [queues, spend, batches] = await Promise.all([
       Promise.all(
         [...this.parts.providers.keys()].map((provider) => readQueue(this.parts.queues, clock, provider)),
       ),
       Promise.all(this.#directory.map(({ id }) => this.#readSpend(id))),
+      this.#readBatches(),
     ]);
-    return { queues, spend };
+    return { queues, spend, batches };
+  }
+
+  async #readBatches(): Promise<{ active: number; oldestS: number }> {
+    const { redis, names, clock } = this.parts;
+    const [[, created], active] = await Promise.all([
+      redis.zrange(names.activeBatches, '0', '0', 'WITHSCORES'),
+      redis.zcard(names.activeBatches),
+    ]);
+    return { active, oldestS: created === undefined ? 0 : (clock.now() - Number(created)) / 1000 };
   }
 
   #showQueue({ provider, waiting, prioritized, active, oldestMs }: QueueReading): void {

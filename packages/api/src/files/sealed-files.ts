@@ -71,7 +71,8 @@ export class SealedFiles {
     yield Buffer.concat([MAGIC, Buffer.from(key?.id ?? CLEAR), salt]);
     let index = 0;
     for await (const piece of inPieces(bytes, PIECE_BYTES))
-      yield key ? sealPiece(key, piece, name, index++) : piece;
+      if (key) yield* sealPiece(key, piece, name, index++);
+      else yield piece;
   }
 }
 
@@ -102,12 +103,12 @@ async function* inPieces(bytes: AsyncIterable<Buffer>, size: number): AsyncItera
   if (length > 0) yield Buffer.concat(kept, length);
 }
 
-function sealPiece(key: NonNullable<FileKey>, piece: Buffer, name: string, index: number): Buffer {
+function sealPiece(key: NonNullable<FileKey>, piece: Buffer, name: string, index: number): Buffer[] {
   const cipher = createCipheriv(CIPHER, key.cipher, nonceOf(index));
   cipher.setAAD(contextOf(name, index));
   const sealed = cipher.update(piece);
   cipher.final();
-  return Buffer.concat([sealed, cipher.getAuthTag()]);
+  return [sealed, cipher.getAuthTag()];
 }
 
 function openPiece(key: NonNullable<FileKey>, piece: Buffer, name: string, index: number): Buffer {

@@ -338,6 +338,32 @@ export const adminPaths: Paths = guarded({
       },
     },
   },
+  '/batches': {
+    get: {
+      summary: 'The batches of all workspaces, the newest first.',
+      responses: { '200': s.json('The batches.', s.listOf(s.ref('BatchView'))) },
+    },
+  },
+  '/workspaces/{id}/batches/{batch}/cancel': {
+    post: {
+      summary: 'End a batch: what waits is not run, and what runs may end.',
+      parameters: [s.inPath('id', 'Id of the workspace.'), s.inPath('batch', 'Id of the batch.')],
+      responses: { '200': s.json('The batch.', s.ref('BatchView')), ...s.errors('not_found', 'conflict') },
+    },
+  },
+  '/workspaces/{id}/files/{file}/content': {
+    get: {
+      summary: 'The bytes of a file: the requests of a batch, or its answers.',
+      parameters: [s.inPath('id', 'Id of the workspace.'), s.inPath('file', 'Id of the file.')],
+      responses: {
+        '200': {
+          description: 'The bytes.',
+          content: { 'application/jsonl': { schema: { ...s.text, format: 'binary' } } },
+        },
+        ...s.errors('not_found'),
+      },
+    },
+  },
   '/queues/{provider}/pause': {
     post: {
       summary: 'Let no worker take its requests. Calls under way end, and new requests wait.',

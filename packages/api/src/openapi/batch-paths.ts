@@ -119,7 +119,7 @@ export function batchPaths(servers: unknown[], security: unknown[]): Record<stri
 
 const counted = (...names: string[]) => s.object(Object.fromEntries(names.map((name) => [name, s.whole])));
 
-export const batchSchema = s.object({
+const batchFields = {
   id: { ...s.text, pattern: '^batch_' },
   object: { const: 'batch' },
   endpoint: s.text,
@@ -161,4 +161,14 @@ export const batchSchema = s.object({
     total_tokens: s.whole,
   }),
   metadata: s.orNull({ type: 'object', additionalProperties: s.text }),
+};
+
+export const batchSchema = s.object(batchFields);
+export const batchViewSchema = s.object({
+  ...batchFields,
+  workspace: s.text,
+  cost_usd: s.usd,
+  fed: s.whole,
+  errors_by_code: { type: 'object', additionalProperties: s.whole },
+  waits_for: s.textOrNull,
 });

@@ -1,5 +1,5 @@
 import { chatRequest, nameLength } from '../chat/schema.js';
-import { batchPaths, batchSchema } from './batch-paths.js';
+import { batchPaths, batchSchema, batchViewSchema } from './batch-paths.js';
 import * as s from './parts.js';
 
 const message = {
@@ -59,6 +59,7 @@ export const publicSchemas = {
     on_crash: s.oneOf('rerun', 'fail'),
   }),
   Batch: batchSchema,
+  BatchView: batchViewSchema,
   BackgroundRequest: s.object({ id: s.text, object: { const: 'request' }, status: { const: 'in_progress' } }),
   File: s.object({
     id: { ...s.text, pattern: '^file-' },

@@ -31,6 +31,20 @@ export const queuesDashboard: DashboardSpec = {
       { expr: 'max by (provider) (gateway_provider_concurrency_limit)', legend: '{{provider}} limit' },
     ),
     panel(
+      'Batches',
+      'Under way, and the age of the oldest one in hours. One of 24 hours expires.',
+      'short',
+      {
+        expr: 'max(gateway_batches_active)',
+        legend: 'under way',
+      },
+      { expr: 'max(gateway_batch_oldest_seconds) / 3600', legend: 'age of the oldest, hours' },
+    ),
+    panel('Lines of batches', 'That ended, and tries that were put off.', 'short', {
+      expr: 'sum by (outcome) (rate(gateway_batch_lines_total[$__rate_interval]))',
+      legend: '{{outcome}}',
+    }),
+    panel(
       'Processes',
       'Workers as the apis see them, and what Prometheus can reach.',
       'short',

@@ -147,6 +147,27 @@ export const METRICS = {
     labels: ['provider'],
     help: '1 while a provider’s circuit is open: it kept failing, and is only probed.',
   },
+  batches: {
+    name: 'gateway_batches_active',
+    type: 'gauge',
+    roles: API,
+    labels: [],
+    help: 'Batches that are under way. The same from every api process.',
+  },
+  batchOldest: {
+    name: 'gateway_batch_oldest_seconds',
+    type: 'gauge',
+    roles: API,
+    labels: [],
+    help: 'Age of the oldest batch that is under way; at 24 hours it expires. The same from every api process.',
+  },
+  batchLines: {
+    name: 'gateway_batch_lines_total',
+    type: 'counter',
+    roles: API,
+    labels: ['outcome'],
+    help: 'Lines of batches that have ended (answered, failed), and tries that ended with nothing decided (not_now).',
+  },
   workers: {
     name: 'gateway_workers',
     type: 'gauge',

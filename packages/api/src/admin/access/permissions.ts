@@ -52,6 +52,10 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'GET /requests/export': may('viewer', 'somewhere'),
   'GET /spend': may('viewer', 'somewhere'),
   'GET /budgets': may('viewer', 'somewhere'),
+  'GET /batches': may('viewer', 'somewhere'),
+  'POST /workspaces/{id}/batches/{batch}/cancel': may('operator', 'workspace'),
+  // Prompts and answers are in it.
+  'GET /workspaces/{id}/files/{file}/content': may('operator', 'workspace'),
   'GET /traffic': may('viewer', 'somewhere'),
   'GET /directory': may('viewer', 'somewhere'),
   'GET /catalogue': may('viewer', 'somewhere'),

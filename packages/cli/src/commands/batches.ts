@@ -1,0 +1,64 @@
+import type { BatchView } from '@sluice/shared/admin-api';
+import type { Command } from 'commander';
+import { path } from '../admin/client.js';
+import type { Cli } from '../cli.js';
+import { whole } from '../output/format.js';
+import { type Column, table } from '../output/table.js';
+import { group, withExamples } from './examples.js';
+
+const COLUMNS: Column<BatchView>[] = [
+  { title: 'BATCH', cell: ({ id }) => id },
+  { title: 'WORKSPACE', cell: ({ workspace }) => workspace },
+  {
+    title: 'STATUS',
+    cell: ({ status, waits_for }) => (waits_for === null ? status : `${status}, waits for ${waits_for}`),
+  },
+  { title: 'LINES', right: true, cell: ({ request_counts }) => whole(request_counts.total) },
+  { title: 'ANSWERED', right: true, cell: ({ request_counts }) => whole(request_counts.completed) },
+  { title: 'FAILED', right: true, cell: ({ request_counts }) => whole(request_counts.failed) },
+  { title: 'COST', right: true, cell: ({ cost_usd }) => cost_usd },
+  { title: 'CREATED', cell: ({ created_at }) => new Date(created_at * 1000).toISOString() },
+  {
+    title: 'FAILED BY CODE',
+    cell: ({ errors_by_code }) =>
+      Object.entries(errors_by_code)
+        .map(([code, lines]) => `${code} ${lines}`)
+        .join(', '),
+  },
+];
+
+export function addBatchCommands(program: Command, cli: Cli): void {
+  const batches = group(
+    program,
+    'batches',
+    'Batches: files of requests that run in the background.',
+    'batches list',
+    'batches cancel demo batch_V1StGXR8Z5jdHi6BmyT0',
+  );
+
+  withExamples(
+    batches
+      .command('list')
+      .description('Show batches, the newest first: how far they are, and what they have cost so far.')
+      .argument('[workspace]', 'default: all workspaces'),
+    'batches list',
+    'batches list demo --json',
+  ).action(async (workspace: string | undefined) => {
+    const rows = await cli.admin.list<BatchView>('/batches');
+    const shown = rows.filter((row) => workspace === undefined || row.workspace === workspace);
+    cli.showTable(shown, COLUMNS, 'There are no batches.');
+  });
+
+  withExamples(
+    batches
+      .command('cancel')
+      .description('End a batch: what waits is not run, and what runs may end.')
+      .argument('<workspace>', 'id of its workspace')
+      .argument('<batch>', 'id of the batch'),
+    'batches cancel demo batch_V1StGXR8Z5jdHi6BmyT0',
+  ).action(async (workspace: string, batch: string) => {
+    const place = path`/workspaces/${workspace}/batches/${batch}/cancel`;
+    const changed = await cli.admin.send<BatchView>('POST', place);
+    cli.show(changed, () => table(COLUMNS, [changed], cli.style));
+  });
+}
