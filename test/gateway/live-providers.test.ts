@@ -242,6 +242,14 @@ test.serial('sluice providers test says in words what is wrong with each provide
       lost: { ...EXTRA, path: '/chat/complete' },
       away: { ...EXTRA, base_url: 'http://127.0.0.1:1/v1' },
       keyless: { ...EXTRA, api_key: '${NOT_SET}' },
+      several: {
+        ...EXTRA,
+        api_key: undefined,
+        keys: [
+          { name: 'good', api_key: '${EXTRA_KEY}' },
+          { name: 'empty', api_key: '${NOT_SET}' },
+        ],
+      },
       tokenless: { ...EXTRA, api_key: undefined, auth: { token_file: '/no/such/file' } },
     });
   });
@@ -260,6 +268,7 @@ test.serial('sluice providers test says in words what is wrong with each provide
     lost: new RegExp(`wrong path: nothing is at ${here}/v1/chat/complete$`, 'm'),
     away: /http:\/\/127\.0\.0\.1:1 cannot be reached \(ECONNREFUSED\)/,
     keyless: /no key is set: NOT_SET is empty in the worker/,
+    several: /fails {2}several: key empty: no key is set: NOT_SET is empty in the worker\n/,
     tokenless: /there is no token: its file or command failed/,
   };
   for (const [name, text] of Object.entries(words)) {

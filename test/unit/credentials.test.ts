@@ -138,6 +138,19 @@ test('after a 401 the token is fetched once more, and the call is made again wit
   t.is(readFileSync(state, 'utf8'), 'x\nx\n');
 });
 
+test('a model named after a step in a path is not called', async (t) => {
+  const standIn = await startStandIn({ ...OPEN, path: '/v1/{model}/chat' }, 'gpt-4o');
+  t.teardown(() => standIn.close());
+  const own = { kind: 'openai', base_url: 'http://127.0.0.1:1/v1', path: '/{model}/chat' };
+  const [config] = parseConfig({ providers: { own } }, {}).providers.values();
+  if (!config) throw new Error('no provider was read');
+  for (const model of ['..', '.']) {
+    const { failure } = await callStandIn(config, { ...standIn, model, key: 'k' });
+    t.is(failure?.code, 'model_not_found');
+  }
+  t.deepEqual(standIn.calls, []);
+});
+
 test('a token that stays the same after a 401 is not tried again', async (t) => {
   let asked = 0;
   const standIn = await startStandIn(OPEN, 'gpt-4o', () => {

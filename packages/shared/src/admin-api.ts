@@ -288,7 +288,7 @@ export interface ProviderInfo {
   /** Where chat calls go. */
   address: string;
   prices: string;
-  /** The variable of its key, or `token_file`, `token_command`, `sigv4` or `none`. */
+  /** The variable of its key, or those of its keys; or `token_file`, `token_command`, `sigv4` or `none`. */
   credentials: string;
   concurrency: number;
 }

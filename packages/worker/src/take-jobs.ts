@@ -8,7 +8,7 @@ import { UnrecoverableError } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { WorkerParts } from './assemble.js';
 import { listModels } from './calls/list-models.js';
-import { testProvider } from './calls/test-provider.js';
+import { testKeys } from './calls/test-provider.js';
 import { ChatWorker, type TakenJob } from './jobs/chat-worker.js';
 import { QueueWorkers } from './jobs/queue-workers.js';
 
@@ -65,7 +65,7 @@ async function replyWithVerdict(
   question: TestJob,
 ): Promise<void> {
   const upstream = upstreams.get(provider);
-  if (upstream) await sendVerdict(redis, names, question, await testProvider(upstream, question.model));
+  if (upstream) await sendVerdict(redis, names, question, await testKeys(upstream, question.model));
 }
 
 async function replyWithModels(
@@ -76,7 +76,9 @@ async function replyWithModels(
   question: ModelsJob,
 ): Promise<void> {
   const upstream = upstreams.get(provider);
-  const models = await (upstream ? listModels(upstream) : Promise.resolve(null)).catch((error: unknown) => {
+  // Any of several keys will do.
+  const [first = upstream] = upstream?.pool.values() ?? [];
+  const models = await (first ? listModels(first) : Promise.resolve(null)).catch((error: unknown) => {
     logger.warn({ provider, error: String(error) }, 'the model list could not be read');
     return null;
   });

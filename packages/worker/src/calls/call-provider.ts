@@ -61,7 +61,9 @@ export async function callProvider(
   const { provider, endpoint, credentials, http } = upstream;
   if (upstream.missingKey !== undefined) return { failure: failureOf('no_key') };
   let body: string;
+  let path: string;
   try {
+    path = endpoint.chatPath(entry.model);
     body = writeExactly(endpoint.adapt(provider.buildRequest(request, entry), entry.model));
   } catch (error) {
     if (error instanceof GatewayError) return { failure: untranslatable(error) };
@@ -70,7 +72,6 @@ export async function callProvider(
 
   const started = performance.now();
   const elapsed = () => performance.now() - started;
-  const path = endpoint.chatPath(entry.model);
   const call: OutgoingCall = { method: 'POST', url: upstream.config.baseUrl + path, body };
   const send = async () => {
     const found = credentials.headersFor(call);

@@ -1,5 +1,6 @@
 /** Where the calls of a provider go, and what is the same in all of them. What is constant is worked out once. */
 import type { EndpointConfig } from '@sluice/shared/config/config';
+import { GatewayError } from '@sluice/shared/errors';
 import type { Provider } from '../providers/types.js';
 
 const MODEL = '{model}';
@@ -25,10 +26,14 @@ export class Endpoint {
     this.#hasModelInPath = path.includes(MODEL);
   }
 
-  /** Behind the base URL. */
+  /** Behind the base URL. Throws GatewayError for a name that cannot stand in a path. */
   chatPath(model: string): string {
     if (!this.#hasModelInPath) return this.#chatPath;
-    return this.#chatPath.replace(MODEL, encodeURIComponent(this.nameOf(model)));
+    const name = this.nameOf(model);
+    // Servers read these as "here" and "above": the call would go to another path, with the provider's key.
+    if (name === '.' || name === '..')
+      throw new GatewayError('model_not_found', 'There is no model of this name.', { param: 'model' });
+    return this.#chatPath.replace(MODEL, encodeURIComponent(name));
   }
 
   /** The whole address of a page of the model list; undefined where there is none. */

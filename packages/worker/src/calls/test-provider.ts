@@ -15,7 +15,22 @@ const MAX_ANSWER_BYTES = 1_048_576;
 /** Enough for any model to say a word: some refuse fewer. */
 const MAX_TOKENS = 16;
 
-export async function testProvider(upstream: Upstream, model: string): Promise<ProviderVerdict> {
+/** A provider with several keys works when each of them does. */
+export async function testKeys(upstream: Upstream, model: string): Promise<ProviderVerdict> {
+  if (upstream.pool.size === 0) return testProvider(upstream, model);
+  const verdicts = await Promise.all(
+    [...upstream.pool].map(async ([key, own]) => ({ key, ...(await testProvider(own, model)) })),
+  );
+  const problems = verdicts.flatMap(({ key, problem }) => (problem === null ? [] : `key ${key}: ${problem}`));
+  const [{ key: _, ...first }] = verdicts as [(typeof verdicts)[number]];
+  return {
+    ...first,
+    works: problems.length === 0,
+    problem: problems.length === 0 ? null : problems.join('; '),
+  };
+}
+
+async function testProvider(upstream: Upstream, model: string): Promise<ProviderVerdict> {
   const { config, missingKey } = upstream;
   const started = performance.now();
   const verdict = (problem: string | null, status: number | null = null): ProviderVerdict => ({

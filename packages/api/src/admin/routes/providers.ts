@@ -56,7 +56,7 @@ async function modelToTry(
 }
 
 function present(provider: ProviderConfig): ProviderInfo {
-  const { name, kind, baseUrl, path, prices, apiKeyEnv, auth, concurrency } = provider;
+  const { name, kind, baseUrl, path, prices, apiKeyEnv, keys = [], auth, concurrency } = provider;
   const source = auth.sigv4
     ? 'sigv4'
     : auth.token
@@ -70,7 +70,8 @@ function present(provider: ProviderConfig): ProviderInfo {
     kind,
     address: baseUrl + path,
     prices,
-    credentials: source ?? (apiKeyEnv === undefined ? 'none' : apiKeyEnv),
+    credentials:
+      source ?? ([apiKeyEnv, ...keys.map((key) => key.apiKeyEnv)].filter(Boolean).join(', ') || 'none'),
     concurrency,
   };
 }
