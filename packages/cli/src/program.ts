@@ -9,6 +9,7 @@ import { addCheckCommand } from './commands/check.js';
 import { addCoolDownCommands } from './commands/cooldowns.js';
 import { withExamples } from './commands/examples.js';
 import { addHelpCommand, explainEnvironment } from './commands/help.js';
+import { addImportCommands } from './commands/import.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLimitCommands } from './commands/limits.js';
 import { addModelCommands } from './commands/models.js';
@@ -77,6 +78,7 @@ Exit status:
   addModelCommands(program, cli);
   addApplyCommand(program, cli);
   addCheckCommand(program, cli);
+  addImportCommands(program, cli);
   addStatusCommand(program, cli);
   addProviderCommands(program, cli);
   addQueueCommands(program, cli);

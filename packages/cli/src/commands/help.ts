@@ -13,6 +13,7 @@ const ENVIRONMENT: Record<string, string> = {
   worker: PROCESS,
   check: FILE,
   apply: `${ADMIN}\n  ${FILE}`,
+  import: 'nothing',
   help: 'nothing',
 };
 

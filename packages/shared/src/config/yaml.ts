@@ -1,4 +1,4 @@
-import { LineCounter, parseDocument } from 'yaml';
+import { LineCounter, parseDocument, stringify } from 'yaml';
 import type { Fault } from './faults.js';
 import { createLineOf, type LineOf } from './places.js';
 
@@ -53,4 +53,9 @@ export function parseYaml(text: string, faults: Fault[]): ParsedYaml | undefined
     faults.push({ path: '', message });
     return undefined;
   }
+}
+
+/** Long lines stay whole, and what is there twice is written twice. */
+export function writeYaml(value: unknown): string {
+  return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
 }

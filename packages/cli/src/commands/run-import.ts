@@ -1,0 +1,67 @@
+/** What `sluice import` does. It is loaded only when it is called, because reading YAML takes time to load. */
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import { faultText } from '@sluice/shared/config/faults';
+import type { Cli } from '../cli.js';
+import { importBifrost } from '../import/bifrost.js';
+import type { Draft } from '../import/draft.js';
+import { ForeignFile } from '../import/foreign-file.js';
+import { importLitellm } from '../import/litellm.js';
+import { importPortkey } from '../import/portkey.js';
+import type { ImportOptions, Source } from '../import/source.js';
+import { CliError } from '../output/cli-error.js';
+import { count } from '../output/format.js';
+
+const MOST_BYTES = 4 * 1024 * 1024;
+
+export function runImport(cli: Cli, source: Source, name: string, options: ImportOptions): void {
+  const file = new ForeignFile(name, readText(resolve(cli.terminal.directory, name), name));
+  const draft = importFrom(source, file, options.route ?? basename(name).replace(/\.\w+$/, ''));
+  const text = draft.toText(source);
+  const notes = file.notes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
+  const { output } = options;
+  if (output !== undefined) write(resolve(cli.terminal.directory, output), output, text, options.force);
+  if (cli.json) {
+    cli.show({ output: output ?? null, gateway_yaml: text, variables: draft.variables, notes }, () => '');
+    return;
+  }
+  if (output === undefined) cli.terminal.stdout.write(text);
+  for (const note of notes) cli.note(faultText(note));
+  if (output !== undefined)
+    cli.note(
+      `Wrote ${output}: ${count(draft.providers.size, 'provider')}, ${count(draft.workspaces.length, 'workspace')}.`,
+    );
+  cli.note(
+    notes.length === 0
+      ? 'Everything has a counterpart.'
+      : `${count(notes.length, 'place')} to look at, listed above.`,
+  );
+}
+
+function importFrom(source: Source, file: ForeignFile, alias: string): Draft {
+  if (source === 'litellm') return importLitellm(file);
+  return source === 'portkey' ? importPortkey(file, alias) : importBifrost(file);
+}
+
+function readText(path: string, name: string): string {
+  try {
+    if (statSync(path).size > MOST_BYTES) throw new CliError(`${name} is larger than 4 MiB`);
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    throw new CliError(`${name} cannot be read (${codeOf(error)})`);
+  }
+}
+
+function write(path: string, name: string, text: string, force = false): void {
+  try {
+    writeFileSync(path, text, { flag: force ? 'w' : 'wx' });
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') throw new CliError(`${name} is there already; --force overwrites it`);
+    throw new CliError(`${name} cannot be written (${codeOf(error)})`);
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+}

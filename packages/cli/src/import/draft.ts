@@ -1,0 +1,176 @@
+/** The gateway.yaml that an import writes. */
+import { isDeepStrictEqual } from 'node:util';
+import { parseConfigText } from '@sluice/shared/config/config';
+import { ID } from '@sluice/shared/config/rules';
+import { ALIAS } from '@sluice/shared/config/schema';
+import { writeYaml } from '@sluice/shared/config/yaml';
+import type { Place } from './foreign-file.js';
+
+export type Fields = Record<string, unknown>;
+
+export interface Entry extends Fields {
+  provider: string;
+  model: string;
+}
+
+export interface Workspace {
+  id: string;
+  keys: { name: string; value: string }[];
+  limits?: Fields;
+  models?: string[];
+  routes?: Record<string, Entry[]>;
+}
+
+const MOST_ENTRIES = 8;
+const LONGEST_MS = 3_600_000;
+const MOST_RETRIES = 5;
+const STANDARD_DEADLINE_MS = 300_000;
+
+export class Draft {
+  readonly providers = new Map<string, Fields>();
+  readonly workspaces: Workspace[] = [];
+  /** The variables that the file reads, each with a value that stands in for it while the file is checked. */
+  readonly #variables = new Map<string, string>();
+  readonly #secrets = new Map<string, string>();
+  readonly #limits = new Map<string, Map<string, Fields>>();
+  #longestMs = STANDARD_DEADLINE_MS;
+
+  /** `reserved`: variables that the other gateway's file reads. They are never proposed for a secret that it holds. */
+  constructor(readonly reserved: ReadonlySet<string>) {}
+
+  get variables(): string[] {
+    return [...this.#variables.keys()].sort();
+  }
+
+  reference(variable: string, standIn = 'http://stand-in.invalid'): string {
+    this.#variables.set(variable, standIn);
+    return `\${${variable}}`;
+  }
+
+  /** A reference to a variable for a secret that stands in the other file. The secret itself is not copied. */
+  secret(place: Place, wanted: string): string {
+    const value = String(place.value);
+    let name = this.#secrets.get(value);
+    if (name === undefined) {
+      const taken = new Set([...this.reserved, ...this.#secrets.values()]);
+      name = free(wanted, (each) => taken.has(each), '_');
+      this.#secrets.set(value, name);
+    }
+    place.note(`The secret stands in the file and was not copied. Set ${name} to it.`);
+    return this.reference(name);
+  }
+
+  /** The name of a provider with these fields. Providers that are the same share one. */
+  provider(wanted: string, fields: Fields): string {
+    const same = [...this.providers].find(([, each]) => isDeepStrictEqual(each, fields));
+    if (same) return same[0];
+    const name = free(toId(wanted), (each) => this.providers.has(each), '-');
+    this.providers.set(name, fields);
+    return name;
+  }
+
+  /** Limits per minute of one model of a provider. */
+  limit(provider: string, model: string, limits: Fields): void {
+    if (Object.keys(limits).length === 0) return;
+    const models = this.#limits.get(provider) ?? new Map<string, Fields>();
+    this.#limits.set(provider, models.set(model, limits));
+  }
+
+  /** Adds a route, unless Sluice cannot have it. */
+  route(routes: Record<string, Entry[]>, alias: string, chain: readonly Entry[], place: Place): void {
+    if (!ALIAS.pattern.test(alias)) {
+      place.note(`A route must be named with ${ALIAS.allowed}.`);
+      return;
+    }
+    const different = chain.filter(
+      (entry, i) => chain.findIndex((each) => isDeepStrictEqual(each, entry)) === i,
+    );
+    if (different.length > MOST_ENTRIES)
+      place.note(`A chain has at most ${MOST_ENTRIES} entries. The further ones were left out.`);
+    if (different.length > 0) routes[alias] = different.slice(0, MOST_ENTRIES);
+  }
+
+  timeoutMs(ms: number | undefined): Fields {
+    if (ms === undefined || ms <= 0) return {};
+    const timeout = Math.max(1, Math.min(LONGEST_MS, Math.round(ms)));
+    this.#longestMs = Math.max(this.#longestMs, timeout);
+    return { timeout_ms: timeout };
+  }
+
+  retries(times: number | undefined): Fields {
+    return times === undefined || times < 1 ? {} : { retries: Math.min(MOST_RETRIES, Math.round(times)) };
+  }
+
+  #withLimits(name: string, fields: Fields): Fields {
+    const models = this.#limits.get(name);
+    return models === undefined ? fields : { ...fields, limits: { models: Object.fromEntries(models) } };
+  }
+
+  /** Throws when the result would not pass `sluice check`. */
+  toText(source: string): string {
+    const request =
+      this.#longestMs > STANDARD_DEADLINE_MS ? { request: { deadline_ms: this.#longestMs } } : {};
+    const file = {
+      ...(this.providers.size > 0
+        ? {
+            providers: Object.fromEntries(
+              [...this.providers].map(([name, fields]) => [name, this.#withLimits(name, fields)]),
+            ),
+          }
+        : {}),
+      workspaces: this.workspaces,
+      ...request,
+    };
+    const variables = this.variables.map((name) => `#   ${name}\n`).join('');
+    const text =
+      `# Made by \`sluice import ${source}\`. "sluice check" checks it, "sluice start" runs it.\n` +
+      `${variables === '' ? '' : `# It reads these variables:\n${variables}`}\n` +
+      writeYaml(file);
+    parseConfigText(text, Object.fromEntries(this.#variables), 'the gateway.yaml that was made');
+    return text;
+  }
+}
+
+/** Requests and tokens per minute, as far as Sluice takes them. */
+export function ratesOf(requests: number | undefined, tokens: number | undefined): Fields {
+  const within = (rate: number | undefined, most: number) =>
+    rate === undefined || rate < 1 ? undefined : Math.min(most, Math.round(rate));
+  const [rpm, tpm] = [within(requests, 1_000_000), within(tokens, 1_000_000_000)];
+  return {
+    ...(rpm === undefined ? {} : { requests_per_minute: rpm }),
+    ...(tpm === undefined ? {} : { tokens_per_minute: tpm }),
+  };
+}
+
+/** Shares such as 0.3 and 0.7 as the whole numbers that Sluice takes. */
+export function weightOf(share: number | undefined): Fields {
+  if (share === undefined || share <= 0) return {};
+  return { weight: Math.max(1, Math.min(1000, Math.round(share < 1 ? share * 100 : share))) };
+}
+
+/** A text of another file, so that Sluice reads it as it stands. */
+export function literal(text: string): string {
+  return text.replaceAll('${', () => '$${');
+}
+
+export function toId(text: string): string {
+  const id = text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_-]+/g, '-')
+    .replaceAll(/^[^a-z0-9]+|-+$/g, '');
+  return ID.pattern.test(id) ? id : id.slice(0, 60) || 'imported';
+}
+
+export function toVariable(text: string): string {
+  const name = text
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9]+/g, '_')
+    .replaceAll(/^_+|_+$/g, '');
+  return /^[A-Z]/.test(name) ? name : `X_${name}`;
+}
+
+function free(wanted: string, isTaken: (name: string) => boolean, joint: string): string {
+  let name = wanted;
+  for (let n = 2; isTaken(name); n++) name = `${wanted}${joint}${n}`;
+  return name;
+}

@@ -1,0 +1,71 @@
+/** The deployments of one name in a LiteLLM model_list, as a chain. */
+import { isDeepStrictEqual } from 'node:util';
+import { PRESETS } from '@sluice/shared/config/presets';
+import { type Draft, type Entry, type Fields, ratesOf, weightOf } from './draft.js';
+import type { Place } from './foreign-file.js';
+import type { Deployment } from './litellm-deployment.js';
+
+export interface Member extends Deployment {
+  /** What the entry of the chain has beside provider and model. */
+  entry: Fields;
+  item: Place;
+}
+
+export interface Group {
+  chain: Entry[];
+  place: Place;
+}
+
+/** Members that differ only in their keys become one provider with several keys, which takes turns as LiteLLM does. */
+export function toGroup(draft: Draft, members: readonly Member[]): Group {
+  const pools: Member[][] = [];
+  for (const member of members) {
+    const pool = pools.find(([first]) => first !== undefined && isSameButForKey(first, member));
+    if (pool) pool.push(member);
+    else pools.push([member]);
+  }
+  const chain = pools.flatMap((pool) => toEntry(draft, pool) ?? []);
+  for (const [next] of pools.slice(1))
+    next?.item.note(
+      'LiteLLM takes turns among these deployments. Sluice tries them in the order of the file.',
+    );
+  const [first] = members;
+  if (first === undefined) throw new Error('a group has a member');
+  return { chain, place: first.item };
+}
+
+function toEntry(draft: Draft, pool: readonly Member[]): Entry | undefined {
+  const [first] = pool;
+  if (first === undefined) return undefined;
+  const { name, fields, model, entry } = first;
+  const different = pool.filter((each, i) => pool.findIndex((other) => keyOf(other) === keyOf(each)) === i);
+  if (different.length === 1 || different.some((each) => keyOf(each) === undefined)) {
+    const provider = draft.provider(name, fields);
+    draft.limit(provider, model, limitsOf(first));
+    return { provider, model, ...entry };
+  }
+  const { api_key: _, ...shared } = fields;
+  const keys = different.map((each, i) => ({
+    name: `key-${i + 1}`,
+    api_key: keyOf(each),
+    ...weightOf(each.item.get('litellm_params').get('weight').number),
+    ...(Object.keys(limitsOf(each)).length === 0 ? {} : { limits: { models: { [model]: limitsOf(each) } } }),
+  }));
+  return { provider: draft.provider(name, { ...shared, keys }), model, ...entry };
+}
+
+/** The preset's own, where the deployment names none. */
+function keyOf({ fields }: Member): unknown {
+  return fields.api_key ?? (typeof fields.preset === 'string' ? PRESETS[fields.preset]?.api_key : undefined);
+}
+
+function isSameButForKey(a: Member, b: Member): boolean {
+  const rest = ({ fields: { api_key: _, ...fields }, model, entry }: Member) => ({ fields, model, entry });
+  return isDeepStrictEqual(rest(a), rest(b));
+}
+
+function limitsOf({ item }: Member): Fields {
+  const params = item.get('litellm_params');
+  const rate = (name: string) => params.get(name).number ?? item.get(name).number;
+  return ratesOf(rate('rpm'), rate('tpm'));
+}

@@ -1,0 +1,78 @@
+/** What an operator does instead, for the settings of LiteLLM that have no counterpart in gateway.yaml. */
+import type { Sentences } from './foreign-file.js';
+
+const CALLBACKS =
+  'Sluice has no callbacks. It has metrics, traces and a request log of its own: docs/metrics.md.';
+const REDIS = 'Sluice finds its Redis by the variable REDIS_URL.';
+const PRICE = 'Prices are not in gateway.yaml. Set them with "sluice models set".';
+const CACHE = 'Sluice keeps answers only for an Idempotency-Key. It has no cache of answers.';
+
+export const DEFAULT_PARAMETER =
+  'A parameter that LiteLLM adds to every request has no counterpart. Callers send it themselves.';
+
+export const ABOUT_PARAMS: Sentences = {
+  order: 'Deployments of one name are tried in the order of the file. Change the order there.',
+  stream_timeout: 'Sluice does not stream, so it needs no timeout for it.',
+  input_cost_per_token: PRICE,
+  output_cost_per_token: PRICE,
+  extra_headers:
+    'Headers may hold secrets, so they were not copied. Write those without secrets under headers of the provider.',
+  drop_params: 'docs/translation.md lists what Sluice drops and what it refuses for each provider.',
+  tags: 'Sluice does not route by tags. Give each team a workspace with routes of its own.',
+  vertex_credentials: 'Sluice gets its token from gcloud, a file or a command: docs/providers.md.',
+};
+
+export const ABOUT_SETTINGS: Sentences = {
+  callbacks: CALLBACKS,
+  success_callback: CALLBACKS,
+  failure_callback: CALLBACKS,
+  service_callback: CALLBACKS,
+  cache: CACHE,
+  cache_params: CACHE,
+  drop_params: 'docs/translation.md lists what Sluice drops and what it refuses for each provider.',
+  set_verbose: 'Set LOG_LEVEL=debug instead.',
+  json_logs: 'Sluice logs JSON wherever it does not run on a terminal.',
+  telemetry: 'Sluice sends nothing to anybody.',
+  content_policy_fallbacks:
+    'A refusal by the model is an answer. Sluice does not go on to another entry for it.',
+  allowed_fails: 'The circuit of a provider opens after circuit_failures failures in a row.',
+  default_internal_user_params: 'Budgets are those of workspaces. Create one for each user or team.',
+};
+
+export const ABOUT_ROUTER: Sentences = {
+  routing_strategy: 'Sluice tries the entries of a chain in order.',
+  allowed_fails: 'The circuit of a provider opens after circuit_failures failures in a row.',
+  redis_host: REDIS,
+  redis_port: REDIS,
+  redis_password: REDIS,
+  redis_url: REDIS,
+  enable_pre_call_checks:
+    'Sluice knows the context windows of models, and goes on along the chain by itself.',
+  enable_tag_filtering: 'Sluice does not route by tags. Give each team a workspace with routes of its own.',
+  max_fallbacks: 'A chain ends with its last entry.',
+  content_policy_fallbacks:
+    'A refusal by the model is an answer. Sluice does not go on to another entry for it.',
+};
+
+export const ABOUT_GENERAL: Sentences = {
+  master_key: 'Sluice has two keys instead: ADMIN_TOKEN operates it, and the keys of workspaces call it.',
+  database_url:
+    'Set DATABASE_URL to keep the request log in PostgreSQL. Keys, routes and budgets are in Redis.',
+  coordination_redis: REDIS,
+  otel: 'Set OTEL_EXPORTER_OTLP_ENDPOINT to send traces.',
+  alerting: 'Sluice ships alerts for Prometheus: docs/dashboards.md.',
+  background_health_checks:
+    'Sluice calls a provider only for requests. Its circuit and its cool-downs say how it is.',
+  health_check_interval:
+    'Sluice calls a provider only for requests. Its circuit and its cool-downs say how it is.',
+  max_parallel_requests: 'Set concurrent_requests in the limits of a workspace.',
+  pass_through_endpoints: 'Sluice passes nothing through. It serves its own paths only.',
+};
+
+export const ABOUT_FILE: Sentences = {
+  environment_variables:
+    'Set these variables in the environment of the processes. Their values were not copied.',
+  guardrails: 'Sluice has no guardrails.',
+  mcp_servers: 'Sluice is no MCP gateway.',
+  include: 'Import the included files one by one.',
+};

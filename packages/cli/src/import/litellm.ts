@@ -1,0 +1,220 @@
+/** LiteLLM's config.yaml as gateway.yaml. docs/coming-from-litellm.md says the same in words. */
+import { ID } from '@sluice/shared/config/rules';
+import { Draft, type Entry, type Fields, literal, toVariable } from './draft.js';
+import type { ForeignFile, Place } from './foreign-file.js';
+import { readDeployment } from './litellm-deployment.js';
+import { type Group, type Member, toGroup } from './litellm-group.js';
+import {
+  ABOUT_FILE,
+  ABOUT_GENERAL,
+  ABOUT_PARAMS,
+  ABOUT_ROUTER,
+  ABOUT_SETTINGS,
+  DEFAULT_PARAMETER,
+} from './litellm-sentences.js';
+
+const SECOND = 1000;
+const MONTHS = /^(?:1mo|2[89]d|3[01]d|monthly)$/;
+const CHAT_MODES = ['chat', 'completion', 'responses'];
+
+type Routes = Record<string, Entry[]>;
+
+export function importLitellm(file: ForeignFile): Draft {
+  const { root } = file;
+  const variables = [...file.text.matchAll(/os\.environ\/([A-Za-z_]\w*)/g)].map(([, name]) => name ?? '');
+  const draft = new Draft(new Set(variables));
+  const settings = root.get('litellm_settings');
+  const router = root.get('router_settings');
+  const setting = (name: string) => (router.get(name).isThere ? router.get(name) : settings.get(name));
+
+  const seconds = router.get('timeout').number ?? settings.get('request_timeout').number;
+  const common = {
+    ...draft.timeoutMs(seconds === undefined ? undefined : seconds * SECOND),
+    ...draft.retries(setting('num_retries').number),
+  };
+  const groups = readModelList(draft, root.get('model_list'), common);
+  const cooldown = router.get('cooldown_time').number;
+  if (cooldown !== undefined)
+    for (const fields of draft.providers.values())
+      fields.cooldown_ms = Math.min(3_600_000, Math.round(cooldown * SECOND));
+
+  const routes: Routes = {};
+  const next = readFallbacks(setting('fallbacks'), setting('context_window_fallbacks'));
+  const last = setting('default_fallbacks').texts();
+  const chainOf = (name: string, seen = new Set<string>()): Entry[] => {
+    if (seen.has(name)) return [];
+    seen.add(name);
+    const followers = next.get(name) ?? [];
+    return [...(groups.get(name)?.chain ?? []), ...followers.flatMap((each) => chainOf(each, seen))];
+  };
+  for (const [name, { place }] of groups)
+    draft.route(routes, name, [...chainOf(name), ...last.flatMap((each) => chainOf(each))], place);
+  for (const [alias, place] of router.get('model_group_alias').entries()) {
+    const name = place.text ?? place.get('model').text ?? '';
+    if (groups.has(name)) draft.route(routes, alias, chainOf(name), place);
+    else place.note('The model behind this alias is not in model_list. The alias was left out.');
+  }
+  noteUnknownNames([setting('fallbacks'), setting('context_window_fallbacks')], groups);
+
+  const limits = readBudget(settings);
+  draft.workspaces.push({ id: 'default', keys: [key(draft, 'default', 'GATEWAY_KEY')], ...limits, routes });
+  for (const team of settings.get('default_team_settings').items()) addTeam(draft, team, routes);
+  noteRest(root, settings, router);
+  return draft;
+}
+
+function readModelList(draft: Draft, list: Place, common: Fields): Map<string, Group> {
+  const members = new Map<string, Member[]>();
+  // Providers that callers name in the model get the names that they use; the others take what is free.
+  const items = list.items().sort((a, b) => Number(isWildcard(b)) - Number(isWildcard(a)));
+  for (const item of items) {
+    const params = item.get('litellm_params');
+    const name = item.get('model_name').text;
+    const model = params.get('model').text;
+    if (name === undefined || model === undefined) {
+      item.note('A deployment without a name or a model cannot be called. It was left out.');
+      continue;
+    }
+    const mode = item.get('model_info').get('mode').text;
+    if (mode !== undefined && !CHAT_MODES.includes(mode)) {
+      item.note(`Sluice serves chat completions. This ${literal(mode)} deployment was left out.`);
+      continue;
+    }
+    const deployment = readDeployment(draft, params, model);
+    if (!deployment) continue;
+    if (isWildcard(item)) {
+      addWildcard(draft, item, name, deployment.name, deployment.fields);
+      continue;
+    }
+    const member = { ...deployment, entry: { ...common, ...entryFields(draft, params) }, item };
+    members.set(name, [...(members.get(name) ?? []), member]);
+    noteItem(item, params);
+  }
+  return new Map([...members].map(([name, each]) => [name, toGroup(draft, each)]));
+}
+
+function isWildcard(item: Place): boolean {
+  return item.get('litellm_params').get('model').text?.endsWith('*') ?? false;
+}
+
+/** `groq/*`: Sluice needs no route for it, since `groq/<model>` names a provider and its model. */
+function addWildcard(draft: Draft, item: Place, name: string, wanted: string, fields: Fields): void {
+  const prefix = /^([^/*]+)\/\*$/.exec(name)?.[1] ?? wanted;
+  const id =
+    ID.pattern.test(prefix) && !draft.providers.has(prefix) ? prefix : draft.provider(wanted, fields);
+  if (!draft.providers.has(id)) draft.providers.set(id, fields);
+  if (name !== `${id}/*`) item.note(`Callers name the models of this provider as ${id}/<model>.`);
+}
+
+function entryFields(draft: Draft, params: Place): Fields {
+  const seconds = params.get('timeout').number;
+  const maxTokens = params.get('max_tokens').number;
+  return {
+    ...draft.timeoutMs(seconds === undefined ? undefined : seconds * SECOND),
+    ...draft.retries(params.get('max_retries').number ?? params.get('num_retries').number),
+    ...(maxTokens === undefined || maxTokens < 1
+      ? {}
+      : { max_tokens: Math.min(1_000_000, Math.round(maxTokens)) }),
+  };
+}
+
+/** Name → the names that come after it. A prompt that is too long moves on along the same chain. */
+function readFallbacks(...lists: Place[]): Map<string, string[]> {
+  const next = new Map<string, string[]>();
+  for (const list of lists)
+    for (const item of list.items())
+      for (const [name, followers] of item.entries())
+        next.set(name, [...(next.get(name) ?? []), ...followers.texts()]);
+  return next;
+}
+
+function noteUnknownNames(lists: readonly Place[], groups: ReadonlyMap<string, unknown>): void {
+  for (const [name, followers] of lists.flatMap((list) => list.items().flatMap((item) => item.entries()))) {
+    if (!groups.has(name)) followers.note('The model that these follow is not in model_list.');
+    else if (followers.texts().some((each) => !groups.has(each)))
+      followers.note('One of these is not in model_list. It was left out of the chain.');
+  }
+}
+
+function readBudget(settings: Place): { limits?: Fields } {
+  const budget = settings.get('max_budget');
+  const duration = settings.get('budget_duration');
+  if (budget.number === undefined) return {};
+  if (MONTHS.test(duration.text ?? '')) return { limits: { budget_usd_per_month: budget.number } };
+  budget.note(
+    'A budget of Sluice is for a calendar month. Set budget_usd_per_month of the workspace by hand.',
+  );
+  return {};
+}
+
+function addTeam(draft: Draft, team: Place, routes: Routes): void {
+  const id = team.get('team_id').text ?? '';
+  if (!ID.pattern.test(id) || draft.workspaces.some((each) => each.id === id)) {
+    team.note(`A workspace must have an id of its own: ${ID.allowed}. The team was left out.`);
+    return;
+  }
+  draft.workspaces.push({ id, keys: [key(draft, 'default', `GATEWAY_KEY_${toVariable(id)}`)], routes });
+  team.noteOthers(['team_id'], ABOUT_SETTINGS, 'Callbacks per team have no counterpart in Sluice.');
+}
+
+function key(draft: Draft, name: string, variable: string): { name: string; value: string } {
+  return { name, value: draft.reference(variable) };
+}
+
+function noteItem(item: Place, params: Place): void {
+  item.noteOthers(['model_name', 'litellm_params', 'model_info', 'rpm', 'tpm']);
+  params.noteOthers(READ_PARAMS, ABOUT_PARAMS, DEFAULT_PARAMETER);
+}
+
+const READ_PARAMS = [
+  'model',
+  'custom_llm_provider',
+  'api_key',
+  'api_base',
+  'base_url',
+  'api_version',
+  'organization',
+  'timeout',
+  'max_retries',
+  'num_retries',
+  'max_tokens',
+  'vertex_project',
+  'vertex_location',
+  'aws_region_name',
+  'aws_access_key_id',
+  'aws_secret_access_key',
+  'aws_session_token',
+  'rpm',
+  'tpm',
+  'weight',
+];
+
+function noteRest(root: Place, settings: Place, router: Place): void {
+  settings.noteOthers(
+    [
+      'num_retries',
+      'request_timeout',
+      'fallbacks',
+      'context_window_fallbacks',
+      'default_fallbacks',
+      'max_budget',
+      'budget_duration',
+      'default_team_settings',
+    ],
+    ABOUT_SETTINGS,
+  );
+  router.noteOthers(
+    [
+      'num_retries',
+      'timeout',
+      'fallbacks',
+      'context_window_fallbacks',
+      'default_fallbacks',
+      'cooldown_time',
+      'model_group_alias',
+    ],
+    ABOUT_ROUTER,
+  );
+  root.get('general_settings').noteOthers([], ABOUT_GENERAL);
+  root.noteOthers(['model_list', 'litellm_settings', 'router_settings', 'general_settings'], ABOUT_FILE);
+}
