@@ -61,6 +61,12 @@ export function App() {
     return trouble === undefined ? null : <Empty title={trouble}>Trying again …</Empty>;
   if (link !== undefined) return <FollowLink link={link} oidc={oidc} person={person} onSignedIn={signIn} />;
   if (person === null) return <SignIn trouble={trouble} oidc={oidc} onSignedIn={signIn} />;
+  if (person.grants.length === 0)
+    return (
+      <Empty title="You have no role here.">
+        You are known as {person.name}, and none of your groups has a role. Ask an admin of this gateway.
+      </Empty>
+    );
   return <Console person={person} onEnded={onEnded} onSignOut={signOut} theme={theme} />;
 }
 
