@@ -153,6 +153,31 @@ test.serial('every path is open to exactly the roles and workspaces of the table
   }
 });
 
+test.serial(
+  'people of a workspace lead no route past its models, and give no key precedence over others',
+  async (t) => {
+    t.is((await admin('POST', '/workspaces', { id: 'narrow', models: ['fast', 'gpt-4o-*'] })).status, 201);
+    const own = { name: 'of narrow', role: 'admin', workspaces: ['narrow'] };
+    const token: string = (await admin('POST', '/tokens', own)).body.value;
+    const asOwn = (method: string, path: string, body: object) => admin(method, path, body, { token });
+    const path = '/workspaces/narrow/routes/fast';
+    const chainOf = (model: string) => ({ chain: [{ provider: 'openai', model }] });
+    t.is((await asOwn('PUT', path, chainOf('gpt-4o-mini'))).status, 201);
+    t.like(await asOwn('PUT', path, chainOf('o1-pro')), {
+      status: 403,
+      body: { error: { code: 'permission_denied' } },
+    });
+    t.is((await admin('PUT', path, chainOf('o1-pro'))).status, 200);
+    const keys = '/workspaces/narrow/keys';
+    for (const wish of [{ priority: 'interactive' }, { max_priority: 'interactive' }])
+      t.is((await asOwn('POST', keys, { name: 'first', ...wish })).status, 403);
+    const { status, body } = await asOwn('POST', keys, { name: 'late', priority: 'background' });
+    t.is(status, 201);
+    t.is((await asOwn('PATCH', `/keys/${body.id}`, { max_priority: 'interactive' })).status, 403);
+    t.is((await admin('PATCH', `/keys/${body.id}`, { max_priority: 'interactive' })).status, 200);
+  },
+);
+
 test.serial('people of one workspace see nothing of another, on no path', async (t) => {
   const { value: token } = holderOf('admin', ['team-a']);
   const paths = Object.entries(PERMISSIONS)

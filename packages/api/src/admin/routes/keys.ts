@@ -1,15 +1,19 @@
 import type { Router } from '@koa/router';
 import type { IssuedKey, KeySearch, RotatedKey } from '@sluice/shared/admin-api';
 import { ownKeyFault } from '@sluice/shared/config/gateway-key';
+import { ceilingOf, DEFAULT_PRIORITY, type KeyPriority, rankOf } from '@sluice/shared/config/priority';
 import { readKeyPriority } from '@sluice/shared/config/read-key-priority';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
 import { LABEL } from '@sluice/shared/config/schema';
 import type { StoredKey } from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer, noWorkspace } from '@sluice/shared/directory/key-issuer';
+import { GatewayError } from '@sluice/shared/errors';
 import type { ParameterizedContext } from 'koa';
 import type { KeyUse } from '../../cell/key-use.js';
 import { noteChange } from '../access/audit.js';
+import { principalOf } from '../access/guard.js';
+import { hasRole } from '../access/principal.js';
 import { list, presentKey } from '../present.js';
 import { readExpiry } from '../read-expiry.js';
 import { readInput } from '../read-input.js';
@@ -66,6 +70,7 @@ export function addKeyRoutes(
         ...readKeyPriority(reader, body ?? {}, ''),
       };
     });
+    requireMayPrefer(ctx, wish);
     const { key, digest, value } = await issuer.issue(ctx.params.id ?? '', wish);
     const issued = await present({ digest, key });
     noteChange(ctx, { after: issued });
@@ -123,6 +128,7 @@ export function addKeyRoutes(
         ...readKeyPriority(reader, body ?? {}, ''),
       };
     });
+    requireMayPrefer(ctx, wish);
     await noteBefore(ctx);
     const after = await present(await issuer.change(ctx.params.id ?? '', wish));
     noteChange(ctx, { after });
@@ -135,6 +141,15 @@ export function addKeyRoutes(
     await issuer.revoke(id);
     ctx.body = { id, object: 'key', deleted: true };
   });
+}
+
+/** A class above the common one takes turns from other workspaces, so it is not for the people of one to give. */
+function requireMayPrefer(ctx: ParameterizedContext, wish: KeyPriority): void {
+  if (rankOf(ceilingOf(wish)) >= rankOf(DEFAULT_PRIORITY) || hasRole(principalOf(ctx), 'admin')) return;
+  throw new GatewayError(
+    'permission_denied',
+    `A key with a priority above ${DEFAULT_PRIORITY} can be made by an admin of the whole gateway only.`,
+  );
 }
 
 function readValue(reader: ConfigReader, value: unknown): string | undefined {

@@ -1,8 +1,11 @@
 import type { Router } from '@koa/router';
 import { ALIAS, readRoute } from '@sluice/shared/config/schema';
+import { isAllowed } from '@sluice/shared/directory/allowed-models';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
 import { noteChange } from '../access/audit.js';
+import { principalOf } from '../access/guard.js';
+import { hasRole } from '../access/principal.js';
 import { list, presentRoute } from '../present.js';
 import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
@@ -36,6 +39,19 @@ export function addRouteRoutes(router: Router, { directory, clock, readBody, pro
       if (!ALIAS.pattern.test(alias)) reader.fault('alias', `must be ${ALIAS.allowed}`);
       return readRoute(reader, ctx.request.body, '', [...providers.keys()]);
     });
+    const workspace = await directory.findWorkspace(id);
+    // A route may lead to any model. The people of a workspace must not lead it past the models that it was given.
+    const strange = hasRole(principalOf(ctx), 'operator')
+      ? undefined
+      : wish?.chain?.find(
+          ({ provider, model }) =>
+            !isAllowed(workspace?.models, model) && !isAllowed(workspace?.models, `${provider}/${model}`),
+        );
+    if (strange)
+      throw new GatewayError(
+        'permission_denied',
+        `This workspace may use some models only, and ${strange.provider}/${strange.model} is none of them. An operator of the whole gateway can make this route.`,
+      );
     const known = await directory.findRoute(id, alias);
     const route = { chain: [], onCrash: 'rerun' as const, ...wish, created: known?.created ?? clock.now() };
     if (!(await directory.putRoute(id, alias, route))) throw noWorkspace();
