@@ -99,3 +99,26 @@ test.serial(
     t.truthy(await until('room', async () => (await send()).status === 202));
   },
 );
+
+test.serial(
+  'a request in the background whose answer is no longer kept does not run again, on no bill',
+  async (t) => {
+    const send = () =>
+      gateway.chat(
+        { model: 'fast', messages: [{ role: 'user', content: 'only once' }] },
+        { key: gateway.keys.modest ?? '', headers: { prefer: 'respond-async', 'idempotency-key': 'once' } },
+      );
+    const { status, headers } = await send();
+    t.is(status, 202);
+    const url = gateway.url + headers.get('location');
+    const authorization = `Bearer ${gateway.keys.modest}`;
+    await until('its answer', async () => (await fetch(url, { headers: { authorization } })).status === 200);
+    // As when other answers push it out.
+    const kept = await gateway.redis.keys(gateway.names.idempotency('modest', '*'));
+    t.is(kept.length, 1);
+    await gateway.redis.del(...kept);
+    const calls = gateway.simulator.calls.length;
+    t.like(await send(), { body: { error: { code: 'provider_outcome_unknown' } } });
+    t.is(gateway.simulator.calls.length, calls);
+  },
+);

@@ -15,7 +15,8 @@ import type { Redis } from 'ioredis';
 /** How long the record of a request that nobody has answered stays. */
 const DAY_MS = 86_400_000;
 
-const beginScript = createScript<'new' | 'known' | 'conflict'>(
+/** KEYS: record, mark of the request's settlement. */
+const beginScript = createScript<'new' | 'known' | 'conflict' | 'gone'>(
   'sluiceBeginInBackground',
   `
 local known = redis.call('HGET', KEYS[1], 'fingerprint')
@@ -25,6 +26,8 @@ if known then
   end
   return 'conflict'
 end
+-- Other answers have pushed it out. A second run could not be settled under its id, and its call would be on no bill.
+if redis.call('EXISTS', KEYS[2]) == 1 then return 'gone' end
 redis.call('HSET', KEYS[1], 'background', '1', 'request', ARGV[1], 'deadline', ARGV[2], 'fingerprint', ARGV[4])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 'new'
@@ -58,12 +61,12 @@ export class BackgroundRequests {
   begin(
     workspace: WorkspaceRecord,
     request: { requestId: string; deadline: number; body: string },
-  ): Promise<'new' | 'known' | 'conflict'> {
+  ): Promise<'new' | 'known' | 'conflict' | 'gone'> {
     const { requestId, deadline, body } = request;
     const key = this.names.idempotency(workspace.id, this.digestOf(requestId, workspace));
     return beginScript(
       this.redis,
-      [key],
+      [key, this.names.settled(requestId)],
       [requestId, Math.round(deadline), DAY_MS, ...this.payloads.fingerprints(body)],
     );
   }

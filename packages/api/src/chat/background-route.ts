@@ -49,6 +49,11 @@ export async function runInBackground(
     throw new GatewayError('idempotency_conflict', 'This Idempotency-Key was used with another body.', {
       param: 'Idempotency-Key',
     });
+  if (as === 'gone')
+    throw new GatewayError(
+      'provider_outcome_unknown',
+      'The request with this Idempotency-Key has ended, and its answer is no longer kept. It was not called again.',
+    );
   return new Promise((resolve, reject) => {
     const reply = dispatcher.dispatch(job, request, () => resolve(undefined));
     state.runsOn = reply;
