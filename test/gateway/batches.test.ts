@@ -26,6 +26,10 @@ test.before(async () => {
         routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
         limits: { budget_usd_per_month: 0, batches_over_budget: 'fail' },
       },
+      tight: {
+        routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
+        limits: { budget_usd_per_month: 0 },
+      },
       other: {},
     },
   });
@@ -228,6 +232,26 @@ test.serial('with a spent budget a batch fails where its workspace says so', asy
   const errors = await readResults(client, batch.error_file_id);
   t.deepEqual(ids(errors), ids(many(12)));
   t.true(errors.every(({ error }) => error?.code === 'budget_exceeded'));
+});
+
+test.serial('with a spent budget a batch waits for more of it, and says so', async (t) => {
+  const client = sdkFor(gateway, { apiKey: gateway.keys.tight ?? '' });
+  const { id } = await createBatch(client, toJsonl(many(12)));
+  const admin = async (method: string, path: string, body?: unknown) => {
+    const response = await fetch(gateway.adminUrl + path, {
+      method,
+      headers: { authorization: `Bearer ${gateway.adminToken}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return (await response.json()) as { data: { id: string; waits_for: string | null }[] };
+  };
+  await until('that it waits for budget', async () => {
+    const { data } = await admin('GET', '/batches');
+    return data.find((batch) => batch.id === id)?.waits_for === 'budget';
+  });
+  await admin('PATCH', '/workspaces/tight/limits', { budget_usd_per_month: 10 });
+  const ended = await batchEnd(client, id);
+  t.like(ended, { status: 'completed', request_counts: { total: 12, completed: 12, failed: 0 } });
 });
 
 const inBackground = (text: string, headers: Record<string, string> = {}) =>

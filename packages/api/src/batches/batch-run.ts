@@ -18,6 +18,7 @@ import type { Batch, BatchRecord, BatchState, BatchStatus, EndReason } from './b
 import type { BatchStore, FedLine } from './batch-store.js';
 import { checkLines } from './check-lines.js';
 import { finishBatch } from './finish-batch.js';
+import type { WaitReason } from './line-outcome.js';
 import { LineResults, type LineResultsParts } from './line-results.js';
 import { isFault, parseLine } from './parse-line.js';
 import type { ProviderRoom } from './provider-room.js';
@@ -65,6 +66,7 @@ export class BatchRun {
   #unknown = new Set<string>();
   readonly #bytes = new Map<string, number>();
   #pausedUntil = 0;
+  #waitsFor: WaitReason | undefined;
   #lookedAfter = 0;
   #stopped = false;
   #wake: () => void = () => {};
@@ -179,7 +181,8 @@ export class BatchRun {
   ): Promise<'refused' | { line: FileLine | undefined; isOver: boolean }> {
     let line = first;
     if (this.parts.clock.now() < this.#pausedUntil) return { line, isOver: line === undefined };
-    await this.#feedParked();
+    if (this.#waitsFor !== 'budget' || this.#inFlight === 0) await this.#feedParked();
+    if (this.#waitsFor === 'budget') return { line, isOver: line === undefined };
     const window = await this.#window();
     const claimed = new Map<string, FedLine>();
     const ready = new Map<string, ReadyLine>();
@@ -217,6 +220,8 @@ export class BatchRun {
       if (until > now || !fed) continue;
       this.#parked.delete(requestId);
       await this.#sendAgain(requestId, fed);
+      // One line finds out whether there is budget again; the others would only be refused with it.
+      if (this.#waitsFor === 'budget') return;
     }
   }
 
@@ -290,7 +295,7 @@ export class BatchRun {
 
   async #collect(isUrgent: boolean): Promise<void> {
     if (!this.#results.isDue(isUrgent)) return;
-    const { done, parked, pauseMs } = await this.#results.store(this.#lines);
+    const { done, parked, pauseMs, waitsFor } = await this.#results.store(this.#lines);
     for (const requestId of done) {
       this.#lines.delete(requestId);
       this.#ended.delete(requestId);
@@ -303,6 +308,10 @@ export class BatchRun {
       this.#parked.set(requestId, now + waitMs);
     }
     if (pauseMs > 0) this.#pausedUntil = now + pauseMs;
+    if (waitsFor !== null && waitsFor !== this.#waitsFor) {
+      this.#waitsFor = waitsFor;
+      await this.parts.store.update(this.#record.id, this.token, '', { waitsFor });
+    }
   }
 
   /** A line that is in no queue and was not settled is sent again, under the same id, unless its route forbids that. */

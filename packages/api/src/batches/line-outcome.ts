@@ -9,7 +9,7 @@ import type { StoredResult } from './batch-store.js';
 const MOST_REFUSALS = 20;
 const SHORTEST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
-const BUDGET_WAIT_MS = 30_000;
+const BUDGET_WAIT_MS = 10_000;
 
 export interface LineUsage {
   input: number;
@@ -18,11 +18,13 @@ export interface LineUsage {
   reasoning: number;
 }
 
+export type WaitReason = 'budget' | 'limits' | 'providers';
+
 export type LineOutcome =
   | { as: 'answered'; text: string; usage: LineUsage; cost: number }
   | { as: 'failed'; text: string; code: string }
   /** Nothing was decided: it is sent again. */
-  | { as: 'not_now'; waitMs: number; why: 'budget' | 'limits' | 'providers' };
+  | { as: 'not_now'; waitMs: number; why: WaitReason };
 
 export interface JudgedLine {
   workspace: string;

@@ -10,7 +10,7 @@ import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Files } from '../files/files.js';
 import type { BatchRecord } from './batch-record.js';
 import { type Acknowledged, type BatchStore, codeField, type FedLine, type Part } from './batch-store.js';
-import { failedOutcome, judge, type LineOutcome } from './line-outcome.js';
+import { failedOutcome, judge, type LineOutcome, type WaitReason } from './line-outcome.js';
 
 /** So many results are read at once: each may be large. */
 const READ_AT_ONCE = 64;
@@ -42,6 +42,8 @@ export interface Stored {
   parked: Map<string, Parked>;
   /** How long no line should be fed. */
   pauseMs: number;
+  /** Why lines were put off. Undefined: a line has ended, so it goes on. Null: nothing was heard. */
+  waitsFor: WaitReason | undefined | null;
 }
 
 export class LineResults {
@@ -104,7 +106,7 @@ export class LineResults {
   async store(lines: ReadonlyMap<string, FedLine>): Promise<Stored> {
     this.#waiting = 0;
     this.#firstCame = undefined;
-    const all: Stored = { done: [], parked: new Map(), pauseMs: 0 };
+    const all: Stored = { done: [], parked: new Map(), pauseMs: 0, waitsFor: null };
     for (;;) {
       const results = await this.parts.store.results(this.record.id, READ_AT_ONCE);
       const outcomes = new Map(this.#failed);
@@ -150,6 +152,7 @@ export class LineResults {
       this.parts.metrics.batchLine(outcome.as);
       switch (outcome.as) {
         case 'answered':
+          all.waitsFor = undefined;
           texts.output.push(outcome.text);
           add('completed', 1);
           add('cost', outcome.cost);
@@ -167,6 +170,7 @@ export class LineResults {
           const parked = { ...fed, customId, refused: fed.refused + 1, providers: [] };
           done.again.set(again, parked);
           all.parked.set(again, { fed: parked, waitMs: outcome.waitMs });
+          if (all.waitsFor !== undefined) all.waitsFor = outcome.why;
           if (outcome.why !== 'providers') all.pauseMs = Math.max(all.pauseMs, outcome.waitMs);
           if (outcome.why === 'budget') await this.#noteBudget();
         }
