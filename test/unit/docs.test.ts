@@ -92,8 +92,8 @@ test('the page of the environment is what npm start reads', (t) => {
   );
 });
 
-test('the gateway.yaml of the README is valid and says the defaults', (t) => {
-  const snippet = /```yaml\n([^`]+)```/.exec(readme)?.[1] ?? '';
+test('the gateway.yaml of docs/running.md is valid and says the defaults', (t) => {
+  const snippet = /```yaml\n([^`]+)```/.exec(read('docs/running.md'))?.[1] ?? '';
   const config = parseConfigText(snippet, {});
   t.deepEqual([...config.providers.keys()], ['openai', 'anthropic']);
   t.is(config.workspaces[0]?.routes.get('careful')?.onCrash, 'fail');
@@ -101,6 +101,14 @@ test('the gateway.yaml of the README is valid and says the defaults', (t) => {
   t.deepEqual(config.providers, standard.providers);
   t.deepEqual(config.request, standard.request);
   t.deepEqual(config.requestLog, standard.requestLog);
+});
+
+test('the gateway.yaml of the README is valid, and no table there is longer than ten rows', (t) => {
+  const snippet = /```yaml\n([^`]+)```/.exec(readme)?.[1] ?? '';
+  t.is(parseConfigText(snippet, {}).workspaces[0]?.routes.get('fast')?.chain.length, 2);
+  const tables = readme.match(/(?:^\|.*\n)+/gm) ?? [];
+  t.true(tables.length > 0);
+  for (const table of tables) t.true(table.trim().split('\n').length - 2 <= 10, table);
 });
 
 test('docs/translation.md lists every field with its reason', (t) => {

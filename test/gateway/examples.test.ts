@@ -1,0 +1,31 @@
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { REPOSITORY } from '../helpers/all-in-one.js';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
+
+let gateway: Gateway;
+test.before(async () => {
+  gateway = await startGateway();
+});
+test.after.always(() => gateway?.stop());
+
+const PROGRAMS: Record<string, { program: string; prints: RegExp }> = {
+  'curl.sh': { program: 'sh', prints: /"object":\s*"chat\.completion"/ },
+  'node.mjs': { program: process.execPath, prints: /\nServed by openai\.\n$/ },
+  'python.py': { program: 'python3', prints: /\nServed by openai\.\n$/ },
+  'safe-retry.mjs': { program: process.execPath, prints: /^Replayed: true\. The same answer: true\.\n$/ },
+};
+
+for (const [file, { program, prints }] of Object.entries(PROGRAMS))
+  test(`examples/${file} runs as it stands`, async (t) => {
+    const env = { PATH: process.env.PATH, GATEWAY_URL: `${gateway.url}/v1`, GATEWAY_KEY: gateway.key };
+    const { stdout } = await promisify(execFile)(program, [`examples/${file}`], { cwd: REPOSITORY, env });
+    t.regex(stdout, prints);
+  });
+
+test('every example is run', (t) => {
+  const programs = readdirSync(`${REPOSITORY}/examples`).filter((name) => name !== 'README.md');
+  t.deepEqual(programs.sort(), Object.keys(PROGRAMS).sort());
+});
