@@ -66,7 +66,7 @@ ${grid.join('\n')}
 <animate attributeName="opacity" dur="${LOOP_S}s" repeatCount="indefinite" calcMode="discrete" keyTimes="0;${killPart}" values="0;1"/></g>
 <text class="small" x="${BOX.left}" y="${BOX.bottom + 18}">0 s</text><text class="small" x="${BOX.right}" y="${BOX.bottom + 18}" text-anchor="end">${seconds(end)}</text>
 <text class="small" x="20" y="${HEIGHT - 32}">Orange: requests of the killed worker, run again by the other one.</text>
-<text class="small" x="20" y="${HEIGHT - 15}">Log entries: ${logged}. Calls that the provider got: ${simulated}. The provider is simulated, and the machine was busy.</text>
+<text class="small" x="20" y="${HEIGHT - 15}">Log entries: ${logged}. Calls that the provider got: ${simulated}. The provider is simulated.</text>
 </svg>
 `;
 }
