@@ -72,6 +72,8 @@ test('a workspace is created, listed, changed and deleted', async (t) => {
     budget: 'expected',
     unpriced_models: null,
     weight: null,
+    tokens_per_minute: null,
+    batches_over_budget: null,
   };
   const changed = await admin('PATCH', '/workspaces/team-a', { limits });
   t.deepEqual(changed.body, { ...created.body, limits });
