@@ -1,4 +1,4 @@
-/** Options of the bench's commands. Every fault is told in one sentence, and ends the run before anything starts. */
+/** Options of the bench's commands. Every mistake is told in one sentence, and ends the run before anything starts. */
 import { parseArgs } from 'node:util';
 
 export class UsageError extends Error {}

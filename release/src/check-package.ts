@@ -1,4 +1,4 @@
-/** What must be in the package, and what must not. Returns a sentence for every fault. */
+/** What must be in the package, and what must not. Returns a sentence for every mistake. */
 const REQUIRED = [
   'package.json',
   'README.md',
@@ -20,9 +20,9 @@ const FORBIDDEN =
 const MAX_BYTES = 2_000_000;
 
 export function checkPackage(files: readonly string[], bytes: number): string[] {
-  const faults = REQUIRED.filter((path) => !files.includes(path)).map((path) => `${path} is missing`);
+  const mistakes = REQUIRED.filter((path) => !files.includes(path)).map((path) => `${path} is missing`);
   for (const path of files.filter((each) => FORBIDDEN.test(each)))
-    faults.push(`${path} does not belong in it`);
-  if (bytes > MAX_BYTES) faults.push(`it has ${bytes} bytes, more than ${MAX_BYTES}`);
-  return faults;
+    mistakes.push(`${path} does not belong in it`);
+  if (bytes > MAX_BYTES) mistakes.push(`it has ${bytes} bytes, more than ${MAX_BYTES}`);
+  return mistakes;
 }

@@ -50,8 +50,8 @@ function release(version: string, dryRun: boolean): void {
 
 function pack(version: string): void {
   const { tarball, files, bytes } = assemble(version);
-  const faults = checkPackage(files, bytes);
-  if (faults.length > 0) throw new ReleaseError(`the package is not right:\n  ${faults.join('\n  ')}`);
+  const mistakes = checkPackage(files, bytes);
+  if (mistakes.length > 0) throw new ReleaseError(`the package is not right:\n  ${mistakes.join('\n  ')}`);
   say(`Package: ${tarball}, ${files.length} files, ${Math.round(bytes / 1_000)} KB`);
 }
 

@@ -291,7 +291,7 @@ test.serial(
   },
 );
 
-const FAULTS: [what: string, body: () => unknown, status: number, says: RegExp][] = [
+const MISTAKES: [what: string, body: () => unknown, status: number, says: RegExp][] = [
   ['neither address nor document', () => ({}), 400, /either url or document/],
   ['an address of another kind', () => ({ url: 'file:///etc/passwd' }), 400, /http or https/],
   ['a page that is not JSON', () => ({ url: `${server.url}/garbage` }), 502, /did not answer with JSON/],
@@ -324,11 +324,11 @@ const FAULTS: [what: string, body: () => unknown, status: number, says: RegExp][
     /not refreshed/,
   ],
 ];
-for (const [what, body, status, says] of FAULTS)
+for (const [what, body, status, says] of MISTAKES)
   test(`a refresh from ${what} leaves the registry as it is, and says why`, (t) =>
     refused(t, body(), status, says));
 
-test('an override with a fault names it', async (t) => {
+test('an override with a mistake names it', async (t) => {
   for (const [body, param] of [
     [{}, 'prices'],
     [{ prices: { input: 1 } }, 'prices.output'],

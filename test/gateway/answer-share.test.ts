@@ -82,7 +82,7 @@ test.serial('the share is held while Redis does not take the answer, and free wh
 const WITHOUT_SETTLEMENT: Record<string, Parameters<typeof runOne>[2]> = {
   'that left it to another': async () => undefined,
   'that failed': async () => {
-    throw new Error('by our own fault');
+    throw new Error('by an error of the gateway');
   },
   'that was settled by another meanwhile': async (job, cell, taken) => {
     await cell.settlements.settle(served(job), { as: 'worker', token: taken.lock });

@@ -198,7 +198,7 @@ test.serial('a revoked key does not come back, and the rest of the file is appli
   await admin('DELETE', '/workspaces/leaked');
 });
 
-test.serial('a file with faults is not applied at all', async (t) => {
+test.serial('a file with mistakes is not applied at all', async (t) => {
   const before = await version();
   const { code, out, err } = await apply('', [
     team,

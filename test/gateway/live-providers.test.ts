@@ -161,7 +161,7 @@ test.serial('a provider that comes back takes jobs again, with its new limits', 
 });
 
 test.serial(
-  'a file with faults changes nothing, and is told in log, metric and /readyz until it is mended',
+  'a file with mistakes changes nothing, and is told in log, metric and /readyz until it is mended',
   async (t) => {
     const before = await reloads('failed');
     const good = readFileSync(gateway.configPath, 'utf8');
@@ -175,10 +175,10 @@ test.serial(
       t.is(ready.status, 200);
       t.regex(
         JSON.stringify(await ready.json()),
-        /gateway\.yaml has faults: the configuration before it is still in force/,
+        /gateway\.yaml has mistakes: the configuration before it is still in force/,
       );
     }
-    await until('the fault in the log', () =>
+    await until('the mistake in the log', () =>
       /must be one of openai, anthropic; did you mean openai/.test(gateway.output().slice(since)),
     );
 
@@ -199,7 +199,7 @@ test.serial(
   },
 );
 
-test.serial('sluice apply has all processes read their file at once, and tells of faults', async (t) => {
+test.serial('sluice apply has all processes read their file at once, and tells of mistakes', async (t) => {
   const apply = () =>
     sluiceOf(gateway)(['apply', gateway.configPath], {
       env: {
@@ -227,7 +227,7 @@ test.serial('sluice apply has all processes read their file at once, and tells o
     },
   });
   t.is(refused.code, 1);
-  t.is(refused.err.match(/gateway\.yaml has faults/g)?.length, processes().length);
+  t.is(refused.err.match(/gateway\.yaml has mistakes/g)?.length, processes().length);
   t.is((await say('applied/gpt-4o-mini')).status, 200);
 });
 

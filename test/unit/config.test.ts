@@ -26,23 +26,25 @@ function writeTemp(name: string, content: string): string {
 
 type Env = Record<string, string>;
 
-/** The faults as `path: message`. */
-function faultsOf(run: () => unknown): string[] {
+/** The mistakes as `path: message`. */
+function mistakesOf(run: () => unknown): string[] {
   try {
     run();
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults.map(({ path, message }) => `${path}: ${message}`);
+    if (error instanceof ConfigError) return error.mistakes.map(({ path, message }) => `${path}: ${message}`);
     throw error;
   }
   return [];
 }
-const textFaults = (text: string, env: Env = {}): string[] => faultsOf(() => parseConfigText(text, env));
-const providerFaults = (fields: object, env: Env = {}): string[] =>
-  faultsOf(() => parseConfig({ providers: { p: { kind: 'openai', base_url: 'http://x', ...fields } } }, env));
-const workspaceFaults = (...workspaces: unknown[]): string[] =>
-  faultsOf(() => parseConfig({ workspaces }, {}));
-const entryFaults = (fields: object): string[] =>
-  workspaceFaults({ id: 'a', routes: { fast: [{ provider: 'openai', model: 'm', ...fields }] } });
+const textMistakes = (text: string, env: Env = {}): string[] => mistakesOf(() => parseConfigText(text, env));
+const providerMistakes = (fields: object, env: Env = {}): string[] =>
+  mistakesOf(() =>
+    parseConfig({ providers: { p: { kind: 'openai', base_url: 'http://x', ...fields } } }, env),
+  );
+const workspaceMistakes = (...workspaces: unknown[]): string[] =>
+  mistakesOf(() => parseConfig({ workspaces }, {}));
+const entryMistakes = (fields: object): string[] =>
+  workspaceMistakes({ id: 'a', routes: { fast: [{ provider: 'openai', model: 'm', ...fields }] } });
 
 test('the shipped gateway.yaml is the same as the built-in default', (t) => {
   const shipped = loadConfig(SHIPPED, {});
@@ -105,15 +107,15 @@ test('a file without providers has the default ones, and an empty file is a vali
   t.deepEqual(config.workspaces, []);
 });
 
-test('a missing explicit file is a fault, and so is an unreadable default one', (t) => {
+test('a missing explicit file is a mistake, and so is an unreadable default one', (t) => {
   t.deepEqual(
-    faultsOf(() => loadConfig(join(dir, 'nowhere.yaml'), {})),
+    mistakesOf(() => loadConfig(join(dir, 'nowhere.yaml'), {})),
     [': cannot be read (ENOENT)'],
   );
   const directory = join(dir, 'unreadable');
   mkdirSync(join(directory, 'gateway.yaml'), { recursive: true });
   t.deepEqual(
-    faultsOf(() => loadConfig(undefined, {}, directory)),
+    mistakesOf(() => loadConfig(undefined, {}, directory)),
     [': cannot be read (EISDIR)'],
   );
 });
@@ -185,7 +187,7 @@ workspaces:
   ]);
 });
 
-test('all faults are reported at once, one per line', (t) => {
+test('all mistakes are reported at once, one per line', (t) => {
   const text = `
 providers:
   openai: { kind: opnai, base_url: "ftp://x", concurrency: 0, bse_url: 1 }
@@ -215,27 +217,27 @@ colour: blue
 
 test('a field in camel case is told its right name', (t) => {
   t.regex(
-    providerFaults({ baseUrl: 'http://x' })[0] ?? '',
+    providerMistakes({ baseUrl: 'http://x' })[0] ?? '',
     /^providers\.p\.baseUrl: .*did you mean base_url\?$/,
   );
-  t.notRegex(providerFaults({ colour: 1 })[0] ?? '', /did you mean/);
+  t.notRegex(providerMistakes({ colour: 1 })[0] ?? '', /did you mean/);
 });
 
-test('a missing field and a wrong type are said as such, without follow-up faults', (t) => {
+test('a missing field and a wrong type are said as such, without follow-up mistakes', (t) => {
   t.deepEqual(
-    faultsOf(() => parseConfig({ providers: { p: { kind: 'openai', base_url: null } } }, {})),
+    mistakesOf(() => parseConfig({ providers: { p: { kind: 'openai', base_url: null } } }, {})),
     [
       'providers.p.base_url: is missing; must be an http or https address without user name, password, query and fragment',
     ],
   );
   t.deepEqual(
-    faultsOf(() => parseConfig([], {})),
+    mistakesOf(() => parseConfig([], {})),
     [
       ': must be a map with providers, workspaces, request, request_log, archive, registry, cors, files, batches, access, not a list',
     ],
   );
   t.deepEqual(
-    faultsOf(() =>
+    mistakesOf(() =>
       parseConfig(
         { providers: { p: 1 }, workspaces: [{ id: 'a', routes: { r: [{ provider: 'p', model: 'm' }] } }] },
         {},
@@ -243,19 +245,19 @@ test('a missing field and a wrong type are said as such, without follow-up fault
     ).length,
     1,
   );
-  t.deepEqual(workspaceFaults('a'), [
+  t.deepEqual(workspaceMistakes('a'), [
     'workspaces[0]: must be a map with id, name, keys, routes, models, limits, not a string',
   ]);
-  t.deepEqual(workspaceFaults({ id: 'a', routes: { fast: 'gpt-4o' } }), [
+  t.deepEqual(workspaceMistakes({ id: 'a', routes: { fast: 'gpt-4o' } }), [
     'workspaces[0].routes.fast: must be a list of entries such as [{ provider: openai, model: gpt-4o-mini }], not a string',
   ]);
-  t.deepEqual(providerFaults({ concurrency: '64' }), [
+  t.deepEqual(providerMistakes({ concurrency: '64' }), [
     'providers.p.concurrency: must be a whole number from 1 to 1000000, not a string',
   ]);
 });
 
 test('providers that are there must not be empty', (t) => {
-  t.deepEqual(textFaults('providers: {}'), [
+  t.deepEqual(textMistakes('providers: {}'), [
     'providers: must have at least 1; leave it out for the defaults',
   ]);
 });
@@ -269,10 +271,10 @@ for (const [field, low, high] of [
 ] as const) {
   test(`${field} of a provider is held to its range`, (t) => {
     for (const value of [low, high, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      t.is(providerFaults({ [field]: value }).length, 1, `${value}`);
+      t.is(providerMistakes({ [field]: value }).length, 1, `${value}`);
     }
-    t.deepEqual(providerFaults({ [field]: low + 1 }), []);
-    t.deepEqual(providerFaults({ [field]: high - 1 }), []);
+    t.deepEqual(providerMistakes({ [field]: low + 1 }), []);
+    t.deepEqual(providerMistakes({ [field]: high - 1 }), []);
   });
 }
 
@@ -284,20 +286,20 @@ test('the numbers of an entry and of limits are held to their ranges', (t) => {
     { retries: 6 },
     { retries: 0.5 },
   ]) {
-    t.is(entryFaults(fields).length, 1, JSON.stringify(fields));
+    t.is(entryMistakes(fields).length, 1, JSON.stringify(fields));
   }
-  t.deepEqual(entryFaults({ timeout_ms: 1, max_tokens: 1, retries: 0 }), []);
+  t.deepEqual(entryMistakes({ timeout_ms: 1, max_tokens: 1, retries: 0 }), []);
   const limits = { requests_per_minute: 0, concurrent_requests: 1.5, budget_usd_per_month: -0.01 };
-  t.is(workspaceFaults({ id: 'a', limits }).length, 3);
+  t.is(workspaceMistakes({ id: 'a', limits }).length, 3);
 });
 
 test('a chain has one to eight entries', (t) => {
   const chain = (length: number) => Array.from({ length }, () => ({ provider: 'openai', model: 'm' }));
-  const faults = (length: number) => workspaceFaults({ id: 'a', routes: { r: chain(length) } });
-  t.deepEqual(faults(0), ['workspaces[0].routes.r: must be a list of 1 to 8 items']);
-  t.deepEqual(faults(8), []);
-  t.is(faults(9).length, 1);
-  t.deepEqual(workspaceFaults({ id: 'a', routes: { r: { chain: [], on_crash: 'retry' } } }), [
+  const mistakes = (length: number) => workspaceMistakes({ id: 'a', routes: { r: chain(length) } });
+  t.deepEqual(mistakes(0), ['workspaces[0].routes.r: must be a list of 1 to 8 items']);
+  t.deepEqual(mistakes(8), []);
+  t.is(mistakes(9).length, 1);
+  t.deepEqual(workspaceMistakes({ id: 'a', routes: { r: { chain: [], on_crash: 'retry' } } }), [
     'workspaces[0].routes.r.chain: must be a list of 1 to 8 items',
     'workspaces[0].routes.r.on_crash: must be one of rerun, fail',
   ]);
@@ -305,23 +307,24 @@ test('a chain has one to eight entries', (t) => {
 
 test('ids, aliases and provider names are held to their characters', (t) => {
   const route = [{ provider: 'openai', model: 'm' }];
-  for (const id of ['', '-a', 'A', 'a b', 'a'.repeat(64), 'a\n']) t.is(workspaceFaults({ id }).length, 1, id);
-  for (const id of ['a', '0_a-b', 'a'.repeat(63)]) t.deepEqual(workspaceFaults({ id }), [], id);
+  for (const id of ['', '-a', 'A', 'a b', 'a'.repeat(64), 'a\n'])
+    t.is(workspaceMistakes({ id }).length, 1, id);
+  for (const id of ['a', '0_a-b', 'a'.repeat(63)]) t.deepEqual(workspaceMistakes({ id }), [], id);
   for (const alias of ['', 'a b', 'a\u0000', 'ü', 'a'.repeat(129)]) {
-    t.is(workspaceFaults({ id: 'a', routes: { [alias]: route } }).length, 1, alias);
+    t.is(workspaceMistakes({ id: 'a', routes: { [alias]: route } }).length, 1, alias);
   }
   for (const alias of ['gpt-4.1:eu/a@b_c', 'a'.repeat(128), 'constructor']) {
-    t.deepEqual(workspaceFaults({ id: 'a', routes: { [alias]: route } }), [], alias);
+    t.deepEqual(workspaceMistakes({ id: 'a', routes: { [alias]: route } }), [], alias);
   }
   t.is(
-    faultsOf(() => parseConfig({ providers: { 'a:b': { kind: 'openai', base_url: 'http://x' } } }, {}))
+    mistakesOf(() => parseConfig({ providers: { 'a:b': { kind: 'openai', base_url: 'http://x' } } }, {}))
       .length,
     1,
   );
 });
 
 test('an alias that is no plain word is quoted in the path', (t) => {
-  t.deepEqual(workspaceFaults({ id: 'a', routes: { 'gpt-4.1': [] } }), [
+  t.deepEqual(workspaceMistakes({ id: 'a', routes: { 'gpt-4.1': [] } }), [
     'workspaces[0].routes["gpt-4.1"]: must be a list of 1 to 8 items',
   ]);
 });
@@ -331,11 +334,11 @@ test('an alias named __proto__ is a route like any other', (t) => {
   t.deepEqual([...(parseConfigText(text, {}).workspaces[0]?.routes.keys() ?? [])], ['__proto__']);
 });
 
-test('duplicate workspace ids and key names are faults that name the first', (t) => {
-  t.deepEqual(workspaceFaults({ id: 'a' }, { id: 'b' }, { id: 'a' }), [
+test('duplicate workspace ids and key names are mistakes that name the first', (t) => {
+  t.deepEqual(workspaceMistakes({ id: 'a' }, { id: 'b' }, { id: 'a' }), [
     'workspaces[2].id: is a duplicate of workspaces[0].id',
   ]);
-  t.deepEqual(workspaceFaults({ id: 'a', keys: [{ name: 'k' }, { name: 'k' }] }), [
+  t.deepEqual(workspaceMistakes({ id: 'a', keys: [{ name: 'k' }, { name: 'k' }] }), [
     'workspaces[0].keys[1].name: is a duplicate of workspaces[0].keys[0].name',
   ]);
 });
@@ -351,7 +354,7 @@ test('base_url must be plain http or https, and loses its trailing slash', (t) =
     'http://x/#a',
     'http://[',
   ]) {
-    t.is(providerFaults({ base_url: url }).length, 1, url);
+    t.is(providerMistakes({ base_url: url }).length, 1, url);
   }
   const config = parseConfig(
     { providers: { p: { kind: 'openai', base_url: 'http://127.0.0.1:9/v1//' } } },
@@ -360,27 +363,27 @@ test('base_url must be plain http or https, and loses its trailing slash', (t) =
   t.is(config.providers.get('p')?.baseUrl, 'http://127.0.0.1:9/v1');
 });
 
-test('YAML faults are told by line and column', (t) => {
-  t.deepEqual(textFaults('workspaces:\n  - id: a\n    id: b\n'), [
+test('YAML mistakes are told by line and column', (t) => {
+  t.deepEqual(textMistakes('workspaces:\n  - id: a\n    id: b\n'), [
     'line 3:5: this key is already in the same map; keep one of the two',
   ]);
-  t.regex(textFaults('workspaces: [\n')[0] ?? '', /^line 2:1: /);
-  t.regex(textFaults('a: 1\n\tb: 2\n')[0] ?? '', /^line 2:1: /);
-  t.regex(textFaults('workspaces: !!js/function x\n')[0] ?? '', /^line 1:13: tags are not supported$/);
+  t.regex(textMistakes('workspaces: [\n')[0] ?? '', /^line 2:1: /);
+  t.regex(textMistakes('a: 1\n\tb: 2\n')[0] ?? '', /^line 2:1: /);
+  t.regex(textMistakes('workspaces: !!js/function x\n')[0] ?? '', /^line 1:13: tags are not supported$/);
   t.regex(
-    textFaults('request: {}\n---\nrequest: {}\n')[0] ?? '',
+    textMistakes('request: {}\n---\nrequest: {}\n')[0] ?? '',
     /^line 2:1: the file must hold one YAML document$/,
   );
-  t.regex(textFaults('? [a]\n: 1\n')[0] ?? '', /^line 1:3: a key must be a string$/);
+  t.regex(textMistakes('? [a]\n: 1\n')[0] ?? '', /^line 1:3: a key must be a string$/);
 });
 
-test('an alias bomb, an unknown alias, a circular one and a tower of brackets are faults', (t) => {
+test('an alias bomb, an unknown alias, a circular one and a tower of brackets are mistakes', (t) => {
   const levels = Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${`*a${i},`.repeat(9)}]`);
-  t.regex(textFaults(['a0: &a0 [x]', ...levels].join('\n')).join(), /aliases expand to more than 100/);
-  t.is(textFaults('workspaces: *nowhere').length, 1);
-  t.true(textFaults('workspaces: &w [*w]').length > 0);
-  t.true(textFaults('['.repeat(100_000)).length > 0);
-  t.is(textFaults('[[[').length, 1);
+  t.regex(textMistakes(['a0: &a0 [x]', ...levels].join('\n')).join(), /aliases expand to more than 100/);
+  t.is(textMistakes('workspaces: *nowhere').length, 1);
+  t.true(textMistakes('workspaces: &w [*w]').length > 0);
+  t.true(textMistakes('['.repeat(100_000)).length > 0);
+  t.is(textMistakes('[[[').length, 1);
 });
 
 test('a few anchors and aliases are fine', (t) => {
@@ -406,21 +409,21 @@ test('values come from the environment, with defaults, from files, and escaped',
 });
 
 test('a number may come from the environment', (t) => {
-  t.deepEqual(providerFaults({ concurrency: '${C:-8}' }), []);
-  t.deepEqual(providerFaults({ concurrency: '${C}' }, { C: '0x10' }), [
+  t.deepEqual(providerMistakes({ concurrency: '${C:-8}' }), []);
+  t.deepEqual(providerMistakes({ concurrency: '${C}' }, { C: '0x10' }), [
     'providers.p.concurrency: must be a whole number from 1 to 1000000',
   ]);
 });
 
-test('an unset variable and a broken reference are faults', (t) => {
-  t.deepEqual(providerFaults({ base_url: '${U}' }), [
+test('an unset variable and a broken reference are mistakes', (t) => {
+  t.deepEqual(providerMistakes({ base_url: '${U}' }), [
     'providers.p.base_url: the environment variable U is not set; set it, or write ${U:-default}',
   ]);
-  t.deepEqual(providerFaults({ kind: '${toString}' }).length, 1);
+  t.deepEqual(providerMistakes({ kind: '${toString}' }).length, 1);
   for (const text of ['${U', '${}', '${U-x}', '${1}', '${U:-a', '${ U }']) {
-    t.regex(providerFaults({ base_url: text }, { U: 'http://x' })[0] ?? '', /broken reference/, text);
+    t.regex(providerMistakes({ base_url: text }, { U: 'http://x' })[0] ?? '', /broken reference/, text);
   }
-  t.deepEqual(providerFaults({ base_url: '${U}' }, { U: 'http://x', U_FILE: '/x' }), [
+  t.deepEqual(providerMistakes({ base_url: '${U}' }, { U: 'http://x', U_FILE: '/x' }), [
     'providers.p.base_url: U and U_FILE are both set; set one of them',
   ]);
 });
@@ -428,9 +431,9 @@ test('an unset variable and a broken reference are faults', (t) => {
 test('a secret must be a plain reference', (t) => {
   const message = 'a secret must not stand in the file: write it as ${NAME} and set NAME in the environment';
   for (const api_key of ['sk-secret', '${K:-sk-secret}', 'Bearer ${K}', '$${K}', 7, ['${K}']]) {
-    t.deepEqual(providerFaults({ api_key }, { K: 'k' }), [`providers.p.api_key: ${message}`]);
+    t.deepEqual(providerMistakes({ api_key }, { K: 'k' }), [`providers.p.api_key: ${message}`]);
   }
-  t.deepEqual(workspaceFaults({ id: 'a', keys: [{ name: 'k', value: 'gw_live_secret' }] }), [
+  t.deepEqual(workspaceMistakes({ id: 'a', keys: [{ name: 'k', value: 'gw_live_secret' }] }), [
     `workspaces[0].keys[0].value: ${message}`,
   ]);
 });
@@ -455,11 +458,11 @@ test('provider keys are resolved from variables and files; an unset one is left 
   t.deepEqual(resolveProviderKeys(config, { OPENAI_API_KEY: '' }), new Map());
 });
 
-test('provider keys that cannot be read or sent are faults, all at once, without their value', (t) => {
+test('provider keys that cannot be read or sent are mistakes, all at once, without their value', (t) => {
   const config = loadConfig(SHIPPED, {});
   const env = { OPENAI_API_KEY: 'sk-SECRET\nx', ANTHROPIC_API_KEY_FILE: '/nowhere/SECRET' };
   t.deepEqual(
-    faultsOf(() => resolveProviderKeys(config, env)),
+    mistakesOf(() => resolveProviderKeys(config, env)),
     [
       'providers.openai.api_key: the value of OPENAI_API_KEY must be printable ASCII without spaces',
       'providers.anthropic.api_key: the file that ANTHROPIC_API_KEY_FILE names cannot be read (ENOENT)',
@@ -483,7 +486,7 @@ test('workspace keys are resolved; one without a value has none', (t) => {
   ]);
 });
 
-test('a weak key value, and one that two keys share, are faults without the value', (t) => {
+test('a weak key value, and one that two keys share, are mistakes without the value', (t) => {
   const keys = [{ name: 'x', value: '${X}' }];
   const config = parseConfig(
     {
@@ -494,17 +497,17 @@ test('a weak key value, and one that two keys share, are faults without the valu
     },
     {},
   );
-  const shared = faultsOf(() => resolveWorkspaceKeys(config, { X: 'SECRET.4b1f7c209ae85d36.2c80f1e9' }));
+  const shared = mistakesOf(() => resolveWorkspaceKeys(config, { X: 'SECRET.4b1f7c209ae85d36.2c80f1e9' }));
   t.deepEqual(shared, ['key "x" of workspace b: the value of X is also that of key "x" of workspace a']);
-  const short = faultsOf(() => resolveWorkspaceKeys(config, { X: 'SECRET.4b1f7c209ae85d36.2c80f1' }));
+  const short = mistakesOf(() => resolveWorkspaceKeys(config, { X: 'SECRET.4b1f7c209ae85d36.2c80f1' }));
   t.regex(short[0] ?? '', /^key "x" of workspace a: the value of X must be 32 to 200/);
   t.false(short.join().includes('SECRET'));
-  const weak = faultsOf(() => resolveWorkspaceKeys(config, { X: 'SECRET'.repeat(6) }));
+  const weak = mistakesOf(() => resolveWorkspaceKeys(config, { X: 'SECRET'.repeat(6) }));
   t.regex(weak[0] ?? '', /^key "x" of workspace a: the value of X is too easy to guess/);
   t.false(weak.join().includes('SECRET'));
 });
 
-test('a secret in a wrong place of the file is never repeated in a fault', (t) => {
+test('a secret in a wrong place of the file is never repeated in a mistake', (t) => {
   const secret = 'sk-proj-1234SECRET';
   const files = [
     `providers: { openai: { kind: ${secret}, base_url: ${secret}, apikey: ${secret}, api_key: ${secret} } }`,
@@ -570,7 +573,7 @@ const resembling = fc.letrec((tie) => ({
 })).value;
 
 test('any value is either a config or a ConfigError', (t) => {
-  const check = (value: unknown): void => void faultsOf(() => parseConfig(value, { X: '1' }));
+  const check = (value: unknown): void => void mistakesOf(() => parseConfig(value, { X: '1' }));
   const shaped = fc.record(
     {
       providers: fc.dictionary(fc.constantFrom('openai', 'p', '__proto__', ''), resembling),
@@ -589,7 +592,7 @@ test('any value is either a config or a ConfigError', (t) => {
 });
 
 test('any text is either a config or a ConfigError', (t) => {
-  const check = (text: string): void => void faultsOf(() => parseConfigText(text, {}));
+  const check = (text: string): void => void mistakesOf(() => parseConfigText(text, {}));
   const piece = fc.constantFrom(
     ...[
       'providers',
@@ -678,7 +681,7 @@ test('a preset is completed by the file, and the file wins', (t) => {
 
 test('what is wrong about reaching a provider is told with its place', (t) => {
   const base = { kind: 'openai', base_url: 'http://x' };
-  const faults: [object, RegExp][] = [
+  const mistakes: [object, RegExp][] = [
     [{ preset: 'grok' }, /x\.preset: must be one of .*did you mean groq\?/],
     [{ preset: 'azure' }, /x\.resource: is missing/],
     [{ preset: 'bedrock' }, /x\.region: the environment variable AWS_REGION is not set/],
@@ -699,8 +702,8 @@ test('what is wrong about reaching a provider is told with its place', (t) => {
     [{ ...base, anthropic_version: 'v' }, /x\.anthropic_version: is for kind anthropic only/],
     [{ ...base, rename_models: { a: 'b c' } }, /x\.rename_models\.a: must be a model id/],
   ];
-  for (const [fields, words] of faults)
-    t.regex(faultsOf(() => parseConfig(provider(fields), {})).join('\n'), words);
+  for (const [fields, words] of mistakes)
+    t.regex(mistakesOf(() => parseConfig(provider(fields), {})).join('\n'), words);
 });
 
 test('a mistake has the line of its field, and a missing field that of what it is missing from', (t) => {
@@ -716,9 +719,9 @@ workspaces:
     keys:
       - { value: "\${X}" }
 `;
-  const { faults } = t.throws(() => parseConfigText(text, {}), { instanceOf: ConfigError });
+  const { mistakes } = t.throws(() => parseConfigText(text, {}), { instanceOf: ConfigError });
   t.deepEqual(
-    faults.map(({ line, path }) => `${line} ${path}`),
+    mistakes.map(({ line, path }) => `${line} ${path}`),
     [
       '2 x',
       '11 workspaces[0].keys[0].name',
@@ -728,11 +731,11 @@ workspaces:
       '9 workspaces[0].routes.slow[0]',
     ],
   );
-  t.regex(faults[4]?.message ?? '', /^must be a list of entries such as \[\{ provider: openai, /);
+  t.regex(mistakes[4]?.message ?? '', /^must be a list of entries such as \[\{ provider: openai, /);
 });
 
 test('a bracket that is not closed is named', (t) => {
-  t.deepEqual(textFaults('a: { b: 1\nc: 2\n'), [
+  t.deepEqual(textMistakes('a: { b: 1\nc: 2\n'), [
     'line 2:1: the { before this place is not closed; add the missing }',
   ]);
 });
@@ -748,19 +751,19 @@ test('access names groups, a provider and proxies, and says what is wrong with t
   t.is(access.proxy?.userHeader, 'x-user');
   t.deepEqual(access.groups.get('team a'), { role: 'viewer', workspaces: ['a'] });
 
-  const faultsOf = (change: object) => {
+  const mistakesOf = (change: object) => {
     const error = t.throws(() => parseConfig({ access: { ...file.access, ...change } }, {}));
     return error?.message.split('\n').slice(1).join() ?? '';
   };
-  t.regex(faultsOf({ groups: {} }), /access\.groups: is missing/);
-  t.regex(faultsOf({ groups: { x: { role: 'root' } } }), /access\.groups\.x\.role: must be one of viewer/);
-  t.regex(faultsOf({ console_url: null }), /access\.console_url: is missing/);
-  t.regex(faultsOf({ console_url: 'https://x.example/console' }), /must have no path/);
+  t.regex(mistakesOf({ groups: {} }), /access\.groups: is missing/);
+  t.regex(mistakesOf({ groups: { x: { role: 'root' } } }), /access\.groups\.x\.role: must be one of viewer/);
+  t.regex(mistakesOf({ console_url: null }), /access\.console_url: is missing/);
+  t.regex(mistakesOf({ console_url: 'https://x.example/console' }), /must have no path/);
   t.regex(
-    faultsOf({ oidc: { ...oidc, issuer: 'http://login.example' } }),
+    mistakesOf({ oidc: { ...oidc, issuer: 'http://login.example' } }),
     /issuer: must be an https address/,
   );
-  t.regex(faultsOf({ oidc: { ...oidc, client_secret: 'plain' } }), /a secret must not/);
+  t.regex(mistakesOf({ oidc: { ...oidc, client_secret: 'plain' } }), /a secret must not/);
   for (const wrong of ['10.0.0.0/33', 'proxy.example', '10.0.0', '10.0.0.0/8/8', '*'])
-    t.regex(faultsOf({ proxy: { addresses: [wrong] } }), /addresses\[0\]: must be an IP address/, wrong);
+    t.regex(mistakesOf({ proxy: { addresses: [wrong] } }), /addresses\[0\]: must be an IP address/, wrong);
 });

@@ -140,7 +140,7 @@ test('docs/operating.md lists every path of the admin api, and what makes a refr
 });
 
 /** What gateway.yaml may have at a place, as its reader says when it finds something else there. */
-function fieldsAt(nest: (fault: object) => unknown): string[] {
+function fieldsAt(nest: (mistake: object) => unknown): string[] {
   try {
     parseConfig(nest({ 'no-such-field': 1 }), {});
   } catch (error) {
@@ -153,12 +153,12 @@ function fieldsAt(nest: (fault: object) => unknown): string[] {
 test('docs/configuration.md has every field of gateway.yaml, and the defaults', (t) => {
   const page = read('docs/configuration.md');
   const workspace = (more: object) => ({ workspaces: [{ id: 'x', ...more }] });
-  const places: Record<string, (fault: object) => unknown> = {
-    'Top level': (fault) => fault,
-    Provider: (fault) => ({ providers: { x: fault } }),
+  const places: Record<string, (mistake: object) => unknown> = {
+    'Top level': (mistake) => mistake,
+    Provider: (mistake) => ({ providers: { x: mistake } }),
     Auth: (auth) => ({ providers: { x: { kind: 'openai', base_url: 'http://x', auth } } }),
     Workspace: workspace,
-    'Chain entry': (fault) => workspace({ routes: { x: [fault] } }),
+    'Chain entry': (mistake) => workspace({ routes: { x: [mistake] } }),
     Limits: (limits) => workspace({ limits }),
     Request: (request) => ({ request }),
     'Request log': (log) => ({ request_log: log }),

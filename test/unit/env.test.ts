@@ -37,7 +37,7 @@ const SPEC = {
 };
 const TOKEN = 'token-SECRET';
 
-function faultsOf(env: Record<string, string>, spec: EnvSpec = SPEC): string[] {
+function mistakesOf(env: Record<string, string>, spec: EnvSpec = SPEC): string[] {
   const error = (() => {
     try {
       return void readEnv(env, spec);
@@ -46,7 +46,7 @@ function faultsOf(env: Record<string, string>, spec: EnvSpec = SPEC): string[] {
     }
   })();
   if (error !== undefined && !(error instanceof EnvError)) throw error;
-  return error?.faults.map(({ path, message }) => `${path}: ${message}`) ?? [];
+  return error?.mistakes.map(({ path, message }) => `${path}: ${message}`) ?? [];
 }
 
 test('unset variables have their defaults, and an empty or blank one counts as unset', (t) => {
@@ -101,7 +101,7 @@ test('set variables are read by type', (t) => {
   t.is(values.WORKERS, 64);
 });
 
-test('all faults are reported at once, in the order of the spec, without a value', (t) => {
+test('all mistakes are reported at once, in the order of the spec, without a value', (t) => {
   const env = {
     PORT: '65536',
     REDIS_URL: 'http://SECRET',
@@ -123,15 +123,15 @@ test('all faults are reported at once, in the order of the spec, without a value
   );
 });
 
-test('a required variable that is not set is a fault that says what it is for', (t) => {
-  t.deepEqual(faultsOf({}), [
+test('a required variable that is not set is a mistake that says what it is for', (t) => {
+  t.deepEqual(mistakesOf({}), [
     'ADMIN_TOKEN: is not set; must be a secret of at least 8 characters (opens the admin listener)',
   ]);
 });
 
 test('whole numbers are plain decimal ones', (t) => {
   for (const PORT of ['0x10', '1e3', '-1', '80.0', '8 0', '99999999999999999999', 'port']) {
-    t.is(faultsOf({ PORT, ADMIN_TOKEN: TOKEN }).length, 1, PORT);
+    t.is(mistakesOf({ PORT, ADMIN_TOKEN: TOKEN }).length, 1, PORT);
   }
 });
 
@@ -143,14 +143,14 @@ test('a value may come from a file, trimmed', (t) => {
   t.is(values.ADMIN_TOKEN, TOKEN);
 });
 
-test('a variable set twice, an unreadable file and an empty file are faults', (t) => {
+test('a variable set twice, an unreadable file and an empty file are mistakes', (t) => {
   const env = {
     PORT: '80',
     PORT_FILE: writeTemp('twice', '81'),
     HOST_FILE: join(dir, 'nowhere-SECRET'),
     ADMIN_TOKEN_FILE: writeTemp('empty', '\n'),
   };
-  t.deepEqual(faultsOf(env), [
+  t.deepEqual(mistakesOf(env), [
     'PORT: PORT and PORT_FILE are both set; set one of them',
     'HOST: the file that HOST_FILE names cannot be read (ENOENT)',
     'ADMIN_TOKEN: the file that ADMIN_TOKEN_FILE names is empty',
@@ -176,5 +176,5 @@ test('the spec documents itself', (t) => {
 test('any environment is either read or an EnvError', (t) => {
   const names = Object.keys(SPEC).filter((name) => name !== 'HOST');
   const env = fc.dictionary(fc.constantFrom(...names, ...names.map((name) => `${name}_FILE`)), fc.string());
-  t.notThrows(() => fc.assert(fc.property(env, (env) => void faultsOf(env))));
+  t.notThrows(() => fc.assert(fc.property(env, (env) => void mistakesOf(env))));
 });

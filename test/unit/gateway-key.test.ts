@@ -1,5 +1,5 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
-import { isWellFormedKey, lastFour, makeGatewayKey, ownKeyFault } from '@sluice/shared/config/gateway-key';
+import { isWellFormedKey, lastFour, makeGatewayKey, ownKeyMistake } from '@sluice/shared/config/gateway-key';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import test from 'ava';
 
@@ -18,12 +18,12 @@ test('a random value of 32 characters or more is taken, whatever it is made of',
   for (const make of makers)
     for (let i = 0; i < 500; i++) {
       const value = make();
-      t.is(ownKeyFault(value), undefined, value);
+      t.is(ownKeyMistake(value), undefined, value);
     }
 });
 
 test('a value that is short, repeats itself or counts is refused by name', (t) => {
-  t.regex(ownKeyFault(randomBytes(16).toString('hex').slice(1)) ?? '', /^must be 32 to 200 letters/);
+  t.regex(ownKeyMistake(randomBytes(16).toString('hex').slice(1)) ?? '', /^must be 32 to 200 letters/);
   for (const easy of [
     'a'.repeat(32),
     'password-password-password-password',
@@ -32,7 +32,7 @@ test('a value that is short, repeats itself or counts is refused by name', (t) =
     '0123456789abcdef0123456789abcdef',
     'fedcba9876543210fedcba9876543210',
   ])
-    t.regex(ownKeyFault(easy) ?? '', /^is too easy to guess/, easy);
+    t.regex(ownKeyMistake(easy) ?? '', /^is too easy to guess/, easy);
 });
 
 test('no more than four characters of a key are for showing', (t) => {

@@ -95,7 +95,7 @@ test('A registry written as JSON reads back as the same registry', (t) => {
   t.is(copy.version, '1');
 });
 
-test('All faults of a registry are reported at once, with their paths', (t) => {
+test('All mistakes of a registry are reported at once, with their paths', (t) => {
   const error = t.throws(
     () =>
       parseRegistry({
@@ -125,7 +125,7 @@ test('All faults of a registry are reported at once, with their paths', (t) => {
     { instanceOf: InvalidRegistry },
   );
   const at = (path: string) =>
-    error.faults.filter((fault) => fault.startsWith(`${path}: `)).map((f) => f.slice(path.length + 2));
+    error.mistakes.filter((mistake) => mistake.startsWith(`${path}: `)).map((f) => f.slice(path.length + 2));
   t.is(at('version').length, 1);
   t.is(at('unit').length, 1);
   t.deepEqual(at('models[0].prices.input'), ['must not be negative, but is -1']);
@@ -141,7 +141,7 @@ test('All faults of a registry are reported at once, with their paths', (t) => {
   t.deepEqual(at('models[7].long_context'), ['must ascend by `above`, each only once']);
   t.deepEqual(at('models[7].service_tiers.flex.output'), ['must not be negative, but is -2']);
   t.is(at('models[8].as_of').length, 1);
-  t.is(error.faults.length, 15, error.faults.join('\n'));
+  t.is(error.mistakes.length, 15, error.mistakes.join('\n'));
   t.true(error.message.includes('models[1].id: is missing'));
 });
 
@@ -154,14 +154,14 @@ test('The same id may stand under both providers', (t) => {
 for (const json of [null, undefined, 'x', 5, [], {}, { version: '1', models: [null, 5] }]) {
   test(`${JSON.stringify(json)} is refused as a registry`, (t) => {
     const error = t.throws(() => parseRegistry(json), { instanceOf: InvalidRegistry });
-    t.true(error.faults.length > 0);
+    t.true(error.mistakes.length > 0);
   });
 }
 
 test('A message about a hopeless registry stays short', (t) => {
   const models = Array.from({ length: 500 }, () => ({}));
   const error = t.throws(() => registryOf(...models), { instanceOf: InvalidRegistry });
-  t.is(error.faults.length, 1500);
+  t.is(error.mistakes.length, 1500);
   t.is(error.message.split('\n').length, 22);
   t.true(error.message.endsWith('and 1480 more'));
 });

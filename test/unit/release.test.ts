@@ -28,12 +28,12 @@ test('a release moves the unreleased changes under its own heading', (t) => {
 });
 
 test('a package without its programs, or with what is private, is refused by name', (t) => {
-  const faults = checkPackage(['package.json', 'node_modules/@sluice/api/src/app.ts', '.env'], 1);
-  t.true(faults.includes('bin/sluice.js is missing'));
-  t.true(faults.includes('node_modules/@sluice/api/src/app.ts does not belong in it'));
-  t.true(faults.includes('.env does not belong in it'));
+  const mistakes = checkPackage(['package.json', 'node_modules/@sluice/api/src/app.ts', '.env'], 1);
+  t.true(mistakes.includes('bin/sluice.js is missing'));
+  t.true(mistakes.includes('node_modules/@sluice/api/src/app.ts does not belong in it'));
+  t.true(mistakes.includes('.env does not belong in it'));
   t.deepEqual(
-    checkPackage([], 3_000_000).filter((fault) => fault.includes('bytes')),
+    checkPackage([], 3_000_000).filter((mistake) => mistake.includes('bytes')),
     ['it has 3000000 bytes, more than 2000000'],
   );
 });

@@ -1,4 +1,4 @@
-import { FaultsError } from '@sluice/shared/config/faults';
+import { MistakesError } from '@sluice/shared/config/mistakes';
 import { CommanderError } from 'commander';
 import { AdminRefusal } from './admin/client.js';
 import { Cli } from './cli.js';
@@ -42,14 +42,14 @@ function toJson(error: unknown, status: number) {
   return {
     message: textOf(error),
     code: status === WRONG_USAGE ? 'wrong_usage' : 'failed',
-    ...(error instanceof FaultsError ? { mistakes: error.faults } : {}),
+    ...(error instanceof MistakesError ? { mistakes: error.mistakes } : {}),
   };
 }
 
 /** In one line, except for the mistakes in a file. */
 function textOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof FaultsError) return message;
+  if (error instanceof MistakesError) return message;
   return message
     .replace(/^error: /, '')
     .replaceAll(/:\s*\n\s*/g, ': ')

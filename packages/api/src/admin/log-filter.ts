@@ -65,7 +65,7 @@ export function readLogFilter(
   const since = readMoment(reader, query?.since, 'since', now);
   const until = readMoment(reader, query?.until, 'until', now);
   if (since !== undefined && until !== undefined && since > until)
-    reader.fault('since', 'must not be after until');
+    reader.mistake('since', 'must not be after until');
   return {
     since,
     until,
@@ -103,7 +103,7 @@ function readStatus(reader: ConfigReader, value: unknown): LogFilter['status'] {
   if (isAbsent(value)) return undefined;
   const [, first, rest] = (typeof value === 'string' && /^([1-5])(xx|\d\d)$/.exec(value)) || [];
   if (first === undefined) {
-    reader.fault('status', 'must be a status such as 429, or 4xx for all of its kind');
+    reader.mistake('status', 'must be a status such as 429, or 4xx for all of its kind');
     return undefined;
   }
   const from = Number(first) * 100 + (rest === 'xx' ? 0 : Number(rest));

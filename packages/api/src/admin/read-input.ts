@@ -1,4 +1,4 @@
-import type { Fault } from '@sluice/shared/config/faults';
+import type { Mistake } from '@sluice/shared/config/mistakes';
 import { ConfigReader } from '@sluice/shared/config/reader';
 import { GatewayError } from '@sluice/shared/errors';
 
@@ -9,11 +9,11 @@ const MAX_SHOWN = 10;
  * `invalid_request` with everything that is wrong, the first place as its `param`. Never quotes a value.
  */
 export function readInput<T>(read: (reader: ConfigReader) => T): T {
-  const faults: Fault[] = [];
-  const input = read(new ConfigReader(faults, undefined));
-  const [first] = faults;
+  const mistakes: Mistake[] = [];
+  const input = read(new ConfigReader(mistakes, undefined));
+  const [first] = mistakes;
   if (!first) return input;
-  const lines = faults
+  const lines = mistakes
     .slice(0, MAX_SHOWN)
     .map(({ path, message }) => `${path === '' ? 'the body' : path}: ${message}`);
   throw new GatewayError('invalid_request', lines.join('; '), { param: first.path || null });

@@ -20,7 +20,7 @@ export function readMoment(
       ? Date.parse(text)
       : Number.NaN;
   if (Number.isNaN(time))
-    reader.fault(
+    reader.mistake(
       path,
       'must be a moment such as 2027-01-31 or 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long ago',
     );

@@ -32,7 +32,7 @@ type Query = Readonly<Record<string, unknown>> | undefined;
 
 export function readSpendQuestion(reader: ConfigReader, query: Query, now: number): SpendQuestion {
   const timeZone = isAbsent(query?.tz) ? 'UTC' : reader.text(query.tz, 'tz', TEXT);
-  if (!isTimeZone(timeZone)) reader.fault('tz', 'must be a time zone such as Europe/Berlin or UTC');
+  if (!isTimeZone(timeZone)) reader.mistake('tz', 'must be a time zone such as Europe/Berlin or UTC');
   const names = [...FILTERS.map((name) => [name, name] as const), ['key', 'key_id'] as const];
   const filter = Object.fromEntries(
     names
@@ -58,15 +58,15 @@ function readDays(
 ): { from: string; to: string } {
   if (!isAbsent(query?.month)) {
     if (!isAbsent(query.since) || !isAbsent(query.until))
-      reader.fault('month', 'goes without since and until');
+      reader.mistake('month', 'goes without since and until');
     return daysOfMonth(reader.text(query.month, 'month', MONTH));
   }
   const until = readMoment(reader, query?.until, 'until', now) ?? now;
   const since = readMoment(reader, query?.since, 'since', now) ?? until - (DEFAULT_DAYS - 1) * DAY_MS;
   if (until - since > MAX_DAYS * DAY_MS)
-    reader.fault('since', `must be at most ${MAX_DAYS} days before until`);
-  if (since > until) reader.fault('since', 'must not be after until');
-  if (reader.faults.length > 0) return { from: '', to: '' };
+    reader.mistake('since', `must be at most ${MAX_DAYS} days before until`);
+  if (since > until) reader.mistake('since', 'must not be after until');
+  if (reader.mistakes.length > 0) return { from: '', to: '' };
   // A day that is written as such is that day wherever it is read.
   const day = (written: unknown, time: number) =>
     typeof written === 'string' && /^\d{4}-\d\d-\d\d$/.test(written) ? written : localDay(time, timeZone);

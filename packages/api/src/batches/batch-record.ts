@@ -16,7 +16,7 @@ export type BatchStatus =
 /** Why a batch ends before all of its lines were answered; the code of the lines that are left. */
 export type EndReason = 'batch_expired' | 'batch_cancelled' | 'budget_exceeded';
 
-export interface LineFault {
+export interface LineMistake {
   code: string;
   /** From 1; null: the whole file. */
   line: number | null;
@@ -45,7 +45,7 @@ export interface BatchState {
   status: BatchStatus;
   /** Status → when it was reached. */
   times: Partial<Record<BatchStatus, number>>;
-  errors: LineFault[];
+  errors: LineMistake[];
   endReason: EndReason | undefined;
   outputFile: string | null;
   errorFile: string | null;

@@ -20,7 +20,7 @@ import { checkLines } from './check-lines.js';
 import { finishBatch } from './finish-batch.js';
 import type { WaitReason } from './line-outcome.js';
 import { LineResults, type LineResultsParts } from './line-results.js';
-import { isFault, parseLine } from './parse-line.js';
+import { isMistake, parseLine } from './parse-line.js';
 import type { ProviderRoom } from './provider-room.js';
 import { type FileLine, readLines } from './read-lines.js';
 import { prepareLine, type ReadyLine, type SendLineParts, toJob } from './send-line.js';
@@ -116,10 +116,14 @@ export class BatchRun {
   async #check({ state }: Batch): Promise<void> {
     const { inputObject, inputBytes } = this.#record;
     const bytes = this.parts.files.sealed.read(inputObject, inputBytes);
-    const { total, faults } = await checkLines(bytes, this.#limits);
-    if (faults.length > 0) {
+    const { total, mistakes } = await checkLines(bytes, this.#limits);
+    if (mistakes.length > 0) {
       const times = { ...state.times, failed: this.parts.clock.now() };
-      await this.parts.store.finish(this.#record.id, this.token, { status: 'failed', times, errors: faults });
+      await this.parts.store.finish(this.#record.id, this.token, {
+        status: 'failed',
+        times,
+        errors: mistakes,
+      });
     } else await this.#become('validating', 'in_progress', state, { total });
   }
 
@@ -190,9 +194,9 @@ export class BatchRun {
     while (line && this.#inFlight + claimed.size < window && this.#hasRoom(line)) {
       const requestId = makeRequestId();
       const parsed = parseLine(line.text, this.#limits);
-      const customId = isFault(parsed) ? '' : parsed.customId;
+      const customId = isMistake(parsed) ? '' : parsed.customId;
       const fed = this.#toFed(line, customId, requestId);
-      const prepared = await this.#prepare(requestId, isFault(parsed) ? '' : parsed.body, customId);
+      const prepared = await this.#prepare(requestId, isMistake(parsed) ? '' : parsed.body, customId);
       if (prepared) {
         const isAlone = this.#inFlight + claimed.size === 0;
         if (!(await this.parts.room.take(prepared.resolved.chain)) && !isAlone) break;
@@ -231,7 +235,7 @@ export class BatchRun {
     const bytes = this.parts.files.sealed.read(inputObject, inputBytes, fed.offset);
     for await (const { text } of readLines(bytes, this.#limits.bytes)) {
       const parsed = parseLine(text, this.#limits);
-      if (isFault(parsed)) throw new Error('a line of a batch has changed');
+      if (isMistake(parsed)) throw new Error('a line of a batch has changed');
       const prepared = await this.#prepare(requestId, parsed.body, parsed.customId);
       if (prepared) {
         await this.#note(requestId, { ...fed, ...placesOf(prepared) });

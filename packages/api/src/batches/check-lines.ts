@@ -1,13 +1,13 @@
 /** Checks a whole file before its first line runs, as a stream. Each line's request is checked when its turn comes. */
 import { createHash } from 'node:crypto';
 import type { JsonLimits } from '@sluice/shared/json/measure';
-import type { LineFault } from './batch-record.js';
-import { isFault, parseLine } from './parse-line.js';
+import type { LineMistake } from './batch-record.js';
+import { isMistake, parseLine } from './parse-line.js';
 import { readLines } from './read-lines.js';
 
 export const MAX_LINES = 50_000;
-/** As many faults are told. */
-const MAX_FAULTS = 100;
+/** As many mistakes are told. */
+const MAX_MISTAKES = 100;
 /** Lines after which others have a turn. */
 const BREATHE_EVERY = 500;
 
@@ -18,11 +18,11 @@ export interface LineLimits extends JsonLimits {
 
 export interface CheckedLines {
   total: number;
-  faults: LineFault[];
+  mistakes: LineMistake[];
 }
 
 export async function checkLines(bytes: AsyncIterable<Buffer>, limits: LineLimits): Promise<CheckedLines> {
-  const faults: LineFault[] = [];
+  const mistakes: LineMistake[] = [];
   // Digests, so that long ids take no more room than short ones.
   const seen = new Set<string>();
   let total = 0;
@@ -30,23 +30,23 @@ export async function checkLines(bytes: AsyncIterable<Buffer>, limits: LineLimit
     total = number;
     if (total > MAX_LINES) {
       const message = `A batch has ${MAX_LINES} lines at most.`;
-      return { total, faults: [{ code: 'too_many_tasks', line: null, message, param: null }] };
+      return { total, mistakes: [{ code: 'too_many_tasks', line: null, message, param: null }] };
     }
     if (total % BREATHE_EVERY === 0) await new Promise((resolve) => setImmediate(resolve));
-    if (faults.length >= MAX_FAULTS) continue;
+    if (mistakes.length >= MAX_MISTAKES) continue;
     const line = parseLine(text, limits);
-    if (isFault(line)) {
-      faults.push({ ...line, line: number });
+    if (isMistake(line)) {
+      mistakes.push({ ...line, line: number });
       continue;
     }
     const digest = createHash('sha256').update(line.customId).digest('base64').slice(0, 22);
     if (seen.has(digest)) {
       const message = 'The custom_id is that of an earlier line.';
-      faults.push({ code: 'duplicate_custom_id', line: number, message, param: 'custom_id' });
+      mistakes.push({ code: 'duplicate_custom_id', line: number, message, param: 'custom_id' });
     }
     seen.add(digest);
   }
   if (total === 0)
-    faults.push({ code: 'empty_file', line: null, message: 'The file has no lines.', param: null });
-  return { total, faults };
+    mistakes.push({ code: 'empty_file', line: null, message: 'The file has no lines.', param: null });
+  return { total, mistakes };
 }

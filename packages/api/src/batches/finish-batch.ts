@@ -7,7 +7,7 @@ import type { Files } from '../files/files.js';
 import type { Batch, BatchState, BatchStatus, EndReason } from './batch-record.js';
 import { type BatchStore, codeField, type Part } from './batch-store.js';
 import { leftOverLine } from './line-outcome.js';
-import { isFault, parseLine } from './parse-line.js';
+import { isMistake, parseLine } from './parse-line.js';
 import { readLines } from './read-lines.js';
 
 export interface FinishParts {
@@ -89,7 +89,7 @@ function toLeftOver(
   reason: EndReason,
 ): Buffer {
   const parsed = parseLine(text, limits);
-  const customId = isFault(parsed) ? '' : parsed.customId;
+  const customId = isMistake(parsed) ? '' : parsed.customId;
   return Buffer.from(leftOverLine(digest(`${batch}\n${line}`), customId, reason));
 }
 

@@ -2,7 +2,7 @@
 
 import { parseExactly, writeExactly } from '@sluice/shared/json/exact';
 import { findExcess, type JsonLimits } from '@sluice/shared/json/measure';
-import { BATCH_ENDPOINT, type LineFault } from './batch-record.js';
+import { BATCH_ENDPOINT, type LineMistake } from './batch-record.js';
 
 export const MAX_CUSTOM_ID_LENGTH = 512;
 
@@ -12,32 +12,32 @@ export interface BatchLine {
   body: string;
 }
 
-type Fault = Omit<LineFault, 'line'>;
+type Mistake = Omit<LineMistake, 'line'>;
 
 /** `text`: undefined for a line that is too long or not UTF-8. Never quotes the line. */
-export function parseLine(text: string | undefined, limits: JsonLimits): BatchLine | Fault {
+export function parseLine(text: string | undefined, limits: JsonLimits): BatchLine | Mistake {
   if (text === undefined)
-    return fault('invalid_json_line', 'The line is too long, or not valid UTF-8.', null);
+    return mistake('invalid_json_line', 'The line is too long, or not valid UTF-8.', null);
   if (findExcess(text, { ...limits, depth: limits.depth + 1 }))
-    return fault('invalid_json_line', 'The line is larger in structure than a request may be.', null);
+    return mistake('invalid_json_line', 'The line is larger in structure than a request may be.', null);
   const line = parseObject(text);
-  if (!line) return fault('invalid_json_line', 'The line is not a JSON object.', null);
+  if (!line) return mistake('invalid_json_line', 'The line is not a JSON object.', null);
   const { custom_id: customId, method, url, body } = line;
   if (typeof customId !== 'string' || customId === '' || customId.length > MAX_CUSTOM_ID_LENGTH)
-    return fault(
+    return mistake(
       'invalid_request',
       `custom_id must be a text of 1 to ${MAX_CUSTOM_ID_LENGTH} characters.`,
       'custom_id',
     );
-  if (method !== 'POST') return fault('invalid_request', 'method must be "POST".', 'method');
+  if (method !== 'POST') return mistake('invalid_request', 'method must be "POST".', 'method');
   if (url !== BATCH_ENDPOINT)
-    return fault('url_mismatch', `url must be the batch’s endpoint, ${BATCH_ENDPOINT}.`, 'url');
+    return mistake('url_mismatch', `url must be the batch’s endpoint, ${BATCH_ENDPOINT}.`, 'url');
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    return fault('invalid_request', 'body must be a JSON object.', 'body');
+    return mistake('invalid_request', 'body must be a JSON object.', 'body');
   return { customId, body: writeExactly(body) };
 }
 
-export function isFault(line: BatchLine | Fault): line is Fault {
+export function isMistake(line: BatchLine | Mistake): line is Mistake {
   return 'code' in line;
 }
 
@@ -52,6 +52,6 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-function fault(code: string, message: string, param: string | null): Fault {
+function mistake(code: string, message: string, param: string | null): Mistake {
   return { code, message, param };
 }

@@ -13,7 +13,7 @@ const EXCESS: Record<keyof JsonLimits, (limit: number) => string> = {
 };
 
 /**
- * The body as a chat request; throws `invalid_request` with the path of the first fault. Never quotes a value. Checking
+ * The body as a chat request; throws `invalid_request` with the path of the first mistake. Never quotes a value. Checking
  * costs no more than parsing: the size is looked at before the text is parsed, and paths are made for refusals only.
  */
 export function parseChatRequest(text: string, limits: RequestLimits): ChatRequest {

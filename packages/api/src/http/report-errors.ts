@@ -18,7 +18,10 @@ export function createReportErrors(
       const known = toGatewayError(error);
       if (known.code === 'internal_error') {
         const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-        logger.error({ requestId: ctx.state.requestId, error: detail }, 'request failed by our own fault');
+        logger.error(
+          { requestId: ctx.state.requestId, error: detail },
+          'a request failed by an error of the gateway',
+        );
       }
       ctx.state.code = known.code;
       ctx.status = known.status;

@@ -47,8 +47,8 @@ function isLoopback({ hostname }: URL): boolean {
 }
 
 function look(env: Env, name: string): string | undefined {
-  const { value, fault } = lookupEnv(env, name);
-  if (fault !== undefined) throw new CliError(fault);
+  const { value, mistake } = lookupEnv(env, name);
+  if (mistake !== undefined) throw new CliError(mistake);
   return value;
 }
 

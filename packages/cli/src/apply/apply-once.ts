@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** Brings gateway.yaml into Redis and ends: what a deployment runs before its first api process. */
 import { loadConfig } from '@sluice/shared/config/config';
-import { FaultsError } from '@sluice/shared/config/faults';
+import { MistakesError } from '@sluice/shared/config/mistakes';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { readEnv } from '@sluice/shared/process/env';
 import { pepperEnv, sharedEnv } from '@sluice/shared/process/shared-env';
@@ -20,6 +20,6 @@ try {
   console.log(`Applied: ${config.workspaces.map(({ id }) => id).join(', ') || 'no workspaces'}`);
 } catch (error) {
   const text = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`sluice apply: ${error instanceof FaultsError ? text : `failed: ${text}`}\n`);
+  process.stderr.write(`sluice apply: ${error instanceof MistakesError ? text : `failed: ${text}`}\n`);
   process.exitCode = 1;
 }

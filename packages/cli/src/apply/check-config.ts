@@ -1,16 +1,16 @@
 import { type GatewayConfig, lineIn } from '@sluice/shared/config/config';
 import { type Env, lookupEnv } from '@sluice/shared/config/env-lookup';
-import { closest, type Fault } from '@sluice/shared/config/faults';
+import { closest, type Mistake } from '@sluice/shared/config/mistakes';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 
 /** How long before its provider withdraws a model somebody should know. */
 const WITHDRAWN_SOON_MS = 60 * 24 * 3_600_000;
 
 /** Warns about things that are allowed and probably not meant. */
-export function warningsAbout(config: GatewayConfig, env: Env, now = Date.now()): Fault[] {
+export function warningsAbout(config: GatewayConfig, env: Env, now = Date.now()): Mistake[] {
   const isSet = (name: string) => Object.keys(lookupEnv(env, name)).length > 0;
   const registry = loadShippedRegistry();
-  const warnings: Fault[] = [];
+  const warnings: Mistake[] = [];
   const warn = (place: string, path: string, message: string) =>
     warnings.push({ path: place, line: lineIn(config, path), message });
   for (const { name, kind, baseUrl, path: callPath, apiKeyEnv } of config.providers.values()) {

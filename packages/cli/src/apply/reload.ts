@@ -5,7 +5,7 @@ import { type AdminClient, AdminRefusal } from '../admin/client.js';
 const PATIENCE_MS = 5_000;
 const LOOK_MS = 250;
 
-/** In words, the processes that have found faults in their file; undefined when nobody could be asked. */
+/** In words, the processes that have found mistakes in their file; undefined when nobody could be asked. */
 export async function reloadProcesses(admin: AdminClient): Promise<string[] | undefined> {
   const asked = await admin.send<Reload>('POST', '/reload').catch((error: unknown) => {
     // An older gateway, or a token that may not.

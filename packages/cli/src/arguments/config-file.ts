@@ -10,7 +10,7 @@ export function configFile(given: string | undefined, { env }: Pick<Terminal, 'e
   return given ?? lookupEnv(env, 'GATEWAY_CONFIG').value ?? 'gateway.yaml';
 }
 
-/** Throws ConfigError with every fault. */
+/** Throws ConfigError with every mistake. */
 export function readConfigFile(
   file: string,
   { env, directory }: Pick<Terminal, 'env' | 'directory'>,

@@ -48,9 +48,9 @@ export async function runApply(
 }
 
 async function reload(cli: Cli): Promise<void> {
-  const faults = await reloadProcesses(cli.admin);
-  if (faults === undefined) cli.note('The processes were not asked to read their providers again.');
-  else if (faults.length > 0) throw new CliError(`nothing was done\n${faults.join('\n')}`);
+  const mistakes = await reloadProcesses(cli.admin);
+  if (mistakes === undefined) cli.note('The processes were not asked to read their providers again.');
+  else if (mistakes.length > 0) throw new CliError(`nothing was done\n${mistakes.join('\n')}`);
 }
 
 /** Says what the gateway would refuse, before anything is done and in a dry run, too. */

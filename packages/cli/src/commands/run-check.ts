@@ -1,6 +1,6 @@
 /** What `sluice check` does. It is loaded only when it is called, because reading YAML takes time to load. */
 import { ConfigError, resolveWorkspaceKeys } from '@sluice/shared/config/config';
-import { type Fault, faultText } from '@sluice/shared/config/faults';
+import { type Mistake, mistakeText } from '@sluice/shared/config/mistakes';
 import { warningsAbout } from '../apply/check-config.js';
 import { configFile, readConfigFile } from '../arguments/config-file.js';
 import type { Cli } from '../cli.js';
@@ -21,18 +21,18 @@ export function runCheck(cli: Cli, given: string | undefined): void {
     };
     cli.show({ file, valid: true, ...total, warnings: warnings.map(toJson), mistakes: [] }, () =>
       [
-        ...warnings.map((warning) => `warning: ${faultText(warning)}`),
+        ...warnings.map((warning) => `warning: ${mistakeText(warning)}`),
         `${file} is valid: ${count(total.providers, 'provider')}, ${count(total.workspaces, 'workspace')}, ` +
           `${count(total.routes, 'route')}, ${count(total.keys, 'key')}.`,
       ].join('\n'),
     );
   } catch (error) {
     if (!cli.json || !(error instanceof ConfigError)) throw error;
-    cli.show({ file, valid: false, warnings: [], mistakes: error.faults.map(toJson) }, () => '');
+    cli.show({ file, valid: false, warnings: [], mistakes: error.mistakes.map(toJson) }, () => '');
     throw new SaidError(error.message);
   }
 }
 
-function toJson({ line, path, message }: Fault) {
+function toJson({ line, path, message }: Mistake) {
   return { line: line ?? null, path, message };
 }

@@ -1,7 +1,7 @@
 /** What `sluice import` does. It is loaded only when it is called, because reading YAML takes time to load. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import { faultText } from '@sluice/shared/config/faults';
+import { mistakeText } from '@sluice/shared/config/mistakes';
 import type { Cli } from '../cli.js';
 import { importBifrost } from '../import/bifrost.js';
 import type { Draft } from '../import/draft.js';
@@ -26,7 +26,7 @@ export function runImport(cli: Cli, source: Source, name: string, options: Impor
     return;
   }
   if (output === undefined) cli.terminal.stdout.write(text);
-  for (const note of notes) cli.note(faultText(note));
+  for (const note of notes) cli.note(mistakeText(note));
   if (output !== undefined)
     cli.note(
       `Wrote ${output}: ${count(draft.providers.size, 'provider')}, ${count(draft.workspaces.length, 'workspace')}.`,

@@ -1,6 +1,6 @@
 /** The configuration file of another gateway, read place by place, and what was noted about it on the way. */
 import { ConfigError } from '@sluice/shared/config/config';
-import type { Fault } from '@sluice/shared/config/faults';
+import type { Mistake } from '@sluice/shared/config/mistakes';
 import type { LineOf } from '@sluice/shared/config/places';
 import { join, shownKey } from '@sluice/shared/config/reader';
 import { parseYaml } from '@sluice/shared/config/yaml';
@@ -11,7 +11,7 @@ export type Sentences = Readonly<Record<string, string>>;
 export const NO_COUNTERPART = 'This has no counterpart in Sluice.';
 
 export class ForeignFile {
-  readonly notes: Fault[] = [];
+  readonly notes: Mistake[] = [];
   readonly root: Place;
   readonly #lineOf: LineOf;
 
@@ -20,9 +20,9 @@ export class ForeignFile {
     readonly name: string,
     readonly text: string,
   ) {
-    const faults: Fault[] = [];
-    const parsed = parseYaml(text, faults);
-    if (!parsed || faults.length > 0) throw new ConfigError(name, faults);
+    const mistakes: Mistake[] = [];
+    const parsed = parseYaml(text, mistakes);
+    if (!parsed || mistakes.length > 0) throw new ConfigError(name, mistakes);
     this.#lineOf = parsed.lineOf;
     this.root = new Place(this, '', parsed.value);
   }

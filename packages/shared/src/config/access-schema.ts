@@ -22,16 +22,16 @@ export function readAccess(reader: ConfigReader, value: unknown): AccessConfig {
     .entries(access?.groups, 'access.groups')
     .map(([group, item]) => [group, readGrant(reader, item, join('access.groups', group))] as const);
   if (oidc && consoleUrl === undefined)
-    reader.fault('access.console_url', 'is missing; the provider of access.oidc sends people back to it');
+    reader.mistake('access.console_url', 'is missing; the provider of access.oidc sends people back to it');
   if ((oidc || proxy) && groups.length === 0)
-    reader.fault('access.groups', 'is missing; without a group nobody who signs in has a role');
+    reader.mistake('access.groups', 'is missing; without a group nobody who signs in has a role');
   return { consoleUrl, oidc, proxy, groups: new Map(groups) };
 }
 
 function readConsoleUrl(reader: ConfigReader, value: unknown, path: string): string {
   const url = reader.httpUrl(value, path);
   if (url !== '' && new URL(url).pathname !== '/')
-    reader.fault(path, 'must have no path; the console is at the root of its host');
+    reader.mistake(path, 'must have no path; the console is at the root of its host');
   return url;
 }
 
@@ -40,7 +40,7 @@ function readOidc(reader: ConfigReader, value: unknown, path: string): OidcConfi
   const oidc: Fields | undefined = reader.fields(value, path, fields);
   const issuer = reader.httpUrl(oidc?.issuer, `${path}.issuer`);
   if (issuer.startsWith('http:') && !/^http:\/\/(?:localhost|127\.|\[::1\])/.test(issuer))
-    reader.fault(`${path}.issuer`, 'must be an https address');
+    reader.mistake(`${path}.issuer`, 'must be an https address');
   return {
     issuer,
     clientId: reader.text(oidc?.client_id, `${path}.client_id`, TEXT),
@@ -72,7 +72,7 @@ function readNetwork(reader: ConfigReader, value: unknown, path: string): string
     text !== '' &&
     (isIP(address) === 0 || rest.length > 0 || !/^\d{1,3}$/.test(bits) || Number(bits) > most)
   )
-    reader.fault(path, `must be ${NETWORK.allowed}`);
+    reader.mistake(path, `must be ${NETWORK.allowed}`);
   return text;
 }
 

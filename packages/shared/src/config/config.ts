@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DEFAULT_FILE } from './defaults.js';
 import { type Env, lookupEnv } from './env-lookup.js';
-import { type Fault, FaultsError } from './faults.js';
-import { ownKeyFault } from './gateway-key.js';
+import { ownKeyMistake } from './gateway-key.js';
+import { type Mistake, MistakesError } from './mistakes.js';
 import type { LineOf } from './places.js';
 import type { KeyPriority } from './priority.js';
 import { ConfigReader } from './reader.js';
@@ -13,7 +13,7 @@ import { parseYaml } from './yaml.js';
 
 export type * from './types.js';
 
-export class ConfigError extends FaultsError {
+export class ConfigError extends MistakesError {
   override readonly name = 'ConfigError';
 }
 
@@ -40,9 +40,9 @@ export function loadConfig(path: string | undefined, env: Env, directory = proce
 
 /** `source` names the text in the error. */
 export function parseConfigText(text: string, env: Env, source = DEFAULT_PATH): GatewayConfig {
-  const faults: Fault[] = [];
-  const parsed = parseYaml(text, faults);
-  if (!parsed || faults.length > 0) throw new ConfigError(source, faults);
+  const mistakes: Mistake[] = [];
+  const parsed = parseYaml(text, mistakes);
+  if (!parsed || mistakes.length > 0) throw new ConfigError(source, mistakes);
   const config = parseConfig(parsed.value, env, source, parsed.lineOf);
   linesOf.set(config, parsed.lineOf);
   return config;
@@ -65,10 +65,10 @@ export function parseConfig(
 ): GatewayConfig {
   const reader = new ConfigReader([], env);
   const config = readGatewayConfig(reader, value);
-  if (reader.faults.length > 0)
+  if (reader.mistakes.length > 0)
     throw new ConfigError(
       source,
-      reader.faults.map((fault) => ({ ...fault, line: lineOf(fault.path) })),
+      reader.mistakes.map((mistake) => ({ ...mistake, line: lineOf(mistake.path) })),
     );
   return config;
 }
@@ -76,22 +76,22 @@ export function parseConfig(
 /** The provider keys by provider, for workers only. A provider whose variable is not set is not in the map. */
 export function resolveProviderKeys(config: GatewayConfig, env: Env): Map<string, string> {
   const keys = new Map<string, string>();
-  const faults: Fault[] = [];
+  const mistakes: Mistake[] = [];
   for (const { name, apiKeyEnv, path } of variablesOf(config)) {
     if (apiKeyEnv === undefined) continue;
-    const { value, fault } = lookupEnv(env, apiKeyEnv);
+    const { value, mistake } = lookupEnv(env, apiKeyEnv);
     const line = lineIn(config, path);
-    if (fault !== undefined) faults.push({ path, line, message: fault });
+    if (mistake !== undefined) mistakes.push({ path, line, message: mistake });
     // Anything else cannot be sent in a header, and an HTTP client's own complaint would quote it.
     else if (value !== undefined && !/^[!-~]+$/.test(value)) {
-      faults.push({
+      mistakes.push({
         path,
         line,
         message: `the value of ${apiKeyEnv} must be printable ASCII without spaces`,
       });
     } else if (value !== undefined) keys.set(name, value);
   }
-  if (faults.length > 0) throw new ConfigError('provider keys', faults);
+  if (mistakes.length > 0) throw new ConfigError('provider keys', mistakes);
   return keys;
 }
 
@@ -137,36 +137,36 @@ export interface ResolvedKey extends KeyPriority {
 
 /** The key values of all workspaces, for whoever applies the file. */
 export function resolveWorkspaceKeys(config: GatewayConfig, env: Env): ResolvedKey[] {
-  const faults: Fault[] = [];
+  const mistakes: Mistake[] = [];
   const seen = new Map<string, string>();
   const keys = config.workspaces.flatMap((workspace, i) =>
     workspace.keys.map(({ name, valueEnv, ...classes }, j): ResolvedKey => {
-      const { value, fault } = valueEnv === undefined ? {} : lookupEnv(env, valueEnv);
+      const { value, mistake } = valueEnv === undefined ? {} : lookupEnv(env, valueEnv);
       const here = `key "${name}" of workspace ${workspace.id}`;
-      const wrong = value === undefined ? undefined : keyFault(value, seen);
-      const message = fault ?? (wrong === undefined ? undefined : `the value of ${valueEnv} ${wrong}`);
+      const wrong = value === undefined ? undefined : keyMistake(value, seen);
+      const message = mistake ?? (wrong === undefined ? undefined : `the value of ${valueEnv} ${wrong}`);
       const line = lineIn(config, `workspaces[${i}].keys[${j}].value`);
-      if (message !== undefined) faults.push({ path: here, line, message });
+      if (message !== undefined) mistakes.push({ path: here, line, message });
       if (value !== undefined) seen.set(value, here);
       return { workspace: workspace.id, name, variable: valueEnv, value, ...classes };
     }),
   );
-  if (faults.length > 0) throw new ConfigError('workspace keys', faults);
+  if (mistakes.length > 0) throw new ConfigError('workspace keys', mistakes);
   return keys;
 }
 
-function keyFault(value: string, seen: Map<string, string>): string | undefined {
+function keyMistake(value: string, seen: Map<string, string>): string | undefined {
   const first = seen.get(value);
   if (first !== undefined) return `is also that of ${first}`;
-  return ownKeyFault(value);
+  return ownKeyMistake(value);
 }
 
 /** The client secret for access.oidc, for api processes with the admin listener only. */
 export function resolveOidcSecret({ access }: GatewayConfig, env: Env): string | undefined {
   const variable = access.oidc?.clientSecretEnv;
   if (variable === undefined) return undefined;
-  const { value, fault } = lookupEnv(env, variable);
-  const message = fault ?? (value === undefined ? `${variable} is not set` : undefined);
+  const { value, mistake } = lookupEnv(env, variable);
+  const message = mistake ?? (value === undefined ? `${variable} is not set` : undefined);
   if (message !== undefined)
     throw new ConfigError('OpenID Connect', [{ path: 'access.oidc.client_secret', message }]);
   return value;

@@ -67,7 +67,7 @@ const LIFETIME_MS: NumberRule = { min: 1_000, max: 86_400_000 };
 export function withPreset(reader: ConfigReader, provider: Fields, path: string): Fields {
   if (isAbsent(provider.preset)) return provider;
   const name = reader.oneOf(provider.preset, join(path, 'preset'), Object.keys(PRESETS));
-  // The fault is enough: what the preset would have said is not missed as well.
+  // The mistake is enough: what the preset would have said is not missed as well.
   const preset = PRESETS[name ?? 'openai'] ?? {};
   const own = Object.fromEntries(Object.entries(provider).filter(([, value]) => !isAbsent(value)));
   const ownAuth = isMap(own.auth) ? own.auth : {};
@@ -103,7 +103,7 @@ export function readEndpoint(reader: ConfigReader, provider: Fields, path: strin
     ? undefined
     : reader.text(provider.anthropic_version, join(path, 'anthropic_version'), WORD);
   if (anthropicVersion !== undefined && kind !== 'anthropic')
-    reader.fault(join(path, 'anthropic_version'), 'is for kind anthropic only');
+    reader.mistake(join(path, 'anthropic_version'), 'is for kind anthropic only');
   return {
     kind,
     baseUrl: readBaseUrl(reader, provider, path),
@@ -167,10 +167,10 @@ function readAuth(reader: ConfigReader, provider: Fields, kind: ProviderKind, pa
   if (!auth) return standard;
   const hasFile = !isAbsent(auth.token_file);
   const hasCommand = !isAbsent(auth.token_command);
-  if (hasFile && hasCommand) reader.fault(at, 'has token_file and token_command; keep one of them');
+  if (hasFile && hasCommand) reader.mistake(at, 'has token_file and token_command; keep one of them');
   const signs = reader.flag(auth.sigv4, `${at}.sigv4`);
   if ((hasFile || hasCommand) && !isAbsent(provider.api_key))
-    reader.fault(join(path, 'api_key'), 'is not used beside a token of auth; keep one of them');
+    reader.mistake(join(path, 'api_key'), 'is not used beside a token of auth; keep one of them');
   const hasHeader = !isAbsent(auth.header);
   return {
     header: hasHeader ? reader.text(auth.header, `${at}.header`, HEADER).toLowerCase() : standard.header,
@@ -206,15 +206,15 @@ function readPairs(
   reader: ConfigReader,
   value: unknown,
   path: string,
-  faultOf: (name: string) => string | undefined,
+  mistakeOf: (name: string) => string | undefined,
 ): Record<string, string> {
   const pairs = reader.entries(value, path);
-  if (pairs.length > MOST_PAIRS) reader.fault(path, `must have at most ${MOST_PAIRS}`);
+  if (pairs.length > MOST_PAIRS) reader.mistake(path, `must have at most ${MOST_PAIRS}`);
   return Object.fromEntries(
     pairs.map(([name, item]) => {
-      const fault = faultOf(name);
+      const mistake = mistakeOf(name);
       const at = join(path, shownKey(name));
-      if (fault !== undefined) reader.fault(at, fault);
+      if (mistake !== undefined) reader.mistake(at, mistake);
       // YAML reads a date or a version as a number.
       return [name.toLowerCase(), reader.text(typeof item === 'number' ? String(item) : item, at, VALUE)];
     }),
@@ -224,10 +224,10 @@ function readPairs(
 /** The gateway's name of a model → the provider's. */
 function readRenamed(reader: ConfigReader, value: unknown, path: string): Map<string, string> {
   const pairs = reader.entries(value, path);
-  if (pairs.length > MOST_RENAMED) reader.fault(path, `must have at most ${MOST_RENAMED}`);
+  if (pairs.length > MOST_RENAMED) reader.mistake(path, `must have at most ${MOST_RENAMED}`);
   return new Map(
     pairs.map(([model, name]) => {
-      if (!MODEL.pattern.test(model)) reader.fault(join(path, shownKey(model)), `must be ${MODEL.allowed}`);
+      if (!MODEL.pattern.test(model)) reader.mistake(join(path, shownKey(model)), `must be ${MODEL.allowed}`);
       return [model, reader.text(name, join(path, shownKey(model)), MODEL)];
     }),
   );

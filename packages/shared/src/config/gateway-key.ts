@@ -26,7 +26,7 @@ export function isWellFormedKey(key: string): boolean {
 }
 
 /** Why an operator may not use this value as a key. */
-export function ownKeyFault(value: string): string | undefined {
+export function ownKeyMistake(value: string): string | undefined {
   if (!isWellFormedKey(value))
     return 'must be 32 to 200 letters, digits, _ . and -; one that starts with gw_live_ must be complete';
   if (randomness(value) < LEAST_RANDOMNESS)

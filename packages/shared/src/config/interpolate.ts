@@ -9,20 +9,20 @@ export function hasReference(text: string): boolean {
 }
 
 /** Replaces `${NAME}` and `${NAME:-default}`; `$${` stands for a literal `${`. What it inserts is not looked at again. */
-export function interpolate(text: string, env: Env, fault: (message: string) => void): string {
+export function interpolate(text: string, env: Env, mistake: (message: string) => void): string {
   return text.replace(
     /\$\$\{|\$\{([^}]*)(\}?)/g,
     (match, body: string | undefined, close: string | undefined) => {
       if (match === '$${') return '${';
       const [, name, fallback] = (close && REFERENCE.exec(body ?? '')) || [];
       if (name === undefined) {
-        fault('has a broken reference; write ${NAME} or ${NAME:-default}, and $${ for a literal ${');
+        mistake('has a broken reference; write ${NAME} or ${NAME:-default}, and $${ for a literal ${');
         return '';
       }
       const looked = lookupEnv(env, name);
-      if (looked.fault !== undefined) fault(looked.fault);
+      if (looked.mistake !== undefined) mistake(looked.mistake);
       else if (looked.value === undefined && fallback === undefined) {
-        fault(`the environment variable ${name} is not set; set it, or write \${${name}:-default}`);
+        mistake(`the environment variable ${name} is not set; set it, or write \${${name}:-default}`);
       }
       return looked.value ?? fallback ?? '';
     },

@@ -1,4 +1,4 @@
-/** Where in gateway.yaml a fault is: its path, such as `workspaces[0].routes.fast[1].provider`, as a line of the file. */
+/** Where in gateway.yaml a mistake is: its path, such as `workspaces[0].routes.fast[1].provider`, as a line of the file. */
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type LineCounter } from 'yaml';
 import { shownKey } from './reader.js';
 

@@ -8,7 +8,7 @@ import type { ProviderConfig } from './types.js';
 
 export function readProvider(reader: ConfigReader, name: string, value: unknown): ProviderConfig | undefined {
   const path = join('providers', ID.pattern.test(name) ? name : shownKey(name));
-  if (!ID.pattern.test(name)) reader.fault(path, `the name of a provider must be ${ID.allowed}`);
+  if (!ID.pattern.test(name)) reader.mistake(path, `the name of a provider must be ${ID.allowed}`);
   const written = reader.fields(value, path, [
     ...ENDPOINT_FIELDS,
     'prices',

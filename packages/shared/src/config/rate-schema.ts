@@ -23,7 +23,7 @@ export function readProviderLimits(
   const models = reader.entries(fields.models, `${path}.models`).flatMap(([pattern, item]) => {
     const valid = MODEL.pattern.test(pattern);
     const at = join(`${path}.models`, valid ? pattern : shownKey(pattern));
-    if (!valid) reader.fault(at, `a pattern must be ${MODEL.allowed}; * stands for any characters`);
+    if (!valid) reader.mistake(at, `a pattern must be ${MODEL.allowed}; * stands for any characters`);
     const own = reader.fields(item, at, FIELDS);
     return own ? { pattern, ...readRates(reader, own, at) } : [];
   });

@@ -1,7 +1,7 @@
 import { ceilingOf, type KeyPriority, PRIORITIES, rankOf } from './priority.js';
 import { type ConfigReader, isAbsent } from './reader.js';
 
-/** `priority` and `max_priority` of a key. `path` stands before their names in a fault. */
+/** `priority` and `max_priority` of a key. `path` stands before their names in a mistake. */
 export function readKeyPriority(
   reader: ConfigReader,
   fields: Record<string, unknown>,
@@ -12,7 +12,7 @@ export function readKeyPriority(
   const priority = read('priority');
   const maxPriority = read('max_priority');
   if (priority && rankOf(priority) < rankOf(ceilingOf({ priority, maxPriority })))
-    reader.fault(`${path}priority`, 'cannot be above max_priority');
+    reader.mistake(`${path}priority`, 'cannot be above max_priority');
   return {
     ...(priority === undefined ? {} : { priority }),
     ...(maxPriority === undefined ? {} : { maxPriority }),

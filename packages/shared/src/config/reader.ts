@@ -1,6 +1,6 @@
 import type { Env } from './env-lookup.js';
-import { closest, type Fault } from './faults.js';
 import { hasReference, interpolate, secretVariable } from './interpolate.js';
+import { closest, type Mistake } from './mistakes.js';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -17,18 +17,18 @@ export interface NumberRule {
 }
 
 /**
- * Typed reads of a parsed file, or of a request's body, that collect faults instead of stopping at the first. After a fault a read returns
- * a stand-in ('', 0, an empty list): whoever holds the reader throws the result away once `faults` is not empty.
+ * Typed reads of a parsed file, or of a request's body, that collect mistakes instead of stopping at the first. After a mistake a read returns
+ * a stand-in ('', 0, an empty list): whoever holds the reader throws the result away once `mistakes` is not empty.
  */
 export class ConfigReader {
   constructor(
-    readonly faults: Fault[],
+    readonly mistakes: Mistake[],
     /** Undefined: the value comes from outside, and a `${NAME}` in it stands for itself. */
     private readonly env: Env | undefined,
   ) {}
 
-  fault(path: string, message: string): void {
-    this.faults.push({ path, message });
+  mistake(path: string, message: string): void {
+    this.mistakes.push({ path, message });
   }
 
   /** A map whose keys are the file's own (providers, routes). */
@@ -37,11 +37,11 @@ export class ConfigReader {
     const entries = isMap(value) ? Object.entries(value) : undefined;
     if (entries === undefined) this.wrongType(path, 'a map', value);
     else if (entries.length < min)
-      this.fault(path, `must have at least ${min}; leave it out for the defaults`);
+      this.mistake(path, `must have at least ${min}; leave it out for the defaults`);
     return entries ?? [];
   }
 
-  /** A map with fixed fields; any other one is a fault. Undefined when there is no map to look into. */
+  /** A map with fixed fields; any other one is a mistake. Undefined when there is no map to look into. */
   fields(value: unknown, path: string, allowed: readonly string[]): Fields | undefined {
     if (!isMap(value)) {
       this.wrongType(path, `a map with ${allowed.join(', ')}`, value);
@@ -49,7 +49,7 @@ export class ConfigReader {
     }
     for (const key of Object.keys(value)) {
       if (allowed.includes(key)) continue;
-      this.fault(
+      this.mistake(
         join(path, shownKey(key)),
         `unknown field; allowed: ${allowed.join(', ')}${didYouMean(key, allowed)}`,
       );
@@ -61,7 +61,7 @@ export class ConfigReader {
     if (min === 0 && isAbsent(value)) return [];
     const size = max === Number.POSITIVE_INFINITY ? 'a list' : `a list of ${min} to ${max} items`;
     if (!Array.isArray(value)) this.wrongType(path, size, value);
-    else if (value.length < min || value.length > max) this.fault(path, `must be ${size}`);
+    else if (value.length < min || value.length > max) this.mistake(path, `must be ${size}`);
     else return Array.from(value);
     return [];
   }
@@ -73,7 +73,7 @@ export class ConfigReader {
     }
     const text = this.interpolated(value, path);
     if (text === undefined || rule.pattern.test(text)) return text ?? '';
-    this.fault(path, `must be ${rule.allowed}`);
+    this.mistake(path, `must be ${rule.allowed}`);
     return '';
   }
 
@@ -88,7 +88,7 @@ export class ConfigReader {
     }
     if (typeof number !== 'number') this.wrongType(path, allowed, value);
     else if (!(number >= min && number <= max) || (whole && !Number.isInteger(number))) {
-      this.fault(path, `must be ${allowed}`);
+      this.mistake(path, `must be ${allowed}`);
     } else return number;
     return 0;
   }
@@ -109,7 +109,7 @@ export class ConfigReader {
     const text = this.interpolated(value, path);
     if (text === undefined) return undefined;
     const chosen = choices.find((choice) => choice === text);
-    if (chosen === undefined) this.fault(path, `must be ${allowed}${didYouMean(text, choices)}`);
+    if (chosen === undefined) this.mistake(path, `must be ${allowed}${didYouMean(text, choices)}`);
     return chosen;
   }
 
@@ -122,7 +122,7 @@ export class ConfigReader {
     if (url && url.username + url.password + url.search + url.hash === '') {
       return (url.origin + url.pathname).replace(/\/+$/, '');
     }
-    this.fault(path, `must be ${allowed}`);
+    this.mistake(path, `must be ${allowed}`);
     return '';
   }
 
@@ -131,7 +131,7 @@ export class ConfigReader {
     if (isAbsent(value)) return undefined;
     const variable = typeof value === 'string' ? secretVariable(value) : undefined;
     if (variable === undefined) {
-      this.fault(
+      this.mistake(
         path,
         'a secret must not stand in the file: write it as ${NAME} and set NAME in the environment',
       );
@@ -143,18 +143,18 @@ export class ConfigReader {
   unique(seen: Map<string, string>, value: string, path: string): void {
     const first = seen.get(value);
     if (first === undefined) seen.set(value, path);
-    else if (value !== '') this.fault(path, `is a duplicate of ${first}`);
+    else if (value !== '') this.mistake(path, `is a duplicate of ${first}`);
   }
 
   private interpolated(text: string, path: string): string | undefined {
     if (!this.env) return text;
-    const before = this.faults.length;
-    const result = interpolate(text, this.env, (message) => this.fault(path, message));
-    return this.faults.length === before ? result : undefined;
+    const before = this.mistakes.length;
+    const result = interpolate(text, this.env, (message) => this.mistake(path, message));
+    return this.mistakes.length === before ? result : undefined;
   }
 
   private wrongType(path: string, allowed: string, value: unknown): void {
-    this.fault(
+    this.mistake(
       path,
       isAbsent(value) ? `is missing; must be ${allowed}` : `must be ${allowed}, not ${typeName(value)}`,
     );

@@ -38,7 +38,7 @@ const HOUR_MS = 3_600_000;
 const WEIGHT: NumberRule = { min: 1, max: 1_000 };
 const BUDGET_USD: NumberRule = { min: 0, max: 1_000_000_000, whole: false };
 
-/** Reads the whole of gateway.yaml; the result means nothing once the reader has faults. */
+/** Reads the whole of gateway.yaml; the result means nothing once the reader has mistakes. */
 export function readGatewayConfig(reader: ConfigReader, value: unknown): GatewayConfig {
   const file = reader.fields(value ?? {}, '', [
     'providers',
@@ -55,7 +55,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
 
   const providerItems = reader.entries(file?.providers ?? DEFAULT_PROVIDERS, 'providers', 1);
   const providers = providerItems.flatMap(([name, item]) => readProvider(reader, name, item) ?? []);
-  // Also those with faults of their own: a route that names one is right.
+  // Also those with mistakes of their own: a route that names one is right.
   const providerNames = providerItems.map(([name]) => name).filter((name) => ID.pattern.test(name));
 
   const ids = new Map<string, string>();
@@ -247,7 +247,7 @@ function readWorkspace(
   for (const [alias, item] of reader.entries(workspace.routes, `${path}.routes`)) {
     const valid = ALIAS.pattern.test(alias);
     const at = join(`${path}.routes`, valid ? alias : shownKey(alias));
-    if (!valid) reader.fault(at, `an alias must be ${ALIAS.allowed}`);
+    if (!valid) reader.mistake(at, `an alias must be ${ALIAS.allowed}`);
     const route = readRoute(reader, item, at, providers);
     if (route) routes.set(alias, route);
   }
@@ -272,7 +272,7 @@ export function readRoute(
 ): RouteConfig | undefined {
   if (Array.isArray(value)) return { chain: readChain(reader, value, path, providers), onCrash: 'rerun' };
   if (typeof value === 'string') {
-    reader.fault(path, `must be a list of entries such as [${ENTRY_EXAMPLE}], not a string`);
+    reader.mistake(path, `must be a list of entries such as [${ENTRY_EXAMPLE}], not a string`);
     return undefined;
   }
   const route = reader.fields(value, path, ['chain', 'on_crash']);
@@ -292,7 +292,7 @@ function readChain(
   return reader.list(value, path, 1, 8).flatMap((item, i) => {
     const at = `${path}[${i}]`;
     if (typeof item === 'string') {
-      reader.fault(at, `must be an entry such as ${ENTRY_EXAMPLE}, not a string`);
+      reader.mistake(at, `must be an entry such as ${ENTRY_EXAMPLE}, not a string`);
       return [];
     }
     const entry = reader.fields(item, at, ['provider', 'model', 'timeout_ms', 'max_tokens', 'retries']);
@@ -300,7 +300,7 @@ function readChain(
     const number = (field: 'timeout_ms' | 'max_tokens' | 'retries', rule: NumberRule): Partial<ChainEntry> =>
       isAbsent(entry[field]) ? {} : { [field]: reader.number(entry[field], `${at}.${field}`, rule) };
     return {
-      // Without any provider the one fault about that is enough.
+      // Without any provider the one mistake about that is enough.
       provider: (providers.length > 0 && reader.oneOf(entry.provider, `${at}.provider`, providers)) || '',
       model: reader.text(entry.model, `${at}.model`, MODEL),
       ...number('timeout_ms', DURATION_MS),

@@ -1,5 +1,5 @@
 import { LineCounter, parseDocument, stringify } from 'yaml';
-import type { Fault } from './faults.js';
+import type { Mistake } from './mistakes.js';
 import { createLineOf, type LineOf } from './places.js';
 
 // The parser's own messages for these quote the source, which may hold a secret.
@@ -29,8 +29,8 @@ export interface ParsedYaml {
   lineOf: LineOf;
 }
 
-/** Pushes a fault for everything that is not plain YAML; the result is undefined then. */
-export function parseYaml(text: string, faults: Fault[]): ParsedYaml | undefined {
+/** Pushes a mistake for everything that is not plain YAML; the result is undefined then. */
+export function parseYaml(text: string, mistakes: Mistake[]): ParsedYaml | undefined {
   const lineCounter = new LineCounter();
   try {
     const doc = parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true });
@@ -38,8 +38,8 @@ export function parseYaml(text: string, faults: Fault[]): ParsedYaml | undefined
       const { line, col } = lineCounter.linePos(pos[0]);
       const path = `line ${line}:${col}`;
       // One unclosed bracket is told once per open level; the first word on a place is enough.
-      if (faults.at(-1)?.path !== path)
-        faults.push({ path, line, message: OWN_WORDS[code] ?? unclosedText(message) ?? message });
+      if (mistakes.at(-1)?.path !== path)
+        mistakes.push({ path, line, message: OWN_WORDS[code] ?? unclosedText(message) ?? message });
     }
     if (doc.errors.length > 0) return undefined;
     const value: unknown = doc.toJS({ maxAliasCount: MAX_ALIASES });
@@ -50,7 +50,7 @@ export function parseYaml(text: string, faults: Fault[]): ParsedYaml | undefined
       error instanceof ReferenceError
         ? `an alias (*name) has no anchor before it, or aliases expand to more than ${MAX_ALIASES} nodes`
         : 'cannot be read as YAML; nested too deeply?';
-    faults.push({ path: '', message });
+    mistakes.push({ path: '', message });
     return undefined;
   }
 }

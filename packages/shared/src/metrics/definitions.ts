@@ -329,7 +329,7 @@ export const METRICS = {
     type: 'gauge',
     roles: BOTH,
     labels: [],
-    help: '1 while gateway.yaml has faults and an older configuration is in force.',
+    help: '1 while gateway.yaml has mistakes and an older configuration is in force.',
   },
   tokenFetches: {
     name: 'gateway_provider_token_fetches_total',

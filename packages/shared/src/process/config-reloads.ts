@@ -8,7 +8,7 @@ import type { Logger } from './logger.js';
 
 /**
  * `load` gets the path of the file, or undefined while there is none and the defaults hold. Once there was a file, its
- * absence is a fault: it must not take the operator's providers away.
+ * absence is a mistake: it must not take the operator's providers away.
  */
 export function startLiveConfig(
   given: string | undefined,

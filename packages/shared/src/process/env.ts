@@ -1,8 +1,8 @@
 import { type Env, lookupEnv } from '../config/env-lookup.js';
-import { type Fault, FaultsError } from '../config/faults.js';
+import { type Mistake, MistakesError } from '../config/mistakes.js';
 import type { SecretKeys } from './secret-keys.js';
 
-export class EnvError extends FaultsError {
+export class EnvError extends MistakesError {
   override readonly name = 'EnvError';
 }
 
@@ -30,19 +30,19 @@ type Read<T, O> = O extends { default: T } | { required: true } ? T : T | undefi
 
 /** The values of all fields, by the name of their variable; NAME_FILE is read in NAME's stead. Throws EnvError. */
 export function readEnv<S extends EnvSpec>(env: Env, spec: S): EnvValues<S> {
-  const faults: Fault[] = [];
+  const mistakes: Mistake[] = [];
   const values = Object.entries(spec).map(([name, field]) => {
-    const { value: text, fault } = lookupEnv(env, name);
+    const { value: text, mistake } = lookupEnv(env, name);
     const value = text === undefined ? field.default : field.parse(text);
-    if (fault !== undefined) faults.push({ path: name, message: fault });
+    if (mistake !== undefined) mistakes.push({ path: name, message: mistake });
     else if (text !== undefined && value === undefined) {
-      faults.push({ path: name, message: `must be ${field.allowed}` });
+      mistakes.push({ path: name, message: `must be ${field.allowed}` });
     } else if (value === undefined && field.required) {
-      faults.push({ path: name, message: `is not set; must be ${field.allowed} (${field.description})` });
+      mistakes.push({ path: name, message: `is not set; must be ${field.allowed} (${field.description})` });
     }
     return [name, value];
   });
-  if (faults.length > 0) throw new EnvError('environment', faults);
+  if (mistakes.length > 0) throw new EnvError('environment', mistakes);
   return Object.fromEntries(values);
 }
 

@@ -1,7 +1,7 @@
 /**
  * gateway.yaml as it is in force in this process. It is read again when somebody asks for it (SIGHUP, `sluice apply`) and
  * when the file, or a file with a secret, has changed. Only the providers change while a process runs; the rest of the
- * file takes effect at its next start. A file with faults changes nothing.
+ * file takes effect at its next start. A file with mistakes changes nothing.
  */
 import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -32,7 +32,7 @@ export interface ProviderChange {
 export type ReloadResult = 'changed' | 'unchanged' | 'failed';
 
 export interface LiveConfigOptions {
-  /** Throws for a file with faults. */
+  /** Throws for a file with mistakes. */
   load(): Loaded;
   /** The file that is watched. */
   file: string;
@@ -91,7 +91,7 @@ export class LiveConfig {
     try {
       loaded = this.options.load();
     } catch (error) {
-      this.#problem = 'gateway.yaml has faults: the configuration before it is still in force';
+      this.#problem = 'gateway.yaml has mistakes: the configuration before it is still in force';
       logger.error({ why, error: errorText(error) }, 'the new configuration is not used');
       return this.#count('failed');
     }

@@ -1,4 +1,4 @@
-import { FaultsError } from '../config/faults.js';
+import { MistakesError } from '../config/mistakes.js';
 
 /** Ctrl-C under npm arrives twice, from the terminal and from npm: only a signal later than this is a second one. */
 const SAME_SIGNAL_MS = 500;
@@ -11,7 +11,7 @@ export interface Started {
 
 /**
  * The life of a process: start, wait for SIGTERM or SIGINT, stop in order. A second signal ends it at once, as does the
- * first one while it is still starting. A configuration fault is printed as it is; anything else that keeps it from
+ * first one while it is still starting. A configuration mistake is printed as it is; anything else that keeps it from
  * starting is printed in one line.
  */
 export async function runProcess(name: string, start: () => Promise<Started>): Promise<void> {
@@ -41,7 +41,7 @@ export async function runProcess(name: string, start: () => Promise<Started>): P
     started = await start();
   } catch (error) {
     const text =
-      error instanceof FaultsError
+      error instanceof MistakesError
         ? error.message
         : `cannot start: ${error instanceof Error ? error.message : error}`;
     process.stderr.write(`sluice ${name}: ${text}\n`);

@@ -25,7 +25,7 @@ import { toPicodollars } from './price.js';
 /** Far above any real price; it catches a price given per token in the wrong unit or with a slipped point. */
 const MAX_USD_PER_MILLION_TOKENS = 10_000;
 
-const MAX_SHOWN_FAULTS = 20;
+const MAX_SHOWN_MISTAKES = 20;
 
 const price = refine(number(), 'price', (value) => {
   if (value < 0) return `must not be negative, but is ${value}`;
@@ -95,10 +95,10 @@ export type RegistryDocument = Infer<typeof registryDocument>;
 export class InvalidRegistry extends Error {
   override readonly name = 'InvalidRegistry';
 
-  /** `faults`: each a path, a colon and what is wrong there. */
-  constructor(readonly faults: readonly string[]) {
-    const shown = faults.slice(0, MAX_SHOWN_FAULTS).map((fault) => `\n  ${fault}`);
-    const more = faults.length > shown.length ? `\n  and ${faults.length - shown.length} more` : '';
+  /** `mistakes`: each a path, a colon and what is wrong there. */
+  constructor(readonly mistakes: readonly string[]) {
+    const shown = mistakes.slice(0, MAX_SHOWN_MISTAKES).map((mistake) => `\n  ${mistake}`);
+    const more = mistakes.length > shown.length ? `\n  and ${mistakes.length - shown.length} more` : '';
     super(`the model registry is not valid:${shown.join('')}${more}`);
   }
 }
@@ -112,18 +112,18 @@ export function parseModelOverride(json: unknown): ModelOverride {
   return parse(json, modelOverride, []);
 }
 
-function parse<T, S>(json: unknown, struct: Struct<T, S>, moreFaults: string[]): T {
-  const faults = [...moreFaults];
+function parse<T, S>(json: unknown, struct: Struct<T, S>, moreMistakes: string[]): T {
+  const mistakes = [...moreMistakes];
   let value: T | undefined;
   try {
     const [error, valid] = validate(json, struct);
-    faults.unshift(...(error?.failures() ?? []).map(describe));
+    mistakes.unshift(...(error?.failures() ?? []).map(describe));
     value = valid;
   } catch {
     // superstruct prints what it was given, and `{"toString": 1}` cannot be printed.
-    faults.push('registry: is not of the right shape');
+    mistakes.push('registry: is not of the right shape');
   }
-  if (faults.length > 0 || value === undefined) throw new InvalidRegistry(faults);
+  if (mistakes.length > 0 || value === undefined) throw new InvalidRegistry(mistakes);
   return value;
 }
 
@@ -139,18 +139,18 @@ function reason({ type, value, refinement, message }: Failure): string {
   return message.charAt(0).toLowerCase() + message.slice(1);
 }
 
-/** Looks at the raw value, so that duplicates are reported together with the other faults. */
+/** Looks at the raw value, so that duplicates are reported together with the other mistakes. */
 function duplicates(json: unknown): string[] {
   const models = (json as { models?: unknown } | null | undefined)?.models;
   if (!Array.isArray(models)) return [];
   const first = new Map<string, number>();
-  const faults: string[] = [];
+  const mistakes: string[] = [];
   models.forEach((model: Partial<ModelEntry> | null | undefined, i) => {
     if (typeof model?.id !== 'string' || typeof model.provider !== 'string') return;
     const key = `${model.provider} ${model.id}`;
     const seen = first.get(key);
     if (seen === undefined) first.set(key, i);
-    else faults.push(`models[${i}].id: ${model.id} of ${model.provider} is already at models[${seen}]`);
+    else mistakes.push(`models[${i}].id: ${model.id} of ${model.provider} is already at models[${seen}]`);
   });
-  return faults;
+  return mistakes;
 }

@@ -72,7 +72,10 @@ export class ChatProcessor {
       return settle(await this.#process(progress, run));
     } catch (error) {
       if (error instanceof LockLost) return undefined;
-      logger.error({ requestId: job.requestId, error: String(error) }, 'a job failed by our own fault');
+      logger.error(
+        { requestId: job.requestId, error: String(error) },
+        'a job failed by an error of the gateway',
+      );
       return settle(ending.failed(progress.job, gatewayFailed()));
     }
   }

@@ -147,7 +147,10 @@ export class ProviderCalls {
     try {
       return await call();
     } catch (error) {
-      this.parts.logger.error({ requestId, error: String(error) }, 'an attempt failed by our own fault');
+      this.parts.logger.error(
+        { requestId, error: String(error) },
+        'an attempt failed by an error of the gateway',
+      );
       return { ms: performance.now() - started, failure: failureOf('internal_error'), billUnknown: true };
     }
   }

@@ -154,7 +154,7 @@ function requireMayPrefer(ctx: ParameterizedContext, wish: KeyPriority): void {
 
 function readValue(reader: ConfigReader, value: unknown): string | undefined {
   if (isAbsent(value)) return undefined;
-  const fault = typeof value === 'string' ? ownKeyFault(value) : 'must be a text';
-  if (fault !== undefined) reader.fault('value', fault);
+  const mistake = typeof value === 'string' ? ownKeyMistake(value) : 'must be a text';
+  if (mistake !== undefined) reader.mistake('value', mistake);
   return String(value);
 }

@@ -82,7 +82,7 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
     const wish = readInput((reader) => {
       const body = reader.fields(ctx.request.body, '', ['url', 'document', 'confirm', 'dry_run']);
       if (isAbsent(body?.url) === isAbsent(body?.document))
-        reader.fault('', 'must have either url or document');
+        reader.mistake('', 'must have either url or document');
       return {
         url: isAbsent(body?.url) ? undefined : reader.text(body.url, 'url', HTTP_ADDRESS),
         document: body?.document,
@@ -123,8 +123,8 @@ function readOverride(body: unknown): ModelOverride {
     return parseModelOverride(body);
   } catch (error) {
     if (!(error instanceof InvalidRegistry)) throw error;
-    throw new GatewayError('invalid_request', error.faults.slice(0, 10).join('; '), {
-      param: error.faults[0]?.split(':')[0] ?? null,
+    throw new GatewayError('invalid_request', error.mistakes.slice(0, 10).join('; '), {
+      param: error.mistakes[0]?.split(':')[0] ?? null,
     });
   }
 }

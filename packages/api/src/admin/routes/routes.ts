@@ -36,7 +36,7 @@ export function addRouteRoutes(router: Router, { directory, clock, readBody, pro
   router.put(path, readBody, async (ctx) => {
     const { id = '', alias = '' } = ctx.params;
     const wish = readInput((reader) => {
-      if (!ALIAS.pattern.test(alias)) reader.fault('alias', `must be ${ALIAS.allowed}`);
+      if (!ALIAS.pattern.test(alias)) reader.mistake('alias', `must be ${ALIAS.allowed}`);
       return readRoute(reader, ctx.request.body, '', [...providers.keys()]);
     });
     const workspace = await directory.findWorkspace(id);

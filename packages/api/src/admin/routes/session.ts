@@ -46,7 +46,8 @@ export function addSessionRoutes(router: Router, { door, links, oidc, readBody }
   router.post('/session', onlyConsole, readBody, async (ctx) => {
     const { token, link } = readInput((reader) => {
       const body = reader.fields(ctx.request.body, '', ['token', 'link']);
-      if (isAbsent(body?.token) === isAbsent(body?.link)) reader.fault('', 'must have either token or link');
+      if (isAbsent(body?.token) === isAbsent(body?.link))
+        reader.mistake('', 'must have either token or link');
       return {
         token: isAbsent(body?.token) ? undefined : reader.text(body.token, 'token', TOKEN),
         link: isAbsent(body?.link) ? undefined : reader.text(body.link, 'link', LINK),

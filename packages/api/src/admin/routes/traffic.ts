@@ -29,7 +29,7 @@ export function addTrafficRoutes(router: Router, { log, snapshot, clock }: Traff
       const query = reader.fields(ctx.query, '', ['since']);
       const moment = readMoment(reader, query?.since, 'since', now) ?? now - DEFAULT_MS;
       if (!(now - moment >= MIN_MS && now - moment <= MAX_MS))
-        reader.fault('since', 'must be from a minute to a day ago');
+        reader.mistake('since', 'must be from a minute to a day ago');
       return moment;
     });
     const bucketMs = (now - since) / BUCKETS;

@@ -1,10 +1,10 @@
 import { distance } from 'fastest-levenshtein';
 
 /**
- * What is wrong in a configuration. Invariant: a fault names the place and what is allowed there, never the value
+ * What is wrong in a configuration. Invariant: a mistake names the place and what is allowed there, never the value
  * that was found, because that may be a secret in the wrong place.
  */
-export interface Fault {
+export interface Mistake {
   /** `workspaces[0].routes.fast[1].provider`, an environment variable, or `line 3:5` of the file; '' is the whole. */
   path: string;
   message: string;
@@ -12,19 +12,19 @@ export interface Fault {
   line?: number | undefined;
 }
 
-/** Carries all faults that were found, so that one run shows everything there is to correct. */
-export class FaultsError extends Error {
-  readonly faults: readonly Fault[];
+/** Carries all mistakes that were found, so that one run shows everything there is to correct. */
+export class MistakesError extends Error {
+  readonly mistakes: readonly Mistake[];
 
-  constructor(source: string, faults: readonly Fault[]) {
-    const lines = faults.map((fault) => `  ${faultText(fault)}`);
-    const count = faults.length === 1 ? '1 mistake' : `${faults.length} mistakes`;
+  constructor(source: string, mistakes: readonly Mistake[]) {
+    const lines = mistakes.map((mistake) => `  ${mistakeText(mistake)}`);
+    const count = mistakes.length === 1 ? '1 mistake' : `${mistakes.length} mistakes`;
     super([`${source}: ${count}`, ...lines].join('\n'));
-    this.faults = faults;
+    this.mistakes = mistakes;
   }
 }
 
-export function faultText({ path, message, line }: Fault): string {
+export function mistakeText({ path, message, line }: Mistake): string {
   const place = line === undefined || path.startsWith('line ') ? '' : `line ${line}: `;
   return `${place}${path === '' ? '' : `${path}: `}${message}`;
 }

@@ -26,7 +26,7 @@ test('an address that is not of this machine is refused', async (t) => {
   t.regex(gateway.output(), /^sluice start: cannot start: .*EADDRNOTAVAIL.*192\.0\.2\.1.*\n$/);
 });
 
-test('all faults of gateway.yaml are shown at once', async (t) => {
+test('all mistakes of gateway.yaml are shown at once', async (t) => {
   const file = join(makeFolder(t), 'gateway.yaml');
   writeFileSync(
     file,
@@ -50,7 +50,7 @@ test('a gateway.yaml that is not there is named', async (t) => {
   t.is(gateway.output(), 'sluice start: /nowhere/gateway.yaml: 1 mistake\n  cannot be read (ENOENT)\n');
 });
 
-test('all faults of the environment are shown at once', async (t) => {
+test('all mistakes of the environment are shown at once', async (t) => {
   const gateway = await refused(t, {
     env: { PORT: '80.5', METRICS_PORT: '-1', REDIS_URL: 'localhost', LOG_LEVEL: 'loud' },
   });
