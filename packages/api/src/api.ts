@@ -1,6 +1,6 @@
 /**
- * An api process: the public listener, this process's reply inbox, and what it keeps in mind of Redis. It owns its Redis
- * connections, timers and server, and closes them in `close`.
+ * An api process: the public listener, the process's reply inbox, and its copies of what Redis has. It owns its Redis
+ * connections, timers and server. `close` closes them.
  */
 import type { Metrics } from '@sluice/shared/metrics/create';
 import { hearReloads } from '@sluice/shared/process/config-reloads';
@@ -19,12 +19,12 @@ const CLOSE_MS = 5_000;
 export interface RunningApi {
   url: string;
   metrics: Metrics;
-  /** What keeps it from its work. It is ready when there is nothing. */
+  /** The problems that keep the process from its work. The process is ready when there are none. */
   problems(): string[];
   adminUrl: string | undefined;
   /**
-   * Turns readiness red and tells every client to reconnect elsewhere; after `delayMs` takes no new connections, and after
-   * as long again closes idle ones; answers the accepted requests within `drainMs`; closes.
+   * Closes the process in steps. First it turns readiness red and tells every client to reconnect elsewhere. After `delayMs` it
+   * takes no new connections, and after as long again it closes idle ones. It answers accepted requests within `drainMs`.
    */
   close(delayMs: number, drainMs: number): Promise<void>;
 }
@@ -96,7 +96,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   };
 }
 
-/** Hears of cool-downs and circuits, and hands every message of the inbox to the one whom it is for. */
+/** Subscribes to cool-downs and circuits, and passes every message of the inbox to the part that waits for it. */
 async function startReading(
   { coolDowns, circuits, inbox, catalogue, providerTests, idempotent, dispatcher }: ApiParts,
   { subscriber, inboxReader }: Connections,

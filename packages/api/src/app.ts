@@ -1,4 +1,4 @@
-/** The public HTTP interface: what a request passes through, in order. */
+/** The public HTTP interface: the middleware and routes that a request passes, in order. */
 import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
 import type { Directory } from '@sluice/shared/directory/directory';
@@ -30,7 +30,7 @@ import { createModelRoute, createModelsRoute } from './models/models-route.js';
 import { createRoutesRoute } from './models/routes-route.js';
 import { createSuggestModels } from './models/suggest-models.js';
 
-/** Of what creates a batch: its metadata are the largest part. */
+/** The most bytes of a request that creates a batch. The metadata is the largest part of it. */
 const MAX_BATCH_BYTES = 65_536;
 
 export interface AppParts extends ChatParts, FilesParts, BatchesParts {
@@ -59,7 +59,7 @@ export function createApp(parts: AppParts): Koa {
   const health = createHealthRoutes(parts.problems);
   const suggestModels = createSuggestModels(store, catalogue);
 
-  // All of them, so that a rare method on an unknown path is a 404 like any other.
+  // The router knows all methods, so that a rare method on an unknown path is a 404 like any other.
   const router = new Router({ methods: METHODS });
   router.get('/healthz', health.alive);
   router.get('/readyz', health.ready);

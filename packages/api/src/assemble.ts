@@ -1,4 +1,4 @@
-/** Builds the parts of an api process from its configuration and its connections. Nothing runs yet but the registry. */
+/** Builds the parts of an api process from its configuration and its connections. Only the registry runs already. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
 import { Directory } from '@sluice/shared/directory/directory';
@@ -61,17 +61,17 @@ import { KnownRefusals } from './http/known-refusals.js';
 
 export interface ApiOptions {
   redisUrl: string;
-  /** Of the archive, for the admin listener. */
+  /** The archive's database, for the admin listener. */
   databaseUrl?: string | undefined;
   cell: string;
   live: LiveConfig;
   host: string;
   port: number;
-  /** What prompts and answers are encrypted with. */
+  /** The keys that encrypt prompts and answers. */
   payloadKeys?: SecretKeys | undefined;
-  /** What workspace keys are digested with. */
+  /** The secrets for the digests of workspace keys. */
   keyPepper?: SecretKeys | undefined;
-  /** Where the bytes of files lie. */
+  /** The store for the bytes of files. */
   store: StoreSettings;
   logger: Logger;
   tracer?: Tracer | undefined;
@@ -90,7 +90,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   const clock = new RedisClock();
   await clock.synchronise(redis);
 
-  // What this process knows of the cell.
+  // The cell, as this process knows it.
   const id = makeRequestId();
   const inbox = new Inbox(id, names);
   const queues = new Queues(redis, recordParts(names, config));
@@ -121,7 +121,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     clock.now(),
   );
 
-  // What it counts.
+  // Metrics.
   const metrics = new Metrics('api');
   const apiMetrics = new ApiMetrics(metrics, config.providers.keys());
   const gauges = new SharedGauges(metrics, {
@@ -142,7 +142,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     apiMetrics.droppedConnection(),
   );
 
-  // What a chat request passes.
+  // The parts that a chat request passes.
   const settlements = new Settlements(queues);
   const cancellations = new Cancellations(names);
   const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);

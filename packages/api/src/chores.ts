@@ -1,4 +1,4 @@
-/** What an api process does again and again beside answering callers. */
+/** The chores of an api process, which it repeats beside answering callers. */
 import { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
@@ -14,7 +14,7 @@ const HOUSEKEEPING_MS = 1_000;
 const LOG_REFUSALS_EVERY_MS = 5_000;
 const REMOVE_FILES_EVERY_MS = 10_000;
 
-/** Does each chore once, so that the process begins with what it should know, and then keeps doing it. */
+/** Does each chore once, so that the process starts with current knowledge, and then repeats it. */
 export async function startChores(
   options: ApiOptions,
   parts: ApiParts,
@@ -33,7 +33,7 @@ export async function startChores(
     clock: () => clock.synchronise(redis, 1),
     metrics: () => parts.directoryWatch.refresh(),
     'memory of Redis': () => parts.memory.check(),
-    // A subscriber is only told; this shows whether it still can be.
+    // A subscriber sends nothing by itself. The ping shows whether its connection still works.
     subscription: () => subscriber.ping(),
     'model registry': () => parts.registry.refresh(),
   };

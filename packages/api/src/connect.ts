@@ -6,11 +6,11 @@ const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 1_500;
 
 export interface Connections {
-  /** For callers, who do not wait long. */
+  /** For the requests of callers, who do not wait long. */
   redis: Redis;
-  /** Does nothing but read the inbox: it blocks. */
+  /** Only reads the inbox, because it blocks. */
   inboxReader: Redis;
-  /** Hears of cool-downs and circuits. */
+  /** Receives messages about cool-downs and circuits. */
   subscriber: Redis;
   close(): void;
 }

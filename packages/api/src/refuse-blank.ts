@@ -2,8 +2,8 @@ import type { Env } from '@sluice/shared/config/env-lookup';
 import { EnvError } from '@sluice/shared/process/env';
 
 /**
- * Elsewhere blank means not set. For a secret, spaces are a mistake: whoever sets one wants to be protected by it. An
- * empty text is what `${NAME:-}` of a compose file gives for a variable that is not set.
+ * A blank variable usually counts as not set. For a secret, spaces are a mistake, because somebody who sets it wants its
+ * protection. An empty text is allowed: `${NAME:-}` of a compose file gives it for a variable that is not set.
  */
 export function refuseBlank(env: Env, name: string): void {
   const value = env[name] ?? '';

@@ -47,7 +47,7 @@ export interface Workspace {
   object: 'workspace';
   name: string;
   created_at: string;
-  /** Null: all. */
+  /** Null: all models are allowed. */
   models: string[] | null;
   limits: Limits;
 }
@@ -56,7 +56,7 @@ export interface DeletedWorkspace {
   id: string;
   object: 'workspace';
   deleted: true;
-  /** When its history was erased too. */
+  /** Present when the workspace's history was erased too. */
   erased?: { log_entries: number; ledger_rows: number };
 }
 
@@ -90,9 +90,9 @@ export interface Key {
   created_at: string;
   last_used_at: string | null;
   expires_at: string | null;
-  /** The class of its requests that name none. */
+  /** The class of the key's requests that name no class. */
   priority: Priority;
-  /** The highest that a request may name. */
+  /** The highest class that a request may name. */
   max_priority: Priority;
 }
 
@@ -189,7 +189,7 @@ export type TokenType = 'input' | 'cached_input' | 'cache_write' | 'cache_write_
 export interface PresentedRequest {
   id: string;
   object: 'request';
-  /** Its place in the log. */
+  /** The request's place in the log. */
   cursor: string;
   accepted_at: string;
   settled_at: string;
@@ -204,12 +204,12 @@ export interface PresentedRequest {
   last_at: string;
   provider: string | null;
   provider_model: string | null;
-  /** Another entry of the chain than the first served it. */
+  /** An entry of the chain other than the first served the request. */
   fallback_used: boolean;
   tags: Record<string, string>;
   /** The caller's own end user. */
   user: string | null;
-  /** From accepted to settled. */
+  /** The time from accepting the request to settling it. */
   duration_ms: number;
   priority: Priority;
   queue_ms: number;
@@ -218,11 +218,11 @@ export interface PresentedRequest {
   usage: Record<TokenType, number> | null;
   cost_usd: string;
   cost_picodollars: string;
-  /** `unknown`: calls were sent whose bill nobody knows. What they may have cost is no part of the cost. */
+  /** `unknown`: nobody knows the bill of some calls that were sent. The cost does not include those calls. */
   billed: 'exact' | 'unknown';
   estimated_usd: string;
   estimated_picodollars: string;
-  /** False: it was served, and nobody knows at what price. */
+  /** False: the request was served, but its price is not known. */
   priced: boolean;
   price: PriceOfCall | null;
 }
@@ -238,14 +238,14 @@ export interface PriceOfCall extends Record<TokenType, number> {
 export interface RequestPage extends List<PresentedRequest> {
   has_more: boolean;
   next_before: string | null;
-  /** False: PostgreSQL is away, or has not got everything that Redis has no more. */
+  /** False: PostgreSQL is away, or lacks entries that Redis no longer has. */
   complete: boolean;
 }
 
 export interface ProviderStatus {
   name: string;
   kind: string;
-  /** Whose prices it has. */
+  /** The name of the price list that holds for the provider. */
   prices: string;
   waiting: number;
   max_backlog: number;
@@ -254,7 +254,7 @@ export interface ProviderStatus {
   concurrency: number;
   paused: boolean;
   circuit: { state: 'closed' | 'failing' | 'open'; until: string | null };
-  /** Null for all models; null for all service tiers. */
+  /** `model` is null for all models. `service_tier` is null for all tiers. */
   cool_downs: { model: string | null; service_tier: string | null; until: string; remaining_ms: number }[];
 }
 
@@ -310,7 +310,7 @@ export interface ProviderVerdict {
 export interface Reload {
   object: 'reload';
   time: string;
-  /** How many were asked to read their file again. */
+  /** How many processes were asked to read gateway.yaml again. */
   processes: number;
 }
 
@@ -319,7 +319,7 @@ export interface Status {
   time: string;
   processes: ProcessStatus[];
   providers: ProviderStatus[];
-  /** Null, and no processes, for whoever has only some workspaces. */
+  /** Null for somebody whose role holds in some workspaces only. The list of processes is empty then, too. */
   redis: {
     memory_used_bytes: number;
     memory_limit_bytes: number | null;
@@ -341,7 +341,7 @@ export interface TrafficReport {
   object: 'traffic';
   since: string;
   until: string;
-  /** When the log does not reach back that far, this is where it begins. */
+  /** Where the log begins, when it does not reach back as far as was asked. */
   log_begins: string | null;
   requests: number;
   failed: number;
@@ -359,7 +359,7 @@ export interface RouteTraffic {
   requests: number;
   failed: number;
   fallbacks: number;
-  /** By entry of the chain. */
+  /** One count for each entry of the chain. */
   served: number[];
 }
 
@@ -386,7 +386,7 @@ export type SpendField =
   | 'month'
   | `tag:${string}`;
 
-/** The fields that it was summed by are there; the route is null for direct model ids. */
+/** Only the fields that the spend was summed by are present. The route is null for direct model ids. */
 export interface PresentedSpend extends SpendSums, Partial<Record<SpendField, string | null>> {}
 
 export interface Spend {
@@ -401,7 +401,7 @@ export interface Spend {
   /** False: PostgreSQL has not got everything that Redis has no more. */
   complete: boolean;
   groups: number;
-  /** By day: what the groups beyond `top` come to. */
+  /** The sums of all groups beyond `top`, one for each day. */
   others: PresentedSpend[];
 }
 
@@ -475,16 +475,16 @@ export interface BudgetList extends List<BudgetState> {
   total: number;
 }
 
-/** A role, in these workspaces. Null: in all of them, and for the gateway as a whole. */
+/** A role and the workspaces in which it holds. Null: it holds in all workspaces and for the whole gateway. */
 export interface PresentedGrant {
   role: Role;
   workspaces: readonly string[] | null;
 }
 
-/** Who is signed in with a browser. */
+/** The person who is signed in with a browser. */
 export interface SignedIn {
   object: 'session';
-  /** Null: nobody. */
+  /** Null: nobody is signed in. */
   person: {
     name: string;
     way: 'token' | 'link' | 'oidc' | 'proxy';
@@ -499,7 +499,7 @@ export interface SignedIn {
 
 export interface SignInLink {
   object: 'sign_in_link';
-  /** To be put behind the console's address. */
+  /** The path to append to the console's address. */
   path: string;
   expires_at: string;
 }
@@ -509,7 +509,7 @@ export interface AdminToken {
   object: 'token';
   name: string;
   role: Role;
-  /** Null: all of them, and the gateway as a whole. */
+  /** Null: the token holds in all workspaces and for the whole gateway. */
   workspaces: readonly string[] | null;
   last_four: string;
   created_at: string;
@@ -523,24 +523,24 @@ export interface IssuedToken extends AdminToken {
   value: string;
 }
 
-/** Something that was changed, or somebody who signed in; or tried to. */
+/** A change, a sign-in, or an attempt at one of them. */
 export interface AuditRecord {
   object: 'audit';
-  /** Its place in the trail. */
+  /** The record's place in the audit trail. */
   cursor: string;
   at: string;
   /** `PUT /workspaces/{id}/routes/{alias}`, or `sign in by token`. */
   action: string;
   path: string;
-  /** Null: nobody knows. */
+  /** Null: the person is not known. */
   who: string | null;
   via: string | null;
-  /** Id of a session or a token. */
+  /** The id of a session or a token. */
   credential: string | null;
   address: string;
   request_id: string;
   workspace: string | null;
-  /** 2xx: it was done. */
+  /** 2xx: the action was carried out. */
   status: number;
   before: unknown;
   after: unknown;

@@ -12,7 +12,7 @@ export function monthOf(time: number): string {
   return lookUp(time).month;
 }
 
-// Every request asks for today.
+// The latest answer is kept, because every request asks for today.
 function lookUp(time: number): typeof latest {
   const number = Math.floor(time / DAY_MS);
   if (number !== latest.number) {

@@ -24,7 +24,7 @@ export interface ToolCall {
   function: { name: string; arguments: string };
 }
 
-/** `function` is how the results of calls were given before there were tools; OpenAI still takes it. */
+/** Results of calls had the role `function` before there were tools. OpenAI still accepts it. */
 export type Role = 'developer' | 'system' | 'user' | 'assistant' | 'tool' | 'function';
 
 export interface ChatMessage {
@@ -48,7 +48,7 @@ export interface ChatRequest {
   [field: string]: unknown;
 }
 
-/** Anthropic requires a limit; this one holds when neither the caller nor the entry sets any. */
+/** Anthropic requires a limit. This one holds when neither the caller nor the entry sets one. */
 export const ANTHROPIC_DEFAULT_MAX_TOKENS = 1_024;
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
@@ -69,7 +69,7 @@ export interface Choice {
   [field: string]: unknown;
 }
 
-/** The response body, without `id` and `model`: those are the gateway's to set. */
+/** The response body without `id` and `model`, which the gateway sets. */
 export interface Completion {
   created: number;
   choices: Choice[];
@@ -84,7 +84,7 @@ export interface CompletionUsage {
   [field: string]: unknown;
 }
 
-/** What a call is billed for. The five counts are disjoint: their sum is every token of the call, once. */
+/** The tokens that a call is billed for. No token is in two of the five counts. */
 export interface TokenUsage {
   input: number;
   cachedInput: number;
@@ -92,6 +92,6 @@ export interface TokenUsage {
   cacheWrite: number;
   /** Anthropic's one-hour cache writes, which cost more. */
   cacheWrite1h: number;
-  /** Reasoning tokens are inside. */
+  /** Reasoning tokens are included. */
   output: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Every error a caller can see. The table is the public contract: a code is also the error's `type`, and it
- * decides the HTTP status. Codes cross the queue as data (`ErrorInfo`), never as message text to be matched.
+ * Every error that a caller can see. The table is the public contract: a code is also the error's `type`, and it
+ * decides the HTTP status. Codes cross the queue as data (`ErrorInfo`). Nobody matches the text of a message.
  */
 export const ERROR_STATUS = {
   invalid_request: 400,
@@ -28,7 +28,7 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
-/** SDKs retry 429 and 5xx by themselves; for these codes a retry can only fail again or bill twice. */
+/** SDKs retry 429 and 5xx by themselves. A retry after one of these codes can only fail again or bill twice. */
 const NEVER_RETRY: ReadonlySet<ErrorCode> = new Set([
   'budget_exceeded',
   'quota_exceeded',
@@ -80,7 +80,7 @@ export class GatewayError extends Error {
     return { error: { message: this.message, type: this.code, code: this.code, param: this.param } };
   }
 
-  /** `retry-after` (rounded up, so that a client that obeys is never early) and `x-should-retry`. */
+  /** `retry-after` and `x-should-retry`. The seconds are rounded up, so that an obedient client is never early. */
   toHeaders(): Record<string, string> {
     const headers = { ...this.headers };
     if (this.retryAfterMs !== undefined) {

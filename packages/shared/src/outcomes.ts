@@ -1,26 +1,26 @@
 /**
- * How one entry of a chain can fare. This table is the only list of the outcomes: what a caller is told, whether the next
- * entry is tried, what it says about the provider and which metrics have it are all read from here.
+ * Every outcome that an entry of a chain can have. This table is the only list of them. It decides what the caller is
+ * told, whether the next entry is tried, what the outcome says about the provider, and which metrics count it.
  */
 import type { ErrorCode } from './errors.js';
 
 interface OutcomeRow {
   /**
    * `served`: the provider answered. `failed`: the call failed at the provider. `ended`: the gateway ended or lost the
-   * call. `blocked`: the provider was not called, because it is left alone or has no room. `unsupported`: it was not
-   * called, because it has no words for the request.
+   * call. `blocked`: the provider was not called, because it is cooling down or has no room. `unsupported`: the provider
+   * was not called, because its format cannot express the request.
    */
   kind: 'served' | 'failed' | 'ended' | 'blocked' | 'unsupported';
-  /** Stands behind the names of provider and model. It never has upstream's own words, which may quote a key or a prompt. */
+  /** Follows the names of provider and model in a message. Upstream's own text may quote a key or a prompt. */
   words: string;
-  /** What the caller gets when the chain ends here. */
+  /** The caller's error when the chain ends here. */
   code?: ErrorCode;
   message?: string;
-  /** Whether another entry of the chain could do better. */
+  /** Whether the next entry of the chain is tried. */
   fallback: boolean;
-  /** The outcome says that the provider as a whole is in trouble; `unless_prompt`: unless one prompt brings it about. */
+  /** The outcome says that the whole provider is in trouble. `unless_prompt`: not if a single prompt causes it. */
   unhealthy?: 'always' | 'unless_prompt';
-  /** Upstream's words are for the caller's mistakes only; elsewhere they name keys, organisations and hosts. */
+  /** Upstream's text is shown for the caller's own mistakes only. Elsewhere it names keys, organisations and hosts. */
   quotesUpstream?: true;
 }
 
@@ -51,7 +51,7 @@ export const OUTCOMES = {
     fallback: true,
     quotesUpstream: true,
   },
-  // It is our key that was refused, so this is never the caller's 401.
+  // The provider refused the gateway's key, so this is never a 401 for the caller.
   auth: {
     kind: 'failed',
     words: 'refused the gateway’s credentials',
@@ -59,7 +59,7 @@ export const OUTCOMES = {
     message: 'The provider refused the key of the gateway.',
     fallback: true,
   },
-  // Nothing is sent: the variable that the configuration names for the key is not set.
+  // Nothing was sent, because the variable with the provider's key is not set.
   no_key: {
     kind: 'failed',
     words: 'has no key in the gateway',
@@ -74,7 +74,7 @@ export const OUTCOMES = {
     message: 'The provider is rate limiting.',
     fallback: true,
   },
-  // It can never pass there. The provider may still take every other one.
+  // This request can never pass at this provider. The provider may still take all others.
   request_too_large: {
     kind: 'failed',
     words: 'found the request too large for its limits',
@@ -106,7 +106,7 @@ export const OUTCOMES = {
     fallback: true,
     unhealthy: 'unless_prompt',
   },
-  // The limit is ours: it says nothing about the provider's health.
+  // The limit is the gateway's, so the outcome says nothing about the provider's health.
   too_large: {
     kind: 'failed',
     words: 'sent an answer that is too large',
@@ -114,7 +114,7 @@ export const OUTCOMES = {
     message: 'The provider sent an answer that is too large.',
     fallback: true,
   },
-  // The schema is the caller's: it says nothing about the provider's health.
+  // The schema is the caller's, so the outcome says nothing about the provider's health.
   schema_mismatch: {
     kind: 'failed',
     words: 'sent an answer that does not fit the schema',
@@ -203,7 +203,7 @@ export const OUTCOMES = {
     message: NOT_CALLED,
     fallback: true,
   },
-  // It was there when the request was accepted.
+  // The provider was configured when the request was accepted.
   removed: {
     kind: 'blocked',
     words: 'is not configured',
@@ -211,7 +211,7 @@ export const OUTCOMES = {
     message: NOT_CALLED,
     fallback: true,
   },
-  // The provider's translation says which field it is, with a code and a message of its own.
+  // The provider's translation names the field, with its own code and message.
   unsupported: { kind: 'unsupported', words: 'cannot take this request', fallback: true },
 } as const satisfies Record<string, OutcomeRow>;
 
@@ -232,14 +232,14 @@ export function isOfKind<K extends Kind>(outcome: AttemptOutcome, kind: K): outc
   return OUTCOMES[outcome]?.kind === kind;
 }
 
-/** During an upgrade a job may carry an outcome that only the newer version has; it is told as a failure. */
+/** During an upgrade a job may carry an outcome that only the newer version has. It counts as a failure. */
 export function outcomeRow(outcome: AttemptOutcome): OutcomeRow {
   return OUTCOMES[outcome] ?? OUTCOMES.server_error;
 }
 
 const ALL = Object.keys(OUTCOMES) as AttemptOutcome[];
 
-/** How a call can end that was made. */
+/** The outcomes of calls that were made. */
 export const CALL_OUTCOMES = ALL.filter((outcome): outcome is OutcomeOf<'served' | 'failed' | 'ended'> =>
   ['served', 'failed', 'ended'].includes(OUTCOMES[outcome].kind),
 );

@@ -6,7 +6,7 @@ const ID_BYTES = 15;
 let block = Buffer.alloc(0);
 let used = 0;
 
-/** 120 random bits as 20 characters. Safe as part of a BullMQ job id (no colon) and of a Redis key. */
+/** 120 random bits as 20 characters. The id has no colon, so it can be part of a BullMQ job id and of a Redis key. */
 export function makeRequestId(): string {
   if (used + ID_BYTES > block.length) {
     block = randomBytes(BLOCK);

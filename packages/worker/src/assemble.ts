@@ -47,14 +47,14 @@ export interface WorkerOptions {
   redisUrl: string;
   cell: string;
   live: LiveConfig;
-  /** What prompts and answers are encrypted with. */
+  /** The keys that encrypt prompts and answers. */
   payloadKeys?: SecretKeys | undefined;
   /** Whether the providers are a simulated upstream, which bills nothing. */
   isSimulated(): boolean;
   logger: Logger;
   tracer?: Tracer | undefined;
   descriptors: DescriptorWatch;
-  /** Without it the log is what Redis has. */
+  /** Without an archive only Redis has the log. */
   archive?: ArchiveOptions | undefined;
 }
 
@@ -98,7 +98,7 @@ export function assemble(
     metrics,
     new ModelLabels(() => registry.current, config.providers),
     config.providers.keys(),
-    // A direct model id goes to the provider that has its kind's name.
+    // A direct model id goes to the provider that is named like its kind.
     providers
       .filter(({ name, kind }) => name === kind)
       .flatMap(({ name, kind }) => registry.current.ids(kind).map((model) => ({ provider: name, model }))),

@@ -1,4 +1,4 @@
-/** What a worker process does again and again beside running jobs. */
+/** The chores of a worker process, which it repeats beside running jobs. */
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import type { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
@@ -40,7 +40,7 @@ export function startChores(
     directory: () => directoryWatch.refresh(),
     // A Redis that lost its data must not leave the providers without a limit.
     'limits of providers': () => setLimits(queues, config),
-    // A subscriber is only told; this shows whether it still can be.
+    // A subscriber sends nothing by itself. The ping shows whether its connection still works.
     subscription: () => subscriber.ping(),
   }))
     chores.every(HOUSEKEEPING_MS, chore, work);
@@ -55,7 +55,7 @@ export function startChores(
   );
 }
 
-/** How many calls of each provider may run at once, over all workers. */
+/** Sets how many calls of each provider may run at once, over all workers. */
 export async function setLimits(queues: Queues, { providers }: GatewayConfig): Promise<void> {
   await Promise.all(
     [...providers.values()].map(({ name, concurrency }) => queues.of(name).setGlobalConcurrency(concurrency)),

@@ -6,7 +6,7 @@ const REDIS_START_MS = 10_000;
 
 export interface Connections {
   redis: Redis;
-  /** Hears of cool-downs, circuits and callers who hung up. */
+  /** Receives messages about cool-downs, circuits and callers who hung up. */
   subscriber: Redis;
   close(): void;
 }

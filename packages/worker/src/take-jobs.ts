@@ -1,4 +1,4 @@
-/** What a worker runs for a job of a provider's queue. */
+/** Connects the queues to the code that runs their jobs. */
 import type { Logger } from '@sluice/shared/process/logger';
 import { sendModels, sendVerdict } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
@@ -12,7 +12,7 @@ import { testKeys } from './calls/test-provider.js';
 import { ChatWorker, type TakenJob } from './jobs/chat-worker.js';
 import { QueueWorkers } from './jobs/queue-workers.js';
 
-/** A worker for each provider's queue that is put there. */
+/** Makes a BullMQ worker for each provider's queue. */
 export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger): QueueWorkers {
   const { backendParts, queues, runs, answers, ending } = parts;
   return new QueueWorkers(
@@ -53,7 +53,7 @@ async function runJob(
   if (taken.name !== CHAT_JOB) throw new UnrecoverableError(`nobody here runs a job named ${taken.name}`);
   const job = taken.data as ChatJob;
   job.request = taken.request || job.request || '';
-  // Redis refused it, and the api its caller. (It is also gone some time after the deadline, and not missed then.)
+  // Redis had no room for the request, so the api has refused the caller. After the deadline the request may have expired.
   if (job.request === '' && clock.now() < job.deadline) return undefined;
   return runs.run(job, taken, (run) => chat.process(job, run));
 }

@@ -19,9 +19,9 @@ const CLOSE_MS = 5_000;
 
 export interface RunningWorker {
   metrics: Metrics;
-  /** What keeps it from its work. It is ready when there is nothing. */
+  /** The problems that keep the process from its work. The process is ready when there are none. */
   problems(): string[];
-  /** What keeps it from a part of its work. */
+  /** The problems that keep the process from a part of its work. */
   warnings(): string[];
   /** Takes no more jobs, lets the running ones end within `drainMs`, and closes everything. */
   close(drainMs: number): Promise<void>;
@@ -54,7 +54,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     async close(drainMs) {
       chores.stop();
       const closed = workers.close();
-      // What asks a Redis that is gone waits without limit; when nothing runs any more there is nothing to wait for.
+      // A command to a Redis that is gone waits for ever. When no job runs any more, closing does not wait for it.
       const idle = parts.runs.idle().then(() => within(CLOSE_MS, closed));
       await within(drainMs, Promise.race([closed, idle]));
       await archive?.close();
@@ -67,7 +67,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   };
 }
 
-/** The providers have changed. Calls that are under way end as they began. */
+/** The providers have changed. Calls that are under way are not affected. */
 function followChanges(
   changes: readonly ProviderChange[],
   { live, logger }: WorkerOptions,
@@ -79,7 +79,7 @@ function followChanges(
     if (provider) workerMetrics.know(name);
   }
   const take = async () => {
-    // First of all the limit: nobody may take more jobs than that.
+    // The limit comes first, because nobody may take more jobs than that.
     await setLimits(queues, live.config);
     for (const { name, provider } of changes)
       await (provider ? workers.put(name, provider.concurrency) : workers.retire(name));
@@ -87,7 +87,7 @@ function followChanges(
   take().catch((error) => logger.error({ error: String(error) }, 'the new providers could not be taken up'));
 }
 
-/** What a worker has to know and to have said before it may take a job. */
+/** Reads what a worker has to know, and announces the worker, before it may take a job. */
 async function startReading(
   { live, descriptors }: WorkerOptions,
   {

@@ -1,6 +1,6 @@
 /**
- * The admin listener of an api process. It owns its server and its Redis connection, so that an operator's long listing
- * does not stand in the way of callers' commands, and closes them in `close`.
+ * The admin listener of an api process. It has its own server and Redis connection, so that an operator's long listing does
+ * not delay callers' commands. `close` closes both.
  */
 
 import type { GatewayConfig } from '@sluice/shared/config/config';
@@ -59,7 +59,7 @@ export interface AdminOptions {
   host: string;
   port: number;
   token: string;
-  /** Names that it is addressed by, beside localhost. */
+  /** The host names of this listener, beside localhost. */
   hosts: readonly string[];
   /** What gateway.yaml names as access.oidc.client_secret. */
   oidcSecret?: string | undefined;
@@ -67,7 +67,7 @@ export interface AdminOptions {
 
 export interface AdminContext {
   redisUrl: string;
-  /** Of the archive, if there is one. */
+  /** The archive's database, if there is one. */
   databaseUrl: string | undefined;
   cell: string;
   names: KeyNames;
@@ -132,7 +132,7 @@ export async function startAdmin(
     const wrongKeys = new WrongKeys('admin', logger, countWrongKey);
     const tokens = new AdminTokens(redis, names, clock, watched.digests);
     const audit = new AuditTrail(redis, names, logger);
-    // Its own parts come last: they have its own connection, so that it takes none of the callers' time.
+    // The admin's own parts come last and win. They have the admin's connection, so that callers are not slowed down.
     const app = createAdminApp({
       ...watched,
       hosts: consoleUrl === undefined ? hosts : [...hosts, new URL(consoleUrl).hostname],

@@ -1,4 +1,4 @@
-/** The admin HTTP interface: what a request passes through, in order. */
+/** The admin HTTP interface: the middleware and routes that a request passes, in order. */
 import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
 import Koa, { type Middleware } from 'koa';
@@ -61,7 +61,7 @@ type Parts = KeyParts &
   PlaygroundParts;
 
 export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
-  /** Names, beside localhost, that this listener answers for. */
+  /** The host names of this listener, beside localhost. */
   hosts: readonly string[];
   /** BullMQ's own view of the queues. */
   queueBoard: Middleware;

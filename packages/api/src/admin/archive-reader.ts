@@ -1,4 +1,4 @@
-/** The request log as PostgreSQL has it. What it is asked for is an entry of the log before a boundary in its order. */
+/** Reads the request log from PostgreSQL. Every question is about entries before a boundary in the order of the log. */
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { readVersion, SCHEMA_VERSION } from '@sluice/shared/archive/migrate';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
@@ -8,9 +8,9 @@ import type { LoggedRequest } from './log-reader.js';
 
 const CONNECTIONS = 4;
 const STATEMENT_MS = 20_000;
-/** An entry is looked for in the partitions of its acceptance; it may have been logged so much later. */
+/** Partitions go by the time of acceptance. An entry may be logged this much later. */
 const LONGEST_REQUEST_MS = 2 * 86_400_000;
-/** Clocks differ a little. */
+/** Allows for small differences between clocks. */
 const SKEW_MS = 60_000;
 
 const COLUMNS = `id, extract(epoch FROM accepted_at) * 1000 AS accepted_at, extract(epoch FROM settled_at) * 1000 AS settled_at,
@@ -90,7 +90,7 @@ export class ArchiveReader {
     return rows.map(toRequest)[0];
   }
 
-  /** All of them, oldest first. */
+  /** All matching entries, oldest first. */
   async *all(
     filter: LogFilter,
     boundary: string,
@@ -116,7 +116,7 @@ export class ArchiveReader {
   }
 }
 
-/** The WHERE of a question. Every value is a parameter. */
+/** The WHERE clause of a query. Every value is a parameter. */
 export class Conditions {
   readonly values: unknown[] = [];
   readonly #conditions: string[] = [];

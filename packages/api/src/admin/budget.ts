@@ -1,4 +1,4 @@
-/** What a workspace has used of its limits. */
+/** Reads how much of its limits a workspace has used. */
 
 import { monthOf } from '@sluice/shared/calendar';
 import { estimatedMonth } from '@sluice/shared/queue/workspace-limits';
@@ -9,11 +9,11 @@ import type { Redis } from 'ioredis';
 export interface LimitUse {
   /** `2026-11`, UTC: the month that a budget is for. */
   month: string;
-  /** Picodollars, exactly. */
+  /** Exact picodollars. */
   spent: bigint;
-  /** What the calls whose bill nobody knows may have cost. */
+  /** The estimated cost of the calls whose bill nobody knows. */
   estimated: bigint;
-  /** What the requests in flight are estimated to cost; part of the budget until they are settled. */
+  /** The estimated cost of the requests in flight. It counts as used until they are settled. */
   reserved: bigint;
   inFlight: number;
 }
@@ -28,7 +28,7 @@ export async function readLimitUse(
   const month = monthOf(now);
   const [[spent, estimated], reservations] = await Promise.all([
     redis.hmget(names.spent(workspace), month, estimatedMonth(month)),
-    // One whose time is over belongs to a request that was lost; the next admission takes it away.
+    // A reservation whose time is over belongs to a lost request. The next admission removes it.
     redis.zrangebyscore(names.reservations(workspace), `(${Math.floor(now)}`, '+inf'),
   ]);
   const estimates = reservations.map((text) => BigInt(text.slice(text.lastIndexOf(':') + 1)));
@@ -41,7 +41,7 @@ export async function readLimitUse(
   };
 }
 
-/** What of a budget is neither spent nor held back. Less than nothing when more was spent than was estimated. */
+/** The part of a budget that is neither spent nor reserved. Negative when more was spent than estimated. */
 export function leftOf(budget: bigint, { spent, estimated, reserved }: LimitUse): bigint {
   return budget - spent - estimated - reserved;
 }

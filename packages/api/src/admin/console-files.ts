@@ -1,7 +1,7 @@
 /**
  * The console's own files, read once: its compiled modules, the libraries they import, its style sheet and its shell.
- * Browsers cannot resolve a bare name such as `preact`, and an import map would have to stand in the page as a script; so
- * the names are replaced by paths here.
+ * Browsers cannot resolve a bare name such as `preact`, and an import map would need an inline script. So the names are
+ * replaced by paths here.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { gzipSync } from 'node:zlib';
 
 const BASE = '/console';
 
-/** What the modules import by name, and the file that is it. */
+/** The name that a module imports → the file. */
 const LIBRARIES: Readonly<Record<string, string>> = {
   preact: 'preact',
   'preact/hooks': 'preact/hooks',
@@ -44,7 +44,7 @@ export class ConsoleFile {
   }
 }
 
-/** By path. */
+/** Path → file. */
 export function loadConsoleFiles(): ReadonlyMap<string, ConsoleFile> {
   const manifest = fileURLToPath(import.meta.resolve('@sluice/console/package.json'));
   const require = createRequire(manifest);
@@ -65,7 +65,7 @@ export function loadConsoleFiles(): ReadonlyMap<string, ConsoleFile> {
   for (const name of readdirSync(join(home, 'static')))
     add(`${BASE}/${name}`, readFileSync(join(home, 'static', name), 'utf8'));
 
-  // What the first page needs is asked for at once, and not each when the one before has been read.
+  // The browser asks for all modules of the first page at once, instead of one after the other.
   const early = [...modules.map((name) => `${BASE}/${name}`), ...Object.keys(LIBRARIES).map(libraryPath)];
   const preloads = early
     .filter((path) => !/\/pages\/|uplot|\/chart\.js$|-types\.js$/.test(path))

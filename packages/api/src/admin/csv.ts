@@ -48,7 +48,7 @@ export function csvLine(cells: readonly (string | number | boolean | null)[]): s
   return `${cells.map((cell) => quote(typeof cell === 'string' ? disarm(cell) : String(cell ?? ''))).join(',')}\r\n`;
 }
 
-/** A spreadsheet runs a cell that begins like a formula, and callers choose some of the texts here. */
+/** A spreadsheet runs a cell that begins like a formula, and callers choose some of these texts. */
 function disarm(text: string): string {
   return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
 }

@@ -1,6 +1,6 @@
 /**
- * Workspaces and their routes, read again only when the directory's version has changed: reading thousands of them takes
- * a command each, and a page of the console asks every few seconds.
+ * Workspaces and their routes. They are read again only when the directory's version has changed, because each workspace
+ * takes a command and a page of the console asks every few seconds.
  */
 import type { Directory, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
 
@@ -12,7 +12,7 @@ export class DirectorySnapshot {
 
   constructor(private readonly directory: Directory) {}
 
-  /** By id. What was changed before the question is in the answer. */
+  /** Sorted by id. The answer has every change that was made before the question. */
   async read(): Promise<ListedWorkspace[]> {
     const version = await this.directory.version();
     if (version !== this.#version) {

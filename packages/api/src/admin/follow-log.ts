@@ -1,6 +1,6 @@
 /**
- * The request log as it grows. Every follower has a Redis connection of its own, which waits for the next entries and is
- * closed when the follower leaves or the listener ends.
+ * Follows the request log as it grows. Every follower has its own Redis connection, which waits for the next entries. The
+ * connection is closed when the follower leaves or the listener ends.
  */
 import { GatewayError } from '@sluice/shared/errors';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
@@ -26,7 +26,8 @@ export class LogFollowers {
   }
 
   /**
-   * Entries after the cursor, or from now on; an empty batch now and then while there are none. `left` ends it.
+   * Yields the entries after the cursor, or from now on. While there are none, it yields an empty batch now and then. `left`
+   * ends it.
    */
   async *follow(
     filter: LogFilter,
@@ -43,7 +44,7 @@ export class LogFollowers {
       redis.disconnect();
       this.#connections.delete(redis);
     };
-    // Not only in `finally`: nobody may be there to take the next batch, and then it is never reached.
+    // `finally` is not enough: it is never reached when nobody takes the next batch.
     left.addEventListener('abort', leave, { once: true });
     try {
       const key = this.names.requestLog;

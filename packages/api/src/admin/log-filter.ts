@@ -3,24 +3,24 @@ import { type LogEntry, usedFallback } from '@sluice/shared/queue/request-log';
 import { readMoment } from './read-moment.js';
 
 export interface LogFilter {
-  /** When the request ended: from this moment on, and before that one. Redis time, in ms. */
+  /** The request ended at or after `since` and before `until`. Redis time, in ms. */
   since?: number | undefined;
   until?: number | undefined;
   workspace?: string | undefined;
-  /** Those that whoever asks may look into; undefined: all. */
+  /** The workspaces that the asker may see. Undefined: all. */
   workspaces?: ReadonlySet<string> | undefined;
   route?: string | undefined;
   provider?: string | undefined;
-  /** What the caller asked for, or what was called. */
+  /** The model that the caller named, or the one that was called. */
   model?: string | undefined;
   key?: string | undefined;
   code?: string | undefined;
   /** `429`, or `4xx` for 400 to 499. */
   status?: { from: number; to: number } | undefined;
-  /** All of these. */
+  /** The request has all of these tags. */
   tags?: readonly (readonly [name: string, value: string])[] | undefined;
   user?: string | undefined;
-  /** From accepted to settled. */
+  /** The time from accepting the request to settling it. */
   minMs?: number | undefined;
   maxMs?: number | undefined;
   /** Picodollars. */
@@ -88,7 +88,7 @@ export function readLogFilter(
   };
 }
 
-/** `feature=search`, and several of them when the parameter comes several times. */
+/** Reads `feature=search`. The parameter may come several times. */
 export function readTagFilter(reader: ConfigReader, value: unknown): LogFilter['tags'] {
   if (isAbsent(value)) return undefined;
   const texts: unknown[] = Array.isArray(value) ? value.slice(0, MAX_TAG_FILTERS) : [value];
@@ -110,7 +110,7 @@ function readStatus(reader: ConfigReader, value: unknown): LogFilter['status'] {
   return { from, to: rest === 'xx' ? from + 99 : from };
 }
 
-/** Who served the request, or was asked last. */
+/** The provider and model that served the request, or were called last. */
 export function lastCall({ served, attempts }: LogEntry): { provider: string | null; model: string | null } {
   const last = served ?? attempts.at(-1);
   return { provider: last?.provider ?? null, model: last?.model ?? null };
@@ -125,7 +125,7 @@ function isWithin(value: number, least = 0, most = Number.POSITIVE_INFINITY): bo
   return value >= least && value <= most;
 }
 
-/** Everything but the time, which is the log's own. */
+/** Checks everything but the time, by which the log itself is searched. */
 export function matches(entry: LogEntry, filter: LogFilter): boolean {
   const { provider, model } = lastCall(entry);
   return (

@@ -1,7 +1,7 @@
 /**
- * What a request log is searched by, in memory: a ring of numbers per column, 71 bytes an entry. Texts are kept as
- * 32-bit hashes, so that its size does not depend on what callers send; a hit is therefore only likely, and whoever
- * fetches the entry checks it. Entries have consecutive positions in the order of the log, which never change.
+ * An index in memory by which the request log is searched: a ring of numbers per column, 71 bytes an entry. Texts are kept
+ * as 32-bit hashes, so that the size does not depend on what callers send. So a hit is only likely, and has to be checked
+ * against the entry. Entries have consecutive positions in the order of the log. A position never changes.
  */
 import { type LogEntry, usedFallback } from '@sluice/shared/queue/request-log';
 import { durationOf, type LogFilter, lastCall } from './log-filter.js';
@@ -31,7 +31,7 @@ interface Columns {
   tookMs: Uint32Array;
   /** Picodollars. */
   cost: Float64Array;
-  /** A bit for each tag, by its hash: one that is not set says that the tag is not there. */
+  /** One bit for each tag, by its hash. If the bit is not set, the entry does not have the tag. */
   tagBits: Uint32Array;
   /** How many requests the entry stands for. */
   count: Uint32Array;
@@ -40,10 +40,10 @@ interface Columns {
   hashes: Record<Hashed, Uint32Array>;
 }
 
-/** What the index has of an entry; texts as their hashes. */
+/** The fields of an entry that are indexed. Texts are hashes. */
 export interface IndexedRequest
   extends Record<Exclude<Hashed, 'request' | 'asked' | 'key' | 'user'>, number> {
-  /** When it was settled. */
+  /** When the request was settled. */
   ms: number;
   tookMs: number;
   count: number;
@@ -70,7 +70,7 @@ export class LogIndex {
     return this.#next;
   }
 
-  /** Of the stream, as Redis writes it; undefined while there is no entry. */
+  /** The newest id of the stream, as Redis writes it. Undefined while there is no entry. */
   get newestId(): string | undefined {
     return this.size === 0 ? undefined : this.idAt(this.#next - 1);
   }
@@ -108,7 +108,7 @@ export class LogIndex {
     this.#next++;
   }
 
-  /** Forgets what came before this entry of the stream; undefined forgets all. */
+  /** Forgets the entries before this id of the stream. Undefined forgets all. */
   dropBefore(id: string | undefined): void {
     this.#first = id === undefined ? this.#next : this.positionOf(id);
   }
@@ -170,13 +170,13 @@ export class LogIndex {
     return found;
   }
 
-  /** What a position is sorted by: its duration or its cost. */
+  /** The value that a position is sorted by: its duration or its cost. */
   valueAt(position: number, sort: 'duration' | 'cost'): number {
     const { capacity, tookMs, cost } = this.#columns;
     return (sort === 'cost' ? cost : tookMs)[position % capacity] ?? 0;
   }
 
-  /** Up to `limit` entries from a position on, oldest first; tells where to go on. The object is the same every time. */
+  /** Visits up to `limit` entries from a position on, oldest first. Returns the next position. It reuses one object. */
   visit(from: number, limit: number, visitor: (request: IndexedRequest) => void): number {
     const { capacity, ms, tookMs, count, flags, hashes } = this.#columns;
     const request: IndexedRequest = {

@@ -3,7 +3,7 @@ import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { durationOf } from './log-filter.js';
 
 export interface LoggedRequest {
-  /** Id in the stream: a cursor. */
+  /** The entry's id in the stream, which is its cursor. */
   id: string;
   entry: LogEntry;
 }
@@ -12,9 +12,9 @@ export const SORTS = ['time', 'duration', 'cost'] as const;
 export type Sort = (typeof SORTS)[number];
 
 export interface Place {
-  /** In ms or picodollars; 0 when sorted by time. */
+  /** Milliseconds or picodollars. 0 when sorted by time. */
   value: number;
-  /** In the log's stream. */
+  /** The entry's id in the log's stream. */
   id: string;
 }
 
@@ -42,7 +42,7 @@ export function parseCursor(text: string): Place {
   return { value: Number(value), id: id ?? '' };
 }
 
-/** Newest, longest or dearest first; below 0 when `a` comes first. */
+/** Sorts the newest, longest or dearest first. Below 0 when `a` comes first. */
 export function compare(a: Place, b: Place): number {
   return b.value - a.value || compareIds(b.id, a.id);
 }

@@ -1,7 +1,7 @@
 /**
- * The request log as operators read it. The stream in Redis is the truth; an index of it in memory answers which entries
- * a filter wants, and only those are fetched. The index is filled at the start, catches up before every question, and
- * by itself while somebody has asked lately. When nobody has, it costs nothing, and the next question waits for it.
+ * Reads the request log for operators. The stream in Redis is the truth. An index in memory finds the entries that fit a
+ * filter, and only those are fetched. The index is filled at the start and catches up before every question. While somebody
+ * has asked lately, it also catches up by itself. Otherwise it costs nothing, and the next question waits for it.
  */
 
 import { repeatEvery } from '@sluice/shared/process/repeat-every';
@@ -14,15 +14,15 @@ import { compare, compareIds, type LoggedRequest, type Place, type Sort } from '
 
 export type { LoggedRequest };
 
-/** One entry takes some microseconds to read, and callers wait meanwhile. */
+/** How many entries are read at once. Each takes some microseconds, and callers wait meanwhile. */
 const CHUNK = 250;
-/** Entries of the index, well under a microsecond each: callers go first after every so many. */
+/** How many entries of the index are visited before callers get a turn. Each takes well under a microsecond. */
 const VISIT_CHUNK = 5_000;
 const CATCH_UP_EVERY_MS = 2_000;
 const ASKED_LATELY_MS = 24 * 3_600_000;
-/** An index of more would take too much memory: of a larger log it knows the newest part. An export has all. */
+/** A larger index would take too much memory. It has the newest part of a larger log. An export has everything. */
 const MAX_INDEXED = 1_000_000;
-/** Redis trims a log in blocks, so that it may be a little longer than it should. */
+/** Redis trims a log in blocks, so the log may be a little longer than its size. */
 const TRIM_SLACK = 1_000;
 
 export class LogReader {
@@ -102,7 +102,7 @@ export class LogReader {
     return fetched.filter(({ entry }) => matches(entry, filter));
   }
 
-  /** Everything since then; tells when the oldest entry of all was written. */
+  /** Visits every entry since then. Returns when the oldest entry of the log was written. */
   async visit(
     since: number,
     visitor: (request: IndexedRequest) => void,
@@ -123,7 +123,7 @@ export class LogReader {
     return (await this.#fetch(ids)).find(({ entry }) => entry.id === requestId);
   }
 
-  /** All of them from this one of the stream on, oldest first, read as fast as they are taken. */
+  /** All matching entries from this id of the stream on, oldest first. It reads as fast as the consumer takes them. */
   async *all(filter: LogFilter, first: string): AsyncGenerator<LoggedRequest[]> {
     const end = filter.until === undefined ? '+' : `(${Math.ceil(filter.until)}-0`;
     const since = filter.since === undefined ? '0-0' : `${Math.ceil(filter.since)}-0`;
@@ -137,14 +137,14 @@ export class LogReader {
     }
   }
 
-  /** What was settled before the question is in the answer: a catch-up that was under way may have missed it. */
+  /** The answer must have everything that was settled before the question. A catch-up under way may have missed it. */
   async #ask(): Promise<void> {
     this.#askedAt = performance.now();
     await this.#catchingUp?.catch(() => {});
     await this.#catchUp();
   }
 
-  /** Those who ask at the same time wait for the same. */
+  /** Simultaneous questions share one catch-up. */
   #catchUp(): Promise<void> {
     this.#catchingUp ??= this.#readNew().finally(() => {
       this.#catchingUp = undefined;

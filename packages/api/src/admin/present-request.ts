@@ -24,7 +24,7 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     model: entry.model,
     status: entry.status,
     code: entry.code,
-    /** More than 1: refusals that were logged together. The other fields are those of the first. */
+    /** More than 1 for refusals that were logged together. The other fields are those of the first refusal. */
     count: entry.count ?? 1,
     last_at: iso(entry.lastAt ?? entry.settledAt),
     provider,

@@ -1,6 +1,6 @@
 /**
- * bull-board: BullMQ's queues as BullMQ's own tools see them, to look at and not to touch. Only reads pass, so that its
- * paths and those of the admin api (POST /queues/{provider}/pause) do not meet.
+ * bull-board shows the queues as BullMQ's own tools see them. It is read-only: only GET requests reach it, so that its paths
+ * and those of the admin api (POST /queues/{provider}/pause) do not collide.
  */
 import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
@@ -13,7 +13,7 @@ import { createGuard } from './access/guard.js';
 import { permissionOf } from './access/permissions.js';
 
 const BASE = '/queues';
-/** Its page sets styles in the markup, and has an address that its own files are relative to. */
+/** bull-board's page has inline styles and a base address for its files. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -34,11 +34,11 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-/** The policy forbids what is fetched from other hosts; without this line the browser does not even try. */
+/** The policy forbids files from other hosts. Without these links the browser does not even try to load them. */
 const FOREIGN_STYLES = /<link [^>]*href="https:[^>]*>/g;
 const HASHED_FILE = /^\/queues\/static\/(?:js|css)\//;
 
-/** `providers` are those that are configured at the time. */
+/** `providers` has the providers that are configured at the time. */
 export function createQueueBoard(
   queues: Queues,
   providers: ReadonlyMap<string, unknown>,
@@ -60,7 +60,7 @@ export function createQueueBoard(
       },
     },
   });
-  // An error is answered where all others are.
+  // The error is passed on, to be answered in the same place as all others.
   server.setErrorHandler((error) => {
     throw error;
   });
@@ -88,7 +88,7 @@ function adapterOf(queues: Queues, provider: string): BullMQAdapter {
   return adapter;
 }
 
-/** What a job is for. The prompt lies in a field of its own and is encrypted; nothing of it is shown. */
+/** The fields of a job that the board shows. The prompt is encrypted in another field and is not shown. */
 function shown({ requestId, workspace, route, model, chain, entry }: Partial<ChatJob>): object {
   return {
     request: `req_${requestId}`,

@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import { parseJson } from '../http/parse-json.js';
 import { createReadText, type Received } from '../http/read-text.js';
 
-/** A JSON body, or none at all where every field has a default. */
+/** Reads a JSON body. The body may be missing, for routes on which every field has a default. */
 export function createReadBody(maxBytes: number): Middleware<Received> {
   const read = createReadText(maxBytes);
   return (ctx, next) => {

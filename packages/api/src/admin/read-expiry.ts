@@ -2,7 +2,7 @@ import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
 
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** When something ends that is issued now; undefined: never. */
+/** Reads when something that is issued now expires. Undefined: never. */
 export function readExpiry(reader: ConfigReader, value: unknown, now: number): number | undefined {
   if (isAbsent(value)) return undefined;
   const time = typeof value === 'string' && MOMENT.test(value) ? Date.parse(value) : Number.NaN;

@@ -4,7 +4,7 @@ const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d
 const AGO = /^(\d{1,6})([smhd])$/;
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** `2026-11-15`, `2026-11-15T09:30:00Z`, or `90m` for that long ago; a day is UTC's and begins at midnight. */
+/** Reads `2026-11-15`, `2026-11-15T09:30:00Z`, or `90m` for 90 minutes ago. A day begins at midnight UTC. */
 export function readMoment(
   reader: ConfigReader,
   value: unknown,

@@ -3,8 +3,8 @@ import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware } from 'koa';
 
 /**
- * Refuses requests whose Host is a name that is not ours. A page of another site can make its own name lead to this
- * listener (DNS rebinding), and its browser would then let it talk to us. It cannot do that with an IP address.
+ * Refuses requests whose Host is a foreign name. A page of another site can make its own name lead to this listener (DNS
+ * rebinding), and the browser would then let the page talk to it. The page cannot do that with an IP address.
  */
 export function createRefuseForeignHosts(ownNames: readonly string[]): Middleware {
   const own = new Set(ownNames.map((name) => name.toLowerCase()));
@@ -19,7 +19,7 @@ export function createRefuseForeignHosts(ownNames: readonly string[]): Middlewar
   };
 }
 
-/** A name or an address, and a port: nothing else that an address of a page may have. */
+/** A name or an address, and a port. A user, a path or a query is refused. */
 const HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?$/i;
 
 function isOurs(host: string, own: ReadonlySet<string>): boolean {

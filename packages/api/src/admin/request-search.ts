@@ -1,7 +1,7 @@
 /**
- * The request log as operators search it: the newest part from Redis, everything older from PostgreSQL, as one. The archive's
- * boundary parts the two: PostgreSQL has every entry before it, and is asked for no other. It is read first, so that what
- * is archived meanwhile comes from Redis, and once.
+ * Searches the newest part of the request log in Redis and the rest in PostgreSQL, as one log. The archive's boundary
+ * separates the two: PostgreSQL has every entry before it, and is asked for no other. The boundary is read first, so that
+ * an entry that is archived meanwhile comes from Redis only.
  */
 import { type ArchiveState, readArchiveState } from '@sluice/shared/archive/state';
 import type { Logger } from '@sluice/shared/process/logger';
@@ -20,7 +20,7 @@ const TRIES = 3;
 export interface Page {
   requests: LoggedRequest[];
   hasMore: boolean;
-  /** False: PostgreSQL is away, or has not got everything that Redis has no more. */
+  /** False: PostgreSQL is away, or lacks entries that Redis no longer has. */
   isComplete: boolean;
 }
 
@@ -49,7 +49,7 @@ export class RequestSearch {
       const live = await this.log.page(filter, sort, limit + 1, boundary, after);
       if (!state || !this.archive) return take(live, true);
       if (sort === 'time' && live.length > limit) return take(live, true);
-      // So much was archived and trimmed while we read that Redis no longer has all from the boundary on.
+      // Meanwhile so many entries were archived and trimmed that Redis lacks some after the boundary. Read again.
       if (tried < TRIES && (await this.#wasTrimmed(boundary))) continue;
       const rest = sort === 'time' ? limit + 1 - live.length : limit + 1;
       const archived = await this.#fromArchive((archive) =>
@@ -66,12 +66,12 @@ export class RequestSearch {
     return found ?? (await this.#fromArchive((archive) => archive.find(requestId)));
   }
 
-  /** All of them, oldest first. Throws when PostgreSQL is away: an export must not be short of anything unnoticed. */
+  /** All matching entries, oldest first. Throws when PostgreSQL is away, because an export must be complete. */
   async *all(filter: LogFilter): AsyncGenerator<LoggedRequest[]> {
     const state = await this.#state();
     let boundary = state?.boundary ?? BEGINNING;
     if (state && this.archive) yield* this.archive.all(filter, boundary, EXPORT_AT_ONCE);
-    // It may have taken long, and Redis may have been trimmed behind the boundary as it is now.
+    // The export may take long, and Redis may have been trimmed beyond the boundary meanwhile.
     while (state && this.archive && (await this.#wasTrimmed(boundary))) {
       const now = (await this.#state())?.boundary ?? boundary;
       if (compareIds(now, boundary) <= 0) break;
@@ -90,7 +90,7 @@ export class RequestSearch {
     return oldest !== undefined && compareIds(oldest[0], boundary) > 0;
   }
 
-  /** Undefined when there is none, or it is away: Redis answers alone then. */
+  /** Undefined when there is no archive, or it is away. Then Redis answers alone. */
   async #fromArchive<T>(read: (archive: ArchiveReader) => Promise<T>): Promise<T | undefined> {
     if (!this.archive) return undefined;
     try {

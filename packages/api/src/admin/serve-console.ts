@@ -19,7 +19,7 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
-  // Kept, but asked about every time: a browser never runs an old file against a new gateway.
+  // Browsers keep the files but check them every time, so that no old file runs against a new gateway.
   'cache-control': 'no-cache',
   vary: 'accept-encoding',
 };
@@ -43,7 +43,7 @@ export function createServeConsole(files: ReadonlyMap<string, ConsoleFile>): Mid
   };
 }
 
-/** What the listener answers is for whoever asked: not for a cache, and not to be taken for a page. */
+/** Answers of this listener are private: no cache may keep them, and no browser may show them as a page. */
 export const keepPrivate: Middleware = (ctx, next) => {
   ctx.set({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
   return next();

@@ -1,4 +1,4 @@
-/** What was spent, summed from the ledger. Sums are exact: whole picodollars as bigint. */
+/** Sums up the ledger. Sums are exact: whole picodollars as bigint. */
 
 import type { SpendField } from '@sluice/shared/admin-api';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
@@ -14,7 +14,7 @@ export const SPEND_FIELDS = [
   'month',
 ] as const satisfies SpendField[];
 
-/** `unknown`: calls whose bill nobody knows; `estimated`: what those may have cost, which is no part of `cost`. */
+/** `unknown`: calls whose bill nobody knows. `estimated`: their estimated cost, which `cost` does not include. */
 export const COLUMNS = [
   'requests',
   'cost',
@@ -28,7 +28,7 @@ export const COLUMNS = [
 export type Column = (typeof COLUMNS)[number];
 
 const DAY_MS = 86_400_000;
-/** Fields of a ledger that are summed in one go: in an api process callers go first after every so many. */
+/** After this many fields of a ledger, callers of the process get a turn. */
 const FIELDS_AT_ONCE = 1_000;
 
 export interface SpendQuestion {
@@ -43,12 +43,12 @@ export interface SpendQuestion {
   tags?: readonly (readonly [name: string, value: string])[];
   /** Only these workspaces. */
   workspaces?: ReadonlySet<string>;
-  /** Only the dearest groups, over all days; what the others come to is summed in `others`. */
+  /** Only the dearest groups over all days. The sum of the others is in `others`. */
   top?: number;
 }
 
 export interface SpendRow {
-  /** The fields it was summed by; route is null for direct model ids. */
+  /** The fields that the row was summed by. The route is null for direct model ids. */
   group: Partial<Record<SpendField, string | null>>;
   sums: Record<Column, bigint>;
 }
@@ -56,9 +56,9 @@ export interface SpendRow {
 export interface SpendAnswer {
   rows: SpendRow[];
   total: SpendRow['sums'];
-  /** By day where asked for; empty when every group has a row. */
+  /** One row per day if days were asked for. Empty when every group has a row. */
   others: SpendRow[];
-  /** How many there are, whatever the day. */
+  /** The number of groups over all days. */
   groups: number;
   /** False: PostgreSQL has not got everything that Redis has no more. */
   isComplete: boolean;
@@ -78,7 +78,7 @@ export async function readSpend(
     const { rows, total, groups } = await read((row) => pick(row, fields), byDay);
     return { rows, total, others: [], groups, isComplete: true };
   }
-  // Read twice: a row for every group and day, only to drop most of them, could take too much memory.
+  // The ledger is read twice, because a row for every group and day could take too much memory.
   const whole = await read((row) => pick(row, fields), false);
   const shown = new Set(whole.rows.slice(0, top).map(({ group }) => keyOf(group, fields)));
   const isShown = (row: Group) => shown.has(keyOf(row, fields));
@@ -93,7 +93,7 @@ export async function readSpend(
 }
 
 type Group = SpendRow['group'];
-/** Of a row of the ledger, whatever its day. */
+/** The group of a ledger row, without the day. */
 type GroupOf = (row: Group) => Group;
 
 async function sumLedger(
@@ -108,7 +108,7 @@ async function sumLedger(
     Object.fromEntries(periods.map((field) => [field, field === 'day' ? day : day.slice(0, 7)]));
   const rows = new Map<string, SpendRow>();
   const total = noSums();
-  /** By the name of the ledger's row; a name comes once a column, and again on other days. */
+  /** Name of a ledger row → group. A name comes once for each column, and again on other days. */
   const groups = new Map<string, { key: string; group: Group } | undefined>();
   const toGroup = (name: string) => {
     const row = parseName(name);
@@ -129,7 +129,7 @@ async function sumLedger(
     return row;
   };
   for (const day of daysBetween(from, to)) {
-    // As a list: an object of many thousand fields takes longer to make than to sum.
+    // The reply stays a list, because building an object of many thousand fields takes longer than summing it.
     const ledger = (await redis.call('HGETALL', names.ledger(day))) as string[];
     const known = new Map<string, SpendRow | undefined>();
     for (let i = 0; i < ledger.length; i += 2) {

@@ -1,8 +1,8 @@
-/** How the requests of the last while went, summed over the index of the log. */
+/** Sums up the latest requests from the index of the log. */
 import { ERROR_STATUS } from '@sluice/shared/errors';
 import { hash, type IndexedRequest } from './log-index.js';
 
-/** Durations are counted in steps of 3 %, from 1 ms to about 17 min: a quantile is right to within that. */
+/** Durations are counted in steps of 3 %, from 1 ms to about 17 min. A quantile is exact to one step. */
 const STEPS = 480;
 const GROWTH = Math.log(1.03);
 
@@ -12,7 +12,7 @@ function stepOf(ms: number): number {
   return ms <= 1 ? 0 : Math.min(Math.ceil(Math.log(ms) / GROWTH), STEPS - 1);
 }
 
-/** Of the durations that most have; a logarithm takes longer than all the rest. */
+/** The steps of common durations, because a logarithm takes longer than everything else here. */
 const STEP_OF = Uint16Array.from({ length: 4_096 }, (_, ms) => stepOf(ms));
 
 export class Durations {
@@ -25,7 +25,7 @@ export class Durations {
     this.#total++;
   }
 
-  /** In ms, null when there are none. */
+  /** Milliseconds. Null when there are no durations. */
   quantile(share: number): number | null {
     if (this.#total === 0) return null;
     let left = Math.max(1, Math.ceil(share * this.#total));
@@ -53,11 +53,11 @@ interface RouteCount {
   requests: number;
   failed: number;
   fallbacks: number;
-  /** By the hashes of provider and model. */
+  /** Hash of provider and model → requests. */
   served: Map<number, number>;
 }
 
-/** Of two hashes one number; it fits a double. */
+/** Makes one number of two hashes. It fits into a double. */
 const pair = (a: number, b: number) => a * 2 ** 20 + (b >>> 12);
 
 export class Traffic {
@@ -105,7 +105,7 @@ export class Traffic {
       .sort((a, b) => b.requests - a.requests);
   }
 
-  /** Of a route, or of the direct model ids of a workspace for null. */
+  /** The figures of a route. Null: those of the workspace's direct model ids. */
   route(
     workspace: string,
     route: string | null,

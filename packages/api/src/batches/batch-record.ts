@@ -13,22 +13,22 @@ export type BatchStatus =
   | 'cancelling'
   | 'cancelled';
 
-/** Why a batch ends before all of its lines were answered; the code of the lines that are left. */
+/** Why a batch ends before all of its lines were answered. It is also the code of the lines that are left. */
 export type EndReason = 'batch_expired' | 'batch_cancelled' | 'budget_exceeded';
 
 export interface LineMistake {
   code: string;
-  /** From 1; null: the whole file. */
+  /** The line number, from 1. Null: the mistake concerns the whole file. */
   line: number | null;
   message: string;
   param: string | null;
 }
 
-/** What does not change. Times are Redis time, in ms. */
+/** The fixed part of a batch. Times are Redis time, in ms. */
 export interface BatchRecord {
   id: string;
   workspace: string;
-  /** When that workspace was created: another one of the same id is another tenant. */
+  /** When the workspace was created. A later workspace of the same id is another tenant. */
   workspaceCreated: number;
   keyId: string;
   inputFile: string;
@@ -40,7 +40,7 @@ export interface BatchRecord {
   metadata: Record<string, string> | null;
 }
 
-/** What changes: each is a field of the batch's hash. */
+/** The changing part of a batch. Each is a field of the batch's hash. */
 export interface BatchState {
   status: BatchStatus;
   /** Status → when it was reached. */
@@ -49,9 +49,9 @@ export interface BatchState {
   endReason: EndReason | undefined;
   outputFile: string | null;
   errorFile: string | null;
-  /** How many lines the file has; known when it has been checked. */
+  /** How many lines the file has. It is known when the file has been checked. */
   total: number;
-  /** Bytes and lines that have been fed to the queues. */
+  /** The bytes and lines of the file that have been queued. */
   offset: number;
   lines: number;
   completed: number;
@@ -61,7 +61,7 @@ export interface BatchState {
   cost: number;
   /** Code → failed lines. */
   codes: Record<string, number>;
-  /** Why no line is fed at the moment. */
+  /** Why no line is queued at the moment. */
   waitsFor: string | undefined;
 }
 
@@ -72,7 +72,7 @@ export interface Batch {
 
 const seconds = (ms: number | undefined): number | null => (ms === undefined ? null : Math.floor(ms / 1000));
 
-/** In the format of the official SDKs. */
+/** The batch in the format of the official SDKs. */
 export function toBatchObject({ record, state }: Batch) {
   const { times, usage, errors } = state;
   return {
@@ -108,7 +108,7 @@ export function toBatchObject({ record, state }: Batch) {
 
 export type BatchObject = ReturnType<typeof toBatchObject>;
 
-/** For operators: what the format has no field for. */
+/** The batch for operators, with fields that the SDKs' format lacks. */
 export function toBatchView(batch: Batch) {
   const { record, state } = batch;
   return {

@@ -3,10 +3,10 @@
  *
  *   check the file ─► feed lines while there is room ─► store what comes back ─► make the files
  *
- * A line is written down in Redis before its request is queued (claim), and forgotten when its outcome is in the store
- * (acknowledge). Its outcome is kept in Redis by the step that settles the request. So a process may die anywhere: the next
- * one stores what lies there, looks after the lines that are written down, and goes on behind the last of them.
- * Whatever fails here ends the run; the next run finds out how far it came.
+ * Redis records a line before its request is queued (claim), and forgets the line when its outcome is in the store
+ * (acknowledge). The step that settles the request also keeps the outcome in Redis. So a process may die at any point: the
+ * next one stores the outcomes that are in Redis, looks after the recorded lines, and continues after the last of them.
+ * Any failure ends the run. The next run finds out how far the batch came.
  */
 import type { RequestLimits } from '@sluice/shared/config/types';
 import { GatewayError } from '@sluice/shared/errors';
@@ -25,14 +25,14 @@ import type { ProviderRoom } from './provider-room.js';
 import { type FileLine, readLines } from './read-lines.js';
 import { prepareLine, type ReadyLine, type SendLineParts, toJob } from './send-line.js';
 
-/** Requests of a batch that are in memory and in Redis at a time, beside the first one. */
+/** The most bytes of a batch's requests that are in memory and in Redis at a time. The first request always fits. */
 const MOST_BYTES = 8 * 1024 * 1024;
 const LOOK_EVERY_MS = 250;
-/** How often lines are looked after of which nobody here knows how far they came. */
+/** How often the run looks after lines whose state it does not know. */
 const LOOK_AFTER_EVERY_MS = 2_000;
-/** How long what runs may take to end when the batch ends. */
+/** When the batch ends, running requests get this long to end. */
 const LONGEST_END_MS = 10 * 60_000;
-/** What a line has beside its body. */
+/** The bytes of a line beside its body. */
 const LINE_BYTES = 4_096;
 
 export interface BatchParts extends SendLineParts {
@@ -56,13 +56,13 @@ function placesOf({ resolved }: ReadyLine): Pick<FedLine, 'providers' | 'onCrash
 export class BatchRun {
   readonly #record: BatchRecord;
   readonly #results: LineResults;
-  /** The lines that are written down. */
+  /** The lines that Redis has recorded. */
   #lines = new Map<string, FedLine>();
-  /** Those of them that wait for another try, and until when. */
+  /** The lines that wait for another try → until when. */
   readonly #parked = new Map<string, number>();
   /** Those that have ended, and whose outcome is not stored yet. */
   readonly #ended = new Set<string>();
-  /** Those of which nobody here knows how far they came. */
+  /** The lines whose state this run does not know. */
   #unknown = new Set<string>();
   readonly #bytes = new Map<string, number>();
   #pausedUntil = 0;
@@ -80,7 +80,7 @@ export class BatchRun {
     this.#results = new LineResults(parts, record, token);
   }
 
-  /** Until the batch is over, the lease is lost, or `stop`. */
+  /** Runs until the batch is over, the lease is lost, or `stop` is called. */
   async run(): Promise<void> {
     for (;;) {
       const batch = await this.parts.store.find(this.#record.id);
@@ -149,7 +149,7 @@ export class BatchRun {
     }
   }
 
-  /** What an earlier run has left. */
+  /** Reads what an earlier run has left. */
   async #begin(): Promise<void> {
     this.#lines = await this.parts.store.lines(this.#record.id);
     this.#unknown = new Set(this.#lines.keys());
@@ -178,7 +178,7 @@ export class BatchRun {
     return this.#lines.size - this.#parked.size - this.#ended.size;
   }
 
-  /** Lines whose time has come again first, then new ones. Returns the first line that had no room. */
+  /** Queues lines that are due again, then new lines. Returns the first line that had no room. */
   async #feed(
     first: FileLine | undefined,
     next: () => Promise<FileLine | undefined>,
@@ -229,7 +229,7 @@ export class BatchRun {
     }
   }
 
-  /** The line is read once more: it was not kept. */
+  /** Reads the line again, because it was not kept, and sends it. */
   async #sendAgain(requestId: string, fed: FedLine): Promise<void> {
     const { inputObject, inputBytes } = this.#record;
     const bytes = this.parts.files.sealed.read(inputObject, inputBytes, fed.offset);
@@ -245,7 +245,7 @@ export class BatchRun {
     }
   }
 
-  /** Where its job may be is written down before there is one. */
+  /** Records the queues that the line's job may be in, before the job exists. */
   async #note(requestId: string, fed: FedLine): Promise<void> {
     this.#lines.set(requestId, fed);
     const again = new Map([[requestId, fed]]);
@@ -253,7 +253,7 @@ export class BatchRun {
     await store.acknowledge(this.#record.id, this.token, { ...NOTHING, again });
   }
 
-  /** Undefined: its own request is wrong, and that is its outcome. */
+  /** Undefined: the line's request is invalid, and that is its outcome. */
   async #prepare(requestId: string, body: string, customId: string): Promise<ReadyLine | undefined> {
     try {
       return await prepareLine(this.parts, this.#record, body);
@@ -318,7 +318,7 @@ export class BatchRun {
     }
   }
 
-  /** A line that is in no queue and was not settled is sent again, under the same id, unless its route forbids that. */
+  /** Sends a line again, under the same id, if it is in no queue and was not settled, unless its route forbids that. */
   async #lookAfter(): Promise<void> {
     if (this.#unknown.size === 0 || performance.now() - this.#lookedAfter < LOOK_AFTER_EVERY_MS) return;
     this.#lookedAfter = performance.now();
@@ -330,11 +330,11 @@ export class BatchRun {
       if (fed.onCrash === 'fail') this.#results.addLost(requestId, fed);
       else await this.#sendAgain(requestId, fed);
     }
-    // What an earlier process has fed tells nobody here when it ends.
+    // Lines that an earlier process queued do not tell this process when they end, so the results are always read.
     this.#results.came();
   }
 
-  /** What waits is taken off its queue, what runs may end; then the files are made. */
+  /** Takes waiting lines off their queues, lets running ones end, and then makes the files. */
   async #end(state: BatchState, from: BatchStatus): Promise<void> {
     if (this.#lines.size === 0) await this.#begin();
     if (from === 'in_progress') {
@@ -364,7 +364,7 @@ export class BatchRun {
     more: Partial<BatchState> = {},
   ): Promise<void> {
     const times = { ...state.times, [status]: this.parts.clock.now() };
-    // Refused when the batch was cancelled meanwhile: then it is read anew.
+    // The update is refused if the batch was cancelled meanwhile. The batch is read again then.
     await this.parts.store.update(this.#record.id, this.token, from, { status, times, ...more });
   }
 

@@ -11,7 +11,7 @@ import { type BatchParts, BatchRun } from './batch-run.js';
 
 export const LOOK_FOR_BATCHES_EVERY_MS = 1_000;
 const RENEW_EVERY_MS = 3_000;
-/** Each has a few lines in memory. The others run elsewhere, or wait. */
+/** The most batches of one process, because each has a few lines in memory. Others run elsewhere, or wait. */
 const MOST_RUNS = 8;
 
 interface Running {
@@ -33,7 +33,7 @@ export class BatchRunner {
     private readonly logger: Logger,
   ) {}
 
-  /** Takes up the batches that nobody runs. */
+  /** Starts the batches that nobody runs. */
   async look(): Promise<void> {
     if (!this.#open) return;
     const { store } = this.parts;
@@ -93,7 +93,7 @@ export class BatchRunner {
     return staying.findLast((running) => running.workspace === most.workspace);
   }
 
-  /** Lets go of all batches; another process goes on with them. Their lines that are under way end where they are. */
+  /** Releases all batches, and another process continues them. Lines that are under way end by themselves. */
   async close(): Promise<void> {
     this.#open = false;
     for (const { run } of this.#running.values()) run.stop();
@@ -109,7 +109,7 @@ export class BatchRunner {
         (holds) => {
           if (!holds) run.stop();
         },
-        // The lease lasts for several renewals.
+        // One failed renewal does no harm, because the lease lasts for several.
         () => {},
       );
     }, RENEW_EVERY_MS);

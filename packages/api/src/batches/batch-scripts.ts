@@ -1,5 +1,5 @@
 /**
- * The steps of a batch in Redis. Whoever runs a batch holds its lease, and every step of a run is refused without it: a
+ * The steps of a batch in Redis. The process that runs a batch holds its lease, and every step is refused without it. So a
  * process that was taken for dead and wakes up changes nothing.
  */
 import { createScript } from '@sluice/shared/redis/script';
@@ -67,7 +67,7 @@ return 1
 `,
 );
 
-/** KEYS: lease, batch, lines. ARGV: token, offset, lines, then request ids and lines in turn. While the batch is in progress. */
+/** KEYS: lease, batch, lines. ARGV: token, offset, lines, then request ids and lines in turn. Only while in progress. */
 export const claimScript = createScript<0 | 1>(
   'sluiceClaimLines',
   `${OWNED}
@@ -79,7 +79,7 @@ return 1
 );
 
 /**
- * What became of lines is in the store: they are counted, and forgotten here. KEYS: lease, batch, lines, results, parts.
+ * The outcomes of lines are in the store. So Redis counts and forgets them. KEYS: lease, batch, lines, results, parts.
  * ARGV: token, how many sums, the sums as fields and values, how many parts, the parts, how many results, their ids, how
  * many lines, their request ids, then lines that wait for another try as request ids and lines.
  */
@@ -102,7 +102,7 @@ return 1
 `,
 );
 
-/** KEYS: lease, batch, lines, results, parts, active. ARGV: token, id, fields and values. Nothing but the batch's record is left. */
+/** KEYS: lease, batch, lines, results, parts, active. ARGV: token, id, fields and values. Only the batch's record stays. */
 export const finishScript = createScript<0 | 1>(
   'sluiceFinishBatch',
   `${OWNED}
@@ -114,7 +114,7 @@ return 1
 `,
 );
 
-/** KEYS: batch. ARGV: times. Returns the status that it has then. */
+/** KEYS: batch. ARGV: times. Returns the new status. */
 export const cancelScript = createScript<string>(
   'sluiceCancelBatch',
   `

@@ -1,4 +1,4 @@
-/** Batches in Redis: small records, and of the lines only those that are under way. */
+/** Batches in Redis: small records, and only the lines that are under way. */
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import { type Batch, type BatchRecord, type BatchState, type BatchStatus, isFinal } from './batch-record.js';
@@ -15,17 +15,17 @@ import {
 
 const LEASE_MS = 10_000;
 
-/** A line that was fed to the queues, by its request's id. */
+/** A line that was queued. Its request's id is its name. */
 export interface FedLine {
   line: number;
   offset: number;
   end: number;
-  /** Sealed: it is the caller's. */
+  /** The caller's id of the line, sealed. */
   customId: string;
-  /** Of its chain: where its job may be. Empty: it has not been resolved yet. */
+  /** The providers of the line's chain, in whose queues the job may be. Empty: the model is not resolved yet. */
   providers: string[];
   onCrash: 'rerun' | 'fail';
-  /** How often a provider said that it cannot take it now. */
+  /** How often providers could not take the line for now. */
   refused: number;
 }
 
@@ -57,7 +57,7 @@ export class BatchStore {
     private readonly names: KeyNames,
   ) {}
 
-  /** False: the workspace has as many under way as it may. */
+  /** False: the workspace has the most batches under way that it may have. */
   async create(record: BatchRecord, maxActive: number): Promise<boolean> {
     const { names } = this;
     const refused = await createBatchScript(
@@ -93,7 +93,7 @@ export class BatchStore {
     return this.redis.zrange(this.names.activeBatches, '0', '-1');
   }
 
-  /** A batch whose record is gone, with its workspace. */
+  /** Forgets a batch whose record went with its workspace. */
   async forgetActive(id: string): Promise<void> {
     await this.redis.zrem(this.names.activeBatches, id);
   }
@@ -114,7 +114,7 @@ export class BatchStore {
     await releaseScript(this.redis, [this.names.batchLease(id)], [token]);
   }
 
-  /** Each of the following is refused (false) to one who does not hold the lease. */
+  /** This and the following steps need the lease. They return false without it. */
   async update(
     id: string,
     token: string,
@@ -205,7 +205,7 @@ export class BatchStore {
   }
 }
 
-/** Sums have a field each, since they are added to; all others are one field each, in JSON. */
+/** These fields are sums that Redis adds to. All other fields are JSON. */
 const SUMS = ['completed', 'failed', 'cost', 'input', 'cached', 'output', 'reasoning'] as const;
 const CODE = 'code:';
 

@@ -6,13 +6,13 @@ import { isMistake, parseLine } from './parse-line.js';
 import { readLines } from './read-lines.js';
 
 export const MAX_LINES = 50_000;
-/** As many mistakes are told. */
+/** No more mistakes than this are reported. */
 const MAX_MISTAKES = 100;
-/** Lines after which others have a turn. */
+/** After this many lines, other work of the process gets a turn. */
 const BREATHE_EVERY = 500;
 
 export interface LineLimits extends JsonLimits {
-  /** Of one line. */
+  /** The most bytes of one line. */
   bytes: number;
 }
 
@@ -23,7 +23,7 @@ export interface CheckedLines {
 
 export async function checkLines(bytes: AsyncIterable<Buffer>, limits: LineLimits): Promise<CheckedLines> {
   const mistakes: LineMistake[] = [];
-  // Digests, so that long ids take no more room than short ones.
+  // The set holds digests, so that long ids take no more room than short ones.
   const seen = new Set<string>();
   let total = 0;
   for await (const { number, text } of readLines(bytes, limits.bytes)) {

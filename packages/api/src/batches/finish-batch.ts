@@ -1,4 +1,4 @@
-/** Makes the output and the error file of a batch whose lines are over, and ends it. Repeatable: the files keep their ids. */
+/** Makes the output and the error file of a batch whose lines are over, and ends it. Repeating it keeps the files' ids. */
 import { createHash } from 'node:crypto';
 import type { RequestLimits } from '@sluice/shared/config/types';
 import type { Payloads } from '@sluice/shared/queue/payload';
@@ -59,7 +59,7 @@ export async function finishBatch(parts: FinishParts, batch: Batch, token: strin
   for (const part of stored) await files.discard(part);
 }
 
-/** The lines that were not answered: those that waited for another try, and those that were never fed. */
+/** The lines without an answer: those that waited for another try, and those that were never queued. */
 async function* leftOver(parts: FinishParts, { record, state }: Batch, left: { count: number }) {
   const { endReason } = state;
   if (endReason === undefined || state.total === 0) return;
@@ -101,7 +101,7 @@ async function* concat(...sources: AsyncIterable<Buffer>[]): AsyncIterable<Buffe
   for (const source of sources) yield* source;
 }
 
-/** Null: it would be empty. */
+/** Null: the file would be empty. */
 async function makeFile(
   { files }: FinishParts,
   { record }: Batch,

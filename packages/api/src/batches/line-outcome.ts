@@ -1,11 +1,11 @@
-/** What became of a line, and the line of the output or error file that says so. */
+/** The outcome of a line, and the line of the output or error file for it. */
 import { type ErrorInfo, GatewayError } from '@sluice/shared/errors';
 import type { ReplyHead } from '@sluice/shared/queue/job';
 import { answerContext, openError, type Payloads } from '@sluice/shared/queue/payload';
 import type { EndReason } from './batch-record.js';
 import type { StoredResult } from './batch-store.js';
 
-/** How often a line is sent again that providers have refused for now. */
+/** A line that providers refuse for now is sent again at most this often. */
 const MOST_REFUSALS = 20;
 const SHORTEST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
@@ -29,7 +29,7 @@ export type LineOutcome =
 export interface JudgedLine {
   workspace: string;
   customId: string;
-  /** How often it has been sent in vain. */
+  /** How often the line was sent without success. */
   refused: number;
 }
 
@@ -52,7 +52,7 @@ export function judge(result: StoredResult, line: JudgedLine, payloads: Payloads
   return notNow(error, head.attempts, line.refused) ?? failedOutcome(requestId, line.customId, error);
 }
 
-/** A line whose own request is wrong, or that no provider answered. */
+/** The outcome of a line whose request is invalid, or that no provider answered. */
 export function failedOutcome(requestId: string, customId: string, info: ErrorInfo): LineOutcome {
   const error = GatewayError.from(info);
   const body = JSON.stringify(error.toBody());
@@ -65,7 +65,7 @@ const LEFT_OVER: Record<EndReason, string> = {
   budget_exceeded: 'The monthly budget of the workspace was spent before this line was sent to a provider.',
 };
 
-/** A line that was never sent, or never answered. */
+/** The output of a line that was never sent or never answered. */
 export function leftOverLine(id: string, customId: string, reason: EndReason): string {
   const error = { code: reason, message: LEFT_OVER[reason] };
   return `${JSON.stringify({ id: `batch_req_${id}`, custom_id: customId, response: null, error })}\n`;
@@ -78,7 +78,7 @@ function answeredLine(requestId: string, customId: string, status: number, body:
   );
 }
 
-/** Refusals that only mean "later". One after a call counts: a provider may refuse for as long as the batch runs. */
+/** Refusals that only mean "later". Those after a call are counted, because a provider may refuse for ever. */
 function notNow(error: ErrorInfo, calls: number, refused: number): LineOutcome | undefined {
   const waitMs = Math.min(
     LONGEST_WAIT_MS,
@@ -86,7 +86,7 @@ function notNow(error: ErrorInfo, calls: number, refused: number): LineOutcome |
   );
   switch (error.code) {
     case 'budget_exceeded':
-      // Without a price it is refused forever; then the model is named.
+      // The error names the model when the model has no price. Such a line would be refused for ever.
       return error.param ? undefined : { as: 'not_now', waitMs: BUDGET_WAIT_MS, why: 'budget' };
     case 'rate_limited':
     case 'provider_unavailable':
@@ -94,7 +94,7 @@ function notNow(error: ErrorInfo, calls: number, refused: number): LineOutcome |
       if (calls > 0 && refused >= MOST_REFUSALS) return undefined;
       return { as: 'not_now', waitMs, why: error.code === 'rate_limited' ? 'limits' : 'providers' };
     case 'provider_timeout':
-      // Its turn did not come. A provider that was called and did not answer in time is a failure.
+      // The line's turn did not come. If a provider was called and did not answer in time, the line has failed.
       return calls === 0 ? { as: 'not_now', waitMs, why: 'providers' } : undefined;
     default:
       return undefined;

@@ -1,6 +1,6 @@
 /**
- * The outcomes of a batch's lines, from Redis into the store. They are written as a new object each time, and then
- * acknowledged in one step. An object that was written and not acknowledged is no part of anything, and goes by itself.
+ * Moves the outcomes of a batch's lines from Redis into the store. Each time they are written as a new object and then
+ * acknowledged in one step. An object that was never acknowledged belongs to no file, and is removed later.
  */
 import type { ErrorInfo } from '@sluice/shared/errors';
 import type { Payloads } from '@sluice/shared/queue/payload';
@@ -12,9 +12,9 @@ import type { BatchRecord } from './batch-record.js';
 import { type Acknowledged, type BatchStore, codeField, type FedLine, type Part } from './batch-store.js';
 import { failedOutcome, judge, type LineOutcome, type WaitReason } from './line-outcome.js';
 
-/** So many results are read at once: each may be large. */
+/** Results are read in small groups, because each may be large. */
 const READ_AT_ONCE = 64;
-/** So many are not left in Redis. */
+/** When this many results wait in Redis, they are stored. */
 const MOST_WAITING = 256;
 /** Results are stored at the latest after a hundredth of the time that the batch has run, within these bounds. */
 const AGE_SHARE = 100;
@@ -37,10 +37,10 @@ export interface Parked {
 }
 
 export interface Stored {
-  /** Request ids of lines that are over, or go on under another id. */
+  /** Request ids of lines that are over or continue under another id. */
   done: string[];
   parked: Map<string, Parked>;
-  /** How long no line should be fed. */
+  /** How long no line should be queued. */
   pauseMs: number;
   /** Why lines were put off. Undefined: a line has ended, so it goes on. Null: nothing was heard. */
   waitsFor: WaitReason | undefined | null;
@@ -63,19 +63,19 @@ export class LineResults {
     return this.#budgetSpent;
   }
 
-  /** There may be a result in Redis. */
+  /** Notes that there may be a result in Redis. */
   came(): void {
     this.#waiting += 1;
     this.#firstCame ??= performance.now();
   }
 
-  /** A line that no provider was asked about. */
+  /** Adds a line that failed before any provider was called. */
   addFailed(requestId: string, customId: string, error: ErrorInfo): void {
     this.#failed.set(requestId, failedOutcome(requestId, customId, error));
     this.came();
   }
 
-  /** The process that fed it is gone, and so is what it knew. */
+  /** Adds a line whose outcome was lost with the process that queued it. */
   addLost(requestId: string, fed: FedLine): void {
     this.addFailed(requestId, this.openId(fed.customId, requestId), {
       code: 'provider_outcome_unknown',
@@ -164,7 +164,7 @@ export class LineResults {
           add(codeField(outcome.code), 1);
           break;
         case 'not_now': {
-          // Its request was settled, so it goes on under another id.
+          // The request is settled, so the line continues under another id.
           const again = makeRequestId();
           const customId = this.sealId(this.openId(fed.customId, requestId), again);
           const parked = { ...fed, customId, refused: fed.refused + 1, providers: [] };

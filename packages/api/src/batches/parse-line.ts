@@ -8,13 +8,13 @@ export const MAX_CUSTOM_ID_LENGTH = 512;
 
 export interface BatchLine {
   customId: string;
-  /** JSON, with its numbers as they were written. */
+  /** JSON with unchanged numbers. */
   body: string;
 }
 
 type Mistake = Omit<LineMistake, 'line'>;
 
-/** `text`: undefined for a line that is too long or not UTF-8. Never quotes the line. */
+/** `text` is undefined for a line that is too long or not UTF-8. Mistakes never quote the line. */
 export function parseLine(text: string | undefined, limits: JsonLimits): BatchLine | Mistake {
   if (text === undefined)
     return mistake('invalid_json_line', 'The line is too long, or not valid UTF-8.', null);

@@ -2,11 +2,11 @@ import type { Availability } from '@sluice/shared/providers/availability';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
 
-/** Batches leave a part of a provider's slots to callers who wait. */
+/** Batches use this share of a provider's slots. The rest is for callers who wait. */
 const SHARE = 0.75;
 const LOOKED_FOR_MS = 100;
 
-/** Whether a provider has room for lines of batches: less than a share of its slots is taken or waited for. */
+/** A provider has room for lines of batches while requests take or wait for less than the share of its slots. */
 export class ProviderRoom {
   readonly #left = new Map<string, { lines: number; at: number }>();
 

@@ -1,19 +1,19 @@
-/** The lines of a file, read as a stream: no more than one line is in memory. */
+/** Reads the lines of a file as a stream. Only one line is in memory. */
 export interface FileLine {
-  /** From 1. */
+  /** The first line is 1. */
   number: number;
   /** Where it begins. */
   offset: number;
   /** Where the next line begins. */
   end: number;
-  /** Undefined: it is longer than `most`, or not UTF-8. */
+  /** Undefined: the line is longer than `most`, or not UTF-8. */
   text: string | undefined;
 }
 
 const NEWLINE = 10;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Empty lines are passed over, and not counted. `start`: where the first line begins, and how many were before it. */
+/** Empty lines are skipped and not counted. `start`: the offset of the first line, and the number of lines before it. */
 export async function* readLines(
   bytes: AsyncIterable<Buffer>,
   most: number,

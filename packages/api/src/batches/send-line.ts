@@ -1,4 +1,4 @@
-/** Makes a request of a line: from here on it is one like any other. */
+/** Turns a line into a request, which from here on is like any other. */
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { RequestLimits } from '@sluice/shared/config/types';
 import type { ChatJob } from '@sluice/shared/queue/job';
@@ -29,7 +29,7 @@ export interface ReadyLine {
   user: string | undefined;
 }
 
-/** Throws the error that the same request would be answered with. */
+/** Throws the error that the same request would get from the chat endpoint. */
 export async function prepareLine(
   { directory, providers, limits }: SendLineParts,
   { workspace }: BatchRecord,

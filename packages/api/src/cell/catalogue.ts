@@ -1,7 +1,7 @@
 /**
- * The direct model ids, read from the providers once in the life of an api process. It has no provider keys, so it asks
- * through a job; until a provider has answered, the registry's ids for it stand in. OpenAI and Anthropic may list more than
- * what can be asked for by its bare id; only what can is kept. The models of others have the provider's name before them.
+ * The direct model ids. An api process reads them from the providers once. It has no provider keys, so it asks a worker
+ * through a job. Until a provider has answered, the registry's ids stand in. Models of OpenAI and Anthropic are listed by
+ * their bare ids, and only if callers can use these. Models of other providers have the provider's name before them.
  */
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { Logger } from '@sluice/shared/process/logger';
@@ -14,10 +14,10 @@ import { DIRECT_PROVIDERS, directProviderOf } from './direct-models.js';
 const FIRST_RETRY_MS = 2_000;
 const MAX_RETRY_MS = 60_000;
 
-/** Of one provider; a marketplace has hundreds. */
+/** The most models of one provider. A marketplace has hundreds. */
 const MAX_MODELS = 2_000;
 
-/** What a response header can name. */
+/** An id must fit into a response header. */
 const isShowable = (id: string) => /^[!-~]{1,200}$/.test(id);
 
 export interface DirectModel {
@@ -28,7 +28,7 @@ export interface DirectModel {
 
 export class Catalogue {
   readonly #models = new Map<string, DirectModel[]>();
-  /** Provider → the id under which it is asked for: asking again while the question waits is asking once. */
+  /** Provider → the id of its question. Asking again under the same id adds no second job. */
   readonly #questions = new Map<string, string>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   #closed = false;
@@ -54,7 +54,7 @@ export class Catalogue {
     if (modelsPath !== undefined) this.#questions.set(name, makeRequestId());
   }
 
-  /** The provider has come or changed; undefined: it is gone. */
+  /** A provider was added or changed. Undefined: it was removed. */
   put(name: string, provider: ProviderConfig | undefined): void {
     clearTimeout(this.#timers.get(name));
     this.#questions.delete(name);
@@ -74,7 +74,7 @@ export class Catalogue {
     for (const [provider, requestId] of this.#questions) this.#ask(provider, requestId, FIRST_RETRY_MS);
   }
 
-  /** Asks until the first success; a question that got no answer in time is asked anew. */
+  /** Asks until the first success. A question without an answer in time is asked again. */
   #ask(provider: string, requestId: string, retryMs: number): void {
     if (this.#closed) return;
     this.queues.addModels(provider, { requestId, inbox: this.inboxId }).catch(() => {});

@@ -5,7 +5,7 @@ const PREFIXES: readonly (readonly [prefix: RegExp, provider: string])[] = [
   [/^claude-/, 'anthropic'],
 ];
 
-/** The provider that a direct model id goes to, by its prefix; undefined when it can only be used through a route. */
+/** The provider of a direct model id, by the id's prefix. Undefined when the model needs a route. */
 export function directProviderOf(model: string): string | undefined {
   return PREFIXES.find(([prefix]) => prefix.test(model))?.[1];
 }

@@ -1,7 +1,7 @@
 /**
- * Keys and routes in memory. The cache is trusted only while the directory's version, asked for twice a second, stands
- * still: a revoked key is refused everywhere within a second, with no notification that could get lost. When Redis has
- * not confirmed the version lately, the next look-up asks it (and fails with it).
+ * Keys and routes in memory. The cache asks for the directory's version twice a second and is valid while the version stays
+ * the same. So a revoked key is refused everywhere within a second, without a notification that could get lost. When Redis
+ * has not confirmed the version lately, the next look-up asks Redis, and fails if Redis is away.
  */
 import { hash } from 'node:crypto';
 import type { Directory, RouteRecord, StoredKey, WorkspaceRecord } from '@sluice/shared/directory/directory';
@@ -12,7 +12,7 @@ const TRUSTED_MS = 1_500;
 const MAX_ENTRIES = 20_000;
 
 export class DirectoryCache {
-  /** By the plain SHA-256 of the key, which is made in a fraction of the time that the stored digest takes. */
+  /** Plain SHA-256 of a key → the key. A plain digest takes a fraction of the time of the stored one. */
   #keys = new Map<string, StoredKey>();
   #routes = new Map<string, RouteRecord | null>();
   #workspaces = new Map<string, WorkspaceRecord | null>();
@@ -42,9 +42,9 @@ export class DirectoryCache {
     const known = cache.get(name);
     if (known) return known;
     const key = await this.directory.findKey(this.digests.all(value));
-    // An unknown key is not remembered: anyone can make those up.
+    // An unknown key is not remembered, because anyone can make up keys.
     if (key) {
-      // It may be newer than what is in memory of its workspace, which may have been created again since.
+      // The key may be newer than the cached workspace, which may have been created again since.
       await this.confirm();
       if (cache === this.#keys) remember(cache, name, key);
     }
@@ -77,7 +77,7 @@ export class DirectoryCache {
   }
 }
 
-// The map is taken before the look-up: what was read before a change is never put into the cache that came after it.
+// The caller takes the map before its look-up, so that a value from before a change never enters the newer cache.
 function remember<Value>(cache: Map<string, Value>, name: string, value: Value): void {
   if (cache.size >= MAX_ENTRIES) cache.clear();
   cache.set(name, value);

@@ -11,7 +11,7 @@ export interface FetchOptions {
   timeoutMs?: number;
 }
 
-/** A JSON document from an address that the operator named. Throws `refresh_failed`, which never quotes the document. */
+/** Fetches a JSON document from the operator's address. Throws `refresh_failed`, which never quotes the document. */
 export async function fetchDocument(
   url: string,
   { allowPrivate, timeoutMs = TIMEOUT_MS }: FetchOptions,

@@ -1,9 +1,10 @@
 /**
- * The replies meant for this api process: one Redis Stream, read with a connection of its own that does nothing else.
+ * The replies to this api process: one Redis Stream. Its connection does nothing else.
  *
- * It is always read from its beginning, and what was read is deleted. So nothing depends on the ids of its entries: Redis
- * makes them from its clock, and after a failover to a replica whose clock is behind, new ones are lower than old ones. A
- * deletion goes only where its entries were read: with a lost connection it is lost too, and the entries are read again.
+ * The stream is always read from its beginning, and entries that were read are deleted. So nothing depends on the ids of
+ * the entries. Redis makes ids from its clock, and after a failover to a replica whose clock is behind, new ids are lower
+ * than old ones. A deletion is sent only on the connection that read the entries. When that connection is lost, the entries
+ * are read again.
  */
 
 import { INBOX_TTL_MS, type InboxMessage, readInboxMessage } from '@sluice/shared/queue/inbox';
@@ -11,9 +12,9 @@ import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 
 const BLOCK_MS = 2_000;
-/** How many replies are asked for at once. All of them are in memory together, and each may be large. */
+/** How many replies are read at once. All of them are in memory together, and each may be large. */
 const BATCH = { least: 2, most: 256 };
-/** With this many bytes in a batch, the next one is as small as can be. */
+/** After a batch with this many bytes, the next batch is as small as possible. */
 const LARGE_BATCH_BYTES = 1024 * 1024;
 const RETRY_MS = 100;
 
@@ -29,14 +30,14 @@ export class Inbox {
     this.#key = names.inbox(id);
   }
 
-  /** What was in the stream at this moment, of performance.now(), has been handled. */
+  /** Everything that was in the stream at this moment (performance.now()) has been handled. */
   get caughtUpAt(): number {
     return this.#caughtUpAt;
   }
 
   /**
-   * Reads until `close`. Whatever the handler throws must not stop the reading: it is the handler's to catch. A message may
-   * come twice. `blocking` must not send a command again by itself (`connectToRead`).
+   * Reads until `close`. The handler must not throw, because that would stop the reading. A message may come twice.
+   * `blocking` must not send a command again by itself (`connectToRead`).
    */
   async read(blocking: Redis, handle: (message: InboxMessage) => void): Promise<void> {
     let handled: string[] = [];
@@ -57,7 +58,7 @@ export class Inbox {
         if (entries.length < this.#batch) this.#caughtUpAt = asked;
         this.#batch = nextBatch(this.#batch, entries);
       } catch {
-        // Redis is away, or refuses to write: then there are no new replies either.
+        // Redis is away or refuses to write. There are no new replies then.
         handled = [];
         if (this.#open) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }

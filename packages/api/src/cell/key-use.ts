@@ -1,6 +1,6 @@
 /**
- * When each key was last used. An api process collects the keys it sees and writes them down together every few
- * seconds: a request pays nothing for it, and what a killed process had not written yet is lost.
+ * Records when each key was last used. An api process collects the keys that it sees and writes them together every few
+ * seconds, so that a request pays nothing for it. A killed process loses what it has not written yet.
  */
 
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -10,8 +10,8 @@ import type { Redis } from 'ioredis';
 
 export const WRITE_KEY_USE_EVERY_MS = 3_000;
 
-// A key that was revoked meanwhile is not written down again. The keys themselves are no KEYS of the script: naming them
-// so would take the right to write them, which an api process need not have.
+// A key that was revoked meanwhile is not recorded again. The hash of keys is not among the script's KEYS, because that
+// would need the right to write it, which an api process does not have.
 const writeScript = createScript<number>(
   'sluiceKeyUse',
   `
@@ -43,13 +43,13 @@ export class KeyUse {
     try {
       await writeScript(this.redis, [this.names.keyUse], [this.names.keys, ...[...seen].flat()]);
     } catch (error) {
-      // To be written the next time, with what has been seen since.
+      // These are written the next time, together with those seen since.
       this.#seen = new Map([...seen, ...this.#seen]);
       throw error;
     }
   }
 
-  /** By digest; null for one that was never used. Redis time, in ms. */
+  /** When the key of each digest was last used, null for never. Redis time, in ms. */
   async read(digests: readonly string[]): Promise<(number | null)[]> {
     if (digests.length === 0) return [];
     const times = await this.redis.hmget(this.names.keyUse, ...digests);

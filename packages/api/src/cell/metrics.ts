@@ -1,4 +1,4 @@
-/** What an api process counts. What it reads from Redis when it is scraped is in shared-gauges.ts. */
+/** The counters of an api process. Gauges that are read from Redis at a scrape are in shared-gauges.ts. */
 
 import { ERROR_STATUS } from '@sluice/shared/errors';
 import type { Metrics } from '@sluice/shared/metrics/create';
@@ -56,7 +56,7 @@ export class ApiMetrics {
     for (const provider of providers) this.know(provider);
   }
 
-  /** Makes the series of a provider, at zero. */
+  /** Creates the series of a provider at zero. */
   know(provider: string): void {
     this.#readded.inc({ provider }, 0);
     this.#ghosts.inc({ provider }, 0);
@@ -83,7 +83,7 @@ export class ApiMetrics {
     this.#requests.inc({ path, method: METHODS.has(method) ? method : OTHER, status, code });
   }
 
-  /** Only where one call was made: the time of an earlier one is not in the reply. */
+  /** Counts only replies after one call, because the reply does not have the times of earlier calls. */
   replied({ served, attempts, queueMs, callMs }: ReplyHead, totalMs: number): void {
     if (!served || attempts !== 1 || callMs === undefined) return;
     this.#overhead.observe(Math.max(0, totalMs - queueMs - callMs) / 1000);

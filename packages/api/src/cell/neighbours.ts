@@ -1,10 +1,10 @@
-/** The processes of the cell, as this one saw them last. */
+/** The processes of the cell, as this process last saw them. */
 import type { Presence } from '@sluice/shared/process/presence';
 import { commonProtocol } from '@sluice/shared/process/protocol';
 
 export class Neighbours {
   workers = 0;
-  /** How many api processes share the providers and the room in Redis with this one, itself included. */
+  /** How many api processes share the providers and the memory of Redis, this one included. */
   apis = 1;
   /** The newest protocol that every worker speaks. */
   protocol = commonProtocol([]);

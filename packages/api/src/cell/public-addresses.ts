@@ -9,11 +9,11 @@ export const PRIVATE_ADDRESS = 'ERR_PRIVATE_ADDRESS';
 
 class PrivateAddress extends Error {
   override readonly name = 'PrivateAddress';
-  /** What is left of an error that node-fetch has wrapped. */
+  /** The code is the only field that survives when node-fetch wraps the error. */
   readonly code = PRIVATE_ADDRESS;
 }
 
-/** The name is resolved and checked by the connection itself: a name that leads elsewhere a moment later gains nothing. */
+/** The connection itself resolves and checks the name, so changing the name's address a moment later does not help. */
 const lookupPublic: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, options, (error, found: string | LookupAddress[], family) => {
     const addresses = typeof found === 'string' ? [found] : (found ?? []).map(({ address }) => address);
@@ -27,7 +27,7 @@ const httpsAgent = new HttpsAgent({ lookup: lookupPublic });
 
 /** For an address that is to be fetched. Throws `PrivateAddress` when it names an IP address that is not public. */
 export function publicAgentFor({ protocol, hostname }: URL): HttpAgent {
-  // An IP address is not looked up.
+  // Node does not look up an IP address, so it is checked here.
   const address = hostname.replace(/^\[|\]$/g, '');
   if (isIP(address) !== 0 && !isPublic(address)) throw new PrivateAddress();
   return protocol === 'https:' ? httpsAgent : httpAgent;
@@ -35,12 +35,12 @@ export function publicAgentFor({ protocol, hostname }: URL): HttpAgent {
 
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** A public address on paper. In Azure it is the host that a machine runs on. */
+/** The address is formally public. In Azure it is the host that a machine runs on. */
 const AZURE_HOST = '168.63.129.16';
 
 export function isPublic(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
-  // An IPv4 address in IPv6's clothes is judged as what it is.
+  // An IPv4 address in IPv6 form is judged as IPv4.
   const parsed = ipaddr.process(address);
   if (parsed instanceof ipaddr.IPv6 && !parsed.match(GLOBAL_IPV6)) return false;
   return parsed.range() === 'unicast' && parsed.toString() !== AZURE_HOST;

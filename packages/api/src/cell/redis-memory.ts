@@ -1,6 +1,6 @@
 /**
- * Keeps Redis from running full: at its limit BullMQ cannot even hand out the jobs that would make room. Redis is asked
- * about once a second; what this process adds in between is counted against its part of the room.
+ * Keeps Redis from running full, because a full Redis cannot even hand out the jobs that would make room. Redis is asked
+ * about once a second. In between, this process counts what it adds against its share of the room.
  */
 import type { Redis } from 'ioredis';
 
@@ -25,7 +25,7 @@ export class RedisMemory {
     this.#room = limit > 0 ? (NEARLY_FULL * limit - used) / this.apis() : Number.POSITIVE_INFINITY;
   }
 
-  /** Whether there is room for a request of this size; if so, it is taken. */
+  /** Takes room for a request of this size. False when there is none. */
   take(requestBytes: number): boolean {
     const bytes = requestBytes * ALLOCATED + PER_JOB_BYTES;
     if (bytes > this.#room) return false;
@@ -34,7 +34,7 @@ export class RedisMemory {
   }
 }
 
-/** Bytes; a limit of 0 is none. */
+/** Bytes. A limit of 0 means that there is none. */
 export async function readMemory(redis: Redis): Promise<{ used: number; limit: number }> {
   const info = await redis.info('memory');
   const read = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);

@@ -1,4 +1,4 @@
-/** Replaces the registry's document by another one. Whatever goes wrong, the old one stays. */
+/** Replaces the registry's document. If anything goes wrong, the old one stays. */
 import { dayOf } from '@sluice/shared/calendar';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -14,14 +14,14 @@ import type { RegistryStore } from '@sluice/shared/registry/store';
 import { fetchDocument } from './fetch-document.js';
 
 export interface RefreshWish {
-  /** One of the two. */
+  /** Either `url` or `document` is given. */
   url?: string | undefined;
   document?: unknown;
-  /** Apply it although it changes much. */
+  /** Apply the document although it changes much. */
   confirm: boolean;
-  /** Only tell what it would change. */
+  /** Only report what the document would change. */
   dryRun?: boolean;
-  /** The url is the one of gateway.yaml, which may be in a private network. */
+  /** The url comes from gateway.yaml and may be in a private network. */
   configured?: boolean;
 }
 
@@ -39,7 +39,7 @@ export class RegistryRefresh {
     private readonly allowPrivate: boolean,
   ) {}
 
-  /** Not applied: it has `diff.reasons` and was not confirmed. Throws `invalid_request` or `refresh_failed`. */
+  /** A document with `diff.reasons` is applied only if confirmed. Throws `invalid_request` or `refresh_failed`. */
   async run({
     url,
     document: uploaded,
@@ -88,7 +88,7 @@ function toDocument(
   }
 }
 
-/** A query may hold a secret. */
+/** The query is left out, because it may hold a secret. */
 function shown(url: string): string {
   const { origin, pathname } = new URL(url);
   return origin + pathname;

@@ -1,6 +1,6 @@
 /**
- * Refreshes the model registry from the configured address now and then. Every api process looks whether it is time; the
- * one that gets the lock does it. A refresh that needs a confirmation is not applied: the operator is told, and gives it.
+ * Refreshes the model registry from the configured address on a schedule. Every api process checks whether a refresh is
+ * due, and the one that gets the lock does it. A refresh that needs a confirmation is not applied. The operator is told.
  */
 
 import { GatewayError } from '@sluice/shared/errors';
@@ -35,7 +35,7 @@ export class RegistrySchedule {
     if (!(await this.#isDue())) return;
     if ((await redis.set(names.registryLock, 'held', 'PX', LOCK_MS, 'NX')) === null) return;
     try {
-      // Another process may have done it between the look and the lock.
+      // Another process may have refreshed between the check and the lock.
       if (await this.#isDue()) await this.#run();
     } finally {
       await redis.del(names.registryLock);

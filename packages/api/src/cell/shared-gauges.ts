@@ -1,6 +1,6 @@
 /**
- * What is true of the whole cell, read from Redis when the process is scraped. Every api process says the same. While
- * Redis cannot be asked, nothing is said: an old number is worse than none.
+ * Gauges of the whole cell, read from Redis at every scrape. Every api process reports the same. While Redis is away, the
+ * gauges are missing, because an old number is worse than none.
  */
 
 import { monthOf } from '@sluice/shared/calendar';
@@ -80,7 +80,7 @@ export class SharedGauges {
     this.#directory = directory;
   }
 
-  /** Redis is about to be left: the last scrape has the counters only. */
+  /** Redis is about to be disconnected. The last scrape has only the counters. */
   close(): void {
     this.#closed = true;
   }
@@ -144,7 +144,7 @@ export class SharedGauges {
 
   async #readSpend(workspace: string): Promise<SpendReading> {
     const byMonth = await this.parts.redis.hgetall(this.parts.names.spent(workspace));
-    // Summed exactly: a counter that went back by a rounding error would be a restart to Prometheus.
+    // The sum is exact, because Prometheus takes a counter that goes back by a rounding error for a restart.
     const exact = Object.entries(byMonth).filter(([name]) => !name.includes(':'));
     const total = exact.reduce((sum, [, spent]) => sum + BigInt(spent), 0n);
     const month = monthOf(this.parts.clock.now());

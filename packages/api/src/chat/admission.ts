@@ -1,4 +1,4 @@
-/** Lets a request in under its workspace's own limits. A workspace without limits pays nothing for this. */
+/** Admits a request under its workspace's own limits. A workspace without limits pays nothing for this. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { LimitsConfig, ProviderConfig } from '@sluice/shared/config/config';
@@ -22,7 +22,7 @@ export class Admission {
     private readonly providers: ReadonlyMap<string, ProviderConfig>,
   ) {}
 
-  /** The job, with what was reserved for it; or why the workspace may not send it now. */
+  /** Returns the job with its reservation, or why the workspace may not send it now. */
   async admit(job: ChatJob, request: ChatRequest): Promise<ChatJob | GatewayError> {
     const workspace = await this.directory.findWorkspace(job.workspace);
     if (!workspace) return job;
@@ -65,8 +65,8 @@ export class Admission {
   }
 
   /**
-   * For a request that gets the answer of another one. It costs nothing, and otherwise counts like any other. Returns why
-   * the workspace may not send it now, or how its place is given back.
+   * Admits a request that gets the answer of another one. It costs nothing, but counts like any other. Returns why the
+   * workspace may not send it now, or a function that gives its place back.
    */
   async admitFollower({
     requestId,
@@ -80,7 +80,7 @@ export class Admission {
       ...limits,
       budgetUsdPerMonth: undefined,
     } as LimitsConfig);
-    // While Redis is away it cannot be given back; it lapses by itself.
+    // While Redis is away the place cannot be given back. It lapses by itself.
     return refused ?? (() => void this.limits.leave(asked).catch(() => {}));
   }
 }
@@ -93,7 +93,7 @@ function noPrice(unpriced: string): GatewayError {
   );
 }
 
-/** Such as OpenRouter's `models`, which names others than the one that was checked. */
+/** For a field such as OpenRouter's `models`, which names other models than the one that was checked. */
 function mayChooseModel(field: string): GatewayError {
   return new GatewayError(
     'invalid_request',

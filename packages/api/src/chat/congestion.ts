@@ -5,28 +5,28 @@ import type { ChatJob } from '@sluice/shared/queue/job';
 
 const FIRST_GUESS_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 60_000;
-/** How long a queue that was full for a workspace is taken to be so, at most. */
+/** A queue that was full for a workspace counts as full for at most this long. */
 const FULL_FOR_MS = 50;
 /** Weight of the newest call in the running mean of a provider's latency. */
 const NEWEST = 0.1;
 
-/** How long a count of those who wait is good enough to tell a caller when to come back. */
+/** For this long a count of waiting requests is good enough to tell a caller when to come back. */
 const COUNTED_FOR_MS = 1_000;
 
 type Limits = Pick<ProviderConfig, 'concurrency' | 'maxWaitMs' | 'maxBacklog'>;
 
-/** Of a provider that has left the configuration while a request was at it. */
+/** The limits of a provider that was removed from the configuration while requests waited for it. */
 const NO_ROOM: Limits = { concurrency: 1, maxWaitMs: 0, maxBacklog: 0 };
 
-/** How many waited, and when they were counted. */
+/** How many requests waited, and when they were counted. */
 interface Backlog {
   jobs: number;
-  /** Undefined when that was not looked at. */
+  /** Undefined when this was not checked. */
   paused?: boolean;
   at: number;
 }
 
-/** Whose requests are to wait. */
+/** The workspace and class of a request. */
 type Waiter = Pick<ChatJob, 'workspace' | 'priority'>;
 
 function placeOf(provider: string, priority: Priority | undefined): string {
@@ -35,7 +35,7 @@ function placeOf(provider: string, priority: Priority | undefined): string {
 
 export class Congestion {
   readonly #latencyMs = new Map<string, number>();
-  /** The workspaces for which a queue was full, since a moment; by provider and class. */
+  /** Provider and class → the workspaces for which the queue was full, and since when. */
   readonly #full = new Map<string, { since: number; workspaces: Set<string> }>();
   readonly #waiting = new Map<string, Backlog>();
 
@@ -66,13 +66,13 @@ export class Congestion {
     return this.#waiting.get(provider)?.paused === true;
   }
 
-  /** Whether it is known how many wait, and for what: when many waits run out at once, they are counted once. */
+  /** Whether there is a fresh count of waiting requests. When many waits run out at once, Redis counts only once. */
   hasCounted(provider: string): boolean {
     const known = this.#waiting.get(provider);
     return known?.paused !== undefined && performance.now() - known.at < COUNTED_FOR_MS;
   }
 
-  /** Full for this workspace a moment ago: under overload a request is refused without asking Redis again. */
+  /** The queue was full for this workspace a moment ago. Under overload a request is refused without asking Redis. */
   isKnownFull(provider: string, { workspace, priority }: Waiter): boolean {
     return this.#known(provider, priority)?.has(workspace) === true;
   }

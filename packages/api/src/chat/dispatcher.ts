@@ -10,7 +10,7 @@
  *
  * The dispatcher owns the pending requests and the one timer each has. A request leaves here once, by `#end`, or by
  * `#abandon` when Redis could not be reached. Once its job is on a queue, a request is not abandoned before its deadline:
- * whatever happens to Redis meanwhile, the safety net sees to it that the job is there again.
+ * when Redis loses the job, the safety net adds it again.
  */
 
 import type { ChatRequest } from '@sluice/shared/chat';
@@ -39,16 +39,16 @@ import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
 import type { RefusalRate } from './refusal-rate.js';
 
-/** How long after the deadline a worker's own answer is still waited for: it says more than ours. */
+/** The dispatcher waits this long after the deadline for the worker's own error, which says more. */
 const DEADLINE_GRACE_MS = 100;
-/** How soon to try again when Redis could not be asked. */
+/** When Redis did not answer, the dispatcher tries again after this time. */
 const RETRY_MS = 250;
-/** When to come back to a queue that waits for its operator. */
+/** The `retry-after` of a paused queue. */
 const PAUSED_RETRY_MS = 30_000;
 
 export interface Reply {
   head: ReplyHead;
-  /** Sealed; or opened already, and shared by all who get it. */
+  /** A sealed text, or an opened body that several callers share. */
   body: string | Buffer;
   /** The answer to an earlier request with the same Idempotency-Key. */
   replayed: boolean;
@@ -62,11 +62,11 @@ export interface DispatcherParts {
   clock: Clock;
   admission: Pick<Admission, 'admit'>;
   refusalRate: RefusalRate;
-  /** What a call of the job may have cost, in picodollars. */
+  /** The estimated cost of a call of the job, in picodollars. */
   estimateCall(job: ChatJob, entry: ChainEntry): number;
-  /** Takes room for a request of this size in Redis, if there is any. */
+  /** Takes room in Redis for a request of this size. False when there is none. */
   hasRoom(bytes: number): boolean;
-  /** Whether any worker has been heard of lately. */
+  /** Whether any worker is alive. */
   hasWorkers(): boolean;
   /** Asks the worker that runs the request to stop. */
   stopRunning(requestId: string): Promise<void>;
@@ -77,11 +77,11 @@ export interface DispatcherParts {
 
 export interface Pending {
   job: ChatJob;
-  /** The service tier that it asks for, if that has a capacity of its own. */
+  /** The service tier that the request asks for, if the tier has its own capacity. */
   tier: string | undefined;
   queued: boolean;
   cancelled: boolean;
-  /** The entry from whose full queue its job was displaced: that may be heard before the job is known to be there. */
+  /** The entry from whose full queue the job was displaced. The message may come before Redis confirms the job. */
   displacedFrom: number | undefined;
   timer: NodeJS.Timeout | undefined;
   onQueued?: (() => void) | undefined;
@@ -132,7 +132,7 @@ export class Dispatcher {
     const admitted = await this.parts.admission.admit(pending.job, request);
     if (admitted instanceof GatewayError) return this.#refuse(pending, admitted);
     pending.job = admitted;
-    // Only now: a request that is not let in takes no room from others.
+    // Room is taken only after the admission, so that a refused request takes no room from others.
     if (!this.parts.hasRoom(admitted.request.length)) {
       await this.#fail(pending, admitted, noRoom(), { as: 'refuser' });
       return;
@@ -145,7 +145,7 @@ export class Dispatcher {
     await this.#fail(pending, pending.job, error, { as: 'refuser' });
   }
 
-  /** A message from the inbox. One about an unknown request comes late: its caller has been answered or has gone. */
+  /** Handles a message of the inbox. A message about an unknown request is late: its caller was answered or has gone. */
   receive(message: InboxMessage): void {
     const pending = this.#pending.get(message.requestId);
     if (!pending || message.kind === 'models' || message.kind === 'tested' || message.kind === 'outcome')
@@ -166,7 +166,7 @@ export class Dispatcher {
     this.#end(pending, { head, body, replayed: false });
   }
 
-  /** The caller is gone. A job that waits is taken off its queue; a call under way is ended. */
+  /** The caller is gone. A waiting job is taken off its queue, and a call under way is ended. */
   cancel(requestId: string): void {
     const pending = this.#pending.get(requestId);
     if (!pending) return;
@@ -180,14 +180,14 @@ export class Dispatcher {
       .catch(() => setTimeout(() => this.cancel(requestId), RETRY_MS));
   }
 
-  /** Ends a request that still waits. One that a worker runs goes on. */
+  /** Ends a request that still waits. A request that a worker runs goes on. */
   withdraw(requestId: string): void {
     const pending = this.#pending.get(requestId);
     if (!pending?.queued) return;
     this.#fail(pending, pending.job, withdrawn(), { as: 'withdrawer' }, 'cancelled').catch(() => {});
   }
 
-  /** The request is on no queue any more and may not be run a second time. */
+  /** Ends a request whose job is lost and that may not be run a second time. */
   readonly giveUp = async (requestId: string): Promise<void> => {
     const pending = this.#pending.get(requestId);
     if (!pending) return;
@@ -198,7 +198,7 @@ export class Dispatcher {
     await this.#fail(pending, { ...pending.job, attempts }, outcomeUnknown(attempts), { as: 'refuser' });
   };
 
-  /** Its job has given its place in a full queue to one that waits for an earlier turn. */
+  /** The job gave its place in a full queue to a job with an earlier turn. */
   #displace(pending: Pending, entry: number): void {
     if (pending.job.entry !== entry) return;
     pending.displacedFrom = entry;
@@ -213,7 +213,7 @@ export class Dispatcher {
     on.catch((error) => this.#abandon(pending, error));
   }
 
-  /** Puts the request on the first queue from `entry` on that takes it. `blocked`: why the one before did not. */
+  /** Puts the request on the first queue, from `entry` on, that takes it. `blocked`: why the previous queue did not. */
   async #enter(
     pending: Pending,
     entry: number,
@@ -266,13 +266,13 @@ export class Dispatcher {
     pending.job = passOver(pending.job, outcome, now);
   }
 
-  /** Looks after the request again at this moment. */
+  /** Sets the request's timer to this moment. */
   #wake(pending: Pending, at: number): void {
     if (!this.#pending.has(pending.job.requestId)) return;
     clearTimeout(pending.timer);
     const check = () =>
       this.#check(pending).catch(() => {
-        // Redis could not be asked. The job is safe there; at the deadline the caller is answered without it.
+        // Redis did not answer. The job is safe in Redis, and at the deadline the caller is answered without Redis.
         const now = this.parts.clock.now();
         if (now < pending.job.deadline) this.#wake(pending, now + RETRY_MS);
         else this.#abandon(pending, timedOut());
@@ -291,12 +291,12 @@ export class Dispatcher {
 
     const reason = await this.#whyWaited(providerOf(job));
     const waited = passOver(job, reason.outcome, now);
-    // Without any worker the next entry would wait in vain, too.
+    // Without any worker the request would wait in vain at the next entry, too.
     const isLast = job.entry + 1 === job.chain.length || !this.parts.hasWorkers();
     const withdrawn = isLast
       ? await this.#fail(pending, waited, this.#waitedInVain(waited, reason), { as: 'withdrawer' })
       : (await this.parts.settlements.withdraw(job)) === 'withdrawn';
-    // It may have been moved meanwhile; the notice of that has set its own timer.
+    // A worker may have moved the request meanwhile. Then the notice of the move has set the timer.
     if (pending.job !== job) return;
     if (!withdrawn) return this.#wake(pending, job.deadline);
     this.parts.metrics.passedOver(job, reason.outcome);
@@ -329,8 +329,8 @@ export class Dispatcher {
   }
 
   /**
-   * Ends the request with an error and a log entry. False when it is not ours to end: a worker is running its job, or has
-   * just finished it and the reply is on its way.
+   * Ends the request with an error and a log entry. False when a worker is running the job, or has just finished it and the
+   * reply is on its way.
    */
   async #fail(
     pending: Pending,
@@ -345,7 +345,7 @@ export class Dispatcher {
     const log = failedLogEntry(job, code, now);
     const isRefusal = by.as === 'refuser' && attempts === 0;
     const isCounted = isRefusal && this.parts.refusalRate.isExceeded(job.workspace, now);
-    // One entry will stand for many, which need not have the same.
+    // One log entry will stand for many refusals, which may differ in these fields.
     if (isCounted) {
       delete log.tags;
       delete log.user;

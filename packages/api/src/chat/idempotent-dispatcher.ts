@@ -1,6 +1,6 @@
 /**
- * Requests with an Idempotency-Key. The first one runs; the same request again, sent to whichever api process, waits for
- * that one's answer or is given the kept one. Who waits is registered in Redis and told when the request is settled.
+ * Requests with an Idempotency-Key. The first one runs. The same request again, at any api process, waits for the first
+ * one's answer or gets the kept answer. Waiting requests are registered in Redis, and told when the first one is settled.
  */
 import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
@@ -21,19 +21,19 @@ import type { Admission } from './admission.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import type { SharedAnswers } from './shared-answers.js';
 
-/** How often one who waits looks whether the request is still under way. */
+/** How often a waiting request checks whether the first one is still under way. */
 const LOOK_EVERY_MS = 1_500;
 /**
- * A request is lost when it was missing at so many looks in a row. No command of a live api process takes this long, so a
- * request that is just being queued is not taken for lost.
+ * A request counts as lost when it was missing at this many looks in a row. No command of a live api process takes this
+ * long, so a request that is just being queued is not taken for lost.
  */
 const LOST_AFTER_LOOKS = 2;
-/** One that was queued and that Redis then lost is put back by its api process: longer than the safety net takes. */
+/** When Redis loses a queued request, its api process adds it again. This is longer than that takes. */
 const LOST_AFTER_LOOKS_ONCE_QUEUED = 6;
 
 const MAX_LENGTH = 255;
 
-/** Throws unless it is one that callers may use. */
+/** Throws unless callers may use this key. */
 export function checkIdempotencyKey(key: string): void {
   if (/^[\x20-\x7e]+$/.test(key) && key.length <= MAX_LENGTH) return;
   const message = `Idempotency-Key must be 1 to ${MAX_LENGTH} printable ASCII characters.`;
@@ -51,12 +51,12 @@ export interface IdempotentParts {
 
 type Answered = KeyClaim & { as: 'answered' };
 
-/** What one who waits has seen of the request that it waits for. */
+/** What a waiting request has seen of its leader. */
 interface Attachment {
   to: Leader;
-  /** Its job was seen, or nothing is left from which one could tell. */
+  /** The leader's job was seen, or Redis has nothing left that would tell. */
   mayBeQueued: boolean;
-  /** At how many looks in a row it was in no job. */
+  /** At how many looks in a row the leader was in no job. */
   missing: number;
 }
 
@@ -64,7 +64,7 @@ interface Attachment {
 interface Waiter {
   job: ChatJob;
   request: IdempotentRequest;
-  /** What its message said. It may come before Redis has said that there will be one. */
+  /** The message to this request. It may come before Redis has answered the claim. */
   told: Answered | undefined;
   hungUp: boolean;
   wake(): void;
@@ -75,7 +75,7 @@ export class IdempotentDispatcher {
 
   constructor(private readonly parts: IdempotentParts) {}
 
-  /** `digest`: of the key, as it is in the job too. `body`: as the caller sent it. */
+  /** `digest`: the digest of the key, which the job has too. `body`: the caller's unchanged body. */
   async dispatch(job: ChatJob, parsed: ChatRequest, digest: string, body: string): Promise<Reply> {
     const { clock, dispatcher, idempotency, payloads } = this.parts;
     const { requestId, workspace, deadline, inbox, chain } = job;
@@ -83,7 +83,7 @@ export class IdempotentDispatcher {
     const fingerprints = payloads.fingerprints(body);
     const request = { workspace, digest, fingerprints, requestId, inbox, timeoutMs, chain };
     const waiter: Waiter = { job, request, told: undefined, hungUp: false, wake: () => {} };
-    // Registered before Redis knows of it: the message may come with the same breath.
+    // The waiter is registered before Redis knows of it, because the message may come at once.
     this.#waiters.set(requestId, waiter);
     try {
       const claim = await idempotency.admit(request);
@@ -94,7 +94,7 @@ export class IdempotentDispatcher {
     }
   }
 
-  /** Whether the message was for those who wait. */
+  /** Returns whether the message was for waiting requests. */
   receive(message: InboxMessage): boolean {
     if (message.kind !== 'outcome') return false;
     const { head, requestId: by } = message;
@@ -107,7 +107,7 @@ export class IdempotentDispatcher {
     return true;
   }
 
-  /** The caller is gone, and waits no more. A request that leads runs on: the retry will ask for its answer. */
+  /** The caller is gone. A leading request runs on, because the caller's retry will ask for the answer. */
   cancel(requestId: string): void {
     const waiter = this.#waiters.get(requestId);
     if (!waiter) return;
@@ -134,7 +134,7 @@ export class IdempotentDispatcher {
     }
   }
 
-  /** The reply, or that the request leads from now on. */
+  /** Returns the reply, or `lead` when the request leads from now on. */
   async #await(waiter: Waiter, claim: KeyClaim): Promise<Reply | 'lead'> {
     let attachment: Attachment | undefined;
     let isSecond = false;
@@ -149,7 +149,7 @@ export class IdempotentDispatcher {
         case 'answered': {
           const reply = await this.#toReply(waiter, claim);
           if (reply) return reply;
-          // Other answers have pushed it out. One who was attached to it must not run; a newcomer may.
+          // Other answers have pushed this one out. An attached request must not run again, but a new one may.
           if (attachment || isSecond) throw answerGone();
           isSecond = true;
           claim = await this.parts.idempotency.admit(waiter.request);
@@ -161,7 +161,7 @@ export class IdempotentDispatcher {
     }
   }
 
-  /** Waits for the message, and looks when it has not come for a while. */
+  /** Waits for the message. When it does not come for a while, it looks in Redis. */
   async #hearOrLook(waiter: Waiter, attachment: Attachment): Promise<KeyClaim> {
     const { job, request } = waiter;
     const left = job.deadline - this.parts.clock.now();
@@ -216,7 +216,7 @@ const REFUSALS = {
     ),
 } as const;
 
-/** The first time is no look: the leader may just be about to be queued. */
+/** The first claim does not count as a look, because the leader may be about to be queued. */
 function attach({ to, seen }: KeyClaim & { as: 'attached' }, before?: Attachment): Attachment {
   const same = before?.to.requestId === to.requestId ? before : undefined;
   return {
@@ -226,7 +226,7 @@ function attach({ to, seen }: KeyClaim & { as: 'attached' }, before?: Attachment
   };
 }
 
-/** At the last look the leader is given up. It is run again only where a provider may be called twice. */
+/** At the last look the leader is given up. The request runs again only where a provider may be called twice. */
 function ifLost({ mayBeQueued, missing }: Attachment, onCrash: OnCrash): IfLost {
   if (missing + 1 < (mayBeQueued ? LOST_AFTER_LOOKS_ONCE_QUEUED : LOST_AFTER_LOOKS)) return 'wait';
   return onCrash === 'fail' ? 'end' : 'lead';

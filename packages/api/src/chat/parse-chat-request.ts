@@ -13,8 +13,8 @@ const EXCESS: Record<keyof JsonLimits, (limit: number) => string> = {
 };
 
 /**
- * The body as a chat request; throws `invalid_request` with the path of the first mistake. Never quotes a value. Checking
- * costs no more than parsing: the size is looked at before the text is parsed, and paths are made for refusals only.
+ * Parses the body as a chat request. Throws `invalid_request` with the path of the first mistake, and never quotes a value.
+ * Checking costs no more than parsing: the size is checked before the text is parsed, and only refusals need paths.
  */
 export function parseChatRequest(text: string, limits: RequestLimits): ChatRequest {
   const excess = findExcess(text, limits);
@@ -35,7 +35,7 @@ export function parseChatRequest(text: string, limits: RequestLimits): ChatReque
   return body as ChatRequest;
 }
 
-/** Each message and part is work for whoever translates it, and no model reads so many. */
+/** Every message and part takes work to translate, and no model reads so many. */
 function refuseTooMany(body: object, limits: RequestLimits): void {
   const messages: unknown = 'messages' in body ? body.messages : undefined;
   if (!Array.isArray(messages)) return;

@@ -1,10 +1,10 @@
 /**
- * superstruct's own messages print the value that was received, in full, and throw where it cannot be printed
- * (`{"toString": 1}`). A failure of these says what was expected, and nothing else.
+ * superstruct's own messages print the whole value that was received, and throw when it cannot be printed
+ * (`{"toString": 1}`). The messages of these structs only say what was expected.
  *
  * superstruct also takes microseconds for each value that it visits. So each struct knows two more things, both made from
  * the same definition: `test`, which only says whether a value passes, and `jsonSchema`, which says the same in JSON Schema.
- * superstruct is led straight to the value that fails, and the OpenAPI document cannot say anything else than it.
+ * So superstruct only visits the value that fails, and the OpenAPI document always agrees with the checks.
  */
 import * as s from 'superstruct';
 
@@ -44,7 +44,7 @@ export function oneOf(...values: string[]): Checked {
   return kind(expected, (value) => allowed.has(value), { type: 'string', enum: values });
 }
 
-/** A further condition on what the struct takes; a failure says this sentence's end. */
+/** Adds a condition to a struct. `expected` completes the message of a failure. */
 export function refine(struct: Checked, expected: string, rule: Rule): Checked {
   const refined = s.refine(struct, 'condition', (value) => rule.test(value) || expected);
   return new Checked(refined as s.Struct<unknown, unknown>, {
@@ -60,7 +60,7 @@ export function nonempty(struct: Checked): Checked {
   });
 }
 
-/** Absent, or null, which stands for absent. */
+/** The value may be absent or null. */
 export function maybe(struct: Checked): Checked {
   const test = (value: unknown) => value === undefined || value === null || struct.test(value);
   const rule = { test, jsonSchema: orNull(struct.jsonSchema) };

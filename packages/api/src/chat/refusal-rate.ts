@@ -1,6 +1,6 @@
 import { minuteOf } from '@sluice/shared/queue/refusals';
 
-/** Tells which refusals are logged one by one: so many of each workspace in a minute. The others are counted. */
+/** Decides which refusals are logged one by one: a number per workspace and minute. The others are only counted. */
 export class RefusalRate {
   #minute = 0;
   readonly #refusals = new Map<string, number>();

@@ -4,7 +4,7 @@ import type { ChainEntry, OnCrash } from '@sluice/shared/queue/job';
 import { directProviderOf } from '../cell/direct-models.js';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 
-/** Every model id there is. Anything else could not be named in a response header. */
+/** Every real model id fits this. Any other text could not be in a response header. */
 const PRINTABLE = /^[!-~]+$/;
 
 export interface Resolved {
@@ -14,7 +14,7 @@ export interface Resolved {
   onCrash: OnCrash;
 }
 
-/** An alias of the workspace wins over a direct model id of the same name. What it may not use is not there. */
+/** An alias of the workspace wins over a direct model id of the same name. A model that is not allowed is not found. */
 export async function resolveModel(
   model: string,
   workspace: string,
@@ -23,7 +23,7 @@ export async function resolveModel(
 ): Promise<Resolved> {
   if (!isAllowed((await directory.findWorkspace(workspace))?.models, model)) throw notFound(model);
   const route = await directory.findRoute(workspace, model);
-  // A provider that has left the configuration has no queue; the rest of the chain still serves.
+  // A provider that was removed from the configuration has no queue. The rest of the chain still serves.
   const chain = route?.chain.filter((entry) => providers.has(entry.provider)) ?? [];
   if (route && chain.length > 0) return { route: model, chain, onCrash: route.onCrash };
 
@@ -32,7 +32,7 @@ export async function resolveModel(
   return { route: null, chain: [entry], onCrash: 'rerun' };
 }
 
-/** `<provider>/<model>` names both. A bare id goes by its prefix. */
+/** `<provider>/<model>` names both. The provider of a bare id follows from its prefix. */
 function directEntry(model: string, providers: ReadonlyMap<string, unknown>): ChainEntry | undefined {
   const slash = model.indexOf('/');
   const named = slash < 0 ? '' : model.slice(0, slash);
@@ -42,7 +42,7 @@ function directEntry(model: string, providers: ReadonlyMap<string, unknown>): Ch
   return provider === undefined ? undefined : { provider, model };
 }
 
-/** Of a name that is longer, the rest is left out: it is the caller's own. */
+/** Longer names are cut in messages, because the caller chooses them. */
 const MAX_SHOWN = 100;
 
 function notFound(model: string): GatewayError {

@@ -28,11 +28,11 @@ import { resolveModel } from './resolve-model.js';
 import { readTags, readUser, TAGS_HEADER } from './tags.js';
 import { writeReply } from './write-reply.js';
 
-/** The class that a caller wants for its request, and in the answer the one that it got. */
+/** In a request this is the class that the caller wants. In an answer it is the class that the request got. */
 const PRIORITY_HEADER = 'x-gateway-priority';
 
 export interface ChatParts {
-  /** Where replies to this process go. */
+  /** The inbox for replies to this process. */
   inboxId: string;
   dispatcher: Dispatcher;
   idempotent: IdempotentDispatcher;
@@ -43,7 +43,7 @@ export interface ChatParts {
   clock: Clock;
   metrics: ApiMetrics;
   admission: Pick<Admission, 'admitFollower'>;
-  /** What all workers understand. */
+  /** The newest protocol that all workers understand. */
   protocol(): number;
   /** The longest a request may take, in ms. */
   deadlineMs: number;
@@ -67,7 +67,7 @@ export function createChatRoute(
     limits,
   } = parts;
 
-  /** Nobody pays for an answer that nobody waits for. What runs for an Idempotency-Key runs on: the retry will ask for it. */
+  /** Ends the request when its caller hangs up. One with an Idempotency-Key runs on, because the retry will ask for it. */
   function runWhileWanted(
     { req, res }: ParameterizedContext,
     job: ChatJob,
@@ -90,7 +90,7 @@ export function createChatRoute(
     });
   }
 
-  /** A request for a model that is not there counts against the workspace's limits like any other. */
+  /** A request for an unknown model counts against the workspace's limits like any other. */
   async function countUnknown(error: unknown, requestId: string, workspace: string): Promise<never> {
     const admitted = await parts.admission.admitFollower({ requestId, workspace, deadline: clock.now() });
     if (admitted instanceof GatewayError) throw admitted;
@@ -125,7 +125,7 @@ export function createChatRoute(
     ).catch((error) => countUnknown(error, requestId, key.workspace));
     if (route !== null) ctx.state.soughtModel = chain.at(-1)?.model;
     const now = clock.now();
-    // Field by field, in one piece: a field that is added to a copy by spreading costs more than all of these.
+    // The job is built in one piece, because adding a field by spreading costs more than all of these.
     const job: ChatJob = {
       protocol: parts.protocol(),
       requestId,
@@ -173,7 +173,7 @@ export function createChatRoute(
   };
 }
 
-/** Undefined: the caller names no class. */
+/** Undefined when the caller names no class. */
 function readPriority(header: string): Priority | undefined {
   if (header === '') return undefined;
   const named = PRIORITIES.find((priority) => priority === header.toLowerCase());
@@ -184,8 +184,8 @@ function readPriority(header: string): Priority | undefined {
 }
 
 /**
- * The official SDKs say in seconds how long they will wait; working longer than that is work for nobody. Several of them
- * leave out the part of a second, and call again when the gateway gives up first. So the gateway waits a second longer.
+ * The official SDKs send how many seconds they will wait. Nobody needs an answer after that. Several SDKs cut off the
+ * fraction of a second, and call again when the gateway gives up first. So the gateway waits a second longer.
  */
 function clientTimeoutMs(header: string): number {
   const seconds = Number(header);

@@ -1,7 +1,7 @@
 /**
- * Finds what Redis has forgotten and what it should have. Redis may lose the newest jobs (a power cut) or all of them (a
- * flush) while callers wait: such a job is added again under the same id. And a job whose caller was refused, because
- * adding it seemed to fail, may be there after all: such a ghost is taken away.
+ * Finds jobs that Redis has lost, and jobs that Redis should not have. Redis may lose the newest jobs (a power cut) or all
+ * of them (a flush) while callers wait. A lost job is added again under the same id. When adding a job seems to fail, its
+ * caller is refused, but the job may be on the queue after all. Such a ghost is removed.
  */
 
 import type { Logger } from '@sluice/shared/process/logger';
@@ -20,21 +20,21 @@ export interface SafetyNetParts {
   logger: Logger;
   metrics: Pick<ApiMetrics, 'readded' | 'ghost'>;
   stopRunning(requestId: string): Promise<void>;
-  /** The moment, of performance.now(), up to which every reply that was in the inbox has been read. */
+  /** Every reply that was in the inbox at this moment (performance.now()) has been read. */
   caughtUpAt(): number;
 }
 
 /** The dispatcher, as the safety net sees it. */
 export interface Watched {
   pending: ReadonlyMap<string, Pending>;
-  /** Ends a request of which nobody knows how far it came. */
+  /** Ends a request that is lost and may not be run again. */
   giveUp(requestId: string): Promise<void>;
 }
 
 export class SafetyNet {
   /**
-   * Requests whose jobs are missing, and since when that is known. An answered request has no job either: one is lost
-   * only when the inbox has been read to its end since, and the answer was not in it.
+   * Requests whose jobs are missing → since when that is known. An answered request has no job either. So a request is lost
+   * only when the inbox has been read to its end since then and did not have the answer.
    */
   #suspects = new Map<string, number>();
   readonly #ghosts = new Map<string, ChatJob>();
@@ -44,7 +44,7 @@ export class SafetyNet {
   addGhost(job: ChatJob): void {
     this.#ghosts.set(job.requestId, job);
     this.parts.metrics.ghost(providerOf(job));
-    // At once too: when Redis is only slow, this follows the add on the same connection, and no worker comes between.
+    // The ghost is also removed at once. If Redis is only slow, this command follows the add on the same connection.
     this.#lay(job).catch(() => {});
   }
 
@@ -57,19 +57,19 @@ export class SafetyNet {
         const since = this.#suspects.get(job.requestId);
         if (since === undefined || this.parts.caughtUpAt() <= since)
           suspects.set(job.requestId, since ?? performance.now());
-        // Looked up again: it may have been answered, or have moved to another entry, since the question was asked.
+        // The job is looked up again, because it may have been answered or moved since the question was asked.
         else if (pending.get(job.requestId)?.job === job) await this.#recover(job, giveUp);
       }
     }
     this.#suspects = suspects;
   }
 
-  /** Whether the provider was called already is lost too. */
+  /** Nobody knows whether the provider was called already. */
   async #recover(job: ChatJob, giveUp: Watched['giveUp']): Promise<void> {
     const { requestId, onCrash } = job;
     this.parts.logger.warn({ requestId, onCrash }, 'the queue had lost this request');
     if (onCrash === 'fail') return giveUp(requestId);
-    // One that was settled after all is not run again: its reply is on the way.
+    // A job whose request was settled after all is not added. Its reply is on the way.
     if ((await this.parts.queues.addAgain(job)) === 'added') this.parts.metrics.readded(providerOf(job));
   }
 
@@ -77,7 +77,7 @@ export class SafetyNet {
     const { requestId } = ghost;
     const state = await this.parts.settlements.withdraw(ghost);
     if (state === 'running') await this.parts.stopRunning(requestId);
-    // The request may have come that far, and not the job.
+    // The large request may have reached Redis although the job did not.
     if (state === 'gone') await this.parts.queues.dropRequest(ghost);
     this.#ghosts.delete(requestId);
   }

@@ -27,7 +27,7 @@ const name = refine(string, `must have 1 to ${MAX_NAME} characters`, {
   jsonSchema: nameLength,
 });
 
-/** JSON Schema counts characters where JavaScript counts halves of some. */
+/** JSON Schema counts characters. JavaScript counts some characters twice. */
 function isNameLength(text: string): boolean {
   return (
     text !== '' && (text.length <= MAX_NAME || (text.length <= 2 * MAX_NAME && [...text].length <= MAX_NAME))

@@ -1,6 +1,6 @@
 /**
- * Answers to Idempotency-Keys. One that several callers of this process are given at the same time is read from Redis and
- * opened once, and is in memory once.
+ * Answers to Idempotency-Keys. When several callers of this process get the same answer at the same time, it is read from
+ * Redis once, opened once, and in memory once.
  */
 import type { Idempotency } from '@sluice/shared/queue/idempotency';
 import { answerContext, type Payloads } from '@sluice/shared/queue/payload';
@@ -13,7 +13,7 @@ export class SharedAnswers {
     private readonly payloads: Payloads,
   ) {}
 
-  /** What the request `by` was answered with; undefined when that is no longer kept. */
+  /** The answer to the request `by`. Undefined when it is no longer kept. */
   read(key: { workspace: string; digest: string }, by: string): Promise<Buffer | undefined> {
     const known = this.#reading.get(by);
     if (known) return known;

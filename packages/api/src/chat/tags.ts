@@ -1,6 +1,6 @@
 /**
- * What a caller says of a request for the log: tags, and the end user. The header `x-gateway-tags` is for the gateway alone.
- * The format's own `metadata` and `user` go to the provider as before, and are kept too, as far as they fit.
+ * A caller's tags and end user, for the log. Only the gateway reads the header `x-gateway-tags`. The format's own `metadata`
+ * and `user` also go to the provider, and are logged as far as they fit.
  */
 import type { ChatRequest } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
@@ -11,17 +11,17 @@ const MAX_VALUE = 512;
 /** Of all names and values together: each entry of the log has them, and Redis holds a hundred thousand entries. */
 const MAX_BYTES = 2_048;
 const NAME = /^[\w.:/-]{1,64}$/;
-/** Nothing that a log or a table would stumble over. */
+/** Control characters would break a log or a table. */
 const VALUE = /^\P{Cc}{1,512}$/u;
 
-/** Undefined when there are none, which is what a plain request has. */
+/** Undefined when there are no tags, as in a plain request. */
 export function readTags(header: string, { metadata }: ChatRequest): Record<string, string> | undefined {
   if (header === '' && (metadata === undefined || metadata === null)) return undefined;
   const tags = new Map(header === '' ? [] : parseHeader(header));
   let bytes = 0;
   for (const [name, value] of tags) bytes += bytesOf(name, value);
   if (bytes > MAX_BYTES) throw refuse(`has more than ${MAX_BYTES} bytes of names and values`);
-  // What the caller has said to the gateway itself comes first.
+  // The tags of the header win over `metadata`.
   for (const [name, value] of Object.entries(metadata ?? {})) {
     if (tags.size >= MAX_TAGS || tags.has(name) || !NAME.test(name) || !isValue(value)) continue;
     const more = bytesOf(name, value);

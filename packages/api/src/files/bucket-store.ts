@@ -3,11 +3,11 @@ import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, S3Client } from '@aws
 import { Upload } from '@aws-sdk/lib-storage';
 import { MissingObject, type ObjectStore } from './store.js';
 
-/** What is in memory of an upload at a time: one part, and the next one that fills. */
+/** An upload has two parts of this size in memory: one that is sent and one that fills. */
 const PART_BYTES = 5 * 1024 * 1024;
 const DEFAULT_REGION = 'us-east-1';
 
-/** A bucket of S3, or of a server that speaks its protocol. Credentials come as the AWS SDK finds them. */
+/** A bucket of S3, or of a server with the same protocol. The AWS SDK finds the credentials. */
 export class BucketStore implements ObjectStore {
   readonly #client: S3Client;
   readonly #bucket: string;
@@ -20,7 +20,7 @@ export class BucketStore implements ObjectStore {
     this.#client = new S3Client({
       region: process.env.AWS_REGION ?? DEFAULT_REGION,
       ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
-      // Not every server that speaks the protocol knows the newer checksums. What is stored is authenticated anyway.
+      // Some compatible servers do not know the newer checksums. Stored files are authenticated anyway.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
     });

@@ -1,6 +1,6 @@
 /**
- * What Redis knows of files: a small record each, how many bytes a workspace has stored, and when each object of the store
- * is to go. An object is listed there before its first byte is written, so that none is left behind by a process that died.
+ * Redis has a small record of each file, the bytes that a workspace has stored, and when each object of the store is to be
+ * removed. An object is listed before its first byte is written, so that a process that dies leaves none behind.
  */
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { createScript } from '@sluice/shared/redis/script';
@@ -16,7 +16,7 @@ export interface FileRecord {
   expires: number;
   filename: string;
   purpose: FilePurpose;
-  /** Of the object in the store. */
+  /** The name of the object in the store. */
   object: string;
 }
 
@@ -45,7 +45,7 @@ return ''
 `,
 );
 
-/** The object itself is removed by the reaper, which finds it due. */
+/** The object itself becomes due, and `removeDue` of files.ts removes it. */
 const removeScript = createScript<0 | 1>(
   'sluiceRemoveFile',
   `
@@ -65,12 +65,12 @@ export class FileRecords {
     readonly quota: FileQuota,
   ) {}
 
-  /** The object goes at this moment unless it becomes a file. */
+  /** The object is removed at this moment unless it becomes a file. */
   async expectObject(object: string, until: number): Promise<void> {
     await this.redis.zadd(this.names.fileObjects, String(until), object);
   }
 
-  /** Returns which quota it would exceed. */
+  /** Returns the quota that the file would exceed, if any. */
   add(
     workspace: string,
     record: FileRecord,

@@ -29,7 +29,7 @@ export class Files {
     private readonly clock: Clock,
   ) {}
 
-  /** Stores the bytes as they come. The object goes by itself unless it becomes a file. */
+  /** Stores the bytes as they come. The object is removed later unless it becomes a file. */
   async write(
     workspace: string,
     bytes: AsyncIterable<Buffer>,
@@ -48,13 +48,13 @@ export class Files {
     return { id, object, bytes: size };
   }
 
-  /** Makes a file of it. Throws `quota_exceeded`, and then it is gone. */
+  /** Makes a file of a stored object. Throws `quota_exceeded`, and then the object is gone. */
   async keep(workspace: string, stored: StoredObject, file: NewFile): Promise<FileRecord> {
     const { filename, purpose, expiresInMs } = file;
     const created = this.clock.now();
     const name = plainName(filename);
     const record = { ...stored, created, expires: created + expiresInMs, filename: name, purpose };
-    // The answers of a batch are paid for, so they are kept in any case.
+    // The answers of a batch are paid for, so they are always kept.
     const quota = purpose === 'batch' ? this.records.quota : UNLIMITED;
     const exceeded = await this.records.add(workspace, record, quota);
     if (exceeded === '') return record;
@@ -96,7 +96,7 @@ export class Files {
     await this.discard(record);
   }
 
-  /** Takes away what is due. Every api process may do it at once. */
+  /** Removes the objects that are due. Several api processes may do it at once. */
   async removeDue(): Promise<void> {
     for (const object of await this.records.dueObjects(this.clock.now())) {
       const [workspace = '', id = ''] = object.split('/');
@@ -109,7 +109,7 @@ export class Files {
 
 const UNLIMITED = { maxBytes: Number.MAX_SAFE_INTEGER, maxFiles: Number.MAX_SAFE_INTEGER };
 
-/** The last part of a path, printable: it is shown, and used for nothing else. */
+/** The printable last part of a path. It is only shown. */
 function plainName(name: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? '';
   return last.replace(/\p{C}/gu, '').slice(0, MAX_NAME_LENGTH) || 'file.jsonl';

@@ -4,11 +4,11 @@ export interface StoreSettings {
   folder: string;
   /** `s3://bucket/prefix`. Then the folder is not used. */
   bucket: string | undefined;
-  /** Of an S3-compatible server; without it AWS's own. */
+  /** The address of an S3-compatible server. Without it, AWS is used. */
   endpoint: string | undefined;
 }
 
-/** The client of a bucket is loaded only where there is one. */
+/** The client for buckets is loaded only when a bucket is configured. */
 export async function openStore({ folder, bucket, endpoint }: StoreSettings): Promise<ObjectStore> {
   if (bucket === undefined) {
     const { FolderStore } = await import('./folder-store.js');

@@ -1,4 +1,4 @@
-/** Reads `multipart/form-data` as it comes: the file goes to whoever stores it, chunk by chunk, and is never in memory. */
+/** Reads `multipart/form-data` as a stream. The file goes to the store chunk by chunk, and is never in memory as a whole. */
 import type { IncomingMessage } from 'node:http';
 import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
 import { GatewayError } from '@sluice/shared/errors';
@@ -13,14 +13,14 @@ export interface UploadLimits {
 }
 
 export interface Upload<Stored> {
-  /** Of the form, as text. */
+  /** The fields of the form, as text. */
   fields: ReadonlyMap<string, string>;
   stored: Stored | undefined;
 }
 
 /**
- * `store` is given the file while it comes. When something goes wrong, its source throws, and it has ended before this
- * does. The rest of a refused body is read and dropped, so that its caller sees the answer.
+ * `store` gets the file while it arrives. When something goes wrong, the source of `store` throws, and `store` ends before
+ * this function does. The rest of a refused body is read and dropped, so that the caller sees the answer.
  */
 export function receiveUpload<Stored>(
   request: IncomingMessage,
@@ -103,7 +103,7 @@ function openParser(request: IncomingMessage, maxFileBytes: number): BusboyInsta
         parts: MAX_FIELDS + 1,
         headerPairs: 20,
         headerSize: 4_096,
-        // One byte more is one too many.
+        // The parser stops at this size, and a file that has more is refused.
         fileSize: maxFileBytes,
       },
     });

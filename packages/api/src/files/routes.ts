@@ -93,7 +93,7 @@ export function createFilesRoutes(parts: FilesParts) {
   const content: Middleware<Authenticated> = async (ctx) => {
     const record = await files.find(ctx.state.key.workspace, ctx.params.id);
     const bytes = files.read(record)[Symbol.asyncIterator]();
-    // Its first piece is read before the answer begins: a file that cannot be read is an error, not a broken answer.
+    // The first piece is read before the answer begins, so that an unreadable file is an error and not a broken answer.
     const first = await bytes.next().catch((error) => {
       throw toRefusal(error, parts.logger);
     });
@@ -117,7 +117,7 @@ async function* resume(first: IteratorResult<Buffer>, rest: AsyncIterator<Buffer
   for (let next = first; !next.done; next = await rest.next()) yield next.value;
 }
 
-/** Newest first; those of one moment by id, so that pages do not overlap. */
+/** Newest first. Files of one moment are sorted by id, so that pages do not overlap. */
 export function newestFirst(a: { created: number; id: string }, b: { created: number; id: string }): number {
   return b.created - a.created || (a.id < b.id ? -1 : 1);
 }
@@ -148,7 +148,7 @@ function readForm(fields: ReadonlyMap<string, string>): number {
   );
 }
 
-/** In seconds; without one: 30 days. */
+/** The lifetime in seconds. The default is 30 days. */
 export function readExpiry(anchor: unknown, seconds: unknown, param: string): number {
   if (anchor === undefined && seconds === undefined) return DEFAULT_EXPIRY_S;
   if (anchor !== 'created_at') throw invalid(`${param}[anchor] must be "created_at".`, `${param}[anchor]`);
@@ -161,13 +161,13 @@ export function readExpiry(anchor: unknown, seconds: unknown, param: string): nu
   return count;
 }
 
-/** Nothing is unpacked, so nothing can grow. */
+/** Compressed uploads are refused, so nothing can grow while it is unpacked. */
 function refuseCompressed(encoding: string): void {
   if (encoding !== '' && encoding.toLowerCase() !== 'identity')
     throw new GatewayError('unsupported_media_type', 'The body must not be compressed.');
 }
 
-/** Whatever the store says is for the log: it names paths and hosts. */
+/** Errors of the store go to the log only, because they name paths and hosts. */
 export function toRefusal(error: unknown, logger: Logger): unknown {
   if (error instanceof GatewayError) return error;
   if (error instanceof MissingObject) return new GatewayError('not_found', 'The file is gone.');

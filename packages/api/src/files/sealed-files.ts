@@ -1,5 +1,5 @@
 /**
- * Files are encrypted like prompts, in pieces, so that they are written as they come and read from any place:
+ * Files are encrypted like prompts, but in pieces, so that they can be written as a stream and read from any place:
  *
  *   "SLUICE1\n", key id (8 characters; all dashes: in clear), salt (16 bytes), then the pieces
  *   a piece: 64 KiB of the file (the last one: what is left), and its tag (16 bytes)
@@ -27,12 +27,12 @@ export class SealedFiles {
     private readonly payloads: Payloads,
   ) {}
 
-  /** The file is there whole, or not at all. */
+  /** The file exists completely or not at all. */
   write(name: string, bytes: AsyncIterable<Buffer>): Promise<void> {
     return this.store.write(name, this.#seal(name, bytes));
   }
 
-  /** `size`: of the whole file. Throws when it is shorter, or was changed. */
+  /** `size` is that of the whole file. Throws when the file is shorter or was changed. */
   async *read(name: string, size: number, from = 0): AsyncIterable<Buffer> {
     if (from >= size) return;
     const header = await readHeader(this.store, name);

@@ -1,10 +1,10 @@
-/** Where the bytes of files lie: a folder, or a bucket. Names are made by the gateway, never by a caller. */
+/** The store for the bytes of files: a folder or a bucket. The gateway makes all names, never a caller. */
 export interface ObjectStore {
-  /** The object is there whole, or not at all. One of the same name is replaced. */
+  /** The object exists completely or not at all. It replaces an object of the same name. */
   write(name: string, bytes: AsyncIterable<Buffer>): Promise<void>;
   /** From byte `start` to the end. Throws `MissingObject`. */
   read(name: string, start: number): AsyncIterable<Buffer>;
-  /** What is not there is removed already. */
+  /** Removing a missing object succeeds. */
   remove(name: string): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import { GatewayError } from '@sluice/shared/errors';
 
-/** Uploads at a time, of one api process and of one workspace in it: each takes a few buffers and a file. */
+/** The most uploads at a time, in an api process and for one workspace. Each takes a few buffers and a file. */
 const MOST = 32;
 const MOST_OF_WORKSPACE = 4;
 const RETRY_AFTER_MS = 5_000;
@@ -9,7 +9,7 @@ export class UploadPlaces {
   readonly #ofWorkspace = new Map<string, number>();
   #taken = 0;
 
-  /** Returns what gives the place back. */
+  /** Returns a function that gives the place back. */
   take(workspace: string): () => void {
     const own = this.#ofWorkspace.get(workspace) ?? 0;
     if (own >= MOST_OF_WORKSPACE)

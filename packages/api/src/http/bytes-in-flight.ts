@@ -6,11 +6,11 @@ import type { Authenticated } from './authenticate.js';
 const RETRY_AFTER_MS = 1_000;
 
 export interface ByteLimits {
-  /** Of one body. */
+  /** The most bytes of one body. */
   maxBodyBytes: number;
-  /** Of all requests that this process has accepted and not yet answered. */
+  /** The most bytes of all requests that this process has accepted and not yet answered. */
   maxBytesInFlight: number;
-  /** Of one workspace's. */
+  /** The most of these bytes for one workspace. */
   maxBytesInFlightPerWorkspace: number;
 }
 
@@ -19,13 +19,13 @@ export interface RunsOn {
   runsOn?: Promise<unknown>;
 }
 
-/** What a request has taken of the memory. */
+/** The memory that a request has taken. */
 interface Share {
   workspace: string;
   bytes: number;
-  /** How many of them have come. */
+  /** How many of the bytes have arrived. */
   received: number;
-  /** Ends a body that is still coming. Undefined once it is there. */
+  /** Ends a body that is still arriving. Undefined when all of it is there. */
   refuse: ((error: GatewayError) => void) | undefined;
 }
 
@@ -34,8 +34,8 @@ interface Share {
  * its connection is done with it: a request with an Idempotency-Key runs on after its caller hung up. So a flood of large
  * bodies is refused by its headers, and one workspace cannot take the room of the others.
  *
- * Room that was only announced is not held against others. When there is none left for a workspace that has less of it, the
- * workspace with the most gives up the body of which the most has yet to come.
+ * An announced length does not keep others out. When there is no room for a workspace with fewer bytes in flight, the
+ * workspace with the most gives up the body that has the most bytes left to receive.
  */
 export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated & RunsOn> {
   const shares = new Set<Share>();
@@ -53,7 +53,7 @@ export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated & 
     shares.delete(share);
     add(share, -share.bytes);
   };
-  /** Whether a body that is still coming has made room for a workspace with this much in flight. */
+  /** Makes room for a workspace with this many bytes in flight by ending a body that is still arriving. */
   const makeRoom = (wanted: number): boolean => {
     const [largest, bytes] = [...byWorkspace].reduce(
       (most, each) => (each[1] > most[1] ? each : most),
@@ -85,7 +85,7 @@ export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated & 
       add(share, bytes);
     };
     const length = ctx.get('content-length');
-    // One that says too much is refused when it is read.
+    // A body that announces too much is refused when it is read.
     if (length !== '') take(Math.min(Number(length), limits.maxBodyBytes));
     shares.add(share);
     watch(ctx.req, share, length === '' ? take : () => {});
@@ -102,7 +102,7 @@ function tooMuch(message: string): GatewayError {
   return new GatewayError('service_unavailable', message, { retryAfterMs: RETRY_AFTER_MS });
 }
 
-/** Counts a body as it comes. When there is no room left for it, reading it fails with that refusal. */
+/** Counts a body as it arrives. When there is no room left, reading it fails with the refusal. */
 function watch(request: IncomingMessage, share: Share, take: (bytes: number) => void): void {
   const onData = (chunk: Buffer) => {
     share.received += chunk.length;
@@ -118,7 +118,7 @@ function watch(request: IncomingMessage, share: Share, take: (bytes: number) => 
   };
   const refuse = (error: unknown) => {
     stop();
-    // Unless whoever reads has given up already, and lets the rest pass.
+    // The reader may have given up already and let the rest pass. Then nobody listens.
     if (request.listenerCount('error') > 0) request.emit('error', error);
   };
   share.refuse = refuse;

@@ -4,7 +4,7 @@ import { Server as NetServer } from 'node:net';
 export interface Grace {
   /** How long a kept-alive connection may still bring a request. */
   idleMs: number;
-  /** How long the requests that have come may take. */
+  /** How long the accepted requests may take. */
   drainMs: number;
 }
 
@@ -13,12 +13,12 @@ const LONGEST_RUSH_MS = 1_000;
 
 /**
  * Takes no new connections, and resolves when the others have ended. A request that is just arriving on a kept-alive
- * connection is answered: its connection looks idle until then, so idle ones are closed only after a while. Whoever
- * answers has to ask for the end of the connection (`connection: close`) from now on.
+ * connection is answered. Such a connection looks idle, so idle connections are closed only after a while. From now on
+ * every answer has to ask for the end of its connection (`connection: close`).
  */
 export async function closeServer(server: Server, { idleMs, drainMs }: Grace): Promise<void> {
   const closed = new Promise((resolve) => {
-    // The close of an HTTP server would also reset what looks idle, at once.
+    // Closing an HTTP server would also reset connections that look idle, at once.
     whenNobodyWaits(server, () => NetServer.prototype.close.call(server, resolve));
   });
   const idleOver = setTimeout(() => server.closeIdleConnections(), idleMs);
@@ -29,8 +29,8 @@ export async function closeServer(server: Server, { idleMs, drainMs }: Grace): P
 }
 
 /**
- * Runs `close` when no connection waits to be accepted: the system would reset those. Node accepts one in each turn of its
- * event loop, so none waits after a turn in which none came.
+ * Runs `close` when no connection waits to be accepted, because the system would reset it. Node accepts one in each turn of
+ * its event loop, so none waits after a turn without a new one.
  */
 function whenNobodyWaits(server: Server, close: () => void): void {
   const latest = performance.now() + LONGEST_RUSH_MS;

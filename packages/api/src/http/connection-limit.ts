@@ -1,14 +1,14 @@
 /**
- * How many connections a listener takes. It stays below the number of file descriptors, because without a free one the
- * system resets connections unseen, and Redis and health checks could not be reached either.
+ * Limits the connections of a listener below the number of file descriptors. Without a free descriptor the system resets
+ * connections unseen, and the process reaches neither Redis nor health checks.
  */
 import type { Server } from 'node:http';
 import type { Logger } from '@sluice/shared/process/logger';
 
 const MAX_CONNECTIONS = 20_000;
-/** What the process itself has open, at the most: Redis, its files, its pipes. */
+/** The most descriptors that the process needs for itself: Redis, files, pipes. */
 const OWN_DESCRIPTORS = 50;
-/** Of the others; the rest is for health checks and the admin listener. */
+/** The listener's share of the other descriptors. The rest is for health checks and the admin listener. */
 const SHARE = 0.8;
 const TELL_EVERY_MS = 10_000;
 
@@ -28,7 +28,7 @@ export class ConnectionLimit {
 
   hold(server: Server): void {
     server.maxConnections = this.#most;
-    // Node closes what is above it, and says so here.
+    // Node closes connections above the limit and emits this event.
     server.on('drop', () => this.#drop());
   }
 

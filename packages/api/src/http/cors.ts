@@ -1,7 +1,7 @@
 import cors from '@koa/cors';
 import type { Middleware } from 'koa';
 
-/** What a page may read of an answer, beside its body. */
+/** The headers of an answer that a page may read. */
 const EXPOSED = [
   'x-request-id',
   'x-gateway-provider',
@@ -17,10 +17,10 @@ const EXPOSED = [
   'x-should-retry',
 ];
 
-/** How long a browser need not ask again. */
+/** How long a browser may keep the permission. */
 const MAX_AGE_S = 600;
 
-/** Lets the pages of these origins call the gateway from a browser. No cookie has any meaning here, so none is let in. */
+/** Lets the pages of these origins call the gateway from a browser. Cookies are not allowed, because they have no meaning here. */
 export function createCors(origins: readonly string[]): Middleware {
   const allowed = new Set(origins);
   return cors({

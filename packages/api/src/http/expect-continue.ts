@@ -1,7 +1,7 @@
 /**
- * A caller that sends `Expect: 100-continue` sends its body only when it is told to. It is told so by whoever reads the
- * body, so that a refusal for its key or its length comes first. After a refusal the connection is closed: whether the body
- * still comes is not known.
+ * A caller that sends `Expect: 100-continue` waits for permission to send its body. The reader of the body gives it, so that
+ * a refusal for the key or the length comes first. After a refusal the connection is closed, because nobody knows whether
+ * the body will still come.
  */
 import type { ServerResponse } from 'node:http';
 

@@ -1,14 +1,14 @@
 /**
- * A caller that closes its side after the request may still read the answer, or may be gone: TCP does not say. Writing
- * does: one who is gone answers with a reset, and the next write breaks the connection. What is written is `100 Continue`,
- * which every client of HTTP/1.1 reads over. HTTP/1.0 has no such thing, so there the caller is taken for gone.
+ * A caller that closes its side after the request may still read the answer, or may be gone. TCP does not tell. A write
+ * tells: the machine of a gone caller answers with a reset, and the next write breaks the connection. So the gateway writes
+ * `100 Continue`, which every HTTP/1.1 client ignores. HTTP/1.0 has no such answer, so that caller counts as gone.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const FIRST_MS = 100;
 const LONGEST_MS = 5_000;
 
-/** Until the function that it returns is called, the response is closed when the caller is found to be gone. */
+/** Closes the response when the caller is gone. The returned function ends the watch. */
 export function findOutWhenGone(request: IncomingMessage, response: ServerResponse): () => void {
   const { socket } = request;
   let timer: NodeJS.Timeout | undefined;

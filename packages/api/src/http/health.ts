@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
 
-/** Alive: the process answers. Ready: nothing keeps it from its work. */
+/** `alive`: the process answers. `ready`: nothing keeps the process from its work. */
 export function createHealthRoutes(problems: () => string[]): { alive: Middleware; ready: Middleware } {
   return {
     alive: (ctx) => {

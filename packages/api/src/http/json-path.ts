@@ -1,11 +1,11 @@
 import { endOfString } from '@sluice/shared/json/end-of-string';
 
-/** The keys in a path are the caller's, of any length. */
+/** A path is cut at this length, because callers choose its keys. */
 const MAX_PATH = 160;
 
 type Step = string | number;
 
-/** As in `messages[0].content`; null for the whole body, and in a body that is an array: it has no fields to name. */
+/** A path such as `messages[0].content`. Null for the whole body, and for a body that is an array. */
 export function toPath(steps: readonly Step[]): string | null {
   if (typeof steps[0] !== 'string') return null;
   const path = steps
@@ -15,8 +15,8 @@ export function toPath(steps: readonly Step[]): string | null {
 }
 
 /**
- * The path of the array or object that is open at `offset` of a JSON text. It reads the text from its start, so it is for
- * refusals only.
+ * The path of the array or object that is open at `offset` of a JSON text. It reads the text from the start, so it is only
+ * for refusals.
  */
 export function containerAt(text: string, offset: number): string | null {
   const open: Step[] = [];

@@ -1,20 +1,20 @@
 /**
- * Workspaces that were at a limit of their own a moment ago. A large body of such a workspace is refused by its headers:
- * to read and parse it costs far more than to refuse it. A small one is looked at again, since a place may be free by now.
+ * Workspaces that were at one of their limits a moment ago. A large body of such a workspace is refused by its headers,
+ * because reading and parsing it costs far more. A small body is checked again, since a place may be free by now.
  */
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware } from 'koa';
 import type { Authenticated } from './authenticate.js';
 
-/** To read and parse one of this size costs about as much as to ask Redis. */
+/** Reading and parsing a body of this size costs about as much as asking Redis. */
 const SMALL_BODY_BYTES = 65_536;
 
 interface Refusal {
   error: GatewayError;
   /** By `performance.now()`. */
   until: number;
-  /** Those that were met. Other ones may be wider. */
+  /** The limits that were reached. If the limits change, the refusal no longer holds. */
   limits: WorkspaceRecord['limits'];
 }
 
@@ -26,7 +26,7 @@ export class KnownRefusals {
     this.#refusals.set(id, { error, until: performance.now() + error.retryAfterMs, limits });
   }
 
-  /** Why the workspace is refused now too; `retry-after` says how long that is still so. */
+  /** Why the workspace is still refused. `retry-after` says for how long. */
   of(workspace: WorkspaceRecord): GatewayError | undefined {
     const known = this.#refusals.get(workspace.id);
     if (!known) return undefined;
@@ -52,7 +52,7 @@ export function createRefuseLarge(parts: RefuseLargeParts): Middleware<Authentic
   const { knownRefusals, directory, metrics } = parts;
   return async (ctx, next) => {
     const { workspace } = ctx.state.key;
-    // A body that does not say how long it is may be large.
+    // A body without a content-length may be large.
     const isSmall = Number(ctx.get('content-length') || Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES;
     if (!isSmall && knownRefusals.has(workspace)) {
       const record = await directory.findWorkspace(workspace);

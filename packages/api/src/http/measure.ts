@@ -21,14 +21,14 @@ const TEMPLATES = new Map([['/v1/models/*id', '/v1/models/{id}']]);
 
 const HEALTH_CHECKS = new Set(['/healthz', '/readyz']);
 
-/** Counts and logs a request when its answer has left, or its caller. */
+/** Counts and logs a request when its answer was sent or its caller has left. */
 export function createMeasure({ metrics, logger, tracer, clock }: MeasureParts): Middleware<MeasuredState> {
   return async (ctx, next) => {
     const startedAt = performance.now();
     ctx.state.startedAt = startedAt;
     metrics.began();
     const caller = parseTraceparent(ctx.get('traceparent'));
-    // What is to come is a child of our own span; when we make none, of the caller's.
+    // Later spans are children of the gateway's span. Without a tracer they are children of the caller's.
     ctx.state.trace = tracer ? childOf(caller) : caller;
     ctx.res.once('close', () => {
       const { status, code } = ctx.res.writableFinished
@@ -50,7 +50,7 @@ export function createMeasure({ metrics, logger, tracer, clock }: MeasureParts):
   };
 }
 
-/** Paths that callers make up are one. */
+/** All paths that callers make up share one label. */
 function pathOf(ctx: ParameterizedContext): string {
   const matched: unknown = Reflect.get(ctx, '_matchedRoute');
   return typeof matched === 'string' ? (TEMPLATES.get(matched) ?? matched) : 'other';

@@ -1,4 +1,4 @@
-/** Lists as the official SDKs turn their pages: `limit`, and `after` with the last id of the page before. */
+/** Pages of lists, as the official SDKs ask for them: `limit`, and `after` with the last id of the previous page. */
 import { GatewayError } from '@sluice/shared/errors';
 
 export interface PageRule {
@@ -14,7 +14,7 @@ export interface Page<T> {
   has_more: boolean;
 }
 
-/** `items`: in the order in which they are listed. */
+/** `items` must be in the order of the list. */
 export function toPage<T extends { id: string }>(
   items: readonly T[],
   { limit, after }: { limit?: unknown; after?: unknown },

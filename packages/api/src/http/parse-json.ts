@@ -1,7 +1,7 @@
 import Bourne from '@hapi/bourne';
 import { GatewayError } from '@sluice/shared/errors';
 
-/** The object or array that the text is; throws `invalid_request` for anything else. The parser's own errors quote it. */
+/** Parses an object or array. Throws `invalid_request` for anything else. The parser's own errors would quote the text. */
 export function parseJson(text: string): object {
   if (text.trim() === '') throw invalid('The body is empty. Send a JSON object.');
   let value: unknown;
@@ -19,7 +19,7 @@ export function parseJson(text: string): object {
   return value;
 }
 
-/** The parser tells where it stopped only in its message, beside a quotation that must not be passed on. */
+/** Only the parser's message says where it stopped. The message also quotes the text, which must not be passed on. */
 function placeOf(text: string, error: unknown): string | undefined {
   const message = error instanceof Error ? error.message : '';
   const [, position] = / at position (\d{1,9})/.exec(message) ?? [];

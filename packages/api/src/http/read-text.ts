@@ -3,10 +3,10 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import bodyParser from 'koa-bodyparser';
 import { letSend } from './expect-continue.js';
 
-/** What nearly every client sends. */
+/** Nearly every client sends this content type. */
 const PLAIN_JSON = /^application\/json(?:; ?charset=utf-8)?$/i;
 
-/** Whatever the content type says, the body is read as UTF-8. JSON needs no charset, so none is right too. */
+/** The body is always read as UTF-8. JSON needs no charset, so a missing one is right too. */
 const UTF_8 = /^(?:utf-?8|us-ascii)?$/i;
 
 export interface Received {
@@ -17,20 +17,20 @@ export interface Received {
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Reads the text of a JSON body. koa-bodyparser gives its bytes, as they came: it would put U+FFFD in the
- * place of those that are not UTF-8, and parse JSON of any size. Its errors carry the body, and are never passed on.
+ * Reads the text of a JSON body. koa-bodyparser only collects the bytes: by itself it would replace invalid UTF-8 by U+FFFD
+ * and parse JSON of any size. Its errors carry the body, and are never passed on.
  */
 export function createReadText(maxBytes: number): Middleware<Received> {
   const options: bodyParser.Options & { encoding: string } = {
     enableTypes: ['text'],
     extendTypes: { text: ['application/json'] },
     textLimit: `${maxBytes}b`,
-    // No encoding: bytes.
+    // Without an encoding the parser returns bytes.
     encoding: '',
     onerror(error, ctx) {
       const status = 'status' in error ? error.status : undefined;
-      // The rest is read and dropped. Were the connection closed instead, a caller that is still sending would see
-      // it break, and not the answer.
+      // The rest is read and dropped. If the connection were closed instead, a caller that is still sending would see a
+      // broken connection, and not the answer.
       ctx.req.resume();
       if (error instanceof GatewayError) throw error;
       if (status === 413) throw tooLarge(maxBytes);
@@ -49,7 +49,7 @@ export function createReadText(maxBytes: number): Middleware<Received> {
     letSend(ctx.res);
     return read(ctx, () => {
       ctx.state.bodyText = decode(ctx.request.body);
-      // The bytes are not kept as long as the caller waits.
+      // The bytes are released, so that they do not stay in memory while the caller waits.
       ctx.request.body = undefined;
       ctx.request.rawBody = undefined;
       return next();
@@ -57,7 +57,7 @@ export function createReadText(maxBytes: number): Middleware<Received> {
   };
 }
 
-/** Without a body there are no bytes either. */
+/** A request without a body has no bytes. */
 function decode(body: unknown): string {
   try {
     return Buffer.isBuffer(body) ? decoder.decode(body) : '';

@@ -2,8 +2,8 @@ import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware } from 'koa';
 
 /**
- * Node would answer a request without a host in a shape of its own, and Koa throws on a target that is no URL. Of two
- * headers that say who is meant or who asks, Node takes the first; a proxy before it may have taken the second.
+ * Node would answer a request without a host in its own format, and Koa throws on a target that is not a URL. When a request
+ * has two Host or Authorization headers, Node uses the first, but a proxy in front may have used the second.
  */
 export const refuseUnaddressed: Middleware = (ctx, next) => {
   const { headers, httpVersion, rawHeaders } = ctx.req;
@@ -17,7 +17,7 @@ export const refuseUnaddressed: Middleware = (ctx, next) => {
   return next();
 };
 
-/** Names and values take turns. */
+/** `rawHeaders` has names and values in turn. */
 function isTwice(rawHeaders: readonly string[], name: string): boolean {
   let found = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {

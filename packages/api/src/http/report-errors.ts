@@ -5,7 +5,7 @@ import type { Middleware } from 'koa';
 import type { Measured } from './measured.js';
 import type { Identified } from './request-id.js';
 
-/** The one place where an error becomes a response. Whatever is not a GatewayError is ours, and is not shown. */
+/** Turns every error into a response. An error that is not a GatewayError is the gateway's own, and is not shown. */
 export function createReportErrors(
   logger: Logger,
   explainPath: (path: string) => string = () => 'There is nothing at this path.',
@@ -31,7 +31,7 @@ export function createReportErrors(
   };
 }
 
-/** The router says by the status alone, and by an `allow` header, that it found no handler. */
+/** The router reports a missing handler only by the status and an `allow` header. */
 function throwUnrouted(status: number, explain: () => string): void {
   if (status === 404) throw new GatewayError('not_found', explain());
   if (status === 405 || status === 501)

@@ -5,7 +5,7 @@ export interface Identified {
   requestId: string;
 }
 
-/** Every response names its request; a caller's own `x-request-id` is not trusted to be unique. */
+/** Every response names its request. A caller's own `x-request-id` is ignored, because it may not be unique. */
 export const identify: Middleware<Identified> = (ctx, next) => {
   ctx.state.requestId = makeRequestId();
   ctx.set('x-request-id', `req_${ctx.state.requestId}`);

@@ -1,10 +1,10 @@
 import type { Span } from '@sluice/shared/tracing/tracer';
 import type { MeasuredState } from './measured.js';
 
-/** All that the log says of a request. Nothing else of it may get there: bodies and headers hold prompts and keys. */
+/** The log line of a request. No other part of a request is logged, because bodies and headers hold prompts and keys. */
 export interface RequestLine {
   requestId: string;
-  /** Of the trace it belongs to, if it is traced. */
+  /** The trace of the request, if it is traced. */
   traceId?: string;
   method: string;
   /** A template, never what the caller sent. */
@@ -46,13 +46,13 @@ export function toRequestLine(
   if (head.served) {
     const { provider, model, fallbackUsed, latencyMs, costUsd } = head.served;
     Object.assign(line, { provider, model, fallbackUsed, latencyMs });
-    // The first request's line has what the call cost.
+    // The line of the first request has the cost of the call.
     if (!replayed) line.costUsd = costUsd;
   }
   return line;
 }
 
-/** The same as a span. `now`: Redis time, so that the spans of all processes are on one clock. */
+/** The span of a request. `now` is Redis time, so that the spans of all processes are on one clock. */
 export function toRequestSpan(
   { requestId, key, route }: MeasuredState,
   { method, path, status, code, ms }: Measures,

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
 
-/** While draining, every answer asks its client to connect anew: somewhere else. */
+/** While the process drains, every answer asks its client to close the connection and connect to another process. */
 export function createSayGoodbye(isDraining: () => boolean): Middleware {
   return async (ctx, next) => {
     await next();

@@ -12,7 +12,7 @@ const HEADERS_TIMEOUT_MS = 10_000;
 export interface HttpServerOptions {
   /** How long a caller may take to send a request. */
   receiveTimeoutMs: number;
-  /** Whoever waits then has to find out by itself when the caller is gone. */
+  /** A caller that closes its side is still answered. The handler has to find out by itself when the caller is gone. */
   answersHalfClosed?: boolean;
 }
 
@@ -29,7 +29,7 @@ export function createHttpServer(
     {
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, receiveTimeoutMs),
       requestTimeout: receiveTimeoutMs,
-      // Node looks for requests that are late only this often.
+      // Node checks for late requests only this often.
       connectionsCheckingInterval: Math.min(1_000, receiveTimeoutMs),
       keepAliveTimeout: 75_000,
       maxHeaderSize: 16 * 1024,
@@ -39,12 +39,12 @@ export function createHttpServer(
     app.callback(),
   );
   limit.hold(server);
-  // Each request that waits on a connection listens to its end, and a caller may send many at once.
+  // Each waiting request listens for the end of its connection, and a caller may send many at once.
   server.on('connection', (socket) => socket.setMaxListeners(0));
-  // Not in Node's documentation. Without it a caller that closes its side is never answered.
+  // This option is not documented. Without it a caller that closes its side is never answered.
   if (answersHalfClosed) Object.assign(server, { httpAllowHalfOpen: true });
   server.on('clientError', refuseUnreadable);
-  // What Node answers on its own would not be in the contract's shape.
+  // Node's own answer would not have the contract's shape.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('checkContinue', (request, response) => {
     holdBack(response);
@@ -56,7 +56,7 @@ export function createHttpServer(
   return server;
 }
 
-/** What is not HTTP never reaches Koa. */
+/** Answers input that is not HTTP, which never reaches Koa. */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && maySendSlowly(socket)) return;
   if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();

@@ -1,12 +1,12 @@
 /**
- * Connections on which a body may take longer than others: an upload. Whoever reads it has to give up one that stands still.
- * Node tells once that a request is late, and leaves it to us what follows from that.
+ * Connections on which a body may take longer, such as an upload. The reader of the body has to give up one that stands
+ * still. Node reports once that a request is late, and leaves the consequence to the listener.
  */
 import type { Duplex } from 'node:stream';
 
 const patient = new WeakSet<Duplex>();
 
-/** Returns what ends it. */
+/** Returns a function that ends the permission. */
 export function allowSlowBody(socket: Duplex): () => void {
   patient.add(socket);
   return () => patient.delete(socket);

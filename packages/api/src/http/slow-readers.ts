@@ -7,14 +7,14 @@ import type { ServerResponse } from 'node:http';
 import type { Middleware } from 'koa';
 import type { Authenticated } from './authenticate.js';
 
-/** Many of these fit into the buffers that a connection has anyway. */
+/** Smaller answers fit into the buffers that a connection has anyway. */
 const SMALL_ANSWER_BYTES = 65_536;
-/** As long as a caller has to send a request by default. */
+/** By default a caller has as long to send a request. */
 const GRACE_MS = 30_000;
 const SEVERAL = 6;
 
 export interface UnreadLimits {
-  /** Of the answers of one workspace that were not read yet. */
+  /** The most bytes of unread answers of one workspace. */
   maxBytes: number;
   graceMs?: number;
 }
@@ -30,7 +30,7 @@ export function createDropSlowReaders({
   maxBytes,
   graceMs = GRACE_MS,
 }: UnreadLimits): Middleware<Authenticated> {
-  /** By workspace, oldest first. */
+  /** Workspace → its unread answers, oldest first. */
   const unread = new Map<string, Set<Unread>>();
 
   const hold = (workspace: string, response: ServerResponse, bytes: number) => {

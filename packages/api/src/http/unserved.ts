@@ -1,4 +1,4 @@
-/** What a 404 says: most of them are a client with another API, or another base URL, in mind. */
+/** The message of a 404. Most of them come from a client that expects another API or another base URL. */
 import type { Router } from '@koa/router';
 
 const NO_RESPONSES =
@@ -21,7 +21,7 @@ const NOT_SERVED: readonly [path: RegExp, why: string][] = [
 
 const HEALTH_CHECK = /z$/;
 
-/** Explains a path that is not there. It does not quote it. */
+/** Explains an unknown path without quoting it. */
 export function createExplainPath(router: Router): (path: string) => string {
   const routes = router.stack.filter(({ path }) => !HEALTH_CHECK.test(String(path)));
   const served = routes.map(({ path, methods }) => {

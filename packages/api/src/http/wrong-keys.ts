@@ -1,26 +1,26 @@
 /**
- * Callers who send wrong keys. The operator sees them by address, in the log and as a metric, and the more of them come
- * from one address, the slower they are answered. A right key is never held up: many callers may share an address.
+ * Callers who send wrong keys. The operator sees them in the log, by address, and as a metric. The more wrong keys an
+ * address sends, the slower it is answered. A right key is never delayed, because many callers may share an address.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import ipaddr from 'ipaddr.js';
 
-/** The longest that an answer is held back, and how many are at once. What would be held longer is refused. */
+/** The longest delay of an answer, and the most delayed answers at once. Beyond that a request is refused at once. */
 const MAX_HELD_MS = 5_000;
 const MAX_HELD = 1_000;
 const MAX_ADDRESSES = 10_000;
 const LOG_EVERY_MS = 10_000;
 const MAX_LINES = 100;
 
-/** How many wrong keys of one address are answered at once, and how often one more is. */
+/** How many wrong keys of one address are answered without delay, and after what time one more is. */
 const PACE = { public: { burst: 100, everyMs: 100 }, admin: { burst: 10, everyMs: 1_000 } } as const;
 
 interface Caller {
-  /** The moment by which all its wrong keys would have been answered, had each waited for its turn. */
+  /** When all wrong keys of the address would be answered, if each waited for its turn. */
   servedAt: number;
-  /** Since the latest line. */
+  /** Wrong keys since the latest log line. */
   unlogged: number;
   loggedAt: number;
 }
@@ -66,7 +66,7 @@ export class WrongKeys {
       unlogged: 0,
       loggedAt: Number.NEGATIVE_INFINITY,
     };
-    // Put at the end, so that the first one is the one that has been quiet the longest.
+    // The address moves to the end of the map, so that the first one has been quiet the longest.
     this.#callers.delete(key);
     this.#callers.set(key, caller);
     if (this.#callers.size > MAX_ADDRESSES) {

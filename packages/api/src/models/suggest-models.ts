@@ -1,4 +1,4 @@
-/** Whoever asks for a model that is not there is told the nearest names that are. */
+/** Suggests the nearest names to a caller who asks for an unknown model. */
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import { distance } from 'fastest-levenshtein';
@@ -9,11 +9,11 @@ import { listModels } from './models-route.js';
 import type { Sought } from './sought.js';
 
 const SUGGESTED = 3;
-/** Longer than any alias: what is longer is no mistyped name, and comparing it would cost. */
+/** Longer than any alias. A longer text is not a mistyped name, and comparing it would be slow. */
 const MAX_LENGTH = 128;
 const SHOWABLE = /^[!-~]{1,128}$/;
 
-/** Around whatever may answer `model_not_found`, be it the gateway's own answer or a provider's. */
+/** Wraps handlers that may answer `model_not_found`, for the gateway or for a provider. */
 export function createSuggestModels(
   directory: Directory,
   catalogue: Catalogue,
@@ -25,7 +25,7 @@ export function createSuggestModels(
       const { key, soughtModel } = ctx.state;
       if (!(error instanceof GatewayError) || error.code !== 'model_not_found' || soughtModel === undefined)
         throw error;
-      // Without Redis the answer is what it would have been, only less helpful.
+      // While Redis is away, the answer has no suggestions.
       const models = await listModels(key.workspace, directory, catalogue).catch(() => []);
       const names = nearest(
         soughtModel,
@@ -38,7 +38,7 @@ export function createSuggestModels(
   };
 }
 
-/** The nearest names first. Names as near as each other stay in their order, which has aliases before model ids. */
+/** Returns the nearest names first. Equally near names keep their order, in which aliases come before model ids. */
 export function nearest(sought: string, names: readonly string[]): string[] {
   if (sought.length > MAX_LENGTH) return [];
   const most = Math.max(2, Math.floor(sought.length / 3));

@@ -515,7 +515,7 @@ export const adminPaths: Paths = guarded({
   },
 });
 
-/** Everybody may ask these, and the changes have to come from the console's own page. */
+/** These paths need no sign-in. Changes must come from the console's own page. */
 export const sessionPaths: Paths = {
   '/session': {
     get: {

@@ -4,7 +4,7 @@ import { json, ref } from './parts.js';
 import { publicPaths, publicSchemas } from './public-api.js';
 import { recordSchemas } from './record-schemas.js';
 
-/** Describes both listeners. A test holds it to what they really answer. */
+/** Describes both listeners. A test compares it with their real answers. */
 export const openapi = {
   openapi: '3.1.0',
   info: {
@@ -14,7 +14,7 @@ export const openapi = {
       'An LLM gateway with a durable queue. The paths under /v1 and /routes are the public listener’s.',
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
-  // The document is served there.
+  // The admin listener serves the document.
   servers: [{ url: '/', description: 'The admin listener.' }],
   security: [{ adminToken: [] }, { session: [] }],
   paths: {
@@ -45,7 +45,7 @@ export const openapi = {
   },
 };
 
-/** The document of a gateway whose public listener is at this address, and takes so many messages. */
+/** The document of a gateway with this public address and limit of messages. */
 export function openapiAt(publicUrl: string, limits: { messages: number }) {
   const { ChatRequest } = openapi.components.schemas;
   const messages = { ...ChatRequest.properties.messages, maxItems: limits.messages };

@@ -25,7 +25,7 @@ export const oneOf = (...values: string[]): Schema => ({ type: 'string', enum: v
 export const arrayOf = (items: Schema): Schema => ({ type: 'array', items });
 export const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
 
-/** Nothing but these fields; those in `optional` may be missing. */
+/** An object with only these fields. Those in `optional` may be missing. */
 export function object(fields: Record<string, Schema>, optional: Record<string, Schema> = {}): Schema {
   return {
     type: 'object',

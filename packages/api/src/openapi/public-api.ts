@@ -22,7 +22,7 @@ export const publicSchemas = {
       ...requestFields,
       messages: requestFields.messages ?? {},
       model: { ...s.text, ...nameLength, description: 'A route of the workspace, or a model id.' },
-      // Answered with 501, and so nothing to send.
+      // Streaming is answered with 501, so only these values are documented.
       stream: { enum: [false, null] },
     },
   },

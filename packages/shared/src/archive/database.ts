@@ -1,4 +1,4 @@
-/** Connections to the archive's database. Every statement has an end: a database that hangs holds nobody up for ever. */
+/** Connections to the archive's database. Every statement has a time limit, so that nobody waits for a hung one. */
 import pg from 'pg';
 
 const CONNECT_MS = 5_000;
@@ -7,7 +7,7 @@ export type Database = pg.Pool;
 export type Connection = pg.PoolClient;
 
 export interface DatabaseOptions {
-  /** How many connections at most. */
+  /** The largest number of connections. */
   connections: number;
   statementMs: number;
 }
@@ -18,12 +18,12 @@ export function openDatabase(url: string, { connections, statementMs }: Database
     max: connections,
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: statementMs,
-    // The server may be unable to say that it is late.
+    // A server that hangs does not enforce its own timeout, so the client has one too.
     query_timeout: statementMs + CONNECT_MS,
     keepAlive: true,
     application_name: 'sluice',
   });
-  // A connection that breaks while nobody uses it: the next query makes another.
+  // An idle connection may break. The next query opens another one.
   pool.on('error', () => {});
   return pool;
 }
@@ -45,7 +45,7 @@ export async function inTransaction<T>(
     await connection.query('COMMIT');
     return result;
   } catch (error) {
-    // Whether the transaction stands is not known: the connection is not used again, and the server ends it.
+    // Nobody knows whether the transaction was committed. The connection is closed, and the server ends the transaction.
     broken = error instanceof Error ? error : new Error(String(error));
     throw error;
   } finally {

@@ -1,11 +1,11 @@
 /**
- * Erasures in the archive. Whoever asks for one adds a row; a worker deletes what the row means (upkeep.ts). From that row
+ * Erasures in the archive. An erasure is a row that names what to erase. A worker deletes it (upkeep.ts). From that row
  * on nothing older is written for the workspace or the end user, also when it comes late from the log or from a disk.
  */
 import { createHash } from 'node:crypto';
 import { type Database, inTransaction } from './database.js';
 
-/** Writers hold it together; an erasure alone, so that no writer is left who has not seen it. */
+/** Writers share this lock. An erasure takes it alone, so that every later writer sees the erasure. */
 export const ERASURE_LOCK = 7_401_734;
 
 export function digestUser(endUser: string): string {

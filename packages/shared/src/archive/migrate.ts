@@ -1,11 +1,11 @@
-/** Brings the archive's tables up to date. Many processes may start at once: one of them does it, the others wait. */
+/** Brings the archive's tables up to date. Many processes may start at once: one of them migrates, and the others wait. */
 import pg from 'pg';
 import { type Connection, type Database, inTransaction } from './database.js';
 import { MIGRATIONS } from './migrations.js';
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Arbitrary, and the same in every version. */
+/** The number is arbitrary, but must be the same in every version. */
 const MIGRATION_LOCK = 7_401_733;
 
 export async function migrate(database: Database, schema: string): Promise<void> {

@@ -69,7 +69,7 @@ CREATE INDEX spend_quarter ON $schema.spend (quarter);
 CREATE INDEX spend_workspace ON $schema.spend (workspace, quarter);
 CREATE TABLE $schema.spend_other PARTITION OF $schema.spend DEFAULT;
 
--- What was settled before this moment is not written any more. An end user is kept as a digest.
+-- Requests that were settled before this moment are no longer written. An end user is kept as a digest.
 CREATE TABLE $schema.erasures (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   workspace text COLLATE "C" NOT NULL,
@@ -78,7 +78,7 @@ CREATE TABLE $schema.erasures (
   done_at timestamptz
 );
 
--- Entries that the tables above did not take, as they were.
+-- Entries that the tables above refused, unchanged.
 CREATE TABLE $schema.refused_entries (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   refused_at timestamptz NOT NULL DEFAULT now(),

@@ -7,7 +7,7 @@ import { createScript } from '../redis/script.js';
 export interface ArchiveState {
   /** Every entry of the log's stream before this id is in PostgreSQL, or was spilled to a disk on the way there. */
   boundary: string;
-  /** When the oldest entry that is not there was logged, in ms; undefined when there is none. */
+  /** When the oldest entry that PostgreSQL lacks was logged, in ms. Undefined when PostgreSQL lacks none. */
   oldestMs: number | undefined;
   /** Entries that lie on the disks of workers. */
   spilled: number;

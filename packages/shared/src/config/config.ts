@@ -48,10 +48,10 @@ export function parseConfigText(text: string, env: Env, source = DEFAULT_PATH): 
   return config;
 }
 
-/** Of the configurations that were read from a text. */
+/** The lines of fields, for configurations that were read from a text. */
 const linesOf = new WeakMap<GatewayConfig, LineOf>();
 
-/** The line of the file that a path such as `providers.openai.base_url` stands in. */
+/** The line of the file that has a path such as `providers.openai.base_url`. */
 export function lineIn(config: GatewayConfig, path: string): number | undefined {
   return linesOf.get(config)?.(path);
 }
@@ -82,7 +82,7 @@ export function resolveProviderKeys(config: GatewayConfig, env: Env): Map<string
     const { value, mistake } = lookupEnv(env, apiKeyEnv);
     const line = lineIn(config, path);
     if (mistake !== undefined) mistakes.push({ path, line, message: mistake });
-    // Anything else cannot be sent in a header, and an HTTP client's own complaint would quote it.
+    // A header cannot carry any other character, and an HTTP client's own error would quote the key.
     else if (value !== undefined && !/^[!-~]+$/.test(value)) {
       mistakes.push({
         path,
@@ -131,11 +131,11 @@ export interface ResolvedKey extends KeyPriority {
   name: string;
   /** The environment variable that the file names. */
   variable: string | undefined;
-  /** Undefined: the file names no variable, or it is not set; a key has to be made. */
+  /** Undefined: the file names no variable, or the variable is not set. A key has to be made then. */
   value: string | undefined;
 }
 
-/** The key values of all workspaces, for whoever applies the file. */
+/** The key values of all workspaces, for `sluice apply` and the like. */
 export function resolveWorkspaceKeys(config: GatewayConfig, env: Env): ResolvedKey[] {
   const mistakes: Mistake[] = [];
   const seen = new Map<string, string>();

@@ -1,4 +1,4 @@
-/** What holds without a gateway.yaml, and its providers also for a file without `providers`. */
+/** The providers that hold without a gateway.yaml, or when the file has no `providers`. */
 export const DEFAULT_PROVIDERS: unknown = {
   openai: {
     kind: 'openai',

@@ -63,11 +63,11 @@ const MOST_PAIRS = 32;
 const MOST_RENAMED = 1_000;
 const LIFETIME_MS: NumberRule = { min: 1_000, max: 86_400_000 };
 
-/** What the file says, and beneath it what its preset says. */
+/** The fields of the file, completed by those of the preset. */
 export function withPreset(reader: ConfigReader, provider: Fields, path: string): Fields {
   if (isAbsent(provider.preset)) return provider;
   const name = reader.oneOf(provider.preset, join(path, 'preset'), Object.keys(PRESETS));
-  // The mistake is enough: what the preset would have said is not missed as well.
+  // The unknown preset is reported already. Its missing fields are not reported as well.
   const preset = PRESETS[name ?? 'openai'] ?? {};
   const own = Object.fromEntries(Object.entries(provider).filter(([, value]) => !isAbsent(value)));
   const ownAuth = isMap(own.auth) ? own.auth : {};
@@ -78,7 +78,7 @@ export function withPreset(reader: ConfigReader, provider: Fields, path: string)
   const isNone = own.auth === 'none';
   return {
     ...others,
-    // One source of credentials: the file's, or else the preset's.
+    // Credentials have one source: the file, or else the preset.
     ...(hasKey || fetchesToken || isNone || api_key === undefined ? {} : { api_key }),
     ...own,
     auth: isNone
@@ -96,7 +96,7 @@ export function readEndpoint(reader: ConfigReader, provider: Fields, path: strin
   const modelsPath = reader.text(
     provider.models_path ?? MODELS_PATHS[kind],
     join(path, 'models_path'),
-    // What is behind the path is paging, which the gateway adds itself.
+    // No query is allowed here, because the gateway adds the query for paging.
     { pattern: /^(?:none|\/[\w./:@~-]{0,512})$/, allowed: 'a path such as /models, or none' },
   );
   const anthropicVersion = isAbsent(provider.anthropic_version)
@@ -129,7 +129,7 @@ export function readEndpoint(reader: ConfigReader, provider: Fields, path: strin
   };
 }
 
-/** The parts of a preset's address come from fields of the same names, or from the variables that others use for them. */
+/** The parts of a preset's address come from fields of the same names, or from the usual environment variables. */
 function readBaseUrl(reader: ConfigReader, provider: Fields, path: string): string {
   const { base_url: baseUrl } = provider;
   if (isAbsent(provider.preset) || typeof baseUrl !== 'string' || /\$\{/.test(baseUrl))
@@ -174,7 +174,7 @@ function readAuth(reader: ConfigReader, provider: Fields, kind: ProviderKind, pa
   const hasHeader = !isAbsent(auth.header);
   return {
     header: hasHeader ? reader.text(auth.header, `${at}.header`, HEADER).toLowerCase() : standard.header,
-    // A header of the operator's own has the bare key, unless the file says otherwise.
+    // A header that the operator chose has the bare key, unless the file says otherwise.
     scheme: isAbsent(auth.scheme)
       ? hasHeader
         ? undefined
@@ -197,7 +197,7 @@ function readAuth(reader: ConfigReader, provider: Fields, kind: ProviderKind, pa
   };
 }
 
-/** Run without a shell, so nothing in it is expanded. */
+/** The command runs without a shell, so nothing in it is expanded. */
 function readCommand(reader: ConfigReader, value: unknown, path: string): string[] {
   return reader.list(value, path, 1, MOST_PAIRS).map((word, i) => reader.text(word, `${path}[${i}]`, VALUE));
 }

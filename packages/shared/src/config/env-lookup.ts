@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** At most one of the two is set; neither means that the variable is not set. */
+/** At most one of the two is present. Both are absent when the variable is not set. */
 export interface Looked {
   value?: string;
   mistake?: string;

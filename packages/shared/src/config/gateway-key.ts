@@ -7,12 +7,12 @@ const RANDOM_LENGTH = 32; // 190 bits
 const CHECKSUM_LENGTH = 6; // 62^6 > 2^32
 
 const ISSUED = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
-/** An operator may bring a key value of their own through the configuration; this is the least it must be. */
+/** An operator may bring key values through the configuration. A value must have at least this form. */
 const WELL_FORMED = /^[0-9A-Za-z_.-]{32,200}$/;
-/** Far below what a random value of 32 digits has, and above words and counts that are repeated up to that length. */
+/** Random values of 32 digits have far more. Words and counts that are repeated up to that length have less. */
 const LEAST_RANDOMNESS = 36;
 
-/** A new key. Its checksum lets a typo or a secret scanner's false hit be told apart without asking Redis. */
+/** A new key. By its checksum a typo, or a false hit of a secret scanner, is recognised without asking Redis. */
 export function makeGatewayKey(): string {
   let random = '';
   for (let i = 0; i < RANDOM_LENGTH; i++) random += ALPHABET[randomInt(ALPHABET.length)];
@@ -34,15 +34,15 @@ export function ownKeyMistake(value: string): string | undefined {
   return undefined;
 }
 
-/** All that a list of keys may show. */
+/** A list of keys may show no more than these characters. */
 export function lastFour(key: string): string {
   return key.slice(-4);
 }
 
 /**
- * Roughly the bits that one has to guess: the entropy of a character, times the pairs of characters that do not repeat. The
- * pairs of steps from one character to the next count too, so that an alphabet is not taken for a random value. A sentence
- * is: no count of characters can tell.
+ * Estimates how many bits an attacker has to guess: the entropy of a character, times the pairs of characters that do not
+ * repeat. The pairs of steps from one character to the next count too, so that an alphabet does not pass for a random
+ * value. A sentence still passes, because no count of characters can recognise one.
  */
 function randomness(value: string): number {
   const codes = [...Buffer.from(value)];

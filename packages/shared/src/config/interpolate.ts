@@ -8,7 +8,7 @@ export function hasReference(text: string): boolean {
   return text.includes('${');
 }
 
-/** Replaces `${NAME}` and `${NAME:-default}`; `$${` stands for a literal `${`. What it inserts is not looked at again. */
+/** Replaces `${NAME}` and `${NAME:-default}`; `$${` stands for a literal `${`. Inserted text is not interpolated again. */
 export function interpolate(text: string, env: Env, mistake: (message: string) => void): string {
   return text.replace(
     /\$\$\{|\$\{([^}]*)(\}?)/g,

@@ -1,18 +1,18 @@
 import { distance } from 'fastest-levenshtein';
 
 /**
- * What is wrong in a configuration. Invariant: a mistake names the place and what is allowed there, never the value
- * that was found, because that may be a secret in the wrong place.
+ * A mistake in a configuration. Invariant: a mistake names the place and the allowed values. It never names the value
+ * that was found, because that value may be a secret in the wrong place.
  */
 export interface Mistake {
   /** `workspaces[0].routes.fast[1].provider`, an environment variable, or `line 3:5` of the file; '' is the whole. */
   path: string;
   message: string;
-  /** Of the file, where there is one. */
+  /** The line of the file, where there is a file. */
   line?: number | undefined;
 }
 
-/** Carries all mistakes that were found, so that one run shows everything there is to correct. */
+/** Carries all mistakes, so that one run shows everything that has to be corrected. */
 export class MistakesError extends Error {
   readonly mistakes: readonly Mistake[];
 

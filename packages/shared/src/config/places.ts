@@ -1,4 +1,4 @@
-/** Where in gateway.yaml a mistake is: its path, such as `workspaces[0].routes.fast[1].provider`, as a line of the file. */
+/** Finds the line of gateway.yaml that a path such as `workspaces[0].routes.fast[1].provider` is on. */
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type LineCounter } from 'yaml';
 import { shownKey } from './reader.js';
 
@@ -6,7 +6,7 @@ export type LineOf = (path: string) => number | undefined;
 
 const SEGMENT = /\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([A-Za-z_][A-Za-z0-9_-]*…?)/g;
 
-/** A path that leads nowhere, such as that of a missing field, gets the line of what it would be in. */
+/** A path that leads nowhere, such as that of a missing field, gets the line of the map that lacks the field. */
 export function createLineOf(doc: Document, lineCounter: LineCounter): LineOf {
   return (path) => {
     let node: unknown = doc.contents;

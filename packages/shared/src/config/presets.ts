@@ -1,6 +1,6 @@
 /**
- * Providers that need no more than a name and a key: what gateway.yaml would have to say about each. A field of the file
- * wins over the preset's. `{region}` and the like in an address are fields of the provider.
+ * Presets for providers that need no more than a name and a key. A preset has the fields that gateway.yaml would otherwise
+ * need. A field of the file wins over the preset's. `{region}` and the like in an address are fields of the provider.
  */
 export type Preset = Readonly<Record<string, unknown>>;
 
@@ -101,7 +101,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
   vllm: { kind: 'openai', base_url: 'http://127.0.0.1:8000/v1', prices: 'free' },
 };
 
-/** Stands in for the part of an address that the file leaves out. A part that is not here must be in the file. */
+/** The variable that is read when the file leaves out a part of an address. A part not listed must be in the file. */
 export const ADDRESS_PARTS: Readonly<Record<string, string | undefined>> = {
   resource: undefined,
   region: '${AWS_REGION}',

@@ -1,4 +1,4 @@
-/** Whose prices a provider has. The registry knows them by these names, beside `openai` and `anthropic`. */
+/** The price list that holds for each host. The registry has these lists beside `openai` and `anthropic`. */
 const HOSTS: readonly (readonly [list: string, host: RegExp])[] = [
   ['aws', /^bedrock(-runtime|-mantle)?\.[a-z0-9-]+\.(amazonaws\.com|api\.aws)$/],
   ['azure', /^[a-z0-9-]+\.(openai\.azure\.com|services\.ai\.azure\.com|cognitiveservices\.azure\.com)$/],
@@ -19,17 +19,17 @@ const HOSTS: readonly (readonly [list: string, host: RegExp])[] = [
 ];
 
 export const OTHER_PRICE_LISTS: readonly string[] = HOSTS.map(([list]) => list);
-/** A list of the operator's choice: every model costs nothing, which is a known price. */
+/** A price list that operators may choose. Every model on it costs nothing, which is a known price. */
 export const FREE = 'free';
 export const PRICE_LISTS: readonly string[] = ['openai', 'anthropic', ...OTHER_PRICE_LISTS, FREE];
 
-/** Whose prices hold for a model that a list does not have: these sell the models of others at the others' prices. */
+/** The lists that are searched for a model that the first list lacks. These providers resell at the maker's prices. */
 export const SOLD_ON: Readonly<Record<string, readonly string[]>> = {
   azure: ['openai', 'anthropic', 'deepseek', 'x-ai', 'moonshotai'],
   google: ['anthropic'],
 };
 
-/** By the provider's address; undefined for one that could be anybody's. */
+/** The price list for a provider's address. Undefined when the address does not tell who the provider is. */
 export function priceListAt(baseUrl: string): string | undefined {
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : '';
   return HOSTS.find(([, pattern]) => pattern.test(host))?.[0];

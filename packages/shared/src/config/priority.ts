@@ -6,18 +6,18 @@ export const DEFAULT_PRIORITY: Priority = 'normal';
 
 /** What a key says about the class of its requests. */
 export interface KeyPriority {
-  /** Of a request that names none. */
+  /** The class of a request that names none. */
   priority?: Priority | undefined;
-  /** The highest that a request may name; without it, the one above. */
+  /** The highest class that a request may name. The default is `priority`. */
   maxPriority?: Priority | undefined;
 }
 
-/** 1 is the most urgent. BullMQ has this number as the priority of a job that waits. */
+/** 1 is the most urgent. The number is the BullMQ priority of a waiting job. */
 export function rankOf(priority: Priority = DEFAULT_PRIORITY): number {
   return PRIORITIES.indexOf(priority) + 1;
 }
 
-/** The class of a request that names `wanted` or none. A class above what the key allows is lowered to that. */
+/** The class of a request that names `wanted` or no class. A class above the key's highest is lowered to the highest. */
 export function priorityOf({ priority, maxPriority }: KeyPriority, wanted?: Priority): Priority {
   return lower(wanted ?? priority ?? DEFAULT_PRIORITY, ceilingOf({ priority, maxPriority }));
 }
@@ -31,7 +31,7 @@ function lower(a: Priority, b: Priority): Priority {
   return rankOf(a) > rankOf(b) ? a : b;
 }
 
-/** How long a request may wait for its turn. One of the background waits as long as its deadline allows. */
+/** How long a request may wait for its turn. A background request may wait until its deadline. */
 export function waitUntil(
   { priority, deadline }: { priority?: Priority; deadline: number },
   now: number,

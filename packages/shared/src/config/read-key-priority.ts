@@ -1,7 +1,7 @@
 import { ceilingOf, type KeyPriority, PRIORITIES, rankOf } from './priority.js';
 import { type ConfigReader, isAbsent } from './reader.js';
 
-/** `priority` and `max_priority` of a key. `path` stands before their names in a mistake. */
+/** Reads `priority` and `max_priority` of a key. `path` is the prefix of the field names in a mistake. */
 export function readKeyPriority(
   reader: ConfigReader,
   fields: Record<string, unknown>,

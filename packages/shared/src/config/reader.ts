@@ -17,13 +17,14 @@ export interface NumberRule {
 }
 
 /**
- * Typed reads of a parsed file, or of a request's body, that collect mistakes instead of stopping at the first. After a mistake a read returns
- * a stand-in ('', 0, an empty list): whoever holds the reader throws the result away once `mistakes` is not empty.
+ * Reads typed values from a parsed file or a request's body. It collects all mistakes instead of stopping at the first.
+ * After a mistake a read returns a stand-in ('', 0, an empty list). A caller must discard the result when `mistakes` is
+ * not empty.
  */
 export class ConfigReader {
   constructor(
     readonly mistakes: Mistake[],
-    /** Undefined: the value comes from outside, and a `${NAME}` in it stands for itself. */
+    /** Undefined: the value comes from a caller, and `${NAME}` in it is plain text. */
     private readonly env: Env | undefined,
   ) {}
 
@@ -31,7 +32,7 @@ export class ConfigReader {
     this.mistakes.push({ path, message });
   }
 
-  /** A map whose keys are the file's own (providers, routes). */
+  /** A map with keys that the operator chose (providers, routes). */
   entries(value: unknown, path: string, min = 0): [key: string, value: unknown][] {
     if (min === 0 && isAbsent(value)) return [];
     const entries = isMap(value) ? Object.entries(value) : undefined;
@@ -41,7 +42,7 @@ export class ConfigReader {
     return entries ?? [];
   }
 
-  /** A map with fixed fields; any other one is a mistake. Undefined when there is no map to look into. */
+  /** A map with fixed fields. Any other field is a mistake. Undefined when the value is not a map. */
   fields(value: unknown, path: string, allowed: readonly string[]): Fields | undefined {
     if (!isMap(value)) {
       this.wrongType(path, `a map with ${allowed.join(', ')}`, value);
@@ -93,7 +94,7 @@ export class ConfigReader {
     return 0;
   }
 
-  /** False unless it is there. */
+  /** An absent flag is false. */
   flag(value: unknown, path: string): boolean {
     if (isAbsent(value) || typeof value === 'boolean') return value ?? false;
     this.wrongType(path, 'true or false', value);
@@ -161,7 +162,7 @@ export class ConfigReader {
   }
 }
 
-/** A field with nothing after the colon is YAML's null: the same as leaving the field out. */
+/** A field with nothing after the colon is null in YAML. It counts as left out. */
 export function isAbsent(value: unknown): value is null | undefined {
   return value === undefined || value === null;
 }
@@ -172,7 +173,7 @@ export function join(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }
 
-/** A key as far as it reads like a word: `{ value:sk-1 }`, written without the space, is a key with a secret in it. */
+/** The beginning of a key that reads like a word. In `{ value:sk-1 }`, without the space, the key contains a secret. */
 export function shownKey(key: string): string {
   const name = /^[A-Za-z_-]{0,40}/.exec(key)?.[0] ?? '';
   return name === key ? key : `${name}…`;

@@ -1,4 +1,4 @@
-/** What is allowed in several places of gateway.yaml. */
+/** Rules that hold in several places of gateway.yaml. */
 import type { NumberRule, TextRule } from './reader.js';
 
 export const ID: TextRule = {

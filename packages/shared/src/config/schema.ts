@@ -28,7 +28,7 @@ const MODEL_PATTERN: TextRule = {
 };
 const MAX_PATTERNS = 256;
 
-/** Deeper than any real request at the least, and far from where writing it again would overflow the stack at the most. */
+/** The lower end exceeds any real request. At the upper end, serialising the request does not overflow the stack yet. */
 const DEPTH: NumberRule = { min: 16, max: 512 };
 const BODY_BYTES: NumberRule = { min: 1024, max: 104_857_600 };
 const BYTES_IN_FLIGHT: NumberRule = { min: 1024, max: 68_719_476_736 };
@@ -38,7 +38,7 @@ const HOUR_MS = 3_600_000;
 const WEIGHT: NumberRule = { min: 1, max: 1_000 };
 const BUDGET_USD: NumberRule = { min: 0, max: 1_000_000_000, whole: false };
 
-/** Reads the whole of gateway.yaml; the result means nothing once the reader has mistakes. */
+/** Reads the whole of gateway.yaml. The result is meaningless when the reader has mistakes. */
 export function readGatewayConfig(reader: ConfigReader, value: unknown): GatewayConfig {
   const file = reader.fields(value ?? {}, '', [
     'providers',
@@ -55,7 +55,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
 
   const providerItems = reader.entries(file?.providers ?? DEFAULT_PROVIDERS, 'providers', 1);
   const providers = providerItems.flatMap(([name, item]) => readProvider(reader, name, item) ?? []);
-  // Also those with mistakes of their own: a route that names one is right.
+  // A provider with mistakes is included, since a route may rightly name it.
   const providerNames = providerItems.map(([name]) => name).filter((name) => ID.pattern.test(name));
 
   const ids = new Map<string, string>();
@@ -84,7 +84,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'request.max_body_bytes',
     BODY_BYTES,
   );
-  // A body that is allowed has room while there is no other.
+  // The total must fit at least one body of the allowed size.
   const inFlightBytes = { ...BYTES_IN_FLIGHT, min: maxBodyBytes };
   const maxBytesInFlight = reader.number(
     request?.max_bytes_in_flight ?? Math.max(33_554_432, maxBodyBytes),
@@ -213,7 +213,7 @@ function readOrigins(reader: ConfigReader, value: unknown): string[] {
   const cors = reader.fields(value ?? {}, 'cors', ['origins']);
   return reader.list(cors?.origins, 'cors.origins').map((item, i) => {
     const origin = reader.text(item, `cors.origins[${i}]`, ORIGIN);
-    // As a browser writes it: in lower case, and without the port that is the standard.
+    // Browsers write an origin in lower case and without the standard port.
     return URL.canParse(origin) ? new URL(origin).origin : origin;
   });
 }
@@ -263,7 +263,7 @@ function readWorkspace(
 
 const ENTRY_EXAMPLE = '{ provider: openai, model: gpt-4o-mini }';
 
-/** Either the chain alone, or a map of the chain and what to do when a worker dies in mid-call. */
+/** A route is a chain, or a map with the chain and with what to do when a worker dies in mid-call. */
 export function readRoute(
   reader: ConfigReader,
   value: unknown,
@@ -300,7 +300,7 @@ function readChain(
     const number = (field: 'timeout_ms' | 'max_tokens' | 'retries', rule: NumberRule): Partial<ChainEntry> =>
       isAbsent(entry[field]) ? {} : { [field]: reader.number(entry[field], `${at}.${field}`, rule) };
     return {
-      // Without any provider the one mistake about that is enough.
+      // When there are no providers at all, that mistake is already reported.
       provider: (providers.length > 0 && reader.oneOf(entry.provider, `${at}.provider`, providers)) || '',
       model: reader.text(entry.model, `${at}.model`, MODEL),
       ...number('timeout_ms', DURATION_MS),
@@ -328,7 +328,7 @@ export function readLimits(reader: ConfigReader, value: unknown, path: string): 
   };
 }
 
-/** What callers of a workspace may name as `model`. */
+/** Reads what callers of a workspace may name as `model`. */
 export function readModels(reader: ConfigReader, value: unknown, path: string): string[] | undefined {
   if (isAbsent(value)) return undefined;
   return reader

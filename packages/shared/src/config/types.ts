@@ -7,35 +7,35 @@ export interface EndpointConfig {
   kind: ProviderKind;
   /** Without a trailing slash. */
   baseUrl: string;
-  /** Of the chat endpoint, behind the base URL; `{model}` stands for the model. */
+  /** The path of the chat endpoint after the base URL. `{model}` stands for the model. */
   path: string;
-  /** Of the model list; undefined where the provider has none. */
+  /** The path of the model list. Undefined when the provider has no list. */
   modelsPath: string | undefined;
-  /** Behind the path of every call. */
+  /** The query of every call. */
   query: Readonly<Record<string, string>>;
-  /** With every call, beside those of the kind and of `auth`. */
+  /** Headers of every call, in addition to those of the kind and of `auth`. */
   headers: Readonly<Record<string, string>>;
   auth: AuthConfig;
-  /** What the provider calls a model that the gateway knows by another name. */
+  /** The gateway's name of a model → the provider's name. */
   renamedModels: ReadonlyMap<string, string>;
-  /** Set where the version stands in the body, and the model only in the path: Claude at Bedrock and Vertex. */
+  /** Set for Claude at Bedrock and Vertex, where the body has the version and only the path has the model. */
   anthropicVersion: string | undefined;
 }
 
 export interface AuthConfig {
-  /** The header that has the key or token, in lower case. */
+  /** The name of the header that carries the key or token, in lower case. */
   header: string;
-  /** The word before it; undefined: none. */
+  /** The word before the key or token. Undefined: there is none. */
   scheme: string | undefined;
-  /** Where a token comes from that has to be fetched again and again; undefined: the key is a variable's. */
+  /** The source of a token that has to be fetched again and again. Undefined: the key comes from a variable. */
   token: TokenSource | undefined;
-  /** How long a token is good that does not say so itself; undefined: see TokenSource. */
+  /** The lifetime of a token that does not state its own. Undefined: see TokenSource. */
   tokenLifetimeMs: number | undefined;
   /** Calls are signed with the credentials of AWS. */
   sigv4: { region: string; service: string } | undefined;
 }
 
-/** A file that somebody else rewrites, or a command that prints one. */
+/** A file with a token that somebody else rewrites, or a command that prints a token. */
 export type TokenSource = { file: string } | { command: readonly string[] };
 
 /** In any minute, over all workers. */
@@ -62,7 +62,7 @@ export interface ProviderKeyConfig {
 
 export interface ProviderConfig extends EndpointConfig {
   name: string;
-  /** Whose prices it has: `openai`, `anthropic`, or one of OTHER_PRICE_LISTS. */
+  /** The provider's price list: `openai`, `anthropic`, or one of OTHER_PRICE_LISTS. */
   prices: string;
   /** The variable that holds the provider's key; see resolveProviderKeys. */
   apiKeyEnv: string | undefined;
@@ -70,26 +70,26 @@ export interface ProviderConfig extends EndpointConfig {
   keys?: ProviderKeyConfig[] | undefined;
   /** Requests and tokens per minute; a request that does not fit waits. */
   limits?: ProviderLimits | undefined;
-  /** Calls at a time, over all workers together. */
+  /** The most calls at a time, over all workers together. */
   concurrency: number;
   /** How long a request may wait in the provider's queue. */
   maxWaitMs: number;
   /** How many requests may wait. */
   maxBacklog: number;
-  /** Of one attempt. */
+  /** The time limit of one attempt. */
   timeoutMs: number;
-  /** How long nobody calls after an upstream 429 that names no time itself. */
+  /** How long nobody calls after an upstream 429 that names no time. */
   cooldownMs: number;
-  /** The longest that nobody calls, whatever upstream asks for; it is probed from then on. */
+  /** The longest cool-down, whatever upstream asks for. After it the provider is probed. */
   maxCooldownMs: number;
   /** Failures in a row after which nobody calls the provider for a while; 0: never. */
   circuitFailures: number;
-  /** How long that is at first; it doubles with every probe that fails. */
+  /** The first of these pauses. A pause doubles with every probe that fails. */
   circuitOpenMs: number;
   checkAnswers: CheckAnswers;
 }
 
-/** Which answers have to fit the caller's JSON schema: those to a strict one, to any, or none. */
+/** The answers that have to fit the caller's JSON schema: those to strict schemas, to all schemas, or to none. */
 export type CheckAnswers = 'strict' | 'always' | 'never';
 
 export interface RouteConfig {
@@ -103,7 +103,7 @@ export interface KeyConfig extends KeyPriority {
   valueEnv: string | undefined;
 }
 
-/** `strict`: an estimate is the most that a call can cost. `expected`: what most calls stay under. */
+/** `strict`: an estimate is the most that a call can cost. `expected`: most calls cost less than the estimate. */
 export type BudgetMode = 'strict' | 'expected';
 export type OverBudget = 'wait' | 'fail';
 export type UnpricedPolicy = 'refuse' | 'allow';
@@ -114,17 +114,17 @@ export interface LimitsConfig {
   tokensPerMinute?: number | undefined;
   concurrentRequests: number | undefined;
   budgetUsdPerMonth: number | undefined;
-  /** How the cost of a request is estimated that is held back of the budget; default: strict. */
+  /** How the gateway estimates the cost that it reserves for a request. The default is strict. */
   budget?: BudgetMode | undefined;
-  /** Whether models without a known price may be used; default: refuse as soon as there is a budget, else allow. */
+  /** Whether models without a known price may be used. The default is to refuse them if the workspace has a budget. */
   unpricedModels?: UnpricedPolicy | undefined;
-  /** How many turns it gets for one of a workspace without a weight, where both wait. */
+  /** The workspace gets this many turns for one turn of a workspace without a weight, while both wait. */
   weight?: number | undefined;
-  /** What its batches do when the budget is spent; default: they wait. */
+  /** What the workspace's batches do when the budget is spent. By default they wait. */
   batchesOverBudget?: OverBudget | undefined;
 }
 
-/** By the names that they have in gateway.yaml and in the admin api. */
+/** The limits by their names in gateway.yaml and in the admin api. */
 export const LIMIT_FIELDS = {
   requests_per_minute: 'requestsPerMinute',
   tokens_per_minute: 'tokensPerMinute',
@@ -140,16 +140,16 @@ export interface WorkspaceConfig {
   id: string;
   name: string | undefined;
   keys: KeyConfig[];
-  /** By alias. */
+  /** Alias → route. */
   routes: Map<string, RouteConfig>;
-  /** What callers may name as `model`: routes and model ids, `*` for any characters. Undefined: everything. */
+  /** The routes and model ids that callers may name as `model`. `*` stands for any characters. Undefined: all. */
   models: string[] | undefined;
   limits: LimitsConfig;
 }
 
-/** How large a request may be in structure. Each counts over the whole body. */
+/** The limits of a request's structure. Each count is over the whole body. */
 export interface RequestLimits {
-  /** Levels of arrays and objects in each other. */
+  /** Levels of nested arrays and objects. */
   depth: number;
   /** Keys of objects. */
   keys: number;
@@ -160,30 +160,30 @@ export interface RequestLimits {
   parts: number;
 }
 
-/** What becomes of the request log in PostgreSQL. */
+/** How the request log is kept in PostgreSQL. */
 export interface ArchiveConfig {
-  /** Undefined: for ever. */
+  /** Undefined: entries are kept for ever. */
   keepRequestsDays: number | undefined;
   keepSpendDays: number | undefined;
-  /** How large the log may become in Redis while PostgreSQL is away; beyond that it goes to disk. */
+  /** The largest log in Redis while PostgreSQL is away. Further entries go to disk. */
   maxRedisBytes: number;
 }
 
 /** gateway.yaml, validated, with its defaults. It holds no secret, so every process may load it. */
 export interface GatewayConfig {
-  /** By name. */
+  /** Name → provider. */
   providers: Map<string, ProviderConfig>;
   workspaces: WorkspaceConfig[];
   request: {
     deadlineMs: number;
     maxBodyBytes: number;
-    /** Bodies of all requests that an api process has accepted and not yet answered. */
+    /** The most bytes of bodies that an api process has accepted and not yet answered. */
     maxBytesInFlight: number;
-    /** One workspace's part of them. */
+    /** The most of these bytes that one workspace may have. */
     maxBytesInFlightPerWorkspace: number;
-    /** Large answers that a worker process holds at a time. */
+    /** The most bytes of large answers that a worker process holds at a time. */
     maxAnswerBytesInFlight: number;
-    /** Answers to Idempotency-Keys that a workspace keeps in Redis. */
+    /** The most bytes of answers to Idempotency-Keys that a workspace keeps in Redis. */
     maxKeptAnswerBytes: number;
     /** How long a caller may take to send a request, its body included. */
     receiveTimeoutMs: number;
@@ -195,13 +195,13 @@ export interface GatewayConfig {
     maxEntries: number;
     /** The tags whose values are labels of metrics. */
     metricTags: string[];
-    /** Of a workspace, by one api process. Further ones are counted, and logged together. */
+    /** The refusals of a workspace that an api process logs one by one. Further ones are counted and logged together. */
     maxRefusalsPerMinute: number;
   };
   /** What a workspace may store for its batches. */
   files: { maxFileBytes: number; maxBytesPerWorkspace: number; maxFilesPerWorkspace: number };
   batches: {
-    /** Lines of one batch that wait or run at a time. */
+    /** The most lines of one batch that wait or run at a time. */
     linesInFlight: number;
     maxActivePerWorkspace: number;
   };
@@ -240,17 +240,17 @@ export interface ProxyConfig {
   groupsHeader: string;
 }
 
-/** What somebody may do: look, keep it running, or change who may use it. Each may what those before may. */
+/** A viewer looks, an operator keeps the gateway running, an admin decides who uses it. Each includes those before. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** A role, in these workspaces only. Without a list: in all of them, and for the gateway as a whole. */
+/** A role and the workspaces in which it holds. Without a list it holds in all of them and for the whole gateway. */
 export interface Grant {
   role: Role;
   workspaces?: readonly string[];
 }
 
-/** One step of a route: a model of a provider, with what is special about calling it here. */
+/** One step of a route: a model of a provider, and settings that differ from the provider's. */
 export interface ChainEntry {
   provider: string;
   model: string;

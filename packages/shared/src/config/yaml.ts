@@ -29,7 +29,7 @@ export interface ParsedYaml {
   lineOf: LineOf;
 }
 
-/** Pushes a mistake for everything that is not plain YAML; the result is undefined then. */
+/** Pushes a mistake for everything that is not plain YAML. The result is undefined in that case. */
 export function parseYaml(text: string, mistakes: Mistake[]): ParsedYaml | undefined {
   const lineCounter = new LineCounter();
   try {
@@ -37,7 +37,7 @@ export function parseYaml(text: string, mistakes: Mistake[]): ParsedYaml | undef
     for (const { code, message, pos } of [...doc.errors, ...doc.warnings]) {
       const { line, col } = lineCounter.linePos(pos[0]);
       const path = `line ${line}:${col}`;
-      // One unclosed bracket is told once per open level; the first word on a place is enough.
+      // The parser reports an unclosed bracket once for each open level. The first report for a place is enough.
       if (mistakes.at(-1)?.path !== path)
         mistakes.push({ path, line, message: OWN_WORDS[code] ?? unclosedText(message) ?? message });
     }
@@ -45,7 +45,7 @@ export function parseYaml(text: string, mistakes: Mistake[]): ParsedYaml | undef
     const value: unknown = doc.toJS({ maxAliasCount: MAX_ALIASES });
     return { value, lineOf: createLineOf(doc, lineCounter) };
   } catch (error) {
-    // What toJS throws is about aliases; what the parser throws is a full stack.
+    // toJS throws for aliases. The parser throws when the stack is full.
     const message =
       error instanceof ReferenceError
         ? `an alias (*name) has no anchor before it, or aliases expand to more than ${MAX_ALIASES} nodes`

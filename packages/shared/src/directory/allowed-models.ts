@@ -5,7 +5,7 @@ export function isAllowed(patterns: readonly string[] | undefined, name: string)
   return patterns === undefined || patterns.some((pattern) => fits(pattern, name));
 }
 
-/** Takes the leftmost place for each part: it takes time in proportion to the name, whatever the pattern. */
+/** Matches each part at its leftmost place, so that the time is proportional to the name, whatever the pattern. */
 function fits(pattern: string, name: string): boolean {
   const [first = '', ...others] = pattern.split('*');
   const last = others.pop();

@@ -17,7 +17,7 @@ export interface WorkspaceRecord {
   id: string;
   name: string;
   created: number;
-  /** What its callers may name as `model`; absent: everything. */
+  /** What callers of the workspace may name as `model`. Absent: everything. */
   models?: string[] | undefined;
   limits: LimitsConfig;
 }
@@ -26,11 +26,11 @@ export interface KeyRecord extends KeyPriority {
   id: string;
   workspace: string;
   name: string;
-  /** Its last four characters, for people to recognise it by. */
+  /** The last four characters of the key, by which people recognise it. */
   lastFour: string;
   created: number;
   expires?: number;
-  /** Of a key that was rotated: the end that it had before, null for none. Its successor has the same. */
+  /** Only for a rotated key: when it would have expired without the rotation, null for never. */
   expiredBefore?: number | null;
 }
 
@@ -45,17 +45,17 @@ export interface StoredKey {
   key: KeyRecord;
 }
 
-/** One field of a hash. `expected`: what it must hold for the change to be made, null for nothing. */
+/** A change of one field of a hash. It is made only if the field holds `expected`. Null: the field must be absent. */
 interface Edit {
   hash: string;
   field: string;
   expected?: string | null;
-  /** Null deletes it. */
+  /** Null deletes the field. */
   value: string | null;
 }
 
 const SCAN_COUNT = 500;
-/** The latest revoked keys that are remembered: about 100 bytes each. */
+/** How many of the latest revoked keys are remembered. Each takes about 100 bytes. */
 const MAX_REVOKED = 100_000;
 
 type Changed = 'done' | 'no_workspace' | 'changed';
@@ -70,7 +70,7 @@ export class Directory {
     return (await this.redis.get(this.names.directoryVersion)) ?? '';
   }
 
-  /** The first that there is, of those that one key may be stored under. */
+  /** One key may be stored under any of these digests. Returns the first that exists. */
   async findKey(digests: readonly string[]): Promise<StoredKey | undefined> {
     const texts = await this.redis.hmget(this.names.keys, ...digests);
     const i = texts.findIndex((text) => text !== null);
@@ -87,7 +87,7 @@ export class Directory {
     return oldestFirst(await this.#storedKeys(workspace)).filter(({ key }) => key.workspace === workspace);
   }
 
-  /** Of all workspaces, oldest first. */
+  /** The keys of all workspaces, oldest first. */
   async listAllStoredKeys(): Promise<StoredKey[]> {
     return oldestFirst(await this.#storedKeys());
   }
@@ -106,7 +106,7 @@ export class Directory {
     return parse<WorkspaceRecord>(await this.redis.hget(this.names.workspaces, id));
   }
 
-  /** By id. */
+  /** Sorted by id. */
   async listWorkspaces(): Promise<WorkspaceRecord[]> {
     const stored = await this.redis.hvals(this.names.workspaces);
     const workspaces = stored.map((text) => JSON.parse(text) as WorkspaceRecord);
@@ -117,16 +117,16 @@ export class Directory {
     await this.#change('', [this.#workspaceEdit(workspace.id, workspace)]);
   }
 
-  /** False when there is one of this id. */
+  /** False when a workspace of this id exists. */
   async createWorkspace(workspace: WorkspaceRecord): Promise<boolean> {
     if (await this.redis.hexists(this.names.workspaces, workspace.id)) return false;
-    // Requests that were under way when a workspace of this id was deleted have been booked since.
+    // Requests of a deleted workspace of this id may have been booked after the deletion.
     await eraseState(this.redis, this.names, workspace.id);
     const edit = { ...this.#workspaceEdit(workspace.id, workspace), expected: null };
     return (await this.#change('', [edit])) === 'done';
   }
 
-  /** Undefined when there is none of this id. Two who change it at once both get their say. */
+  /** Undefined when no workspace has this id. Two simultaneous changes are both made. */
   async changeWorkspace(
     id: string,
     change: (workspace: WorkspaceRecord) => WorkspaceRecord,
@@ -140,10 +140,10 @@ export class Directory {
     }
   }
 
-  /** With its keys, routes and answers. Its log and ledger stay on record. False when there is none of this id. */
+  /** Deletes a workspace with its keys, routes and answers. Log and ledger stay. False when no workspace has this id. */
   async deleteWorkspace(id: string): Promise<boolean> {
     const existed = (await this.#change(id, [this.#workspaceEdit(id, null)])) === 'done';
-    // From here on neither a key nor a route can be added to it, so that this finds all of them.
+    // From here on nobody can add a key or a route to the workspace, so this finds all of them.
     const keys = (await this.listStoredKeys(id)).map(({ digest }) => digest);
     const aliases = Object.keys(await this.redis.hgetall(this.names.routes(id)));
     const edits = [
@@ -156,12 +156,12 @@ export class Directory {
     return existed;
   }
 
-  /** The history of a workspace that was deleted: its entries in the log and its rows in the ledger. */
+  /** Erases the history of a deleted workspace: its entries in the log and its rows in the ledger. */
   eraseHistory(id: string, now: number): Promise<Erased> {
     return eraseHistory(this.redis, this.names, id, now);
   }
 
-  /** `changed`: there is a key of this value. */
+  /** Returns `changed` when a key of this value exists. */
   createKey(digest: string, key: KeyRecord): Promise<Changed> {
     return this.#change(key.workspace, [{ ...this.#keyEdit(digest, key), expected: null }]);
   }
@@ -181,7 +181,7 @@ export class Directory {
     return (await this.#change(key.workspace, [this.#keyEdit(digest, key)])) === 'done';
   }
 
-  /** All or none, and none when one of them is not what it was. */
+  /** Replaces all keys or none. It replaces none when one of them has changed meanwhile. */
   async replaceKeys(changes: { digest: string; from: KeyRecord | null; to: KeyRecord }[]): Promise<boolean> {
     const edits = changes.map(({ digest, from, to }) => ({
       ...this.#keyEdit(digest, to),
@@ -190,7 +190,7 @@ export class Directory {
     return (await this.#change(changes[0]?.to.workspace ?? '', edits)) === 'done';
   }
 
-  /** The key is gone, and its value cannot be issued again. */
+  /** Removes the key. Its value cannot be issued again. */
   async revokeKey(digest: string, now: number): Promise<void> {
     const { directoryVersion, keys, keyUse, revokedKeys } = this.names;
     await revokeKeyScript(
@@ -220,8 +220,8 @@ export class Directory {
   }
 
   /**
-   * All keys, or those whose record has this text somewhere as a value. There may be many, and callers wait while they
-   * are read: so it is done in parts. What is there all the time is found, perhaps twice.
+   * All keys, or those whose record has this text somewhere as a value. There may be many keys, and Redis serves nobody
+   * else while it reads. So they are read in parts. A key that exists throughout is found, perhaps twice.
    */
   async #storedKeys(value?: string): Promise<StoredKey[]> {
     const part = value === undefined ? '' : JSON.stringify(value);
@@ -250,7 +250,7 @@ export class Directory {
     return { hash: this.names.routes(workspace), field: alias, value: route && JSON.stringify(route) };
   }
 
-  /** `workspace` has to exist, unless it is ''. */
+  /** Changes nothing when `workspace` does not exist. '' needs no workspace. */
   #change(workspace: string, edits: Edit[]): Promise<Changed> {
     const { directoryVersion, workspaces } = this.names;
     return changeDirectoryScript(

@@ -1,14 +1,14 @@
-/** What Redis has of a workspace beside its record, keys and routes, and how it is taken away. */
+/** Erases what Redis has of a workspace beside its record, keys and routes. */
 import type { Redis } from 'ioredis';
 import { dayOf } from '../calendar.js';
 import type { KeyNames } from '../redis/key-names.js';
 
 const AT_ONCE = 250;
 const DAY_MS = 86_400_000;
-/** Older ledgers than these are not looked for. */
+/** Ledgers older than this are not searched. */
 const LEDGER_DAYS = 5 * 366;
 
-/** What it has in flight, what it has spent this month, its kept answers, files and batches: a successor starts clean. */
+/** Erases reservations, spend, kept answers, files and batches, so that a new workspace of this id starts clean. */
 export async function eraseState(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
   const kept = await redis.zrange(names.keptAnswers(workspace), '0', '-1');
   const answers = kept.map((answer) => names.idempotency(workspace, answer.split(':')[0] ?? ''));
@@ -26,7 +26,7 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
   await eraseBatches(redis, names, workspace);
 }
 
-/** The bytes go soon after: an api process removes every object whose time is over. */
+/** Erases the records. The bytes follow soon: an api process removes every object whose time is over. */
 async function eraseFiles(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
   for (const record of await redis.hvals(names.files(workspace))) {
     const { object } = JSON.parse(record) as { object: string };
@@ -35,7 +35,7 @@ async function eraseFiles(redis: Redis, names: KeyNames, workspace: string): Pro
   await redis.del(names.files(workspace), names.fileBytes(workspace));
 }
 
-/** Whoever runs one of them finds it gone, and stops. */
+/** An api process that runs one of these batches finds it gone and stops. */
 async function eraseBatches(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
   for (const id of await redis.zrange(names.batches(workspace), '0', '-1')) {
     for (const part of await redis.lrange(names.batchParts(id), '0', '-1')) {
@@ -53,7 +53,10 @@ export interface Erased {
   ledgerRows: number;
 }
 
-/** Its entries in the request log, its refusals that are not there yet, and its rows in the ledger. Repeatable: what is written later is found the next time. */
+/**
+ * Erases the workspace's entries in the request log, its refusals that are not logged yet, and its rows in the ledger. It
+ * may be repeated, to erase what was written meanwhile.
+ */
 export async function eraseHistory(
   redis: Redis,
   names: KeyNames,
@@ -91,7 +94,7 @@ async function eraseLedger(redis: Redis, names: KeyNames, workspace: string, now
   return rows.size;
 }
 
-/** The fields of a hash that it has erased. */
+/** Returns the fields of the hash that were erased. */
 async function eraseFields(redis: Redis, key: string, pattern: string): Promise<string[]> {
   const erased: string[] = [];
   let cursor = '0';

@@ -1,6 +1,6 @@
 /**
  * Keys are stored and looked up by their digest, and by nothing shorter: an HMAC-SHA-256 under a secret that Redis does not
- * hold (KEY_PEPPER). Whoever reads Redis cannot test guesses. Without the secret it is a plain SHA-256.
+ * hold (KEY_PEPPER). A person who reads Redis cannot test guesses. Without the secret the digest is a plain SHA-256.
  */
 import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto';
 import { deriveKey, keyIdOf, type SecretKeyIds, type SecretKeys } from '../process/secret-keys.js';
@@ -26,12 +26,12 @@ export class KeyDigests {
     return { writes: this.#writer?.id ?? null, holds: this.#peppers.map(({ id }) => id) };
   }
 
-  /** What a new key is stored under. */
+  /** The digest that a new key is stored under. */
   of(value: string): string {
     return this.#writer ? keyed(this.#writer, value) : hash('sha256', value);
   }
 
-  /** All that a key may be stored under, because it may be from before the secret was set or changed. */
+  /** All digests that a key may be stored under. The key may be older than the secret. */
   all(value: string): string[] {
     return [...this.#peppers.map((pepper) => keyed(pepper, value)), hash('sha256', value)];
   }

@@ -11,7 +11,7 @@ import type { KeyDigests } from './key-digests.js';
 export interface NewKey {
   key: KeyRecord;
   digest: string;
-  /** Undefined when the operator's own value was there already. */
+  /** Undefined when the operator's own value was stored already. */
   value: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export interface KeyWish extends KeyPriority {
   name: string;
   /** Redis time, in ms. */
   expires?: number | undefined;
-  /** An operator's own value; without it one is made. */
+  /** An operator's own value. Without it the gateway makes one. */
   value?: string | undefined;
 }
 
@@ -40,12 +40,12 @@ export class KeyIssuer {
     const digests = this.digests.all(value);
     const stored = await this.directory.findKey(digests);
     if (stored) return { state: 'issued', stored };
-    // Asked second: a key that is revoked in between is found here.
+    // This question comes second, so that it finds a key that is revoked between the two.
     const revoked = await this.directory.findRevocation(digests);
     return revoked === undefined ? { state: 'unused' } : { state: 'revoked', revoked };
   }
 
-  /** The same value for the same workspace again changes nothing. A revoked value is refused. */
+  /** Issuing the same value for the same workspace again changes nothing. A revoked value is refused. */
   async issue(workspace: string, wish: KeyWish): Promise<NewKey> {
     const { value = makeGatewayKey() } = wish;
     const digest = this.digests.of(value);
@@ -61,14 +61,14 @@ export class KeyIssuer {
     }
     if (known?.key.workspace !== workspace)
       throw new GatewayError('conflict', 'Another workspace has a key of this value.');
-    // It was stored before the secret of the digests was set or changed.
+    // The key was stored before the secret of the digests was set or changed.
     if (known.digest !== digest && !(await this.directory.moveKey(known, digest))) throw changedMeanwhile();
     return { key: known.key, digest, value: undefined };
   }
 
   /**
-   * A new key of the same name; the old one lives on for `graceMs`, unless it ends sooner by itself. The new one has the
-   * old one's end, unless `expires` gives it another; null is none.
+   * Makes a new key of the same name. The old key stays valid for `graceMs`, unless it expires sooner. The new key expires
+   * when the old one would have, unless `expires` says otherwise. Null: the new key never expires.
    */
   async rotate(
     id: string,
@@ -93,7 +93,7 @@ export class KeyIssuer {
     return { key, digest, value, replaced };
   }
 
-  /** `expires` null: never. */
+  /** When `expires` is null, the key never expires. */
   async change(
     id: string,
     {
@@ -110,7 +110,7 @@ export class KeyIssuer {
       ...rest,
       name: name ?? from.name,
       ...(until === undefined ? {} : { expires: until }),
-      // An end that is set by hand is the key's own from now on.
+      // An expiry that is set by hand replaces the one from before the rotation.
       ...(expires !== undefined || expiredBefore === undefined ? {} : { expiredBefore }),
       ...stated({ priority: priority ?? from.priority, maxPriority: maxPriority ?? from.maxPriority }),
     };
@@ -145,7 +145,7 @@ export function revokedText(moment: number): string {
   return `A key of this value was revoked on ${new Date(moment).toISOString()}; use a new value.`;
 }
 
-/** The classes that are named, and no others. */
+/** Leaves out the fields that are undefined. */
 function stated({ priority, maxPriority }: KeyPriority): KeyPriority {
   if (priority && rankOf(priority) < rankOf(ceilingOf({ priority, maxPriority })))
     throw new GatewayError('invalid_request', 'The priority of a key cannot be above its max_priority.');

@@ -16,9 +16,9 @@ return redis.call('INCR', KEYS[1])
 );
 
 /**
- * Changes fields of the directory's hashes, all of them or none. Keys: the version, the workspaces, then the hash of
+ * Changes all given fields of the directory's hashes, or none. Keys: the version, the workspaces, then the hash of
  * each edit. Arguments: a workspace that has to exist or '', then for each edit its field, what it must hold ('' for
- * nothing, '*' for whatever) and what it is to hold ('' for nothing).
+ * nothing, '*' for anything) and its new value ('' deletes the field).
  */
 export const changeDirectoryScript = createScript<'done' | 'no_workspace' | 'changed'>(
   'sluiceChangeDirectory',

@@ -1,7 +1,7 @@
 const QUOTE = 34;
 const BACKSLASH = 92;
 
-/** Most strings are shorter; a search for the end of a longer one pays for being started. */
+/** Most strings are shorter than this. For a longer one a native search is worth its start. */
 const SHORT = 64;
 
 /** Where the string that opens at `start` has its closing quote, or the text's length when it has none. */
@@ -16,7 +16,7 @@ export function endOfString(text: string, start: number): number {
     }
     const quote = text.indexOf('"', at);
     if (quote < 0) return text.length;
-    // An even number of backslashes are escapes of each other.
+    // An even number of backslashes escape each other, so the quote is a real one.
     let first = quote;
     while (first > at && text.charCodeAt(first - 1) === BACKSLASH) first--;
     if ((quote - first) % 2 === 0) return quote;

@@ -1,7 +1,7 @@
 /**
- * JSON with numbers that pass as they were written. JavaScript's numbers change some of them: 12345678901234567890 becomes
- * 12345678901234567000, 1.0 becomes 1, and 1e400 becomes null. Such a number is kept as its text, in an object that no
- * JSON from outside can hold: its only key is a secret of this process. A text without such numbers costs one look at it.
+ * Reads and writes JSON without changing its numbers. JavaScript changes some of them: 12345678901234567890 becomes
+ * 12345678901234567000, 1.0 becomes 1, and 1e400 becomes null. Such a number is kept as text in an object whose only key
+ * is a secret of this process, so no JSON from outside can contain one. Other texts cost one scan.
  */
 import { randomBytes } from 'node:crypto';
 import { endOfString } from './end-of-string.js';
@@ -12,7 +12,7 @@ const EACH_KEPT = new RegExp(`\\{"${KEY}":"([^"]*)"\\}`, 'g');
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** Every whole number of so many digits is exact. */
+/** JavaScript holds every whole number with this many digits exactly. */
 const EXACT_DIGITS = 15;
 
 const QUOTE = 34;
@@ -20,12 +20,12 @@ const MINUS = 45;
 const ZERO = 48;
 const NINE = 57;
 
-/** Like JSON.parse, with the numbers that would change kept as their text. */
+/** Like JSON.parse, but keeps the numbers that would change as text. */
 export function parseExactly(text: string): unknown {
   return JSON.parse(/^\s*[[{]/.test(text) ? keepNumbers(text) : text);
 }
 
-/** Like JSON.stringify, for what may hold numbers that were kept. */
+/** Like JSON.stringify, for values that `parseExactly` has read. */
 export function writeExactly(value: object): string {
   const json = JSON.stringify(value);
   return json.includes(KEPT) ? json.replace(EACH_KEPT, '$1') : json;
@@ -35,7 +35,7 @@ export function isKeptNumber(value: unknown): boolean {
   return typeof value === 'object' && value !== null && KEY in value;
 }
 
-/** The nearest that JavaScript has, for calculating; any other value as it is. */
+/** Turns a kept number into the nearest JavaScript number, to calculate with. Other values stay as they are. */
 export function toPlainNumber(value: unknown): unknown {
   return isKeptNumber(value) ? Number((value as Record<string, string>)[KEY]) : value;
 }
@@ -50,7 +50,7 @@ function keepNumbers(text: string): string {
       const end = endOfNumber(text, at);
       if (mayChange(text, at, end)) {
         const number = text.slice(at, end);
-        // What is no number is left for the parser to refuse.
+        // A text that is not a number stays as it is. The parser will refuse it.
         if (String(Number(number)) !== number && NUMBER.test(number)) {
           pieces.push(text.slice(copied, at), KEPT, number, '"}');
           copied = end;
@@ -68,14 +68,14 @@ function endOfNumber(text: string, start: number): number {
   return end;
 }
 
-/** Digits, and `+ - . E e`. */
+/** Whether the character may be part of a number: a digit or one of `+ - . E e`. */
 function isInNumber(code: number): boolean {
   return (
     (code >= ZERO && code <= NINE) || code === 43 || code === 45 || code === 46 || code === 69 || code === 101
   );
 }
 
-/** Short whole numbers, which nearly all are, do not. */
+/** Nearly all numbers are short whole numbers, which do not change. */
 function mayChange(text: string, start: number, end: number): boolean {
   if (end - start > EXACT_DIGITS) return true;
   for (let at = start; at < end; at++) {

@@ -1,11 +1,11 @@
 /**
- * The size of a JSON text in structure, counted before it is parsed: a few bytes of text can be a value that takes a
- * hundred times as long to build, to check and to write again.
+ * Measures the structure of a JSON text before it is parsed. A few bytes of text can become a value that takes a hundred
+ * times as long to build, to check and to serialise.
  */
 import { endOfString } from './end-of-string.js';
 
 export interface JsonLimits {
-  /** Levels of arrays and objects in each other. */
+  /** Levels of nested arrays and objects. */
   depth: number;
   /** Keys of all objects together. */
   keys: number;
@@ -28,7 +28,7 @@ const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
 const SPACE = 32;
 
-/** The first limit that the text exceeds. What is not JSON is not noticed here; the parser will refuse it. */
+/** The first limit that the text exceeds. Invalid JSON is not noticed here, since the parser will refuse it. */
 export function findExcess(text: string, { depth, keys, elements }: JsonLimits): Excess | undefined {
   const inArray: boolean[] = [false];
   let level = 0;

@@ -7,7 +7,7 @@ type KeyOf<Type extends MetricDefinition['type']> = {
 }[MetricKey];
 type LabelsOf<K extends MetricKey> = (typeof METRICS)[K]['labels'][number];
 
-/** The metrics of one process, made from the table; a metric that its role does not have is refused. */
+/** The metrics of one process, made from the table. It throws for a metric that the process's role does not have. */
 export class Metrics {
   readonly registry = new Registry();
   readonly #collectors: (() => Promise<void>)[] = [];
@@ -31,7 +31,7 @@ export class Metrics {
     return new Histogram<LabelsOf<K>>({ ...this.#config(key), buckets: [...METRICS[key].buckets] });
   }
 
-  /** `collect` is run before every scrape. It must not throw. */
+  /** `collect` runs before every scrape. It must not throw. */
   onScrape(collect: () => Promise<void>): void {
     this.#collectors.push(collect);
   }

@@ -2,19 +2,19 @@
  * Every metric of the gateway. Names and labels are public: a rename breaks dashboards and alerts that others have
  * built. docs/metrics.md is made from this table.
  *
- * Labels are bounded: a workspace, a route and a provider are what the operator has configured, a model is one of the
- * registry or of a route, else `other`, and a tag's values are the first hundred. Never a key, a user or a request id.
+ * Labels are bounded. The operator configures workspaces, routes and providers. A model that neither the registry nor a
+ * route knows is `other`. A tag has its first hundred values. No label has a key, a user or a request id.
  */
 export type Role = 'api' | 'worker';
 
 export interface MetricDefinition {
   name: string;
   type: 'counter' | 'gauge' | 'histogram';
-  /** Which processes have it. */
+  /** The processes that have the metric. */
   roles: readonly Role[];
   labels: readonly string[];
   help: string;
-  /** Upper bounds, in the metric's unit; only of a histogram. */
+  /** The upper bounds of a histogram's buckets, in the metric's unit. */
   buckets?: readonly number[];
 }
 
@@ -22,7 +22,7 @@ const API: readonly Role[] = ['api'];
 const WORKER: readonly Role[] = ['worker'];
 const BOTH: readonly Role[] = ['api', 'worker'];
 
-/** A whole request: from a refusal, which takes half a millisecond, to the longest deadline. */
+/** The buckets of a whole request range from a refusal, which takes half a millisecond, to the longest deadline. */
 const REQUEST_SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600,
 ];

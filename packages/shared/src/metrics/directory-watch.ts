@@ -1,6 +1,6 @@
 /**
- * What the operator has configured, for the series that are to exist before anything has happened: Prometheus takes a
- * series' first value for its start, so the first increment of one that was not there before is lost.
+ * Watches what the operator has configured, to create its series before anything has happened. Prometheus takes the first
+ * value of a series for its start. So the first increment of a series that did not exist before would be lost.
  */
 import type { Directory, RouteRecord, WorkspaceRecord } from '../directory/directory.js';
 
@@ -14,7 +14,7 @@ export class DirectoryWatch {
     private readonly onChange: (directory: KnownWorkspaces) => void,
   ) {}
 
-  /** One small question, unless something has changed. */
+  /** Costs one small command, unless something has changed. */
   async refresh(): Promise<void> {
     const version = await this.directory.version();
     if (version === this.#version) return;

@@ -1,11 +1,11 @@
-/** Values of labels that stand for something that has no name, or none that may become a label. */
+/** Makes labels for things without a name, and for names that callers choose. */
 import type { ModelRegistry } from '../registry/model-registry.js';
 import type { KnownWorkspaces } from './directory-watch.js';
 
 export const OTHER = 'other';
 export const NO_PROVIDER = 'none';
 
-/** No alias has brackets. */
+/** No alias has brackets, so the label for direct model ids cannot collide with one. */
 export function routeLabel(route: string | null): string {
   return route ?? '(direct)';
 }

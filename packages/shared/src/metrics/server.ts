@@ -1,6 +1,6 @@
 /**
- * The listener that no caller sees: `/metrics`, `/healthz` (the process is up) and `/readyz` (it can do its work). It
- * outlives the work it reports on, so that what happened last is scraped too.
+ * The listener for operators: `/metrics`, `/healthz` (the process is up) and `/readyz` (the process can do its work). It
+ * closes last, so that the last events are scraped too.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -8,14 +8,14 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { listen } from '../process/listen.js';
 import type { Metrics } from './create.js';
 
-/** A scraper that has not come for this long does not come any more. */
+/** A scraper that has not come for this long is taken to be gone. */
 const SCRAPED_LATELY_MS = 120_000;
 
 export interface MetricsServer {
   url: string;
   /**
-   * Waits for the scraper to come once more, for `lingerMs` at most, if one comes here at all and something was counted
-   * since it came last; closes.
+   * Closes the listener. If a scraper comes here and something was counted since its last scrape, the listener first waits
+   * for one more scrape, for `lingerMs` at most.
    */
   close(lingerMs: number): Promise<void>;
 }
@@ -24,9 +24,9 @@ export interface MetricsServerOptions {
   host: string;
   port: number;
   metrics: Metrics;
-  /** What keeps the process from its work. It is ready when there is nothing. */
+  /** The problems that keep the process from its work. The process is ready when there are none. */
   problems(): string[];
-  /** What an operator should change, though the process does its work. */
+  /** Things that an operator should change, although the process does its work. */
   warnings(): string[];
 }
 
@@ -82,7 +82,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   };
 }
 
-/** The counters and histograms. A gauge of a process that ends is of no use to anybody. */
+/** Keeps the counters and histograms. Nobody needs a gauge of a process that ends. */
 function counts(text: string): string {
   return text
     .split('\n')

@@ -1,12 +1,12 @@
 /**
- * What a process does again and again beside its work. Each chore runs apart from the others, so that one that fails or
- * hangs stops no other. A process whose essential chores fail cannot do its work, and is not ready.
+ * Chores are what a process does again and again beside its work. Each runs apart from the others, so that one that fails
+ * or hangs does not stop them. A process whose essential chores fail cannot do its work and is not ready.
  */
 import type { Logger } from './logger.js';
 import { type RepeatedTask, repeatEvery } from './repeat-every.js';
 import { Trouble } from './trouble.js';
 
-/** One failure may be a moment's; this many in a row are trouble. */
+/** One failure may pass by itself. This many in a row are reported. */
 const FAILURES_IN_A_ROW = 2;
 
 interface Chore {
@@ -36,7 +36,7 @@ export class Chores {
     this.#chores.push({ name, essential, trouble, task });
   }
 
-  /** The essential ones that fail now, by name. */
+  /** The names of the essential chores that fail now. */
   get failing(): string[] {
     return this.#chores
       .filter(({ essential, trouble }) => essential && trouble.lasts)

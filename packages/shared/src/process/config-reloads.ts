@@ -1,4 +1,4 @@
-/** Who asks a process to read gateway.yaml again. */
+/** Connects the triggers that make a process read gateway.yaml again. */
 import { existsSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { configPath } from '../config/config.js';
@@ -8,7 +8,7 @@ import type { Logger } from './logger.js';
 
 /**
  * `load` gets the path of the file, or undefined while there is none and the defaults hold. Once there was a file, its
- * absence is a mistake: it must not take the operator's providers away.
+ * absence is a mistake: the operator's providers must not disappear with it.
  */
 export function startLiveConfig(
   given: string | undefined,
@@ -25,7 +25,7 @@ export function startLiveConfig(
       return load(path);
     },
   });
-  // A terminal that is closed sends it too, and means the end.
+  // A terminal that closes sends SIGHUP too, and the process must end then.
   if (!process.stdin.isTTY) process.on('SIGHUP', () => live.reload('SIGHUP'));
   return live;
 }

@@ -1,18 +1,18 @@
 /**
- * How many file descriptors this process has open, of those it may have. Without a free one the system resets new
- * connections before the process hears of them, so nobody else would tell. Where there is no /proc, nothing is known.
+ * Watches how many of its file descriptors this process has open. Without a free one the system resets new connections
+ * before the process hears of them, so nothing else would show it. Without /proc the numbers are not known.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Logger } from './logger.js';
 import { type RepeatedTask, repeatEvery } from './repeat-every.js';
 
 const LOOK_EVERY_MS = 1_000;
-/** The process says that it is short of them from the first part on, until it has as many as the second part free. */
+/** The process reports a shortage above the first share, until the use falls below the second. */
 const SHORT_FROM = 0.9;
 const SHORT_UNTIL = 0.8;
 
 export class DescriptorWatch {
-  /** Infinite when it is not known. It can be changed from outside while the process runs. */
+  /** Infinite when the limit is not known. Somebody may change the limit while the process runs. */
   limit = readLimit();
   readonly #looking: RepeatedTask;
   #problem: string | undefined;
@@ -57,7 +57,7 @@ function countOpen(limit: number): number {
   try {
     return readdirSync('/proc/self/fd').length;
   } catch {
-    // Looking takes one, too.
+    // Reading the directory takes a descriptor too.
     return limit;
   }
 }

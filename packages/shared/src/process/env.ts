@@ -28,7 +28,7 @@ export interface FieldOptions<T> {
 }
 type Read<T, O> = O extends { default: T } | { required: true } ? T : T | undefined;
 
-/** The values of all fields, by the name of their variable; NAME_FILE is read in NAME's stead. Throws EnvError. */
+/** The values of all fields, by variable name. NAME_FILE may replace NAME. Throws EnvError. */
 export function readEnv<S extends EnvSpec>(env: Env, spec: S): EnvValues<S> {
   const mistakes: Mistake[] = [];
   const values = Object.entries(spec).map(([name, field]) => {
@@ -69,7 +69,7 @@ export function text<const O extends FieldOptions<string>>(options: O): EnvField
   return field(options, 'a text', (text) => text);
 }
 
-/** A text that has no default and is nothing to log. */
+/** A text without a default that must never be logged. */
 export function secret<const O extends FieldOptions<string> & { default?: never; minLength?: number }>(
   options: O,
 ): EnvField<Read<string, O>> {
@@ -81,7 +81,7 @@ export function secret<const O extends FieldOptions<string> & { default?: never;
 
 const SECRET_KEY_BYTES = 32;
 
-/** Keys of 32 bytes each, in base64 or hex. `none` in the first place: they are for reading only. */
+/** Keys of 32 bytes each, in base64 or hex. `none` in the first place: the others are for reading only. */
 export function secretKeys<const O extends FieldOptions<SecretKeys> & { default?: never }>(
   options: O,
 ): EnvField<Read<SecretKeys, O>> {

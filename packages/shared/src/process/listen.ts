@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Returns the address to reach it at. `variable` is the one that sets the port. */
+/** Returns the server's address. `variable` is the environment variable that sets the port. */
 export async function listen(server: Server, port: number, host: string, variable?: string): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {

@@ -1,7 +1,7 @@
 /**
- * gateway.yaml as it is in force in this process. It is read again when somebody asks for it (SIGHUP, `sluice apply`) and
- * when the file, or a file with a secret, has changed. Only the providers change while a process runs; the rest of the
- * file takes effect at its next start. A file with mistakes changes nothing.
+ * The configuration that is in force in this process. gateway.yaml is read again when somebody asks for it (SIGHUP,
+ * `sluice apply`) and when the file, or a file with a secret, has changed. Only the providers change while a process runs.
+ * The rest of the file takes effect at the next start. A file with mistakes changes nothing.
  */
 import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -13,16 +13,16 @@ export const LOOK_EVERY_MS = 1_000;
 
 export interface Loaded {
   config: GatewayConfig;
-  /** By provider. Empty in an api process, which has none. */
+  /** Provider → its key. The map is empty in an api process, which has no provider keys. */
   keys: ReadonlyMap<string, string>;
   /** Where secrets and credentials are read from. */
   env: Env;
 }
 
-/** A provider that came, went, or is another one now: its settings or its key. */
+/** A provider that was added or removed, or whose settings or key have changed. */
 export interface ProviderChange {
   name: string;
-  /** Undefined: it is gone. */
+  /** Undefined: the provider was removed. */
   provider: ProviderConfig | undefined;
   key: string | undefined;
   /** Its several keys, by their names. */
@@ -40,17 +40,17 @@ export interface LiveConfigOptions {
 }
 
 export class LiveConfig {
-  /** Its map of providers is changed in place: whoever holds it always sees the newest. */
+  /** The map of providers is changed in place, so that everybody who holds it sees the newest. */
   readonly config: GatewayConfig;
   #loaded: Loaded;
   #seen: string;
-  /** A change that was seen once: it is read when the file has kept still since, and is not half written. */
+  /** A change that was seen once. The file is read when it has not changed since, because it may be half written. */
   #unread: string | undefined;
   #problem: string | undefined;
   readonly #listeners: ((changes: readonly ProviderChange[]) => void)[] = [];
   readonly results: Record<ReloadResult, number> = { changed: 0, unchanged: 0, failed: 0 };
 
-  /** Throws like `load`: at the start there is no older configuration. */
+  /** Throws like `load`, because at the start there is no older configuration. */
   constructor(private readonly options: LiveConfigOptions) {
     this.#seen = this.#stamp();
     this.#loaded = options.load();
@@ -65,7 +65,7 @@ export class LiveConfig {
     return this.#loaded.env;
   }
 
-  /** What an operator should mend. */
+  /** Problems that an operator should solve. */
   get warnings(): string[] {
     return this.#problem === undefined ? [] : [this.#problem];
   }
@@ -75,7 +75,7 @@ export class LiveConfig {
     this.#listeners.push(listener);
   }
 
-  /** Reads the file again when it, or a file with a secret, has changed. */
+  /** Reads gateway.yaml again when it, or a file with a secret, has changed. */
   async look(): Promise<void> {
     const stamp = this.#stamp();
     if (stamp === this.#seen) this.#unread = undefined;
@@ -131,7 +131,7 @@ export class LiveConfig {
     return result;
   }
 
-  /** Of the file and of all files that variables name. A file behind a symbolic link is the one that it leads to. */
+  /** The state of the file and of all files that variables name. Symbolic links are followed. */
   #stamp(): string {
     const { env } = process;
     const secrets = Object.keys(env).filter((name) => name.endsWith('_FILE'));
@@ -148,7 +148,7 @@ function stampOf(path: string): string {
   }
 }
 
-/** What is read once, when a process starts. */
+/** The sections that are read only when a process starts. */
 function atStart({ providers: _, workspaces: __, ...rest }: GatewayConfig): object {
   return rest;
 }

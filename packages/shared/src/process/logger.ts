@@ -4,7 +4,7 @@ import { pino } from 'pino';
 export type { Logger };
 
 const FLUSH_MS = 250;
-/** Of lines that nobody takes off our hands; further ones are dropped. */
+/** The most bytes of lines that wait to be written. Further lines are dropped. */
 const MAX_HELD_BYTES = 16 * 2 ** 20;
 
 /** Resolves when everything that was logged so far is written. */
@@ -13,20 +13,20 @@ export function flushed(logger: Logger): Promise<void> {
 }
 
 /**
- * One JSON line per event, or readable text on a terminal. What is logged is chosen field by field where it is
- * logged: never a request's or an error's whole object, which may carry a prompt or a key.
+ * One JSON line per event, or readable text on a terminal. Each call chooses the fields that it logs. It never logs a
+ * whole request or error object, which may carry a prompt or a key.
  */
 export function createLogger(role: string, level: string, destination?: DestinationStream): Logger {
   const options = {
     level,
     base: { role, pid: process.pid },
-    // As the caller was told it, so that a search for that text finds it.
+    // The caller was told the id in this form, so a search for it finds the line.
     serializers: { requestId: (id: string) => `req_${id}` },
     formatters: { level: (label: string) => ({ level: label }) },
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
   };
   if (destination) return pino(options, destination);
-  // Written in blocks: a system call per line would cost more than the line. What is left is written at exit.
+  // Lines are written in blocks, because a system call costs more than a line. The rest is written at exit.
   if (!process.stdout.isTTY)
     return pino(
       options,

@@ -1,4 +1,4 @@
-/** Which api and worker processes are alive: each says so every second, and is forgotten when it stops. */
+/** Knows which api and worker processes are alive. Each announces itself every second, and is forgotten when it stops. */
 import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
@@ -15,13 +15,13 @@ export interface ProcessInfo {
   host: string;
   pid: number;
   startedAt: number;
-  /** Of PAYLOAD_KEY. Absent for a process of a version that had none. */
+  /** The ids of the keys in PAYLOAD_KEY. Absent for a process of a version without that variable. */
   payload?: SecretKeyIds;
-  /** Of KEY_PEPPER. Absent for a worker, which has none. */
+  /** The ids of the keys in KEY_PEPPER. Absent for a worker, which has none. */
   pepper?: SecretKeyIds;
-  /** What it understands of other processes. Absent for a process of a version that did not say. */
+  /** The protocols that the process speaks. Absent for an older version that did not announce them. */
   protocols?: Protocols;
-  /** What keeps it from its work. Absent for a process of a version that did not say. */
+  /** The problems that keep the process from its work. Absent for an older version that did not announce them. */
   problems?: string[];
   seenAt: number;
 }
@@ -47,7 +47,7 @@ export class Presence {
     await this.redis.hdel(this.names.processes, this.self.id);
   }
 
-  /** Processes heard of in the last seconds. */
+  /** The processes that announced themselves in the last seconds. */
   async alive(): Promise<ProcessInfo[]> {
     const now = this.clock.now();
     const known = Object.values(await this.redis.hgetall(this.names.processes)).map(

@@ -10,14 +10,14 @@ export interface Protocols {
 
 export const PROTOCOLS: Protocols = { oldest: 1, newest: 1 };
 
-/** What was written by a version that did not number it. */
+/** The number of what older versions wrote without a number. */
 const FIRST = 1;
 
 export function isSpoken(protocol: number = FIRST): boolean {
   return protocol >= PROTOCOLS.oldest && protocol <= PROTOCOLS.newest;
 }
 
-/** The newest one that all of these speak too. Our oldest where there is none, or where nobody is known yet. */
+/** The newest protocol that all of these speak. Our oldest one when there is none, or when nobody is known yet. */
 export function commonProtocol(others: readonly (Protocols | undefined)[]): number {
   if (others.length === 0) return PROTOCOLS.oldest;
   const newest = others.map((other) => other?.newest ?? FIRST);

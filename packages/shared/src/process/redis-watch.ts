@@ -1,6 +1,6 @@
 /**
- * Looks at Redis for the operator: whether it can do what the gateway needs, whether it is there, and whether it is set up
- * so that nothing is lost. It has a connection of its own, so that it can tell of Redis while everything else waits for it.
+ * Watches Redis for the operator: whether Redis can do what the gateway needs, whether it is reachable, and whether its
+ * settings can lose data. The watch has its own connection, so that it can report while everything else waits for Redis.
  */
 import type { Redis } from 'ioredis';
 import { isRedisAway } from '../redis/away.js';
@@ -29,7 +29,7 @@ export class RedisWatch {
     return this.#worries;
   }
 
-  /** Runs `start`, in front of a Redis that can do what is needed. Throws a plain sentence when Redis is lost meanwhile. */
+  /** Checks Redis, then runs `start`. Throws a plain sentence when Redis is lost meanwhile. */
   async guardStart<T>(start: () => Promise<T>): Promise<T> {
     await waitForRedis(this.#redis, this.startMs);
     const { product, version } = await requireCapable(this.#redis);
@@ -61,7 +61,7 @@ export class RedisWatch {
     try {
       return await Promise.race([starting, away]);
     } catch (error) {
-      // What gave up before us says only that its connection is closed.
+      // The error of a part that gave up first says only that its connection is closed.
       throw isRedisAway(error) || this.#redis.status !== 'ready' ? lost : error;
     } finally {
       clearTimeout(timer);

@@ -3,8 +3,8 @@ export interface RepeatedTask {
 }
 
 /**
- * Does the work again and again, never twice at the same time: while Redis is away, what waits for it must not pile up. A
- * failure is left to the next time.
+ * Repeats the work, but never runs it twice at the same time: while Redis is away, work that waits for it must not pile
+ * up. After a failure the work is tried again at its next turn.
  */
 export function repeatEvery(ms: number, work: () => Promise<unknown>): RepeatedTask {
   let timer: NodeJS.Timeout | undefined;

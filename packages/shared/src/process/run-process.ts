@@ -1,18 +1,18 @@
 import { MistakesError } from '../config/mistakes.js';
 
-/** Ctrl-C under npm arrives twice, from the terminal and from npm: only a signal later than this is a second one. */
+/** Ctrl-C under npm arrives twice, from the terminal and from npm. Only a signal after this time counts as a second one. */
 const SAME_SIGNAL_MS = 500;
 
 export interface Started {
-  /** Where it listens: what a port of 0 became. Told to the process that forked this one, with the news that it is ready. */
+  /** The addresses of the listeners. The parent process is told them when this process is ready. */
   urls: Record<string, string>;
   stop(): Promise<void>;
 }
 
 /**
- * The life of a process: start, wait for SIGTERM or SIGINT, stop in order. A second signal ends it at once, as does the
- * first one while it is still starting. A configuration mistake is printed as it is; anything else that keeps it from
- * starting is printed in one line.
+ * Runs a process: it starts, waits for SIGTERM or SIGINT, and stops in order. A second signal ends the process at once, and
+ * so does the first signal during the start. Mistakes in the configuration are printed as they are. Any other error that
+ * prevents the start is printed in one line.
  */
 export async function runProcess(name: string, start: () => Promise<Started>): Promise<void> {
   let started: Started | undefined;
@@ -34,7 +34,7 @@ export async function runProcess(name: string, start: () => Promise<Started>): P
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
-  // Started by `npm start`, which is gone.
+  // `npm start` has started this process and is gone.
   process.on('disconnect', onSignal);
 
   try {

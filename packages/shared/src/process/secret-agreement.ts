@@ -1,18 +1,18 @@
 /**
- * Processes that share a Redis read what the others write, so each has to hold the keys that the others write with: api and
- * worker processes those of payloads, api processes those of workspace keys. A process with a key that does not fit would
- * fail the requests that it gets a hold of. It does not start instead.
+ * Processes that share a Redis read what the others write, so each has to hold the keys that the others write with. Api and
+ * worker processes need the payload keys, api processes also need the pepper. A process with other keys would fail the
+ * requests that it takes, so it refuses to start.
  */
 import { FORGOTTEN_AFTER_MS, type Presence, type ProcessInfo } from './presence.js';
 import type { SecretKeyIds } from './secret-keys.js';
 
 const LOOK_AGAIN_MS = 500;
-/** A process that was killed counts as alive for a while. */
+/** A killed process counts as alive for a while, so the check is patient. */
 const PATIENCE_MS = FORGOTTEN_AFTER_MS + 1_000;
 
 type Party = Presence['self'];
 
-/** Throws when this process, which has announced itself, and one that is alive do not fit together. */
+/** Throws when this process and another live one cannot read each other. This process must have announced itself. */
 export async function requireSecretAgreement(presence: Presence): Promise<void> {
   for (const end = performance.now() + PATIENCE_MS; ; ) {
     const misfit = findMisfit(presence.self, await presence.alive());
@@ -35,7 +35,7 @@ function findMisfit(self: Party, others: readonly ProcessInfo[]): string | undef
   return undefined;
 }
 
-/** Says what one of the two writes and the other cannot read. */
+/** Says which key one of the two processes writes with and the other lacks. */
 function unread(self: Party, other: Party, secret: 'payload' | 'pepper'): string | undefined {
   const place = `${other.role} ${other.id} (${other.host}, pid ${other.pid})`;
   const ours = missing(other[secret], self[secret]);
@@ -44,7 +44,7 @@ function unread(self: Party, other: Party, secret: 'payload' | 'pepper'): string
   return theirs === undefined ? undefined : sentence(place, theirs, 'this process');
 }
 
-/** A process of a version that does not announce its keys is not judged. */
+/** A process of an older version does not announce its keys, and counts as fitting. */
 function missing(reader: SecretKeyIds | undefined, writer: SecretKeyIds | undefined): string | undefined {
   if (!reader || !writer || writer.writes === null || reader.holds.includes(writer.writes)) return undefined;
   return writer.writes;

@@ -1,7 +1,7 @@
 import { REDIS_PROTOCOLS } from '../redis/address.js';
 import { choice, integer, port, secretKeys, text, url } from './env.js';
 
-/** For the processes that prompts and answers pass through, and for no others. */
+/** Only for the processes that prompts and answers pass through. */
 export const payloadEnv = {
   PAYLOAD_KEY: secretKeys({
     description:

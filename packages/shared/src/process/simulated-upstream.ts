@@ -3,7 +3,7 @@ import { type Env, lookupEnv } from '../config/env-lookup.js';
 
 const BASE_URLS = ['OPENAI_BASE_URL', 'ANTHROPIC_BASE_URL'];
 
-/** Every provider wants a key and none has one, nor does an address of the operator's own stand in: nobody to call. */
+/** True when no provider can be called: each wants a key, none has one, and no operator has set another address. */
 export function needsSimulator(config: GatewayConfig, env: Env): boolean {
   const isSet = (name: string) => lookupEnv(env, name).value !== undefined;
   const providers = [...config.providers.values()];
@@ -12,7 +12,7 @@ export function needsSimulator(config: GatewayConfig, env: Env): boolean {
   );
 }
 
-/** Environment that sends the providers to the simulator, as far as their base_url is read from it. */
+/** Environment variables that send the providers to the simulator, if their base_url reads a variable. */
 export function simulatedEnv(config: GatewayConfig, simulatorUrl: string): Record<string, string> {
   const keys = [...config.providers.values()].flatMap(({ apiKeyEnv }) =>
     apiKeyEnv ? [[apiKeyEnv, 'simulated']] : [],
@@ -24,7 +24,7 @@ export function simulatedEnv(config: GatewayConfig, simulatorUrl: string): Recor
   };
 }
 
-/** False when a provider has a fixed address: it would be called for real, with a key that is none. */
+/** False when a provider has a fixed address. The gateway would call that address with an invalid key. */
 export function isSimulated(config: GatewayConfig, simulatorUrl: string): boolean {
   return [...config.providers.values()].every(({ baseUrl }) => baseUrl.startsWith(simulatorUrl));
 }

@@ -1,12 +1,12 @@
 import type { Logger } from './logger.js';
 
-/** Something that may fail again and again. The log says when that begins and when it is over, and nothing in between. */
+/** Logs when repeated failures begin and when they end, and nothing in between. */
 export class Trouble {
   #since: number | undefined;
 
   constructor(
     private readonly logger: Logger,
-    /** Goes into both lines. */
+    /** Fields of both log lines. */
     private readonly about: Record<string, string>,
   ) {}
 

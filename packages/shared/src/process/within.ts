@@ -1,4 +1,4 @@
-/** Waits for the work, but no longer than this: closing must not hang on a Redis that is gone. A failure is no matter. */
+/** Waits for the work at most this long, so that closing does not hang when Redis is gone. Failures are ignored. */
 export async function within(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeUp = new Promise((resolve) => {

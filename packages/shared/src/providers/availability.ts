@@ -10,14 +10,14 @@ export interface Blocked {
 
 /** Whether a model of a provider may be called now, as far as this process knows. */
 export class Availability {
-  /** `providers` are those that are configured now. */
+  /** `providers` has the providers that are configured now. */
   constructor(
     private readonly providers: Pick<ReadonlyMap<string, unknown>, 'has'>,
     private readonly coolDowns: CoolDowns,
     private readonly circuits: CircuitBreakers,
   ) {}
 
-  /** `tier`: the service tier that the request asks for, if that has a capacity of its own. */
+  /** `tier`: the service tier that the request asks for, if the tier has its own capacity. */
   blocked(provider: string, model: string, tier: string | undefined): Blocked | undefined {
     if (!this.providers.has(provider)) return { outcome: 'removed', retryAfterMs: 1_000 };
     const cooling = this.coolDowns.remaining(provider, model, tier);

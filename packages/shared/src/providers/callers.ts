@@ -1,7 +1,7 @@
 /**
- * Which workspaces have lately called each provider, over all workers, whether the calls succeeded or not: an open circuit
- * would hurt all of them. A worker writes down at once whom it had not seen, because somebody else's failures may come next.
- * The others are written down every now and then: their requests pay nothing for it.
+ * Records which workspaces have lately called each provider, over all workers, whether or not the calls succeeded. An open
+ * circuit would hurt all of them. A worker records a workspace that it has not seen before at once, because another
+ * workspace's failures may come next. It records the others now and then, so that their requests pay nothing for it.
  */
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
@@ -9,9 +9,9 @@ import type { KeyNames } from '../redis/key-names.js';
 import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
 
 export const LATELY_MS = 300_000;
-/** It only matters whether there is more than one. */
+/** Few are enough, because it only matters whether there is more than one. */
 const MOST = 20;
-/** Workspaces that a worker knows to be written down. */
+/** How many recorded workspaces a worker remembers. */
 const MOST_KNOWN = 1_000;
 
 /** Arguments: the moment, then the workspaces. */
@@ -31,9 +31,9 @@ redis.call('PEXPIRE', KEYS[1], ${LATELY_MS})
 );
 
 export class Callers {
-  /** By provider. */
+  /** Provider → workspaces. */
   readonly #seen = new Map<string, Set<string>>();
-  /** `<provider> <workspace>` → when it was written down. */
+  /** `<provider> <workspace>` → when the worker recorded it. */
   readonly #written = new Map<string, number>();
 
   constructor(

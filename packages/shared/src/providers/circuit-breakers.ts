@@ -5,9 +5,9 @@
  *                                     ▲                              └─ the probe fails: open, for twice as long ─┐
  *                                     └───────────────────────────────────────────────────────────────────────────┘
  *
- * What follows one prompt or one workspace is not the provider's fault: failures count once for each different request,
- * and open the circuit only when more than one workspace has met them, if more than one has called lately. A success is
- * one whenever it comes.
+ * A provider is not to blame for failures that follow one prompt or one workspace. So failures count once for each
+ * different request. If several workspaces have called lately, the circuit opens only when more than one of them has met
+ * failures. Any success resets the count.
  *
  * Redis holds the state and its scripts make every transition, so that two workers never disagree and only one probes.
  * A process keeps a copy, fed by a channel and by `refresh`: while a provider is healthy, a call costs no round trip.
@@ -20,15 +20,15 @@ import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
 import { LATELY_MS } from './callers.js';
 
 export interface CircuitSettings {
-  /** Requests that failed in a row and open the circuit; 0: it never opens. */
+  /** How many requests in a row have to fail to open the circuit. 0: it never opens. */
   failures: number;
   openMs: number;
 }
 
-/** By provider. */
+/** Provider → settings. */
 export type AllCircuitSettings = Pick<ReadonlyMap<string, CircuitSettings>, 'get' | 'keys'>;
 
-/** As the configuration is at the time of asking. */
+/** Reads the configuration at each question, since it may change. */
 export function circuitSettings({ providers }: Pick<GatewayConfig, 'providers'>): AllCircuitSettings {
   return {
     keys: () => providers.keys(),
@@ -56,11 +56,11 @@ export interface FailedCall {
   workspace: string;
   /** Two failures of the same subject count once. */
   subject: string;
-  /** Any workspace would have met it: a refused key. */
+  /** The failure would have hit any workspace, such as a refused key. */
   meetsAll: boolean;
 }
 
-/** A change that this process brought about. */
+/** A change of state that this process has made. */
 export interface CircuitChange {
   provider: string;
   state: CircuitState;
@@ -143,7 +143,7 @@ return redis.call('HDEL', KEYS[1], 'probe', 'probeUntil')
 
 export class CircuitBreakers {
   readonly #circuits = new Map<string, Circuit>();
-  /** Of which a change was heard while `refresh` waited for its answer, which may be older. */
+  /** The providers whose change was heard while `refresh` waited. The answer to `refresh` may be older. */
   readonly #changed = new Set<string>();
 
   constructor(
@@ -193,9 +193,9 @@ export class CircuitBreakers {
   }
 
   /**
-   * Whether this call may be made: at once while the circuit is closed, else as the one probe if it is time for one. The
-   * probe's place is kept for as long as its call may take. It is the request's: when its worker dies, the request probes
-   * again where it is run again.
+   * Whether this call may be made. A closed circuit lets it through. An open circuit whose time is over lets one call through
+   * as the probe. The probe's place is kept for as long as the call may take. The place belongs to the request: when the
+   * worker dies, the request is run again and probes again.
    */
   async mayCall(provider: string, requestId: string, probeMs: number): Promise<boolean> {
     if (this.get(provider).state !== 'open') return true;
@@ -204,13 +204,13 @@ export class CircuitBreakers {
     );
   }
 
-  /** The call ended without saying anything about the provider: if it was the probe, the next call is. */
+  /** The call ended without saying anything about the provider. If it was the probe, the next call becomes the probe. */
   async release(provider: string, requestId: string): Promise<void> {
     if (this.get(provider).state !== 'open') return;
     await releaseScript(this.redis, [this.names.circuit(provider)], [requestId]);
   }
 
-  /** Both return the change, if there was one. */
+  /** `succeeded` and `failed` return the change of state, if there was one. */
   async succeeded(provider: string): Promise<CircuitChange | undefined> {
     if (this.get(provider).state === 'closed') return undefined;
     const keys = [this.names.circuit(provider), this.names.circuits];

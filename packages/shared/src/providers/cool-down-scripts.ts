@@ -15,7 +15,7 @@ local function write(key, subject, untilThen, asked)
 end
 `;
 
-// A later, shorter cool-down must not cut an earlier, longer one short.
+// A later cool-down must not shorten an earlier one that lasts longer.
 export const extendScript = createScript<null>(
   'sluiceCoolDown',
   `${ALSO_WHEN_FULL}${READ}
@@ -49,7 +49,7 @@ return lifted
 `,
 );
 
-/** Arguments: the moment, then the subjects. One that has been prolonged meanwhile stays. */
+/** Arguments: the moment, then the subjects. A cool-down that was prolonged meanwhile stays. */
 export const forgetScript = createScript<null>(
   'sluiceForgetCoolDowns',
   `${READ}

@@ -1,29 +1,29 @@
 /**
- * Which providers and models are to be left alone, and until when, known to every process of the cell.
+ * The providers and models that nobody calls for a while. Every process of the cell knows them.
  *
  *   cooling down ── its time is over ──► done
  *        └─ the provider asked for more than the maximum ──► probed: one call at a time, until one succeeds
  *
- * Redis holds the truth: a hash of `<provider>`, `<provider>/<model>` or `<provider>/<model> <service tier>` to a moment, and
- * where it is probed afterwards the moment that the provider asked for. A change is published, so that the others learn of it within a millisecond or so, and
- * read again on a timer, in case the message was lost.
+ * Redis holds the truth: a hash of `<provider>`, `<provider>/<model>` or `<provider>/<model> <service tier>` to a moment.
+ * Where probes follow, the hash also has the moment that the provider asked for. Changes are published, so that the other
+ * processes learn of them at once. Each process also reads the hash on a timer, in case a message was lost.
  */
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { extendScript, forgetScript, liftScript, probeScript } from './cool-down-scripts.js';
 
-/** Nobody else calls for so long after a probe has gone out. */
+/** After a probe has been sent, nobody else calls for this long. */
 const PROBE_MS = 10_000;
 
 export interface CoolDown {
-  /** Nobody calls before. */
+  /** Nobody calls before this moment. */
   until: number;
-  /** What the provider asked for; later than `until` when that was more than the maximum. */
+  /** The moment that the provider asked for. It is later than `until` when the provider asked for more than the maximum. */
   asked: number;
 }
 
-/** Who is to be left alone: a provider, one of its models, or a service tier of that. */
+/** The subject of a cool-down: a provider, one of its models, or a service tier of a model. */
 export interface CoolDownSubject {
   provider: string;
   model?: string;
@@ -39,9 +39,9 @@ export interface ListedCoolDown extends CoolDown {
 
 export class CoolDowns {
   #known = new Map<string, CoolDown>();
-  /** What was heard while `refresh` waited for its answer, which may be older. */
+  /** The changes that were heard while `refresh` waited. The answer to `refresh` may be older. */
   readonly #news = new Map<string, CoolDown>();
-  /** What this process probes. */
+  /** The subjects that this process probes. */
   readonly #probed = new Set<string>();
 
   constructor(
@@ -50,7 +50,7 @@ export class CoolDowns {
     private readonly clock: Clock,
   ) {}
 
-  /** `subscriber` is a connection of its own, in subscriber mode; its owner closes it. */
+  /** `subscriber` is a connection in subscriber mode. Its owner closes it. */
   async watch(subscriber: Redis): Promise<void> {
     subscriber.on('message', (channel, message) => {
       if (channel !== this.names.coolDowns) return;
@@ -76,14 +76,14 @@ export class CoolDowns {
     this.#news.set(subject, coolDown);
   }
 
-  /** Milliseconds until this model of this provider may be called again; 0 when it may be called, or probed, now. */
+  /** Milliseconds until the model may be called again. 0 when it may be called or probed now. */
   remaining(provider: string, model: string, tier?: string): number {
     if (this.#known.size === 0) return 0;
     const until = Math.max(...this.#of(provider, model, tier).map(([, each]) => each.until), 0);
     return Math.max(0, until - this.clock.now());
   }
 
-  /** Whether this call may be made, as one that is not cooling down or as the probe of one that was. */
+  /** Whether this call may be made, either because nothing cools down or as a probe. */
   async mayCall(provider: string, model: string, tier?: string): Promise<boolean> {
     if (this.#known.size === 0) return true;
     const now = this.clock.now();
@@ -96,14 +96,14 @@ export class CoolDowns {
     return true;
   }
 
-  /** A call has succeeded: what it probed need not be left alone any more. */
+  /** A call has succeeded. The cool-downs that it probed are over. */
   async succeeded(provider: string, model: string, tier?: string): Promise<void> {
     if (this.#probed.size === 0) return;
     const subjects = subjectsOf(provider, model, tier).filter((subject) => this.#probed.delete(subject));
     if (subjects.length > 0) await liftScript(this.redis, [this.names.coolDowns], subjects);
   }
 
-  /** Whether the provider, or any of its models, is left alone now, in all tiers. */
+  /** Whether the provider or any of its models is cooling down now, in all tiers. */
   isCooling(provider: string): boolean {
     const now = this.clock.now();
     return this.list(provider).some(({ tier, until }) => tier === null && until > now);
@@ -121,7 +121,7 @@ export class CoolDowns {
     });
   }
 
-  /** Takes effect in this process at once, in the others as soon as Redis has passed it on. */
+  /** Takes effect in this process at once, and in the others as soon as Redis has told them. */
   async start(who: CoolDownSubject, ms: number, maxMs = ms): Promise<void> {
     const subject = nameOf(who);
     const now = this.clock.now();
@@ -133,7 +133,7 @@ export class CoolDowns {
     await extendScript(this.redis, [this.names.coolDowns], [subject, until, asked]);
   }
 
-  /** An operator's word: these may be called again. Without a model all of the provider's. Returns how many were lifted. */
+  /** Ends cool-downs at an operator's request. Without a model it ends all of the provider's. Returns their number. */
   async lift(provider: string, model?: string): Promise<number> {
     const stored = Object.keys(await this.redis.hgetall(this.names.coolDowns));
     const subjects = stored.filter((subject) =>
@@ -163,7 +163,7 @@ function subjectOf(provider: string, model: string): string {
   return `${provider}/${model}`;
 }
 
-/** A call meets the cool-downs of its provider, of its model and of its tier, but not those of another tier. */
+/** The cool-downs of a call's provider, model and tier concern it. Those of another tier do not. */
 function subjectsOf(provider: string, model: string, tier: string | undefined): string[] {
   const ofModel = subjectOf(provider, model);
   return tier === undefined ? [provider, ofModel] : [provider, ofModel, `${ofModel} ${tier}`];

@@ -10,7 +10,7 @@ export function describeAttempts(attempts: readonly Attempt[]): string {
     .join('; ');
 }
 
-/** Provider calls made; an entry that was passed over was not called. */
+/** How many calls were made. An entry that was passed over was not called. */
 export function countCalls(attempts: readonly Attempt[]): number {
   return attempts.filter((attempt) => attempt.ms !== undefined || attempt.outcome === 'unknown').length;
 }

@@ -1,6 +1,6 @@
 /**
  * The queue of one provider, as BullMQ's `Queue` and `Worker` use it. This class and its Lua (queue-scripts.ts) are the only
- * places that know how BullMQ lays out a queue in Redis. It does what a chat job needs in one script each, and leaves
+ * places that know how BullMQ lays out a queue in Redis. The class does each step of a chat job in one script, and leaves
  * everything else to BullMQ.
  */
 import {
@@ -53,14 +53,14 @@ const LARGE_LENGTH = 16_384;
 const LARGE_GRACE_MS = 60_000;
 /** How long beyond its request's deadline a settlement is remembered. */
 const SETTLED_GRACE_MS = 60_000;
-/** How long a job that this worker does not understand is left to others. */
+/** A job that this worker does not understand is left to others for this long. */
 const LEFT_FOR_MS = 250;
-/** Few, so that a burst is spread over all workers. */
+/** The number is small, so that a burst is spread over all workers. */
 const TAKEN_AT_ONCE = 8;
 
 type Finished = Awaited<ReturnType<RedisQueueBackend['moveToCompleted']>>;
 
-/** What a job has that was not tried yet. */
+/** The fields of a job that was not tried yet. */
 const UNTRIED = {
   opts: {},
   progress: 0,
@@ -72,19 +72,19 @@ const UNTRIED = {
   request: '',
 };
 
-/** What BullMQ's `Worker` takes for "no job now". */
+/** BullMQ's `Worker` reads this as "no job now". */
 const NO_JOB = [null, undefined, 0] as const;
 
 export interface BackendParts extends RecordParts {
-  /** Worker: what became of a settlement that a processor returned. */
+  /** Called in a worker with the result of a settlement that a processor returned. */
   onSettled?(settlement: Settlement, result: SettleResult): void;
-  /** Worker: Redis refused to write a settlement. It is tried again. */
+  /** Called in a worker when Redis refused to write a settlement. The settlement is tried again. */
   onRefused?(settlement: Settlement, error: unknown): void;
 }
 
 /** A job that a worker has taken. */
 export interface TakenJson extends JobJson {
-  /** Identifies this run of the job; a later run of the same job has another. */
+  /** Identifies this run of the job. A later run of the same job has another lock. */
   lock: string;
   /** The request of a chat job, in JSON; empty when Redis does not have it. */
   request: string;
@@ -98,7 +98,7 @@ export interface QueueLook {
   waiting: number;
   prioritized: number;
   active: number;
-  /** No worker takes its jobs. */
+  /** While the queue is paused, no worker takes its jobs. */
   paused: boolean;
   /** When the request that waits longest was queued. */
   oldest: number | undefined;
@@ -111,7 +111,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
   readonly #concurrency: number;
   /** The locks of the jobs that this worker has, by job id. */
   readonly #locks = new Map<string, string>();
-  /** Taken, and not handed out yet. */
+  /** Jobs that were taken and not handed out yet. */
   #stock: TakenJson[] = [];
   #knownEmpty = false;
   /** When a job that waits for a limit per minute may fit, by this process' clock; 0: nobody knows of one. */
@@ -144,13 +144,13 @@ export class ChatQueueBackend extends RedisQueueBackend {
   // --- The api's side ---
 
   /**
-   * Adding the same entry of the same request twice is adding it once. Returns how many wait when those are `most`, and the
-   * job was not added. A request that may have been settled already is added only if it has not.
+   * Adds a job. Adding the same entry of the same request twice adds one job. When `most` jobs wait already, the job is not
+   * added and their number is returned. `again`: the request may have been settled already, and is not added if it was.
    */
   async addChat(job: ChatJob, most?: number, again = false): Promise<number | 'added' | 'settled'> {
     const { request, ...data } = job;
     const isLarge = request.length > LARGE_LENGTH;
-    // Sent together with the script, and so before it.
+    // This command is sent just before the script, in one write.
     const kept = isLarge && this.#keepLarge(job);
     const args = [
       jobIdOf(job),
@@ -245,7 +245,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     return switchKeyScript(this.redis, this.#keys, [jobIdOf(job), key, Math.ceil(closedMs)]);
   }
 
-  /** Takes several jobs at once, and hands them out one by one. A queue that was just seen empty is not asked again. */
+  /** Takes several jobs at once and hands them out one by one. A queue that was just seen empty is not asked again. */
   override async moveToActive(token: string, name?: string): Promise<unknown[]> {
     const next = this.#stock.shift();
     if (next) return this.#handOut(next);
@@ -266,9 +266,9 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   /**
-   * Ends the job; when its processor returned a settlement, with all that belongs to it. The next job comes in the same
-   * step. What a provider answered is kept here until Redis has taken it, or says that another worker has ended the
-   * request: a lock that ran out while Redis refused to write says neither.
+   * Ends the job, writes the settlement that its processor returned, and takes the next job, all in one step. The answer is
+   * kept here until Redis has stored it, or says that another worker has ended the request. A lock that ran out while Redis
+   * refused to write says neither.
    */
   override async moveToCompleted<T = unknown, R = unknown, N extends string = string>(
     job: MinimalJob<T, R, N>,
@@ -289,12 +289,12 @@ export class ChatQueueBackend extends RedisQueueBackend {
     return { result: result ?? (fetchNext ? this.#fromStock() : undefined), finishedOn: Date.now() };
   }
 
-  /** A chat job does not fail: one that could not be settled is left alone. Its lock runs out, and it is run again. */
+  /** A chat job never fails. A job that could not be settled is left alone until its lock runs out, and is run again. */
   override async moveToFailed(...args: Parameters<RedisQueueBackend['moveToFailed']>): Promise<Finished> {
     const [job, reason, remove, token, , fields] = args;
     this.#locks.delete(job.id ?? '');
     if (job.name === CHAT_JOB) return { result: undefined, finishedOn: Date.now() };
-    // Without the next job: BullMQ's script would bring it without its request.
+    // The next job is not taken here, because BullMQ's script would return it without its request.
     return super.moveToFailed(job, reason, remove, (job as { lock?: string }).lock ?? token, false, fields);
   }
 
@@ -303,7 +303,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     try {
       return await super.extendLocks(jobIds, locks, duration);
     } catch {
-      // A Redis without room for BullMQ's script has room for this. To prolong another's lock does no harm.
+      // A full Redis refuses BullMQ's script but allows this one. Prolonging another worker's lock does no harm.
       const kept = await Promise.all(
         jobIds.map((id) => this.redis.pexpire(`${this.#prefix}${id}:lock`, duration)),
       );
@@ -311,12 +311,12 @@ export class ChatQueueBackend extends RedisQueueBackend {
     }
   }
 
-  /** Puts a job back that this worker does not understand. Another has it, or this one again a moment later. */
+  /** Puts back a job that this worker does not understand. Another worker takes it, or this one a moment later. */
   async leave({ id, lock }: Pick<TakenJson, 'id' | 'lock'>): Promise<void> {
     await leaveScript(this.redis, this.#keys, [id, lock, LEFT_FOR_MS]);
   }
 
-  /** From now on no more is taken than is begun. */
+  /** From now on this worker takes no jobs, and gives back those that it has not begun. */
   async stopTaking(): Promise<void> {
     this.#closing = true;
     await this.giveBack();
@@ -335,7 +335,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     }
   }
 
-  /** What BullMQ's `Worker` is to run next, if that is known. */
+  /** Returns the job that BullMQ's `Worker` is to run next, if it is known. */
   async #end(
     id: string,
     lock: string,
@@ -382,7 +382,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     );
   }
 
-  /** A queue with delayed jobs or a rate limit: BullMQ's own script takes the next one. */
+  /** BullMQ's own script takes the next job of a queue with delayed jobs or a rate limit. */
   async #takeStock(token: string, name?: string): Promise<unknown[]> {
     const [json, id, limitedMs, delayedUntil] = await super.moveToActive(token, name);
     if (!json) return [json, id, limitedMs, delayedUntil];
@@ -402,7 +402,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
             name,
             data,
             timestamp: Number(timestamp),
-            // BullMQ's `Worker` compares it with its own clock.
+            // This is not Redis time, because BullMQ's `Worker` compares it with the machine's clock.
             processedOn: Date.now(),
             attemptsStarted,
             lock: `${token}:${i + 1}`,
@@ -440,7 +440,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     return [job, job.id, 0, 0];
   }
 
-  /** Until nobody can want it any more, should nobody take it away before. */
+  /** Stores a large request. If nobody deletes it, it expires when nobody can need it any more. */
   async #keepLarge(job: ChatJob): Promise<void> {
     const { request, deadline, queuedAt } = job;
     const ms = Math.ceil(Math.max(0, deadline - queuedAt)) + LARGE_GRACE_MS;
@@ -456,7 +456,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 }
 
-/** How far apart a workspace's turns are. */
+/** The distance between two turns of a workspace. */
 function shareOf({ weight = 1 }: ChatJob): number {
   return 1 / weight;
 }
@@ -469,7 +469,7 @@ export function chatBackend(redis: Redis, parts: BackendParts) {
     { withBlockingConnection = false } = {},
   ): ChatQueueBackend => {
     if (!withBlockingConnection) return new ChatQueueBackend(redis, parts, name, opts);
-    // By this name `Queue.getWorkers` finds it.
+    // `Queue.getWorkers` finds workers by this name.
     const connectionName = `${parts.names.queuePrefix}:${Buffer.from(name).toString('base64')}`;
     const client = redis.duplicate({ connectionName });
     return new ChatQueueBackend(redis, parts, name, opts, new RedisConnection(client, { blocking: true }));

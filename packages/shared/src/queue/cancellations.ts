@@ -14,7 +14,7 @@ export class Cancellations {
     await redis.publish(this.names.cancellations, requestId);
   }
 
-  /** `abort` is called for every cancelled request; it does nothing for one that is not running here. */
+  /** `abort` is called for every cancelled request. It must ignore requests that do not run here. */
   async watch(subscriber: Redis, abort: (requestId: string) => void): Promise<void> {
     subscriber.on('message', (channel, requestId) => {
       if (channel !== this.names.cancellations) return;
@@ -28,7 +28,7 @@ export class Cancellations {
     return this.#recent.size > 0 && this.#recent.has(requestId);
   }
 
-  // A Map keeps the order of insertion: the oldest are first.
+  // A Map keeps the order of insertion, so the oldest requests are first.
   #remember(requestId: string): void {
     const now = performance.now();
     for (const [id, at] of this.#recent) {

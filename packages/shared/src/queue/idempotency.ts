@@ -1,7 +1,7 @@
 /**
- * Idempotency-Key: one provider call, however often a caller sends the same request. The first request of a key leads;
- * the same request again is attached to it and waits for its outcome. The record of a key is a hash. It lives while its
- * leader runs, and a day longer once the leader was answered with success:
+ * Idempotency-Key: one provider call, however often a caller sends the same request. The first request of a key leads. The
+ * same request again is attached to the leader and waits for its outcome. The record of a key is a hash. It lives while
+ * the leader runs, and a day longer after a success:
  *
  *   fingerprint  keyed digest of the body, so that another body under the same key is refused
  *   request      the id of the leader
@@ -9,13 +9,14 @@
  *   head, body   the answer, once there is one (written by settle)
  *   waiter:<id>  the inbox of request <id>, which is attached (told by settle)
  *
- * A failure frees the key, so the record goes. Those who are attached are told by a message, and they also look from time
- * to time. Message and look say how the leader ended; its answer, which may be large, is read apart from them. A look may come before the message. It must not find the key free and lead, since its leader has run. So the
- * failure stays for a while under the leader's id (the key `outcome`), and a look begins there.
+ * A failure frees the key and deletes the record. Attached requests are told by a message, and they also look from time to
+ * time. Message and look say how the leader ended. The answer may be large and is read separately. A look may come before
+ * the message. It must not find the key free and lead, since the leader has run. So the failure stays for a while under
+ * the leader's id (the key `outcome`), and a look begins there.
  *
- * One who is attached leads only when the record still names its leader and that leader is in no job: its api process died
- * before it was queued. A leader that has ended is never named. When the record is gone and there is no outcome, Redis has
- * lost data, and nobody knows what became of the leader: then one who is attached is told so.
+ * An attached request leads only when the record still names its leader and that leader is in no job: then the leader's
+ * api process died before it queued the job. A record never names a leader that has ended. When the record is gone and
+ * there is no outcome, Redis has lost data. Nobody knows how the leader ended then, and attached requests are told so.
  */
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
@@ -24,34 +25,34 @@ import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
 import { type ChainEntry, jobIdOf, type ReplyHead } from './job.js';
 
-/** How long beyond its request's deadline an unanswered record blocks its key, at most. */
+/** An unanswered record blocks its key until the request's deadline and at most this much longer. */
 const GRACE_MS = 60_000;
-/** Between the keys of jobs; in none of them. */
+/** Separates the keys of jobs. No such key contains it. */
 const SEPARATOR = '\n';
-/** How many may be attached to one request. */
+/** How many requests may be attached to one leader. */
 export const MOST_WAITERS = 32;
-/** Fields of an unanswered record beside those who wait. */
+/** The number of fields of an unanswered record beside its waiters. */
 const OWN_FIELDS = 3;
 
-/** What a request with an Idempotency-Key is in the light of those before it. */
+/** The part of a request among those with the same Idempotency-Key. */
 export type KeyClaim =
   | { as: 'new' }
   | { as: 'conflict' }
-  /** As many wait for the leader as may. */
+  /** The leader has the most waiters that are allowed. */
   | { as: 'crowded' }
-  /** How the leader, whose id `by` is, has ended; on the first look, that is always a success. */
+  /** How the leader `by` has ended. At the first look that is always a success. */
   | { as: 'answered'; head: ReplyHead; by: string }
-  /** The same request is running; the inbox is told how it ended. */
+  /** The same request is running. The inbox will be told how it ended. */
   | { as: 'attached'; to: Leader; seen: Seen }
-  /** Nobody knows what became of the leader. */
+  /** Nobody knows how the leader ended. */
   | { as: 'lost' };
 
-/** How much of the leader Redis has: its job, no more than the key's record, or nothing. */
+/** What Redis has of the leader: its job, only the key's record, or nothing. */
 export type Seen = 'job' | 'record' | 'nothing';
 
 /**
- * What a caller's key is known by. A workspace of the same id that was created at another moment is another tenant, and
- * must not find the former one's answers.
+ * The name of a caller's key in Redis. It depends on when the workspace was created: a new workspace with the id of a
+ * deleted one must not find the former one's answers.
  */
 export function idempotencyDigest(key: string, { created }: Pick<WorkspaceRecord, 'created'>): string {
   return createHash('sha256').update(`${created}\n${key}`).digest('hex');
@@ -60,18 +61,18 @@ export function idempotencyDigest(key: string, { created }: Pick<WorkspaceRecord
 /** The request that runs for the key. */
 export interface Leader {
   requestId: string;
-  /** The keys of the jobs that it may be in, as the record has them. */
+  /** The keys of the jobs that the leader may be in, as the record has them. */
   jobs: string;
 }
 
-/** What one who is attached does when its leader is in no job: it goes on waiting, leads itself, or gives up. */
+/** What an attached request does when its leader is in no job: it waits, leads or gives up. */
 export type IfLost = 'wait' | 'lead' | 'end';
 
 export interface IdempotentRequest {
   workspace: string;
-  /** Of the Idempotency-Key: `idempotencyDigest`. */
+  /** The `idempotencyDigest` of the Idempotency-Key. */
   digest: string;
-  /** Of the body; the first is kept (`Payloads.fingerprints`). */
+  /** The digests of the body (`Payloads.fingerprints`). The record keeps the first. */
   fingerprints: readonly [string, ...string[]];
   requestId: string;
   inbox: string;
@@ -133,17 +134,17 @@ export class Idempotency {
     private readonly names: KeyNames,
   ) {}
 
-  /** The first time. */
+  /** The first claim of a request. */
   admit(request: IdempotentRequest): Promise<KeyClaim> {
     return this.#ask(request, undefined, 'wait');
   }
 
-  /** Later, by one who is attached. */
+  /** A later look by an attached request. */
   look(request: IdempotentRequest, leader: Leader, ifLost: IfLost): Promise<KeyClaim> {
     return this.#ask(request, leader, ifLost);
   }
 
-  /** The sealed answer of the leader; undefined when it is no longer kept. */
+  /** The sealed answer of the leader. Undefined when it is no longer kept. */
   async readAnswer(
     { workspace, digest }: Pick<IdempotentRequest, 'workspace' | 'digest'>,
     leader: string,
@@ -154,7 +155,7 @@ export class Idempotency {
     return (await this.redis.hget(this.names.outcome(leader), 'body')) ?? undefined;
   }
 
-  /** One who is attached does not wait any more. */
+  /** An attached request stops waiting. */
   async detach({ workspace, digest, requestId }: IdempotentRequest): Promise<void> {
     await this.redis.hdel(this.names.idempotency(workspace, digest), `waiter:${requestId}`);
   }

@@ -1,6 +1,6 @@
 /**
- * What is written to the inbox of an api process and read there. An entry of the stream has the request's id and the
- * fields of one kind of message. Writers and reader of every kind are in this file.
+ * The messages in the inbox of an api process. An entry of the stream has the request's id and the fields of one kind of
+ * message. This file writes and reads every kind.
  */
 import type { Redis } from 'ioredis';
 import type { ProviderVerdict } from '../admin-api.js';
@@ -17,8 +17,10 @@ export interface ListedModel {
 }
 
 /**
- * `reply`: how the request ended. `outcome`: the same for those who wait for its answer, without the answer, which they
- * read themselves. `moved`: it waits for another entry now. `displaced`: its job has left the full queue of that entry, to make room. `models`: what a provider offers; null when it could not be read. `tested`: what came of a call that an operator asked for.
+ * `reply`: how the request ended. `outcome`: the same for the others under its Idempotency-Key, without the answer, which
+ * they read themselves. `moved`: the request waits for another entry now. `displaced`: its job has left the full queue of
+ * that entry, to make room. `models`: the models that a provider offers, null when the list could not be read. `tested`:
+ * the result of a call that an operator asked for.
  */
 export type InboxMessage = { requestId: string } & (
   | { kind: 'reply'; head: ReplyHead; body: string }
@@ -78,7 +80,7 @@ async function sendAnswer(
   await redis.pexpire(key, INBOX_TTL_MS);
 }
 
-/** `fields`: names and values in turn, as Redis has them. Undefined: a kind that only a newer version knows. */
+/** `fields`: names and values in turn, as Redis returns them. Undefined for a kind that only a newer version knows. */
 export function readInboxMessage(fields: readonly string[]): InboxMessage | undefined {
   const values = new Map<string, string>();
   for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i] ?? '', fields[i + 1] ?? '');

@@ -10,22 +10,22 @@ export interface Attempt {
   provider: string;
   model: string;
   outcome: AttemptOutcome;
-  /** Upstream's HTTP status, where one came. */
+  /** Upstream's HTTP status, if upstream answered. */
   status?: number;
   /** Duration of the provider call; absent when the provider was never called. */
   ms?: number;
   /** Upstream's own request id, for a support ticket. */
   upstreamId?: string;
-  /** Set when nobody knows what the provider bills for the call: what it may have cost, in picodollars. */
+  /** An estimate of the call's cost in picodollars. Set when nobody knows what the provider bills for the call. */
   estimate?: number;
 }
 
 /**
- * One BullMQ job: one request, waiting for one entry of its chain. Times are Redis time, in ms. In the job's hash `request`
- * is a field of its own, beside `data`: it may be large, and is not to be serialised a second time.
+ * One BullMQ job is one request that waits for one entry of its chain. Times are Redis time, in ms. In the job's hash
+ * `request` is a separate field beside `data`, because it may be large and must not be serialised twice.
  */
 export interface ChatJob {
-  /** Which version of this it is (process/protocol.ts). The reply is of the same. */
+  /** The protocol version of the job (process/protocol.ts). The reply has the same. */
   protocol?: number;
   requestId: string;
   workspace: string;
@@ -35,64 +35,64 @@ export interface ChatJob {
   /** The alias, or null for a direct model id. */
   route: string | null;
   chain: ChainEntry[];
-  /** Index of the entry this job is for. */
+  /** The index of the entry that this job waits for. */
   entry: number;
   onCrash: OnCrash;
   /** The api process that waits for the reply. */
   inbox: string;
-  /** What the request may cost, in picodollars, as reserved; only for workspaces with limits. */
+  /** The reserved cost in picodollars. Only for workspaces with limits. */
   reserved?: number;
-  /** How the cost of its calls is estimated; absent: `expected`. */
+  /** How the cost of the calls is estimated. Absent: `expected`. */
   budget?: BudgetMode;
   /** Digest of the caller's Idempotency-Key, if there was one. */
   idempotency?: string;
-  /** What the caller says of the request, for the log; by name. */
+  /** The caller's tags for the log: name → value. */
   tags?: Record<string, string>;
   /** The caller's own end user. */
   user?: string;
-  /** The batch that it is a line of. Its outcome is kept for the batch too. */
+  /** The batch that has the request as a line. The outcome is kept for the batch too. */
   batch?: string;
   /** `traceparent` of the request, if it is traced. */
   trace?: string;
   acceptedAt: number;
-  /** Of the workspace: how many turns it gets for one of a workspace without a weight. */
+  /** The workspace gets this many turns for one turn of a workspace without a weight. */
   weight?: number;
   /** What a call of it will most likely take; only where a limit per minute concerns it. */
   tokens?: TokenEstimate;
   /** Of the workspace, if it has such a limit. */
   tokensPerMinute?: number;
-  /** Its class; absent: `normal`. */
+  /** The class of the request. Absent: `normal`. */
   priority?: Priority;
   /** When this entry's job was put on its queue. */
   queuedAt: number;
-  /** Past this moment the entry's wait has run out. */
+  /** The request waits for this entry until this moment. */
   waitUntil: number;
   deadline: number;
   /** Time spent waiting for earlier entries. */
   queueMs: number;
   /** What happened at earlier entries. */
   attempts: Attempt[];
-  /** The caller's body as it came, JSON that the api has checked; sealed (queue/payload.ts). */
+  /** The caller's unchanged body, sealed (queue/payload.ts). The api has checked the JSON. */
   request: string;
 }
 
-/** What the caller is told about a served request; the body travels beside it, already serialised. */
+/** What the caller is told about a served request. The serialised body travels beside it. */
 export interface Served {
   provider: string;
   model: string;
   fallbackUsed: boolean;
   latencyMs: number;
-  /** Six decimals. */
+  /** Dollars with six decimals. */
   costUsd: string;
 }
 
 export interface ReplyHead {
-  /** That of the job. */
+  /** The protocol version of the job. */
   protocol?: number;
   queueMs: number;
   /** Number of provider calls made. */
   attempts: number;
-  /** Duration of the call that served, exactly; `served` has whole milliseconds. */
+  /** The exact duration of the call that served. `served` has whole milliseconds. */
   callMs?: number;
   served?: Served;
   error?: ErrorInfo;

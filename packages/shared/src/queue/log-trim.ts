@@ -1,7 +1,7 @@
 /**
- * Keeps the request log short. Only entries go that nobody needs any more: the log has more than its size, and whoever
- * copies it elsewhere (the archive, the files) has written them. The hash `archive` says who copies and when it was last
- * seen; one that has not been seen for a day was switched off, and holds nothing back any more.
+ * Keeps the request log short. It removes entries beyond the log's size, once everybody who copies the log elsewhere (the
+ * archive, the files) has written them. The hash `archive` says who copies and when each was last seen. A copier that has
+ * not been seen for a day counts as switched off, and the trim no longer waits for it.
  */
 import type { Redis } from 'ioredis';
 import type { KeyNames } from '../redis/key-names.js';
@@ -11,7 +11,7 @@ import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
 export const ARCHIVE_GROUP = 'archive';
 
 const SWITCHED_OFF_AFTER_MS = 24 * 3_600_000;
-/** More would hold up Redis. */
+/** A larger step would block Redis for too long. */
 const AT_ONCE = 20_000;
 
 /** Defines `isAtMost(id, id)` and `archivedUpTo(logKey)`: the id before which every entry is in PostgreSQL. */
@@ -30,7 +30,7 @@ local function toFields(list)
   for i = 1, #list, 2 do fields[list[i]] = list[i + 1] end
   return fields
 end
--- The first entry that is not safely written, or the last one that was handed out when all of those are.
+-- The first entry that is not safely written. When all are, the last one that was handed out.
 local function archivedUpTo(logKey)
   if redis.call('EXISTS', logKey) == 0 then return nil end
   for _, list in ipairs(redis.call('XINFO', 'GROUPS', logKey)) do
@@ -64,7 +64,7 @@ return redis.call('XTRIM', logKey, 'MINID', '~', safe, 'LIMIT', math.min(tooMany
 `,
 );
 
-/** Tells how many entries have gone. */
+/** Returns how many entries were removed. */
 export function trimLog(redis: Redis, names: KeyNames, maxEntries: number, now: number): Promise<number> {
   return trimScript(redis, [names.requestLog, names.archive], [maxEntries, Math.round(now)]);
 }

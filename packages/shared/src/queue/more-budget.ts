@@ -1,6 +1,6 @@
 /**
- * A call that is made once more than its request has reserved for: its worker died, or its connection broke, and the call
- * before may be billed. Room for it is taken of what is left of the budget. That is rare, so it is asked for only then.
+ * Reserves budget for a call that is made again. The first worker died or its connection broke, and the provider may bill
+ * its call, too. The request has reserved for one call only. This is rare, so the budget is asked for only then.
  */
 import type { Redis } from 'ioredis';
 import { monthOf } from '../calendar.js';
@@ -33,7 +33,7 @@ export class MoreBudget {
     private readonly clock: Clock,
   ) {}
 
-  /** The job with `more` picodollars reserved on top; undefined when the budget does not cover them. */
+  /** The job with `more` picodollars reserved in addition. Undefined when the budget does not cover them. */
   async reserve(job: ChatJob, more: number): Promise<ChatJob | undefined> {
     const { workspace, requestId, reserved: held } = job;
     if (job.budget !== 'strict' || held === undefined) return job;

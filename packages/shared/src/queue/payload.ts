@@ -4,10 +4,10 @@
  *
  *   sealed text:  U+0001, key id (8 hex digits), base64 of nonce (12 bytes), tag (16 bytes) and ciphertext
  *
- * No JSON text begins with U+0001, and upstream's words are cleaned of it. So a text that does not begin with it was never
- * encrypted: it was written by a process without a key, and is read as it is.
+ * No JSON text begins with U+0001, and the gateway removes it from upstream's text. So a text that does not begin with
+ * U+0001 was never encrypted: a process without a key wrote it, and it is read as it is.
  *
- * A sealed text is bound to its context, such as the request that it belongs to. It cannot be opened as another one's.
+ * A sealed text is bound to a context, such as the id of its request. It cannot be opened in another context.
  */
 import {
   createCipheriv,
@@ -37,7 +37,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const MAX_COUNT = 0xffff_ffff;
 
-/** What a process without a key says, once. */
+/** The warning that a process without a key logs once. */
 export const CLEAR_PAYLOADS =
   'PAYLOAD_KEY names no key to encrypt with: prompts and answers are stored in Redis unencrypted';
 
@@ -45,13 +45,13 @@ interface PayloadKey {
   id: string;
   cipher: KeyObject;
   fingerprint: KeyObject;
-  /** What the keys of files are made of. */
+  /** The keys of files are derived from this key. */
   files: KeyObject;
 }
 
 /** The key of one file. */
 export interface FileKey {
-  /** Of the payload key that it was made of. */
+  /** The id of the payload key from which the file key is derived. */
   id: string;
   cipher: KeyObject;
 }
@@ -66,7 +66,7 @@ export class Payloads {
   readonly #writer: PayloadKey | undefined;
   readonly #nonces = new Nonces();
 
-  /** The first key encrypts unless `writes` is false; all of them decrypt. Without one, texts stay as they are. */
+  /** The first key encrypts unless `writes` is false. All keys decrypt. Without a key, texts stay in clear. */
   constructor({ keys, writes }: SecretKeys = { keys: [], writes: false }) {
     this.#keys = keys.map(toPayloadKey);
     this.#writer = writes ? this.#keys[0] : undefined;
@@ -108,12 +108,12 @@ export class Payloads {
     }
   }
 
-  /** For a new file with this salt. Undefined: files are stored in clear. */
+  /** The key for a new file with this salt. Undefined: files are stored in clear. */
   fileKey(salt: Buffer): FileKey | undefined {
     return this.#writer && toFileKey(this.#writer, salt);
   }
 
-  /** For a file that was written with payload key `id`. Throws `UnreadablePayload`. */
+  /** The key for a file that was written with payload key `id`. Throws `UnreadablePayload`. */
   fileKeyOf(id: string, salt: Buffer): FileKey {
     return toFileKey(this.#held(id), salt);
   }
@@ -125,8 +125,8 @@ export class Payloads {
   }
 
   /**
-   * Digests that tell whether two texts are the same, and tell nothing to those without the key. The first is to be kept;
-   * a kept one may equal any of them, because it may be from before a change of keys.
+   * Digests that tell whether two texts are the same. They reveal nothing without the key. Keep the first. A kept digest may
+   * equal any of them, because the keys may have changed since.
    */
   fingerprints(text: string): [string, ...string[]] {
     const keyed = this.#keys.map(({ id, fingerprint }) => {
@@ -138,7 +138,7 @@ export class Payloads {
   }
 }
 
-/** An upstream's error may quote the prompt. */
+/** The error text is sealed, because an upstream's error may quote the prompt. */
 export function sealError(payloads: Payloads, error: ErrorInfo, context: string): ErrorInfo {
   return mapTexts(error, (text) => payloads.seal(text, context));
 }
@@ -159,21 +159,21 @@ export function requestContext({ workspace, requestId }: RequestIdentity): strin
   return `request\n${workspace}\n${requestId}`;
 }
 
-/** An answer to an Idempotency-Key belongs to all requests with that key, not to the one that ran. */
+/** An answer to an Idempotency-Key belongs to all requests with that key, not only to the one that ran. */
 export function answerContext({ workspace, requestId, idempotency }: RequestIdentity): string {
   if (idempotency !== undefined) return `idempotent answer\n${workspace}\n${idempotency}`;
   return `answer\n${workspace}\n${requestId}`;
 }
 
 /**
- * Under one key no nonce may ever come twice. Random ones would collide after some billion texts; eight random bytes per
+ * A nonce must never repeat under one key. Random nonces would collide after some billion texts. Eight random bytes per
  * process and a counter do not.
  */
 class Nonces {
   readonly #nonce = randomBytes(NONCE_BYTES);
   #count = 0;
 
-  /** Valid until the next call, which changes it in place. */
+  /** The returned nonce is valid until the next call, which changes it in place. */
   next(): Buffer {
     if (this.#count === MAX_COUNT) {
       randomFillSync(this.#nonce);

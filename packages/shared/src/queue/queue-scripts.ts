@@ -7,7 +7,7 @@ import { SEND } from './inbox.js';
 import { RATES } from './rate-scripts.js';
 import { RECORD } from './settle-scripts.js';
 
-/** The keys of a queue, in the order in which every script is given them; '' is the prefix of the job's keys. */
+/** The keys of a queue, in the order in which every script gets them. '' is the prefix of the keys of jobs. */
 export const QUEUE_KEYS = [
   '',
   'wait',
@@ -20,8 +20,8 @@ export const QUEUE_KEYS = [
 ] as const;
 
 /**
- * A job's request lies in its hash, or when it is large in a key of its own, which no script reads: Lua goes through every
- * byte of a string that it is given.
+ * A job's request is in the job's hash. A large request has its own key, which no script reads, because Lua walks through
+ * every byte of a string that it gets.
  */
 export const LARGE_REQUEST = ':request';
 
@@ -53,7 +53,7 @@ local function classOf(score)
   return math.floor(tonumber(score) / PRIORITY_1)
 end
 
--- The scores of a class: from the first up to, and without, the second.
+-- The scores of a class begin at startOf(class) and end before endOf(class).
 local function startOf(class)
   return string.format('%.0f', class * PRIORITY_1)
 end
@@ -62,7 +62,7 @@ local function endOf(class)
   return '(' .. startOf(class + 1)
 end
 
--- Tells one idle worker that there is a job to take, if it may take one.
+-- Tells one idle worker that there is a job, if a worker may take one.
 local function wake(q, class)
   local paused, limit = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency'))
   if paused or limit and redis.call('LLEN', q.active) >= slotsOf(limit, class) then return end
@@ -70,9 +70,9 @@ local function wake(q, class)
 end
 
 -- A job that finds a slot free waits in order. The others wait by virtual time: within a class, each workspace's jobs get
--- tags that are 1 / weight apart, and the lowest tag runs first. A tag is never behind the virtual time, which is the tag of
--- the class's job that ran last, so that nobody saves up turns. The tag is the score's lower half, in steps of 1/1024, and
--- what is below that keeps jobs with the same tag in order.
+-- tags that are 1 / weight apart, and the lowest tag runs first. The virtual time is the tag of the class's job that ran
+-- last. A new tag is never below it, so that nobody saves up turns. The tag is the lower half of the score, in steps of
+-- 1/1024. The fraction below a step keeps jobs with the same tag in order.
 local STEP, NUDGES = 1024, 512
 
 local function isFree(q, class, plain, ranked)
@@ -86,7 +86,7 @@ local function turnsOf(text)
   return tonumber(finish or 0), tonumber(last or 0)
 end
 
--- The tag of the workspace's next job, and where its next turn begins and ends.
+-- Returns the tag of the workspace's next job, and where the workspace's next turn begins and ends.
 local function nextTurn(now, turns, share)
   local finish, last = turnsOf(turns)
   local start = math.max(now, finish)
@@ -107,7 +107,7 @@ local function push(q, jobId, workspace, share, class, plain, ranked, hasLimits)
   local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
   local now, count, turns = 0, 0, nil
   if ranked == 0 then
-    -- Whoever is the first to wait has most likely filled the slots: it is not the first to be served.
+    -- The first workspace that waits has most likely filled the slots, so it is not served first.
     redis.call('DEL', fairKey)
     turns = '1 0'
   else
@@ -122,7 +122,7 @@ local function push(q, jobId, workspace, share, class, plain, ranked, hasLimits)
   return class
 end
 
--- A turn that was not used is given back. The workspace's other jobs keep theirs.
+-- Gives an unused turn back. The workspace's other jobs keep their turns.
 local function giveTurnBack(q, workspace, share, class)
   local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
   local turns = redis.call('HGET', fairKey, field)
@@ -131,7 +131,7 @@ local function giveTurnBack(q, workspace, share, class)
   redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
 end
 
--- The same for the workspace's newest job, whose tag is given: what comes next may have it again.
+-- The same for the workspace's newest job, whose tag is given. The workspace's next job may get this tag again.
 local function takeTurnBack(q, workspace, share, class, tag)
   local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
   local finish, last = turnsOf(redis.call('HGET', fairKey, field))
@@ -139,7 +139,7 @@ local function takeTurnBack(q, workspace, share, class, tag)
   redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
 end
 
--- The job leaves its lists. One whose worker was taken for dead waits again.
+-- The job leaves its lists. A job whose worker was taken for dead may be waiting again.
 local function unlist(q, jobId)
   if redis.call('LREM', q.active, -1, jobId) == 0 and redis.call('LREM', q.wait, -1, jobId) == 0 then
     redis.call('ZREM', q.prioritized, jobId)
@@ -155,10 +155,10 @@ end
 `;
 
 /**
- * Room in a full queue. The job of the class that would run last gives its place to one that would run before it. Tags grow by one with
- * each job of a workspace that waits, by less with a weight. So the job that would run last is the newest of the workspace
- * with the most waiting jobs for its weight, and a workspace with fewer of them always gets in. The api of the displaced
- * job is told, and treats it as one that found the queue full.
+ * Makes room in a full queue. The job of the class that would run last gives its place to a job that would run before it.
+ * Tags grow by one with each waiting job of a workspace, and by less if the workspace has a weight. So the job that would
+ * run last is the newest of the workspace with the most waiting jobs for its weight. A workspace with fewer waiting jobs
+ * always gets in. The api of the displaced job is told, and treats the job as if it had found the queue full.
  */
 const MAKE_ROOM = `
 local function makeRoom(q, workspace, share, class, inboxPrefix)
@@ -186,8 +186,8 @@ local function makeRoom(q, workspace, share, class, inboxPrefix)
   return true
 end
 
--- How many wait, if that is as many as may and none of them makes room. Those of later classes do not count: they make
--- nobody wait.
+-- Returns how many jobs wait, if the queue is full and no job makes room. Jobs of later classes do not count, because they
+-- delay nobody.
 local function isFull(q, most, plain, count, workspace, share, class, inboxPrefix)
   if count < most then return nil end
   if class < BACKGROUND then
@@ -199,17 +199,17 @@ end
 `;
 
 /**
- * Takes up to so many jobs, as far as the queue's concurrency allows. `more` says whether others may be waiting. An id
- * without a hash, as a cut append-only file may leave one, is dropped.
+ * Takes as many jobs as were asked for, within the queue's concurrency. `more` says whether others may be waiting. An id
+ * without a hash is dropped. A cut append-only file may leave such an id.
  */
 const TAKE = `${RATES}
--- A class that waits gets one turn in so many at least, whatever comes before it.
+-- A waiting class gets at least one turn in this many, however many more urgent jobs there are.
 local ONE_IN = {[NORMAL] = 4, [BACKGROUND] = 16}
 -- So many jobs are sorted into lanes at once; others wait for Redis meanwhile.
 local MOST_PARKED = 100
 
--- A job of a class is about to run while others wait, down to the lowest class. Returns the class that is not to be passed
--- over once more.
+-- A job of a class is about to run while other classes wait, down to the lowest. Returns the class that has been passed
+-- over often enough and runs instead.
 local function dueInstead(q, class, lowest)
   local due
   for other = math.min(lowest, BACKGROUND), class + 1, -1 do
@@ -224,7 +224,7 @@ local function dueInstead(q, class, lowest)
   return due
 end
 
--- The next job of those that wait by virtual time. Spare is how many slots background jobs may still fill.
+-- Takes the next job of those that wait by virtual time. Spare is how many slots background jobs may still fill.
 local function popRanked(q, lowest, spare)
   local jobId, score = unpack(redis.call('ZPOPMIN', q.prioritized))
   if not jobId then return end
@@ -312,7 +312,7 @@ local function take(q, token, lockMs, most)
   return taken
 end
 
--- After a job has ended: the worker's next one, or a sign for another worker that a slot is free.
+-- After a job has ended, this takes the worker's next job, or tells another worker that a slot is free.
 local function takeNext(q, token, lockMs)
   if (waiting(q)) == 0 then return token ~= '' and redis.call('EXISTS', q.delayed) == 1 and 'stock' or {0} end
   if token ~= '' then return take(q, token, lockMs, 1) end
@@ -321,7 +321,7 @@ local function takeNext(q, token, lockMs)
 end
 `;
 
-/** A job as `take` returns it. Its lock is the token of the take, a colon, and its place among those taken. */
+/** A job as `take` returns it. Its lock is the token of the take, a colon, and the job's place in the take. */
 export type TakenFields = [
   id: string,
   name: string,
@@ -338,11 +338,11 @@ export type TakenFields = [
 /** `more`: 1 when others may be waiting, -n when those who wait may be taken in n ms. */
 export type Taken = 'stock' | [more: number, ...jobs: TakenFields[]];
 
-/** What `addScript` answers when the job is on the queue, and when its request has been settled before. */
+/** `addScript` returns these when the job is on the queue, and when its request has been settled before. */
 export const ADDED = -1;
 export const ALREADY_SETTLED = -2;
 
-/** Adds a job, unless it is there already, or its request is settled, or the queue is full: then it returns how many wait. */
+/** Adds a job once. Not if its request is settled, nor if the queue is full: then it returns how many jobs wait. */
 export const addScript = createScript<number>(
   'sluiceAdd',
   `${QUEUE}${SEND}${MAKE_ROOM}
@@ -384,7 +384,7 @@ return take(queue, ARGV[1], ARGV[2], ARGV[3])
 `,
 );
 
-/** Jobs that were taken and not begun wait again, first in line, as if nobody had taken them. */
+/** Puts back jobs that were taken and not begun. They are first in line, as if nobody had taken them. */
 export const giveBackScript = createScript<number>(
   'sluiceGiveBack',
   `${QUEUE}${RATES}
@@ -407,7 +407,7 @@ return given
 `,
 );
 
-/** A job that its worker does not understand is delayed, as if nobody had taken it. */
+/** Delays a job that its worker does not understand. The job looks as if nobody had taken it. */
 export const leaveScript = createScript<0 | 1>(
   'sluiceLeave',
   `${QUEUE}${RATES}
@@ -453,7 +453,7 @@ return found.name
 `,
 );
 
-/** Ends a job that needs no settling (any more), unless another worker has it now; takes the next. */
+/** Ends a job that needs no settling, unless another worker has it now. Takes the next job. */
 export const finishScript = createScript<Taken>(
   'sluiceFinish',
   `${QUEUE}${TAKE}
@@ -471,7 +471,7 @@ local function withdraw(q, jobId, workspace, share, class)
   local jobKey = q.prefix .. jobId
   if redis.call('ZREM', q.prioritized, jobId) == 1 then
     giveTurnBack(q, workspace, tonumber(share), class)
-  -- The oldest job is at the tail of the list, and the jobs whose wait has run out are the oldest.
+  -- The search begins at the tail, where the oldest jobs are, because their wait runs out first.
   elseif redis.call('LREM', q.wait, -1, jobId) == 0 and redis.call('ZREM', q.delayed, jobId) == 0 then
     return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
   end
@@ -495,7 +495,7 @@ export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running';
 const RECORD_KEYS = QUEUE_KEYS.length + 2;
 const RECORD_ARGS = 12;
 
-// allow-oom: a request that was served is settled also when Redis is full; it frees more than it takes.
+// allow-oom: a served request is settled even when Redis is full. Settling frees more memory than it takes.
 export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
   'sluiceSettle',
   `#!lua flags=allow-oom
@@ -504,7 +504,7 @@ local settledKey = KEYS[${RECORD_KEYS - 1}]
 local settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share, class, used = unpack(ARGV, 1, ${RECORD_ARGS - 1})
 ${RECORD(RECORD_KEYS, RECORD_ARGS)}
 
--- The guard: whatever becomes of a job, its request is settled once. It outlives the job.
+-- The mark outlives the job, so that a request is settled once, whatever happens to its job.
 local function mark()
   return redis.call('SET', settledKey, token, 'NX', 'PX', settledMs)
 end
@@ -542,12 +542,12 @@ return {result, takeNext(queue, nextToken, lockMs)}
 `,
 );
 
-/** What `moveScript` answers; a number is how many wait at the next entry, which are as many as may. */
+/** The result of `moveScript`. A number says how many jobs wait at the next entry, whose queue is full. */
 export type MoveResult = 'moved' | 'closed' | number;
 
 /**
- * The next entry gets the request: its job leaves this queue and joins that one in one step, under the same limit as a new
- * one. The api is told, since it minds the waiting time.
+ * Moves a request to its next entry: the job leaves this queue and joins the next in one step. The next queue's limit holds
+ * as for a new job. The api is told, because it watches the waiting time.
  */
 export const moveScript = createScript<MoveResult>(
   'sluiceMove',
@@ -583,7 +583,7 @@ return 'moved'
 `,
 );
 
-/** The positions of the keys that do not exist. */
+/** Returns the positions of the keys that do not exist. */
 export const missingScript = createScript<number[]>(
   'sluiceMissing',
   `
@@ -595,15 +595,15 @@ return missing
 `,
 );
 
-/** How many wait and run, and since when the one that waits longest has waited (0: none does). */
+/** Returns how many jobs wait and run, and since when the oldest waiting job has waited (0: no job waits). */
 export const lookScript = createScript<
   [waiting: number, prioritized: number, active: number, paused: 0 | 1, oldest: number]
 >(
   'sluiceLook',
   `${QUEUE}
 local oldest = 0
--- The oldest prioritised job may be anywhere among them; the most and the least urgent one are near enough.
--- The api's own jobs, which list models, stand at the head of the queue. They are no requests that wait.
+-- The oldest prioritised job may be anywhere in the set. The most and the least urgent job are a good approximation.
+-- The api's own jobs, which list models, are at the head of the queue. They are not counted as waiting requests.
 local own = 0
 local first = redis.call('LINDEX', queue.wait, -1)
 while first and string.sub(first, 1, 7) == 'models-' and own < 100 do

@@ -14,7 +14,7 @@ export interface TestJob {
   model: string;
 }
 
-/** Asks a worker for the provider's model list; the api has no provider key to ask with. */
+/** Asks a worker for the provider's model list, because the api has no provider key. */
 export interface ModelsJob {
   requestId: string;
   inbox: string;
@@ -31,7 +31,7 @@ export class Queues {
     private readonly parts: BackendParts,
   ) {}
 
-  /** Made when it is first asked for. A provider that is configured no more still has jobs to be moved on. */
+  /** A queue is created on first use. A provider that was removed from the configuration may still have jobs to move. */
   of(provider: string): ChatQueue {
     const known = this.#queues.get(provider);
     if (known) return known;
@@ -45,13 +45,13 @@ export class Queues {
       },
       chatBackend(this.redis, this.parts),
     ) as ChatQueue;
-    // Redis being away is reported by the processes; an unheard 'error' event would end them.
+    // The processes report by themselves that Redis is away. An unheard 'error' event would end them.
     queue.on('error', () => {});
     this.#queues.set(provider, queue);
     return queue;
   }
 
-  /** Of the provider whose turn it is. */
+  /** The backend of the provider that the job waits for. */
   backendOf(job: ChatJob): ChatQueueBackend {
     return this.of(providerOf(job)).getBackend();
   }
@@ -61,15 +61,15 @@ export class Queues {
   }
 
   /**
-   * Adding the same entry of the same request twice is adding it once. Returns how many wait when those are `most`, and the
-   * job was not added.
+   * Adds a job. Adding the same entry of the same request twice adds one job. When `most` jobs wait already, the job is not
+   * added and their number is returned.
    */
   addChat(job: ChatJob, most?: number): Promise<number | 'added' | 'settled'> {
-    // A line of a batch may have been fed before, by a process that died or was taken for dead.
+    // A line of a batch may have been queued before, by a process that died or was taken for dead.
     return this.backendOf(job).addChat(job, most, job.batch !== undefined);
   }
 
-  /** For a job that Redis may have lost: it is not added when its request has been settled after all. */
+  /** Adds a job that Redis may have lost, unless its request has been settled after all. */
   addAgain(job: ChatJob): Promise<number | 'added' | 'settled'> {
     return this.backendOf(job).addChat(job, undefined, true);
   }
@@ -79,7 +79,7 @@ export class Queues {
     return this.backendOf(job).dropRequest(job);
   }
 
-  /** Goes to the head of the queue: an api process is not ready to list models before it is answered. */
+  /** The job goes to the head of the queue, because an api process cannot list models before it has the answer. */
   async addModels(provider: string, job: ModelsJob): Promise<void> {
     await this.of(provider).add(MODELS_JOB, job, { jobId: `models-${job.requestId}`, lifo: true });
   }

@@ -1,7 +1,7 @@
 /**
- * Refusals of a workspace beyond a rate. They are counted in Redis, by minute, workspace and code, in the step that settles
- * them; when the minute is over, one log entry stands for all of them. Nothing is lost with a process, and whichever api
- * process comes first writes the entry.
+ * Refusals of a workspace beyond a rate. The step that settles them counts them in Redis, by minute, workspace and code.
+ * When the minute is over, the first api process that comes writes one log entry for all of them. A process that dies
+ * loses none of the counts.
  */
 import type { Redis } from 'ioredis';
 import type { KeyNames } from '../redis/key-names.js';
@@ -14,7 +14,7 @@ export function minuteOf(now: number): number {
   return Math.floor(now / MINUTE_MS);
 }
 
-/** Its columns stand behind it in the hash (`<row>:count`). */
+/** The name of a row. The fields of the hash are the row and a column: `<row>:count`. */
 export function refusalRow({ settledAt, workspace, code }: LogEntry): string {
   return JSON.stringify([minuteOf(settledAt), workspace, code]);
 }
@@ -27,7 +27,7 @@ local function countRefusal(key, row, log, settledAt)
 end
 `;
 
-// The entry is put together as a text: Redis's JSON library does not tell an empty list from an empty object.
+// The script builds the entry as text, because Redis's JSON library cannot tell an empty list from an empty object.
 const logScript = createScript<number>(
   'sluiceLogRefusals',
   `
@@ -57,7 +57,7 @@ export class Refusals {
     private readonly names: KeyNames,
   ) {}
 
-  /** Writes an entry for each row whose minute is over; tells how many. */
+  /** Writes an entry for each row whose minute is over. Returns how many. */
   log(now: number): Promise<number> {
     const { refusals, requestLog } = this.names;
     return logScript(this.redis, [refusals, requestLog], [minuteOf(now)]);

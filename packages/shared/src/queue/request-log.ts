@@ -24,23 +24,23 @@ export interface LogEntry {
   code: LogCode | null;
   attempts: Attempt[];
   queueMs: number;
-  /** Its class; absent: `normal`. */
+  /** The class of the request. Absent: `normal`. */
   priority?: Priority;
-  /** What the caller said of the request. */
+  /** The caller's tags. */
   tags?: Record<string, string>;
   user?: string;
   /** Set when a provider answered. */
   served?: ServedCall;
   /** Set where one entry stands for several refusals (refusals.ts): how many. The other fields are those of the first. */
   count?: number;
-  /** And when the last of them ended. */
+  /** When the last of these refusals ended. */
   lastAt?: number;
 }
 
 export interface ServedCall {
   provider: string;
   model: string;
-  /** Index of the entry of the chain that served; absent for the first. */
+  /** The index of the entry that served. Absent for the first. */
   entry?: number;
   latencyMs: number;
   usage: TokenUsage;
@@ -56,11 +56,11 @@ export function servedLogEntry(job: ChatJob, served: ServedCall, settledAt: numb
   return entry;
 }
 
-/** Whether another entry than the first served it. A chain may have a model twice. */
+/** Whether an entry other than the first served the request. A chain may have a model twice. */
 export function usedFallback({ served, attempts: [first] }: LogEntry): boolean {
   if (!served) return false;
   if (served.entry !== undefined) return served.entry > 0;
-  // Written by a version that did not say which entry it was, or served by the first.
+  // The first entry served, or an older version wrote the log entry without an index.
   return served.provider !== first?.provider || served.model !== first.model;
 }
 
@@ -68,7 +68,7 @@ export function failedLogEntry(job: ChatJob, code: LogCode, settledAt: number): 
   return logEntry(job, code === 'cancelled' ? CANCELLED_STATUS : ERROR_STATUS[code], code, settledAt);
 }
 
-// Field by field: a job carries the prompt.
+// The fields are copied one by one, because a job carries the prompt.
 function logEntry(job: ChatJob, status: number, code: LogCode | null, settledAt: number): LogEntry {
   const entry: LogEntry = {
     id: job.requestId,

@@ -1,24 +1,24 @@
 /**
- * What is written when a request ends: the log entry, the ledger row, the reply, what was reserved for it, and the answer
- * to an Idempotency-Key. It is a part of the settle script (queue-scripts.ts), which also takes the job off its queue.
+ * Writes the end of a request: the log entry, the ledger row, the reply, the release of its reservation, and the answer to
+ * an Idempotency-Key. This Lua is part of the settle script (queue-scripts.ts), which also takes the job off its queue.
  */
 
 import { SEND } from './inbox.js';
 import { COUNT_REFUSAL } from './refusals.js';
 
 const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
-/** Longer than one who waits for a request goes without looking. */
+/** A waiting request looks at its leader more often than this. */
 const OUTCOME_TTL_MS = 600_000;
-/** The same for an answer that the workspace has no room to keep: it is large, and is read at once. */
+/** The same for an answer that does not fit into the workspace's quota. It is large, and is read at once. */
 const UNKEPT_ANSWER_TTL_MS = 60_000;
 
-/** What an answer takes in Redis beside its text. */
+/** The bytes that an answer takes in Redis beside its text. */
 const KEPT_ANSWER_OVERHEAD = 512;
-/** More would hold up Redis. */
+/** A larger step would block Redis for too long. */
 const MOST_FORGOTTEN = 1_000;
 
-// The answers that a workspace has kept are in a sorted set, by when they came, each with its bytes. An answer is kept if
-// it fits into the workspace's quota when the oldest ones have gone.
+// A sorted set lists the kept answers of a workspace by age, each with its bytes. The oldest answers are removed to make
+// room for a new one. An answer that exceeds the workspace's quota by itself is not kept.
 const KEEP_ANSWER = `
 local function keepAnswer(key, answersKey, bytesKey, now, quota, head, body)
   local digest, prefix = string.sub(key, -64), string.sub(key, 1, -65)
@@ -51,8 +51,9 @@ end
 
 // Other callers with the same Idempotency-Key get the same reply. Each api process is told once how the request ended, and
 // which of its callers wait for that. It reads the answer once for all of them, so that the answer is in Redis once,
-// however many wait. A success is kept for those who come later; a failure frees the key. One who waits may look before it reads its message: it finds the
-// failure under this request's id. When Redis has lost the record, nobody knows who waits: they find any outcome there.
+// however many wait. A success is kept for later requests. A failure frees the key. A waiting request may look before it
+// reads its message. It finds the failure under this request's id. When Redis has lost the record, nobody knows who
+// waits, so every outcome is written there.
 const ANSWER_IDEMPOTENT = `
 local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, now, quota, requestId, head, body)
   local request = redis.call('HGET', key, 'request')
@@ -81,7 +82,7 @@ local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, now, quot
 end
 `;
 
-/** Longer than a batch takes, and than nobody may be there to run it. */
+/** Longer than a batch takes, and longer than all api processes may be down. */
 const BATCH_RESULTS_TTL_MS = 3 * 24 * 3_600_000;
 
 // The outcome of a batch's line is kept until the batch has stored it, whoever settles it and whoever waits for it.
@@ -92,7 +93,7 @@ local function keepResult(key, requestId, head, body, cost)
 end
 `;
 
-/** Defines `record()`. The record's own keys and arguments begin at these places; `recordOf` in settle.ts makes them. */
+/** Defines `record()`. Its keys and arguments begin at these positions. `recordOf` in settle.ts makes them. */
 export const RECORD = (
   keysAt: number,
   argsAt: number,
@@ -118,7 +119,7 @@ local function record()
     redis.call('HINCRBY', ledgerKey, ARGV[i] .. ':unknown', 1)
     redis.call('HINCRBY', ledgerKey, ARGV[i] .. ':estimated', ARGV[i + 1])
   end
-  -- The api knows its caller: what it settles itself needs no reply.
+  -- The api answers its caller itself, so a request that the api settles needs no reply.
   local resultsKey = not outcomeKey and idempotencyKey
   if settler == 'worker' then
     sendReply(inboxKey, requestId, head, resultsKey and '' or body)

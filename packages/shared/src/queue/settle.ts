@@ -1,4 +1,4 @@
-/** A settlement: how a request ended, and what is written of that. */
+/** A settlement says how a request ended. This file makes what is written about it. */
 import { dayOf, monthOf } from '../calendar.js';
 import type { GatewayConfig, ProviderConfig } from '../config/config.js';
 import type { KeyNames } from '../redis/key-names.js';
@@ -13,15 +13,15 @@ export interface Settlement {
   head: ReplyHead;
   /** The response body, serialised and sealed (queue/payload.ts). Absent on an error. */
   body?: string;
-  /** Not logged by itself, but counted with others like it. */
+  /** The request is not logged by itself. It is counted with others like it. */
   isCounted?: boolean;
   /** Of a job with limits per minute: what was used (rates.ts). */
   used?: string;
 }
 
 /**
- * Who ends the request: the worker that ran the job (it also replies to the api); the api that takes it off the queue
- * before anyone ran it; the api that never queued it. The api knows its caller, so it needs no reply.
+ * The process that ends the request: the worker that ran the job, the api that took the job off the queue before anyone
+ * ran it, or the api that never queued it. Only a worker sends a reply, because an api answers its caller itself.
  */
 export type Settler = { as: 'worker'; token: string } | { as: 'withdrawer' } | { as: 'refuser' };
 
@@ -32,13 +32,13 @@ export interface NextEntry {
   waitUntil: number;
   queueMs: number;
   attempts: Attempt[];
-  /** More than the api knows of, when a call was made again. */
+  /** The reserved cost. It has grown if a call was made again. */
   reserved?: number;
 }
 
 export interface RecordParts {
   names: KeyNames;
-  /** How many bytes of answers to Idempotency-Keys a workspace keeps. */
+  /** The most bytes of answers to Idempotency-Keys that a workspace keeps. */
   keptAnswerBytes: number;
   /** For the limits per minute; without it there are none. */
   providers?: ReadonlyMap<string, ProviderConfig>;
@@ -91,7 +91,7 @@ export function recordOf(
   return { keys, args };
 }
 
-/** Of each call whose bill nobody knows: its row in the ledger, and what it may have cost. Most requests have none. */
+/** The ledger row and the estimated cost of each call whose bill nobody knows. Most requests have no such call. */
 function estimates({ workspace, route, settledAt, attempts }: LogEntry): (string | number)[] {
   const unknown = attempts.filter(({ estimate }) => estimate !== undefined);
   if (unknown.length === 0) return [];
@@ -104,12 +104,12 @@ function estimates({ workspace, route, settledAt, attempts }: LogEntry): (string
   ];
 }
 
-/** A JSON object with the job's protocol in it. Made of texts, since this is done for every reply. */
+/** Adds the job's protocol to a JSON object. It works on text for speed, because every reply passes here. */
 export function stamp(json: string, { protocol = 1 }: ChatJob): string {
   return `{"protocol":${protocol},${json.slice(1)}`;
 }
 
-/** A row of a day's ledger; its columns stand behind it in the day's hash (`<row>:cost`). */
+/** The name of a row in a day's ledger. The fields of the day's hash are the row and a column: `<row>:cost`. */
 export function ledgerRow(workspace: string, route: string | null, provider: string, model: string): string {
   return JSON.stringify([workspace, route, provider, model]);
 }

@@ -1,5 +1,5 @@
 /**
- * The end of a request, and the steps between its entries. Each is one script: it happens whole or not at all.
+ * The end of a request, and its moves between entries. Each step is one script: it happens whole or not at all.
  *
  * A request is in exactly one job at a time: `<request id>-<entry>` on the queue of that entry's provider. Settling takes
  * the job off its queue and leaves a mark under the request's id, which outlives the job. A job that runs again after a
@@ -13,12 +13,12 @@ import type { NextEntry, Settlement, Settler } from './settle.js';
 export class Settlements {
   constructor(private readonly queues: Queues) {}
 
-  /** A worker's own settlements ride on the end of its job; this is for the api. */
+  /** For the api. A worker's settlement is written by the script that ends its job. */
   settle(settlement: Settlement, by: Settler): Promise<SettleResult> {
     return this.queues.backendOf(settlement.job).settle(settlement, by);
   }
 
-  /** Worker: the next entry gets the request, unless `most` wait there already: then it returns their number. */
+  /** For workers. Moves the request to its next entry. When `most` jobs wait there already, it returns their number. */
   move(job: ChatJob, next: NextEntry, most: number, used?: string): Promise<MoveResult> {
     const moved = { ...job, ...next };
     return this.queues.backendOf(job).move(job, moved, next, this.queues.backendOf(moved), most, used);
@@ -29,12 +29,12 @@ export class Settlements {
     return this.queues.backendOf(job).switchKey(job, key, closedMs);
   }
 
-  /** Api: takes a job that is still waiting off its queue; what becomes of the request is then the api's to say. */
+  /** For the api. Takes a waiting job off its queue. The api then decides what happens to the request. */
   withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
     return this.queues.backendOf(job).withdraw(job);
   }
 
-  /** Api: which of these jobs Redis does not have. */
+  /** For the api. Returns the jobs that Redis does not have. */
   async missing(jobs: readonly ChatJob[]): Promise<ChatJob[]> {
     const byProvider = new Map<string, ChatJob[]>();
     for (const job of jobs) {

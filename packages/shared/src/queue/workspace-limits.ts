@@ -1,8 +1,8 @@
 /**
  * A workspace's own limits, exact over all api processes: requests per minute, requests in flight, and a monthly budget.
  *
- * A request in flight holds a reservation: a place, and an estimate of its cost. Settle gives it back and books the true
- * cost. A reservation whose request was lost with its processes lapses by itself, some time after the request's deadline.
+ * A request in flight holds a reservation: a place and an estimate of its cost. Settling the request gives the reservation
+ * back and books the true cost. When all processes of a request die, its reservation lapses some time after the deadline.
  */
 
 import type { Redis } from 'ioredis';
@@ -15,22 +15,22 @@ import { formatUsd } from '../registry/price.js';
 
 const LAPSE_AFTER_DEADLINE_MS = 10_000;
 
-/** The member of the reservations: with the estimate in it, giving it back is one exact step. */
+/** The member of the reservations. It contains the estimate, so that giving it back is one exact step. */
 export function reservationOf(requestId: string, picodollars: number): string {
   return `${requestId}:${picodollars}`;
 }
 
-/** When the reservation of a request lapses whose processes have all died. Redis time. */
+/** When a reservation lapses if all processes of its request have died. Redis time. */
 export function lapsesAt(deadline: number): number {
   return Math.ceil(deadline) + LAPSE_AFTER_DEADLINE_MS;
 }
 
-/** Beside a month's exact spend: what the calls whose bill nobody knows may have cost. */
+/** The field beside a month's exact spend. It has the estimated cost of calls whose bill nobody knows. */
 export function estimatedMonth(month: string): string {
   return `${month}:estimated`;
 }
 
-// Money is added up by Redis itself (INCRBY, HGET): Lua's numbers are doubles. For comparing they are good enough.
+// Redis itself adds up money (INCRBY, HGET), because Lua's numbers are doubles. Doubles are good enough to compare.
 const admitScript = createScript<
   [
     refused: '' | 'per_minute' | 'concurrent' | 'budget',
@@ -68,7 +68,7 @@ if perMinute >= 0 then
   redis.call('LTRIM', timesKey, 0, perMinute - 1)
   redis.call('PEXPIRE', timesKey, 60000)
 end
--- A request that is sent again, as a line of a batch may be, has its place already.
+-- A request may be sent again, such as a line of a batch. It has its place already.
 if redis.call('ZADD', reservationsKey, string.format('%d', now + tonumber(lapsesAfter)), reservation) == 1 then
   redis.call('INCRBY', reservedKey, estimate)
 end
@@ -92,7 +92,7 @@ export class WorkspaceLimits {
     private readonly names: KeyNames,
   ) {}
 
-  /** Reserves, or returns why not. */
+  /** Makes a reservation, or returns why the request is refused. */
   async admit(request: LimitedRequest, limits: LimitsConfig): Promise<GatewayError | undefined> {
     const { requestId, workspace, estimate, now, deadline } = request;
     const { requestsPerMinute = -1, concurrentRequests = -1, budgetUsdPerMonth } = limits;
@@ -141,13 +141,13 @@ export class WorkspaceLimits {
     }
   }
 
-  /** Gives back the place of a request that was never to cost anything, and so is not settled. */
+  /** Gives back the place of a request that is not settled, because it never costs anything. */
   async leave({ requestId, workspace }: Pick<LimitedRequest, 'requestId' | 'workspace'>): Promise<void> {
     await this.redis.zrem(this.names.reservations(workspace), reservationOf(requestId, 0));
   }
 }
 
-/** `taken`: what of the budget is spent, estimated and reserved, in picodollars. */
+/** `taken`: the part of the budget that is spent, estimated or reserved, in picodollars. */
 function overBudget(
   estimate: number,
   { budgetUsdPerMonth = 0, budget: mode }: LimitsConfig,
@@ -163,7 +163,7 @@ function overBudget(
   );
 }
 
-/** Exact for any amount that can be written with six decimals; a double times 10¹² would not be. */
+/** Exact for every amount with six decimals. A double times 10¹² would not be. */
 export function toBudgetPicodollars(usd: number): bigint {
   const microdollars = BigInt(Math.round(usd * 1e6));
   return microdollars * 1_000_000n;

@@ -1,4 +1,4 @@
-/** Where Redis is: at an address, or wherever its Sentinels say the primary is now. */
+/** Redis has a fixed address, or Sentinels that say where the primary is now. */
 import type { RedisOptions } from 'ioredis';
 
 export const REDIS_PROTOCOLS = ['redis', 'rediss', 'redis+sentinel', 'rediss+sentinel'] as const;
@@ -29,7 +29,7 @@ export function sentinelOptions(url: string): RedisOptions | undefined {
     ...(sentinelPassword === null ? {} : { sentinelPassword }),
     ...(/^\/\d+$/.test(pathname) ? { db: Number(pathname.slice(1)) } : {}),
     ...(protocol === 'rediss+sentinel:' ? { enableTLSForSentinelMode: true, tls: {} } : {}),
-    // While they are choosing a new primary they name the old one, or none: ask again soon.
+    // While Sentinels choose a new primary they name the old one or none, so the client asks again soon.
     sentinelRetryStrategy: (times) => Math.min(50 * times, 1_000),
   };
 }

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 
 /**
- * Time as Redis sees it. Deadlines are made by one process and judged by another, on another machine: every moment
- * that crosses the queue is in Redis time, so a process whose own clock is off neither expires nor delays anything.
+ * Time as Redis sees it. One process sets a deadline, and another process on another machine judges it. So every moment
+ * that crosses the queue is in Redis time. A process with a wrong clock neither expires nor delays anything.
  */
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -11,14 +11,14 @@ export interface Clock {
 
 /** Inside the process time is monotonic: a step of the machine's clock expires nothing. */
 export class RedisClock implements Clock {
-  /** Redis time less `performance.now()`. Before the first answer of Redis the machine's clock has to do. */
+  /** Redis time minus `performance.now()`. Until Redis has answered, the machine's clock stands in. */
   #offset = performance.timeOrigin;
 
   now(): number {
     return Math.round(performance.now() + this.#offset);
   }
 
-  /** Takes the best of a few samples: the one whose round trip was shortest is off the least. */
+  /** Takes the sample with the shortest round trip, which has the smallest error. */
   async synchronise(redis: Redis, samples = 3): Promise<void> {
     let shortest = Number.POSITIVE_INFINITY;
     for (let i = 0; i < samples; i++) {

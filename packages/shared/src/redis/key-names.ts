@@ -7,7 +7,7 @@ export interface KeyNames {
   queuePrefix: string;
   /** A key of a provider's queue: `wait`, `active`, `prioritized`, … or a job id. */
   queueKey(provider: string, key: string): string;
-  /** Counts changes to workspaces, keys and routes: the api's cache is valid while it stands still. */
+  /** Counts changes to workspaces, keys and routes. The api's cache is valid while the count stays the same. */
   directoryVersion: string;
   workspaces: string;
   /** Key digest → key record. */
@@ -51,15 +51,15 @@ export interface KeyNames {
   idempotency(workspace: string, digest: string): string;
   /** The answers that a workspace has kept for its Idempotency-Keys, oldest first: `<digest>:<bytes>`. */
   keptAnswers(workspace: string): string;
-  /** Sum of their bytes. */
+  /** The sum of the bytes of these answers. */
   keptAnswerBytes(workspace: string): string;
-  /** How a request ended for which others waited; for those of them who look. */
+  /** How a request ended. Requests that waited for it look here. */
   outcome(requestId: string): string;
   /** File id → record. The bytes are in the store of files. */
   files(workspace: string): string;
   /** How many bytes a workspace has stored. */
   fileBytes(workspace: string): string;
-  /** Every object of the store of files, by when it is to go. */
+  /** Every object of the store of files, by when it is to be removed. */
   fileObjects: string;
   /** The record of a batch, and how far it has come. */
   batch(id: string): string;
@@ -67,7 +67,7 @@ export interface KeyNames {
   batchLease(id: string): string;
   /** Request id → line: the lines of a batch that are under way. */
   batchLines(id: string): string;
-  /** How lines ended, until that is in the store. */
+  /** The outcomes of lines that are not in the store yet. */
   batchResults(id: string): string;
   /** The objects of the store that the files of answers will be made of. */
   batchParts(id: string): string;

@@ -3,7 +3,7 @@ import { type Command, Redis, type RedisOptions } from 'ioredis';
 import { sentinelOptions } from './address.js';
 import { CommandTimeout } from './away.js';
 
-/** Quick at first, so that a restarted Redis is back in use at once, then once a second. */
+/** The first retries are quick, so that a restarted Redis is used again at once. Later ones come once a second. */
 const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
 
 const common: RedisOptions = {
@@ -12,22 +12,22 @@ const common: RedisOptions = {
   // The users of deploy/redis/users.acl may not name their client's library: Redis 7.0 does not know the command.
   disableClientInfo: true,
   connectTimeout: 5000,
-  // A connection that has gone silent without being closed (a pulled cable, a firewall that forgot it) is given up, when
-  // a command has waited this long for any byte. Longer than any blocking command waits, and than Redis pauses.
+  // A connection may go silent without being closed (a pulled cable, a firewall that forgot it). It is given up when a
+  // command has waited this long for any byte. No blocking command waits as long, and Redis does not pause as long.
   socketTimeout: 5000,
-  // After a failover the old primary is a replica: connect anew, where the new primary is, and send the command again.
+  // After a failover the old primary is a replica. The client connects to the new primary and sends the command again.
   reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
 };
 
 /**
- * For work that must not be lost: a command waits for Redis as long as it takes and is sent again after a
- * reconnect. Every script that goes through it is therefore written to be repeatable.
+ * For work that must not be lost. A command waits for Redis as long as it takes, and is sent again after a reconnect. So
+ * every script that uses this connection must be repeatable.
  */
 export function connectPatiently(url: string): Redis {
   return connect(url, { maxRetriesPerRequest: null });
 }
 
-/** For reading on and on: what was sent on a lost connection fails, and is not sent to where the next connection leads. */
+/** For continuous reading. A command on a lost connection fails. It is not sent again on the next connection. */
 export function connectToRead(url: string): Redis {
   return connect(url, {
     maxRetriesPerRequest: 0,
@@ -37,8 +37,8 @@ export function connectToRead(url: string): Redis {
 }
 
 /**
- * For answering callers: while Redis is away a command fails at once, and a slow one fails after `timeoutMs`.
- * Nothing is re-sent: a refused caller must not have a ghost of its request appear after the reconnect.
+ * For answering callers. While Redis is away a command fails at once, and a slow command fails after `timeoutMs`. No
+ * command is sent again: the request of a refused caller must not appear after the reconnect.
  */
 export function connectImpatiently(url: string, timeoutMs: number): Redis {
   const redis = connect(url, {
@@ -55,8 +55,8 @@ export function connectImpatiently(url: string, timeoutMs: number): Redis {
 }
 
 /**
- * Like ioredis's own `commandTimeout`, but not fooled when it is this process that was slow: after a busy stretch timers
- * fire before sockets are read, and a reply that had long arrived would count as missing.
+ * Like ioredis's `commandTimeout`, but correct when this process itself was slow. After a busy stretch timers fire before
+ * sockets are read, so a reply that has long arrived would count as missing.
  */
 function giveUpAfter(timeoutMs: number, command: Command): void {
   let settled = false;
@@ -78,13 +78,13 @@ function connect(url: string, own: RedisOptions): Redis {
   const options = { ...common, ...own };
   const sentinel = sentinelOptions(url);
   const redis = sentinel ? new Redis({ ...options, ...sentinel }) : new Redis(url, options);
-  // Without a listener ioredis prints every failed reconnect; the processes report the state themselves.
+  // Without a listener ioredis prints every failed reconnect. The processes report the state themselves.
   redis.on('error', () => {});
   redis.on('connect', () => writeByTurn((redis as unknown as { stream: Socket }).stream));
   return redis;
 }
 
-/** What is sent in one turn of the event loop leaves in one system call. */
+/** Sends all commands of one turn of the event loop in one system call. */
 function writeByTurn(stream: Socket): void {
   const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
   const leave = () => stream.uncork();

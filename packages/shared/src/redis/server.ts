@@ -1,4 +1,4 @@
-/** What a Redis server says of itself, and whether the gateway can work with it. */
+/** Reads what a Redis server says about itself, and decides whether the gateway can work with it. */
 import type { Redis } from 'ioredis';
 
 /** The oldest versions that have what the scripts need. */
@@ -12,7 +12,7 @@ export interface RedisServerFacts {
   evictionPolicy: string;
 }
 
-/** Something about the server by which accepted requests can be lost. */
+/** A property of the server by which accepted requests can be lost. */
 export interface RedisWorry {
   reason: 'no_append_only_file' | 'eviction';
   text: string;
@@ -23,7 +23,7 @@ export const WORRIES = ['no_append_only_file', 'eviction'] as const;
 export async function readServer(redis: Redis): Promise<RedisServerFacts> {
   const info = await redis.info();
   const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
-  // Valkey says redis_version too, for programs that know no other name.
+  // Valkey reports redis_version too, for programs that know no other name.
   const valkey = read('valkey_version');
   return {
     product: valkey === '' ? 'Redis' : 'Valkey',
@@ -33,7 +33,7 @@ export async function readServer(redis: Redis): Promise<RedisServerFacts> {
   };
 }
 
-/** Throws, naming the server, when it lacks something that the gateway cannot do without. */
+/** Throws an error that names the server when it lacks something that the gateway needs. */
 export async function requireCapable(redis: Redis): Promise<RedisServerFacts> {
   const facts = await readServer(redis);
   const { product, version } = facts;

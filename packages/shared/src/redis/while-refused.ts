@@ -3,8 +3,8 @@ import { isRedisAway } from './away.js';
 const AGAIN_MS = 500;
 
 /**
- * Asks Redis again for as long as it refuses to write: it may be full, without its replicas, or unable to save. Any other
- * error is thrown at once, and so is the refusal when there is no time left.
+ * Asks Redis again while it refuses to write, because it is full, lacks replicas or cannot save. Any other error is thrown
+ * at once, and so is the refusal when the time is over.
  */
 export async function whileRefused<T>(
   ask: () => Promise<T>,

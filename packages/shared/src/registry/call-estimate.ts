@@ -1,6 +1,6 @@
 /**
- * What a call may cost, before or without its bill: to hold back enough of a budget, and to book a call of which no
- * answer came. docs/adr/0011-budgets-that-hold.md says why each figure is an upper bound.
+ * Estimates the cost of a call whose bill is not known: to reserve enough of a budget, and to book a call that got no
+ * answer. docs/adr/0011-budgets-that-hold.md says why each figure is an upper bound.
  */
 import { ANTHROPIC_DEFAULT_MAX_TOKENS, type ChatRequest } from '../chat.js';
 import type { BudgetMode, ChainEntry } from '../config/types.js';
@@ -13,29 +13,29 @@ import type { PromptSize } from './prompt-size.js';
 const LEAST_BYTES_PER_TOKEN = 1;
 /** English has about four bytes a token; other languages and code have fewer. */
 const USUAL_BYTES_PER_TOKEN = 3;
-/** What a provider may add by itself: instructions about tools, schemas and roles. */
+/** Tokens that a provider may add by itself: instructions about tools, schemas and roles. */
 const MOST_TOKENS_ADDED = 1_000;
-/** Of one image, whatever its size: providers scale it down first. */
+/** The most tokens of one image. Providers scale large images down first. */
 const MOST_IMAGE_TOKENS = { openai: 25_000, anthropic: 5_000 };
-/** A model that counts an image thirty times over, at a thirtieth of the price; also fine-tuned, or by a reseller's name. */
+/** This model counts thirty times the tokens for an image. The pattern fits fine-tuned and resold versions too. */
 const DEAR_IMAGES = /(?:^|[/:])gpt-4o-mini(?![a-z0-9])/;
 const MOST_DEAR_IMAGE_TOKENS = 50_000;
 const USUAL_IMAGE_TOKENS = 1_600;
-/** No model on the market reads or writes more in one call; for one of which the registry does not say. */
+/** Stands in when the registry has no window for a model. No model on the market reads or writes more in one call. */
 const LARGEST_WINDOW = 2_000_000;
-/** When nobody says how long an answer may be, most are shorter. */
+/** Most answers are shorter when nobody limits them. */
 const USUAL_OUTPUT_TOKENS = 4_096;
 
 /** A provider's kind and what the registry knows of the entry's model. */
 export interface PricedEntry {
   entry: ChainEntry;
   kind: string;
-  /** It may take fields that the gateway does not know, instead of refusing the request. */
+  /** The provider may accept fields that the gateway does not know. */
   takesAnyField: boolean;
   facts: ModelFacts | undefined;
 }
 
-/** Picodollars; or in words why nobody can tell, beginning with the model's name. */
+/** Returns picodollars, or a sentence that begins with the model's name and says why there is no estimate. */
 export function estimateCall(
   { entry, kind, takesAnyField, facts }: PricedEntry,
   request: ChatRequest,
@@ -62,7 +62,7 @@ export function estimateCall(
   return Math.min(Math.max(...costs), Number.MAX_SAFE_INTEGER);
 }
 
-/** What the registry has no prices for: audio tokens, tools of the provider, and searches but those of search models. */
+/** Finds what the registry has no prices for: audio, tools of the provider, and searches except by search models. */
 function findUnpriced(
   request: ChatRequest,
   prompt: PromptSize,
@@ -81,9 +81,9 @@ function findUnpriced(
 }
 
 /**
- * Beside the base price; undefined when the registry has no price for the tier that is asked for. Whoever asks for none, or
- * for `auto`, gets the tier that is set for the provider's account, which only the provider knows. Anthropic is never asked
- * for a tier that costs more.
+ * The tiers that may serve the request, beside the base price. Undefined when the registry has no price for the tier that
+ * the request names. A request with no tier, or `auto`, gets the tier of the provider's account, which only the provider
+ * knows. The gateway never asks Anthropic for a tier that costs more.
  */
 function tiersThatMayServe(
   { service_tier: asked }: ChatRequest,
@@ -108,7 +108,7 @@ function promptTokens(
   if (strict && prompt.opaque) return window ?? LARGEST_WINDOW;
   const text = Math.ceil(prompt.bytes / (strict ? LEAST_BYTES_PER_TOKEN : USUAL_BYTES_PER_TOKEN));
   const images = prompt.images * (strict ? mostImageTokens(kind, model) : USUAL_IMAGE_TOKENS);
-  // A prompt that is longer than the model's window is refused, and costs nothing.
+  // The provider refuses a prompt that exceeds the model's window, so it costs nothing.
   return Math.min(text + images + (strict ? MOST_TOKENS_ADDED : 0), window ?? Number.POSITIVE_INFINITY);
 }
 
@@ -117,7 +117,7 @@ function mostImageTokens(kind: string, model: string): number {
   return kind === 'anthropic' ? MOST_IMAGE_TOKENS.anthropic : MOST_IMAGE_TOKENS.openai;
 }
 
-/** Of all choices together. Reasoning counts as output, within the same limits. */
+/** The output tokens of all choices together. Reasoning counts as output, within the same limits. */
 function outputTokens(
   request: ChatRequest,
   kind: string,
@@ -134,14 +134,14 @@ function outputTokens(
   );
   const choices = kind !== 'anthropic' && typeof request.n === 'number' ? request.n : 1;
   if (mode === 'expected') return Math.min(limit, USUAL_OUTPUT_TOKENS) * choices;
-  // Of a predicted answer also the tokens are billed that did not come true.
+  // The tokens of a predicted answer are billed even if the prediction was wrong.
   const { prediction = null } = request;
   const predicted =
     kind === 'anthropic' || prediction === null ? 0 : Buffer.byteLength(JSON.stringify(prediction));
   return (limit + predicted) * choices;
 }
 
-/** OpenAI writes to its cache unasked. */
+/** OpenAI writes to its cache without being asked. */
 function promptRate(price: PriceUsed, kind: string, { caches }: PromptSize, mode: BudgetMode): number {
   if (mode === 'expected' || (kind === 'anthropic' && !caches)) return price.input;
   return Math.max(price.input, price.cachedInput, price.cacheWrite, price.cacheWrite1h);

@@ -8,7 +8,7 @@ import { measurePrompt, type PromptSize } from './prompt-size.js';
 
 export type ProviderFacts = Pick<ProviderConfig, 'kind' | 'baseUrl' | 'prices'>;
 
-/** What a request, or one call of it, may cost; by the providers and the registry that this process works with. */
+/** Estimates the cost of a request or of one call, with this process's providers and registry. */
 export class CostEstimate {
   constructor(
     private readonly providers: ReadonlyMap<string, ProviderFacts>,
@@ -16,9 +16,9 @@ export class CostEstimate {
   ) {}
 
   /**
-   * Picodollars of a whole request. A strict estimate has every call of the chain: one that is cut off may be billed,
-   * and the next one is made nevertheless. An expected one has the dearest call. `unpriced` says in words what has no
-   * price; such calls count as 0.
+   * The estimate of a whole request, in picodollars. A strict estimate adds up all calls of the chain, because a call that is
+   * cut off may be billed although the next one is made. An expected estimate is the dearest call. `unpriced` says in words
+   * what has no price. Such calls count as 0.
    */
   ofChain(
     chain: readonly ChainEntry[],
@@ -39,13 +39,13 @@ export class CostEstimate {
     };
   }
 
-  /** Picodollars of one call; 0 when it has no price. */
+  /** The estimate of one call in picodollars. 0 when the call has no price. */
   ofCall(request: ChatRequest, entry: ChainEntry, mode: BudgetMode = 'expected'): number {
     const amount = this.#ofEntry(entry, request, measurePrompt(request), mode);
     return typeof amount === 'string' ? 0 : amount;
   }
 
-  /** A field of the request of which nobody here knows what an entry of the chain would make of it. */
+  /** A field of the request that the gateway does not know and that an entry of the chain may act on. */
   unknownField(chain: readonly ChainEntry[], request: ChatRequest): string | undefined {
     const field = unknownFieldOf(request);
     return chain.some(({ provider }) => takesAnyField(this.providers.get(provider))) ? field : undefined;
@@ -60,7 +60,7 @@ export class CostEstimate {
   }
 }
 
-/** OpenAI refuses fields that it does not know, and for Anthropic they are left out. Any other server may act on them. */
+/** OpenAI refuses unknown fields, and the gateway leaves them out for Anthropic. Any other server may act on them. */
 function takesAnyField(provider: ProviderFacts | undefined): boolean {
   return provider?.kind !== 'anthropic' && !isOpenaiItself(provider?.baseUrl ?? '');
 }

@@ -1,9 +1,9 @@
-/** What a refresh would change, and whether that is so much that a person should look at it first. */
+/** Compares two registries, and decides whether a person should confirm the change. */
 import type { ModelEntry, RegistryDocument } from './document.js';
 
-/** Losing more models than this at once is more likely a broken list than a provider's decision. */
+/** A list that loses more models than this at once is probably broken. */
 export const MAX_DROPPED = 5;
-/** A base price that rises or falls by more than this factor is more likely a slipped point or unit. */
+/** A base price that changes by more than this factor probably has a slipped point or a wrong unit. */
 export const MAX_FACTOR = 2;
 
 const MAX_LISTED = 100;
@@ -26,7 +26,7 @@ export interface RegistryDiff {
   changed: string[];
   wild: PriceChange[];
   counts: { added: number; removed: number; changed: number; wild: number };
-  /** Why it needs a confirmation; empty when it needs none. */
+  /** Why the change needs a confirmation. Empty when it needs none. */
   reasons: string[];
 }
 
@@ -65,7 +65,7 @@ export function diffRegistries(from: RegistryDocument, to: RegistryDocument): Re
   };
 }
 
-/** A price that becomes or ceases to be zero has changed by any factor. */
+/** A price that becomes zero, or was zero, always counts as a large change. */
 function isWild(from: number, to: number): boolean {
   return from !== to && Math.max(from, to) > MAX_FACTOR * Math.min(from, to);
 }
@@ -74,7 +74,7 @@ function byName({ models }: RegistryDocument): Map<string, ModelEntry> {
   return new Map(models.map((model) => [`${model.provider}/${model.id}`, model]));
 }
 
-/** Whence and when a figure was taken is no difference in what is known. */
+/** The source and the date of a figure are left out, because they do not change the figure. */
 function factsOf({ source: _, as_of: __, capabilities, ...facts }: ModelEntry): string {
   const sorted = Object.entries({ ...facts, capabilities: [...(capabilities ?? [])].sort() });
   return JSON.stringify(sorted.sort(([a], [b]) => (a < b ? -1 : 1)));

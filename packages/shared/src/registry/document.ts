@@ -1,4 +1,4 @@
-/** The registry as it is written: the shipped file, an operator's file, the body of a refresh. */
+/** The format of a registry: of the shipped file, of an operator's file, and of the body of a refresh. */
 import {
   array,
   enums,
@@ -22,7 +22,7 @@ import {
 import { PRICE_LISTS } from '../config/price-lists.js';
 import { toPicodollars } from './price.js';
 
-/** Far above any real price; it catches a price given per token in the wrong unit or with a slipped point. */
+/** Far above any real price. It catches a price in the wrong unit or with a slipped point. */
 const MAX_USD_PER_MILLION_TOKENS = 10_000;
 
 const MAX_SHOWN_MISTAKES = 20;
@@ -58,14 +58,14 @@ const longContext = refine(
 
 const facts = {
   prices,
-  /** A prompt of more than `above` tokens is billed at these prices, the whole request. */
+  /** When a prompt has more than `above` tokens, the whole request is billed at these prices. */
   long_context: optional(longContext),
   service_tiers: optional(serviceTiers),
   /** USD for each request on top of its tokens, such as for the search that a search model makes. */
   fee_per_request: optional(price),
   context_window: optional(tokens),
   max_output_tokens: optional(tokens),
-  /** What is known to work; a tag that is missing is not stated, which is not the same as not supported. */
+  /** The abilities that are known. A missing tag means that nothing is stated, not that the model lacks it. */
   capabilities: optional(array(nonempty(string()))),
   deprecated: optional(date),
   as_of: optional(date),
@@ -73,7 +73,7 @@ const facts = {
 
 const modelEntry = object({
   id: size(string(), 1, 256),
-  /** Whose price: a kind of provider, or one of the other price lists. */
+  /** The price list of the entry: a kind of provider, or one of the other price lists. */
   provider: enums(PRICE_LISTS),
   ...facts,
   source: optional(string()),
@@ -107,7 +107,7 @@ export function parseRegistryDocument(json: unknown): RegistryDocument {
   return parse(json, registryDocument, duplicates(json));
 }
 
-/** An operator's own entry for one model: its prices, and whatever else is known better. */
+/** An operator's own entry for one model: prices, and other facts that replace the document's. */
 export function parseModelOverride(json: unknown): ModelOverride {
   return parse(json, modelOverride, []);
 }
@@ -139,7 +139,7 @@ function reason({ type, value, refinement, message }: Failure): string {
   return message.charAt(0).toLowerCase() + message.slice(1);
 }
 
-/** Looks at the raw value, so that duplicates are reported together with the other mistakes. */
+/** Checks the raw value, so that duplicates are reported together with the other mistakes. */
 function duplicates(json: unknown): string[] {
   const models = (json as { models?: unknown } | null | undefined)?.models;
   if (!Array.isArray(models)) return [];

@@ -1,6 +1,6 @@
 /**
- * The top-level fields of a chat request of which the gateway knows what they cost. Some servers take others that choose
- * another model, search the web or run something for money, such as OpenRouter's `models` and `plugins`.
+ * The top-level fields of a chat request whose cost the gateway knows. Some servers accept other fields that choose another
+ * model, search the web or run something for money, such as OpenRouter's `models` and `plugins`.
  */
 import type { ChatRequest } from '../chat.js';
 
@@ -9,7 +9,7 @@ const OF_OPENAI = `model messages audio frequency_penalty function_call function
   prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed
   service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity
   web_search_options`;
-/** Settings of other servers for how tokens are drawn. They change the answer and no price. */
+/** Sampling settings of other servers. They change the answer, but no price. */
 /** Thoughts are output, within the same limit. */
 const OF_THINKING = 'thinking';
 const OF_SAMPLING = 'min_p random_seed repetition_penalty top_a top_k';
@@ -24,7 +24,7 @@ export function unknownFieldOf(request: ChatRequest): string | undefined {
 
 const MAX_SHOWN = 60;
 
-/** A field's name is the caller's, of any length. */
+/** The caller chooses a field's name, which may be long. */
 export function shownField(field: string): string {
   return field.length <= MAX_SHOWN ? field : `${field.slice(0, MAX_SHOWN)}…`;
 }

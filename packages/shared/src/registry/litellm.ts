@@ -1,7 +1,7 @@
 /**
- * LiteLLM's public price map as a registry document: one object, model id → facts, prices in USD per token. Taken are
- * the chat models of OpenAI and Anthropic under their own names; a model without both an input and an output price is
- * left out, since half a price would bill too little unnoticed.
+ * Turns LiteLLM's public price map into a registry document. The map is one object, model id → facts, with prices in USD
+ * per token. The document has the chat models of OpenAI and Anthropic under their own names. A model without both an input
+ * and an output price is left out, because half a price would bill too little unnoticed.
  */
 import {
   type ModelEntry,
@@ -34,7 +34,7 @@ export function parseLitellm(json: Record<string, Facts>, day: string): Registry
     if (!isFacts(facts) || facts.mode !== 'chat') continue;
     const provider = PROVIDERS.find((name) => name === facts.litellm_provider);
     if (!provider) continue;
-    // `openai/gpt-4o` is the same as `gpt-4o`; what has another prefix is sold elsewhere or at another price.
+    // `openai/gpt-4o` is the same as `gpt-4o`. A model with another prefix is sold elsewhere or at another price.
     const id = key.startsWith(`${provider}/`) ? key.slice(provider.length + 1) : key;
     if (id.includes('/') || (id !== key && id in json)) continue;
     const model = toModel(id, provider, facts, day);
@@ -96,7 +96,7 @@ function toPrices(facts: Facts, suffix: string): PriceEntry | undefined {
   const cachedInput = perMillion(facts[`cache_read_input_token_cost${suffix}`]);
   const cacheWrite = perMillion(facts[`cache_creation_input_token_cost${suffix}`]);
   const oneHour = perMillion(facts[`cache_creation_input_token_cost_above_1hr${suffix}`]);
-  // The map has one-hour prices that were copied from another model. A right one is twice the input price.
+  // Some one-hour prices of the map were copied from another model. A right one is twice the input price.
   const isPlausible = oneHour !== undefined && oneHour >= (cacheWrite ?? input) && oneHour <= 4 * input;
   return {
     input,
@@ -107,7 +107,7 @@ function toPrices(facts: Facts, suffix: string): PriceEntry | undefined {
   };
 }
 
-/** Rounded to a whole picodollar per token: `1.5e-07` is a binary fraction. */
+/** Rounds to a whole picodollar per token, because `1.5e-07` is a binary fraction. */
 function perMillion(usdPerToken: unknown): number | undefined {
   if (typeof usdPerToken !== 'number' || !Number.isFinite(usdPerToken)) return undefined;
   return Math.round(usdPerToken * 1e12) / 1e6;

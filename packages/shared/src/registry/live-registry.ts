@@ -1,6 +1,6 @@
 /**
- * The model registry that this process works with. Each ModelRegistry is immutable; when the revision in Redis has
- * changed, a new one takes the place of the old. Whatever is wrong with what Redis has, the last good one stays.
+ * The model registry that this process works with. Each ModelRegistry is immutable. When the revision in Redis has
+ * changed, a new one replaces the old. When Redis has an unusable registry, the last good one stays.
  */
 
 import type { Logger } from '../process/logger.js';
@@ -27,12 +27,12 @@ export class LiveRegistry {
     return this.#current;
   }
 
-  /** What Redis had when it was last read. */
+  /** The registry that was last read from Redis. */
   get stored(): StoredRegistry | undefined {
     return this.#stored;
   }
 
-  /** Brings the shipped registry to a Redis that has none or an older one, and reads what is there. */
+  /** Writes the shipped registry to Redis if Redis has none or an older one. Then it reads the registry. */
   async start(): Promise<void> {
     await this.refresh();
     const stored = this.#stored;

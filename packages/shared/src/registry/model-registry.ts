@@ -8,7 +8,7 @@ export interface ModelFacts extends ModelEntry {
   priceTable: PriceTable;
 }
 
-/** Callers choose model ids, so what is remembered about them is bounded. */
+/** Callers choose model ids, so only this many look-ups are remembered. */
 const MAX_REMEMBERED = 1000;
 const MAX_ID_LENGTH = 200;
 
@@ -16,7 +16,7 @@ const MAX_ID_LENGTH = 200;
 const SUFFIX =
   /[-@:](?:(20\d\d)-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])|latest)$/;
 
-/** What is known about the models of one version. Immutable: a refresh makes a new one. */
+/** The facts about the models of one version. It is immutable: a refresh makes a new one. */
 export class ModelRegistry {
   readonly version: string;
   /** By provider and id. */
@@ -29,20 +29,20 @@ export class ModelRegistry {
     this.indexes = indexByProvider(this.models);
   }
 
-  /** `provider` is the name of a price list here and in `find`. */
+  /** `provider` is the name of a price list, here and in `find`. */
   ids(provider: string): readonly string[] {
     return this.indexes.get(provider)?.ids ?? [];
   }
 
   /**
-   * The model of this id; else, for an id with a date or `-latest` behind it, the model without; else the newest
-   * dated sibling. Any other suffix may name another model at another price, and finds nothing.
+   * Finds the model of this id. For an id with a date or `-latest`, it then looks for the model without that suffix, and then
+   * for the newest dated sibling. Any other suffix may name another model at another price, and finds nothing.
    */
   find(provider: string, modelId: string): ModelFacts | undefined {
     const found = this.#findIn(provider, modelId);
     if (found || provider === 'openai' || provider === 'anthropic') return found;
     if (provider === FREE) return FREE_MODEL;
-    // Vertex names the maker before the model.
+    // Vertex puts the maker before the model.
     if (provider === 'google' && modelId.startsWith('google/'))
       return this.#findIn(provider, modelId.slice('google/'.length));
     for (const maker of SOLD_ON[provider] ?? []) {
@@ -58,7 +58,7 @@ export class ModelRegistry {
     return otherList(provider).find(modelId);
   }
 
-  /** The document it was made from. */
+  /** The document that the registry was made from. */
   toJSON(): RegistryDocument {
     return this.document;
   }
@@ -87,7 +87,7 @@ function indexByProvider(models: readonly ModelFacts[]): ReadonlyMap<string, Pro
 class ProviderIndex {
   readonly ids: readonly string[];
   private readonly byId: ReadonlyMap<string, ModelFacts>;
-  /** By the name without the date. */
+  /** Name without the date → model. */
   private readonly newestDated = new Map<string, ModelFacts>();
   private readonly remembered = new Map<string, ModelFacts | undefined>();
 
@@ -121,7 +121,7 @@ class ProviderIndex {
   }
 }
 
-/** `date` as YYYYMMDD; one without a year is from the early days and sorts before the others. */
+/** `date` is YYYYMMDD. An early date without a year sorts before the others. */
 function splitId(id: string): { name: string; date?: string } {
   const match = SUFFIX.exec(id);
   if (!match) return { name: id };
@@ -148,8 +148,8 @@ export function loadShippedRegistry(): ModelRegistry {
 const others = new Map<string, ProviderIndex>();
 
 /**
- * Prices of another provider, read when it is first asked for. The file comes with the gateway and was checked when it was
- * made: to check it here would keep callers waiting.
+ * Prices of another provider, read on first use. The file comes with the gateway and was checked when it was made. A check
+ * here would keep callers waiting.
  */
 function otherList(name: string): ProviderIndex {
   const known = others.get(name);

@@ -1,6 +1,6 @@
 import type { ModelEntry, ModelOverride, RegistryDocument } from './document.js';
 
-/** By `<provider>/<id>`. */
+/** `<provider>/<id>` → override. */
 export type Overrides = ReadonlyMap<string, ModelOverride>;
 
 export function overrideKey(provider: string, id: string): string {
@@ -8,8 +8,8 @@ export function overrideKey(provider: string, id: string): string {
 }
 
 /**
- * The document with an operator's own entries in it. What concerns money comes from the override alone, so that a
- * price agreed upon is not mixed with list prices; other facts that it leaves out are the document's.
+ * The document with an operator's own entries. All prices come from the override alone, so that an agreed price is not
+ * mixed with list prices. Other facts that the override leaves out come from the document.
  */
 export function applyOverrides(
   document: RegistryDocument,

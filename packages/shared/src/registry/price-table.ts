@@ -31,9 +31,9 @@ export function buildPriceTable(model: ModelEntry, registry: string): PriceTable
 }
 
 /**
- * A token in or out of the cache is still a prompt token: where no price is given for it, it costs what input costs
- * (OpenAI's older models charge nothing extra for writing). Anthropic alone sells one-hour writes, at twice the input
- * price on every model.
+ * A token that is read from or written to the cache is a prompt token. Without its own price it costs what input costs, as
+ * OpenAI's older models charge nothing extra for writing. Only Anthropic sells one-hour writes, at twice the input price
+ * of every model.
  */
 function fillBase(prices: PriceEntry, provider: ModelEntry['provider']): Rates {
   const input = picodollars(prices.input);
@@ -47,7 +47,7 @@ function fillBase(prices: PriceEntry, provider: ModelEntry['provider']): Rates {
   };
 }
 
-/** Cache prices are a fixed part of the input price, so one that a tier leaves out follows the tier's input price. */
+/** A cache price is a fixed part of the input price. One that a tier leaves out follows the tier's input price. */
 function fillTier(prices: PriceEntry, base: Rates): Rates {
   const input = picodollars(prices.input);
   return {
@@ -69,7 +69,7 @@ function scale(long: Rates, tier: Rates, base: Rates): Rates {
   };
 }
 
-/** `rate · part / whole`, rounded to a picodollar; a free base has no ratio to keep. */
+/** `rate · part / whole`, rounded to a picodollar. A free base has no ratio, so the rate stays. */
 function times(rate: number, part: number, whole: number): number {
   return whole === 0 ? rate : Math.round((rate * part) / whole);
 }

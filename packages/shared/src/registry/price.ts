@@ -13,15 +13,15 @@ export interface Rates {
   output: number;
 }
 
-/** The price of one request, as it stands in the request log: with the usage it gives the cost again. */
+/** The price of one request, as the request log has it. Price and usage together give the cost again. */
 export interface PriceUsed extends Rates {
-  /** The registry's id for the model, which may be the base of the dated id that was called. */
+  /** The registry's id of the model. The called id may have a date in addition. */
   model: string;
   /** Version of the registry. */
   registry: string;
-  /** `base` or a service tier; `_above_<tokens>` behind it when a long prompt made the price. */
+  /** `base` or a service tier. `_above_<tokens>` follows when the price is for long prompts. */
   tier: string;
-  /** Picodollars for each request, on top of its tokens; absent: none. */
+  /** Picodollars for each request, in addition to its tokens. Absent: none. */
   request?: number;
 }
 
@@ -32,25 +32,25 @@ export interface PriceStep {
   serviceTiers: ReadonlyMap<string, PriceUsed>;
 }
 
-/** A model's prices, ascending by `above`; the first is for any prompt. */
+/** A model's prices, ascending by `above`. The first is for any prompt. */
 export type PriceTable = readonly [PriceStep, ...PriceStep[]];
 
 const PICODOLLARS_PER_USD = 1_000_000_000_000n;
 const PICODOLLARS_PER_MICRODOLLAR = 1_000_000n;
 
-/** Undefined when the price is no whole number of picodollars per token; the tolerance is for binary fractions. */
+/** Undefined when the price is not a whole number of picodollars per token. The tolerance is for binary fractions. */
 export function toPicodollars(usdPerMillionTokens: number): number | undefined {
   const exact = usdPerMillionTokens * 1_000_000;
   const whole = Math.round(exact);
   return Number.isSafeInteger(whole) && Math.abs(exact - whole) < 1e-4 ? whole : undefined;
 }
 
-/** Names of the service tier that is billed at the base price; the last is Groq's. */
+/** Names of the service tier that is billed at the base price. The last one is Groq's. */
 export const BASE_TIERS: ReadonlySet<string> = new Set(['auto', 'default', 'standard', 'on_demand']);
 
 /**
- * The price of a call with this usage. A prompt beyond a long-context threshold reprices the whole request, cached
- * tokens and output too. `serviceTier` is the tier that the response named; undefined when that has no known price.
+ * The price of a call with this usage. A prompt beyond a long-context threshold reprices the whole request, cached tokens
+ * and output too. `serviceTier` is the tier that the response named. The result is undefined if that tier has no price.
  */
 export function priceFor(
   facts: { priceTable: PriceTable },
@@ -65,7 +65,7 @@ export function priceFor(
   return serviceTier === undefined || BASE_TIERS.has(serviceTier) ? step.base : undefined;
 }
 
-/** At the dearest price that is known for such a prompt: for a call whose own price is not. */
+/** The cost at the dearest known price for such a prompt. For a call whose own price is not known. */
 export function dearestCostOf(facts: { priceTable: PriceTable }, usage: TokenUsage): number {
   const tiers = facts.priceTable.flatMap(({ serviceTiers }) => [...serviceTiers.keys()]);
   const prices = [undefined, ...new Set(tiers)].map((tier) => priceFor(facts, usage, tier));
@@ -73,11 +73,11 @@ export function dearestCostOf(facts: { priceTable: PriceTable }, usage: TokenUsa
 }
 
 /**
- * Whole picodollars, always a safe integer and never negative, whatever a provider reports: a count that is no
- * positive number counts as 0, a fraction is cut off, and a cost beyond 2⁵³ - 1 (9,007 USD for one call) stays there.
+ * Whole picodollars, always a safe integer and never negative, whatever a provider reports. A count that is not
+ * a positive number counts as 0, a fraction is cut off, and 2⁵³ - 1 (9,007 USD for one call) is the highest cost.
  *
  * Doubles are exact here. Rounding is monotone, so a product or sum of whole numbers that comes out at or below
- * 2⁵³ - 1 was never rounded, and what is above is cut off.
+ * 2⁵³ - 1 was never rounded. A higher result is cut off.
  */
 export function costOf(price: Rates & Pick<PriceUsed, 'request'>, usage: TokenUsage): number {
   const cost =

@@ -1,18 +1,18 @@
 /**
- * How large the prompt of a request can be, before anyone has counted its tokens. Everything that is sent is counted:
- * messages, tools, schemas and whatever else the body holds.
+ * Measures how large the prompt of a request can be, before anyone has counted its tokens. The whole body counts:
+ * messages, tools, schemas and everything else.
  */
 import type { ChatRequest, ContentPart } from '../chat.js';
 
 export interface PromptSize {
-  /** Of the request as JSON, without the data of its images. */
+  /** The bytes of the request as JSON, without the data of its images. */
   bytes: number;
   images: number;
-  /** It has files or parts of an unknown type: their bytes say nothing about their tokens. */
+  /** The request has files or parts of an unknown type, whose bytes say nothing about their tokens. */
   opaque: boolean;
-  /** Audio tokens have prices of their own. */
+  /** The request has audio, whose tokens have their own prices. */
   audio: boolean;
-  /** It marks parts of the prompt to be written to a cache, which costs more than sending them. */
+  /** The request marks parts of the prompt for a cache. Writing to the cache costs more than sending. */
   caches: boolean;
 }
 
@@ -41,7 +41,7 @@ function addPart(size: PromptSize, part: ContentPart): void {
     case 'image_url': {
       size.images++;
       const { url } = (part as { image_url: { url: string } }).image_url;
-      // The data is not read as text. A few bytes of escapes may stay counted.
+      // Images are not read as text, so their data is subtracted. A few bytes of escapes may stay counted.
       size.bytes -= Buffer.byteLength(url);
       return;
     }

@@ -14,9 +14,9 @@ import {
 import { type Overrides, overrideKey } from './overrides.js';
 
 export interface RegistryOrigin {
-  /** A newer version of the gateway replaces what it shipped itself, and never what an operator has brought. */
+  /** A newer version of the gateway replaces a shipped registry, but never one that an operator has brought. */
   origin: 'shipped' | 'operator';
-  /** Where it came from, for people: `shipped`, `upload` or an address without its query. */
+  /** The source of the document, for people: `shipped`, `upload` or an address without its query. */
   source: string;
   refreshedAt: number;
 }
@@ -30,7 +30,7 @@ export interface StoredRegistry extends RegistryOrigin {
 /** How the latest refresh by schedule or by hand went. */
 export interface RefreshAttempt {
   at: number;
-  /** What the operator has to know; '' when all went well. */
+  /** What the operator has to know. '' when all went well. */
   problem: string;
   /** When the schedule tries again; 0: as usual. */
   nextAt: number;
@@ -96,7 +96,7 @@ export class RegistryStore {
     };
   }
 
-  /** False when the registry is not the one of `expectedRevision` any more. */
+  /** False when the registry has changed since `expectedRevision`. */
   async replace(
     document: RegistryDocument,
     { origin, source, refreshedAt }: RegistryOrigin,
@@ -113,7 +113,7 @@ export class RegistryStore {
     await overrideScript(this.redis, [registryOverrides, registryRevision], args);
   }
 
-  /** False when there was none. */
+  /** False when there was no override. */
   async removeOverride(provider: string, id: string): Promise<boolean> {
     const { registryOverrides, registryRevision } = this.names;
     const args = [overrideKey(provider, id), ''];

@@ -4,12 +4,12 @@ import { randomBytes } from 'node:crypto';
 export interface TraceContext {
   /** 32 hex digits. */
   traceId: string;
-  /** 16 hex digits: the span that what follows is a child of. */
+  /** 16 hex digits: the span that is the parent of the following spans. */
   spanId: string;
   sampled: boolean;
 }
 
-// A later version than 00 may have more fields behind these four.
+// Versions after 00 may have more fields after these four.
 const TRACEPARENT =
   /^(?!ff)(?!00-.{53})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 
@@ -23,7 +23,7 @@ export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): s
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
 }
 
-/** A span of its own in the parent's trace, or in a new one. */
+/** A new span in the parent's trace, or in a new trace. */
 export function childOf(parent: TraceContext | undefined): TraceContext {
   const spanId = randomBytes(8).toString('hex');
   return parent ? { ...parent, spanId } : { traceId: randomBytes(16).toString('hex'), spanId, sampled: true };

@@ -1,9 +1,9 @@
 /**
  * Sends spans to an OpenTelemetry collector: OTLP over HTTP, in JSON. Spans are gathered and sent every second, or when
- * there are enough for a batch. A collector that is away or slow costs the spans and nothing else: the buffer and the
+ * there are enough for a batch. When the collector is away or slow, only spans are lost: the buffer and the
  * batches under way are bounded, and nobody waits for them.
  *
- * Written by hand: there are three kinds of spans with fixed attributes, for which the SDK would bring a dozen packages.
+ * The SDK would bring a dozen packages, and there are only three kinds of spans, so this is written by hand.
  */
 import { childOf, type TraceContext } from './trace-context.js';
 
@@ -41,7 +41,7 @@ export class Tracer {
     this.#timer = setInterval(() => this.#send(), SEND_EVERY_MS).unref();
   }
 
-  /** `own` is the span's own context, if others already know it as their parent. */
+  /** `own` is the span's context, if other spans already have it as their parent. */
   record(span: Span, parent: TraceContext | undefined, own: TraceContext = childOf(parent)): void {
     if (!own.sampled || this.#spans.length >= MAX_BUFFERED) return;
     this.#spans.push({
@@ -63,7 +63,7 @@ export class Tracer {
     await Promise.all([...this.#sending, ...(this.#spans.length > 0 ? [this.#post(this.#spans)] : [])]);
   }
 
-  /** What is gathered stays so while too many batches are under way. */
+  /** While too many batches are under way, spans stay in the buffer. */
   #send(): void {
     const spans = this.#spans;
     if (spans.length === 0 || this.#sending.size >= MAX_SENDING) return;
@@ -86,7 +86,7 @@ export class Tracer {
   }
 }
 
-/** As a text: nanoseconds do not fit into a double. */
+/** Returns text, because nanoseconds do not fit into a double. */
 function toNanos(ms: number): string {
   return String(BigInt(Math.round(ms * 1_000)) * 1_000n);
 }

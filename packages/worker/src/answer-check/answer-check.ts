@@ -3,7 +3,7 @@ import type { ProviderConfig } from '@sluice/shared/config/config';
 import { claimsOf } from './claims.js';
 import type { SchemaChecker, Verdict } from './schema-checker.js';
 
-/** Whether an answer fits the JSON schemas of its request. One that cannot be checked is taken to. */
+/** Whether an answer fits the JSON schemas of its request. An answer that cannot be checked counts as fitting. */
 export type AnswerFits = (
   workspace: string,
   request: ChatRequest,

@@ -1,4 +1,4 @@
-/** The thread that schemas are applied in. What happens here, an endless regular expression say, stops nobody else. */
+/** The thread that applies schemas. An endless regular expression in a schema blocks only this thread. */
 import { parentPort } from 'node:worker_threads';
 import { type Schema, type SchemaDraft, Validator } from '@cfworker/json-schema';
 import type { Claim, Verdict } from './schema-checker.js';
@@ -10,7 +10,7 @@ function judge(claims: readonly Claim[]): Verdict {
   try {
     return claims.every(fits) ? 'fits' : 'unfit';
   } catch {
-    // The schema is none, or refers to what is not there.
+    // The schema is invalid, or refers to something that does not exist.
     return 'unchecked';
   }
 }

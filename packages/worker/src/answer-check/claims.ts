@@ -7,7 +7,7 @@ import type { Claim } from './schema-checker.js';
 /** Cut or filtered answers need not fit: their finish_reason says so. */
 const WHOLE: ReadonlySet<string> = new Set(['stop', 'tool_calls']);
 
-/** What an answer has to fit: the schema of `response_format`, and those of the tools that it calls. */
+/** The schemas that an answer has to fit: that of `response_format`, and those of the tools that it calls. */
 export function claimsOf(request: ChatRequest, completion: Completion, when: CheckAnswers): Claim[] {
   if (when === 'never') return [];
   const schemas = schemasOf(request, when);
@@ -19,7 +19,7 @@ export function claimsOf(request: ChatRequest, completion: Completion, when: Che
 
 interface Schemas {
   answer: string | undefined;
-  /** By name. */
+  /** Name → schema. */
   tools: ReadonlyMap<unknown, string>;
 }
 

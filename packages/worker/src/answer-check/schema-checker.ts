@@ -1,11 +1,10 @@
 /**
- * Applies JSON schemas to texts. A schema is the caller's, and may be made to take for ever or all memory, so this is
- * done in a thread with limits; the schema is interpreted there and never becomes code. The thread is started by the
- * first check and ended by `close`. One that exceeds a limit is ended, the next check has a new one, and the schema is
- * not tried again.
+ * Applies JSON schemas to texts. A caller can write a schema that takes for ever or all memory. So a thread with limits
+ * interprets the schema, which never becomes code. The first check starts the thread, and `close` ends it. A thread that
+ * exceeds a limit is ended, the next check gets a new one, and the schema is not tried again.
  *
- * Workspaces take turns, and one whose checks take long has to pause: its answers pass unchecked meanwhile, and those of the
- * others are checked.
+ * Workspaces take turns. A workspace whose checks take long has to pause. Meanwhile its answers pass unchecked, and those of
+ * the other workspaces are checked.
  */
 import { createHash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
@@ -17,7 +16,7 @@ export interface Claim {
   text: string;
 }
 
-/** `unchecked`: it would have taken too much, or the schema is none. */
+/** `unchecked`: the check would have taken too much, or the schema is invalid. */
 export type Verdict = 'fits' | 'unfit' | 'unchecked';
 
 const MAX_CHARS = 1_000_000;
@@ -25,14 +24,14 @@ const MAX_MEMORY_MB = 64;
 const MAX_START_MS = 10_000;
 /** An ordinary check takes about a millisecond. */
 const MAX_RUN_MS = 1_000;
-/** A check that has waited this long for its turn is not made any more. */
+/** A check that has waited this long for its turn is skipped. */
 const MAX_WAIT_MS = 2_000;
 /** How many schemas that exceeded a limit are remembered. */
 const MAX_EXCESSIVE = 1_000;
-/** A check that takes longer makes its workspace pause, for so many times as long: one has a tenth of the thread at most. */
+/** After a longer check its workspace pauses for a multiple of that time, so that it gets a tenth of the thread at most. */
 const SLOW_MS = 200;
 const PAUSE_FACTOR = 10;
-/** Pauses that are over are forgotten when there are so many. */
+/** When there are this many pauses, those that are over are forgotten. */
 const MAX_PAUSES = 1_000;
 
 interface Task {
@@ -43,15 +42,15 @@ interface Task {
 }
 
 export class SchemaChecker {
-  /** By workspace; the first one is next. */
+  /** Workspace → its checks. The first workspace is next. */
   readonly #waiting = new Map<string, Task[]>();
-  /** Until when no check of a workspace is made. */
+  /** Workspace → the end of its pause. */
   readonly #pauses = new Map<string, number>();
   readonly #excessive = new Set<string>();
   #running: Task | undefined;
   #thread: Worker | undefined;
   #limit: NodeJS.Timeout | undefined;
-  /** When the thread was given its check. */
+  /** When the thread got its current check. */
   #began: number | undefined;
 
   check(workspace: string, claims: readonly Claim[]): Promise<Verdict> {
@@ -84,7 +83,7 @@ export class SchemaChecker {
     else this.#start();
   }
 
-  /** The workspace whose turn it was is the last one from now on. */
+  /** Takes the next check. Its workspace goes to the end of the order. */
   #takeNext(): Task | undefined {
     for (const [workspace, tasks] of this.#waiting) {
       const task = tasks.shift();
@@ -107,11 +106,11 @@ export class SchemaChecker {
     this.#pauses.set(workspace, now + tookMs * PAUSE_FACTOR);
   }
 
-  /** The thread says when it is ready. */
+  /** Starts the thread, which sends a message when it is ready. */
   #start(): void {
     const thread = new Worker(new URL('./check-thread.js', import.meta.url), {
       name: 'answer-check',
-      // It has no need of the provider keys.
+      // The thread must not see the provider keys.
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY_MB },
     });
@@ -139,7 +138,7 @@ export class SchemaChecker {
     this.#end();
   }
 
-  /** Ends the thread too. */
+  /** Ends the thread and its current check. */
   #end(): void {
     const thread = this.#thread;
     this.#thread = undefined;

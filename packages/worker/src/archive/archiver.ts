@@ -1,7 +1,7 @@
 /**
- * Carries the request log to PostgreSQL. An entry is acknowledged when its row is committed, and the log is trimmed only
- * behind that, so that a crash anywhere repeats work and loses none; writing is repeatable. While PostgreSQL is away the
- * entries wait in the log. When the log has outgrown its share of Redis' memory, the oldest go to a disk first.
+ * Copies the request log to PostgreSQL. An entry is acknowledged when its row is committed, and only acknowledged entries
+ * are trimmed from the log. So a crash repeats work and loses nothing, and writing is repeatable. While PostgreSQL is away
+ * the entries wait in the log. When the log has outgrown its share of Redis' memory, the oldest entries go to a disk.
  */
 import { hostname } from 'node:os';
 import { readArchiveState } from '@sluice/shared/archive/state';
@@ -26,9 +26,9 @@ export interface ArchiverParts {
   logger: Logger;
   group: LogGroup;
   writer: EntryWriter;
-  /** Undefined: there is no folder for it, and the log grows on. */
+  /** Undefined: there is no folder, and the log keeps growing. */
   spill: { files: Spill; folder: string } | undefined;
-  /** Makes the tables, if they are not there yet. */
+  /** Creates the tables if they do not exist yet. */
   prepare(): Promise<void>;
   maxRedisBytes: number;
   metrics: ArchiveMetrics;
@@ -36,17 +36,17 @@ export interface ArchiverParts {
 
 export class Archiver {
   #joined = false;
-  /** Something was handed to this worker that it could not write. */
+  /** This worker has entries that it could not write. */
   #hasOwn = false;
   #lookedForAbandoned = 0;
   #closing = false;
 
   constructor(private readonly parts: ArchiverParts) {}
 
-  /** Writes all that there is. Throws when it cannot; the next turn goes on where this one stopped. */
+  /** Writes all new entries. Throws when it cannot, and the next turn continues where this one stopped. */
   async turn(): Promise<void> {
     const { redis, names, clock, prepare, metrics } = this.parts;
-    // Before anything can fail: this holds the log back for those who copy it.
+    // This comes before anything can fail, because it keeps the log from being trimmed.
     await redis.hset(names.archive, 'seen:postgres', clock.now());
     try {
       if (!this.#joined) await this.parts.group.join();
@@ -103,7 +103,7 @@ export class Archiver {
     if (!spill || !this.#joined) return;
     const most = await this.#share();
     const isOver = async () => ((await redis.memory('USAGE', names.requestLog)) ?? 0) > most;
-    // What is written already stays in Redis only to be read faster.
+    // Archived entries stay in Redis only for faster reads.
     const trim = () => trimLog(redis, names, 0, clock.now());
     let spilled = 0;
     while (!this.#closing && (await isOver())) {

@@ -1,6 +1,6 @@
 /**
  * The request log as the archive reads it: a consumer group of the log's stream. Every entry is handed to one worker, and
- * stays with it until it is acknowledged. What a worker that died was handed is given to another one.
+ * stays with it until it is acknowledged. The entries of a worker that died go to another one.
  */
 import { ARCHIVE_GROUP } from '@sluice/shared/queue/log-trim';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
@@ -8,9 +8,9 @@ import { createScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 import type { StreamEntry } from './write-entries.js';
 
-/** So many entries in one statement: some hundred kilobytes. */
+/** How many entries one statement writes. They have some hundred kilobytes. */
 export const BATCH = 500;
-/** Longer than a live worker takes to write a batch; one that takes longer still writes nothing twice. */
+/** A live worker writes a batch in less time. If it takes longer, nothing is written twice. */
 const ABANDONED_AFTER_MS = 10_000;
 
 type StreamItem = [id: string, fields: string[] | null];
@@ -48,7 +48,7 @@ export class LogGroup {
     }
   }
 
-  /** What this worker was handed and has not acknowledged. */
+  /** The entries that this worker was given and has not acknowledged. */
   readOwn(): Promise<StreamEntry[]> {
     return this.#read('0');
   }
@@ -57,7 +57,7 @@ export class LogGroup {
     return this.#read('>');
   }
 
-  /** Takes over what others were handed long ago. */
+  /** Takes over entries that other workers were given long ago. */
   async readAbandoned(): Promise<StreamEntry[]> {
     const [, items] = (await this.redis.xautoclaim(
       this.names.requestLog,
@@ -91,7 +91,7 @@ export class LogGroup {
     return this.#toEntries(streams?.[0]?.[1] ?? []);
   }
 
-  /** Entries that were erased from the log meanwhile are acknowledged: there is nothing to write. */
+  /** Entries that were erased from the log meanwhile are acknowledged, because there is nothing to write. */
   async #toEntries(items: readonly StreamItem[]): Promise<StreamEntry[]> {
     const erased = items.flatMap(([id, fields]) => (fields === null ? [{ id, text: '' }] : []));
     await this.acknowledge(erased);

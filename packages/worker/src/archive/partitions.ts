@@ -1,6 +1,6 @@
 /**
- * A partition for each month, made ahead of time and dropped when all of it is too old. A row of a month without a
- * partition lies in `<table>_other`; making the month's partition moves it there.
+ * Each month has a partition, which is made ahead of time and dropped when all of it is too old. A row of a month without a
+ * partition is in `<table>_other`. Making the month's partition moves the row there.
  */
 import type { Database } from '@sluice/shared/archive/database';
 import { inTransaction } from '@sluice/shared/archive/database';
@@ -8,7 +8,7 @@ import { inTransaction } from '@sluice/shared/archive/database';
 export const PARTITIONED = { requests: 'accepted_at', spend: 'quarter' } as const;
 export type Partitioned = keyof typeof PARTITIONED;
 
-/** So many months ahead; and the last one, for what comes late. */
+/** Partitions are made this many months ahead, and for the previous month, for late rows. */
 const AHEAD = 3;
 const BEHIND = 1;
 
@@ -16,7 +16,7 @@ export interface Month {
   /** `2026_11` */
   name: string;
   from: Date;
-  /** The first moment that is not in it. */
+  /** The first moment after the month. */
   to: Date;
 }
 
@@ -27,7 +27,7 @@ export function monthAt(now: number, offset: number): Month {
   return { name: from.toISOString().slice(0, 7).replace('-', '_'), from, to };
 }
 
-/** Those of a table, oldest first. */
+/** The partitions of a table, oldest first. */
 export async function listPartitions(
   database: Database,
   schema: string,
@@ -78,7 +78,7 @@ async function makePartition(
   });
 }
 
-/** Drops the months that ended before this moment; tells which. */
+/** Drops the months that ended before this moment. Returns their names. */
 export async function dropPartitions(
   database: Database,
   schema: string,

@@ -1,7 +1,7 @@
 /**
- * Entries on disk that PostgreSQL has not taken yet: for when it is away so long that the log outgrows its share of Redis'
- * memory. A file is whole or not there, and is removed when its entries are in the database. Several workers may share a
- * folder: writing the same file twice is writing it once.
+ * Keeps entries on disk when PostgreSQL is away for so long that the log outgrows its share of Redis' memory. A file is
+ * complete or does not exist, and is removed when its entries are in the database. Several workers may share a folder,
+ * because writing the same file twice does no harm.
  */
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const NAME = /^(\d+-\d+)_(\d+)\.jsonl$/;
 export class Spill {
   constructor(private readonly folder: string) {}
 
-  /** When it returns, the entries survive a crash of the machine. */
+  /** After this returns, the entries survive a crash of the machine. */
   async save(entries: readonly StreamEntry[]): Promise<void> {
     const [first] = entries;
     if (!first) return;

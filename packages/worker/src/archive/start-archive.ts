@@ -1,4 +1,4 @@
-/** The archive of a worker process: its connections, and what it does again and again. */
+/** The archive of a worker process: its connections and its repeated work. */
 import { openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import type { Metrics } from '@sluice/shared/metrics/create';
@@ -23,7 +23,7 @@ const CLOSE_MS = 5_000;
 
 export interface ArchiveOptions {
   databaseUrl: string;
-  /** Of a role that owns the tables; without it `databaseUrl` has to be of one. */
+  /** The database as the role that owns the tables. Without it, the role of `databaseUrl` must own them. */
   ownerUrl?: string | undefined;
   /** Where entries go that neither PostgreSQL nor Redis has room for. */
   spillFolder?: string | undefined;
@@ -49,10 +49,10 @@ export function startArchive(
   { redisUrl, cell, names, config, clock, logger, metrics, chores }: ArchiveParts,
 ): RunningArchive {
   const schema = schemaOf(cell);
-  // One for the batch that is written.
+  // One connection is enough, because batches are written one after the other.
   const database = openDatabase(databaseUrl, { connections: 1, statementMs: STATEMENT_MS });
   const owner = openDatabase(ownerUrl ?? databaseUrl, { connections: 1, statementMs: 60 * STATEMENT_MS });
-  // Of its own: a batch of the log is large, and stands in nobody's way there.
+  // The archive has its own connection, so that its large batches delay nobody.
   const redis = connectPatiently(redisUrl);
   const archiveMetrics = new ArchiveMetrics(metrics);
   const upkeep = new Upkeep({
@@ -80,7 +80,7 @@ export function startArchive(
     metrics: archiveMetrics,
   });
   let turn: Promise<unknown> = Promise.resolve();
-  // Not essential: a gateway without its archive serves requests.
+  // The chore is not essential, because a gateway without its archive still serves requests.
   const write = () => {
     const next = archiver.turn();
     turn = next.catch(() => {});

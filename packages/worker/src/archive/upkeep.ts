@@ -1,6 +1,6 @@
 /**
- * What the archive's tables need beside new rows: to be made, partitions ahead of time, an end to what is too old, and
- * erasures. It takes a role that owns the tables. Several workers may do it at once; locks keep them apart.
+ * Maintains the archive's tables: creates them, makes partitions ahead of time, drops old ones, and carries out erasures. It
+ * needs a role that owns the tables. Several workers may do it at once, because locks keep them apart.
  */
 import { type Database, inTransaction } from '@sluice/shared/archive/database';
 import { grantInsertAndSelect, migrate, readVersion, SCHEMA_VERSION } from '@sluice/shared/archive/migrate';
@@ -14,10 +14,10 @@ const DAY_MS = 24 * HOUR_MS;
 const UPKEEP_LOCK = 7_401_735;
 
 export interface UpkeepParts {
-  /** As the role that owns the tables. */
+  /** The connection of the role that owns the tables. */
   owner: Database;
   schema: string;
-  /** The role that workers and apis use, when it is another one. */
+  /** The role that workers and apis use, if it is another one. */
   writerRole: string | undefined;
   keep: ArchiveConfig;
   clock: Clock;
@@ -30,7 +30,7 @@ export class Upkeep {
 
   constructor(private readonly parts: UpkeepParts) {}
 
-  /** Makes the tables and grants their use; once. */
+  /** Creates the tables and grants their use, once. */
   async prepare(): Promise<void> {
     if (this.#prepared) return;
     const { owner, schema, writerRole, clock } = this.parts;
@@ -48,7 +48,7 @@ export class Upkeep {
     this.#prepared = true;
   }
 
-  /** Erasures at once, everything else once an hour. */
+  /** Carries out erasures at once, and everything else once an hour. */
   async turn(): Promise<void> {
     await this.prepare();
     const { owner, schema, clock, keep, logger } = this.parts;
@@ -74,7 +74,7 @@ export class Upkeep {
       `SELECT pg_has_role(relowner, 'USAGE') AS owns FROM pg_class WHERE oid = to_regclass($1)`,
       [`${schema}.requests`],
     );
-    // There are no tables yet: whoever may make them owns them.
+    // There are no tables yet, and the role that creates them will own them.
     return rows[0]?.owns ?? true;
   }
 
@@ -90,7 +90,7 @@ export class Upkeep {
            AND settled_at <= (SELECT erased_at FROM ${schema}.erasures WHERE id = $2) ${who}`,
         user === null ? [workspace, id] : [workspace, id, user],
       );
-      // What was spent names no end user.
+      // The table of spend has no end users.
       if (user === null)
         await owner.query(
           `DELETE FROM ${schema}.spend WHERE workspace = $1
@@ -102,7 +102,7 @@ export class Upkeep {
     }
   }
 
-  /** One row for those of a quarter of an hour that differ in nothing but their sums. Late ones may stay apart. */
+  /** Merges rows of a quarter of an hour that differ only in their sums. Late rows may stay separate. */
   async #merge(): Promise<void> {
     const { owner, schema, clock } = this.parts;
     const day = [new Date(clock.now() - 26 * HOUR_MS), new Date(clock.now() - HOUR_MS)];

@@ -1,7 +1,7 @@
 /**
- * Writes entries of the log, and what they add to what was spent, in one statement: whole or not at all. Whatever is there
- * already, by its request's id, is neither written nor added again, so that writing is repeatable. PostgreSQL takes the
- * entries apart, so that a worker does hardly more than pass their texts on.
+ * Writes entries of the log and adds them to the spend in one statement, completely or not at all. An entry whose request is
+ * stored already is neither written nor added again, so writing is repeatable. PostgreSQL parses the entries, so a worker
+ * only passes their texts on.
  */
 import { type Database, inTransaction, sqlState } from '@sluice/shared/archive/database';
 import { ERASURE_LOCK } from '@sluice/shared/archive/erasures';
@@ -13,7 +13,7 @@ export interface StreamEntry {
   text: string;
 }
 
-/** Of a log entry, what has columns of its own; the rest is in `details`. presentation: packages/api/src/admin. */
+/** The fields of a log entry that have their own columns. The rest is in `details`. */
 const COLUMNS = '{id,acceptedAt,settledAt,workspace,keyId,route,model,status,code,reason,queueMs,user,tags}';
 
 const writeStatement = (schema: string) => `
@@ -76,13 +76,13 @@ export class EntryWriter {
     this.#statement = writeStatement(schema);
   }
 
-  /** Tells how many were new. Throws when the database is away: then nothing was written, or all of it. */
+  /** Returns how many entries were new. Throws when the database is away. Then nothing was written, or everything. */
   async write(entries: readonly StreamEntry[]): Promise<number> {
     try {
       return await this.#insert(entries);
     } catch (error) {
       if (!isAboutTheData(error)) throw error;
-      // PostgreSQL takes no NUL and no half of a surrogate pair, which JSON has as escapes.
+      // PostgreSQL refuses NUL and halves of surrogate pairs, which JSON may have as escapes.
       const clean = entries.map(({ id, text }) => ({ id, text: cleanText(text) }));
       let written = 0;
       for (const entry of clean) written += await this.#insertOrSetAside(entry);
@@ -92,7 +92,7 @@ export class EntryWriter {
 
   #insert(entries: readonly StreamEntry[]): Promise<number> {
     return inTransaction(this.database, async (connection) => {
-      // Before the statement, which sees what is there when it begins: an erasure waits for those who have not seen it.
+      // The lock is taken before the statement, so that an erasure waits for writers that have not seen it.
       await connection.query('SELECT pg_advisory_xact_lock_shared($1)', [ERASURE_LOCK]);
       const { rows } = await connection.query<{ written: number }>(this.#statement, [toJson(entries)]);
       return rows[0]?.written ?? 0;
@@ -123,7 +123,7 @@ export function toJson(entries: readonly StreamEntry[]): string {
   return `[${items.join(',')}]`;
 }
 
-/** Data exceptions, and constraints that a row breaks. */
+/** Whether the error is about a value or a constraint of a row. */
 function isAboutTheData(error: unknown): boolean {
   return /^2[23]/.test(sqlState(error) ?? '');
 }

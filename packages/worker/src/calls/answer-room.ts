@@ -9,21 +9,21 @@ export const SMALL_ANSWER_BYTES = 256 * 1024;
 
 export class AnswerRoom {
   #free: number;
-  /** In the order they came. */
+  /** The answers that wait, in order. */
   readonly #waiting: { share: AnswerShare; bytes: number; onRoom: () => void }[] = [];
 
   constructor(private readonly size: number) {
     this.#free = size;
   }
 
-  /** For one job, which gives it back when Redis has taken what became of it. */
+  /** The share of one job. The job gives it back when Redis has stored its settlement. */
   share(): AnswerShare {
     return new AnswerShare(this);
   }
 
-  /** Whether the bytes were taken at once; if not, `onRoom` is called when they are. */
+  /** Returns whether the bytes were taken at once. If not, `onRoom` is called when they are. */
   take(share: AnswerShare, bytes: number, onRoom: () => void): boolean {
-    // One that is larger than the room has it for itself.
+    // An answer that is larger than the room takes all of it.
     const needed = Math.min(bytes, this.size);
     if (this.#waiting.length === 0 && needed <= this.#free) {
       this.#grant(share, needed);

@@ -38,7 +38,7 @@ export class AwsSignature implements Credentials {
     const credentials = this.#fetched ? await this.#fetched.current() : this.#fromEnv;
     if (!credentials) return undefined;
     this.#latest = credentials;
-    // Loaded by the first call that is signed: most gateways sign none.
+    // The signer is loaded by the first signed call, because most gateways sign none.
     this.#signer ??= import('aws4fetch').then((module) => module.AwsV4Signer);
     const Signer = await this.#signer;
     if (this.#cache.size > 16) this.#cache.clear();

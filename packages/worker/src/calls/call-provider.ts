@@ -1,4 +1,4 @@
-/** One call of one entry: build, send, read. Its result is data either way; it does not throw for what upstream does. */
+/** One call of one entry: build, send, read. Success and failure are both data. It does not throw for upstream's errors. */
 import type { ChatRequest, TokenUsage } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
@@ -28,25 +28,25 @@ export interface Upstream {
   provider: Provider;
   endpoint: Endpoint;
   credentials: Credentials;
-  /** The variable of the provider's key, when the configuration names one and it is not set. */
+  /** The variable that should hold the provider's key, if it is not set. */
   missingKey: string | undefined;
-  /** What the digests of its prompts are keyed with. Workers that share a key make the same digests. */
+  /** The key for the digests of prompts. Workers with the same key make the same digests. */
   promptKey: string;
   http: HttpClient;
   answerFits: AnswerFits;
 }
 
 export type CallResult = {
-  /** Not rounded; absent when nothing was sent. */
+  /** The exact duration. Absent when nothing was sent. */
   ms?: number;
   upstreamId?: string;
   /** What the provider says is left of its limits per minute. */
   left?: RatesLeft;
   /** The key of the pool that was used is left alone; this one is to be used at once. */
   nextKey?: string;
-  /** The call was sent, and neither an error came nor an answer with a usage: the provider may bill it. */
+  /** The call was sent, but no error and no answer with a usage came. So the provider may bill it. */
   billUnknown?: true;
-  /** A whole answer that the caller does not get. The provider bills it. */
+  /** A complete answer that the caller does not get. The provider bills it. */
   dropped?: ParsedResponse;
 } & ({ response: ParsedResponse; failure?: never } | { failure: ProviderFailure; response?: never });
 
@@ -82,7 +82,7 @@ export async function callProvider(
   let answer: HttpAnswer | undefined;
   try {
     answer = await send();
-    // A token may have been withdrawn before its time.
+    // A token may have been revoked before its expiry.
     if (answer?.status === 401 && (await credentials.renew?.())) answer = await send();
     if (!answer) return { failure: failureOf('auth') };
   } catch (error) {
@@ -98,7 +98,7 @@ export async function callProvider(
   return { ...made, ...result };
 }
 
-/** Why an entry cannot take the request, if it cannot. Not for the entry that is about to be called: a call finds out itself. */
+/** Why an entry cannot take the request, if so. A call finds out by itself, so this is only for the other entries. */
 export function whyUnsupported(
   { provider }: Upstream,
   request: ChatRequest,
@@ -131,7 +131,7 @@ function read(
   }
 }
 
-/** A compatible server may leave its usage out. No prompt is empty. */
+/** A compatible server may leave its usage out. A real usage is never zero, because no prompt is empty. */
 function isEmpty({ input, cachedInput, cacheWrite, cacheWrite1h, output }: TokenUsage): boolean {
   return input + cachedInput + cacheWrite + cacheWrite1h + output === 0;
 }
@@ -141,7 +141,7 @@ function upstreamId(provider: Provider, answer: HttpAnswer): { upstreamId?: stri
   return typeof id === 'string' && /^[\w.-]{1,128}$/.test(id) ? { upstreamId: id } : {};
 }
 
-/** The caller asked for something this provider has no words for. Another one may have them. */
+/** The caller asked for something that this provider's format cannot express. Another provider's may. */
 function untranslatable(error: GatewayError): ProviderFailure {
   const failure: ProviderFailure = {
     outcome: 'unsupported',

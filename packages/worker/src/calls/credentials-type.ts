@@ -1,4 +1,4 @@
-/** What lets a call in at a provider. */
+/** The headers by which a provider accepts a call. */
 export type CallHeaders = Readonly<Record<string, string>>;
 
 /** The call that is about to be made. */
@@ -10,10 +10,10 @@ export interface OutgoingCall {
 }
 
 export interface Credentials {
-  /** All headers of a call. A key's are there at once. Undefined: there are no credentials, and none is called without. */
+  /** All headers of a call. With a key they are ready at once. Undefined: there are no credentials, so nobody calls. */
   headersFor(call: OutgoingCall): CallHeaders | undefined | Promise<CallHeaders | undefined>;
-  /** The provider has refused them. True when others are there now, and another try is worth it. */
+  /** The provider has refused the credentials. True when there are new ones, and another try makes sense. */
   renew?(): Promise<boolean>;
-  /** What must not be seen in a message of the provider's. */
+  /** Texts that must not appear in a message of the provider. */
   secrets(): readonly string[];
 }

@@ -1,11 +1,11 @@
-/** The headers that let a call in: a key's, a token's that is fetched again and again, or a signature. */
+/** Makes the headers of a call from a key, from a token that is fetched again and again, or from a signature. */
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
 import { AwsSignature } from './aws-signature.js';
 import type { CallHeaders, Credentials } from './credentials-type.js';
 import { parseToken, RefreshedSecret } from './refreshed-secret.js';
 
-/** `constant` are the headers that every call has. Tells of each time that a token was fetched. */
+/** `constant` has the headers of every call. `onFetched` is told of every fetch of a token. */
 export interface CredentialsParts {
   config: Pick<ProviderConfig, 'auth' | 'apiKeyEnv'>;
   constant: CallHeaders;
@@ -38,7 +38,7 @@ export function createCredentials({ config, constant, key, env, onFetched }: Cre
       secrets: () => token.known(),
     };
   }
-  // A provider configured without a key (a model server of one's own) is called without one.
+  // A provider that is configured without a key, such as the operator's own model server, is called without one.
   const headers = key !== undefined ? withSecret(key) : apiKeyEnv === undefined ? constant : undefined;
   const secrets = key === undefined ? [] : [key];
   return { headersFor: () => headers, secrets: () => secrets };

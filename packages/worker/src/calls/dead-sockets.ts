@@ -1,6 +1,6 @@
 /**
- * Which failed calls went out on a kept-alive socket that was already dead: upstream had closed it, and the news came
- * after the call was sent. undici does not say which socket a call used, but it publishes each request with its socket.
+ * Recognises failed calls that were sent on a dead kept-alive socket: upstream had closed it, but the news came after the
+ * call was sent. undici does not say which socket a call used, but it publishes each request with its socket.
  */
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
@@ -33,8 +33,8 @@ subscribe('undici:client:sendHeaders', (message) => {
 });
 
 /**
- * A socket that had served before died without a byte of an answer. `stale`: at once, so it was dead already and the call
- * may be sent again. `lost`: later, and nobody knows whether the provider has worked on the call.
+ * A reused socket died without a byte of an answer. `stale`: it died at once, so it was dead already, and the call may be
+ * sent again. `lost`: it died later, and nobody knows whether the provider has worked on the call.
  */
 export function deathOnReuse(error: unknown): 'stale' | 'lost' | undefined {
   if (!(error instanceof Error) || !CLOSED.has('code' in error ? error.code : undefined)) return undefined;

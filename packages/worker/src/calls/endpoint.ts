@@ -1,4 +1,4 @@
-/** Where the calls of a provider go, and what is the same in all of them. What is constant is worked out once. */
+/** The address of a provider's calls, and the parts that all of them share. Constant parts are computed once. */
 import type { EndpointConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Provider } from '../providers/types.js';
@@ -6,7 +6,7 @@ import type { Provider } from '../providers/types.js';
 const MODEL = '{model}';
 
 export class Endpoint {
-  /** With every call, beside the credentials. */
+  /** Headers of every call, beside the credentials. */
   readonly headers: Readonly<Record<string, string>>;
   readonly #chatPath: string;
   readonly #hasModelInPath: boolean;
@@ -36,7 +36,7 @@ export class Endpoint {
     return this.#chatPath.replace(MODEL, encodeURIComponent(name));
   }
 
-  /** The whole address of a page of the model list; undefined where there is none. */
+  /** The full address of a page of the model list. Undefined when the provider has no list. */
   modelsUrl(page: Readonly<Record<string, string>>): string | undefined {
     const { baseUrl, modelsPath, query } = this.config;
     return modelsPath === undefined ? undefined : baseUrl + withQuery(modelsPath, { ...query, ...page });
@@ -47,7 +47,7 @@ export class Endpoint {
     return this.config.renamedModels.get(model) ?? model;
   }
 
-  /** The body as this address takes it: with the provider's own name of the model, or without any. */
+  /** The body for this address: with the provider's own name of the model, or without a model. */
   adapt(body: Record<string, unknown>, model: string): Record<string, unknown> {
     const { anthropicVersion, renamedModels } = this.config;
     if (anthropicVersion !== undefined) {

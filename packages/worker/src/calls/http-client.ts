@@ -17,7 +17,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export interface HttpAnswer {
   status: number;
   headers: Headers;
-  /** The parsed JSON, with its numbers as they were written, or undefined when the body is not JSON that we can take. */
+  /** The parsed JSON with unchanged numbers. Undefined when the body is not usable JSON. */
   body: unknown;
 }
 
@@ -39,7 +39,7 @@ export class HttpClient {
   readonly #pool: Pool;
   readonly #basePath: string;
 
-  /** `secrets`, such as the key of the provider, are taken out of the errors it answers with. */
+  /** `secrets`, such as the provider's key, are removed from the errors that the provider sends. */
   constructor(
     baseUrl: string,
     connections: number,
@@ -51,7 +51,7 @@ export class HttpClient {
       connections,
       connect: { timeout: CONNECT_TIMEOUT_MS },
       maxResponseSize: MAX_RESPONSE_BYTES,
-      // The call's own timer covers the whole of it.
+      // The call has its own timer for its whole time.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -67,7 +67,7 @@ export class HttpClient {
   ): Promise<HttpAnswer> {
     if (signal.reason) throw new HttpFailure('cancelled', false, undefined);
     const request = { path: this.#basePath + path, method: 'POST', headers, body } as const;
-    // What an earlier call of the same job left.
+    // An earlier call of the same job may have left a share.
     share.giveBack();
     const call = new Call(this.#pool, request, this.secrets, share);
     const timer = setTimeout(() => call.end('timeout'), timeoutMs);
@@ -85,7 +85,7 @@ export class HttpClient {
   }
 }
 
-/** One request and its answer, as undici tells of it: a stream for each answer would cost more than the rest. */
+/** One request and its answer as undici's events, because a stream for each answer would cost more than the rest. */
 class Call implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #ended: HttpFailure | undefined;
@@ -140,7 +140,7 @@ class Call implements Dispatcher.DispatchHandler {
     if (this.#bytes > SMALL_ANSWER_BYTES && !this.#hasRoom) this.#takeRoom(controller, MAX_RESPONSE_BYTES);
   }
 
-  /** Once, for as much as may come: an answer that has begun to be read can then be read to its end. */
+  /** Takes room once, for the largest possible answer, so that an answer can be read to its end. */
   #takeRoom(controller: Dispatcher.DispatchController, bytes: number): void {
     this.#hasRoom = true;
     if (!this.share.take(bytes, () => controller.resume())) controller.pause();
@@ -173,7 +173,7 @@ function toReason(error: Error): HttpFailure['reason'] {
   return deathOnReuse(error) ? 'lost' : 'connection';
 }
 
-/** Far from where writing it again overflows the stack. A short text cannot nest so deep. */
+/** Serialising this depth does not overflow the stack. A short text cannot nest so deep. */
 const ANSWER_LIMITS = { depth: 1_000, keys: Number.POSITIVE_INFINITY, elements: Number.POSITIVE_INFINITY };
 const SHORT = 2 * ANSWER_LIMITS.depth;
 

@@ -44,7 +44,7 @@ export async function listModels({
   return models;
 }
 
-/** The parser's own error quotes what it could not read, and errors are logged. */
+/** The parser's own error would quote the text, and errors are logged. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

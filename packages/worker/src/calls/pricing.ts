@@ -2,16 +2,16 @@ import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { costOf, dearestCostOf, formatUsd, type PriceUsed, priceFor } from '@sluice/shared/registry/price';
 import type { ParsedResponse } from '../providers/types.js';
 
-/** What the price of an answer depends on. */
+/** The parts of an answer that decide its price. */
 type Billed = Pick<ParsedResponse, 'usage' | 'serviceTier' | 'hasAudio'>;
 
 export interface Priced {
-  /** Null when the registry knows no price for the model, the service tier or audio: the cost is then 0. */
+  /** Null when the registry has no price for the model, the service tier or audio. The cost is 0 then. */
   price: PriceUsed | null;
   /** Whole picodollars. */
   cost: number;
   costUsd: string;
-  /** Set when nobody knows the price of a known model's answer: what it costs at the dearest price of that model. */
+  /** The cost at the model's dearest price. Set when the model is known but the price of this answer is not. */
   estimate?: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the calls of this worker say about the health of providers, told to all processes. Recording it may fail while
- * Redis refuses to write. That is never in the way of the result itself, so nothing waits for it.
+ * Records what this worker's calls say about the health of providers, for all processes. Recording may fail while Redis
+ * refuses to write. The result of a call does not depend on it, so nothing waits for it.
  */
 
 import { createHmac } from 'node:crypto';
@@ -38,7 +38,7 @@ export class ProviderHealth {
     this.#trouble = new Trouble(parts.logger, { what: 'recording the health of providers' });
   }
 
-  /** A probe that ended without a word about the provider leaves its place to the next call. */
+  /** A probe that ended without saying anything about the provider leaves its place to the next call. */
   saidNothing(provider: string, requestId: string): void {
     this.#inBackground(this.parts.circuits.release(provider, requestId));
   }
@@ -89,12 +89,12 @@ function isUnhealthy(failure: ProviderFailure): boolean {
   return outcomeRow(failure.outcome).unhealthy !== undefined || isRefusedKey(failure);
 }
 
-/** 401 says that our key is refused, to everybody, and so does a 400 of some. 403 may be about one request. */
+/** A 401, and a 400 of some providers, means that the key is refused for everybody. 403 may be about one request. */
 function isRefusedKey({ outcome, status }: ProviderFailure): boolean {
   return outcome === 'auth' && (status === 401 || status === 400);
 }
 
-/** The same for the same prompt at every worker. Keyed by what all of them hold and Redis does not: nobody can guess it. */
+/** The same prompt has the same digest at every worker. Its key is not in Redis, so nobody can guess prompts by it. */
 function digestOf({ upstream, request }: Called): string {
   return createHmac('sha256', upstream.promptKey)
     .update(JSON.stringify(request.messages))

@@ -1,6 +1,6 @@
 /**
- * A secret that is good for a while: the content of a file that somebody rewrites, or what a command prints. It is fetched
- * before it ends, in the background; a call waits only when there is none that is still good.
+ * A secret that expires: the content of a file that somebody rewrites, or the output of a command. It is fetched again in
+ * the background before it expires. A call waits only when there is no valid secret.
  */
 import { execFile } from 'node:child_process';
 import { open } from 'node:fs/promises';
@@ -8,23 +8,23 @@ import type { TokenSource } from '@sluice/shared/config/config';
 
 const COMMAND_MS = 15_000;
 const MAX_BYTES = 64 * 1024;
-/** Where neither the secret nor the configuration says how long it is good. */
+/** The lifetimes when neither the secret nor the configuration states one. */
 const FILE_LIFETIME_MS = 60_000;
 const COMMAND_LIFETIME_MS = 300_000;
-/** So long before its end it is fetched anew, or earlier when its whole life is short. */
+/** The secret is fetched again this long before it expires, or earlier when its whole lifetime is short. */
 const EARLY_MS = 300_000;
 const EARLY_SHARE = 0.2;
-/** After a failure nobody asks again for so long. */
+/** After a failure the secret is not fetched again for this long. */
 const PAUSE_MS = 2_000;
 
 export interface Fetched<T> {
   value: T;
-  /** Milliseconds since 1970; undefined: it does not say. */
+  /** Milliseconds since 1970. Undefined: the secret does not state it. */
   expires?: number | undefined;
 }
 
 interface Kept<T> extends Fetched<T> {
-  /** As it came; two fetches may bring the same. */
+  /** The unchanged text. Two fetches may bring the same. */
   text: string;
   expires: number;
   refreshAt: number;
@@ -43,7 +43,7 @@ export class RefreshedSecret<T> {
     private readonly onFetched: (error: unknown) => void,
   ) {}
 
-  /** Undefined when there is none that is still good, and fetching it failed. */
+  /** Undefined when there is no valid secret and fetching one failed. */
   current(): T | undefined | Promise<T | undefined> {
     const now = Date.now();
     const kept = this.#kept;
@@ -56,7 +56,7 @@ export class RefreshedSecret<T> {
     return mayFetch || this.#fetching ? this.#fetch() : undefined;
   }
 
-  /** Fetches it now. True when another one is there than before. */
+  /** Fetches the secret now. True when it has changed. */
   async renew(): Promise<boolean> {
     const before = this.#kept?.text;
     const value = await this.#fetch();
@@ -68,7 +68,7 @@ export class RefreshedSecret<T> {
     return typeof this.#kept?.value === 'string' ? [this.#kept.value] : [];
   }
 
-  /** Several who ask meanwhile get the same answer. */
+  /** Simultaneous callers share one fetch. */
   #fetch(): Promise<T | undefined> {
     this.#fetching ??= this.#read().finally(() => {
       this.#fetching = undefined;
@@ -96,7 +96,7 @@ export class RefreshedSecret<T> {
   }
 }
 
-/** The first bytes only: a wrong path must not fill the memory. */
+/** Reads only the first bytes, because a wrong path must not fill the memory. */
 async function readFile(path: string): Promise<string> {
   const file = await open(path).catch((error: NodeJS.ErrnoException) => {
     throw new Error(`the token file cannot be read (${error.code})`);
@@ -111,7 +111,7 @@ async function readFile(path: string): Promise<string> {
   }
 }
 
-/** Without a shell. What it prints as its errors may have secrets, and is not shown. */
+/** Runs the command without a shell. Its error output may have secrets, and is not shown. */
 function run([command = '', ...words]: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const options = { timeout: COMMAND_MS, maxBuffer: MAX_BYTES, killSignal: 'SIGKILL' } as const;
@@ -130,7 +130,7 @@ export function parseToken(text: string): Fetched<string> {
   const trimmed = text.trim();
   const fields = trimmed.startsWith('{') ? parseFields(trimmed) : undefined;
   const token = fields ? (fields.access_token ?? fields.accessToken ?? fields.token) : trimmed;
-  // Anything else cannot be sent in a header, and an HTTP client's own complaint would quote it.
+  // A header cannot carry any other character, and an HTTP client's own error would quote the token.
   if (typeof token !== 'string' || !/^[!-~]+$/.test(token))
     throw new Error(
       'the token source has no token: neither a line of printable ASCII nor JSON with access_token',
@@ -144,7 +144,7 @@ export function parseFields(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
   } catch {
-    // Its own error would quote the text.
+    // The parser's own error would quote the text.
   }
   throw new Error('the token source printed JSON that cannot be read');
 }
@@ -161,7 +161,7 @@ export function toMoment(value: unknown): number | undefined {
   return Number.isFinite(moment) ? moment : undefined;
 }
 
-/** Tokens of Entra and of Kubernetes say themselves when they end. */
+/** Tokens of Entra and of Kubernetes state when they expire. */
 function jwtExpiry(token: string): number | undefined {
   const [, claims] = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token) ?? [];
   if (claims === undefined) return undefined;

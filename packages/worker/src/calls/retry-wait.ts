@@ -2,12 +2,12 @@ import type { ProviderFailure } from '../providers/types.js';
 
 const FIRST_MS = 200;
 const MOST_MS = 5_000;
-/** A provider that asks for more than this is not waited for: the chain is the better retry. */
+/** When a provider asks for a longer wait, the next entry of the chain is the better retry. */
 const MOST_ASKED_MS = 10_000;
 
 /**
- * How long to wait before an entry's own retry; undefined when it is not to be called again. The wait doubles with every
- * call, is spread by chance so that workers do not come back together, and is never shorter than the provider asks.
+ * How long to wait before an entry's own retry. Undefined when the entry is not called again. The wait doubles with every
+ * call, is random so that workers do not come back together, and is never shorter than the provider asks.
  */
 export function waitBeforeRetry(
   calls: number,

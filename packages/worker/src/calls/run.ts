@@ -4,15 +4,15 @@ import type { StopSignal } from './stop-signal.js';
 /** One run of a job, as its calls see it. */
 export interface Run {
   workspace: string;
-  /** Identifies this run of the job; a later run of the same job has another. */
+  /** Identifies this run of the job. A later run of the same job has another token. */
   token: string;
   /** How often this job has been started, this time included: more than once when a worker was lost with it. */
   start: number;
   signal: StopSignal;
-  /** Its part of the memory for large answers. */
+  /** The run's share of the memory for large answers. */
   answer: AnswerShare;
   /** Of a job with limits per minute: the key of the pool that it got, '' without a pool. */
   providerKey?: string | undefined;
-  /** It would have to wait for so long, which is too long. */
+  /** Set when the job would have to wait too long: the wait. */
   lateMs?: number | undefined;
 }

@@ -1,7 +1,7 @@
 /** Why a call is ended: nobody waits for it any more, or another worker has been given its job. */
 export type StopReason = 'cancelled' | 'lock_lost';
 
-/** What an AbortSignal is, for one listener at a time. One is made for every job, where an AbortController is costly. */
+/** Like an AbortSignal, but for one listener. Every job needs one, and an AbortController is costly. */
 export class StopSignal {
   #reason: StopReason | undefined;
   /** Called once, when it is time to stop. */

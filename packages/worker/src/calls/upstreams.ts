@@ -9,18 +9,18 @@ import { createCredentials } from './credentials.js';
 import { Endpoint } from './endpoint.js';
 import { HttpClient } from './http-client.js';
 
-/** A call that is under way, or waits for its answer, may take so long beyond its own limit before its sockets go. */
+/** The sockets of a former provider close this long after the time limit of its last calls. */
 const LINGER_MS = 60_000;
 
 /** The providers as this process can call them, by name. */
 export class Upstreams {
   readonly #current = new Map<string, Upstream>();
-  /** Those that are configured no more. Calls of theirs may still be under way, and are billed by their prices. */
+  /** Providers that were removed. Their calls may still be under way, and are billed by their prices. */
   readonly #former = new Map<string, Upstream>();
 
   constructor(private readonly parts: UpstreamParts) {}
 
-  /** Calls that are under way end as they began. Without a provider it is gone. */
+  /** Adds or changes a provider. Without `provider` it is removed. Calls under way are not affected. */
   put(
     name: string,
     provider: ProviderConfig | undefined,
@@ -47,14 +47,14 @@ export class Upstreams {
     return this.#current.get(name);
   }
 
-  /** Also one that has been taken out of the configuration while a request was at it. */
+  /** Also finds a provider that was removed while a request waited for it. */
   of({ provider }: ChainEntry): Upstream {
     const upstream = this.#current.get(provider) ?? this.#former.get(provider);
     if (!upstream) throw new Error(`no provider ${provider} in this worker's configuration`);
     return upstream;
   }
 
-  /** In words, which providers cannot be called because their key is not set. */
+  /** Sentences about the providers that cannot be called because their key is not set. */
   get keyless(): string[] {
     const all = [...this.#current.values()].flatMap((upstream) => [upstream, ...upstream.pool.values()]);
     return all.flatMap(({ config, missingKey }) =>
@@ -107,7 +107,7 @@ export function createUpstream(
   };
 }
 
-/** A provider with a token or a signature gets in without one. */
+/** A provider with a token or a signature needs no key. */
 function needsKey({ auth }: ProviderConfig): boolean {
   return !auth.token && !auth.sigv4;
 }

@@ -1,16 +1,16 @@
 import type { Attempt, ChatJob } from '@sluice/shared/queue/job';
 import { parseTraceparent } from '@sluice/shared/tracing/trace-context';
 
-/** All that the log says of an attempt. The job has the prompt, so it is never logged itself. */
+/** The log line of an attempt. The job itself is never logged, because it has the prompt. */
 export interface AttemptLine extends Attempt {
   requestId: string;
-  /** Of the trace it belongs to, if it is traced. */
+  /** The trace of the request, if it is traced. */
   traceId?: string;
   workspace: string;
   route?: string;
-  /** Its place in the chain. */
+  /** The index of the entry in the chain. */
   entry: number;
-  /** Waited for this entry and those before. */
+  /** The time that the request waited for this entry and the earlier ones. */
   queueMs: number;
 }
 

@@ -1,10 +1,10 @@
 /**
- * The whole story of a job: one request at one entry of its chain.
+ * Runs a job from beginning to end: one request at one entry of its chain.
  *
  *   seen before? ─► too late? ─► may it be called? ─► call the provider ─► settle, or move on to the next entry
  *
- * DANGER: a job must not complete before its request is settled or moved. Once it completes, nothing in Redis knows
- * the request any more. So a failure of our own code is settled too, with the attempts so far.
+ * DANGER: a job must not complete before its request is settled or moved. After that, nothing in Redis knows the request
+ * any more. So a failure of the gateway's own code is settled too, with the attempts so far.
  */
 
 import type { ChatRequest } from '@sluice/shared/chat';
@@ -37,7 +37,7 @@ import { entryOf, type Progress, usedBy } from './progress.js';
 import type { ProviderCalls } from './provider-calls.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
-/** The api takes a job off the queue when its wait has run out; this is for jobs whose api is gone. */
+/** The api takes a job off the queue when its wait has run out. This grace is for jobs whose api is gone. */
 const WAIT_GRACE_MS = 1_000;
 const MAX_STARTS = 2;
 
@@ -58,7 +58,7 @@ export interface ChatProcessorParts {
 export class ChatProcessor {
   constructor(private readonly parts: ChatProcessorParts) {}
 
-  /** What the request is to be settled with; undefined when it is not this job's to settle. */
+  /** Returns the settlement of the request. Undefined when this job must not settle it. */
   async process(job: ChatJob, run: Run): Promise<Settlement | undefined> {
     const { ending, logger } = this.parts;
     const { providerKey } = run;
@@ -88,12 +88,12 @@ export class ChatProcessor {
 
     if (again) {
       const { provider, model } = entry;
-      // Its request is gone some time after the deadline.
+      // The large request expires some time after the deadline, so it may be missing.
       const estimate =
         job.request === '' ? 0 : this.parts.estimate.ofCall(this.#read(job), entry, job.budget);
       const lost: Attempt = { provider, model, outcome: 'unknown', estimate };
       progress.job = { ...job, attempts: [...job.attempts, ...Array<Attempt>(run.start - 1).fill(lost)] };
-      // A request that has taken two workers with it does not get a third.
+      // A request during which two workers died is not given to a third.
       const quarantined = run.start > MAX_STARTS;
       metrics.recovered(entry, quarantined);
       if (job.onCrash === 'fail' || quarantined) {
@@ -105,7 +105,7 @@ export class ChatProcessor {
     const now = clock.now();
     if (now >= job.deadline) return ending.failed(progress.job, expired());
     const waited = now - job.waitUntil > WAIT_GRACE_MS && !again;
-    // How long it waited for the worker that died was known to that one only. The rest was no waiting for a turn.
+    // Only the worker that died knew how long the request had waited. The time since then was not a wait for a turn.
     if (!again) {
       const queueMs = Math.max(0, now - job.queuedAt);
       progress.job = { ...progress.job, queueMs: job.queueMs + queueMs };
@@ -128,7 +128,7 @@ export class ChatProcessor {
       return fallback.fail(progress, request, blockedFailure(blocked));
     }
 
-    // The worker that died may have made every call that was reserved for.
+    // The worker that died may have made every call that the reservation covers.
     if (again && !(await this.#coverAgain(progress, request, entry, 1 + (entry.retries ?? 0)))) {
       calls.leave(entry, job);
       return fallback.fail(progress, request, notCoveredAgain());
@@ -157,13 +157,13 @@ export class ChatProcessor {
         return fallback.fail(progress, request, notCoveredAgain());
       await run.signal.wait(waitMs);
       if (run.signal.reason) return ending.cancelled(progress.job, run);
-      // It may have been left alone meanwhile, because of this call or another.
+      // The provider may be cooling down by now, because of this call or another.
       const closed = availability.blocked(entry.provider, entry.model, tier);
       if (closed) return fallback.fail(progress, request, failure);
     }
   }
 
-  /** Whether the workspace's budget covers further calls than were reserved for. While Redis cannot say, it does not. */
+  /** Whether the workspace's budget covers more calls than were reserved. False while Redis does not answer. */
   async #coverAgain(
     progress: Progress,
     request: ChatRequest,
@@ -187,13 +187,13 @@ export class ChatProcessor {
     }
   }
 
-  /** Throws when this worker does not hold the key: the request fails at once, instead of going from worker to worker. */
+  /** Throws when this worker lacks the key. Then the request fails at once, instead of going from worker to worker. */
   #read(job: ChatJob): ChatRequest {
     return parseRequest(this.parts.payloads.open(job.request, requestContext(job)));
   }
 }
 
-/** How often it was left open, at this entry, what the provider made of the request. */
+/** How often nobody knew, at this entry, whether the provider had carried out the call. */
 function timesUnknown({ attempts, chain, entry }: ChatJob): number {
   const { provider, model } = chain[entry] ?? {};
   return attempts.filter(

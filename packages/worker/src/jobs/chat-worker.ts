@@ -1,4 +1,4 @@
-/** BullMQ's `Worker` over our backend. It runs a provider's jobs; what the processor returns is the settlement. */
+/** BullMQ's `Worker` with our backend. It runs a provider's jobs. The processor returns the settlement of each. */
 
 import { isSpoken } from '@sluice/shared/process/protocol';
 import {
@@ -13,20 +13,20 @@ import { Job, type JobJson, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { AnswerRoom, AnswerShare } from '../calls/answer-room.js';
 
-/** A dead worker's job is given to another at most this long after its lock ran out. */
+/** A dead worker's job goes to another worker at most this long after its lock ran out. */
 const STALLED_INTERVAL_MS = 2_000;
 const LOCK_MS = 8_000;
-/** Locks are renewed twice as often. Several renewals fit into a lock's life: a slow answer must not cost a worker its jobs. */
+/** BullMQ renews locks twice as often. Several renewals fit into a lock's life, so that one slow answer costs no job. */
 const LOCK_RENEW_MS = 5_000;
-/** Nobody is woken by what was lost with a connection; this is how often an idle worker looks by itself. */
+/** A wake-up can be lost with a connection, so an idle worker also looks by itself this often. */
 const LOOK_EVERY_S = 1;
 const RETRY_MS = 500;
-/** Longer than the beginning of a few ordinary jobs takes. */
+/** Starting a few ordinary jobs takes less time than this. */
 const BREATHE_AFTER_MS = 20;
 
 /** A job as a worker has it. */
 export class TakenJob extends Job<unknown, Settlement | undefined> {
-  /** Identifies this run of the job; a later run of the same job has another. */
+  /** Identifies this run of the job. A later run of the same job has another lock. */
   readonly lock: string;
   /** The request of a chat job, in JSON; empty when Redis does not have it. */
   readonly request: string;
@@ -36,7 +36,7 @@ export class TakenJob extends Job<unknown, Settlement | undefined> {
   constructor(
     queue: ConstructorParameters<typeof Job>[0],
     json: TakenJson,
-    /** Its part of the memory for large answers, until it has ended. */
+    /** The job's share of the memory for large answers, until the job has ended. */
     readonly answer: AnswerShare,
   ) {
     super(queue, json.name, JSON.parse(json.data), json.opts, json.id);
@@ -50,7 +50,7 @@ export class TakenJob extends Job<unknown, Settlement | undefined> {
     if (json.deferredFailure !== undefined) this.deferredFailure = json.deferredFailure;
   }
 
-  /** BullMQ's own would serialise the settlement to see whether it can be. */
+  /** BullMQ's own method would serialise the settlement only to check that it can be serialised. */
   override async moveToCompleted(settlement: Settlement | undefined, token: string, fetchNext = true) {
     const { result } = await this.backend.moveToCompleted(this, settlement, true, token, fetchNext);
     return result;
@@ -63,7 +63,7 @@ export interface ChatWorkerParts extends BackendParts {
   redis: Redis;
   answers: AnswerRoom;
   run(job: TakenJob): Promise<Settlement | undefined>;
-  /** Another worker may have been given these. */
+  /** Another worker may have these jobs now. */
   onLost(jobIds: string[]): void;
   onError(error: unknown): void;
 }
@@ -85,7 +85,7 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
         lockDuration: LOCK_MS,
         lockRenewTime: LOCK_RENEW_MS,
         stalledInterval: STALLED_INTERVAL_MS,
-        // How often is enough is for the chat processor to say: it can still answer the caller.
+        // The chat processor limits the restarts of a job, because it can still answer the caller.
         maxStalledCount: 100,
         drainDelay: LOOK_EVERY_S,
         runRetryDelay: RETRY_MS,
@@ -106,7 +106,7 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
     return super.close(force);
   }
 
-  /** The answer is in memory until Redis has taken the settlement, or nobody wants it any more. */
+  /** The answer stays in memory until Redis has stored the settlement, or nobody wants it any more. */
   override async processJob(
     ...[job, ...rest]: Parameters<Worker<unknown, Settlement | undefined>['processJob']>
   ) {
@@ -118,8 +118,8 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
   }
 
   /**
-   * Each large request is translated in one go. Were several of them one after the other, nothing could be renewed
-   * meanwhile.
+   * A large request is translated without a pause. Several of them in one turn of the event loop would delay the renewal of
+   * locks, so later jobs wait for the next turn.
    */
   protected override async callProcessJob(job: Job<unknown, Settlement | undefined>, token: string) {
     if (!isSpoken((job.data as Partial<ChatJob>).protocol)) {
@@ -142,7 +142,7 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
     return new TakenJob(this, json as TakenJson, this.#answers.share());
   }
 
-  /** Spans of a job are recorded by the chat processor; BullMQ's own are not wanted. */
+  /** The chat processor records the spans of a job, so BullMQ's own are switched off. */
   override async trace<T>(...[, , , callback]: Parameters<Worker['trace']>): Promise<T> {
     return callback() as T;
   }

@@ -1,4 +1,4 @@
-/** How a request ends in a worker: the answer, the error or the hang-up, as it is to be settled. */
+/** Makes the settlement of a request in a worker: for an answer, an error or a hang-up. */
 
 import type { ErrorInfo } from '@sluice/shared/errors';
 import { writeExactly } from '@sluice/shared/json/exact';
@@ -27,7 +27,7 @@ export interface EndingParts {
 
 export interface Answer {
   entry: ChainEntry;
-  /** Whose prices the provider has. */
+  /** The provider's price list. */
   prices: string;
   response: ParsedResponse;
   callMs: number;
@@ -70,7 +70,7 @@ export class Ending {
     return { job, log, head };
   }
 
-  /** Nobody is told; the log is. When another worker has the job, it is that worker's to settle. */
+  /** The caller has hung up, so only the log is written. If another worker has the job, that worker settles it. */
   cancelled(job: ChatJob, run: Run): Settlement {
     if (run.signal.reason === 'lock_lost') throw new LockLost();
     const error: ErrorInfo = { code: 'service_unavailable', message: 'The caller hung up.' };
@@ -78,7 +78,7 @@ export class Ending {
     return { job, log: failedLogEntry(job, 'cancelled', this.parts.clock.now()), head };
   }
 
-  /** What became of it. */
+  /** Logs and counts the result of a settlement. */
   recorded({ job, log }: Settlement, result: SettleResult): void {
     if (result === 'settled') {
       this.parts.metrics.settled(log);
@@ -88,14 +88,14 @@ export class Ending {
     this.parts.logger.warn({ requestId: job.requestId, result }, 'a late result was refused');
   }
 
-  /** Redis refused to write it. It is kept until Redis takes it, or says that another worker has ended the request. */
+  /** Redis refused a settlement. It is kept until Redis stores it, or says that another worker has ended the request. */
   refused({ job }: Settlement, error: unknown): void {
     const { requestId } = job;
     this.parts.logger.warn({ requestId, error: String(error) }, 'settling a result is tried again');
   }
 }
 
-/** Of the attempt that served. */
+/** Adds the estimate to the attempt that served. */
 function withEstimate(job: ChatJob, estimate: number): ChatJob {
   const served = job.attempts.length - 1;
   return { ...job, attempts: job.attempts.map((each, i) => (i === served ? { ...each, estimate } : each)) };

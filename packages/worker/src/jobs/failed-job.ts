@@ -6,7 +6,7 @@ import type { Attempt } from '@sluice/shared/queue/job';
 import { failureOf } from '../providers/failure.js';
 import type { ProviderFailure } from '../providers/types.js';
 
-/** The last entry's error, and in short what every entry answered. A caller's own mistake is told as it is. */
+/** The last entry's error, with a short list of what every entry answered. A caller's own mistake is not changed. */
 export function toErrorInfo(attempts: readonly Attempt[], failure: ProviderFailure): ErrorInfo {
   const isCallersMistake =
     (failure.outcome === 'bad_request' || failure.outcome === 'unsupported') && attempts.length === 1;
@@ -14,13 +14,13 @@ export function toErrorInfo(attempts: readonly Attempt[], failure: ProviderFailu
   const info: ErrorInfo = { code: failure.code, message };
   if (failure.param !== undefined) info.param = failure.param;
   if (failure.retryAfterMs !== undefined) info.retryAfterMs = failure.retryAfterMs;
-  // SDKs retry these by themselves; they should not do so in the same instant.
+  // SDKs retry these by themselves, and should not do so at once.
   else if (failure.code === 'rate_limited' || failure.code === 'provider_unavailable')
     info.retryAfterMs = 1_000;
   return info;
 }
 
-/** What became of an earlier entry, told once more. `retryAfterMs` is how long its provider is left alone from now on. */
+/** The failure of an earlier entry. `retryAfterMs` is how long its provider still cools down. */
 export function fromAttempt({ outcome, status }: Attempt, retryAfterMs: number | undefined): ProviderFailure {
   const failure = isOfKind(outcome, 'blocked')
     ? blockedFailure({ outcome, retryAfterMs: 1_000 })
@@ -40,7 +40,7 @@ export function expired(): ErrorInfo {
   return { code: 'provider_timeout', message: 'The request was not answered before its deadline.' };
 }
 
-/** `again`: it would have been called once more, had it not stopped two workers already. */
+/** `again`: the route allows another call, but two workers have died already. */
 export function interrupted(attempts: readonly Attempt[], again: boolean): ErrorInfo {
   const why = again ? 'the request has already stopped two workers' : 'its route says on_crash: fail';
   return {
@@ -67,7 +67,7 @@ export function notCoveredAgain(): ProviderFailure {
   };
 }
 
-/** Our own code failed. */
+/** The gateway's own code failed. */
 export function gatewayFailed(): Pick<ErrorInfo, 'code' | 'message'> {
   const { code, message } = OUTCOMES.internal_error;
   return { code, message };

@@ -1,4 +1,4 @@
-/** A failed entry: the request moves to the next entry that takes it, or ends with the failure. */
+/** After a failed entry the request moves to the next entry that takes it, or ends with the failure. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
 import { waitUntil } from '@sluice/shared/config/priority';
@@ -19,7 +19,7 @@ import { blockedFailure, fromAttempt, toErrorInfo } from './failed-job.js';
 import { addAttempt, type Progress, usedBy } from './progress.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
-/** No provider answers within this; a call that ended at the deadline leaves a millisecond or two by another clock. */
+/** No provider answers faster. After a call that ended at the deadline, another clock may show a few ms left. */
 const SHORTEST_CALL_MS = 20;
 /** How long a request waits for Redis to let it move. Afterwards the failure is the answer. */
 const MOVE_PATIENCE_MS = 5_000;
@@ -38,8 +38,8 @@ export class Fallback {
   constructor(private readonly parts: FallbackParts) {}
 
   /**
-   * Goes to the first entry behind that takes the request. Where there is none, the answer is the error of the last entry
-   * that could have taken it.
+   * Moves the request to the next entry that takes it. If there is none, the answer is the error of the last entry that could
+   * have taken it.
    */
   async fail(
     progress: Progress,
@@ -72,7 +72,7 @@ export class Fallback {
     return this.parts.ending.failed(progress.job, toErrorInfo(progress.job.attempts, failure));
   }
 
-  /** How the last entry before this one fared that could have taken the request. */
+  /** The failure of the last earlier entry that could have taken the request. */
   #earlierFailure({ chain, entry, attempts }: ChatJob, request: ChatRequest): ProviderFailure | undefined {
     for (const before of chain.slice(0, entry).reverse()) {
       const { provider, model } = before;
@@ -96,14 +96,14 @@ export class Fallback {
     addAttempt(progress, { provider, model, outcome }, this.parts.logger);
   }
 
-  /** For one more call, after a wait. */
+  /** Whether there is time for one more call, after a wait. */
   hasTime(job: ChatJob, waitMs = 0): boolean {
     return job.deadline - this.parts.clock.now() - waitMs > SHORTEST_CALL_MS;
   }
 
   /**
-   * Puts the request on the entry's queue, and this job off its own. It is blocked where as many wait as may, and refused
-   * when Redis did not let it move: then the request is still here.
+   * Moves the request to the entry's queue. `Blocked`: that queue is full. `refused`: Redis refused to write, and the request
+   * is still here.
    */
   async #moveOn(progress: Progress, entry: number, to: ChainEntry): Promise<'moved' | 'refused' | Blocked> {
     const { clock, logger, settlements, upstreams } = this.parts;
@@ -129,7 +129,7 @@ export class Fallback {
         hasTime,
       );
       if (typeof result === 'number') return { outcome: 'backlog', retryAfterMs: 1_000 };
-      // Otherwise another worker has ended it meanwhile.
+      // With any other result another worker has ended the request meanwhile.
       if (result === 'moved') this.#countFallback(job, to);
       return 'moved';
     } catch (error) {

@@ -14,7 +14,7 @@ export function recordQueueWait(tracer: Tracer, job: ChatJob, { provider }: Chai
     name: `queue ${provider}`,
     kind: 'consumer',
     start: job.queuedAt,
-    // Two processes' ideas of Redis time may be a little apart.
+    // Two processes may differ a little about Redis time.
     end: Math.max(now, job.queuedAt),
     attributes,
   } as const;

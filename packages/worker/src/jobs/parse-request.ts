@@ -1,7 +1,7 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import { parseExactly, toPlainNumber } from '@sluice/shared/json/exact';
 
-/** What the gateway compares and calculates with. All other numbers pass as the caller wrote them. */
+/** The fields that the gateway compares and calculates with. All other numbers pass unchanged. */
 const CALCULATED = ['max_tokens', 'max_completion_tokens', 'n', 'temperature', 'top_p', 'top_logprobs'];
 
 /** The caller's body, which the api has checked. */

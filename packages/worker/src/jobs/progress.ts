@@ -3,18 +3,18 @@ import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import { type RateUse, usedOf } from '@sluice/shared/queue/rates';
 import { toAttemptLine } from './attempt-line.js';
 
-/** How far a job has come: it is settled with all of its attempts, whatever goes wrong. */
+/** How far a job has come. Whatever goes wrong, the job is settled with all of its attempts. */
 export interface Progress {
   job: ChatJob;
-  /** Only where a limit per minute or a pool of keys concerns the job. */
+  /** Only set when a limit per minute or a pool of keys concerns the job. */
   rate?: JobRate;
 }
 
-/** What a job got from the limits per minute, and what it made of it. */
+/** What a job got from the limits per minute, and what it has used. */
 export interface JobRate {
   /** The key of the pool; '' when the provider has only one. */
   key: string;
-  /** It may not be called: the wait would be longer than it may be. */
+  /** Set when the job's wait would be too long, so that it must not call: the wait. */
   lateMs?: number;
   use: RateUse;
 }

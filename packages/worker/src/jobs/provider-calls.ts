@@ -1,4 +1,4 @@
-/** The calls of one entry, and what is kept of each: the attempt, metrics, a span, and the health of the provider. */
+/** Makes the calls of one entry, and records each: the attempt, metrics, a span, and the health of the provider. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/config';
@@ -43,12 +43,12 @@ export interface ProviderCallsParts {
 export class ProviderCalls {
   constructor(private readonly parts: ProviderCallsParts) {}
 
-  /** Whose prices the entry's provider has. */
+  /** The price list of the entry's provider. */
   pricesOf(entry: ChainEntry): string {
     return this.parts.upstreams.of(entry).config.prices;
   }
 
-  /** When an open circuit has had its time, one call is the probe. The others are told why they may not call. */
+  /** When the time of an open circuit is over, one call is the probe. The others get the reason why they may not call. */
   async mayCall(
     entry: ChainEntry,
     { requestId }: ChatJob,
@@ -103,7 +103,7 @@ export class ProviderCalls {
       failure.retryAfterMs = Math.min(askedMs, maxCooldownMs);
       health.coolDown(coolDownSubject(upstream, entry, failure.coolDown, request), askedMs, maxCooldownMs);
     }
-    // A caller's short deadline, and a fault of our own, say nothing about the provider's health.
+    // A caller's short deadline and an error in the gateway say nothing about the provider's health.
     const inconclusive =
       nextKey !== undefined ||
       failure?.outcome === 'cancelled' ||
@@ -135,13 +135,13 @@ export class ProviderCalls {
     return next;
   }
 
-  /** What an answer cost that the caller does not get. */
+  /** The cost of an answer that the caller does not get. */
   #costOf(entry: ChainEntry, response: ParsedResponse): number {
     const priced = this.parts.pricing.of(this.pricesOf(entry), entry.model, response);
     return priced.estimate ?? priced.cost;
   }
 
-  /** An answer that makes our own code fail is a failure of this attempt; another entry may fare better. */
+  /** When an answer makes the gateway's own code fail, this attempt has failed. Another entry may succeed. */
   async #send(requestId: string, call: () => Promise<CallResult>): Promise<CallResult> {
     const started = performance.now();
     try {
@@ -160,7 +160,7 @@ export class ProviderCalls {
   }
 }
 
-/** A tier that is short of capacity is left alone by itself: others ask for another one. Anthropic is asked for none. */
+/** A tier without capacity cools down separately, because other requests use other tiers. Anthropic has no such tier. */
 function coolDownSubject(
   { config }: Upstream,
   { provider, model }: ChainEntry,

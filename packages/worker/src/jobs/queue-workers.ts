@@ -10,7 +10,7 @@ import type { Queues } from '@sluice/shared/queue/queues';
 import type { ChatWorker } from './chat-worker.js';
 import { RecentError } from './recent-error.js';
 
-/** An api process that has not heard of the removal may still send jobs for so long. */
+/** An api process that does not know of the removal yet may still send jobs for this long. */
 const LINGER_MS = 30_000;
 
 const UNLIMITED = 1_000_000;
@@ -23,7 +23,7 @@ interface Taking {
 }
 
 export class QueueWorkers {
-  /** By provider. */
+  /** Provider → its worker. */
   readonly #taking = new Map<string, Taking>();
   #closed = false;
 
@@ -37,7 +37,7 @@ export class QueueWorkers {
     private readonly logger: Logger,
   ) {}
 
-  /** Takes the provider's jobs from the moment that it resolves, with as many at a time. */
+  /** When this resolves, the provider's jobs are taken, `concurrency` of them at a time. */
   async put(provider: string, concurrency: number): Promise<void> {
     const known = this.#taking.get(provider);
     if (known) {
@@ -53,7 +53,7 @@ export class QueueWorkers {
     worker.run().catch((error) => this.logger.error({ provider, error: String(error) }, 'a queue stopped'));
   }
 
-  /** Its jobs call nobody from now on, so they need not wait for each other, nor for calls that are under way. */
+  /** From now on the provider's jobs make no calls. So they wait neither for each other nor for calls under way. */
   async retire(provider: string): Promise<void> {
     const taking = this.#taking.get(provider);
     if (!taking) return;

@@ -1,7 +1,7 @@
-/** Longer than it takes to try again. */
+/** Longer than the time between two tries. */
 const RECENT_MS = 5_000;
 
-/** The latest error of something that goes on by itself and tells only of its failures. */
+/** The latest error of something that runs by itself and reports only its failures. */
 export class RecentError {
   #error: unknown;
   #at = Number.NEGATIVE_INFINITY;

@@ -8,7 +8,7 @@ const IDLE_LOOK_MS = 50;
 
 /** The jobs that this process is running, and the means to stop one. */
 export class Runs {
-  /** By request id. */
+  /** Request id → its run. */
   readonly #running = new Map<string, { jobId: string | undefined; signal: StopSignal }>();
 
   constructor(private readonly cancellations: Cancellations) {}

@@ -1,4 +1,4 @@
-/** What a worker counts. Spend and tokens are counted when a request is settled, so that they agree with the ledger. */
+/** The metrics of a worker. Spend and tokens are counted when a request is settled, so that they agree with the ledger. */
 
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '@sluice/shared/config/priority';
 import type { Metrics } from '@sluice/shared/metrics/create';
@@ -17,9 +17,9 @@ import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { Verdict } from '../answer-check/schema-checker.js';
 
 const PICODOLLARS_PER_USD = 1e12;
-/** Direct model ids could be asked for by every workspace; so many series are made in advance, and no more. */
+/** Every workspace could use every direct model id. No more series than this are created in advance. */
 const MAX_DIRECT_SERIES = 2_000;
-/** Callers choose the values. */
+/** Callers choose the values of tags, so their number is limited. */
 const MAX_TAG_VALUES = 100;
 const TOKEN_TYPES = ['input', 'cached_input', 'cache_write', 'output'] as const;
 export class WorkerMetrics {
@@ -38,7 +38,7 @@ export class WorkerMetrics {
   readonly #late;
   readonly #answerChecks;
   readonly #tagCost;
-  /** By tag: the values that have a series. */
+  /** Tag → the values that have a series. */
   readonly #tagValues: Map<string, Set<string>>;
   readonly #tokenFetches;
 
@@ -69,7 +69,7 @@ export class WorkerMetrics {
     for (const provider of providers) this.know(provider);
   }
 
-  /** Makes the series of a provider, at zero. */
+  /** Creates the series of a provider at zero. */
   know(provider: string): void {
     for (const priority of PRIORITIES) this.#queueWait.zero({ provider, priority });
     for (const reason of ['upstream', ...BLOCKED_OUTCOMES.filter(isRateLimit)])
@@ -92,7 +92,7 @@ export class WorkerMetrics {
     this.#estimated.inc(labels, 0);
   }
 
-  /** Makes the series of what has been configured, at zero. */
+  /** Creates the series of everything that is configured at zero. */
   update(directory: KnownWorkspaces): void {
     this.models.update(directory);
     const direct = this.directModels.slice(0, MAX_DIRECT_SERIES / Math.max(1, directory.length));
@@ -116,14 +116,14 @@ export class WorkerMetrics {
     this.#queueWait.observe({ provider, priority: priority ?? DEFAULT_PRIORITY }, ms / 1000);
   }
 
-  /** A job that a lost worker had begun. */
+  /** Counts a job that a dead worker had begun. */
   recovered({ provider, model }: ChainEntry, quarantined: boolean): void {
     this.#recovered.inc({ provider });
     if (quarantined) this.#quarantined.inc({ provider });
     this.#requests.inc({ provider, model: this.models.of(provider, model), outcome: 'unknown' });
   }
 
-  /** `ms` is not set when nothing was sent. */
+  /** `ms` is undefined when nothing was sent. */
   called(entry: ChainEntry, outcome: AttemptOutcome, ms: number | undefined): void {
     const { provider } = entry;
     const model = this.models.of(provider, entry.model);

@@ -1,4 +1,4 @@
-/** Tokens for programs: each has a name, a role, workspaces and an end. Redis has keyed digests of them. */
+/** Tokens for programs. Each has a name, a role, workspaces and an expiry. Redis has only keyed digests of them. */
 import type { Grant } from '@sluice/shared/config/types';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { GatewayError } from '@sluice/shared/errors';
@@ -18,7 +18,7 @@ export interface TokenRecord {
   id: string;
   name: string;
   grant: Grant;
-  /** Its last four characters, for people to recognise it by. */
+  /** The last four characters of the token, by which people recognise it. */
   lastFour: string;
   created: number;
   createdBy: string;
@@ -26,7 +26,7 @@ export interface TokenRecord {
 }
 
 export class AdminTokens {
-  /** When this process last wrote down that a token was used. */
+  /** Token id → when this process last recorded its use. */
   readonly #wrote = new Map<string, number>();
 
   constructor(
@@ -36,7 +36,7 @@ export class AdminTokens {
     private readonly digests: KeyDigests,
   ) {}
 
-  /** The value is in what this returns, and nowhere else. */
+  /** The returned value is not stored anywhere. */
   async create(
     wish: Pick<TokenRecord, 'name' | 'grant' | 'createdBy'> & { expires?: number | undefined },
   ): Promise<{ token: TokenRecord; value: string }> {
@@ -63,7 +63,7 @@ export class AdminTokens {
       .sort((a, b) => a.token.created - b.token.created);
   }
 
-  /** Undefined when there is none of this id. */
+  /** Undefined when no token has this id. */
   async revoke(id: string): Promise<TokenRecord | undefined> {
     const found = (await this.#stored()).find(({ token }) => token.id === id);
     if (!found) return undefined;
@@ -83,7 +83,7 @@ export class AdminTokens {
     return toPrincipal(token);
   }
 
-  /** Whether a session or link that was made with the token still holds. */
+  /** Whether the token still holds. A session or link that was made with it depends on that. */
   async isAlive(id: string): Promise<boolean> {
     const found = (await this.#stored()).find(({ token }) => token.id === id);
     return found !== undefined && !this.#isOver(found.token);

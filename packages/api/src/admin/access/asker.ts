@@ -3,11 +3,11 @@ import type { Session } from './sessions.js';
 
 export interface Asker {
   principal: Principal;
-  /** Undefined for one who sent a token, or whom a proxy named. */
+  /** Undefined for somebody who sent a token, or whom a proxy named. */
   session?: Session;
 }
 
-/** What the routes find in `ctx.state`. */
+/** The part of `ctx.state` that the routes read. */
 export interface Admitted {
   asker: Asker;
 }

@@ -1,6 +1,6 @@
 /**
- * The audit trail: every change that was made or refused, by whom, from where, and what was before and after. Sign-ins have a
- * stream of their own, so that nobody can push changes out of the trail by trying tokens. Both are bounded.
+ * The audit trail has every change that was made or refused: by whom, from where, and the state before and after. Sign-ins
+ * have their own stream, so that nobody can push changes out of the trail by trying tokens. Both streams are bounded.
  */
 import type { Logger } from '@sluice/shared/process/logger';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
@@ -15,34 +15,34 @@ export const AUDIT_KINDS = ['changes', 'sign_ins'] as const;
 export type AuditKind = (typeof AUDIT_KINDS)[number];
 
 const MAX_ENTRIES: Record<AuditKind, number> = { changes: 20_000, sign_ins: 5_000 };
-/** Of what was before, and of what is after. */
+/** The most characters of the state before and of the state after. */
 const MAX_STATE_CHARACTERS = 4_000;
 const MAX_TEXT = 256;
 
 export interface AuditEntry {
   /** `PUT /workspaces/{id}/routes/{alias}`, or `sign in by token`. */
   action: string;
-  /** The path as it was asked for. */
+  /** The path of the request. */
   path: string;
-  /** Name of a person or token; null: nobody knows. */
+  /** The name of a person or token. Null: not known. */
   who: string | null;
   via: string | null;
-  /** Of a session or a token. */
+  /** The id of a session or a token. */
   credential: string | null;
   address: string;
   requestId: string;
   workspace: string | null;
-  /** 2xx: it was done. */
+  /** 2xx: the change was made. */
   status: number;
   before?: unknown;
   after?: unknown;
 }
 
-/** What a route tells of its change. None of it may hold a secret. */
+/** What a route records about its change. It must not contain a secret. */
 export interface Change {
   before?: unknown;
   after?: unknown;
-  /** Where the path does not name it. */
+  /** Set when the path does not name the workspace. */
   workspace?: string;
 }
 
@@ -62,7 +62,7 @@ export class AuditTrail {
     private readonly logger: Logger,
   ) {}
 
-  /** What was done is done: that it cannot be written down is no reason to answer with an error. */
+  /** Never throws: the change is made already, and a missing record must not turn the answer into an error. */
   async write(kind: AuditKind, entry: AuditEntry): Promise<void> {
     const { before, after, ...rest } = entry;
     const text = JSON.stringify({ ...rest, before: bounded(before), after: bounded(after) });
@@ -77,13 +77,13 @@ export class AuditTrail {
       );
   }
 
-  /** Newest first, before this cursor. */
+  /** The entries before this cursor, newest first. */
   async page(kind: AuditKind, limit: number, before: string | undefined): Promise<[string, AuditEntry][]> {
     const end = before === undefined ? '+' : `(${before}`;
     return (await this.redis.xrevrange(this.names.audit(kind), end, '-', 'COUNT', limit)).map(parse);
   }
 
-  /** Around a route: whatever becomes of the change, it is written down. */
+  /** Wraps a route and records every change, made or refused. */
   around(action: string, { readsOnly }: Permission): Middleware {
     if (readsOnly || action.startsWith('GET ')) return (_, next) => next();
     return async (ctx, next) => {
@@ -99,7 +99,7 @@ export class AuditTrail {
   }
 }
 
-/** What can be told of any request. */
+/** The fields that every entry has. */
 export function entryOf(ctx: ParameterizedContext, action: string): Omit<AuditEntry, 'status'> {
   const { asker, change = {}, requestId } = ctx.state as Partial<Admitted> & Noted & Identified;
   const inPath = /^\/workspaces\/([^/]+)/.exec(ctx.path)?.[1];

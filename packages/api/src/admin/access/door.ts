@@ -1,6 +1,6 @@
 /**
- * Tells who asks. A program sends a token with each request. A browser has a session, and sends its cookie by itself: also
- * for another page that makes it ask. So a change by cookie needs a header that no other page can set.
+ * Finds out who asks. A program sends a token with each request. A browser has a session and sends its cookie by itself,
+ * even when a page of another site makes the request. So a change by cookie needs a header that no other site can set.
  */
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware, ParameterizedContext } from 'koa';
@@ -15,7 +15,7 @@ import { isSame } from './secrets.js';
 import type { SessionCookie } from './session-cookie.js';
 import type { Session, Sessions, SignInWay } from './sessions.js';
 
-/** A browser asks us before it sends this header for a page of another origin, and we do not allow it. */
+/** Before a browser sends this header for a page of another origin, it asks for permission, which it does not get. */
 export const CONSOLE_HEADER = 'x-sluice-console';
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
@@ -79,7 +79,7 @@ export class Door {
     return tokenId === undefined || this.parts.tokens.isAlive(tokenId);
   }
 
-  /** Answers slowly when an address has sent many wrong ones. */
+  /** Answers slowly when an address has sent many wrong tokens. */
   async byToken(ctx: ParameterizedContext, token: string): Promise<Principal> {
     if (isSame(token, this.parts.rootToken)) return ROOT;
     return (await this.parts.tokens.find(token)) ?? this.refuse(ctx, 'token');
@@ -108,7 +108,7 @@ export class Door {
   }
 }
 
-/** Before the routes: who is not signed in does not learn which paths there are. */
+/** Runs before the routes, so that nobody learns the paths without signing in. */
 export function createAdmit(door: Door): Middleware<Admitted> {
   return async (ctx, next) => {
     const asker = await door.whoAsks(ctx);
@@ -116,14 +116,14 @@ export function createAdmit(door: Door): Middleware<Admitted> {
       ctx.state.asker = asker;
       return next();
     }
-    // Somebody has followed a link or typed an address: they can sign in at the console.
+    // A person has followed a link or typed an address, and can sign in at the console.
     if (ctx.get('sec-fetch-dest') !== 'document') throw unknownAsker();
     ctx.status = 303;
     ctx.redirect('/');
   };
 }
 
-/** Throws unless the request is one of the console's own. */
+/** Throws unless the request comes from the console. */
 export function requireConsole(ctx: ParameterizedContext): void {
   const site = ctx.get('sec-fetch-site');
   if (ctx.get(CONSOLE_HEADER) === '' || (site !== '' && site !== 'same-origin'))

@@ -1,4 +1,4 @@
-/** Holds every route to its line in the table of permissions. */
+/** Enforces the table of permissions on every route. */
 import type { Router } from '@koa/router';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
@@ -8,7 +8,7 @@ import type { Admitted } from './asker.js';
 import { type Permission, permissionOf } from './permissions.js';
 import { hasRole, hasRoleSomewhere, type Principal, workspacesOf } from './principal.js';
 
-/** Puts a check before each route's own handlers, and around both what `around` makes of its name and permission. */
+/** Puts a check before each route's handlers, and wraps both with the middleware that `around` returns. */
 export function guardRoutes(
   router: Router,
   directory: Directory,
@@ -30,7 +30,7 @@ export function createGuard(permission: Permission, directory: Directory): Middl
   };
 }
 
-/** The workspaces that whoever asks may look into. Undefined: all. */
+/** The workspaces that the asker may see. Undefined: all. */
 export function seenBy(ctx: ParameterizedContext): ReadonlySet<string> | undefined {
   return workspacesOf(principalOf(ctx), 'viewer');
 }
@@ -48,7 +48,7 @@ async function demand(
   const id: string = ctx.params?.id ?? '';
   if (scope === 'gateway') return refuseUnless(hasRole(principal, role));
   if (scope === 'somewhere') return refuseUnless(hasRoleSomewhere(principal, role));
-  // Whoever sees all workspaces is told by the route itself what is not there.
+  // For somebody who sees all workspaces, the route itself says that the key does not exist.
   if (scope === 'key' && !hasRole(principal, role)) {
     const workspace = (await directory.findKeyById(id))?.key.workspace;
     if (workspace === undefined || !hasRole(principal, 'viewer', workspace))
@@ -56,7 +56,7 @@ async function demand(
     return refuseUnless(hasRole(principal, role, workspace));
   }
   if (scope === 'workspace') {
-    // A workspace of others is not there for them, as one that was never made.
+    // Somebody without a role in a workspace gets the same answer as for a workspace that does not exist.
     if (!hasRole(principal, 'viewer', id)) throw noWorkspace();
     refuseUnless(hasRole(principal, role, id));
   }

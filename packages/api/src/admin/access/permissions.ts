@@ -1,19 +1,19 @@
 /**
- * Who may do what: one line for each path of the admin api. A path without a line keeps the listener from starting, so that
- * nothing is open by oversight. docs/access.md has the same table, and a test walks through it with every role.
+ * The permissions: one line for each path of the admin api. The listener does not start when a path has no line, so that
+ * nothing is open by oversight. docs/access.md has the same table, and a test tries every path with every role.
  */
 import type { Role } from '@sluice/shared/config/types';
 
 /**
- * Where somebody needs the role. `gateway`: for all workspaces and what they share. `workspace`: in the one that the path
- * names. `key`: in the one whose key the path names. `somewhere`: in any; the answer has only what is theirs.
+ * Where the asker needs the role. `gateway`: for all workspaces and what they share. `workspace`: in the workspace that the
+ * path names. `key`: in the workspace whose key the path names. `somewhere`: in any workspace; the answer has only theirs.
  */
 export type Scope = 'gateway' | 'workspace' | 'key' | 'somewhere';
 
 export interface Permission {
   role: Role;
   scope: Scope;
-  /** A path that is no GET and changes nothing. It is not in the audit trail. */
+  /** A path that changes nothing although it is not a GET. It is not in the audit trail. */
   readsOnly?: true;
 }
 
@@ -32,7 +32,7 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'GET /workspaces/{id}/statement': may('viewer', 'workspace'),
   'GET /workspaces/{id}/keys': may('viewer', 'workspace'),
   'POST /workspaces/{id}/keys': may('admin', 'workspace'),
-  // It tells of any value whose key it is.
+  // The answer tells which workspace any given key belongs to.
   'POST /keys/find': { role: 'admin', scope: 'gateway', readsOnly: true },
   'PATCH /keys/{id}': may('admin', 'key'),
   'DELETE /keys/{id}': may('admin', 'key'),

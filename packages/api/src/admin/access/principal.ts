@@ -1,20 +1,20 @@
-/** Who asks, and what they may do: a person or a program. */
+/** A person or a program, and what they may do. */
 import { type Grant, ROLES, type Role } from '@sluice/shared/config/types';
 
 export interface Principal {
-  /** Shown to people: an address of e-mail, the name of a token, or `root token`. */
+  /** The name that people see: an e-mail address, the name of a token, or `root token`. */
   name: string;
-  /** Where we know them from. */
+  /** How they were recognised. */
   via: 'root' | 'token' | 'oidc' | 'proxy';
-  /** Of an admin token. */
+  /** The id of an admin token. */
   tokenId?: string;
   grants: readonly Grant[];
 }
 
-/** Whoever has ADMIN_TOKEN. */
+/** The holder of ADMIN_TOKEN. */
 export const ROOT: Principal = { name: 'root token', via: 'root', grants: [{ role: 'admin' }] };
 
-/** In the workspace, or for the gateway as a whole. */
+/** Whether they have the role in the workspace, or without one, for the whole gateway. */
 export function hasRole({ grants }: Principal, role: Role, workspace?: string): boolean {
   return grants.some(
     (grant) =>

@@ -3,8 +3,8 @@ import { isSecret } from './secrets.js';
 import { SESSION_MS } from './sessions.js';
 
 /**
- * The cookie that holds a session's secret. No script can read it, and no other site can have it sent. Where the console is
- * reached by TLS it is sent by TLS only, and no other host of the domain can set it (`__Host-`).
+ * The cookie with a session's secret. No script can read it, and no other site can make a browser send it. If the console
+ * uses TLS, the cookie is sent over TLS only, and no other host of the domain can set it (`__Host-`).
  */
 export class SessionCookie {
   readonly #name: string;
@@ -27,7 +27,7 @@ export class SessionCookie {
   }
 
   #set(ctx: ParameterizedContext, value: string | null, maxAge: number): void {
-    // TLS ends in front of us, where the connection looks plain.
+    // A proxy may end TLS, so that the connection looks plain here.
     ctx.cookies.secure = this.secure;
     ctx.cookies.set(this.#name, value, {
       httpOnly: true,

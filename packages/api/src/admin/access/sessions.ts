@@ -1,7 +1,7 @@
 /**
- * Browsers that are signed in. A session is kept in Redis under the digest of a secret that only the browser has, in a
- * cookie: it survives a reload and a restart of the api, and ends when it is not used, when it is old, at the sign-out, and
- * when ADMIN_TOKEN changes.
+ * The sessions of browsers that are signed in. Redis keeps a session under the digest of a secret, which is in the browser's
+ * cookie. A session survives a reload and a restart of the api. It ends when it is not used, when it is old, at the
+ * sign-out, and when ADMIN_TOKEN changes.
  */
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
@@ -26,7 +26,7 @@ export interface Session {
   address: string;
   created: number;
   seen: number;
-  /** The end, however much it is used. */
+  /** The session ends at this moment, however much it is used. */
   expires: number;
 }
 
@@ -34,7 +34,7 @@ interface SessionRecord extends Session {
   rootProof: string;
 }
 
-/** Sets a field that is there. A session that was ended meanwhile does not come back. */
+/** Sets a field only if it exists, so that a session that was ended meanwhile does not come back. */
 const touchScript = createScript<number>(
   'sluiceTouchSession',
   `
@@ -52,7 +52,7 @@ export class Sessions {
     private readonly rootToken: string,
   ) {}
 
-  /** Always with a new secret: one that a browser had before is worth nothing. */
+  /** A session always gets a new secret, so that a secret from before the sign-in is worthless. */
   async begin(
     principal: Principal,
     way: SignInWay,
@@ -100,7 +100,7 @@ export class Sessions {
     return now >= expires || now - seen >= IDLE_MS;
   }
 
-  /** Takes away those that are over, and of too many the ones that were not used for longest. */
+  /** Removes sessions that are over. If there are too many, it removes those that were unused for longest. */
   async #makeRoom(): Promise<void> {
     const stored = Object.entries(await this.redis.hgetall(this.names.sessions)).map(([digest, text]) => ({
       digest,

@@ -1,4 +1,4 @@
-/** Links that sign one browser in, once and soon. Whoever makes one gives away what they may do themselves. */
+/** Links that sign one browser in, once and soon. A link carries the rights of the person who made it. */
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
@@ -27,7 +27,7 @@ export class SignInLinks {
     return { secret, expires: this.clock.now() + LINK_MS };
   }
 
-  /** Of two who come with the same link one is let in. */
+  /** A link works once: of two browsers with the same link, only one is signed in. */
   async use(secret: string): Promise<Principal | undefined> {
     const key = this.names.signInLink(digestOf(secret));
     const text = await this.redis.get(key);

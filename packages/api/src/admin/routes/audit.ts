@@ -77,7 +77,7 @@ function readKind(reader: ConfigReader, value: unknown): AuditKind {
   return reader.oneOf(value ?? 'changes', 'kind', AUDIT_KINDS) ?? 'changes';
 }
 
-/** Whoever has some workspaces sees what was changed in them, and not who has signed in. */
+/** Somebody with a role in some workspaces sees the changes in these workspaces, but no sign-ins. */
 function isSeenBy(workspaces: ReadonlySet<string> | undefined): IsSeen {
   return ({ workspace }) => workspaces === undefined || (workspace !== null && workspaces.has(workspace));
 }

@@ -75,14 +75,14 @@ function usedShare({ amount, use }: Budget): number {
   return amount === 0n ? 1 : Number(amount - leftOf(amount, use)) / Number(amount);
 }
 
-/** USD a day, from the first day of the last week on which anything was spent until now. */
+/** The spend in USD a day. It counts from the first day with spend in the last week until now. */
 function paceOf(workspace: string, { rows }: SpendAnswer, now: number): number {
   const own = rows.filter(({ group }) => group.workspace === workspace);
-  // Rows come by day.
+  // Rows are sorted by day.
   const first = own[0]?.group.day;
   if (!first) return 0;
   const spent = own.reduce((sum, { sums }) => sum + sums.cost + sums.estimated, 0n);
-  // Of a first day that is today only the part that is over counts, but not less than an hour.
+  // If the first day is today, only its elapsed part counts, but at least an hour.
   const days = Math.max((now - Date.parse(first)) / DAY_MS, 1 / 24);
   return Number(spent) / 1e12 / days;
 }

@@ -13,7 +13,7 @@ export interface CoolDownParts {
   coolDowns: CoolDowns;
 }
 
-/** /cooldowns: which providers and models are left alone, and that they need not be any more. */
+/** /cooldowns: lists the providers and models that cool down, and ends cool-downs. */
 export function addCoolDownRoutes(router: Router, { clock, providers, coolDowns }: CoolDownParts): void {
   router.get('/cooldowns', (ctx) => {
     const now = clock.now();

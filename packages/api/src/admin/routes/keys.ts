@@ -107,7 +107,7 @@ export function addKeyRoutes(
       const rule = { min: 0, max: MAX_GRACE_S };
       return {
         graceMs: reader.number(body?.grace_seconds ?? DEFAULT_GRACE_S, 'grace_seconds', rule) * 1000,
-        // Null is no end; without the field the new key ends when the old one would have ended.
+        // Null: the new key never expires. Without the field it expires when the old key would have.
         expires: body?.expires_at === null ? null : readExpiry(reader, body?.expires_at, clock.now()),
       };
     });

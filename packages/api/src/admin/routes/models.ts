@@ -22,7 +22,7 @@ export interface ModelParts {
   registryStore: RegistryStore;
   refresh: RegistryRefresh;
   readBody: Middleware;
-  /** For bodies of the size of a whole registry. */
+  /** Reads bodies as large as a whole registry. */
   readDocument: Middleware;
 }
 

@@ -14,11 +14,11 @@ export interface OverviewParts extends DirectoryParts {
   keyUse: KeyUse;
   catalogue: Catalogue;
   providers: ReadonlyMap<string, unknown>;
-  /** Of this process's public listener. */
+  /** The address of this process's public listener. */
   publicUrl(): string;
 }
 
-/** /directory: all workspaces with all that is theirs. /catalogue: the direct model ids that callers are offered. */
+/** /directory: all workspaces with their keys and routes. /catalogue: the direct model ids that callers are offered. */
 export function addOverviewRoutes(router: Router, parts: OverviewParts): void {
   const { directory, snapshot, keyUse, catalogue, providers, publicUrl } = parts;
 

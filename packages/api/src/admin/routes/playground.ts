@@ -3,7 +3,7 @@ import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { type ChatParts, createChatRoute } from '../../chat/route.js';
 import type { DirectoryParts } from './workspaces.js';
 
-/** Stands in the request log where a caller's key id does. */
+/** The request log has this in place of a caller's key id. */
 const PLAYGROUND_KEY = 'admin-playground';
 
 export interface PlaygroundParts extends DirectoryParts {
@@ -11,8 +11,8 @@ export interface PlaygroundParts extends DirectoryParts {
 }
 
 /**
- * /workspaces/{id}/playground: a chat on behalf of a workspace, for operators who hold none of its keys. It is the public
- * endpoint but for who may ask: the same checks, limits, queue, log entry and bill.
+ * /workspaces/{id}/playground: a chat on behalf of a workspace, for operators who have none of its keys. Only the
+ * authentication differs from the public endpoint. Checks, limits, queue, log entry and bill are the same.
  */
 export function addPlaygroundRoutes(router: Router, { directory, readBody, chat }: PlaygroundParts): void {
   router.post(

@@ -9,7 +9,7 @@ export interface ReloadParts {
   askToReload(): Promise<number>;
 }
 
-/** /reload: every process reads its gateway.yaml again. What came of it is in /status. */
+/** /reload: every process reads its gateway.yaml again. /status shows the result. */
 export function addReloadRoutes(router: Router, { clock, askToReload }: ReloadParts): void {
   router.post('/reload', async (ctx) => {
     const time = iso(clock.now());

@@ -66,7 +66,7 @@ export function addRequestRoutes(router: Router, { search, followers, clock }: R
     ctx.res.once('close', () => left.abort());
     if (ctx.res.closed) left.abort();
     const batches = followers.follow(filter, after, left.signal);
-    // The first batch is empty and comes at once: a refusal can still be an ordinary answer.
+    // The first batch is empty and comes at once. Until then a refusal can still be an ordinary answer.
     await batches.next();
     ctx.type = 'application/x-ndjson';
     ctx.body = Readable.from(toLines(batches, { first: '\n', idle: '\n' }));
@@ -102,7 +102,7 @@ export function addRequestRoutes(router: Router, { search, followers, clock }: R
 
 interface LineOptions {
   first?: string;
-  /** For a batch without any entry; a sign of life. */
+  /** Sent for an empty batch, as a sign of life. */
   idle?: string;
   line?(request: LoggedRequest): string;
 }

@@ -25,7 +25,7 @@ export interface SessionParts {
   readBody: Middleware;
 }
 
-/** /session: who is signed in with this browser. Everybody may ask, and sign in. */
+/** /session: the person who is signed in with this browser. Everybody may ask, and sign in. */
 export function addSessionRoutes(router: Router, { door, links, oidc, readBody }: SessionParts): void {
   const present = (asker: Asker | undefined): SignedIn => ({
     object: 'session',
@@ -37,7 +37,7 @@ export function addSessionRoutes(router: Router, { door, links, oidc, readBody }
     ctx.body = present(await door.whoBrowses(ctx));
   });
 
-  /** A page of another site that could sign somebody in would see what they then do. */
+  /** A page of another site must not sign anybody in: its owner could see what they do then. */
   const onlyConsole: Middleware = (ctx, next) => {
     requireConsole(ctx);
     return next();
@@ -73,12 +73,12 @@ export function addSessionRoutes(router: Router, { door, links, oidc, readBody }
   };
 }
 
-/** /sign-in-links: for one's own browser. */
+/** /sign-in-links: makes a link for the asker's own browser. */
 export function addSignInLinkRoutes(router: Router, { links }: Pick<SessionParts, 'links'>): void {
   router.post('/sign-in-links', async (ctx) => {
     const { secret, expires } = await links.make(principalOf(ctx));
     ctx.status = 201;
-    // Behind the #: a browser sends that part to nobody, and a program that looks at links does not use it up.
+    // The secret is after the #. Browsers do not send that part, and a program that previews links does not use it up.
     ctx.body = {
       object: 'sign_in_link',
       path: `/#/sign-in/${secret}`,

@@ -13,7 +13,7 @@ import { iso } from '../present.js';
 
 export interface RedisReading {
   usedBytes: number;
-  /** 0: no limit. */
+  /** 0: there is no limit. */
   limitBytes: number;
   logEntries: number;
   server: RedisServerFacts;
@@ -30,7 +30,7 @@ export interface StatusParts {
   readRedis(): Promise<RedisReading>;
 }
 
-/** /status: who is there, what waits, and who is left alone. */
+/** /status: the processes, the queues, the cool-downs and the circuits. */
 export function addStatusRoutes(router: Router, parts: StatusParts): void {
   const { clock, providers, registry, coolDowns, circuits, presence, readQueue, readRedis } = parts;
 
@@ -64,7 +64,7 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
   };
 
   router.get('/status', async (ctx) => {
-    // Machines and memory are all workspaces' matter.
+    // Machines and memory concern all workspaces, so only somebody who sees all of them sees these.
     const isWhole = seenBy(ctx) === undefined;
     const [processes, shown, redis] = await Promise.all([
       presence.alive(),

@@ -22,7 +22,7 @@ export interface TokenParts {
   readBody: Middleware;
 }
 
-/** /tokens: what programs use the admin api with. */
+/** /tokens: the tokens by which programs use the admin api. */
 export function addTokenRoutes(router: Router, { tokens, clock, readBody }: TokenParts): void {
   router.get('/tokens', async (ctx) => {
     ctx.body = list((await tokens.list()).map(({ token, lastUsed }) => present(token, lastUsed)));

@@ -21,7 +21,7 @@ export interface TrafficParts {
   clock: Clock;
 }
 
-/** /traffic: how many requests, how fast, how many failed, and who served each route, in the last while. */
+/** /traffic: how many requests came lately, how fast they were, how many failed, and who served each route. */
 export function addTrafficRoutes(router: Router, { log, snapshot, clock }: TrafficParts): void {
   router.get('/traffic', async (ctx) => {
     const now = Math.floor(clock.now());

@@ -55,7 +55,7 @@ export function addWorkspaceRoutes(router: Router, { directory, clock, readBody 
       const body = reader.fields(ctx.request.body, '', ['name', 'models', 'limits']);
       const name = isAbsent(body?.name) ? undefined : reader.text(body.name, 'name', LABEL);
       const limits = isAbsent(body?.limits) ? undefined : readLimits(reader, body.limits, 'limits');
-      // Null takes the restriction away.
+      // Null removes the restriction.
       const models = body && 'models' in body ? { models: readModels(reader, body.models, 'models') } : {};
       return { name, models, limits };
     });
@@ -82,7 +82,7 @@ export function addWorkspaceRoutes(router: Router, { directory, clock, readBody 
     const before = await directory.findWorkspace(id);
     if (before) noteChange(ctx, { before: presentWorkspace(before) });
     const existed = await directory.deleteWorkspace(id);
-    // Of a workspace that is gone, the history can still be erased: a request that was under way has been logged since.
+    // The history of a deleted workspace can still be erased, because a request under way may have been logged since.
     const erased = erase ? await directory.eraseHistory(id, clock.now()) : undefined;
     if (!existed && !(erased && erased.logEntries + erased.ledgerRows > 0)) throw noWorkspace();
     ctx.body = {
