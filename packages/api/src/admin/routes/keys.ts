@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router';
 import type { IssuedKey, KeySearch, RotatedKey } from '@sluice/shared/admin-api';
-import { ownKeyFault } from '@sluice/shared/config/gateway-key';
+import { ownKeyMistake } from '@sluice/shared/config/gateway-key';
 import { ceilingOf, DEFAULT_PRIORITY, type KeyPriority, rankOf } from '@sluice/shared/config/priority';
 import { readKeyPriority } from '@sluice/shared/config/read-key-priority';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
