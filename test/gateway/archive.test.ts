@@ -6,6 +6,7 @@ import type { PostgresServer } from '@sluice/cli/start/postgres-server';
 import type { PresentedRequest, RequestPage, Spend, Statement } from '@sluice/shared/admin-api';
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { monthOf } from '@sluice/shared/calendar';
+import { dropPartitions, listPartitions, makePartitions } from '@sluice/worker/archive/partitions';
 import { EntryWriter } from '@sluice/worker/archive/write-entries';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { startTestPostgres, test } from '../helpers/test-postgres.js';
@@ -163,8 +164,12 @@ test.serial(
   },
 );
 
-async function admin(path: string): Promise<{ status: number; text: string; body: RequestPage }> {
+async function admin(
+  path: string,
+  method = 'GET',
+): Promise<{ status: number; text: string; body: RequestPage }> {
   const response = await fetch(gateway.adminUrl + path, {
+    method,
     headers: { authorization: `Bearer ${gateway.adminToken}` },
   });
   const text = await response.text();
@@ -345,6 +350,68 @@ test.serial('a workspace has a monthly statement, as JSON, CSV and a page to pri
   t.regex(csv, /\r\ndemo,\d{4}-\d\d,Total,,\d+,/);
   const { text: page } = await admin('/workspaces/demo/statement?format=html#export');
   t.regex(page, /<h1>Statement of demo, \d{4}-\d\d<\/h1>/);
+});
+
+test.serial('an end user and a workspace are erased, also where their entries come late', async (t) => {
+  const count = async (where: string) =>
+    (await database.query(`SELECT FROM ${SCHEMA}.requests WHERE ${where}`)).rowCount;
+  t.is(await count(`end_user = 'end-user-7'`), 1);
+  const { rows } = await database.query(`SELECT * FROM ${SCHEMA}.requests WHERE end_user = 'end-user-7'`);
+  const spent = (await readBooks()).postgres;
+  const { body } = await admin('/workspaces/demo/users/end-user-7', 'DELETE');
+  t.like(body, { object: 'erasure', archive: 'scheduled' });
+  await until('no row of the end user', async () => (await count(`end_user = 'end-user-7'`)) === 0);
+  t.is((await readBooks()).postgres, spent, 'what was spent stays');
+  // From a disk, say, after the erasure.
+  const writer = new EntryWriter(database, SCHEMA, () => {});
+  const late = (workspace: string, settledAt: number) => ({
+    id: `${settledAt}-0`,
+    text: JSON.stringify({
+      ...{
+        id: `late-${settledAt}`,
+        acceptedAt: settledAt,
+        settledAt,
+        workspace,
+        keyId: 'k',
+        model: 'm',
+        route: null,
+      },
+      ...{ status: 200, code: null, attempts: [], queueMs: 0, user: 'end-user-7' },
+    }),
+  });
+  t.is(await writer.write([late('demo', Number(rows[0]?.settled_at))]), 0);
+  t.is(await writer.write([late('demo', Date.now() + 5_000), late('other', Number(rows[0]?.settled_at))]), 2);
+
+  await admin('/workspaces/demo?erase=true', 'DELETE');
+  await until('no row of the workspace', async () => {
+    const { rowCount } = await database.query(`SELECT FROM ${SCHEMA}.spend WHERE workspace = 'demo'`);
+    return rowCount === 0 && (await count(`workspace = 'demo' AND id NOT LIKE 'late-%'`)) === 0;
+  });
+  t.is(await count(`workspace = 'other'`), 1);
+});
+
+test.serial('months that are too old are dropped whole, and rows of any month find a place', async (t) => {
+  const old = Date.UTC(2020, 4, 17);
+  const writer = new EntryWriter(database, SCHEMA, () => {});
+  const entry = (id: string, at: number) => ({
+    id: `${at}-1`,
+    text: JSON.stringify({
+      ...{ id, acceptedAt: at, settledAt: at, workspace: 'aged', keyId: 'k', model: 'm', route: null },
+      ...{ status: 200, code: null, attempts: [], queueMs: 0 },
+    }),
+  });
+  t.is(await writer.write([entry('aged-1', old), entry('aged-2', Date.now())]), 2);
+  await makePartitions(database, SCHEMA, old);
+  const partitions = await listPartitions(database, SCHEMA, 'requests');
+  t.true(partitions.includes('requests_2020_05'));
+  const { rows } = await database.query(
+    `SELECT tableoid::regclass::text AS place FROM ${SCHEMA}.requests WHERE id = 'aged-1'`,
+  );
+  t.regex(rows[0]?.place, /requests_2020_05/, 'it moved to its month');
+  const dropped = await dropPartitions(database, SCHEMA, 'requests', Date.now() - 90 * 86_400_000);
+  t.true(dropped.includes('requests_2020_05'));
+  const left = await database.query(`SELECT id FROM ${SCHEMA}.requests WHERE workspace = 'aged'`);
+  t.deepEqual(left.rows, [{ id: 'aged-2' }]);
 });
 
 function countFiles(): number {

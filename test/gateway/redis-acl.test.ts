@@ -32,7 +32,17 @@ const RARE: Record<User, string[]> = {
   // quota of kept answers. And the log on its way to PostgreSQL, which is not there.
   worker: [
     ...['sadd', 'rpush', 'incr', 'zrange'],
-    ...['xreadgroup', 'xack', 'xautoclaim', 'xgroup', 'xinfo', 'xpending', 'memory|usage', 'xrange'],
+    ...[
+      'xreadgroup',
+      'xack',
+      'xautoclaim',
+      'xgroup',
+      'xinfo',
+      'xpending',
+      'memory|usage',
+      'xrange',
+      'hsetnx',
+    ],
   ],
   admin: ['xinfo', 'xpending'],
 };

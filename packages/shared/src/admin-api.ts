@@ -60,6 +60,15 @@ export interface DeletedWorkspace {
   erased?: { log_entries: number; ledger_rows: number };
 }
 
+export interface ErasedUser {
+  object: 'erasure';
+  workspace: string;
+  /** In Redis. */
+  log_entries: number;
+  /** `scheduled`: a worker deletes the rows within seconds, and none is written any more. */
+  archive: 'scheduled' | 'none';
+}
+
 export interface ChainEntry {
   provider: string;
   model: string;

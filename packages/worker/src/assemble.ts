@@ -31,6 +31,7 @@ import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { createAnswerFits } from './answer-check/answer-check.js';
 import { SchemaChecker } from './answer-check/schema-checker.js';
 import type { ArchiveOptions } from './archive/start-archive.js';
+import type { LogFileOptions } from './archive/start-log-files.js';
 import { AnswerRoom } from './calls/answer-room.js';
 import { Pricing, SIMULATED_PRICING } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
@@ -56,6 +57,8 @@ export interface WorkerOptions {
   descriptors: DescriptorWatch;
   /** Without an archive only Redis has the log. */
   archive?: ArchiveOptions | undefined;
+  /** Where the log is written to as files. */
+  logFiles?: LogFileOptions | undefined;
 }
 
 export type WorkerParts = ReturnType<typeof assemble>;

@@ -41,6 +41,8 @@ await runProcess('worker', async () => {
       logger,
       tracer,
       descriptors,
+      logFiles:
+        env.LOG_FILES === undefined ? undefined : { place: env.LOG_FILES, endpoint: env.LOG_FILES_ENDPOINT },
       archive:
         env.DATABASE_URL === undefined
           ? undefined

@@ -9,6 +9,7 @@ import type { ProviderChange } from '@sluice/shared/process/live-config';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import { within } from '@sluice/shared/process/within';
 import { startArchive } from './archive/start-archive.js';
+import { startLogFiles } from './archive/start-log-files.js';
 import { assemble, type WorkerOptions, type WorkerParts } from './assemble.js';
 import { setLimits, startChores } from './chores.js';
 import { type Connections, connect } from './connect.js';
@@ -42,6 +43,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   startChores(chores, options, parts, connections, workers);
   const archive =
     options.archive && startArchive(options.archive, { ...options, ...parts, config: live.config, chores });
+  const logFiles =
+    options.logFiles && (await startLogFiles(options.logFiles, { ...options, ...parts, chores }));
 
   return {
     metrics: parts.metrics,
@@ -57,7 +60,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       // A command to a Redis that is gone waits for ever. When no job runs any more, closing does not wait for it.
       const idle = parts.runs.idle().then(() => within(CLOSE_MS, closed));
       await within(drainMs, Promise.race([closed, idle]));
-      await archive?.close();
+      await Promise.all([archive?.close(), logFiles?.close()]);
       await within(1_000, parts.presence.leave());
       await within(1_000, parts.queues.close());
       await parts.upstreams.close();

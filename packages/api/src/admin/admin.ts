@@ -3,9 +3,11 @@
  * not delay callers' commands. `close` closes both.
  */
 
+import { addErasure } from '@sluice/shared/archive/erasures';
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
+import { GatewayError } from '@sluice/shared/errors';
 import { listen } from '@sluice/shared/process/listen';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Presence } from '@sluice/shared/process/presence';
@@ -170,6 +172,21 @@ export async function startAdmin(
       search,
       followers,
       readSpend: (question) => readSpend(redis, names, question),
+      eraseArchive:
+        archive &&
+        (async (whom) => {
+          try {
+            await addErasure(archive.database, archive.schema, { ...whom, at: clock.now() });
+          } catch {
+            throw new GatewayError(
+              'service_unavailable',
+              'PostgreSQL is away: nothing was erased. Try again.',
+              {
+                retryAfterMs: 5_000,
+              },
+            );
+          }
+        }),
       readArchiveSpend: archiveSpend && ((question) => archiveSpend.read(question)),
       queues,
       readQueue: (provider) => readQueue(queues, clock, provider),

@@ -99,7 +99,25 @@ export const adminPaths: Paths = guarded({
           'Gone.',
           s.deleted('workspace', {}, { erased: s.object({ log_entries: s.whole, ledger_rows: s.whole }) }),
         ),
-        ...s.errors('invalid_request', 'not_found'),
+        ...s.errors('invalid_request', 'not_found', 'service_unavailable'),
+      },
+    },
+  },
+  '/workspaces/{id}/users/{user}': {
+    delete: {
+      summary: 'Erase an end user of the workspace from the request log. What was spent names no end user.',
+      parameters: [workspace, s.inPath('user', 'What callers sent as `user`.')],
+      responses: {
+        '200': s.json(
+          'Erased from Redis; a worker erases it from PostgreSQL within seconds.',
+          s.object({
+            object: { const: 'erasure' },
+            workspace: s.text,
+            log_entries: s.whole,
+            archive: s.oneOf('scheduled', 'none'),
+          }),
+        ),
+        ...s.errors('service_unavailable'),
       },
     },
   },

@@ -1,4 +1,4 @@
-import type { DeletedWorkspace, Workspace } from '@sluice/shared/admin-api';
+import type { DeletedWorkspace, ErasedUser, Workspace } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
 import { orWord } from '../arguments/parse-arguments.js';
@@ -111,5 +111,22 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
       const { log_entries, ledger_rows } = deleted.erased;
       return `Deleted workspace ${id}, ${log_entries} log entries and ${ledger_rows} ledger rows.`;
     });
+  });
+
+  withExamples(
+    workspaces
+      .command('erase-user')
+      .description(
+        'Erase an end user from the request log of a workspace. What was spent stays: it names no end user.',
+      )
+      .argument('<workspace>', 'id of the workspace')
+      .argument('<user>', 'what callers sent as "user"')
+      .option('-y, --yes', 'do not ask'),
+    'workspaces erase-user team-a customer-42 --yes',
+  ).action(async (id: string, user: string, { yes }: { yes?: boolean }) => {
+    await cli.confirm(`Erasing an end user from the request log of workspace ${id}`, yes);
+    const erased = await cli.admin.send<ErasedUser>('DELETE', path`/workspaces/${id}/users/${user}`);
+    const archive = erased.archive === 'none' ? '' : ' PostgreSQL follows within seconds.';
+    cli.show(erased, () => `Erased ${erased.log_entries} log entries from Redis.${archive}`);
   });
 }

@@ -65,18 +65,25 @@ export async function eraseHistory(
 ): Promise<Erased> {
   await eraseFields(redis, names.refusals, `[[]*,"${workspace}",*`);
   return {
-    logEntries: await eraseLog(redis, names, workspace),
+    logEntries: await eraseLog(redis, names, (entry) => entry.workspace === workspace),
     ledgerRows: await eraseLedger(redis, names, workspace, now),
   };
 }
 
-async function eraseLog(redis: Redis, names: KeyNames, workspace: string): Promise<number> {
+/** An end user's entries in the request log of a workspace. What was spent names no end user. */
+export function eraseUser(redis: Redis, names: KeyNames, workspace: string, user: string): Promise<number> {
+  return eraseLog(redis, names, (entry) => entry.workspace === workspace && entry.user === user);
+}
+
+async function eraseLog(
+  redis: Redis,
+  names: KeyNames,
+  isMeant: (entry: { workspace: string; user?: string }) => boolean,
+): Promise<number> {
   let erased = 0;
   for (let from = '-'; ; ) {
     const entries = await redis.xrange(names.requestLog, from, '+', 'COUNT', AT_ONCE);
-    const ids = entries
-      .filter(([, fields]) => (JSON.parse(fields[1] ?? '') as { workspace: string }).workspace === workspace)
-      .map(([id]) => id);
+    const ids = entries.filter(([, fields]) => isMeant(JSON.parse(fields[1] ?? ''))).map(([id]) => id);
     if (ids.length > 0) erased += await redis.xdel(names.requestLog, ...ids);
     if (entries.length < AT_ONCE) return erased;
     from = `(${entries.at(-1)?.[0]}`;

@@ -1,5 +1,5 @@
 import type { Router } from '@koa/router';
-import type { DeletedWorkspace } from '@sluice/shared/admin-api';
+import type { DeletedWorkspace, ErasedUser } from '@sluice/shared/admin-api';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { ID } from '@sluice/shared/config/rules';
 import { LABEL, readLimits, readModels } from '@sluice/shared/config/schema';
@@ -17,11 +17,16 @@ import { readInput } from '../read-input.js';
 export interface DirectoryParts {
   directory: Directory;
   clock: Clock;
+  /** Has a worker erase a workspace, or one of its end users, from PostgreSQL; undefined when there is none. */
+  eraseArchive?: ((whom: { workspace: string; endUser?: string }) => Promise<void>) | undefined;
   readBody: Middleware;
 }
 
 /** /workspaces and /workspaces/{id} */
-export function addWorkspaceRoutes(router: Router, { directory, clock, readBody }: DirectoryParts): void {
+export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void {
+  const { directory, clock, readBody, eraseArchive } = parts;
+  addUserRoutes(router, parts);
+
   router.get('/workspaces', async (ctx) => {
     const seen = seenBy(ctx);
     const workspaces = await directory.listWorkspaces();
@@ -81,6 +86,8 @@ export function addWorkspaceRoutes(router: Router, { directory, clock, readBody 
     });
     const before = await directory.findWorkspace(id);
     if (before) noteChange(ctx, { before: presentWorkspace(before) });
+    // First of all: without it nothing is deleted, and it can be asked for again.
+    if (erase) await eraseArchive?.({ workspace: id });
     const existed = await directory.deleteWorkspace(id);
     // The history of a deleted workspace can still be erased, because a request under way may have been logged since.
     const erased = erase ? await directory.eraseHistory(id, clock.now()) : undefined;
@@ -91,6 +98,20 @@ export function addWorkspaceRoutes(router: Router, { directory, clock, readBody 
       deleted: true,
       ...(erased ? { erased: presentErased(erased) } : {}),
     } satisfies DeletedWorkspace;
+  });
+}
+
+function addUserRoutes(router: Router, { directory, eraseArchive }: DirectoryParts): void {
+  router.delete('/workspaces/:id/users/:user', async (ctx) => {
+    const { id: workspace = '', user = '' } = ctx.params;
+    await eraseArchive?.({ workspace, endUser: user });
+    const logEntries = await directory.eraseUser(workspace, user);
+    ctx.body = {
+      object: 'erasure',
+      workspace,
+      log_entries: logEntries,
+      archive: eraseArchive ? 'scheduled' : 'none',
+    } satisfies ErasedUser;
   });
 }
 

@@ -1,0 +1,132 @@
+/**
+ * The request log as files: JSON lines, gzipped, one file or more for each hour, in a folder or a bucket. For those who have
+ * no database.
+ *
+ * Where a file begins and ends is written to Redis before the file is written, and the mark of what is done is moved after
+ * it. Whoever takes over, after a crash anywhere in between, writes the same file again, under the same name with the same
+ * entries. So every entry is in one file, once. One worker at a time does it; a second one that thinks so too writes the same.
+ */
+import { createGzip } from 'node:zlib';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { createScript } from '@sluice/shared/redis/script';
+import type { Redis } from 'ioredis';
+import type { FileStore } from './file-store.js';
+
+const HOUR_MS = 3_600_000;
+/** Later than this nobody adds an entry to an hour that is over: Redis names entries by its own clock. */
+const SETTLED_MS = 2_000;
+const AT_ONCE = 500;
+const LEASE_MS = 60_000;
+const FIRST = '0-0';
+
+// The first that asks leads for a while, and the same one after that.
+const leadScript = createScript<number>(
+  'sluiceLeadFiles',
+  `
+local key, worker, now, until_ = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local leader, lease = redis.call('HGET', key, 'files:leader'), redis.call('HGET', key, 'files:lease')
+redis.call('HSET', key, 'seen:files', ARGV[2])
+if leader and leader ~= worker and lease and tonumber(lease) > now then return 0 end
+redis.call('HSET', key, 'files:leader', worker, 'files:lease', until_)
+return 1
+`,
+);
+
+// Only from where it stood: one that was frozen moves nothing back.
+const doneScript = createScript<number>(
+  'sluiceFileDone',
+  `
+if (redis.call('HGET', KEYS[1], 'files:up-to') or '${FIRST}') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'files:up-to', ARGV[2])
+redis.call('HDEL', KEYS[1], 'files:cut')
+return 1
+`,
+);
+
+// The cut stands until its file is written.
+const cutScript = createScript<string>(
+  'sluiceCutFile',
+  `
+redis.call('HSETNX', KEYS[1], 'files:cut', ARGV[1])
+return redis.call('HGET', KEYS[1], 'files:cut')
+`,
+);
+
+export interface LogFilesParts {
+  redis: Redis;
+  names: KeyNames;
+  clock: Clock;
+  worker: string;
+  store: FileStore;
+  /** An hour with more is several files. */
+  maxEntries: number;
+}
+
+export class LogFiles {
+  /** How far the next file has been looked at. */
+  #seen = { after: '', last: '', count: 0, hourEnds: Number.POSITIVE_INFINITY };
+
+  constructor(private readonly parts: LogFilesParts) {}
+
+  /** Writes every file that is due. */
+  async turn(): Promise<void> {
+    const { redis, names, clock, worker } = this.parts;
+    const lead = () => leadScript(redis, [names.archive], [worker, clock.now(), clock.now() + LEASE_MS]);
+    while ((await lead()) === 1 && (await this.#writeOne()));
+  }
+
+  /** False when none is due. */
+  async #writeOne(): Promise<boolean> {
+    const { redis, names } = this.parts;
+    const after = (await redis.hget(names.archive, 'files:up-to')) ?? FIRST;
+    const wish = await this.#nextCut(after);
+    if (wish === undefined) return false;
+    const upTo = await cutScript(redis, [names.archive], [wish]);
+    await this.#write(after, upTo);
+    await doneScript(redis, [names.archive], [after, upTo]);
+    return true;
+  }
+
+  /** The last entry of the next file; undefined while it may still grow. Looks at each entry once. */
+  async #nextCut(after: string): Promise<string | undefined> {
+    const { redis, names, clock, maxEntries } = this.parts;
+    const standing = await redis.hget(names.archive, 'files:cut');
+    if (standing !== null) return standing;
+    if (this.#seen.after !== after)
+      this.#seen = { after, last: after, count: 0, hourEnds: Number.POSITIVE_INFINITY };
+    const seen = this.#seen;
+    for (;;) {
+      const wanted = Math.min(AT_ONCE, maxEntries - seen.count);
+      const some = await redis.xrange(names.requestLog, `(${seen.last}`, '+', 'COUNT', wanted);
+      const [first] = some;
+      if (seen.count === 0 && first) seen.hourEnds = (Math.floor(msOf(first[0]) / HOUR_MS) + 1) * HOUR_MS;
+      const ofHour = some.filter(([id]) => msOf(id) < seen.hourEnds);
+      seen.count += ofHour.length;
+      seen.last = ofHour.at(-1)?.[0] ?? seen.last;
+      if (seen.count >= maxEntries) return seen.last;
+      if (ofHour.length < wanted)
+        return seen.count > 0 && clock.now() > seen.hourEnds + SETTLED_MS ? seen.last : undefined;
+    }
+  }
+
+  /** Its name is that of its last entry, which stands since the cut; entries may be erased meanwhile. */
+  async #write(after: string, upTo: string): Promise<void> {
+    const { redis, names, store } = this.parts;
+    const hour = new Date(msOf(upTo)).toISOString();
+    const name = `${hour.slice(0, 10).replaceAll('-', '/')}/${hour.slice(11, 13)}/${upTo}.jsonl.gz`;
+    async function* lines(): AsyncGenerator<string> {
+      for (let from = after; ; ) {
+        const some = await redis.xrange(names.requestLog, `(${from}`, upTo, 'COUNT', AT_ONCE);
+        if (some.length > 0) yield some.map(([, fields]) => `${fields[1]}\n`).join('');
+        if (some.length < AT_ONCE) return;
+        from = some.at(-1)?.[0] ?? upTo;
+      }
+    }
+    await store.write(name, lines(), createGzip());
+  }
+}
+
+function msOf(id: string): number {
+  return Number(id.slice(0, id.indexOf('-')));
+}

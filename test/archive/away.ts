@@ -1,0 +1,60 @@
+/** Memory while PostgreSQL is away and requests go on. */
+import { readFileSync } from 'node:fs';
+import { callUntil, startStage } from './stage.js';
+
+const CALLERS = 8;
+const LOOK_EVERY_MS = 5_000;
+/** More than this between the first third and the last is no longer flat. */
+const MAX_GROWTH = 1.3;
+
+export async function showAway(
+  folder: string,
+  minutes: number,
+  say: (line: string) => void,
+): Promise<boolean> {
+  const stage = await startStage(folder, {
+    archive: { max_redis_bytes: 16_000_000 },
+    requestLog: { max_entries: 5_000 },
+  });
+  const { gateway } = stage;
+  let answers = 0;
+  let failed = 0;
+  const end = performance.now() + minutes * 60_000;
+  const isOver = () => performance.now() > end;
+  await stage.killPostgres();
+  const samples: number[] = [];
+  const watch = async () => {
+    while (!isOver()) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      const sizes = gateway.workers.map(({ child }) => residentBytes(child.pid ?? 0));
+      samples.push(Math.max(...sizes));
+      const log = (await gateway.redis.memory('USAGE', gateway.names.requestLog)) ?? 0;
+      say(`${answers} answers; worker ${mb(Math.max(...sizes))} MB; log in Redis ${mb(log)} MB`);
+    }
+  };
+  await Promise.all([
+    watch(),
+    callUntil(gateway, CALLERS, isOver, ({ status }) => {
+      answers++;
+      if (status !== 200) failed++;
+    }),
+  ]);
+  const third = Math.max(1, Math.floor(samples.length / 3));
+  const mean = (some: number[]) => some.reduce((sum, each) => sum + each, 0) / Math.max(1, some.length);
+  const growth = mean(samples.slice(-third)) / mean(samples.slice(0, third));
+  say(
+    `${answers} answers, ${failed} failed; memory of a worker, last third against first: ${growth.toFixed(2)}`,
+  );
+  await stage.restartPostgres();
+  await stage.stop();
+  return failed === 0 && growth < MAX_GROWTH;
+}
+
+function residentBytes(pid: number): number {
+  const [, pages = '0'] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ');
+  return Number(pages) * 4096;
+}
+
+function mb(bytes: number): string {
+  return (bytes / 1e6).toFixed(1);
+}

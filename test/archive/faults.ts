@@ -1,0 +1,115 @@
+/** Requests under faults: what callers got, the log in PostgreSQL, the ledger and the export are the same, row by row. */
+import { openDatabase, schemaOf } from '@sluice/shared/archive/database';
+import { readArchiveState } from '@sluice/shared/archive/state';
+import { monthOf } from '@sluice/shared/calendar';
+import { formatUsd } from '@sluice/shared/registry/price';
+import { until } from '../helpers/until.js';
+import { callUntil, type Stage, startStage } from './stage.js';
+
+const CALLERS = 32;
+const FAULT_EVERY_MS = 5_000;
+const DRAIN_MS = 600_000;
+const SCHEMA = schemaOf('test');
+
+export async function showFaults(
+  folder: string,
+  requests: number,
+  say: (line: string) => void,
+): Promise<boolean> {
+  const stage = await startStage(folder, {
+    archive: { max_redis_bytes: 4_000_000 },
+    requestLog: { max_entries: 10_000 },
+  });
+  const { gateway } = stage;
+  const served = new Map<string, string | null>();
+  let answers = 0;
+  const isOver = () => answers >= requests;
+  const faults = breakThings(stage, isOver, say);
+  await callUntil(gateway, CALLERS, isOver, ({ id, status, cost }) => {
+    answers++;
+    if (status === 200) served.set(id, cost);
+  });
+  const count = await faults;
+  say(`${answers} answers, ${served.size} of them served, under ${count} faults`);
+
+  const database = openDatabase(stage.postgres().ownerUrl, { connections: 1, statementMs: DRAIN_MS });
+  await until(
+    'everything in PostgreSQL',
+    async () => {
+      const state = await readArchiveState(gateway.redis, gateway.names);
+      return state !== undefined && state.oldestMs === undefined && state.spilled === 0;
+    },
+    DRAIN_MS,
+  );
+  const { rows } = await database.query<{ id: string; cost: string; status: number }>(
+    `SELECT id, cost, status FROM ${SCHEMA}.requests`,
+  );
+  const archived = new Map(rows.map((row) => [row.id, row]));
+  const missing = [...served].filter(([id]) => archived.get(id)?.status !== 200).length;
+  const otherCost = [...served].filter(
+    ([id, cost]) => formatUsd(BigInt(archived.get(id)?.cost ?? -1)) !== cost,
+  ).length;
+  const response = await fetch(`${gateway.adminUrl}/requests/export`, {
+    headers: { authorization: `Bearer ${gateway.adminToken}` },
+  });
+  const lines = (await response.text()).trim().split('\n');
+  const exported = new Set(lines.map((line) => (JSON.parse(line) as { id: string }).id.replace('req_', '')));
+  const notExported = rows.filter(({ id }) => !exported.has(id)).length;
+  const sums = await database.query<{ spend: string; cost: string }>(
+    `SELECT (SELECT coalesce(sum(cost), 0) FROM ${SCHEMA}.spend) AS spend, (SELECT coalesce(sum(cost), 0) FROM ${SCHEMA}.requests) AS cost`,
+  );
+  const ledger = await gateway.redis.hget(gateway.names.spent('demo'), monthOf(Date.now()));
+  const { spend, cost } = sums.rows[0] ?? {};
+  say(
+    `rows in PostgreSQL: ${rows.length}; served and missing: ${missing}; twice: ${rows.length - archived.size}; with another cost: ${otherCost}`,
+  );
+  say(
+    `lines in the export: ${lines.length}; rows that it lacks: ${notExported}; twice: ${lines.length - exported.size}`,
+  );
+  say(`picodollars: ledger in Redis ${ledger}, spend in PostgreSQL ${spend}, sum of its requests ${cost}`);
+  await database.end();
+  await stage.stop();
+  const isSame = ledger === spend && spend === cost;
+  return (
+    isSame &&
+    missing + otherCost + notExported === 0 &&
+    rows.length === archived.size &&
+    lines.length === rows.length
+  );
+}
+
+/** One fault after another: a worker, PostgreSQL, Redis. */
+async function breakThings(
+  stage: Stage,
+  isOver: () => boolean,
+  say: (line: string) => void,
+): Promise<number> {
+  const { gateway } = stage;
+  const port = Number(new URL(gateway.redisServer.url).port);
+  const faults = [
+    async () => {
+      await gateway.workers
+        .find(({ child }) => child.exitCode === null && child.signalCode === null)
+        ?.end('SIGKILL');
+      await gateway.addWorker();
+    },
+    async () => {
+      await stage.killPostgres();
+      await new Promise((resolve) => setTimeout(resolve, FAULT_EVERY_MS));
+      await stage.restartPostgres();
+    },
+    async () => {
+      await gateway.redisServer.stop('SIGKILL');
+      await gateway.restartRedis(port);
+    },
+  ];
+  let count = 0;
+  while (!isOver()) {
+    await new Promise((resolve) => setTimeout(resolve, FAULT_EVERY_MS));
+    if (isOver()) break;
+    await faults[count % faults.length]?.();
+    count++;
+    if (count % 20 === 0) say(`${count} faults`);
+  }
+  return count;
+}

@@ -1,0 +1,37 @@
+/** How many rows a second one archiver sustains. */
+import { join } from 'node:path';
+import { openDatabase, schemaOf } from '@sluice/shared/archive/database';
+import { migrate } from '@sluice/shared/archive/migrate';
+import { makePartitions } from '@sluice/worker/archive/partitions';
+import { EntryWriter } from '@sluice/worker/archive/write-entries';
+import { startTestPostgres } from '../helpers/test-postgres.js';
+import { makeEntry } from './entries.js';
+
+const BATCH = 500;
+
+export async function showRate(
+  folder: string,
+  entries: number,
+  say: (line: string) => void,
+): Promise<boolean> {
+  const postgres = await startTestPostgres(join(folder, 'postgres'));
+  const database = openDatabase(postgres.ownerUrl, { connections: 1, statementMs: 60_000 });
+  const schema = schemaOf('rate');
+  await migrate(database, schema);
+  await makePartitions(database, schema, Date.now());
+  const writer = new EntryWriter(database, schema, (problem) => say(problem));
+  let written = 0;
+  const before = process.cpuUsage();
+  const started = performance.now();
+  for (let i = 0; i < entries; i += BATCH)
+    written += await writer.write(Array.from({ length: BATCH }, (_, j) => makeEntry(i + j)));
+  const seconds = (performance.now() - started) / 1000;
+  const { user, system } = process.cpuUsage(before);
+  say(`${written} rows in ${seconds.toFixed(1)} s: ${Math.round(written / seconds)} rows a second`);
+  say(
+    `${((user + system) / written).toFixed(1)} µs of this process for each row, the making of the entry included`,
+  );
+  await database.end();
+  await postgres.stop();
+  return written === Math.ceil(entries / BATCH) * BATCH;
+}
