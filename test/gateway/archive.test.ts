@@ -9,7 +9,8 @@ import { monthOf } from '@sluice/shared/calendar';
 import { dropPartitions, listPartitions, makePartitions } from '@sluice/worker/archive/partitions';
 import { EntryWriter } from '@sluice/worker/archive/write-entries';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
-import { startTestPostgres, test } from '../helpers/test-postgres.js';
+import test from '../helpers/needs-postgres.js';
+import { startTestPostgres } from '../helpers/test-postgres.js';
 import { until } from '../helpers/until.js';
 
 const SCHEMA = schemaOf('test');

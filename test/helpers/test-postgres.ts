@@ -1,11 +1,6 @@
-import { findPostgres, POSTGRES } from '@sluice/cli/start/find-postgres';
-import { REDIS } from '@sluice/cli/start/find-redis';
+import { findPostgres } from '@sluice/cli/start/find-postgres';
 import { type PostgresServer, startPostgres } from '@sluice/cli/start/postgres-server';
-import { testNeeding } from './test-needing.js';
 import { withParent } from './with-parent.js';
-
-/** The `test` of every test that starts a PostgreSQL. */
-export const test = testNeeding(REDIS, POSTGRES);
 
 /** The PostgreSQL of this machine as a server of this process alone: it ends with it. */
 export function startTestPostgres(folder: string, port?: number): Promise<PostgresServer> {

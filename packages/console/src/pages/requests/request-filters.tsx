@@ -13,6 +13,9 @@ export const FILTERS = [
   'status',
   'code',
   'key_id',
+  'tag',
+  'user',
+  'sort',
 ] as const;
 
 const SINCE = [
@@ -21,6 +24,12 @@ const SINCE = [
   ['1h', 'Last hour'],
   ['24h', 'Last 24 hours'],
   ['7d', 'Last 7 days'],
+] as const;
+
+const SORTS = [
+  ['', 'Newest first'],
+  ['duration', 'Longest first'],
+  ['cost', 'Dearest first'],
 ] as const;
 
 const STATUS = [
@@ -96,8 +105,38 @@ export function RequestFilters({ query, choices, onChange }: RequestFiltersProps
         onChange={(status) => onChange({ status })}
       />
       {select('code', 'Code', CODES)}
+      <TagFilter tag={query.tag ?? ''} onChange={(tag) => onChange({ tag })} />
+      <Field
+        label="End user"
+        value={query.user ?? ''}
+        onInput={(user) => onChange({ user })}
+        placeholder="customer-42"
+      />
+      <Select
+        label="Order"
+        value={query.sort ?? ''}
+        choices={listed(SORTS, query.sort)}
+        onChange={(sort) => onChange({ sort })}
+      />
       <FindById query={query} />
     </form>
+  );
+}
+
+/** What is typed is a filter as soon as it is a name and a value. */
+function TagFilter({ tag, onChange }: { tag: string; onChange(tag: string): void }) {
+  const [text, setText] = useState(tag);
+  return (
+    <Field
+      label="Tag"
+      value={text}
+      placeholder="feature=search"
+      onInput={(typed) => {
+        setText(typed);
+        const wish = /^[^=]+=.+$/.test(typed) ? typed : '';
+        if (wish !== tag) onChange(wish);
+      }}
+    />
   );
 }
 

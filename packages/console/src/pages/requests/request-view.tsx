@@ -58,6 +58,20 @@ function Details({ request }: { request: PresentedRequest }) {
           <span class="wrap">{route ?? model}</span>
         </Fact>
         <Fact name="Priority">{request.priority}</Fact>
+        {request.user !== null && (
+          <Fact name="End user">
+            <span class="wrap">{request.user}</span>
+          </Fact>
+        )}
+        {Object.keys(request.tags).length > 0 && (
+          <Fact name="Tags">
+            <span class="wrap">
+              {Object.entries(request.tags)
+                .map(([name, value]) => `${name}=${value}`)
+                .join(', ')}
+            </span>
+          </Fact>
+        )}
       </dl>
       <TimeLine request={request} />
       {request.billed === 'unknown' && (

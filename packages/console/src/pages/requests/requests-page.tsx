@@ -43,7 +43,8 @@ export function RequestsPage({ place }: { place: Place }) {
   const open = ({ id }: PresentedRequest) => goTo({ ...place, item: id });
   const saveCsv = () =>
     action.run(async (client) => {
-      const response = await client.fetch(`/requests/export?${query}${query === '' ? '' : '&'}format=csv`);
+      const wanted = new URLSearchParams([...filters.filter(([name]) => name !== 'sort'), ['format', 'csv']]);
+      const response = await client.fetch(`/requests/export?${wanted}`);
       download('requests.csv', await response.blob());
     });
   /** Whether a request was opened from this list: then closing it is going back, and Back does not open it again. */
@@ -83,6 +84,9 @@ export function RequestsPage({ place }: { place: Place }) {
     >
       <RequestFilters query={place.query} choices={choices.data} onChange={filter} />
       {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
+      {log.data && !log.data.complete && (
+        <Notice tone="warn">PostgreSQL is away or behind: older requests are missing here for now.</Notice>
+      )}
       {log.data && log.data.data.length > 0 && (
         <Table
           caption="Requests"
