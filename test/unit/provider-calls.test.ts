@@ -16,10 +16,11 @@ test('an answer that makes our own code fail is an attempt, and the next entry m
     headers: {},
     http: { post: async () => ({ status: 200, headers: {}, body: {} }) },
     answerFits: () => true,
+    pool: new Map(),
   };
   const saidNothing: string[] = [];
   const parts = {
-    upstreams: new Map([['openai', upstream]]),
+    upstreams: { of: () => upstream },
     health: {
       calling: () => {},
       saidNothing: (provider: string) => saidNothing.push(provider),

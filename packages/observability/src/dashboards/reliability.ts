@@ -91,10 +91,19 @@ export const reliabilityDashboard: DashboardSpec = {
         legend: 'no token of {{provider}}',
       },
     ),
-    panel('Wrong keys', 'The log of the api has the addresses they came from.', 'reqps', {
-      expr: 'sum by (listener) (rate(gateway_wrong_keys_total[$__rate_interval]))',
-      legend: '{{listener}}',
-    }),
+    panel(
+      'Wrong keys and sign-ins',
+      'The log of the api has the addresses they came from.',
+      'reqps',
+      {
+        expr: 'sum by (listener) (rate(gateway_wrong_keys_total[$__rate_interval]))',
+        legend: 'wrong key: {{listener}}',
+      },
+      {
+        expr: 'sum by (way, outcome) (rate(gateway_sign_ins_total[$__rate_interval]))',
+        legend: 'sign-in by {{way}}: {{outcome}}',
+      },
+    ),
     panel(
       'Callers who hung up, and replays',
       'Cancelled while waiting or running; answered again for an Idempotency-Key.',

@@ -53,6 +53,9 @@ export class SchemaChecker {
   /** When the thread got its current check. */
   #began: number | undefined;
 
+  /** Other limits are for tests, on machines of any speed. */
+  constructor(private readonly limits = { maxWaitMs: MAX_WAIT_MS, slowMs: SLOW_MS }) {}
+
   check(workspace: string, claims: readonly Claim[]): Promise<Verdict> {
     if (this.#pauses.size > 0 && this.#isPaused(workspace)) return Promise.resolve('unchecked');
     const chars = claims.reduce((sum, { schema, text }) => sum + schema.length + text.length, 0);
@@ -78,7 +81,8 @@ export class SchemaChecker {
     this.#running = this.#takeNext();
     if (!this.#running) return;
     const { workspace, asked } = this.#running;
-    if (this.#isPaused(workspace) || performance.now() - asked > MAX_WAIT_MS) this.#finish('unchecked');
+    if (this.#isPaused(workspace) || performance.now() - asked > this.limits.maxWaitMs)
+      this.#finish('unchecked');
     else if (this.#thread) this.#run();
     else this.#start();
   }
@@ -99,7 +103,7 @@ export class SchemaChecker {
   }
 
   #pauseIfSlow({ workspace }: Task, tookMs: number): void {
-    if (tookMs < SLOW_MS) return;
+    if (tookMs < this.limits.slowMs) return;
     const now = performance.now();
     if (this.#pauses.size >= MAX_PAUSES)
       for (const [each, until] of this.#pauses) if (until <= now) this.#pauses.delete(each);
