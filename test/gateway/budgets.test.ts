@@ -164,7 +164,7 @@ test('a name that is no model is not found, whatever the budget', async (t) => {
     const { status, body } = await ask('zero', { model });
     t.is(status, 404, model);
     t.is(body.error.code, 'model_not_found');
-    t.true(body.error.message.startsWith(`The model ${model} is neither a route`), body.error.message);
+    t.regex(body.error.message, /^The model is neither a route/);
   }
 });
 

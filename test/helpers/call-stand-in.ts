@@ -45,7 +45,7 @@ export async function callStandIn(
       upstream,
       { model, messages: [{ role: 'user', content: 'hello' }] },
       { provider: config.name, model },
-      10_000,
+      60_000,
       { workspace: 'demo', signal: new StopSignal(), answer: new AnswerRoom(1e6).share() },
       { now: () => Date.now() },
     );

@@ -21,14 +21,14 @@ export async function resolveModel(
   directory: DirectoryCache,
   providers: ReadonlyMap<string, unknown>,
 ): Promise<Resolved> {
-  if (!isAllowed((await directory.findWorkspace(workspace))?.models, model)) throw notFound(model);
+  if (!isAllowed((await directory.findWorkspace(workspace))?.models, model)) throw notFound();
   const route = await directory.findRoute(workspace, model);
   // A provider that was removed from the configuration has no queue. The rest of the chain still serves.
   const chain = route?.chain.filter((entry) => providers.has(entry.provider)) ?? [];
   if (route && chain.length > 0) return { route: model, chain, onCrash: route.onCrash };
 
   const entry = PRINTABLE.test(model) ? directEntry(model, providers) : undefined;
-  if (!entry || !providers.has(entry.provider)) throw notFound(model);
+  if (!entry || !providers.has(entry.provider)) throw notFound();
   return { route: null, chain: [entry], onCrash: 'rerun' };
 }
 
@@ -42,14 +42,11 @@ function directEntry(model: string, providers: ReadonlyMap<string, unknown>): Ch
   return provider === undefined ? undefined : { provider, model };
 }
 
-/** Longer names are cut in messages, because the caller chooses them. */
-const MAX_SHOWN = 100;
-
-function notFound(model: string): GatewayError {
-  const name = PRINTABLE.test(model) ? ` ${model.slice(0, MAX_SHOWN)}` : '';
+/** The name is not repeated: people paste keys and prompts into the wrong field. A near name is suggested elsewhere. */
+function notFound(): GatewayError {
   return new GatewayError(
     'model_not_found',
-    `The model${name} is neither a route of this workspace nor a known model id.`,
+    'The model is neither a route of this workspace nor a known model id.',
     { param: 'model' },
   );
 }
