@@ -7,6 +7,7 @@ const PAGES = {
   soak: 'reliability',
   hostile: 'reliability',
   batches: 'reliability',
+  limits: 'reliability',
   containers: 'deploying',
 };
 

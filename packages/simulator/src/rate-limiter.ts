@@ -47,11 +47,12 @@ export class RateLimiter {
     return this.#refused;
   }
 
-  /** What was counted of all keys since a moment. */
-  countedSince(moment: number): Record<Kind, number> {
+  /** What was counted of all keys from one moment to another. */
+  countedBetween(from: number, to: number): Record<Kind, number> {
     const sums: Record<Kind, number> = { requests: 0, tokens: 0, 'input-tokens': 0, 'output-tokens': 0 };
     for (const calls of this.#byKey.values())
-      for (const call of calls) if (call.at >= moment) for (const kind of KINDS) sums[kind] += call[kind];
+      for (const call of calls)
+        if (call.at >= from && call.at < to) for (const kind of KINDS) sums[kind] += call[kind];
     return sums;
   }
 

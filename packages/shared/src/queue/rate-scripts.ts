@@ -3,14 +3,14 @@
  * (rates.ts) come here.
  *
  * A limit is a window of a minute in half seconds: what was reserved in each of them, and their sum. It holds in any 60
- * seconds, and a second more, since calls do not all arrive equally fast. Beside it the pace keeps a minute's worth from
+ * seconds, and a second and a half more, since calls do not all arrive equally fast. Beside it the pace keeps a minute's worth from
  * being used up in its first seconds.
  *
  * A job that has to wait is parked: it gets a score beyond all classes, in the band of its lane, which is the class and the
  * set of limits that it shares with others. `due` has the moment at which the first job of each lane may fit.
  */
 export const RATES = `
-local SLOT_MS, SLOTS, AHEAD_MS, MINUTE_MS, WINDOW_TTL_MS = 500, 122, 5000, 60000, 125000
+local SLOT_MS, SLOTS, AHEAD_MS, MINUTE_MS, WINDOW_TTL_MS = 500, 123, 5000, 60000, 125000
 
 local function readClock()
   local time = redis.call('TIME')
@@ -162,7 +162,8 @@ local function heed(buckets, left, now)
   end
 end
 
--- The job ends or leaves. Used is 'keep', 'none' when nothing was sent, or what was really used by type, in JSON.
+-- The job ends or leaves. Used is 'keep', 'none' when nothing was sent, or in JSON what was really used by type and when the
+-- call was sent.
 local function release(q, jobId, used)
   local jobKey = q.prefix .. jobId
   local rate, slot, key = unpack(redis.call('HMGET', jobKey, 'rate', 'slot', 'key'))
@@ -173,10 +174,19 @@ local function release(q, jobId, used)
   local now, isLess = readClock(), false
   local really = used == 'none' and {r = 0, t = 0, i = 0, o = 0} or cjson.decode(used)
   local buckets = bucketsOf(cjson.decode(rate), key)
+  slot = tonumber(slot)
+  -- A call that was sent late counts from then on: the provider saw it then.
+  local sent = math.max(slot, math.min(math.floor((really.at or 0) / SLOT_MS), math.floor(now / SLOT_MS)))
+  local isInWindow = slot > math.floor(now / SLOT_MS) - SLOTS
   for _, bucket in ipairs(buckets) do
-    local more = (really[bucket[2]] or bucket[4]) - amountOf(bucket)
-    if more ~= 0 and tonumber(slot) > math.floor(now / SLOT_MS) - SLOTS and redis.call('HEXISTS', bucket[1], 's') == 1 then
-      charge(bucket[1], tonumber(slot), bucket[3], math.floor(more))
+    local before = amountOf(bucket)
+    local more = math.floor((really[bucket[2]] or before) - before)
+    if (more ~= 0 or sent ~= slot) and isInWindow and redis.call('HEXISTS', bucket[1], 's') == 1 then
+      if sent ~= slot then
+        redis.call('HINCRBY', bucket[1], slotField(slot), -before)
+        redis.call('HINCRBY', bucket[1], slotField(sent), before)
+      end
+      charge(bucket[1], sent, bucket[3], more)
       isLess = isLess or more < 0
     end
   end

@@ -69,20 +69,21 @@ export type RatesLeft = Partial<Record<BucketType, number>>;
 
 /** What a call really took, and what the provider says is left. */
 export interface RateUse {
-  /** False: nothing was sent. */
-  called: boolean;
+  /** When it was sent, in Redis time; undefined: nothing was. */
+  sentAt?: number;
   usage?: { input: number; cachedInput: number; cacheWrite: number; cacheWrite1h: number; output: number };
   left?: RatesLeft;
 }
 
 /** How the reservation of a job is corrected when it ends; see `release` in rate-scripts.ts. */
-export function usedOf(job: ChatJob, { called, usage, left }: RateUse): string {
-  if (!called) return 'none';
-  if (!usage) return left ? JSON.stringify({ left }) : 'keep';
+export function usedOf(job: ChatJob, { sentAt, usage, left }: RateUse): string {
+  if (sentAt === undefined) return 'none';
+  const at = Math.round(sentAt);
+  if (!usage) return JSON.stringify(left ? { at, left } : { at });
   const { output, isNamed = false } = estimateOf(job);
   // Anthropic does not count what it reads from its cache.
   const written = usage.input + usage.cacheWrite + usage.cacheWrite1h;
   const counted = isNamed ? Math.max(output, usage.output) : usage.output;
-  const used = { r: 1, t: written + usage.cachedInput + counted, i: written, o: usage.output };
+  const used = { at, r: 1, t: written + usage.cachedInput + counted, i: written, o: usage.output };
   return JSON.stringify(left ? { ...used, left } : used);
 }

@@ -63,7 +63,7 @@ export class ChatProcessor {
     const { ending, logger } = this.parts;
     const { providerKey } = run;
     const progress: Progress = { job };
-    if (providerKey !== undefined) progress.rate = { key: providerKey, use: { called: false } };
+    if (providerKey !== undefined) progress.rate = { key: providerKey, use: {} };
     const settle = (settlement: Settlement | undefined) => {
       if (settlement && progress.rate) settlement.used = usedBy(progress);
       return settlement;

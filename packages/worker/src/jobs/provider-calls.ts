@@ -79,12 +79,13 @@ export class ProviderCalls {
     const limitMs = this.#limitMs(entry);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     health.calling(entry.provider, job);
+    const sentAt = clock.now();
     const result = await this.#send(job.requestId, () =>
       callProvider(upstream, request, entry, timeoutMs, run, clock),
     );
     const { failure } = result;
     if (rate && result.ms !== undefined) {
-      rate.use = { called: true };
+      rate.use = { sentAt };
       const usage = result.response?.usage ?? result.dropped?.usage;
       if (usage && !result.billUnknown) rate.use.usage = usage;
       if (result.left) rate.use.left = result.left;
