@@ -54,6 +54,20 @@ test.serial('batches that wait for their budget do not keep another workspace’
   t.like(await batchEnd(modest, batch.id), { status: 'completed', request_counts: { completed: 2 } });
 });
 
+test.serial('a page of batches reads the batches of that page, and no others', async (t) => {
+  const reads = async () => {
+    const calls = /cmdstat_hgetall:calls=(\d+)/.exec(await gateway.redis.info('commandstats'))?.[1];
+    return Number(calls ?? 0);
+  };
+  const greedy = clientOf('greedy');
+  const stored = new Set((await greedy.batches.list({ limit: 100 })).data.map(({ id }) => id));
+  t.is(stored.size, 20);
+  // Other parts of the gateway read now and then too, but far less than twenty for each page.
+  const before = await reads();
+  for (let i = 0; i < 50; i++) t.is((await greedy.batches.list({ limit: 1 })).data.length, 1);
+  t.true((await reads()) - before < 500);
+});
+
 test.serial('a batch that waits is cancelled when its caller says so', async (t) => {
   const greedy = clientOf('greedy');
   const { data } = await greedy.batches.list();

@@ -84,8 +84,17 @@ export class BatchStore {
 
   /** Newest first. */
   async list(workspace: string): Promise<Batch[]> {
-    const ids = await this.redis.zrange(this.names.batches(workspace), '0', '-1');
-    const found = await Promise.all(ids.reverse().map((id) => this.find(id)));
+    return this.findAll(await this.idsOf(workspace));
+  }
+
+  /** Newest first. */
+  async idsOf(workspace: string): Promise<string[]> {
+    return (await this.redis.zrange(this.names.batches(workspace), '0', '-1')).reverse();
+  }
+
+  /** Those that are still remembered. */
+  async findAll(ids: readonly string[]): Promise<Batch[]> {
+    const found = await Promise.all(ids.map((id) => this.find(id)));
     return found.filter((batch) => batch !== undefined);
   }
 

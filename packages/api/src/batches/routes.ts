@@ -70,8 +70,15 @@ export function createBatchesRoutes({ batches, files, directory, clock, maxActiv
   };
 
   const list: Middleware<Authenticated> = async (ctx) => {
-    const found = await batches.list(ctx.state.key.workspace);
-    ctx.body = toPage(found.map(toBatchObject), ctx.query, PAGE);
+    // Only those of the page are read: a workspace may have a thousand, and may ask as often as it likes.
+    const ids = await batches.idsOf(ctx.state.key.workspace);
+    const page = toPage(
+      ids.map((id) => ({ id })),
+      ctx.query,
+      PAGE,
+    );
+    const found = await batches.findAll(page.data.map(({ id }) => id));
+    ctx.body = { ...page, data: found.map(toBatchObject) };
   };
 
   const retrieve: Middleware<Authenticated> = async (ctx) => {
