@@ -268,7 +268,8 @@ export class BatchRun {
     const job = toJob(this.parts, this.#record, requestId, prepared);
     this.parts.dispatcher.dispatch(job, prepared.request).then(
       () => {
-        this.#ended.add(requestId);
+        // The result may have been stored before the reply came. Then the line is forgotten already.
+        if (this.#lines.has(requestId)) this.#ended.add(requestId);
         this.#bytes.delete(requestId);
         this.#results.came();
         this.#wake();
@@ -302,6 +303,7 @@ export class BatchRun {
     const { done, parked, pauseMs, waitsFor } = await this.#results.store(this.#lines);
     for (const requestId of done) {
       this.#lines.delete(requestId);
+      this.#parked.delete(requestId);
       this.#ended.delete(requestId);
       this.#bytes.delete(requestId);
       this.#unknown.delete(requestId);
@@ -343,8 +345,8 @@ export class BatchRun {
     }
     const latest = this.parts.clock.now() + LONGEST_END_MS;
     for (const requestId of this.#lines.keys()) this.parts.dispatcher.withdraw(requestId);
-    while (!this.#stopped && this.#inFlight > 0 && this.parts.clock.now() < latest) {
-      this.#results.came();
+    // A line that has ended still counts here, until its outcome is stored. Only parked lines are left over.
+    while (!this.#stopped && this.#lines.size > this.#parked.size && this.parts.clock.now() < latest) {
       await this.#collect(true);
       for (const requestId of [...this.#unknown]) {
         const fed = this.#lines.get(requestId);
