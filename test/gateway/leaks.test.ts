@@ -62,7 +62,7 @@ test.after.always(async () => {
 
 async function makeTraffic(): Promise<void> {
   const ask = async (model: string, text: string, init = {}) => {
-    const body = { model, messages: [{ role: 'user', content: text }], user: PROMPT };
+    const body = { model, messages: [{ role: 'user', content: text }], user: 'end-user-7' };
     const answer = await gateway.chat(body, init);
     if (answer.status !== 200) refusals.push(JSON.stringify([...answer.headers, answer.body]));
     return answer;
