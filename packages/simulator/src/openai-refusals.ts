@@ -17,11 +17,9 @@ export function invalidValue(param: string, value: unknown, supported: readonly 
   const list = supported.map((item) => `'${item}'`);
   const last = list.pop();
   const values = list.length === 0 ? last : `${list.join(', ')}, and ${last}`;
-  return refuse(
-    `Invalid value: '${String(value)}'. Supported values are: ${values}.`,
-    param,
-    'invalid_value',
-  );
+  // An object of the caller's may have a toString that is no function.
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return refuse(`Invalid value: '${text}'. Supported values are: ${values}.`, param, 'invalid_value');
 }
 
 export function badPattern(param: string, pattern: RegExp): Refusal {
