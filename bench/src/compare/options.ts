@@ -18,7 +18,7 @@ npm run bench -- micro --help         what a request pays in our own code, step 
 npm run bench -- profile --help       where the CPU of api and worker goes
 npm run bench -- against --help       this checkout beside another: is a change worth it?
 
-  --targets direct,sluice,portkey,litellm,bifrost
+  --targets direct,sluice,portkey,litellm,bifrost,gomodel
                           default: all that are there; direct is the upstream without a gateway
   --concurrency 1,10,64,256
                           callers at a time, against an upstream that answers at once
@@ -35,6 +35,8 @@ LiteLLM runs when "litellm" is on the PATH:
   python3 -m venv ~/litellm && ~/litellm/bin/pip install 'litellm[proxy]' && PATH=~/litellm/bin:$PATH npm run bench
 Bifrost runs when "bifrost-http" (or "bifrost") is on the PATH:
   go install github.com/maximhq/bifrost/transports/bifrost-http@latest && PATH=$(go env GOPATH)/bin:$PATH npm run bench
+GoModel runs when "gomodel" is on the PATH. In a checkout of github.com/ENTERPILOT/GoModel:
+  go build -o ~/bin/gomodel ./cmd/gomodel && PATH=~/bin:$PATH npm run bench
 `.trim();
 
 /** Undefined: help was asked for. */
