@@ -20,7 +20,7 @@ const REQUEST = [
 ];
 const KNOWN_CALLER = [...REQUEST, 'workspace', 'keyId'];
 const ANSWERED = [...KNOWN_CALLER, 'route', 'queueMs', 'attempts'];
-const SERVED = [...ANSWERED, 'provider', 'model', 'fallbackUsed', 'latencyMs', 'costUsd'];
+const SERVED = [...ANSWERED, 'provider', 'model', 'latencyMs', 'costUsd'];
 const ATTEMPT = [
   ...['level', 'time', 'role', 'pid', 'msg', 'requestId', 'workspace', 'route', 'entry', 'queueMs'],
   ...['provider', 'model', 'outcome', 'ms', 'upstreamId'],
@@ -28,7 +28,7 @@ const ATTEMPT = [
 
 let gateway: Gateway;
 test.before(async () => {
-  gateway = await startGateway();
+  gateway = await startGateway({ env: { LOG_LEVEL: 'debug' } });
   gateway.simulator.script({
     match: { provider: 'openai', textIncludes: 'fall back' },
     action: { status: 500 },
@@ -55,7 +55,7 @@ const ask = (text: string, init = {}) =>
 
 const fieldsOf = (line: Line | undefined) => Object.keys(line ?? {}).sort();
 
-test('a request is one line of the api, and an attempt one of a worker, under the id the caller was told', async (t) => {
+test('a request is one short line of the api, under the id the caller was told, and debugging adds one of a worker', async (t) => {
   const { headers } = await ask('hello');
   const found = await linesOf(headers.get('x-request-id'), 2);
   t.is(found.length, 2);
@@ -65,7 +65,9 @@ test('a request is one line of the api, and an attempt one of a worker, under th
   t.deepEqual(fieldsOf(attempt), [...ATTEMPT].sort());
   t.like(request, { level: 'info', role: 'api', status: 200, code: 'ok', route: 'fast', workspace: 'demo' });
   t.is(request?.costUsd, headers.get('x-gateway-cost-usd'));
-  t.like(attempt, { level: 'info', role: 'worker', provider: 'openai', outcome: 'ok', entry: 0 });
+  t.like(attempt, { level: 'debug', role: 'worker', provider: 'openai', outcome: 'ok', entry: 0 });
+  const written = found.filter(({ level }) => level !== 'debug').map((line) => JSON.stringify(line).length);
+  t.true(written.length === 1 && Math.max(...written) < 480, `${written} bytes at the level info`);
 });
 
 test('a request that fell back has a line for each attempt', async (t) => {
@@ -80,7 +82,8 @@ test('a request that fell back has a line for each attempt', async (t) => {
     .sort((a, b) => Number(a.entry) - Number(b.entry));
   t.like(first, { level: 'warn', entry: 0, outcome: 'server_error', status: 500 });
   t.deepEqual(fieldsOf(first), [...ATTEMPT, 'status'].sort());
-  t.like(second, { level: 'info', entry: 1, outcome: 'ok' });
+  t.deepEqual(fieldsOf(found.find(({ msg }) => msg === 'request')), [...SERVED, 'fallbackUsed'].sort());
+  t.like(second, { level: 'debug', entry: 1, outcome: 'ok' });
 });
 
 test('what is refused is logged with its code, and nothing of what was sent', async (t) => {

@@ -45,7 +45,8 @@ export function toRequestLine(
   if (replayed) line.replayed = true;
   if (head.served) {
     const { provider, model, fallbackUsed, latencyMs, costUsd } = head.served;
-    Object.assign(line, { provider, model, fallbackUsed, latencyMs });
+    Object.assign(line, { provider, model, latencyMs });
+    if (fallbackUsed) line.fallbackUsed = true;
     // The line of the first request has the cost of the call.
     if (!replayed) line.costUsd = costUsd;
   }

@@ -26,7 +26,9 @@ export function usedBy({ job, rate }: Progress): string {
 
 export function addAttempt(progress: Progress, attempt: Attempt, logger: Logger): void {
   const { job } = progress;
-  logger[attempt.outcome === 'ok' ? 'info' : 'warn'](toAttemptLine(job, attempt), 'attempt');
+  // The line of the request tells of the attempt that went well.
+  const level = attempt.outcome === 'ok' ? 'debug' : 'warn';
+  if (logger.isLevelEnabled(level)) logger[level](toAttemptLine(job, attempt), 'attempt');
   progress.job = { ...job, attempts: [...job.attempts, attempt] };
 }
 
