@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -36,6 +36,7 @@ const SPEC = {
   LOG_LEVEL: choice(['debug', 'info'], { default: 'info', description: 'how much to log' }),
 };
 const TOKEN = 'token-SECRET';
+const NOBODY = 65_534;
 
 function mistakesOf(env: Record<string, string>, spec: EnvSpec = SPEC): string[] {
   const error = (() => {
@@ -154,6 +155,22 @@ test('a variable set twice, an unreadable file and an empty file are mistakes', 
     'PORT: PORT and PORT_FILE are both set; set one of them',
     'HOST: the file that HOST_FILE names cannot be read (ENOENT)',
     'ADMIN_TOKEN: the file that ADMIN_TOKEN_FILE names is empty',
+  ]);
+});
+
+test('a file that belongs to somebody else is a mistake that says what to do', (t) => {
+  const HOST_FILE = writeTemp('not-ours', 'SECRET');
+  chmodSync(HOST_FILE, 0);
+  chmodSync(dir, 0o755);
+  const isRoot = process.geteuid?.() === 0;
+  // Root may read every file.
+  if (isRoot) process.seteuid?.(NOBODY);
+  const user = process.geteuid?.();
+  const mistakes = mistakesOf({ ADMIN_TOKEN: TOKEN, HOST_FILE });
+  if (isRoot) process.seteuid?.(0);
+  t.deepEqual(mistakes, [
+    `HOST: the file that HOST_FILE names cannot be read (EACCES): it belongs to user ${isRoot ? 0 : user} with mode 0000, ` +
+      `and this process runs as user ${user}. Run "chown ${user}" and "chmod 0400" on it where it is mounted from`,
   ]);
 });
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -18,8 +18,21 @@ export function lookupEnv(env: Env, name: string): Looked {
     const content = readFileSync(file, 'utf8').trim();
     return content === '' ? { mistake: `the file that ${name}_FILE names is empty` } : { value: content };
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
-    return { mistake: `the file that ${name}_FILE names cannot be read${reason}` };
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    const advice = code === 'EACCES' ? adviceFor(file) : '';
+    return { mistake: `the file that ${name}_FILE names cannot be read (${code})${advice}` };
+  }
+}
+
+/** A secret is often mounted as a file of root, which a process without rights cannot open. */
+function adviceFor(file: string): string {
+  try {
+    const user = process.geteuid?.();
+    const { uid, mode } = statSync(file);
+    const permissions = (mode & 0o777).toString(8).padStart(4, '0');
+    return `: it belongs to user ${uid} with mode ${permissions}, and this process runs as user ${user}. Run "chown ${user}" and "chmod 0400" on it where it is mounted from`;
+  } catch {
+    return ': this process may not enter its folder';
   }
 }
 

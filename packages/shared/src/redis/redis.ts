@@ -80,8 +80,12 @@ function connect(url: string, own: RedisOptions): Redis {
   const redis = sentinel ? new Redis({ ...options, ...sentinel }) : new Redis(url, options);
   // Without a listener ioredis prints every failed reconnect. The processes report the state themselves.
   redis.on('error', () => {});
-  redis.on('connect', () => writeByTurn((redis as unknown as { stream: Socket }).stream));
+  redis.on('connect', () => writeByTurn(streamOf(redis)));
   return redis;
+}
+
+function streamOf(redis: Redis): Socket {
+  return (redis as unknown as { stream: Socket }).stream;
 }
 
 /** Sends all commands of one turn of the event loop in one system call. */
@@ -100,18 +104,29 @@ function writeByTurn(stream: Socket): void {
 /** Resolves when the connection is usable, and rejects with a plain sentence when it does not come in time. */
 export async function waitForRedis(redis: Redis, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return;
+  let refusal: string | undefined;
   let lastError: Error | undefined;
   const remember = (error: Error) => {
     lastError = error;
+    if (error.name === 'ReplyError') refusal = error.message;
   };
+  // ioredis drops what Redis says before it closes a connection that it does not want.
+  const listen = () =>
+    streamOf(redis).once('data', (data: Buffer) => {
+      refusal = readRefusal(data) ?? refusal;
+    });
   redis.on('error', remember);
+  redis.on('connect', listen);
   try {
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
         redis.off('ready', ready);
+        const reason = lastError ? ` (${lastError.message})` : '';
         reject(
           new Error(
-            `Redis did not answer within ${timeoutMs} ms${lastError ? ` (${lastError.message})` : ''}`,
+            refusal === undefined
+              ? `Redis did not answer within ${timeoutMs} ms${reason}`
+              : `Redis refuses the connection: ${refusal}`,
           ),
         );
       }, timeoutMs);
@@ -123,7 +138,13 @@ export async function waitForRedis(redis: Redis, timeoutMs: number): Promise<voi
     });
   } finally {
     redis.off('error', remember);
+    redis.off('connect', listen);
   }
+}
+
+/** The first words of an error that is Redis' first reply. Protected mode says a whole page. */
+function readRefusal(data: Buffer): string | undefined {
+  return /^-([A-Z]+ .{1,180}(?:\.|$))/m.exec(data.toString('utf8', 0, 400))?.[1];
 }
 
 /** Resolves when all of them are usable. When one does not come in time, none is left open. */
