@@ -1,5 +1,6 @@
 import type { Spend, Status } from '@sluice/shared/admin-api';
 import { until } from '../helpers/until.js';
+import { runBatchDuring } from './batch.js';
 import { type Account, Callers } from './callers.js';
 import type { Stack } from './stack.js';
 
@@ -11,6 +12,8 @@ const LARGE_BODY = chat('x'.repeat(9_000_000));
 const SLOW = 'take your time';
 const SLOW_MS = 8_000;
 const IN_FLIGHT = 20;
+const LINE = 'take a second';
+const LINE_MS = 1_000;
 
 /** The life of the compose file, in this order: each step begins where the one before it ended. */
 export async function tryEverything(stack: Stack, tell: Tell): Promise<void> {
@@ -23,6 +26,8 @@ export async function tryEverything(stack: Stack, tell: Tell): Promise<void> {
     await killWorkers(stack, callers, tell);
     await sendLargeBodies(stack, callers, tell);
     await upgrade(stack, callers, tell);
+    answerSlowly(stack);
+    await killApisInBatch(stack, callers, tell);
     await downAndUp(stack, callers, tell);
   } finally {
     callers.close();
@@ -61,18 +66,16 @@ async function scale(stack: Stack, tell: Tell): Promise<void> {
 }
 
 async function killWorkers(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
-  const account = await callers.sendDuring(CALLERS, chat('Say hello.'), async () => {
-    for (const worker of stack.ids('worker')) {
-      await stack.dockerBeside('kill', '--signal', 'KILL', worker);
-      await stack.dockerBeside('start', worker);
-      await until(
-        'it is healthy',
-        () => stack.inspect(worker, '{{.State.Health.Status}}') === 'healthy',
-        60_000,
-      );
-    }
-  });
+  const account = await callers.sendDuring(CALLERS, chat('Say hello.'), () => killInTurn(stack, 'worker'));
   tell('kill -9 of three workers in turn, under load', toWords(account), hasNoneFailed(account));
+}
+
+async function killInTurn(stack: Stack, service: string): Promise<void> {
+  for (const id of stack.ids(service)) {
+    await stack.dockerBeside('kill', '--signal', 'KILL', id);
+    await stack.dockerBeside('start', id);
+    await until('it is healthy', () => stack.inspect(id, '{{.State.Health.Status}}') === 'healthy', 60_000);
+  }
 }
 
 async function sendLargeBodies(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
@@ -100,8 +103,20 @@ async function upgrade(stack: Stack, callers: Callers, tell: Tell): Promise<void
   );
 }
 
+async function killApisInBatch(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
+  const { PORT, GATEWAY_KEY = '' } = stack.settings;
+  const batch = await runBatchDuring(`http://127.0.0.1:${PORT}`, GATEWAY_KEY, LINE, () =>
+    killInTurn(stack, 'api'),
+  );
+  callers.answered += batch.answered;
+  tell(
+    `kill -9 of two apis in turn, in a batch of ${batch.lines} lines`,
+    `${batch.answered} lines answered, each once`,
+    batch.answered === batch.lines,
+  );
+}
+
 async function downAndUp(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
-  answerSlowly(stack);
   const inFlight = Array.from({ length: IN_FLIGHT }, () => callers.send(chat(SLOW)));
   await until('calls are running', async () => {
     const { providers } = await ask<Status>(stack, '/status');
@@ -124,17 +139,33 @@ async function downAndUp(stack: Stack, callers: Callers, tell: Tell): Promise<vo
     `${total.requests} requests in the ledger, ${callers.answered} were answered`,
     total.requests === callers.answered,
   );
+  const rows = await until(
+    'PostgreSQL has as many',
+    () => rowsInPostgres(stack) >= total.requests && rowsInPostgres(stack),
+    120_000,
+  );
+  tell('PostgreSQL', `${rows} requests that were answered`, rows === total.requests);
 }
 
 function firstAnswer(callers: Callers): Promise<unknown> {
   return until('an answer', async () => (await callers.send(chat('Say hello.'))) === '200', 60_000);
 }
 
-/** The simulator answers this text slowly. */
+function rowsInPostgres(stack: Stack): number {
+  const query = 'SELECT count(*) FROM sluice.requests WHERE status = 200';
+  const psql = ['psql', '--username=sluice_owner', '--dbname=sluice', '-tAc', query];
+  return Number(stack.compose('exec', '-T', 'postgres', ...psql));
+}
+
+/** The simulator answers these texts slowly. */
 function answerSlowly(stack: Stack): void {
-  const rule = JSON.stringify({ match: { textIncludes: SLOW }, action: { delayMs: SLOW_MS } });
+  const rules = [
+    { match: { textIncludes: SLOW }, action: { delayMs: SLOW_MS } },
+    { match: { textIncludes: LINE }, action: { delayMs: LINE_MS } },
+  ];
   const post = `fetch('http://simulator:8090/_control/script', { method: 'POST', body: process.argv[1] })`;
-  stack.compose('exec', '-T', 'admin', 'node', '-e', `${post}.then((r) => process.exit(r.ok ? 0 : 1))`, rule);
+  const run = ['exec', '-T', 'admin', 'node', '-e', `${post}.then((r) => process.exit(r.ok ? 0 : 1))`];
+  for (const rule of rules) stack.compose(...run, JSON.stringify(rule));
 }
 
 async function ask<T>(stack: Stack, path: string): Promise<T> {

@@ -70,6 +70,9 @@ capabilities: { drop: [ALL] }
 - name: DATABASE_URL
   valueFrom: { secretKeyRef: { name: {{ .root.Values.postgres.existingSecret | default (printf "%s-postgres" .root.Release.Name) }}, key: DATABASE_URL } }
 {{- end }}
+{{- if and (has .role (list "api" "admin")) .root.Values.files.volume.enabled }}
+- { name: FILES_FOLDER, value: /var/lib/sluice/files }
+{{- end }}
 {{- with .root.Values.tracing.endpoint }}
 - { name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ . | quote }} }
 {{- end }}
