@@ -305,6 +305,54 @@ test('a chain has one to eight entries', (t) => {
   ]);
 });
 
+test('a group has two to eight members, each an entry with a weight, and its mistakes have their places', (t) => {
+  const member = { provider: 'openai', model: 'm' };
+  const mistakes = (...chain: unknown[]) => workspaceMistakes({ id: 'a', routes: { r: chain } });
+  t.deepEqual(
+    mistakes(
+      {
+        one_of: [
+          { ...member, weight: 70 },
+          { ...member, weight: 30, retries: 1 },
+        ],
+      },
+      member,
+    ),
+    [],
+  );
+  t.deepEqual(mistakes({ one_of: [member] }), [
+    'workspaces[0].routes.r[0].one_of: must be a list of 2 to 8 items',
+  ]);
+  t.deepEqual(
+    mistakes(member, {
+      one_of: [
+        { ...member, weight: 0 },
+        { provider: 'opanai', model: 'm' },
+      ],
+      weight: 1,
+    }),
+    [
+      'workspaces[0].routes.r[1].weight: unknown field; allowed: one_of',
+      'workspaces[0].routes.r[1].one_of[0].weight: must be a whole number from 1 to 1000',
+      'workspaces[0].routes.r[1].one_of[1].provider: must be one of openai, anthropic; did you mean openai?',
+    ],
+  );
+  t.regex(
+    mistakes({ one_of: [{ one_of: [member, member] }, member] }).join(),
+    /one_of\[0\]\.one_of: unknown field/,
+  );
+  t.regex(mistakes({ ...member, weight: 3 }).join(), /r\[0\]\.weight: unknown field/);
+  const eight = { one_of: Array(8).fill(member) };
+  t.deepEqual(mistakes(eight, eight), []);
+  t.deepEqual(mistakes(eight, eight, member), [
+    'workspaces[0].routes.r: must have at most 16 models, those of its groups included',
+  ]);
+  const text =
+    'workspaces:\n  - id: a\n    routes:\n      r:\n        - one_of:\n            - { provider: openai, model: m }\n            - { provider: openai, model: 7 }\n';
+  const error = t.throws(() => parseConfigText(text, {}), { instanceOf: Error });
+  t.regex(error.message, /line 7: workspaces\[0\]\.routes\.r\[0\]\.one_of\[1\]\.model: /);
+});
+
 test('ids, aliases and provider names are held to their characters', (t) => {
   const route = [{ provider: 'openai', model: 'm' }];
   for (const id of ['', '-a', 'A', 'a b', 'a'.repeat(64), 'a\n'])
@@ -388,7 +436,9 @@ test('an alias bomb, an unknown alias, a circular one and a tower of brackets ar
 
 test('a few anchors and aliases are fine', (t) => {
   const text = 'workspaces: [{ id: a, routes: { r: &r [{ provider: openai, model: m }], s: *r } }]';
-  t.is(parseConfigText(text, {}).workspaces[0]?.routes.get('s')?.chain[0]?.model, 'm');
+  t.deepEqual(parseConfigText(text, {}).workspaces[0]?.routes.get('s')?.chain, [
+    { provider: 'openai', model: 'm' },
+  ]);
 });
 
 test('values come from the environment, with defaults, from files, and escaped', (t) => {
@@ -401,11 +451,11 @@ test('values come from the environment, with defaults, from files, and escaped',
   t.is(url('${U:-http://default}', { U: 'http://set' }), 'http://set');
   t.is(url('http://${HOST}:${PORT:-80}1/v1', { HOST: 'h' }), 'http://h:801/v1');
   t.is(url('${U}', { U_FILE: file }), 'http://from-file');
-  const model = parseConfig(
+  const route = parseConfig(
     { workspaces: [{ id: 'a', routes: { r: [{ provider: 'openai', model: '$${M}$${N}${V}' }] } }] },
     { M: 'no', V: '${M}' },
-  ).workspaces[0]?.routes.get('r')?.chain[0]?.model;
-  t.is(model, '${M}${N}${M}');
+  ).workspaces[0]?.routes.get('r');
+  t.deepEqual(route?.chain, [{ provider: 'openai', model: '${M}${N}${M}' }]);
 });
 
 test('a number may come from the environment', (t) => {

@@ -65,9 +65,69 @@ test('a config of LiteLLM becomes providers with keys and limits, and routes wit
     'line 20: model_list[2].litellm_params.temperature: A parameter that LiteLLM adds to every request has no counterpart. Callers send it themselves.',
     'line 25: model_list[4]: Sluice serves chat completions. This embedding deployment was left out.',
     "line 29: model_list[5].litellm_params.model: Sluice has no preset for predibase. If it speaks OpenAI's format, add it as a provider.",
-    'line 37: router_settings.routing_strategy: Sluice tries the entries of a chain in order.',
+    'line 37: router_settings.routing_strategy: Sluice chooses among the deployments of one name by their weights, and among keys by the fewest calls.',
   ])
     t.true(err.includes(`${line}\n`), line);
+});
+
+test('deployments of different providers under one name of LiteLLM share its requests by their weights', async (t) => {
+  const deployment = (model: string, weight: string) =>
+    `  - { model_name: chat, litellm_params: { model: ${model}, api_key: os.environ/K, ${weight} } }`;
+  const groupOf = async (first: string, second: string) => {
+    const { config } = await importLitellm(
+      t,
+      ['model_list:', deployment('openai/gpt-4o', first), deployment('groq/llama', second)].join('\n'),
+    );
+    return config.workspaces[0].routes.chat;
+  };
+  const [openai, groq] = [
+    { provider: 'openai', model: 'gpt-4o' },
+    { provider: 'groq', model: 'llama' },
+  ];
+  t.deepEqual(await groupOf('weight: 0.7', 'weight: 0.3'), [
+    {
+      one_of: [
+        { ...openai, weight: 70 },
+        { ...groq, weight: 30 },
+      ],
+    },
+  ]);
+  t.deepEqual(await groupOf('weight: 9', 'weight: 1'), [
+    {
+      one_of: [
+        { ...openai, weight: 9 },
+        { ...groq, weight: 1 },
+      ],
+    },
+  ]);
+  t.deepEqual(await groupOf('timeout: 9', 'timeout: 9'), [
+    {
+      one_of: [
+        { ...openai, timeout_ms: 9_000 },
+        { ...groq, timeout_ms: 9_000 },
+      ],
+    },
+  ]);
+});
+
+test('targets of Portkey that share the load become a group', async (t) => {
+  const target = (provider: string, weight: number) => ({
+    provider,
+    weight,
+    override_params: { model: `${provider}-model` },
+  });
+  const given = { strategy: { mode: 'loadbalance' }, targets: [target('openai', 0.7), target('groq', 0.3)] };
+  const directory = folderWith(t, { 'given.json': JSON.stringify(given) });
+  const { out, err } = await sluice('import portkey given.json --route smart', { directory });
+  t.deepEqual(parse(out).workspaces[0].routes.smart, [
+    {
+      one_of: [
+        { provider: 'openai', model: 'openai-model', weight: 70 },
+        { provider: 'groq', model: 'groq-model', weight: 30 },
+      ],
+    },
+  ]);
+  t.notRegex(err, /weight/);
 });
 
 test('no import writes a secret of the other file anywhere', async (t) => {

@@ -47,7 +47,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
       run: () => (isWellFormedKey(key) ? cache.findKey(key) : undefined),
     },
     ...eachRequest('request from JSON, and checked', (_, text) => parseChatRequest(text, limits)),
-    { name: 'resolve the model', run: () => resolveModel(model, 'bench', cache, configured) },
+    { name: 'resolve the model', run: () => resolveModel(model, 'bench', cache, configured, job.requestId) },
     ...payloadCases(),
     { name: 'job to JSON and back', run: () => JSON.parse(JSON.stringify({ ...job, request: undefined })) },
     ...eachRequest('request from JSON', (_, text) => JSON.parse(text)),

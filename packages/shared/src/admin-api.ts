@@ -77,10 +77,22 @@ export interface ChainEntry {
   retries?: number;
 }
 
+/** A member of a group gets its weight's share of the group's requests. */
+export interface GroupMember extends ChainEntry {
+  /** Absent: 1. */
+  weight?: number;
+}
+
+export interface EntryGroup {
+  one_of: GroupMember[];
+}
+
+export type RouteEntry = ChainEntry | EntryGroup;
+
 export interface Route {
   id: string;
   object: 'route';
-  chain: ChainEntry[];
+  chain: RouteEntry[];
   on_crash: 'rerun' | 'fail';
   created_at: string;
 }
@@ -368,7 +380,7 @@ export interface RouteTraffic {
   requests: number;
   failed: number;
   fallbacks: number;
-  /** One count for each entry of the chain. */
+  /** One count for each entry of the chain, and for each member of its groups, in order. */
   served: number[];
 }
 

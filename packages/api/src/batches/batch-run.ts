@@ -256,7 +256,7 @@ export class BatchRun {
   /** Undefined: the line's request is invalid, and that is its outcome. */
   async #prepare(requestId: string, body: string, customId: string): Promise<ReadyLine | undefined> {
     try {
-      return await prepareLine(this.parts, this.#record, body);
+      return await prepareLine(this.parts, this.#record, requestId, body);
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       this.#results.addFailed(requestId, customId, error.toInfo());

@@ -33,10 +33,11 @@ export interface ReadyLine {
 export async function prepareLine(
   { directory, providers, limits }: SendLineParts,
   { workspace }: BatchRecord,
+  requestId: string,
   body: string,
 ): Promise<ReadyLine> {
   const request = parseChatRequest(body, limits);
-  const resolved = await resolveModel(request.model, workspace, directory, providers);
+  const resolved = await resolveModel(request.model, workspace, directory, providers, requestId);
   return { request, body, resolved, tags: readTags('', request), user: readUser(request) };
 }
 

@@ -1,5 +1,6 @@
 /** The counters of an api process. Gauges that are read from Redis at a scrape are in shared-gauges.ts. */
 
+import { movesOf } from '@sluice/shared/config/chain';
 import { ERROR_STATUS } from '@sluice/shared/errors';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
@@ -66,11 +67,8 @@ export class ApiMetrics {
   update(directory: KnownWorkspaces): void {
     for (const { routes } of directory)
       for (const [route, { chain }] of routes)
-        for (const [i, { provider: from }] of chain.entries()) {
-          const to = chain[i + 1]?.provider;
-          if (to === undefined) continue;
+        for (const [{ provider: from }, { provider: to }] of movesOf(chain))
           for (const reason of BLOCKED_OUTCOMES) this.#fallbacks.inc({ route, from, to, reason }, 0);
-        }
   }
 
   began(): void {

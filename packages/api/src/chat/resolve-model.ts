@@ -3,6 +3,7 @@ import { GatewayError } from '@sluice/shared/errors';
 import type { ChainEntry, OnCrash } from '@sluice/shared/queue/job';
 import { directProviderOf } from '../cell/direct-models.js';
 import type { DirectoryCache } from '../cell/directory-cache.js';
+import { chooseMembers } from './choose-members.js';
 
 /** Every real model id fits this. Any other text could not be in a response header. */
 const PRINTABLE = /^[!-~]+$/;
@@ -20,11 +21,14 @@ export async function resolveModel(
   workspace: string,
   directory: DirectoryCache,
   providers: ReadonlyMap<string, unknown>,
+  requestId: string,
 ): Promise<Resolved> {
   if (!isAllowed((await directory.findWorkspace(workspace))?.models, model)) throw notFound();
   const route = await directory.findRoute(workspace, model);
   // A provider that was removed from the configuration has no queue. The rest of the chain still serves.
-  const chain = route?.chain.filter((entry) => providers.has(entry.provider)) ?? [];
+  const chain = route
+    ? chooseMembers(route.chain, requestId).filter((entry) => providers.has(entry.provider))
+    : [];
   if (route && chain.length > 0) return { route: model, chain, onCrash: route.onCrash };
 
   const entry = PRINTABLE.test(model) ? directEntry(model, providers) : undefined;

@@ -122,6 +122,7 @@ export function createChatRoute(
       key.workspace,
       directory,
       providers,
+      requestId,
     ).catch((error) => countUnknown(error, requestId, key.workspace));
     if (route !== null) ctx.state.soughtModel = chain.at(-1)?.model;
     const now = clock.now();

@@ -1,3 +1,4 @@
+import { entriesOf } from '@sluice/shared/config/chain';
 import { isAllowed } from '@sluice/shared/directory/allowed-models';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
@@ -28,7 +29,7 @@ export async function listModels(
       id: alias,
       object: 'model',
       created: Math.floor(created / 1000),
-      owned_by: `route:${chain[0]?.provider}`,
+      owned_by: `route:${entriesOf(chain)[0]?.provider}`,
     };
   });
   const direct = catalogue.list().filter(({ id }) => !routes.has(id));

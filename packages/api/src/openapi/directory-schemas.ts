@@ -56,8 +56,9 @@ const key = {
 };
 const value = { ...s.text, description: 'The key itself. Shown here and never again.' };
 
+const entrySettings = { timeout_ms: s.whole, max_tokens: s.whole, retries: s.whole };
 const route = {
-  chain: { type: 'array', items: s.ref('ChainEntry'), minItems: 1, maxItems: 8 },
+  chain: { type: 'array', items: s.ref('RouteEntry'), minItems: 1, maxItems: 8 },
   on_crash: {
     ...s.oneOf('rerun', 'fail'),
     description: 'What becomes of a request whose worker dies in mid-call.',
@@ -131,10 +132,21 @@ export const directorySchemas = {
       },
     },
   ),
-  ChainEntry: s.object(
-    { provider: s.text, model: s.text },
-    { timeout_ms: s.whole, max_tokens: s.whole, retries: s.whole },
-  ),
+  ChainEntry: s.object({ provider: s.text, model: s.text }, entrySettings),
+  EntryGroup: s.object({
+    one_of: {
+      type: 'array',
+      minItems: 2,
+      maxItems: 8,
+      description:
+        'Each request goes to one of these first, by their weights, and to the others before the next entry.',
+      items: s.object(
+        { provider: s.text, model: s.text },
+        { ...entrySettings, weight: { ...s.whole, minimum: 1, maximum: 1000, default: 1 } },
+      ),
+    },
+  }),
+  RouteEntry: { anyOf: [s.ref('ChainEntry'), s.ref('EntryGroup')] },
   Route: s.object({ id: s.text, object: { const: 'route' }, ...route, created_at: s.moment }),
   RouteInput: { anyOf: [s.object({ chain: route.chain }, { on_crash: route.on_crash }), route.chain] },
 } satisfies Record<string, s.Schema>;

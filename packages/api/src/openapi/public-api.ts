@@ -55,7 +55,7 @@ export const publicSchemas = {
   OwnRoute: s.object({
     id: s.text,
     object: { const: 'route' },
-    chain: s.arrayOf(s.ref('ChainEntry')),
+    chain: s.arrayOf(s.ref('RouteEntry')),
     on_crash: s.oneOf('rerun', 'fail'),
   }),
   Batch: batchSchema,

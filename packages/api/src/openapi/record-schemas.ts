@@ -138,7 +138,11 @@ export const recordSchemas = {
     last_at: { ...s.moment, description: 'When the last of them ended.' },
     provider: s.textOrNull,
     provider_model: s.textOrNull,
-    fallback_used: { type: 'boolean', description: 'Another entry of the chain than the first served it.' },
+    fallback_used: {
+      type: 'boolean',
+      description:
+        'Another entry of the chain than the first served it, or another member of a group than the chosen one.',
+    },
     priority: { ...s.oneOf('interactive', 'normal', 'background'), description: 'Its class.' },
     tags: { type: 'object', additionalProperties: s.text },
     user: { ...s.textOrNull, description: 'The caller’s own end user.' },
@@ -242,7 +246,10 @@ export const recordSchemas = {
         requests: s.whole,
         failed: s.whole,
         fallbacks: s.whole,
-        served: { ...s.arrayOf(s.whole), description: 'By entry, in the order of the chain.' },
+        served: {
+          ...s.arrayOf(s.whole),
+          description: 'By entry and member of a group, in the order of the chain.',
+        },
       }),
     ),
   }),

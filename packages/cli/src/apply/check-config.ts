@@ -1,3 +1,4 @@
+import { placedEntries } from '@sluice/shared/config/chain';
 import { type GatewayConfig, lineIn } from '@sluice/shared/config/config';
 import { type Env, lookupEnv } from '@sluice/shared/config/env-lookup';
 import { closest, type Mistake } from '@sluice/shared/config/mistakes';
@@ -42,21 +43,21 @@ export function warningsAbout(config: GatewayConfig, env: Env, now = Date.now())
         );
     }
     for (const [alias, { chain }] of routes) {
-      for (const [entry, { provider, model }] of chain.entries()) {
+      for (const [place, { provider, model }] of placedEntries(chain)) {
         const prices = config.providers.get(provider)?.prices ?? '';
         const facts = registry.find(prices, model);
         const withdrawn = facts?.deprecated;
         if (withdrawn !== undefined && Date.parse(withdrawn) < now + WITHDRAWN_SOON_MS)
           warn(
             `route ${alias} of workspace ${id}`,
-            `workspaces[${i}].routes.${alias}[${entry}].model`,
+            `workspaces[${i}].routes.${alias}${place}.model`,
             `the provider withdraws ${provider}/${model} on ${withdrawn}, as far as the shipped registry knows`,
           );
         if (facts) continue;
         const meant = closest(model, registry.ids(prices));
         warn(
           `route ${alias} of workspace ${id}`,
-          `workspaces[${i}].routes.${alias}[${entry}].model`,
+          `workspaces[${i}].routes.${alias}${place}.model`,
           `the shipped registry has no price for ${provider}/${model}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
         );
       }

@@ -4,6 +4,7 @@
  * Invariant: without `prune` nothing is taken away, not even a limit or a name that the file does not mention.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { entriesOf, isGroup } from '@sluice/shared/config/chain';
 import type {
   GatewayConfig,
   LimitsConfig,
@@ -12,6 +13,7 @@ import type {
   WorkspaceConfig,
 } from '@sluice/shared/config/config';
 import type { KeyPriority } from '@sluice/shared/config/priority';
+import type { RouteEntry } from '@sluice/shared/config/types';
 
 export interface KnownKey extends KeyPriority {
   id: string;
@@ -140,14 +142,16 @@ function planRoute(
   after: RouteConfig,
   providers: readonly string[],
 ): RouteStep {
-  const unknown = after.chain.map(({ provider }) => provider).find((name) => !providers.includes(name));
+  const unknown = entriesOf(after.chain)
+    .map(({ provider }) => provider)
+    .find((name) => !providers.includes(name));
   if (unknown !== undefined) {
     const reason = `the running gateway has no provider ${unknown}; restart its processes with this file first`;
     return { kind: 'route', action: 'refuse', workspace, name, before, after, reason };
   }
   const same =
     before?.onCrash === after.onCrash &&
-    isDeepStrictEqual(before.chain.map(mentioned), after.chain.map(mentioned));
+    isDeepStrictEqual(before.chain.map(mentionedEntry), after.chain.map(mentionedEntry));
   return { kind: 'route', action: actionFor(before, same), workspace, name, before, after };
 }
 
@@ -238,6 +242,10 @@ function actionFor(before: unknown, same: boolean): Action {
 
 function keepUnmentioned(before: LimitsConfig, file: LimitsConfig): LimitsConfig {
   return { ...before, ...mentioned(file) };
+}
+
+function mentionedEntry(entry: RouteEntry): object {
+  return isGroup(entry) ? { one_of: entry.one_of.map(mentioned) } : mentioned(entry);
 }
 
 /** A field that is undefined and one that is not there say the same. */

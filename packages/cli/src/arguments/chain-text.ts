@@ -1,30 +1,48 @@
-/** A chain's entries as they are written on the command line: `openai/gpt-4o-mini,timeout_ms=30000`. */
-import type { ChainEntry } from '@sluice/shared/queue/job';
+/**
+ * The entries of a route as they are written on the command line: `openai/gpt-4o-mini,timeout_ms=30000`. A plus joins the
+ * members of a group: `openai/gpt-4o-mini,weight=70+azure/gpt-4o-mini,weight=30`.
+ */
+import { isGroup } from '@sluice/shared/config/chain';
+import type { GroupMember, RouteEntry } from '@sluice/shared/config/types';
 import { InvalidArgumentError } from 'commander';
 import { parseModelName } from './parse-arguments.js';
 
 const OPTIONS = ['timeout_ms', 'max_tokens', 'retries'] as const;
+const MEMBER_OPTIONS = [...OPTIONS, 'weight'] as const;
+/** A model id may have a plus, too. */
+const BEFORE_A_PROVIDER = /\+(?=[a-z0-9][a-z0-9_-]*\/)/;
 
-export function parseEntry(text: string): ChainEntry {
+export function parseEntry(text: string): RouteEntry {
+  const members = text.split(BEFORE_A_PROVIDER);
+  return members.length === 1
+    ? parseMember(text, OPTIONS)
+    : { one_of: members.map((each) => parseMember(each, MEMBER_OPTIONS)) };
+}
+
+function parseMember(text: string, allowed: readonly (typeof MEMBER_OPTIONS)[number][]): GroupMember {
   const [name = '', ...options] = text.split(',');
-  const entry: ChainEntry = parseModelName(name);
+  const entry: GroupMember = parseModelName(name);
   for (const option of options) {
     const [, key = '', value = ''] = /^([^=]*)=(\d{1,9})$/.exec(option) ?? [];
-    const known = OPTIONS.find((each) => each === key);
+    const known = allowed.find((each) => each === key);
     if (known === undefined)
-      throw new InvalidArgumentError(`After a comma, write ${OPTIONS.join('=<n>, ')}=<n>.`);
+      throw new InvalidArgumentError(`After a comma, write ${allowed.join('=<n>, ')}=<n>.`);
     entry[known] = Number(value);
   }
   return entry;
 }
 
-export function entryText(entry: ChainEntry): string {
-  const options = OPTIONS.filter((name) => entry[name] !== undefined).map(
+export function entryText(entry: RouteEntry): string {
+  return isGroup(entry) ? entry.one_of.map(memberText).join('+') : memberText(entry);
+}
+
+function memberText(entry: GroupMember): string {
+  const options = MEMBER_OPTIONS.filter((name) => entry[name] !== undefined).map(
     (name) => `,${name}=${entry[name]}`,
   );
   return `${entry.provider}/${entry.model}${options.join('')}`;
 }
 
-export function chainText(chain: readonly ChainEntry[]): string {
+export function chainText(chain: readonly RouteEntry[]): string {
   return chain.map(entryText).join(' ');
 }

@@ -13,15 +13,26 @@ export interface Entry extends Fields {
   model: string;
 }
 
+export interface Group {
+  one_of: Entry[];
+}
+
+export function isGroup(entry: Entry | Group): entry is Group {
+  return Array.isArray(entry.one_of);
+}
+
+export type Routes = Record<string, (Entry | Group)[]>;
+
 export interface Workspace {
   id: string;
   keys: { name: string; value: string }[];
   limits?: Fields;
   models?: string[];
-  routes?: Record<string, Entry[]>;
+  routes?: Routes;
 }
 
 const MOST_ENTRIES = 8;
+const MOST_MODELS = 16;
 const LONGEST_MS = 3_600_000;
 const MOST_RETRIES = 5;
 const STANDARD_DEADLINE_MS = 300_000;
@@ -77,7 +88,7 @@ export class Draft {
   }
 
   /** Adds a route, unless Sluice cannot have it. */
-  route(routes: Record<string, Entry[]>, alias: string, chain: readonly Entry[], place: Place): void {
+  route(routes: Routes, alias: string, chain: readonly (Entry | Group)[], place: Place): void {
     if (!ALIAS.pattern.test(alias)) {
       place.note(`A route must be named with ${ALIAS.allowed}.`);
       return;
@@ -85,9 +96,14 @@ export class Draft {
     const different = chain.filter(
       (entry, i) => chain.findIndex((each) => isDeepStrictEqual(each, entry)) === i,
     );
-    if (different.length > MOST_ENTRIES)
-      place.note(`A chain has at most ${MOST_ENTRIES} entries. The further ones were left out.`);
-    if (different.length > 0) routes[alias] = different.slice(0, MOST_ENTRIES);
+    const fitting = different.filter(
+      (_, i) => i < MOST_ENTRIES && countModels(different.slice(0, i + 1)) <= MOST_MODELS,
+    );
+    if (different.length > fitting.length)
+      place.note(
+        `A chain has at most ${MOST_ENTRIES} entries and ${MOST_MODELS} models. The further ones were left out.`,
+      );
+    if (fitting.length > 0) routes[alias] = fitting;
   }
 
   timeoutMs(ms: number | undefined): Fields {
@@ -131,6 +147,10 @@ export class Draft {
   }
 }
 
+function countModels(chain: readonly (Entry | Group)[]): number {
+  return chain.reduce((sum, entry) => sum + (isGroup(entry) ? entry.one_of.length : 1), 0);
+}
+
 /** Requests and tokens per minute, as far as Sluice takes them. */
 export function ratesOf(requests: number | undefined, tokens: number | undefined): Fields {
   const within = (rate: number | undefined, most: number) =>
@@ -145,7 +165,25 @@ export function ratesOf(requests: number | undefined, tokens: number | undefined
 /** Shares such as 0.3 and 0.7 as the whole numbers that Sluice takes. */
 export function weightOf(share: number | undefined): Fields {
   if (share === undefined || share <= 0) return {};
-  return { weight: Math.max(1, Math.min(1000, Math.round(share < 1 ? share * 100 : share))) };
+  return { weight: wholeWeight(share < 1 ? share * 100 : share) };
+}
+
+function wholeWeight(weight: number): number {
+  return Math.max(1, Math.min(1000, Math.round(weight)));
+}
+
+/** The entries as one group, each with its share of the requests, if the shares are not all the same. */
+export function groupOf(members: readonly { entry: Entry; share: number }[]): Entry | Group | undefined {
+  const [first] = members;
+  if (!first || members.length === 1) return first?.entry;
+  const isEven = members.every(({ share }) => share === first.share);
+  const scale = members.every(({ share }) => Number.isInteger(share)) ? 1 : 100;
+  return {
+    one_of: members.map(({ entry, share }) => ({
+      ...entry,
+      ...(isEven ? {} : { weight: wholeWeight(share * scale) }),
+    })),
+  };
 }
 
 /** A text of another file, so that Sluice reads it as it stands. */

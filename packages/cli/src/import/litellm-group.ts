@@ -1,9 +1,19 @@
 /** The deployments of one name in a LiteLLM model_list, as a chain. */
 import { isDeepStrictEqual } from 'node:util';
 import { PRESETS } from '@sluice/shared/config/presets';
-import { type Draft, type Entry, type Fields, ratesOf, weightOf } from './draft.js';
+import {
+  type Draft,
+  type Entry,
+  type Fields,
+  groupOf,
+  type Group as OneOf,
+  ratesOf,
+  weightOf,
+} from './draft.js';
 import type { Place } from './foreign-file.js';
 import type { Deployment } from './litellm-deployment.js';
+
+const MOST_MEMBERS = 8;
 
 export interface Member extends Deployment {
   /** What the entry of the chain has beside provider and model. */
@@ -12,7 +22,7 @@ export interface Member extends Deployment {
 }
 
 export interface Group {
-  chain: Entry[];
+  chain: (Entry | OneOf)[];
   place: Place;
 }
 
@@ -24,14 +34,22 @@ export function toGroup(draft: Draft, members: readonly Member[]): Group {
     if (pool) pool.push(member);
     else pools.push([member]);
   }
-  const chain = pools.flatMap((pool) => toEntry(draft, pool) ?? []);
-  for (const [next] of pools.slice(1))
-    next?.item.note(
-      'LiteLLM takes turns among these deployments. Sluice tries them in the order of the file.',
-    );
+  const shared = pools.slice(0, MOST_MEMBERS).flatMap((pool) => {
+    const entry = toEntry(draft, pool);
+    return entry ? { entry, share: pool.reduce((sum, member) => sum + shareOf(member), 0) } : [];
+  });
+  for (const [further] of pools.slice(MOST_MEMBERS))
+    further?.item.note(`A group has at most ${MOST_MEMBERS} members. This deployment was left out.`);
+  const chain = groupOf(shared);
   const [first] = members;
   if (first === undefined) throw new Error('a group has a member');
-  return { chain, place: first.item };
+  return { chain: chain ? [chain] : [], place: first.item };
+}
+
+/** LiteLLM chooses by the weights of deployments. A deployment without one is taken for one of weight 1 here. */
+function shareOf({ item }: Member): number {
+  const weight = item.get('litellm_params').get('weight').number;
+  return weight === undefined || weight <= 0 ? 1 : weight;
 }
 
 function toEntry(draft: Draft, pool: readonly Member[]): Entry | undefined {

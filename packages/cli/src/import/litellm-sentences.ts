@@ -11,7 +11,8 @@ export const DEFAULT_PARAMETER =
   'A parameter that LiteLLM adds to every request has no counterpart. Callers send it themselves.';
 
 export const ABOUT_PARAMS: Sentences = {
-  order: 'Deployments of one name are tried in the order of the file. Change the order there.',
+  order:
+    'Deployments of one name share the requests. Take those that come later out of the group: they are the next entries.',
   stream_timeout: 'Sluice does not stream, so it needs no timeout for it.',
   input_cost_per_token: PRICE,
   output_cost_per_token: PRICE,
@@ -40,7 +41,8 @@ export const ABOUT_SETTINGS: Sentences = {
 };
 
 export const ABOUT_ROUTER: Sentences = {
-  routing_strategy: 'Sluice tries the entries of a chain in order.',
+  routing_strategy:
+    'Sluice chooses among the deployments of one name by their weights, and among keys by the fewest calls.',
   allowed_fails: 'The circuit of a provider opens after circuit_failures failures in a row.',
   redis_host: REDIS,
   redis_port: REDIS,

@@ -1,6 +1,6 @@
 /** LiteLLM's config.yaml as gateway.yaml. docs/coming-from-litellm.md says the same in words. */
 import { ID } from '@sluice/shared/config/rules';
-import { Draft, type Entry, type Fields, literal, toVariable } from './draft.js';
+import { Draft, type Fields, literal, type Routes, toVariable } from './draft.js';
 import type { ForeignFile, Place } from './foreign-file.js';
 import { readDeployment } from './litellm-deployment.js';
 import { type Group, type Member, toGroup } from './litellm-group.js';
@@ -16,8 +16,6 @@ import {
 const SECOND = 1000;
 const MONTHS = /^(?:1mo|2[89]d|3[01]d|monthly)$/;
 const CHAT_MODES = ['chat', 'completion', 'responses'];
-
-type Routes = Record<string, Entry[]>;
 
 export function importLitellm(file: ForeignFile): Draft {
   const { root } = file;
@@ -41,7 +39,7 @@ export function importLitellm(file: ForeignFile): Draft {
   const routes: Routes = {};
   const next = readFallbacks(setting('fallbacks'), setting('context_window_fallbacks'));
   const last = setting('default_fallbacks').texts();
-  const chainOf = (name: string, seen = new Set<string>()): Entry[] => {
+  const chainOf = (name: string, seen = new Set<string>()): Group['chain'] => {
     if (seen.has(name)) return [];
     seen.add(name);
     const followers = next.get(name) ?? [];

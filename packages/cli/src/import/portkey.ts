@@ -1,6 +1,15 @@
 /** A config of Portkey as gateway.yaml: its targets, one below the other, are the chain of one route. */
 import { PRESETS } from '@sluice/shared/config/presets';
-import { Draft, type Entry, type Fields, literal } from './draft.js';
+import {
+  Draft,
+  type Entry,
+  type Fields,
+  type Group,
+  groupOf,
+  isGroup,
+  literal,
+  type Routes,
+} from './draft.js';
 import type { ForeignFile, Place } from './foreign-file.js';
 
 const PROVIDERS: Readonly<Record<string, string>> = {
@@ -27,10 +36,11 @@ const READ = [
   'override_params',
   'custom_host',
   'name',
+  'weight',
 ];
+const MOST_MEMBERS = 8;
 const SENTENCES = {
   cache: 'Sluice keeps answers only for an Idempotency-Key. It has no cache of answers.',
-  weight: 'Sluice tries the entries of a chain in order, so they need no weight.',
   input_guardrails: 'Sluice has no guardrails.',
   output_guardrails: 'Sluice has no guardrails.',
 };
@@ -39,14 +49,14 @@ const SENTENCES = {
 export function importPortkey(file: ForeignFile, alias: string): Draft {
   const draft = new Draft(new Set());
   const chain = readTarget(draft, file.root, {});
-  const routes: Record<string, Entry[]> = {};
+  const routes: Routes = {};
   draft.route(routes, alias, chain, file.root);
   const value = draft.reference('GATEWAY_KEY');
   draft.workspaces.push({ id: 'default', keys: [{ name: 'default', value }], routes });
   return draft;
 }
 
-function readTarget(draft: Draft, target: Place, inherited: Fields): Entry[] {
+function readTarget(draft: Draft, target: Place, inherited: Fields): (Entry | Group)[] {
   const common = {
     ...inherited,
     ...draft.timeoutMs(target.get('request_timeout').number),
@@ -65,9 +75,25 @@ function readTarget(draft: Draft, target: Place, inherited: Fields): Entry[] {
     );
     return [];
   }
-  if (mode.text === 'loadbalance')
-    mode.note('Sluice tries the targets in the order of the file, not by weight.');
-  return targets.flatMap((each) => readTarget(draft, each, common));
+  const read = targets
+    .map((each) => ({ chain: readTarget(draft, each, common), each }))
+    .filter(({ chain }) => chain.length > 0);
+  if (mode.text !== 'loadbalance') return read.flatMap(({ chain }) => chain);
+  const members = read.flatMap(({ chain: [entry, ...more], each }) =>
+    entry && more.length === 0 && !isGroup(entry) ? { entry, share: shareOf(each) } : [],
+  );
+  const group = groupOf(members);
+  if (read.length === 0) return [];
+  if (group && members.length <= MOST_MEMBERS && members.length === read.length) return [group];
+  mode.note(
+    `A group has at most ${MOST_MEMBERS} members, and each is one model. Sluice tries these targets in the order of the file, not by weight.`,
+  );
+  return read.flatMap(({ chain }) => chain);
+}
+
+function shareOf(target: Place): number {
+  const weight = target.get('weight').number;
+  return weight === undefined || weight <= 0 ? 1 : weight;
 }
 
 function readLeaf(draft: Draft, target: Place, common: Fields): Entry[] {

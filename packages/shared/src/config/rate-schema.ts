@@ -1,6 +1,6 @@
 /** `limits` and `keys` of a provider in gateway.yaml. */
 import { type ConfigReader, type Fields, isAbsent, join, shownKey } from './reader.js';
-import { COUNT, ID, MODEL, TOKENS } from './rules.js';
+import { COUNT, ID, MODEL, TOKENS, WEIGHT } from './rules.js';
 import type { ProviderKeyConfig, ProviderLimits, RateLimits } from './types.js';
 
 const FIELDS = [
@@ -10,7 +10,6 @@ const FIELDS = [
   'output_tokens_per_minute',
 ] as const;
 const MAX_KEYS = 64;
-const WEIGHT = { min: 1, max: 1_000 };
 
 export function readProviderLimits(
   reader: ConfigReader,

@@ -12,5 +12,6 @@ export const MODEL: TextRule = {
 
 export const DURATION_MS: NumberRule = { min: 1, max: 3_600_000 };
 export const COUNT: NumberRule = { min: 1, max: 1_000_000 };
+export const WEIGHT: NumberRule = { min: 1, max: 1_000 };
 /** Per minute. */
 export const TOKENS: NumberRule = { min: 1, max: 1_000_000_000 };

@@ -1,11 +1,12 @@
 import { readAccess } from './access-schema.js';
 import { readArchive } from './archive-schema.js';
+import { readRoute } from './chain-schema.js';
 import { DEFAULT_PROVIDERS } from './defaults.js';
 import { readProvider } from './provider-schema.js';
 import { readKeyPriority } from './read-key-priority.js';
 import { type ConfigReader, isAbsent, join, type NumberRule, shownKey, type TextRule } from './reader.js';
-import { COUNT, DURATION_MS, ID, MODEL, TOKENS } from './rules.js';
-import type { ChainEntry, GatewayConfig, LimitsConfig, RouteConfig, WorkspaceConfig } from './types.js';
+import { COUNT, DURATION_MS, ID, MODEL, TOKENS, WEIGHT } from './rules.js';
+import type { GatewayConfig, LimitsConfig, RouteConfig, WorkspaceConfig } from './types.js';
 import { LIMIT_FIELDS } from './types.js';
 
 export const ALIAS: TextRule = {
@@ -35,7 +36,6 @@ const BYTES_IN_FLIGHT: NumberRule = { min: 1024, max: 68_719_476_736 };
 const KEPT_BYTES: NumberRule = { min: 0, max: 68_719_476_736 };
 const LOG_ENTRIES: NumberRule = { min: 1, max: 100_000_000 };
 const HOUR_MS = 3_600_000;
-const WEIGHT: NumberRule = { min: 1, max: 1_000 };
 const BUDGET_USD: NumberRule = { min: 0, max: 1_000_000_000, whole: false };
 
 /** Reads the whole of gateway.yaml. The result is meaningless when the reader has mistakes. */
@@ -259,55 +259,6 @@ function readWorkspace(
     models: readModels(reader, workspace.models, `${path}.models`),
     limits: readLimits(reader, workspace.limits, `${path}.limits`),
   };
-}
-
-const ENTRY_EXAMPLE = '{ provider: openai, model: gpt-4o-mini }';
-
-/** A route is a chain, or a map with the chain and with what to do when a worker dies in mid-call. */
-export function readRoute(
-  reader: ConfigReader,
-  value: unknown,
-  path: string,
-  providers: readonly string[],
-): RouteConfig | undefined {
-  if (Array.isArray(value)) return { chain: readChain(reader, value, path, providers), onCrash: 'rerun' };
-  if (typeof value === 'string') {
-    reader.mistake(path, `must be a list of entries such as [${ENTRY_EXAMPLE}], not a string`);
-    return undefined;
-  }
-  const route = reader.fields(value, path, ['chain', 'on_crash']);
-  if (!route) return undefined;
-  return {
-    chain: readChain(reader, route.chain, join(path, 'chain'), providers),
-    onCrash: reader.oneOf(route.on_crash ?? 'rerun', join(path, 'on_crash'), ['rerun', 'fail']) ?? 'rerun',
-  };
-}
-
-function readChain(
-  reader: ConfigReader,
-  value: unknown,
-  path: string,
-  providers: readonly string[],
-): ChainEntry[] {
-  return reader.list(value, path, 1, 8).flatMap((item, i) => {
-    const at = `${path}[${i}]`;
-    if (typeof item === 'string') {
-      reader.mistake(at, `must be an entry such as ${ENTRY_EXAMPLE}, not a string`);
-      return [];
-    }
-    const entry = reader.fields(item, at, ['provider', 'model', 'timeout_ms', 'max_tokens', 'retries']);
-    if (!entry) return [];
-    const number = (field: 'timeout_ms' | 'max_tokens' | 'retries', rule: NumberRule): Partial<ChainEntry> =>
-      isAbsent(entry[field]) ? {} : { [field]: reader.number(entry[field], `${at}.${field}`, rule) };
-    return {
-      // When there are no providers at all, that mistake is already reported.
-      provider: (providers.length > 0 && reader.oneOf(entry.provider, `${at}.provider`, providers)) || '',
-      model: reader.text(entry.model, `${at}.model`, MODEL),
-      ...number('timeout_ms', DURATION_MS),
-      ...number('max_tokens', COUNT),
-      ...number('retries', { min: 0, max: 5 }),
-    };
-  });
 }
 
 export function readLimits(reader: ConfigReader, value: unknown, path: string): LimitsConfig {

@@ -93,7 +93,7 @@ export interface ProviderConfig extends EndpointConfig {
 export type CheckAnswers = 'strict' | 'always' | 'never';
 
 export interface RouteConfig {
-  chain: ChainEntry[];
+  chain: RouteEntry[];
   onCrash: OnCrash;
 }
 
@@ -258,5 +258,19 @@ export interface ChainEntry {
   max_tokens?: number;
   retries?: number;
 }
+
+/** A member of a group gets its weight's share of the group's requests. */
+export interface GroupMember extends ChainEntry {
+  /** Absent: 1. */
+  weight?: number;
+}
+
+/** A group: each request goes to one member first, and to the other members before the next entry of the chain. */
+export interface EntryGroup {
+  one_of: GroupMember[];
+}
+
+/** An entry of a route as it is written. The chain of a request has no groups any more. */
+export type RouteEntry = ChainEntry | EntryGroup;
 
 export type OnCrash = 'rerun' | 'fail';

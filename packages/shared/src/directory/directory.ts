@@ -8,7 +8,7 @@
 import type { Redis } from 'ioredis';
 import type { LimitsConfig } from '../config/config.js';
 import type { KeyPriority } from '../config/priority.js';
-import type { ChainEntry, OnCrash } from '../config/types.js';
+import type { OnCrash, RouteEntry } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { type Erased, eraseHistory, eraseState, eraseUser } from './erase.js';
 import { changeDirectoryScript, revokeKeyScript } from './script.js';
@@ -35,7 +35,7 @@ export interface KeyRecord extends KeyPriority {
 }
 
 export interface RouteRecord {
-  chain: ChainEntry[];
+  chain: RouteEntry[];
   onCrash: OnCrash;
   created: number;
 }

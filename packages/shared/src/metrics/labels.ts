@@ -1,4 +1,5 @@
 /** Makes labels for things without a name, and for names that callers choose. */
+import { entriesOf } from '../config/chain.js';
 import type { ModelRegistry } from '../registry/model-registry.js';
 import type { KnownWorkspaces } from './directory-watch.js';
 
@@ -26,7 +27,7 @@ export class ModelLabels {
     this.#inRoutes = new Set(
       directory.flatMap(({ routes }) =>
         [...routes.values()].flatMap(({ chain }) =>
-          chain.map((entry) => `${entry.provider}\n${entry.model}`),
+          entriesOf(chain).map((entry) => `${entry.provider}\n${entry.model}`),
         ),
       ),
     );

@@ -1,5 +1,6 @@
 /** The metrics of a worker. Spend and tokens are counted when a request is settled, so that they agree with the ledger. */
 
+import { entriesOf, movesOf } from '@sluice/shared/config/chain';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '@sluice/shared/config/priority';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
@@ -100,14 +101,12 @@ export class WorkerMetrics {
       for (const { provider, model } of direct)
         this.#zeroCost({ workspace, route: routeLabel(null), provider, model });
       for (const [route, { chain }] of routes) {
-        for (const [i, { provider, model }] of chain.entries()) {
+        for (const { provider, model } of entriesOf(chain)) {
           this.#zeroCost({ workspace, route, provider, model });
           this.#knowModel(provider, model);
-          const to = chain[i + 1]?.provider;
-          if (to === undefined) continue;
-          for (const reason of FALLBACK_OUTCOMES)
-            this.#fallbacks.inc({ route, from: provider, to, reason }, 0);
         }
+        for (const [{ provider: from }, { provider: to }] of movesOf(chain))
+          for (const reason of FALLBACK_OUTCOMES) this.#fallbacks.inc({ route, from, to, reason }, 0);
       }
     }
   }

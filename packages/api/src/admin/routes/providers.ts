@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router';
 import type { ProviderInfo } from '@sluice/shared/admin-api';
+import { entriesOf } from '@sluice/shared/config/chain';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { MODEL } from '@sluice/shared/config/rules';
@@ -48,7 +49,7 @@ async function modelToTry(
 ): Promise<string | undefined> {
   for (const { id } of await directory.listWorkspaces())
     for (const { chain } of (await directory.listRoutes(id)).values()) {
-      const entry = chain.find((each) => each.provider === provider);
+      const entry = entriesOf(chain).find((each) => each.provider === provider);
       if (entry) return entry.model;
     }
   const listed = catalogue.list().find((model) => model.provider === provider)?.id;

@@ -1,5 +1,7 @@
 import type { Router } from '@koa/router';
-import { ALIAS, readRoute } from '@sluice/shared/config/schema';
+import { entriesOf } from '@sluice/shared/config/chain';
+import { readRoute } from '@sluice/shared/config/chain-schema';
+import { ALIAS } from '@sluice/shared/config/schema';
 import { isAllowed } from '@sluice/shared/directory/allowed-models';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
@@ -43,7 +45,7 @@ export function addRouteRoutes(router: Router, { directory, clock, readBody, pro
     // A route may lead to any model. The people of a workspace must not lead it past the models that it was given.
     const strange = hasRole(principalOf(ctx), 'operator')
       ? undefined
-      : wish?.chain?.find(
+      : entriesOf(wish?.chain ?? []).find(
           ({ provider, model }) =>
             !isAllowed(workspace?.models, model) && !isAllowed(workspace?.models, `${provider}/${model}`),
         );

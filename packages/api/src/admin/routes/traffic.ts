@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router';
 import type { PresentedDurations, TrafficReport } from '@sluice/shared/admin-api';
+import { entriesOf } from '@sluice/shared/config/chain';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { seenBy } from '../access/guard.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
@@ -60,7 +61,7 @@ export function addTrafficRoutes(router: Router, { log, snapshot, clock }: Traff
         [...routes].flatMap(([route, { chain }]) => {
           const { servedBy, ...counts } = traffic.route(workspace, route);
           if (counts.requests === 0) return [];
-          const served = chain.map((entry) => servedBy(entry.provider, entry.model));
+          const served = entriesOf(chain).map((entry) => servedBy(entry.provider, entry.model));
           return [{ workspace, route, ...counts, served }];
         }),
       ),

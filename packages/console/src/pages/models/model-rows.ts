@@ -6,6 +6,7 @@ import type {
   ModelOffer,
   ProviderStatus,
 } from '@sluice/shared/admin-api';
+import { entriesOf } from '../../chain.js';
 
 /** One line of the catalogue: a route of a workspace, or a direct model id. */
 export interface ModelRow {
@@ -31,13 +32,14 @@ export function toModelRows(
   const known = new Map(models.data.map((model) => [`${model.provider}/${model.id}`, model]));
   const offered = new Set(catalogue.data.map(({ provider, id }) => `${provider}/${id}`));
   const routes = directory.routes.map(({ workspace, id, chain }): ModelRow => {
-    const [first] = chain;
+    const entries = entriesOf(chain);
+    const [first] = entries;
     const facts = first && known.get(`${priceLists.get(first.provider) ?? first.provider}/${first.model}`);
     return {
       key: `route ${workspace} ${id}`,
       id,
       provider: first?.provider ?? '',
-      route: { workspace, chain: chain.map(({ provider, model }) => `${provider}/${model}`) },
+      route: { workspace, chain: entries.map(({ provider, model }) => `${provider}/${model}`) },
       ...(facts ? { facts } : {}),
       overridden: false,
       offered: true,

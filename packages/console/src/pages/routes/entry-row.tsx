@@ -5,6 +5,9 @@ import type { EntryForm, KnownModels } from './route-form.js';
 interface EntryRowProps {
   number: number;
   count: number;
+  title: string;
+  /** It shares its place in the chain with others. */
+  isMember: boolean;
   entry: EntryForm;
   faultOf(field: string): string | undefined;
   providers: ProviderStatus[];
@@ -17,6 +20,8 @@ interface EntryRowProps {
 export function EntryRow({
   number,
   count,
+  title,
+  isMember,
   entry,
   faultOf,
   providers,
@@ -34,7 +39,7 @@ export function EntryRow({
   return (
     <li class="entry-form">
       <fieldset>
-        <legend>{number === 1 ? 'First entry' : `Fallback ${number - 1}`}</legend>
+        <legend>{title}</legend>
         <div class="grid">
           <Select
             label="Provider"
@@ -84,7 +89,28 @@ export function EntryRow({
             inputMode="numeric"
             placeholder="0"
           />
+          {isMember && (
+            <Field
+              label="Weight"
+              value={entry.weight}
+              onInput={set('weight')}
+              fault={faultOf('weight')}
+              inputMode="numeric"
+              placeholder="1"
+              hint="Its share of the requests among those of this place"
+            />
+          )}
         </div>
+        {number > 1 && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={entry.joins}
+              onChange={({ currentTarget }) => onChange({ ...entry, joins: currentTarget.checked })}
+            />
+            Shares the place of the entry before it
+          </label>
+        )}
         {count > 1 && (
           <div class="row">
             <button type="button" class="small" disabled={number === 1} onClick={() => onMove(-1)}>

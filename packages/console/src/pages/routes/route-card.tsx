@@ -1,4 +1,5 @@
-import type { ChainEntry, PlacedRoute, RouteTraffic, Status } from '@sluice/shared/admin-api';
+import type { GroupMember, PlacedRoute, RouteEntry, RouteTraffic, Status } from '@sluice/shared/admin-api';
+import { entriesOf, isGroup } from '../../chain.js';
 import { count, counted, duration, percent } from '../../format.js';
 import { formatPlace } from '../../location.js';
 import { stateOf } from '../../provider-state.js';
@@ -43,15 +44,20 @@ export function RouteCard({ route, status, traffic, onEdit, onDelete }: RouteCar
         </div>
       </header>
       <ol class="chain">
-        {chain.map((entry, i) => (
-          // The same model may stand in a chain twice.
-          <Entry
-            key={`${i} ${entry.model}`}
-            entry={entry}
-            status={status}
-            served={traffic?.served[i] ?? 0}
-            of={served}
-          />
+        {placed(chain).map(({ entries, first }) => (
+          <li key={first} class={entries.length > 1 ? 'group' : undefined}>
+            {entries.map((entry, i) => (
+              // The same model may stand in a chain twice.
+              <Entry
+                key={`${i} ${entry.model}`}
+                entry={entry}
+                share={entries.length > 1 ? shareOf(entry, entries) : undefined}
+                status={status}
+                served={traffic?.served[first + i] ?? 0}
+                of={served}
+              />
+            ))}
+          </li>
         ))}
       </ol>
     </article>
@@ -69,26 +75,42 @@ function Figures({ traffic, served }: { traffic: RouteTraffic | undefined; serve
   );
 }
 
+/** The entries with the number of each among all models of the chain, as `served` counts them. */
+function placed(chain: readonly RouteEntry[]): { entries: GroupMember[]; first: number }[] {
+  return chain.map((entry, i) => ({
+    entries: isGroup(entry) ? entry.one_of : [entry],
+    first: entriesOf(chain.slice(0, i)).length,
+  }));
+}
+
+function shareOf({ weight = 1 }: GroupMember, group: readonly GroupMember[]): string {
+  const all = group.reduce((sum, each) => sum + (each.weight ?? 1), 0);
+  return `first for ${percent(weight, all)}`;
+}
+
 interface EntryProps {
-  entry: ChainEntry;
+  entry: GroupMember;
+  /** The share of a member of a group. */
+  share: string | undefined;
   status: Status | undefined;
   served: number;
   of: number;
 }
 
-function Entry({ entry, status, served, of }: EntryProps) {
+function Entry({ entry, share, status, served, of }: EntryProps) {
   const { provider, model, timeout_ms, max_tokens, retries } = entry;
   const state = stateOf(
     status?.providers.find(({ name }) => name === provider),
     model,
   );
   const settings = [
+    ...(share === undefined ? [] : [share]),
     ...(timeout_ms === undefined ? [] : [`timeout ${duration(timeout_ms)}`]),
     ...(max_tokens === undefined ? [] : [`max ${count(max_tokens)} tokens`]),
     ...(retries === undefined ? [] : [`${retries} ${retries === 1 ? 'retry' : 'retries'}`]),
   ];
   return (
-    <li>
+    <div class="entry">
       <p class="entry-head">
         <span class="muted">{provider}</span>
         {status && <Badge tone={state.tone}>{state.text}</Badge>}
@@ -99,6 +121,6 @@ function Entry({ entry, status, served, of }: EntryProps) {
       </p>
       <Bar value={served} max={of} />
       {settings.length > 0 && <p class="hint">{settings.join(', ')}</p>}
-    </li>
+    </div>
   );
 }

@@ -11,12 +11,15 @@ import {
   blankEntry,
   type EntryForm,
   faultsOf,
+  isMember,
   isSame,
   type KnownModels,
-  MAX_ENTRIES,
+  MAX_MODELS,
   moved,
   type RouteForm,
+  titlesOf,
   toChain,
+  without,
 } from './route-form.js';
 
 interface RouteDialogProps {
@@ -56,6 +59,7 @@ export function RouteDialog({
   const now = routes.find(({ workspace, id }) => workspace === first.workspace && id === first.alias);
   const isStale = !isNew && !action.busy && !(now && isSame(first, now));
   const hides = known?.direct.some(({ id }) => id === form.alias) ?? false;
+  const titles = titlesOf(form.chain);
   const setEntry = (i: number) => (entry: EntryForm) =>
     setForm({ ...form, chain: form.chain.map((each, at) => (at === i ? entry : each)) });
 
@@ -96,6 +100,8 @@ export function RouteDialog({
             <EntryRow
               key={entry.key}
               number={i + 1}
+              title={titles[i] ?? ''}
+              isMember={isMember(form.chain, i)}
               count={form.chain.length}
               entry={entry}
               faultOf={(field) => faults.get(`chain[${i}].${field}`)}
@@ -103,11 +109,11 @@ export function RouteDialog({
               known={known}
               onChange={setEntry(i)}
               onMove={(by) => setForm({ ...form, chain: moved(form.chain, i, by) })}
-              onRemove={() => setForm({ ...form, chain: form.chain.filter((_, at) => at !== i) })}
+              onRemove={() => setForm({ ...form, chain: without(form.chain, i) })}
             />
           ))}
         </ol>
-        {form.chain.length < MAX_ENTRIES && (
+        {form.chain.length < MAX_MODELS && (
           <div>
             <button type="button" onClick={() => setForm({ ...form, chain: [...form.chain, blankEntry()] })}>
               Add an entry to fall back on
@@ -134,7 +140,7 @@ export function RouteDialog({
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           <p class="muted" aria-live="polite">
-            {faults.size > 0 ? 'Not complete yet' : ''}
+            {faults.get('chain') ?? (faults.size > 0 ? 'Not complete yet' : '')}
           </p>
           <button type="submit" class="primary" disabled={faults.size > 0 || action.busy}>
             Save route

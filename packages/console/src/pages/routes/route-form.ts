@@ -1,5 +1,13 @@
 /** A route while it is being written: texts as typed, and what is wrong with them. The rules are the gateway's own. */
-import type { ChainEntry, Model, ModelOffer, PlacedRoute } from '@sluice/shared/admin-api';
+import type {
+  ChainEntry,
+  GroupMember,
+  Model,
+  ModelOffer,
+  PlacedRoute,
+  RouteEntry,
+} from '@sluice/shared/admin-api';
+import { isGroup } from '../../chain.js';
 
 /** The models that the form suggests. */
 export interface KnownModels {
@@ -15,6 +23,9 @@ export interface EntryForm {
   timeout_ms: string;
   max_tokens: string;
   retries: string;
+  /** It is in one group with the entry before it. */
+  joins: boolean;
+  weight: string;
 }
 
 export interface RouteForm {
@@ -24,7 +35,9 @@ export interface RouteForm {
   chain: EntryForm[];
 }
 
-export const MAX_ENTRIES = 8;
+export const MAX_MODELS = 16;
+const MAX_ENTRIES = 8;
+const MAX_MEMBERS = 8;
 
 const ALIAS = /^[A-Za-z0-9._:/@-]{1,128}$/;
 const MODEL = /^[!-~]{1,256}$/;
@@ -32,13 +45,23 @@ const NUMBERS = {
   timeout_ms: { min: 1, max: 3_600_000 },
   max_tokens: { min: 1, max: 1_000_000 },
   retries: { min: 0, max: 5 },
+  weight: { min: 1, max: 1_000 },
 } as const;
 type NumberField = keyof typeof NUMBERS;
 
 let nextKey = 1;
 
 export function blankEntry(provider = ''): EntryForm {
-  return { key: nextKey++, provider, model: '', timeout_ms: '', max_tokens: '', retries: '' };
+  return {
+    key: nextKey++,
+    provider,
+    model: '',
+    timeout_ms: '',
+    max_tokens: '',
+    retries: '',
+    joins: false,
+    weight: '',
+  };
 }
 
 export function blankForm(workspace: string): RouteForm {
@@ -46,35 +69,47 @@ export function blankForm(workspace: string): RouteForm {
 }
 
 export function toRouteForm({ workspace, id, chain, on_crash }: PlacedRoute): RouteForm {
-  const text = (value: number | undefined) => (value === undefined ? '' : String(value));
   return {
     workspace,
     alias: id,
     on_crash,
-    chain: chain.map(({ provider, model, timeout_ms, max_tokens, retries }) => ({
-      key: nextKey++,
-      provider,
-      model,
-      timeout_ms: text(timeout_ms),
-      max_tokens: text(max_tokens),
-      retries: text(retries),
-    })),
+    chain: chain.flatMap((entry) =>
+      isGroup(entry)
+        ? entry.one_of.map((member, i) => toEntryForm(member, i > 0))
+        : [toEntryForm(entry, false)],
+    ),
+  };
+}
+
+function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
+  const text = (value: number | undefined) => (value === undefined ? '' : String(value));
+  return {
+    key: nextKey++,
+    provider: entry.provider,
+    model: entry.model,
+    timeout_ms: text(entry.timeout_ms),
+    max_tokens: text(entry.max_tokens),
+    retries: text(entry.retries),
+    joins,
+    weight: text(entry.weight),
   };
 }
 
 /** Whether the route is what the form was filled with. */
 export function isSame(form: RouteForm, { chain, on_crash }: PlacedRoute): boolean {
-  const inOrder = (entries: readonly ChainEntry[]) =>
+  const inOrder = (entry: GroupMember) => [
+    entry.provider,
+    entry.model,
+    entry.timeout_ms,
+    entry.max_tokens,
+    entry.retries,
+    entry.weight,
+  ];
+  const text = (entries: readonly RouteEntry[]) =>
     JSON.stringify(
-      entries.map(({ provider, model, timeout_ms, max_tokens, retries }) => [
-        provider,
-        model,
-        timeout_ms,
-        max_tokens,
-        retries,
-      ]),
+      entries.map((entry) => (isGroup(entry) ? { one_of: entry.one_of.map(inOrder) } : inOrder(entry))),
     );
-  return form.on_crash === on_crash && inOrder(toChain(form.chain)) === inOrder(chain);
+  return form.on_crash === on_crash && text(toChain(form.chain)) === text(chain);
 }
 
 /** By path, as the gateway names them: `alias`, `chain[0].model`. */
@@ -89,16 +124,43 @@ export function faultsOf({ alias, chain }: RouteForm, providers: readonly string
     for (const field of Object.keys(NUMBERS) as NumberField[]) {
       const { min, max } = NUMBERS[field];
       const value = entry[field];
+      if (field === 'weight' && !isMember(chain, i)) continue;
       const isRight =
         value === '' || (/^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max);
       if (!isRight) faults.set(`${at}.${field}`, `A whole number from ${min} to ${max}`);
     }
   });
+  const groups = groupsOf(chain);
+  if (groups.length > MAX_ENTRIES) faults.set('chain', `At most ${MAX_ENTRIES} entries`);
+  if (groups.some(({ length }) => length > MAX_MEMBERS))
+    faults.set('chain', `At most ${MAX_MEMBERS} models share a place`);
   return faults;
 }
 
-export function toChain(chain: readonly EntryForm[]): ChainEntry[] {
-  return chain.map(({ provider, model, ...texts }) => ({
+/** The entries of the chain, each as its members in the form. */
+export function groupsOf(chain: readonly EntryForm[]): EntryForm[][] {
+  const groups: EntryForm[][] = [];
+  for (const entry of chain) {
+    const last = groups.at(-1);
+    if (entry.joins && last) last.push(entry);
+    else groups.push([entry]);
+  }
+  return groups;
+}
+
+export function toChain(chain: readonly EntryForm[]): RouteEntry[] {
+  return groupsOf(chain).map((members) => {
+    const [first] = members;
+    if (first && members.length === 1) {
+      const { weight: _, ...entry } = toMember(first);
+      return entry satisfies ChainEntry;
+    }
+    return { one_of: members.map(toMember) };
+  });
+}
+
+function toMember({ provider, model, ...texts }: EntryForm): GroupMember {
+  return {
     provider,
     model,
     ...Object.fromEntries(
@@ -106,7 +168,7 @@ export function toChain(chain: readonly EntryForm[]): ChainEntry[] {
         .filter((field) => texts[field] !== '')
         .map((field) => [field, Number(texts[field])]),
     ),
-  }));
+  };
 }
 
 /** The chain with entry `i` moved by one. */
@@ -114,5 +176,31 @@ export function moved(chain: readonly EntryForm[], i: number, by: -1 | 1): Entry
   const result = [...chain];
   const [entry] = result.splice(i, 1);
   if (entry) result.splice(i + by, 0, entry);
-  return result;
+  // Nothing is before the first entry.
+  return result.map((each, at) => (at === 0 ? { ...each, joins: false } : each));
+}
+
+/** The chain without entry `i`. */
+export function without(chain: readonly EntryForm[], i: number): EntryForm[] {
+  const isFirst = chain[i]?.joins === false;
+  return chain.flatMap((each, at) => {
+    if (at === i) return [];
+    // The next member begins the group.
+    return at === i + 1 && isFirst ? { ...each, joins: false } : each;
+  });
+}
+
+/** Whether entry `i` is in a group with others. */
+export function isMember(chain: readonly EntryForm[], i: number): boolean {
+  return chain[i]?.joins === true || chain[i + 1]?.joins === true;
+}
+
+/** What each entry of the form is. */
+export function titlesOf(chain: readonly EntryForm[]): string[] {
+  return groupsOf(chain).flatMap((members, i) => {
+    const title = i === 0 ? 'First entry' : `Fallback ${i}`;
+    return members.length === 1
+      ? [title]
+      : members.map((_, j) => `${title}, one of ${members.length}: ${j + 1}`);
+  });
 }

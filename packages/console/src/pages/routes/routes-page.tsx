@@ -8,6 +8,7 @@ import type {
 } from '@sluice/shared/admin-api';
 import { useMemo, useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
+import { entriesOf } from '../../chain.js';
 import { count } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
 import { Confirm } from '../../ui/confirm.js';
@@ -166,7 +167,7 @@ function keyOf(workspace: string, route: string): string {
 }
 
 function textOf({ id, workspace, chain }: PlacedRoute): string {
-  return [id, workspace, ...chain.flatMap(({ provider, model }) => [provider, model])]
+  return [id, workspace, ...entriesOf(chain).flatMap(({ provider, model }) => [provider, model])]
     .join(' ')
     .toLowerCase();
 }

@@ -1,0 +1,97 @@
+/** A route of gateway.yaml and of the admin api. */
+import { entriesOf } from './chain.js';
+import { type ConfigReader, type Fields, isAbsent, join, type NumberRule } from './reader.js';
+import { COUNT, DURATION_MS, MODEL, WEIGHT } from './rules.js';
+import type { ChainEntry, EntryGroup, GroupMember, RouteConfig, RouteEntry } from './types.js';
+
+const ENTRY_EXAMPLE = '{ provider: openai, model: gpt-4o-mini }';
+const ENTRY_FIELDS = ['provider', 'model', 'timeout_ms', 'max_tokens', 'retries'];
+/** The choice among the members of a group has random bits for this many (chat/choose-members.ts). */
+const MAX_MEMBERS = 8;
+/** A request carries its whole chain. */
+const MAX_MODELS = 16;
+
+/** A route is a chain, or a map with the chain and with what to do when a worker dies in mid-call. */
+export function readRoute(
+  reader: ConfigReader,
+  value: unknown,
+  path: string,
+  providers: readonly string[],
+): RouteConfig | undefined {
+  if (Array.isArray(value)) return { chain: readChain(reader, value, path, providers), onCrash: 'rerun' };
+  if (typeof value === 'string') {
+    reader.mistake(path, `must be a list of entries such as [${ENTRY_EXAMPLE}], not a string`);
+    return undefined;
+  }
+  const route = reader.fields(value, path, ['chain', 'on_crash']);
+  if (!route) return undefined;
+  return {
+    chain: readChain(reader, route.chain, join(path, 'chain'), providers),
+    onCrash: reader.oneOf(route.on_crash ?? 'rerun', join(path, 'on_crash'), ['rerun', 'fail']) ?? 'rerun',
+  };
+}
+
+function readChain(
+  reader: ConfigReader,
+  value: unknown,
+  path: string,
+  providers: readonly string[],
+): RouteEntry[] {
+  const chain = reader.list(value, path, 1, 8).flatMap((item, i): RouteEntry[] => {
+    const at = `${path}[${i}]`;
+    if (typeof item === 'object' && item !== null && 'one_of' in item)
+      return readGroup(reader, item, at, providers);
+    const fields = fieldsOf(reader, item, at, [...ENTRY_FIELDS, 'one_of']);
+    return fields ? [readEntry(reader, fields, at, providers)] : [];
+  });
+  if (entriesOf(chain).length > MAX_MODELS)
+    reader.mistake(path, `must have at most ${MAX_MODELS} models, those of its groups included`);
+  return chain;
+}
+
+function readGroup(
+  reader: ConfigReader,
+  item: object,
+  path: string,
+  providers: readonly string[],
+): EntryGroup[] {
+  const group = reader.fields(item, path, ['one_of']);
+  const members = reader.list(group?.one_of, `${path}.one_of`, 2, MAX_MEMBERS).flatMap((each, i) => {
+    const at = `${path}.one_of[${i}]`;
+    const fields = fieldsOf(reader, each, at, [...ENTRY_FIELDS, 'weight']);
+    if (!fields) return [];
+    const member: GroupMember = readEntry(reader, fields, at, providers);
+    if (!isAbsent(fields.weight)) member.weight = reader.number(fields.weight, `${at}.weight`, WEIGHT);
+    return member;
+  });
+  return [{ one_of: members }];
+}
+
+function fieldsOf(
+  reader: ConfigReader,
+  item: unknown,
+  at: string,
+  allowed: readonly string[],
+): Fields | undefined {
+  if (typeof item !== 'string') return reader.fields(item, at, allowed);
+  reader.mistake(at, `must be an entry such as ${ENTRY_EXAMPLE}, not a string`);
+  return undefined;
+}
+
+function readEntry(
+  reader: ConfigReader,
+  fields: Fields,
+  at: string,
+  providers: readonly string[],
+): ChainEntry {
+  const number = (field: 'timeout_ms' | 'max_tokens' | 'retries', rule: NumberRule): Partial<ChainEntry> =>
+    isAbsent(fields[field]) ? {} : { [field]: reader.number(fields[field], `${at}.${field}`, rule) };
+  return {
+    // When there are no providers at all, that mistake is already reported.
+    provider: (providers.length > 0 && reader.oneOf(fields.provider, `${at}.provider`, providers)) || '',
+    model: reader.text(fields.model, `${at}.model`, MODEL),
+    ...number('timeout_ms', DURATION_MS),
+    ...number('max_tokens', COUNT),
+    ...number('retries', { min: 0, max: 5 }),
+  };
+}

@@ -1,0 +1,37 @@
+/** The entries of a route, among which may be groups. */
+import type { ChainEntry, EntryGroup, GroupMember, RouteEntry } from './types.js';
+
+export function isGroup(entry: RouteEntry): entry is EntryGroup {
+  return 'one_of' in entry;
+}
+
+/** All entries and members in the order in which they are written. */
+export function entriesOf(chain: readonly RouteEntry[]): GroupMember[] {
+  return chain.flatMap(membersOf);
+}
+
+/** The entries and members with the place of each after that of the chain: `[0]`, `[1].one_of[0]`. */
+export function placedEntries(chain: readonly RouteEntry[]): [place: string, entry: ChainEntry][] {
+  return chain.flatMap((entry, i): [string, ChainEntry][] =>
+    isGroup(entry) ? entry.one_of.map((member, j) => [`[${i}].one_of[${j}]`, member]) : [[`[${i}]`, entry]],
+  );
+}
+
+/** Every step that a request may take along the chain, from one model to the next. */
+export function movesOf(chain: readonly RouteEntry[]): [from: ChainEntry, to: ChainEntry][] {
+  return chain.flatMap((entry, i) => {
+    const members = membersOf(entry);
+    const next = chain[i + 1];
+    const after = next ? membersOf(next) : [];
+    return members.flatMap((from) =>
+      [...members.filter((each) => each !== from), ...after].map((to): [ChainEntry, ChainEntry] => [
+        from,
+        to,
+      ]),
+    );
+  });
+}
+
+function membersOf(entry: RouteEntry): GroupMember[] {
+  return isGroup(entry) ? entry.one_of : [entry];
+}
