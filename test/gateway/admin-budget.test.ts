@@ -306,3 +306,41 @@ test.serial('a reservation lapses when the api process and all workers die with 
   t.like((await limitsOf('crashy')).used, { in_flight: 0, reserved_picodollars: '0' });
   held.hold();
 });
+
+test('past months keep the budget that they had at their end, and what was spent in them', async (t) => {
+  const { redis, names } = gateway;
+  t.is((await admin('POST', '/workspaces', { id: 'veteran' })).status, 201);
+  const set = (usd: number | null) =>
+    admin('PATCH', '/workspaces/veteran/limits', { budget_usd_per_month: usd });
+  await set(30);
+  await set(40);
+  // The record of an earlier time: a budget of 10, then 20, both set in September.
+  const recorded = await redis.xrange(names.budgets('veteran'), '-', '+');
+  t.deepEqual(
+    recorded.map(([, [, usd]]) => usd),
+    ['none', '30', '40'],
+  );
+  const year = new Date().getUTCFullYear() - 1;
+  await redis.del(names.budgets('veteran'));
+  for (const [day, usd] of [
+    ['09-02', '10'],
+    ['09-30', '20'],
+    ['11-01', 'none'],
+  ])
+    await redis.xadd(names.budgets('veteran'), `${Date.parse(`${year}-${day}`)}-0`, 'usd', usd ?? '');
+  await redis.hset(names.spent('veteran'), {
+    [`${year}-08`]: 7e12,
+    [`${year}-10`]: '123456789012345678901',
+    [`${year}-10:estimated`]: 5,
+  });
+  await set(50);
+  const { body } = await admin('GET', '/workspaces/veteran/months');
+  const months = new Map<string, { budget_usd: number | null; spent_picodollars: string }>(
+    body.data.map((each: { month: string }) => [each.month, each]),
+  );
+  const budgets = ['08', '09', '10', '11', '12'].map((month) => months.get(`${year}-${month}`)?.budget_usd);
+  t.deepEqual(budgets, [null, 20, 20, null, null]);
+  t.is(body.data[0].budget_usd, 50);
+  t.is(months.get(`${year}-10`)?.spent_picodollars, '123456789012345678901');
+  t.is((await admin('GET', '/workspaces/nobody/months')).status, 404);
+});

@@ -250,6 +250,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.reservations('<workspace>'),
     names.reserved('<workspace>'),
     names.spent('<workspace>'),
+    names.budgets('<workspace>'),
     names.files('<workspace>'),
     names.fileBytes('<workspace>'),
     names.signInLink('<digest>'),

@@ -419,11 +419,28 @@ export interface Spend {
   total: SpendSums;
   /** Whose days they are, such as `Europe/Berlin`. */
   time_zone: string;
+  /** Whether there is PostgreSQL, which keys, tags and time zones come from. */
+  archive: boolean;
   /** False: PostgreSQL has not got everything that Redis has no more. */
   complete: boolean;
   groups: number;
   /** The sums of all groups beyond `top`, one for each day. */
   others: PresentedSpend[];
+}
+
+/** A calendar month of UTC of a workspace: the budget that it had at its end, and what was spent. */
+export interface BudgetMonth {
+  object: 'budget_month';
+  workspace: string;
+  /** `2026-11`. */
+  month: string;
+  /** Null: the workspace had none, or the gateway did not record it yet. */
+  budget_usd: number | null;
+  spent_usd: string;
+  spent_picodollars: string;
+  /** What calls without a bill may have cost. `spent_usd` does not include it. */
+  estimated_usd: string;
+  estimated_picodollars: string;
 }
 
 /** A workspace's month. Every part sums up to the total. */

@@ -47,6 +47,7 @@ import { createAdminApp } from './app.js';
 import { ArchiveReader } from './archive-reader.js';
 import { ArchiveSpend } from './archive-spend.js';
 import { readLimitUse } from './budget.js';
+import { readMonths } from './budget-months.js';
 import { DirectorySnapshot } from './directory-snapshot.js';
 import { LogFollowers } from './follow-log.js';
 import { LogReader } from './log-reader.js';
@@ -200,6 +201,7 @@ export async function startAdmin(
       },
       askToReload: () => redis.publish(names.reloads, ''),
       readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
+      readMonths: (workspace) => readMonths(redis, names, clock, workspace),
     });
     const server = createHttpServer(app, config.request, connectionLimit);
     const url = await listen(server, port, host, 'ADMIN_PORT');

@@ -346,6 +346,16 @@ export const adminPaths: Paths = guarded({
       },
     },
   },
+  '/workspaces/{id}/months': {
+    get: {
+      summary: 'The months of a workspace, the newest first: the budget that each had, and what was spent.',
+      parameters: [s.inPath('id', 'Id of a workspace.')],
+      responses: {
+        '200': s.json('The months, of UTC.', s.listOf(s.ref('BudgetMonth'))),
+        ...s.errors('not_found'),
+      },
+    },
+  },
   '/budgets': {
     get: {
       summary: 'Workspaces with a budget, the most used first, and what each spends a day.',

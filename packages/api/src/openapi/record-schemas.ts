@@ -193,6 +193,7 @@ export const recordSchemas = {
     from: s.text,
     to: s.text,
     time_zone: s.text,
+    archive: { ...s.flag, description: 'Whether keys, tags and time zones may be asked for.' },
     complete: s.flag,
     by: s.arrayOf(s.text),
     data: s.arrayOf(spendRow),
@@ -208,6 +209,19 @@ export const recordSchemas = {
     complete: s.flag,
     parts: s.arrayOf(s.object({ title: s.text, by: s.arrayOf(s.text), data: s.arrayOf(spendRow) })),
     total: s.object(sums),
+  }),
+  BudgetMonth: s.object({
+    object: { const: 'budget_month' },
+    workspace: s.text,
+    month: s.text,
+    budget_usd: {
+      type: ['number', 'null'],
+      description: 'The budget at the end of the month. Null: none, or it was not recorded yet.',
+    },
+    spent_usd: s.usd,
+    spent_picodollars: s.text,
+    estimated_usd: { ...s.usd, description: 'What calls may have cost whose bill nobody knows.' },
+    estimated_picodollars: s.text,
   }),
   Budget: s.object({
     object: { const: 'budget' },

@@ -1,4 +1,4 @@
-import type { LimitsInUse, Workspace } from '@sluice/shared/admin-api';
+import type { BudgetMonth, LimitsInUse, Workspace } from '@sluice/shared/admin-api';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import { orWord, parseAmount, parseCount } from '../arguments/parse-arguments.js';
@@ -34,6 +34,13 @@ const COLUMNS: Column<LimitsInUse>[] = [
   { title: 'LEFT', right: true, cell: ({ used }) => used.left_usd ?? '' },
 ];
 
+const MONTHS: Column<BudgetMonth>[] = [
+  { title: 'MONTH', cell: ({ month }) => month },
+  { title: 'BUDGET USD', right: true, cell: ({ budget_usd }) => whole(budget_usd) },
+  { title: 'SPENT', right: true, cell: ({ spent_usd }) => spent_usd },
+  { title: 'ESTIMATED', right: true, cell: ({ estimated_usd }) => estimated_usd },
+];
+
 export function addLimitCommands(program: Command, cli: Cli): void {
   const limits = group(
     program,
@@ -64,6 +71,18 @@ export function addLimitCommands(program: Command, cli: Cli): void {
     }
     cli.progress('');
     cli.showTable(rows, COLUMNS, 'There are no workspaces.');
+  });
+
+  withExamples(
+    limits
+      .command('months')
+      .description('Show the budget that each month of a workspace had (UTC), and what was spent in it.')
+      .argument('<workspace>', 'id of the workspace'),
+    'limits months demo',
+    'limits months demo --json',
+  ).action(async (workspace: string) => {
+    const months = await cli.admin.list<BudgetMonth>(path`/workspaces/${workspace}/months`);
+    cli.showTable(months, MONTHS, 'Nothing was spent yet.');
   });
 
   withExamples(

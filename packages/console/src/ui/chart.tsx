@@ -128,9 +128,11 @@ function stack(series: Series[]): (number | null)[][] {
   );
 }
 
-/** Half a day of room on both sides: a bar stands in the middle of its day. */
-function widen(_plot: uPlot, low: number, high: number): [number, number] {
-  return [low - 43_200, high + 43_200];
+/** Half a day or half a month of room on both sides: a bar stands in the middle of it. */
+function widen(plot: uPlot, low: number, high: number): [number, number] {
+  const [first = 0, second = first + 86_400] = plot.data[0];
+  const half = (second - first) / 2;
+  return [low - half, high + half];
 }
 
 function days(_plot: uPlot, values: number[]): string[] {

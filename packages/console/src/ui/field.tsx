@@ -8,7 +8,7 @@ interface FieldProps {
   /** Says what is wrong with the value. */
   fault?: string | undefined;
   hint?: ComponentChildren;
-  type?: 'text' | 'search' | 'url';
+  type?: 'text' | 'search' | 'url' | 'date';
   list?: string;
   placeholder?: string;
   inputMode?: 'decimal' | 'numeric';

@@ -22,14 +22,17 @@ interface TableProps<T> {
   sortBy?: string;
   onOpen?(row: T): void;
   footer?: ComponentChildren;
+  /** Shows all rows at once, because the table is to be printed. */
+  isWhole?: boolean;
 }
 
 const STEP = 100;
 
 /** A table that sorts. On a narrow screen the style sheet makes a card of each row. */
-export function Table<T>({ caption, columns, rows, rowKey, sortBy = '', onOpen, footer }: TableProps<T>) {
+export function Table<T>(props: TableProps<T>) {
+  const { caption, columns, rows, rowKey, sortBy = '', onOpen, footer, isWhole = false } = props;
   const [order, setOrder] = useState(sortBy);
-  const [shown, setShown] = useState(STEP);
+  const [shown, setShown] = useState(isWhole ? Number.POSITIVE_INFINITY : STEP);
   const sorted = sortRows(rows, columns, order);
   const visible = sorted.slice(0, shown);
   return (

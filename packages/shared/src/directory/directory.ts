@@ -45,9 +45,12 @@ export interface StoredKey {
   key: KeyRecord;
 }
 
-/** A change of one field of a hash. It is made only if the field holds `expected`. Null: the field must be absent. */
+/**
+ * A change of one field of a hash. It is made only if the field holds `expected`. Null: the field must be absent. `+`: the
+ * key is a stream, and gets the value unless its last entry has it.
+ */
 interface Edit {
-  hash: string;
+  key: string;
   field: string;
   expected?: string | null;
   /** Null deletes the field. */
@@ -114,7 +117,7 @@ export class Directory {
   }
 
   async putWorkspace(workspace: WorkspaceRecord): Promise<void> {
-    await this.#change('', [this.#workspaceEdit(workspace.id, workspace)]);
+    await this.#change('', [this.#workspaceEdit(workspace.id, workspace), this.#budgetNote(workspace)]);
   }
 
   /** False when a workspace of this id exists. */
@@ -123,7 +126,7 @@ export class Directory {
     // Requests of a deleted workspace of this id may have been booked after the deletion.
     await eraseState(this.redis, this.names, workspace.id);
     const edit = { ...this.#workspaceEdit(workspace.id, workspace), expected: null };
-    return (await this.#change('', [edit])) === 'done';
+    return (await this.#change('', [edit, this.#budgetNote(workspace)])) === 'done';
   }
 
   /** Undefined when no workspace has this id. Two simultaneous changes are both made. */
@@ -135,8 +138,8 @@ export class Directory {
       const expected = await this.redis.hget(this.names.workspaces, id);
       if (expected === null) return undefined;
       const changed = change(JSON.parse(expected) as WorkspaceRecord);
-      if ((await this.#change('', [{ ...this.#workspaceEdit(id, changed), expected }])) === 'done')
-        return changed;
+      const edit = { ...this.#workspaceEdit(id, changed), expected };
+      if ((await this.#change('', [edit, this.#budgetNote(changed)])) === 'done') return changed;
     }
   }
 
@@ -148,7 +151,7 @@ export class Directory {
     const aliases = Object.keys(await this.redis.hgetall(this.names.routes(id)));
     const edits = [
       ...keys.map((digest) => this.#keyEdit(digest, null)),
-      ...keys.map((digest) => ({ hash: this.names.keyUse, field: digest, value: null })),
+      ...keys.map((digest) => ({ key: this.names.keyUse, field: digest, value: null })),
       ...aliases.map((alias) => this.#routeEdit(id, alias, null)),
     ];
     if (edits.length > 0) await this.#change('', edits);
@@ -175,7 +178,7 @@ export class Directory {
     const edits = [
       { ...this.#keyEdit(digest, null), expected: JSON.stringify(key) },
       { ...this.#keyEdit(to, key), expected: null },
-      { hash: this.names.keyUse, field: digest, value: null },
+      { key: this.names.keyUse, field: digest, value: null },
     ];
     return (await this.#change(key.workspace, edits)) === 'done';
   }
@@ -243,15 +246,26 @@ export class Directory {
   }
 
   #workspaceEdit(id: string, workspace: WorkspaceRecord | null): Edit {
-    return { hash: this.names.workspaces, field: id, value: workspace && JSON.stringify(workspace) };
+    return { key: this.names.workspaces, field: id, value: workspace && JSON.stringify(workspace) };
+  }
+
+  /** Keeps the budgets of past months. It is part of the change, so that none is forgotten. */
+  #budgetNote({ id, limits }: WorkspaceRecord): Edit {
+    const usd = limits.budgetUsdPerMonth;
+    return {
+      key: this.names.budgets(id),
+      field: 'usd',
+      expected: '+',
+      value: usd === undefined ? 'none' : String(usd),
+    };
   }
 
   #keyEdit(digest: string, key: KeyRecord | null): Edit {
-    return { hash: this.names.keys, field: digest, value: key && JSON.stringify(key) };
+    return { key: this.names.keys, field: digest, value: key && JSON.stringify(key) };
   }
 
   #routeEdit(workspace: string, alias: string, route: RouteRecord | null): Edit {
-    return { hash: this.names.routes(workspace), field: alias, value: route && JSON.stringify(route) };
+    return { key: this.names.routes(workspace), field: alias, value: route && JSON.stringify(route) };
   }
 
   /** Changes nothing when `workspace` does not exist. '' needs no workspace. */
@@ -259,7 +273,7 @@ export class Directory {
     const { directoryVersion, workspaces } = this.names;
     return changeDirectoryScript(
       this.redis,
-      [directoryVersion, workspaces, ...edits.map(({ hash }) => hash)],
+      [directoryVersion, workspaces, ...edits.map(({ key }) => key)],
       [
         workspace,
         ...edits.flatMap(({ field, expected, value }) => [

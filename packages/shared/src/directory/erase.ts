@@ -21,6 +21,7 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
     names.workspaceTokens(workspace),
     names.requestTimes(workspace),
     names.spent(workspace),
+    names.budgets(workspace),
   );
   await eraseFiles(redis, names, workspace);
   await eraseBatches(redis, names, workspace);

@@ -18,7 +18,8 @@ return redis.call('INCR', KEYS[1])
 /**
  * Changes all given fields of the directory's hashes, or none. Keys: the version, the workspaces, then the hash of
  * each edit. Arguments: a workspace that has to exist or '', then for each edit its field, what it must hold ('' for
- * nothing, '*' for anything) and its new value ('' deletes the field).
+ * nothing, '*' for anything) and its new value ('' deletes the field). With '+' in the place of what it must hold, the key
+ * is a stream, which gets the value unless its last entry has it.
  */
 export const changeDirectoryScript = createScript<'done' | 'no_workspace' | 'changed'>(
   'sluiceChangeDirectory',
@@ -26,11 +27,14 @@ export const changeDirectoryScript = createScript<'done' | 'no_workspace' | 'cha
 if ARGV[1] ~= '' and redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 'no_workspace' end
 for i = 1, #KEYS - 2 do
   local expected = ARGV[3 * i]
-  if expected ~= '*' and (redis.call('HGET', KEYS[2 + i], ARGV[3 * i - 1]) or '') ~= expected then return 'changed' end
+  if expected ~= '*' and expected ~= '+' and (redis.call('HGET', KEYS[2 + i], ARGV[3 * i - 1]) or '') ~= expected then return 'changed' end
 end
 for i = 1, #KEYS - 2 do
-  local key, field, value = KEYS[2 + i], ARGV[3 * i - 1], ARGV[3 * i + 1]
-  if value == '' then redis.call('HDEL', key, field) else redis.call('HSET', key, field, value) end
+  local key, field, expected, value = KEYS[2 + i], unpack(ARGV, 3 * i - 1, 3 * i + 1)
+  if expected == '+' then
+    local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
+    if not last or last[2][2] ~= value then redis.call('XADD', key, 'MAXLEN', '~', 1000, '*', field, value) end
+  elseif value == '' then redis.call('HDEL', key, field) else redis.call('HSET', key, field, value) end
 end
 redis.call('INCR', KEYS[1])
 return 'done'

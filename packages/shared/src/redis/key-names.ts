@@ -47,6 +47,8 @@ export interface KeyNames {
   reserved(workspace: string): string;
   /** What a workspace has spent, by month, in picodollars. */
   spent(workspace: string): string;
+  /** The budgets that a workspace has had, each from the moment of its id on. */
+  budgets(workspace: string): string;
   /** The request behind a workspace's Idempotency-Key, by the key's digest. */
   idempotency(workspace: string, digest: string): string;
   /** The answers that a workspace has kept for its Idempotency-Keys, oldest first: `<digest>:<bytes>`. */
@@ -125,6 +127,7 @@ export function keyNames(cell: string): KeyNames {
     reservations: (workspace) => `${prefix}:reservations:${workspace}`,
     reserved: (workspace) => `${prefix}:reserved:${workspace}`,
     spent: (workspace) => `${prefix}:spent:${workspace}`,
+    budgets: (workspace) => `${prefix}:budgets:${workspace}`,
     idempotency: (workspace, digest) => `${prefix}:idempotency:${workspace}:${digest}`,
     keptAnswers: (workspace) => `${prefix}:kept-answers:${workspace}`,
     keptAnswerBytes: (workspace) => `${prefix}:kept-answer-bytes:${workspace}`,

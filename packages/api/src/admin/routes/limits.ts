@@ -1,5 +1,5 @@
 import type { Router } from '@koa/router';
-import type { LimitsInUse } from '@sluice/shared/admin-api';
+import type { BudgetMonth, LimitsInUse } from '@sluice/shared/admin-api';
 import type { LimitsConfig } from '@sluice/shared/config/config';
 import { readLimits } from '@sluice/shared/config/schema';
 import { LIMIT_FIELDS } from '@sluice/shared/config/types';
@@ -10,16 +10,40 @@ import { formatUsd } from '@sluice/shared/registry/price';
 import type { ParameterizedContext } from 'koa';
 import { noteChange } from '../access/audit.js';
 import { type LimitUse, leftOf } from '../budget.js';
-import { presentLimits } from '../present.js';
+import type { MonthOfBudget } from '../budget-months.js';
+import { list, presentLimits } from '../present.js';
 import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
 
 export interface LimitParts extends DirectoryParts {
   readLimitUse(workspace: string): Promise<LimitUse>;
+  readMonths(workspace: WorkspaceRecord): Promise<MonthOfBudget[]>;
 }
 
-/** /workspaces/{id}/limits: what is allowed, and what of it is used. */
-export function addLimitRoutes(router: Router, { directory, readBody, readLimitUse }: LimitParts): void {
+/** /workspaces/{id}/limits: what is allowed, and what of it is used. /workspaces/{id}/months: what was used before. */
+export function addLimitRoutes(router: Router, parts: LimitParts): void {
+  const { directory, readBody, readLimitUse, readMonths } = parts;
+
+  router.get('/workspaces/:id/months', async (ctx) => {
+    const workspace = await directory.findWorkspace(ctx.params.id ?? '');
+    if (!workspace) throw noWorkspace();
+    const months = await readMonths(workspace);
+    ctx.body = list(
+      months.map(
+        ({ month, budget, spent, estimated }): BudgetMonth => ({
+          object: 'budget_month',
+          workspace: workspace.id,
+          month,
+          budget_usd: budget ?? null,
+          spent_usd: formatUsd(spent),
+          spent_picodollars: String(spent),
+          estimated_usd: formatUsd(estimated),
+          estimated_picodollars: String(estimated),
+        }),
+      ),
+    );
+  });
+
   router.get('/workspaces/:id/limits', async (ctx) => {
     const workspace = await directory.findWorkspace(ctx.params.id ?? '');
     if (!workspace) throw noWorkspace();

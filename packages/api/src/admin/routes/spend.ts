@@ -47,6 +47,7 @@ export function addSpendRoutes(router: Router, { clock, readSpend, readArchiveSp
     const workspaces = seenBy(ctx);
     const by = format === 'focus' ? FOCUS_FIELDS : question.by;
     const answer = await read({ ...question, by, ...(workspaces ? { workspaces } : {}) });
+    if (format !== 'json' && !answer.isComplete) throw notComplete();
     const rows = answer.rows.map(presentRow);
     const save = (type: string, name: string, lines: Iterable<string>) => {
       ctx.type = type;
@@ -67,6 +68,7 @@ export function addSpendRoutes(router: Router, { clock, readSpend, readArchiveSp
         from: question.from,
         to: question.to,
         time_zone: question.timeZone,
+        archive: readArchiveSpend !== undefined,
         complete: answer.isComplete,
         by,
         data: rows,
@@ -104,6 +106,7 @@ export function addSpendRoutes(router: Router, { clock, readSpend, readArchiveSp
       parts: parts.map((part, i) => ({ ...part, data: (answers[i]?.rows ?? []).map(presentRow) })),
       total: presentSums(answers[0]?.total ?? noSums()),
     } satisfies Statement;
+    if (format === 'csv' && !statement.complete) throw notComplete();
     if (format === 'json') ctx.body = statement;
     else if (format === 'csv') {
       ctx.type = CSV;
@@ -115,6 +118,15 @@ export function addSpendRoutes(router: Router, { clock, readSpend, readArchiveSp
       ctx.body = statementPage(statement);
     }
   });
+}
+
+/** A table in a file has no place to say that something is missing. */
+function notComplete(): GatewayError {
+  return new GatewayError(
+    'service_unavailable',
+    'Some of this has not arrived in PostgreSQL yet, and a file would be short of it. Ask for JSON to see what is there.',
+    { retryAfterMs: 60_000 },
+  );
 }
 
 function presentRow({ group, sums }: SpendRow): PresentedSpend {

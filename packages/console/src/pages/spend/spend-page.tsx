@@ -1,77 +1,114 @@
 import type { BudgetList, Spend } from '@sluice/shared/admin-api';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { counted, usd, usdShort } from '../../format.js';
-import { changeQuery, type Place } from '../../location.js';
-import { download, toCsv } from '../../ui/download.js';
+import { changeQuery, formatPlace, type Place } from '../../location.js';
+import { download } from '../../ui/download.js';
 import { LazyChart } from '../../ui/lazy-chart.js';
 import { Page } from '../../ui/page.js';
 import { Choice, Empty, explainFailure, Notice, Waiting } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { usePoll } from '../../use-poll.js';
 import { Budgets } from './budgets.js';
-import { GROUPS, groupRows, toCsvRows, toDaySeries, withOthers } from './spend-sums.js';
+import { RangeFields } from './range-fields.js';
+import { readRange, SPANS } from './spend-range.js';
+import { fieldsOf, GROUPS, type GroupRow, groupRows, toSeries, withOthers } from './spend-sums.js';
 import { SpendTable } from './spend-table.js';
+import { StatementPage } from './statement-page.js';
 
 const EVERY_MS = 10_000;
 /** How many groups have a row of their own; the others share one. */
 const MAX_GROUPS = 100;
-const DAYS = [
-  ['1', 'Today'],
-  ['7', '7 days'],
-  ['30', '30 days'],
-] as const;
 
+/** `#/spend` is the spend of all workspaces, `#/spend/<workspace>` the statement of one. */
 export function SpendPage({ place }: { place: Place }) {
-  const days = DAYS.find(([each]) => each === place.query.days)?.[0] ?? '7';
+  return place.item === undefined ? (
+    <SpendOfAll place={place} />
+  ) : (
+    <StatementPage workspace={place.item} place={place} />
+  );
+}
+
+function SpendOfAll({ place }: { place: Place }) {
+  const range = readRange(place);
   const by = GROUPS.find(([each]) => each === place.query.by)?.[0] ?? 'workspace';
-  const since = `${Number(days) - 1}d`;
-  const query = `since=${since}&by=${by === 'route' ? 'workspace,route' : by},day`;
+  const { tag = '', tz = '' } = place.query;
+  const grouping = { by, tag };
+  const needsTag = by === 'tag' && tag === '';
+  const period = by === 'month' ? 'month' : range.period;
+  const query = new URLSearchParams({
+    ...range.query,
+    ...(tz === '' ? {} : { tz }),
+    by: [...new Set([period, ...fieldsOf(grouping)])].join(','),
+  }).toString();
   const spend = usePoll(query, EVERY_MS, (client, signal) =>
     client.get<Spend>(`/spend?${query}&top=${MAX_GROUPS}`, signal),
   );
+  const [hasArchive, setHasArchive] = useState(false);
+  useEffect(() => {
+    if (spend.data) setHasArchive(spend.data.archive);
+  }, [spend.data]);
   const budgets = usePoll('budgets', EVERY_MS, (client, signal) =>
     client.get<BudgetList>('/budgets', signal),
   );
-  const series = useMemo(() => spend.data && toDaySeries(spend.data, by), [spend.data, by]);
-  const rows = spend.data ? withOthers(groupRows(spend.data.data, by), spend.data) : [];
+  const series = useMemo(
+    () => spend.data && toSeries(spend.data, { by, tag }, period),
+    [spend.data, by, tag, period],
+  );
+  const rows = spend.data ? withOthers(groupRows(spend.data.data, grouping), spend.data) : [];
   const action = useAction();
   const save = () =>
     action.run(async (client) => {
-      const { data } = await client.get<Spend>(`/spend?${query}`);
-      download(`spend-by-${by}.csv`, toCsv(toCsvRows(data, by)));
+      const response = await client.fetch(`/spend?${query}&format=csv`);
+      download(`spend-by-${by === 'tag' ? tag : by}.csv`, await response.blob());
     });
-  const set = (name: string) => (value: string) => changeQuery(place, { [name]: value });
+  const isWorkspace = ({ name }: GroupRow) =>
+    by === 'workspace' && spend.data?.data.some((row) => row.workspace === name);
+  const statementOf = (row: GroupRow) =>
+    isWorkspace(row)
+      ? formatPlace({ page: 'spend', item: row.name, query: { month: range.query.month ?? '', tz } })
+      : undefined;
 
   return (
     <Page
       title="Spend"
       intro={
-        spend.data
-          ? `${spend.data.from} to ${spend.data.to}, days of UTC, from the ledger.`
-          : 'From the ledger.'
+        spend.data ? `${spend.data.from} to ${spend.data.to}, days of ${spend.data.time_zone}.` : undefined
       }
       actions={
         <>
-          <Choice label="Time range" value={days} choices={DAYS} onChange={set('days')} />
-          <Choice label="Summed by" value={by} choices={GROUPS} onChange={set('by')} />
+          <Choice
+            label="Time range"
+            value={range.span}
+            choices={SPANS}
+            onChange={(days) => changeQuery(place, { days })}
+          />
           <button type="button" disabled={rows.length === 0 || action.busy} onClick={save}>
             {action.busy ? 'Exporting …' : 'Download CSV'}
           </button>
         </>
       }
     >
+      <RangeFields place={place} range={range} by={by} hasArchive={hasArchive} />
       {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
+      {needsTag && <Empty title="Which tag?">Callers send tags in the header x-gateway-tags.</Empty>}
       {!spend.data && <Waiting polled={spend} />}
+      {spend.data?.complete === false && (
+        <Notice tone="warn">Not everything has arrived in PostgreSQL yet: these sums will still grow.</Notice>
+      )}
       {spend.data && rows.length === 0 && <Empty title="Nothing was spent in these days." />}
-      {spend.data && series && rows.length > 0 && (
+      {spend.data && series && rows.length > 0 && !needsTag && (
         <>
-          <section class="card" aria-labelledby="by-day">
-            <h2 id="by-day">
+          <section class="card" aria-labelledby="by-period">
+            <h2 id="by-period">
               {usd(spend.data.total.cost_usd)}{' '}
               <span class="muted">for {counted(spend.data.total.requests, 'request')}</span>
             </h2>
             <LazyChart
-              label={`Spend by day and ${by}; the table below has the sums`}
+              label={
+                by === period
+                  ? `Spend by ${period}; the table below has the sums`
+                  : `Spend by ${period} and ${by}; the table below has the sums`
+              }
               kind="bars"
               times={series.times}
               series={series.series}
@@ -80,7 +117,7 @@ export function SpendPage({ place }: { place: Place }) {
               height={210}
             />
           </section>
-          <SpendTable rows={rows} total={spend.data.total} by={by} />
+          <SpendTable rows={rows} total={spend.data.total} by={by} statementOf={statementOf} />
         </>
       )}
       {budgets.data ? <Budgets budgets={budgets.data} /> : <Waiting polled={budgets} />}

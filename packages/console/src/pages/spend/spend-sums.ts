@@ -1,17 +1,27 @@
-import type { PresentedSpend, Spend, SpendSums } from '@sluice/shared/admin-api';
+import type { PresentedSpend, Spend, SpendField, SpendSums } from '@sluice/shared/admin-api';
 import { count } from '../../format.js';
 
 export const GROUPS = [
   ['workspace', 'Workspace'],
+  ['key', 'Key'],
   ['route', 'Route'],
   ['model', 'Model'],
   ['provider', 'Provider'],
+  ['tag', 'Tag'],
+  ['day', 'Day'],
+  ['month', 'Month'],
 ] as const;
 export type Group = (typeof GROUPS)[number][0];
 
+/** A sum by something. `tag` is the name of the tag, when the sum is by one. */
+export interface Grouping {
+  by: Group;
+  tag: string;
+}
+
 const MAX_SERIES = 6;
 const OTHER_COLOUR = 7;
-const DAY_S = 86_400;
+const DAY_MS = 86_400_000;
 
 const FIELDS = [
   'requests',
@@ -29,17 +39,25 @@ export interface GroupRow extends Record<(typeof FIELDS)[number], number> {
   estimated: number;
 }
 
-/** A route's name means something only beside its workspace's. */
-export function nameOf(row: PresentedSpend, by: Group): string {
-  if (by !== 'route') return row[by] ?? '';
-  return `${row.workspace} / ${row.route ?? 'direct model ids'}`;
+/** A route and a key mean something only beside their workspace. */
+export function fieldsOf({ by, tag }: Grouping): SpendField[] {
+  if (by === 'route' || by === 'key') return ['workspace', by];
+  if (by !== 'tag') return [by];
+  return tag === '' ? [] : [`tag:${tag}`];
+}
+
+export function nameOf(row: PresentedSpend, grouping: Grouping): string {
+  const missing = grouping.by === 'tag' ? `without ${grouping.tag}` : 'direct model ids';
+  return fieldsOf(grouping)
+    .map((field) => row[field] ?? missing)
+    .join(' / ');
 }
 
 /** Summed over the days, most costly first. */
-export function groupRows(data: readonly PresentedSpend[], by: Group): GroupRow[] {
+export function groupRows(data: readonly PresentedSpend[], grouping: Grouping): GroupRow[] {
   const groups = new Map<string, GroupRow>();
   for (const row of data) {
-    const name = nameOf(row, by);
+    const name = nameOf(row, grouping);
     const sum = groups.get(name) ?? { ...blank(), name, cost: 0, estimated: 0 };
     groups.set(name, sum);
     add(sum, row);
@@ -66,46 +84,38 @@ function add(sum: GroupRow, row: PresentedSpend): void {
   for (const field of FIELDS) sum[field] += row[field];
 }
 
-/** The series of the chart: the groups that cost most, by day, and one for the others. */
-export function toDaySeries(spend: Spend, by: Group) {
-  const days = daysBetween(spend.from, spend.to);
-  const names = groupRows(spend.data, by).map(({ name }) => name);
+/** The series of the chart: the groups that cost most, by day or month, and one for the others. */
+export function toSeries(spend: Spend, grouping: Grouping, period: 'day' | 'month') {
+  const periods = periodsBetween(spend.from, spend.to, period);
+  // A sum by day or month is a single series.
+  const isOne = grouping.by === 'day' || grouping.by === 'month';
+  const seriesOf = (row: PresentedSpend) => (isOne ? 'Spend' : nameOf(row, grouping));
+  const names = isOne ? ['Spend'] : groupRows(spend.data, grouping).map(({ name }) => name);
   const shown = names.slice(0, names.length > MAX_SERIES + 1 ? MAX_SERIES : MAX_SERIES + 1);
   const costs = new Map<string, number>();
-  for (const row of spend.data) {
-    const name = nameOf(row, by);
-    const key = `${row.day} ${shown.includes(name) ? name : ''}`;
+  const addCost = (row: PresentedSpend, name: string) => {
+    const key = `${row[period]} ${name}`;
     costs.set(key, (costs.get(key) ?? 0) + Number(row.cost_usd));
-  }
-  for (const { day, cost_usd } of spend.others)
-    costs.set(`${day} `, (costs.get(`${day} `) ?? 0) + Number(cost_usd));
-  const labels = [...shown, ...(spend.groups > shown.length ? [''] : [])];
+  };
+  for (const row of spend.data) addCost(row, shown.includes(seriesOf(row)) ? seriesOf(row) : '');
+  for (const row of spend.others) addCost(row, '');
+  const labels = [...shown, ...(!isOne && spend.groups > shown.length ? [''] : [])];
   return {
-    times: days.map((day) => Date.parse(day) / 1000),
+    times: periods.map((each) => Date.parse(each) / 1000),
     series: labels.map((name) => ({
       label: name === '' ? `${count(spend.groups - shown.length)} others` : name,
-      values: days.map((day) => costs.get(`${day} ${name}`) ?? 0),
+      values: periods.map((each) => costs.get(`${each} ${name}`) ?? 0),
     })),
     colours: labels.map((name, i) => (name === '' ? OTHER_COLOUR : i + 1)),
   };
 }
 
-export function daysBetween(from: string, to: string): string[] {
-  const length = Math.round((Date.parse(to) - Date.parse(from)) / 1000 / DAY_S) + 1;
-  return Array.from({ length }, (_, i) =>
-    new Date(Date.parse(from) + i * DAY_S * 1000).toISOString().slice(0, 10),
-  );
-}
-
-export function toCsvRows(rows: readonly PresentedSpend[], by: Group): (string | number)[][] {
-  const names: (keyof PresentedSpend)[] = by === 'route' ? ['workspace', 'route'] : [by];
-  const columns: (keyof PresentedSpend)[] = ['day', ...names, ...FIELDS, 'cost_usd', 'estimated_usd'];
-  // An amount is a number also where it is written as a text.
-  const cell = (row: PresentedSpend, column: keyof PresentedSpend) =>
-    column === 'cost_usd' || column === 'estimated_usd'
-      ? Number(row[column]).toFixed(6)
-      : (row[column] ?? '');
-  return [columns, ...rows.map((row) => columns.map((column) => cell(row, column)))];
+/** Every day such as `2026-11-15`, or every month such as `2026-11`. */
+function periodsBetween(from: string, to: string, period: 'day' | 'month'): string[] {
+  const found = new Set<string>();
+  for (let time = Date.parse(from); time <= Date.parse(to); time += DAY_MS)
+    found.add(new Date(time).toISOString().slice(0, period === 'day' ? 10 : 7));
+  return [...found];
 }
 
 function blank(): Pick<SpendSums, (typeof FIELDS)[number]> {

@@ -4,15 +4,28 @@ import { Bar } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
 import { GROUPS, type Group, type GroupRow } from './spend-sums.js';
 
-export function SpendTable({ rows, total, by }: { rows: GroupRow[]; total: SpendSums; by: Group }) {
+interface SpendTableProps {
+  rows: GroupRow[];
+  total: SpendSums;
+  by: Group;
+  /** The address of the statement of a row, where it has one. */
+  statementOf(row: GroupRow): string | undefined;
+}
+
+export function SpendTable({ rows, total, by, statementOf }: SpendTableProps) {
   const all = Number(total.cost_usd);
   const name = GROUPS.find(([each]) => each === by)?.[1] ?? by;
+  const isPeriod = by === 'day' || by === 'month';
   const columns: Column<GroupRow>[] = [
     {
       id: 'name',
       label: name,
       head: true,
-      cell: (row) => <span class="name">{row.name}</span>,
+      cell: (row) => {
+        const statement = statementOf(row);
+        const text = <span class="name">{row.name}</span>;
+        return statement === undefined ? text : <a href={statement}>{text}</a>;
+      },
       sort: (row) => row.name,
     },
     {
@@ -70,7 +83,7 @@ export function SpendTable({ rows, total, by }: { rows: GroupRow[]; total: Spend
       columns={columns}
       rows={rows}
       rowKey={(row) => row.name}
-      sortBy="-cost"
+      sortBy={isPeriod ? 'name' : '-cost'}
     />
   );
 }
