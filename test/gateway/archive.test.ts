@@ -1,5 +1,5 @@
 /** The log in PostgreSQL: every entry once, whatever dies. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
@@ -11,6 +11,7 @@ import { EntryWriter } from '@sluice/worker/archive/write-entries';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-postgres.js';
 import { startTestPostgres } from '../helpers/test-postgres.js';
+import { leaveUnfinished, listFolder, makeOld } from '../helpers/unfinished-file.js';
 import { until } from '../helpers/until.js';
 
 const SCHEMA = schemaOf('test');
@@ -126,15 +127,17 @@ test.serial(
     await postgres.stop('SIGKILL');
     const answers = await askMany(120, 'nobody is there');
     t.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
-    await until('entries on disk', () => countFiles() > 0);
+    await until('entries on disk', () => listFolder(spillFolder).length > 0);
     // A worker dies in the middle of it, and leaves what it was handed to the other one.
     await gateway.workers[0]?.end('SIGKILL');
+    // Another one died long ago in the middle of a file.
+    makeOld(await leaveUnfinished(join(spillFolder, '1-1_2.jsonl')));
     answers.push(...(await askMany(20, 'one worker is gone')));
 
     postgres = await startTestPostgres(join(folder, 'postgres'), postgres.port);
     const ids = answers.map(({ id }) => id);
     await until('all entries in PostgreSQL', async () => (await archived(ids)) === ids.length, 60_000);
-    await until('no entry on disk', () => countFiles() === 0);
+    await until('no file on disk', () => listFolder(spillFolder).length === 0, 90_000);
     const books = await readBooks();
     t.is(books.postgres, books.redis);
     t.is(books.requests, before.requests + answers.length);
@@ -297,6 +300,17 @@ test.serial(
   },
 );
 
+test.serial('a killed PostgreSQL starts again when the last of its processes has ended', async (t) => {
+  const { rows } = await database.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const pid = rows[0]?.pid ?? Number.NaN;
+  process.kill(pid, 'SIGSTOP');
+  await postgres.stop('SIGKILL');
+  const restarted = startTestPostgres(join(folder, 'postgres'), postgres.port);
+  setTimeout(() => process.kill(pid, 'SIGCONT'), 1_000);
+  postgres = await restarted;
+  t.true(await until('a complete log', async () => (await admin('/requests')).body.complete));
+});
+
 test.serial(
   'spend by tag, key, month and time zone is exact: the parts are the whole, and the ledger says the same',
   async (t) => {
@@ -423,11 +437,3 @@ test.serial('months that are too old are dropped whole, and rows of any month fi
   const left = await database.query(`SELECT id FROM ${SCHEMA}.requests WHERE workspace = 'aged'`);
   t.deepEqual(left.rows, [{ id: 'aged-2' }]);
 });
-
-function countFiles(): number {
-  try {
-    return readdirSync(spillFolder).length;
-  } catch {
-    return 0;
-  }
-}

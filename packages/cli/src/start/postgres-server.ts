@@ -2,7 +2,7 @@
  * A PostgreSQL of our own, with its data in a folder. It listens on loopback alone. It refuses to run as root; then it runs
  * as another user of this machine, who has to be able to reach the folder.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -57,6 +57,47 @@ export async function startPostgres({
     ...['-D', data, '-p', String(chosen), '-h', '127.0.0.1', '-k', ''],
     ...settings.flatMap((setting) => ['-c', setting]),
   ];
+  const urlOf = (role: string, database: string) =>
+    `postgres://${role}:${encodeURIComponent(password)}@127.0.0.1:${chosen}/${database}`;
+  const makeOurs = (ended: AbortSignal) => makeDatabase(urlOf(OWNER, 'postgres'), password, ended);
+  const deadline = performance.now() + START_MS;
+  let running = await launch(program, args, user, makeOurs);
+  // The processes of a server that was killed end by themselves, but not at once. Until then they keep its memory.
+  while ('problem' in running && running.problem.includes('pre-existing shared memory block')) {
+    if (performance.now() > deadline) break;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    running = await launch(program, args, user, makeOurs);
+  }
+  if ('problem' in running) throw new Error(`PostgreSQL ended at once:\n${running.problem}`);
+  const { child, exited, abandon } = running;
+  return {
+    url: urlOf(WRITER, DATABASE),
+    ownerUrl: urlOf(OWNER, DATABASE),
+    port: chosen,
+    pid: child.pid ?? 0,
+    /** SIGINT: it ends its connections, and then itself in order. */
+    async stop(signal = 'SIGINT') {
+      process.off('exit', abandon);
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill(signal);
+      await exited;
+    },
+  };
+}
+
+interface Running {
+  child: ChildProcess;
+  exited: Promise<unknown>;
+  abandon(): void;
+}
+
+/** Resolves when the server is ready, or with its last words when it has ended. */
+async function launch(
+  program: string,
+  args: readonly string[],
+  user: RunAs,
+  makeReady: (ended: AbortSignal) => Promise<void>,
+): Promise<Running | { problem: string }> {
   // A server whose starter was killed holds the folder, and postgres says so.
   const child = spawn(program, args, {
     ...user,
@@ -71,32 +112,21 @@ export async function startPostgres({
   child.stdout.on('data', collect);
   child.stderr.on('data', collect);
   const exited = once(child, 'exit');
-  const urlOf = (role: string, database: string) =>
-    `postgres://${role}:${encodeURIComponent(password)}@127.0.0.1:${chosen}/${database}`;
+  exited.catch(() => {});
   const abandon = () => child.kill('SIGINT');
   process.once('exit', abandon);
+  const gone = new AbortController();
+  // Its output is complete when it is closed.
+  const ended = once(child, 'close').finally(() => gone.abort());
   try {
-    await Promise.race([
-      makeDatabase(urlOf(OWNER, 'postgres'), password),
-      exited.then(() => Promise.reject(new Error(`PostgreSQL ended at once:\n${output.trim()}`))),
-    ]);
+    const isReady = await Promise.race([makeReady(gone.signal).then(() => true), ended.then(() => false)]);
+    if (isReady) return { child, exited, abandon };
+    process.off('exit', abandon);
+    return { problem: output.trim() };
   } catch (error) {
     child.kill('SIGKILL');
     throw error;
   }
-  return {
-    url: urlOf(WRITER, DATABASE),
-    ownerUrl: urlOf(OWNER, DATABASE),
-    port: chosen,
-    pid: child.pid ?? 0,
-    /** SIGINT: it ends its connections, and then itself in order. */
-    async stop(signal = 'SIGINT') {
-      process.off('exit', abandon);
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill(signal);
-      await exited;
-    },
-  };
 }
 
 function initialise(programs: string, folder: string, password: string, user: RunAs): void {
@@ -117,10 +147,10 @@ function initialise(programs: string, folder: string, password: string, user: Ru
 }
 
 /** Makes the database and the role, once; resolves when the server answers. */
-async function makeDatabase(url: string, password: string): Promise<void> {
+async function makeDatabase(url: string, password: string, ended: AbortSignal): Promise<void> {
   const database = openDatabase(url, { connections: 1, statementMs: START_MS });
   try {
-    await untilItAnswers(() => database.query('SELECT 1'));
+    await untilItAnswers(() => database.query('SELECT 1'), ended);
     const { rowCount: roles } = await database.query('SELECT FROM pg_roles WHERE rolname = $1', [WRITER]);
     if (roles === 0) await database.query(`CREATE ROLE ${WRITER} LOGIN PASSWORD '${password}'`);
     const { rowCount } = await database.query('SELECT FROM pg_database WHERE datname = $1', [DATABASE]);
@@ -130,14 +160,14 @@ async function makeDatabase(url: string, password: string): Promise<void> {
   }
 }
 
-async function untilItAnswers(ask: () => Promise<unknown>): Promise<void> {
+async function untilItAnswers(ask: () => Promise<unknown>, ended: AbortSignal): Promise<void> {
   const until = performance.now() + START_MS;
   for (;;) {
     try {
       await ask();
       return;
     } catch (error) {
-      if (performance.now() > until) throw error;
+      if (ended.aborted || performance.now() > until) throw error;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }

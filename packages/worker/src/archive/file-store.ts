@@ -1,10 +1,8 @@
 /** Where the log's files go. A file is whole or not there, and writing it again replaces it. */
-import { createWriteStream } from 'node:fs';
-import { mkdir, open, rename } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Gzip } from 'node:zlib';
+import { removeUnfinished, writeWholeFile } from '@sluice/shared/process/whole-file';
 
 export interface FileStore {
   write(name: string, lines: AsyncIterable<string>, gzip: Gzip): Promise<void>;
@@ -16,17 +14,22 @@ export class FolderStore implements FileStore {
 
   async write(name: string, lines: AsyncIterable<string>, gzip: Gzip): Promise<void> {
     const path = join(this.folder, name);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const unfinished = `${path}.${process.pid}`;
-    await pipeline(Readable.from(lines), gzip, createWriteStream(unfinished, { mode: 0o600 }));
-    const file = await open(unfinished, 'r+');
-    await file.sync().finally(() => file.close());
-    await rename(unfinished, path);
-    const folder = await open(dirname(path), 'r');
-    await folder.sync().finally(() => folder.close());
+    await writeWholeFile(path, compress(lines, gzip));
+    await removeUnfinished(path);
   }
 
   close(): void {}
+}
+
+/** Nothing is read before somebody reads this. */
+async function* compress(lines: AsyncIterable<string>, gzip: Gzip): AsyncGenerator<Buffer> {
+  const source = Readable.from(lines);
+  source.on('error', (error) => gzip.destroy(error));
+  try {
+    yield* source.pipe(gzip);
+  } finally {
+    source.destroy();
+  }
 }
 
 /** A bucket of S3, or of a server that speaks its protocol. The SDK is loaded only where there is one: it is large. */
@@ -46,10 +49,8 @@ export async function openBucket(address: string, endpoint: string | undefined):
   });
   return {
     async write(name, lines, gzip) {
-      const source = Readable.from(lines);
-      source.on('error', (error) => gzip.destroy(error));
-      const body = source.pipe(gzip);
-      const params = { Bucket: hostname, Key: prefix === '' ? name : `${prefix}/${name}`, Body: body };
+      const key = prefix === '' ? name : `${prefix}/${name}`;
+      const params = { Bucket: hostname, Key: key, Body: Readable.from(compress(lines, gzip)) };
       // Parts become an object when all of them are there.
       await new Upload({ client, params, queueSize: 1 }).done();
     },

@@ -3,11 +3,14 @@
  * complete or does not exist, and is removed when its entries are in the database. Several workers may share a folder,
  * because writing the same file twice does no harm.
  */
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ifMissing, removeAbandoned, writeWholeFile } from '@sluice/shared/process/whole-file';
 import type { StreamEntry } from './write-entries.js';
 
 const NAME = /^(\d+-\d+)_(\d+)\.jsonl$/;
+/** A live worker writes a file in less time. If it takes longer, it fails and writes the file again. */
+const ABANDONED_AFTER_MS = 10_000;
 
 export class Spill {
   constructor(private readonly folder: string) {}
@@ -16,19 +19,8 @@ export class Spill {
   async save(entries: readonly StreamEntry[]): Promise<void> {
     const [first] = entries;
     if (!first) return;
-    await mkdir(this.folder, { recursive: true, mode: 0o700 });
     const path = join(this.folder, `${first.id}_${entries.length}.jsonl`);
-    const unfinished = `${path}.${process.pid}`;
-    const file = await open(unfinished, 'w', 0o600);
-    try {
-      await file.writeFile(entries.map(({ id, text }) => `${id} ${text}\n`).join(''));
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(unfinished, path);
-    const folder = await open(this.folder, 'r');
-    await folder.sync().finally(() => folder.close());
+    await writeWholeFile(path, [entries.map(({ id, text }) => `${id} ${text}\n`).join('')]);
   }
 
   /** How many entries there are. */
@@ -48,17 +40,12 @@ export class Spill {
       if (entries.length > 0) await write(entries);
       await rm(path, { force: true });
     }
+    // The entries of an unfinished file are not acknowledged, so the log still hands them to another worker.
+    await removeAbandoned(this.folder, ABANDONED_AFTER_MS);
   }
 
   async #files(): Promise<string[]> {
     const names = await readdir(this.folder).catch(ifMissing<string[]>([]));
     return names.filter((name) => NAME.test(name)).sort();
   }
-}
-
-function ifMissing<T>(value: T): (error: NodeJS.ErrnoException) => T {
-  return (error) => {
-    if (error.code !== 'ENOENT') throw error;
-    return value;
-  };
 }
