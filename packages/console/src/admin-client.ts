@@ -35,7 +35,7 @@ export class AdminClient {
     return (await (await this.fetch(path, signal ? { signal } : {})).json()) as T;
   }
 
-  async send<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T> {
+  async send<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
     return (await (await this.fetch(path, { method, body })).json()) as T;
   }
 

@@ -6,6 +6,7 @@
 import { createContext } from 'preact';
 import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { type AdminClient, type AdminError, asAdminError } from './admin-client.js';
+import type { Person } from './signed-in.js';
 
 const RETRY_MS = 2_000;
 /** At most a tenth of the time is spent reading. */
@@ -13,6 +14,7 @@ const REST_PER_READING = 9;
 
 export interface Session {
   client: AdminClient;
+  person: Person;
   /** Whether the last call got an answer. */
   report(error: AdminError | undefined): void;
 }

@@ -109,6 +109,8 @@ export interface Key {
   name: string;
   last_four: string;
   created_at: string;
+  /** Who issued or rotated it. Null for a key from before this was recorded. */
+  created_by: string | null;
   last_used_at: string | null;
   expires_at: string | null;
   /** The class of the key's requests that name no class. */

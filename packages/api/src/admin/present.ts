@@ -48,6 +48,7 @@ export function presentKey(key: KeyRecord, lastUsed: number | null): Key {
     name: key.name,
     last_four: key.lastFour,
     created_at: iso(key.created),
+    created_by: key.createdBy ?? null,
     last_used_at: isoOrNull(lastUsed),
     expires_at: isoOrNull(key.expires),
     priority: priorityOf(key),

@@ -50,6 +50,7 @@ const key = {
   name: s.text,
   last_four: { ...s.text, description: 'The last four characters of the key.' },
   created_at: s.moment,
+  created_by: { ...s.textOrNull, description: 'Who issued or rotated it; null for an old key.' },
   last_used_at: { ...s.momentOrNull, description: 'To within a few seconds.' },
   expires_at: s.momentOrNull,
   ...priorities,

@@ -106,7 +106,7 @@ function createRedisTarget(directory: Directory, clock: Clock, issuer: KeyIssuer
       await directory.deleteRoute(workspace, alias);
     },
     async issueKey(workspace, wish) {
-      const { key, value } = await issuer.issue(workspace, wish);
+      const { key, value } = await issuer.issue(workspace, { ...wish, createdBy: 'gateway.yaml' });
       return { ...key, value };
     },
     async changeKey(id, change) {

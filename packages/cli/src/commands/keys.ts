@@ -59,6 +59,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
         { title: 'NAME', cell: (key) => key.name },
         { title: 'KEY', cell: (key) => `…${key.last_four}` },
         { title: 'CREATED', cell: (key) => moment(key.created_at) },
+        { title: 'BY', cell: (key) => key.created_by ?? '' },
         { title: 'LAST USED', cell: (key) => fromNow(key.last_used_at) },
         {
           title: 'EXPIRES',

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import type { AdminClient } from '../admin-client.js';
 import { Dialog } from './dialog.js';
+import { Field } from './field.js';
 import { explainFailure, Notice } from './small.js';
 import { useAction } from './use-action.js';
 
@@ -11,6 +13,8 @@ interface ConfirmProps {
   work(client: AdminClient): Promise<void>;
   onClose(): void;
   onDone(): void;
+  /** A name that has to be typed first. */
+  typed?: string;
   /** Text of the button that cancels. */
   otherwise?: string;
   children: ComponentChildren;
@@ -23,24 +27,28 @@ export function Confirm({
   work,
   onClose,
   onDone,
+  typed,
   otherwise = 'Keep it',
   children,
 }: ConfirmProps) {
   const action = useAction();
+  const [text, setText] = useState('');
+  const isReady = typed === undefined || text === typed;
   const confirm = async (event: Event) => {
     event.preventDefault();
-    if (await action.run(work)) onDone();
+    if (isReady && (await action.run(work))) onDone();
   };
   return (
     <Dialog title={title} onClose={onClose}>
       <form onSubmit={confirm}>
-        <p>{children}</p>
+        <div>{children}</div>
+        {typed !== undefined && <Field label={`Type ${typed} to confirm`} value={text} onInput={setText} />}
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           <button type="button" onClick={onClose}>
             {otherwise}
           </button>
-          <button type="submit" class="danger" disabled={action.busy}>
+          <button type="submit" class="danger" disabled={!isReady || action.busy}>
             {verb}
           </button>
         </div>

@@ -19,6 +19,8 @@ export interface KeyWish extends KeyPriority {
   name: string;
   /** Redis time, in ms. */
   expires?: number | undefined;
+  /** Who issues it. */
+  createdBy?: string | undefined;
   /** An operator's own value. Without it the gateway makes one. */
   value?: string | undefined;
 }
@@ -72,7 +74,11 @@ export class KeyIssuer {
    */
   async rotate(
     id: string,
-    { graceMs, expires: wanted }: { graceMs: number; expires?: number | null | undefined },
+    {
+      graceMs,
+      expires: wanted,
+      createdBy,
+    }: { graceMs: number; expires?: number | null | undefined; createdBy?: string | undefined },
   ): Promise<NewKey & { value: string; replaced: StoredKey }> {
     const { digest: oldDigest, key: old } = await this.#find(id);
     const now = this.clock.now();
@@ -82,7 +88,7 @@ export class KeyIssuer {
     const digest = this.digests.of(value);
     const end = old.expiredBefore === undefined ? (old.expires ?? null) : old.expiredBefore;
     const newEnd = (wanted === undefined ? end : wanted) ?? undefined;
-    const key = this.#make(old.workspace, value, { ...old, expires: newEnd });
+    const key = this.#make(old.workspace, value, { ...old, expires: newEnd, createdBy });
     const expires = Math.min(old.expires ?? Number.POSITIVE_INFINITY, now + graceMs);
     const replaced = { digest: oldDigest, key: { ...old, expires, expiredBefore: end } };
     const done = await this.directory.replaceKeys([
@@ -128,13 +134,14 @@ export class KeyIssuer {
     return found;
   }
 
-  #make(workspace: string, value: string, { name, expires, ...classes }: KeyWish): KeyRecord {
+  #make(workspace: string, value: string, { name, expires, createdBy, ...classes }: KeyWish): KeyRecord {
     return {
       id: `key_${makeRequestId()}`,
       workspace,
       name,
       lastFour: lastFour(value),
       created: this.clock.now(),
+      ...(createdBy === undefined ? {} : { createdBy }),
       ...(expires === undefined ? {} : { expires }),
       ...stated(classes),
     };

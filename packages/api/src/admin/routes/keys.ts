@@ -71,7 +71,10 @@ export function addKeyRoutes(
       };
     });
     requireMayPrefer(ctx, wish);
-    const { key, digest, value } = await issuer.issue(ctx.params.id ?? '', wish);
+    const { key, digest, value } = await issuer.issue(ctx.params.id ?? '', {
+      ...wish,
+      createdBy: principalOf(ctx).name,
+    });
     const issued = await present({ digest, key });
     noteChange(ctx, { after: issued });
     ctx.status = value === undefined ? 200 : 201;
@@ -112,7 +115,10 @@ export function addKeyRoutes(
       };
     });
     await noteBefore(ctx);
-    const { key, value, replaced } = await issuer.rotate(ctx.params.id ?? '', wish);
+    const { key, value, replaced } = await issuer.rotate(ctx.params.id ?? '', {
+      ...wish,
+      createdBy: principalOf(ctx).name,
+    });
     noteChange(ctx, { after: { issued: presentKey(key, null), replaced: await present(replaced) } });
     ctx.status = 201;
     ctx.body = { ...presentKey(key, null), value, replaced: await present(replaced) } satisfies RotatedKey;

@@ -2,6 +2,7 @@ import type { BatchView, List } from '@sluice/shared/admin-api';
 import { path } from '../../admin-client.js';
 import { ago, count, duration, NOTHING, rate, usd } from '../../format.js';
 import type { Place } from '../../location.js';
+import { useMay } from '../../permissions.js';
 import { download } from '../../ui/download.js';
 import { Page } from '../../ui/page.js';
 import { Bar, Empty, explainFailure, Notice, Waiting } from '../../ui/small.js';
@@ -107,6 +108,8 @@ interface ActionsProps {
 
 function Actions({ batch, busy, cancel, save }: ActionsProps) {
   const { workspace, output_file_id: output, error_file_id: errors, status } = batch;
+  const may = useMay();
+  if (!may('operator', workspace)) return null;
   return (
     <>
       {(status === 'in_progress' || status === 'validating') && (

@@ -2,6 +2,7 @@ import type { ProviderStatus } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { type AdminClient, path } from '../../admin-client.js';
 import { count, duration } from '../../format.js';
+import { useMay } from '../../permissions.js';
 import { stateOf } from '../../provider-state.js';
 import { Confirm } from '../../ui/confirm.js';
 import { Badge, Bar } from '../../ui/small.js';
@@ -23,6 +24,7 @@ export function Providers({ providers }: { providers: ProviderStatus[] }) {
 function Provider({ provider }: { provider: ProviderStatus }) {
   const { name, kind, active, concurrency, waiting, max_backlog, oldest_waiting_ms, cool_downs } = provider;
   const state = stateOf(provider);
+  const mayOperate = useMay()('operator');
   return (
     <article class="card provider">
       <h3>
@@ -48,11 +50,16 @@ function Provider({ provider }: { provider: ProviderStatus }) {
         </div>
       </dl>
       <Bar value={active} max={concurrency} tone={active >= concurrency ? 'warn' : 'info'} />
-      <PauseButton provider={name} paused={provider.paused} />
+      {mayOperate && <PauseButton provider={name} paused={provider.paused} />}
       {cool_downs.length > 0 && (
         <ul class="plain small-print">
           {cool_downs.map((coolDown) => (
-            <CoolDown key={`${coolDown.model} ${coolDown.service_tier}`} provider={name} {...coolDown} />
+            <CoolDown
+              key={`${coolDown.model} ${coolDown.service_tier}`}
+              provider={name}
+              mayLift={mayOperate}
+              {...coolDown}
+            />
           ))}
         </ul>
       )}
@@ -102,10 +109,11 @@ interface CoolDownProps {
   model: string | null;
   service_tier: string | null;
   remaining_ms: number;
+  mayLift: boolean;
 }
 
 /** The page asks for the status again by itself, and shows then that it is lifted. */
-function CoolDown({ provider, model, service_tier, remaining_ms }: CoolDownProps) {
+function CoolDown({ provider, model, service_tier, remaining_ms, mayLift }: CoolDownProps) {
   const action = useAction();
   const subject = `${model ?? 'all models'}${service_tier === null ? '' : ` (${service_tier})`}`;
   const query = model === null ? '' : `?model=${encodeURIComponent(model)}`;
@@ -115,15 +123,17 @@ function CoolDown({ provider, model, service_tier, remaining_ms }: CoolDownProps
     <li>
       {subject}:{' '}
       {remaining_ms > 0 ? `left alone for ${duration(remaining_ms)}` : 'one call at a time tries it'}{' '}
-      <button
-        type="button"
-        class="small"
-        aria-label={`Let ${provider} be called again: ${subject}`}
-        disabled={action.busy}
-        onClick={lift}
-      >
-        Lift
-      </button>
+      {mayLift && (
+        <button
+          type="button"
+          class="small"
+          aria-label={`Let ${provider} be called again: ${subject}`}
+          disabled={action.busy}
+          onClick={lift}
+        >
+          Lift
+        </button>
+      )}
       {action.error && <span role="alert"> {action.error.message}</span>}
     </li>
   );

@@ -1,5 +1,6 @@
 import { NOTHING, price, tokens } from '../../format.js';
 import { formatPlace } from '../../location.js';
+import { useMay } from '../../permissions.js';
 import { Badge } from '../../ui/small.js';
 import type { Column } from '../../ui/table.js';
 import type { ModelRow } from './model-rows.js';
@@ -97,16 +98,14 @@ function Source({ facts, route }: ModelRow) {
 }
 
 function Edit({ row, onEdit }: { row: ModelRow; onEdit(row: ModelRow): void }) {
+  const mayEdit = useMay()('admin');
   if (row.route)
     return (
-      <a
-        href={formatPlace({ page: 'routes', query: { search: row.id } })}
-        aria-label={`Edit route ${row.id}`}
-      >
-        Edit route
+      <a href={formatPlace({ page: 'routes', query: { search: row.id } })} aria-label={`See route ${row.id}`}>
+        See route
       </a>
     );
-  if (row.provider !== 'openai' && row.provider !== 'anthropic') return null;
+  if (!mayEdit || (row.provider !== 'openai' && row.provider !== 'anthropic')) return null;
   return (
     <button type="button" class="small" onClick={() => onEdit(row)} aria-label={`Edit price of ${row.id}`}>
       Edit price

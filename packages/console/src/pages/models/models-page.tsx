@@ -2,6 +2,7 @@ import type { DirectoryOverview, ModelList, ModelOffer, Status } from '@sluice/s
 import { useMemo, useState } from 'preact/hooks';
 import { count, date } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
+import { useMay } from '../../permissions.js';
 import { Field, Select } from '../../ui/field.js';
 import { Page } from '../../ui/page.js';
 import { Empty, Waiting } from '../../ui/small.js';
@@ -10,6 +11,7 @@ import { usePoll } from '../../use-poll.js';
 import { modelColumns } from './model-columns.js';
 import { filterModels, type ModelRow, toModelRows } from './model-rows.js';
 import { OverrideDialog } from './override-dialog.js';
+import { RefreshDialog } from './refresh-dialog.js';
 
 const EVERY_MS = 15_000;
 
@@ -24,6 +26,8 @@ const KINDS = [
 
 export function ModelsPage({ place }: { place: Place }) {
   const [edited, setEdited] = useState<ModelRow | undefined>();
+  const [refreshing, setRefreshing] = useState(false);
+  const mayChange = useMay()('admin');
   const known = usePoll('models', EVERY_MS, async (client, signal) => {
     const [models, catalogue, directory, { providers }] = await Promise.all([
       client.get<ModelList>('/models', signal),
@@ -67,6 +71,13 @@ export function ModelsPage({ place }: { place: Place }) {
           .
         </>
       }
+      actions={
+        mayChange && (
+          <button type="button" onClick={() => setRefreshing(true)}>
+            Refresh the registry
+          </button>
+        )
+      }
     >
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <Field
@@ -89,6 +100,16 @@ export function ModelsPage({ place }: { place: Place }) {
         <Empty title="Nothing fits.">Try fewer words, or another filter.</Empty>
       ) : (
         <Table caption="Models and their prices" columns={columns} rows={found} rowKey={({ key }) => key} />
+      )}
+      {refreshing && (
+        <RefreshDialog
+          source={registry.source}
+          onClose={() => setRefreshing(false)}
+          onDone={() => {
+            setRefreshing(false);
+            known.reload();
+          }}
+        />
       )}
       {edited && (
         <OverrideDialog

@@ -2,6 +2,7 @@ import type { DirectoryOverview, ModelOffer } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import type { Place } from '../../location.js';
+import { useMay } from '../../permissions.js';
 import { Page } from '../../ui/page.js';
 import { Empty, Waiting } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
@@ -15,6 +16,7 @@ import { Snippets } from './snippets.js';
 const SHOWN_HEADERS = /^(?:x-gateway-|x-request-id$)/;
 
 export function PlaygroundPage({ place }: { place: Place }) {
+  const may = useMay();
   const known = usePoll('playground', 0, async (client, signal) => {
     const [directory, catalogue] = await Promise.all([
       client.get<DirectoryOverview>('/directory?keys=false', signal),
@@ -28,7 +30,8 @@ export function PlaygroundPage({ place }: { place: Place }) {
         <Waiting polled={known} />
       </Page>
     );
-  if (known.data.directory.workspaces.length === 0)
+  const workspaces = known.data.directory.workspaces.filter(({ id }) => may('operator', id));
+  if (workspaces.length === 0)
     return (
       <Page title="Playground">
         <Empty title="There is no workspace to ask for.">
@@ -36,7 +39,7 @@ export function PlaygroundPage({ place }: { place: Place }) {
         </Empty>
       </Page>
     );
-  return <Chat {...known.data} place={place} />;
+  return <Chat {...known.data} directory={{ ...known.data.directory, workspaces }} place={place} />;
 }
 
 function Chat({

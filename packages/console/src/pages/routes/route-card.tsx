@@ -9,11 +9,12 @@ interface RouteCardProps {
   route: PlacedRoute;
   status: Status | undefined;
   traffic: RouteTraffic | undefined;
+  mayEdit: boolean;
   onEdit(): void;
   onDelete(): void;
 }
 
-export function RouteCard({ route, status, traffic, onEdit, onDelete }: RouteCardProps) {
+export function RouteCard({ route, status, traffic, mayEdit, onEdit, onDelete }: RouteCardProps) {
   const { id, workspace, chain, on_crash } = route;
   const served = (traffic?.served ?? []).reduce((sum, each) => sum + each, 0);
   return (
@@ -34,14 +35,16 @@ export function RouteCard({ route, status, traffic, onEdit, onDelete }: RouteCar
             Requests
           </a>
         </p>
-        <div class="actions">
-          <button type="button" class="small" aria-label={`Edit ${id}`} onClick={onEdit}>
-            Edit
-          </button>
-          <button type="button" class="small danger" aria-label={`Delete ${id}`} onClick={onDelete}>
-            Delete
-          </button>
-        </div>
+        {mayEdit && (
+          <div class="actions">
+            <button type="button" class="small" aria-label={`Edit ${id}`} onClick={onEdit}>
+              Edit
+            </button>
+            <button type="button" class="small danger" aria-label={`Delete ${id}`} onClick={onDelete}>
+              Delete
+            </button>
+          </div>
+        )}
       </header>
       <ol class="chain">
         {placed(chain).map(({ entries, first }) => (

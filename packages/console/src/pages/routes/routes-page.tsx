@@ -9,8 +9,9 @@ import type {
 import { useMemo, useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { entriesOf } from '../../chain.js';
-import { count } from '../../format.js';
+import { count, counted } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
+import { useMay } from '../../permissions.js';
 import { Confirm } from '../../ui/confirm.js';
 import { Field } from '../../ui/field.js';
 import { Page } from '../../ui/page.js';
@@ -58,21 +59,27 @@ export function RoutesPage({ place }: { place: Place }) {
     (route) =>
       (workspace === '' || route.workspace === workspace) && textOf(route).includes(search.toLowerCase()),
   );
+  const may = useMay();
+  const editable = workspaces.filter((id) => may('operator', id));
   const done = () => {
     setDoing(undefined);
     directory.reload();
   };
-  const create = () =>
-    setDoing({ what: 'edit', form: blankForm(workspace || (workspaces[0] ?? '')), isNew: true });
+  const create = () => {
+    const first = editable.includes(workspace) ? workspace : (editable[0] ?? '');
+    setDoing({ what: 'edit', form: blankForm(first), isNew: true });
+  };
 
   return (
     <Page
       title="Routes"
       intro="A route is a chain: when an entry fails, the next one serves. Figures are of the last 15 minutes."
       actions={
-        <button type="button" class="primary" disabled={workspaces.length === 0} onClick={create}>
-          New route
-        </button>
+        editable.length > 0 && (
+          <button type="button" class="primary" onClick={create}>
+            New route
+          </button>
+        )
       }
     >
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -91,7 +98,7 @@ export function RoutesPage({ place }: { place: Place }) {
           onChange={(value) => changeQuery(place, { workspace: value })}
         />
         <p class="muted found" aria-live="polite">
-          {count(routes.length)} routes
+          {counted(routes.length, 'route')}
         </p>
       </form>
       {!directory.data && <Waiting polled={directory} />}
@@ -107,6 +114,7 @@ export function RoutesPage({ place }: { place: Place }) {
             route={route}
             status={live.data?.status}
             traffic={live.data?.traffic.get(keyOf(route.workspace, route.id))}
+            mayEdit={may('operator', route.workspace)}
             onEdit={() => setDoing({ what: 'edit', form: toRouteForm(route), isNew: false })}
             onDelete={() => setDoing({ what: 'delete', route })}
           />
@@ -123,7 +131,7 @@ export function RoutesPage({ place }: { place: Place }) {
         <RouteDialog
           first={doing.form}
           isNew={doing.isNew}
-          workspaces={workspaces}
+          workspaces={editable}
           routes={all}
           providers={live.data.status.providers}
           known={known.data}

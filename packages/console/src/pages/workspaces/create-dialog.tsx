@@ -1,0 +1,74 @@
+import type { Workspace } from '@sluice/shared/admin-api';
+import { useState } from 'preact/hooks';
+import { Dialog } from '../../ui/dialog.js';
+import { Field } from '../../ui/field.js';
+import { explainFailure, Notice } from '../../ui/small.js';
+import { useAction } from '../../ui/use-action.js';
+import { changedLimits, limitFault, NUMBER_LIMITS, toLimitsForm } from './limits-form.js';
+
+const ID = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+const LABEL = /^\P{C}{1,128}$/u;
+const OFFERED = NUMBER_LIMITS.slice(0, 2);
+
+export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreated(id: string): void }) {
+  const [id, setId] = useState('');
+  const [name, setName] = useState('');
+  const [limits, setLimits] = useState(() => toLimitsForm({}));
+  const action = useAction();
+  const isValid =
+    ID.test(id) &&
+    (name === '' || LABEL.test(name)) &&
+    OFFERED.every((limit) => limitFault(limit, limits[limit.name]) === undefined);
+  const create = (event: Event) => {
+    event.preventDefault();
+    if (!isValid) return;
+    const wish = {
+      id,
+      ...(name === '' ? {} : { name }),
+      limits: changedLimits(toLimitsForm({}), limits),
+    };
+    action.run(async (client) => {
+      const created = await client.send<Workspace>('POST', '/workspaces', wish);
+      onCreated(created.id);
+    });
+  };
+  return (
+    <Dialog title="Create a workspace" onClose={onClose}>
+      <form onSubmit={create} noValidate>
+        <div class="grid">
+          <Field
+            label="Id"
+            value={id}
+            onInput={(value) => setId(value.trim())}
+            fault={id === '' || ID.test(id) ? undefined : 'Small letters, digits, - and _, at most 63'}
+            hint="It stays as it is"
+          />
+          <Field
+            label="Name"
+            value={name}
+            onInput={setName}
+            fault={name === '' || LABEL.test(name) ? undefined : 'At most 128 printable characters'}
+            hint="For people; empty: the id"
+          />
+          {OFFERED.map((limit) => (
+            <Field
+              key={limit.name}
+              label={limit.label}
+              value={limits[limit.name]}
+              onInput={(value) => setLimits({ ...limits, [limit.name]: value.trim() })}
+              fault={limitFault(limit, limits[limit.name])}
+              hint={limit.hint}
+              inputMode="decimal"
+            />
+          ))}
+        </div>
+        {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
+        <div class="dialog-end">
+          <button type="submit" class="primary" disabled={!isValid || action.busy}>
+            Create the workspace
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

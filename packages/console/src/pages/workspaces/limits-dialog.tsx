@@ -1,0 +1,67 @@
+import type { Limits } from '@sluice/shared/admin-api';
+import { useState } from 'preact/hooks';
+import { path } from '../../admin-client.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Field, Select } from '../../ui/field.js';
+import { explainFailure, Notice } from '../../ui/small.js';
+import { useAction } from '../../ui/use-action.js';
+import { CHOICE_LIMITS, changedLimits, limitFault, NUMBER_LIMITS, toLimitsForm } from './limits-form.js';
+
+interface LimitsProps {
+  workspace: string;
+  limits: Limits;
+  onClose(): void;
+  onDone(): void;
+}
+
+export function LimitsDialog({ workspace, limits, onClose, onDone }: LimitsProps) {
+  const [before] = useState(() => toLimitsForm(limits));
+  const [form, setForm] = useState(before);
+  const action = useAction();
+  const isValid = NUMBER_LIMITS.every((limit) => limitFault(limit, form[limit.name]) === undefined);
+  const save = async (event: Event) => {
+    event.preventDefault();
+    if (!isValid) return;
+    const change = changedLimits(before, form);
+    const url = path`/workspaces/${workspace}/limits`;
+    if (await action.run(async (client) => void (await client.send('PATCH', url, change)))) onDone();
+  };
+  return (
+    <Dialog title={`Limits of ${workspace}`} onClose={onClose}>
+      <form onSubmit={save} noValidate>
+        <div class="grid">
+          {NUMBER_LIMITS.map((limit) => (
+            <Field
+              key={limit.name}
+              label={limit.label}
+              value={form[limit.name]}
+              onInput={(value) => setForm({ ...form, [limit.name]: value.trim() })}
+              fault={limitFault(limit, form[limit.name])}
+              hint={limit.hint}
+              inputMode={limit.decimals === 0 ? 'numeric' : 'decimal'}
+            />
+          ))}
+        </div>
+        {CHOICE_LIMITS.map(({ name, label, choices }) => (
+          <Select
+            key={name}
+            label={label}
+            value={form[name]}
+            choices={choices}
+            onChange={(value) => setForm({ ...form, [name]: value })}
+          />
+        ))}
+        <p class="hint">
+          They hold at once, for all keys of the workspace together. If gateway.yaml has this workspace, the
+          next <code>sluice apply</code> brings back the limits of the file.
+        </p>
+        {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
+        <div class="dialog-end">
+          <button type="submit" class="primary" disabled={!isValid || action.busy}>
+            Save the limits
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

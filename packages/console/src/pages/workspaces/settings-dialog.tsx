@@ -1,0 +1,63 @@
+import type { Workspace } from '@sluice/shared/admin-api';
+import { useState } from 'preact/hooks';
+import { path } from '../../admin-client.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Field } from '../../ui/field.js';
+import { explainFailure, Notice } from '../../ui/small.js';
+import { useAction } from '../../ui/use-action.js';
+
+const LABEL = /^\P{C}{1,128}$/u;
+
+interface SettingsProps {
+  workspace: Workspace;
+  onClose(): void;
+  onDone(): void;
+}
+
+/** The name of a workspace, and the models that its callers may name. */
+export function SettingsDialog({ workspace, onClose, onDone }: SettingsProps) {
+  const [name, setName] = useState(workspace.name);
+  const [models, setModels] = useState((workspace.models ?? []).join('\n'));
+  const action = useAction();
+  const isValid = LABEL.test(name);
+  const save = async (event: Event) => {
+    event.preventDefault();
+    if (!isValid) return;
+    const names = models.split(/\s+/).filter(Boolean);
+    const wish = { name, models: names.length === 0 ? null : names };
+    const url = path`/workspaces/${workspace.id}`;
+    if (await action.run(async (client) => void (await client.send('PATCH', url, wish)))) onDone();
+  };
+  return (
+    <Dialog title={`Workspace ${workspace.id}`} onClose={onClose}>
+      <form onSubmit={save} noValidate>
+        <Field
+          label="Name"
+          value={name}
+          onInput={setName}
+          fault={isValid ? undefined : 'From 1 to 128 printable characters'}
+        />
+        <div class="field">
+          <label for="allowed-models">Models allowed</label>
+          <textarea
+            id="allowed-models"
+            rows={6}
+            value={models}
+            spellcheck={false}
+            onInput={(event) => setModels(event.currentTarget.value)}
+            aria-describedby="allowed-models-note"
+          />
+          <p id="allowed-models-note" class="hint">
+            One route or model id a line. A * stands for any characters. Empty: callers may name all of them.
+          </p>
+        </div>
+        {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
+        <div class="dialog-end">
+          <button type="submit" class="primary" disabled={!isValid || action.busy}>
+            Save the workspace
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
