@@ -20,6 +20,7 @@ const PAGES = [
   'models',
   'spend',
   'batches',
+  'workspaces',
   'keys',
   'playground',
   'access',
@@ -121,6 +122,7 @@ test.serial('axe finds nothing serious in the dialogs', async (t) => {
   await check('Models', /^Edit price/);
   await check('Routes', /^Edit /);
   await check('Routes', /^Delete /);
+  await check('Workspaces', /^Create/);
   await check('Keys', /^Issue/);
   await check('Keys', /^Revoke /);
   await go(page, 'Requests');

@@ -160,6 +160,23 @@ test.serial(
     const pages = await viewer.getByRole('navigation', { name: 'Pages', exact: true }).innerText();
     t.regex(pages, /Requests/);
     t.notRegex(pages, /Access|Audit|Playground/);
+    for (const [place, shown] of [
+      ['live', 'of 64'],
+      ['routes', 'steady'],
+      ['models', 'gpt-4o-mini'],
+      ['keys', 'thrifty'],
+      ['workspaces', 'thrifty'],
+      ['workspaces/thrifty', '$5.00'],
+    ]) {
+      await viewer.goto(`${gateway.adminUrl}/#/${place}`);
+      await viewer.locator('main').getByText(String(shown)).locator('visible=true').first().waitFor();
+      const buttons = await viewer.locator('main button:not(.sorter)').allInnerTexts();
+      t.deepEqual(
+        buttons.filter((text) => !/^Show \d+ more/.test(text)),
+        [],
+        `a viewer has no use for a button on ${place}`,
+      );
+    }
 
     await page.getByRole('button', { name: 'Revoke billing' }).click();
     await dialog.getByRole('button', { name: 'Revoke the token' }).click();
@@ -177,6 +194,77 @@ test.serial(
     await page.getByText('sign in by token').first().waitFor();
   },
 );
+
+test.serial('a workspace is created with limits, changed, and deleted when its id is typed', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/workspaces', { expected: /409/ });
+  const dialog = page.getByRole('dialog');
+  await page.getByRole('button', { name: 'Create a workspace' }).click();
+  await dialog.getByLabel('Id').fill('thrifty');
+  await dialog.getByRole('button', { name: 'Create the workspace' }).click();
+  await dialog.getByText('There is a workspace of this id already.').waitFor();
+  await dialog.getByLabel('Id').fill('Not so');
+  await dialog.getByText('Small letters, digits').waitFor();
+  t.true(await dialog.getByRole('button', { name: 'Create the workspace' }).isDisabled());
+  await dialog.getByLabel('Id').fill('team-b');
+  await dialog.getByLabel('Name').fill('Team B');
+  await dialog.getByLabel('Budget, USD a month').fill('50');
+  await dialog.getByLabel('Calls at a time').fill('5');
+  await dialog.getByRole('button', { name: 'Create the workspace' }).click();
+  await page.getByRole('heading', { level: 1, name: 'team-b' }).waitFor();
+  await page.getByText('$50.00').first().waitFor();
+
+  await page.getByRole('button', { name: 'Change limits' }).click();
+  await dialog.getByLabel('Requests a minute').fill('0');
+  await dialog.getByText('A whole number from 1').waitFor();
+  await dialog.getByLabel('Requests a minute').fill('60');
+  await dialog.getByLabel('Budget, USD a month').fill('');
+  await dialog.getByRole('button', { name: 'Save the limits' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const { body } = await admin('GET', '/workspaces/team-b');
+  t.is(body.name, 'Team B');
+  t.like(body.limits, { requests_per_minute: 60, concurrent_requests: 5, budget_usd_per_month: null });
+
+  await page.getByRole('button', { name: 'Change name and models' }).click();
+  await dialog.getByLabel('Models allowed').fill('gpt-4o-mini\nsmart');
+  await dialog.getByRole('button', { name: 'Save the workspace' }).click();
+  await page.getByText('may name 2: gpt-4o-mini, smart.').waitFor();
+
+  for (let i = 0; i < 2; i++) {
+    await page.getByRole('button', { name: 'Issue a key' }).click();
+    await dialog.getByLabel('Name').fill('ci');
+    await dialog.getByRole('button', { name: 'Issue the key' }).click();
+    await dialog.locator('.secret').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await dialog.waitFor({ state: 'detached' });
+  }
+  const keys: { last_four: string; created_by: string }[] = (await admin('GET', '/workspaces/team-b/keys'))
+    .body.data;
+  for (const { last_four, created_by } of keys) {
+    t.is(created_by, 'root token');
+    await page.getByRole('button', { name: `Rotate ci …${last_four}` }).waitFor();
+  }
+
+  await page.getByRole('button', { name: 'Delete the workspace' }).click();
+  await dialog.getByLabel('Type team-b to confirm').fill('team');
+  t.true(await dialog.getByRole('button', { name: 'Delete the workspace' }).isDisabled());
+  await dialog.getByLabel('Type team-b to confirm').fill('team-b');
+  await dialog.getByLabel(/Also erase/).check();
+  await dialog.getByRole('button', { name: 'Delete and erase the workspace' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Workspaces' }).waitFor();
+  t.is((await admin('GET', '/workspaces/team-b')).status, 404);
+});
+
+test.serial('Access shows who is signed in, and ends the session of one of them', async (t) => {
+  const { body: link } = await admin('POST', '/sign-in-links');
+  const other = await openPage(t, browser, gateway.adminUrl + link.path, { expected: /401/ });
+  await other.getByRole('heading', { name: 'Live', level: 1 }).waitFor();
+  const page = await openConsole(t, browser, gateway, '/access');
+  const row = page.getByRole('table', { name: 'Sessions' }).getByRole('row', { name: /link/ }).first();
+  await row.getByRole('button', { name: /^End the session of root token/ }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'End the session' }).click();
+  await other.getByText('Your session has ended.').waitFor();
+  t.is(await other.getByRole('navigation').count(), 0);
+});
 
 test.serial('Models has routes and direct ids, and searches, filters and sorts them', async (t) => {
   const page = await openConsole(t, browser, gateway, '/models');

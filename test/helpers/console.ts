@@ -7,6 +7,8 @@ import type { Gateway } from './gateway.js';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
+const LOADS = 4;
+
 export interface ConsoleOptions {
   width?: number;
   dark?: boolean;
@@ -28,10 +30,16 @@ export async function openPage(
   });
   const page = await context.newPage();
   const faults: string[] = [];
+  // The machine's, and not the page's: a container or another interface came or went.
+  let networkChanged = false;
   page.on('pageerror', (error) => faults.push(`page: ${error.message}`));
   page.on('dialog', (dialog) => faults.push(`dialog: ${dialog.message()}`));
   page.on('console', (message) => {
     const text = message.text();
+    if (text.includes('ERR_NETWORK_CHANGED')) {
+      networkChanged = true;
+      return;
+    }
     if (message.type() === 'error' && !expected?.test(text)) faults.push(`console: ${text}`);
   });
   t.teardown(async () => {
@@ -39,6 +47,10 @@ export async function openPage(
     if (faults.length > 0) throw new Error(faults.join('\n'));
   });
   await page.goto(url);
+  for (let tried = 1; networkChanged && tried < LOADS; tried++) {
+    networkChanged = false;
+    await page.reload();
+  }
   return page;
 }
 

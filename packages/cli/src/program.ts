@@ -19,6 +19,7 @@ import { addProviderCommands } from './commands/providers.js';
 import { addQueueCommands } from './commands/queues.js';
 import { addRequestCommands } from './commands/requests.js';
 import { addRouteCommands } from './commands/routes.js';
+import { addSessionCommands } from './commands/sessions.js';
 import { addSpendCommand } from './commands/spend.js';
 import { addStatusCommand } from './commands/status.js';
 import { addTokenCommands } from './commands/tokens.js';
@@ -87,6 +88,7 @@ Exit status:
   addSpendCommand(program, cli);
   addBatchCommands(program, cli);
   addTokenCommands(program, cli);
+  addSessionCommands(program, cli);
   addAuditCommand(program, cli);
   addHelpCommand(program);
   for (const command of program.commands) explainEnvironment(command);

@@ -202,6 +202,8 @@ export interface PresentedAttempt {
   outcome: AttemptOutcome;
   status?: number;
   ms?: number;
+  /** When the call was sent or the entry was passed over, after the request was accepted. */
+  start_ms?: number;
   upstream_id?: string;
   billed?: 'unknown';
   estimated_usd?: string;
@@ -561,6 +563,24 @@ export interface AdminToken {
 /** The value is in this answer and nowhere else. */
 export interface IssuedToken extends AdminToken {
   value: string;
+}
+
+/** A browser that is signed in. */
+export interface OpenSession {
+  /** The audit trail names it as `credential`. */
+  id: string;
+  object: 'open_session';
+  name: string;
+  way: 'token' | 'link' | 'oidc';
+  grants: PresentedGrant[];
+  /** Where the sign-in came from. */
+  address: string;
+  signed_in_at: string;
+  /** To within a minute. */
+  seen_at: string;
+  expires_at: string;
+  /** The asker's own. */
+  own: boolean;
 }
 
 /** A change, a sign-in, or an attempt at one of them. */

@@ -160,6 +160,7 @@ export async function startAdmin(
         }),
       tickets: new TicketCookie(isSecure),
       proxies,
+      sessions,
       tokens,
       audit,
       links: new SignInLinks(redis, names, clock, token),

@@ -29,6 +29,7 @@ import { addReloadRoutes, type ReloadParts } from './routes/reload.js';
 import { addRequestRoutes, type RequestParts } from './routes/requests.js';
 import { addRouteRoutes, type RouteParts } from './routes/routes.js';
 import { addSessionRoutes, addSignInLinkRoutes, type SessionParts } from './routes/session.js';
+import { addOpenSessionRoutes, type OpenSessionParts } from './routes/sessions.js';
 import { addSpendRoutes, type SpendParts } from './routes/spend.js';
 import { addStatusRoutes, type StatusParts } from './routes/status.js';
 import { addTokenRoutes, type TokenParts } from './routes/tokens.js';
@@ -57,6 +58,7 @@ type Parts = KeyParts &
   SessionParts &
   OidcRouteParts &
   TokenParts &
+  OpenSessionParts &
   AuditParts &
   PlaygroundParts;
 
@@ -101,6 +103,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addPlaygroundRoutes(router, parts);
   addSignInLinkRoutes(router, parts);
   addTokenRoutes(router, parts);
+  addOpenSessionRoutes(router, parts);
   addAuditRoutes(router, parts);
   router.get('/openapi.json', (ctx) => {
     ctx.body = openapiAt(publicAddressFor(ctx, parts.publicUrl()), parts.chat.limits);

@@ -36,8 +36,9 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     queue_ms: entry.queueMs,
     duration_ms: durationOf(entry),
     latency_ms: served?.latencyMs ?? null,
-    attempts: entry.attempts.map(({ upstreamId, estimate, ...attempt }) => ({
+    attempts: entry.attempts.map(({ upstreamId, estimate, startMs, ...attempt }) => ({
       ...attempt,
+      ...(startMs === undefined ? {} : { start_ms: startMs }),
       ...(upstreamId === undefined ? {} : { upstream_id: upstreamId }),
       ...(estimate === undefined ? {} : { billed: 'unknown' as const, estimated_usd: formatUsd(estimate) }),
     })),

@@ -376,7 +376,10 @@ function passOver(job: ChatJob, outcome: BlockedOutcome, now: number): ChatJob {
   return {
     ...job,
     queueMs: job.queueMs + Math.max(0, now - job.queuedAt),
-    attempts: [...job.attempts, { provider, model, outcome }],
+    attempts: [
+      ...job.attempts,
+      { provider, model, outcome, startMs: Math.max(0, Math.round(now - job.acceptedAt)) },
+    ],
   };
 }
 

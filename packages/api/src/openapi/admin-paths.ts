@@ -514,6 +514,19 @@ export const adminPaths: Paths = guarded({
       responses: { '200': s.json('Gone.', s.deleted('token')), ...s.errors('not_found') },
     },
   },
+  '/sessions': {
+    get: {
+      summary: 'List the browsers that are signed in.',
+      responses: { '200': s.json('Newest first.', s.listOf(s.ref('OpenSession'))) },
+    },
+  },
+  '/sessions/{id}': {
+    delete: {
+      summary: 'End it. Its browser has to sign in again.',
+      parameters: [s.inPath('id', 'Id of a session.')],
+      responses: { '200': s.json('Ended.', s.deleted('open_session')), ...s.errors('not_found') },
+    },
+  },
   '/audit': {
     get: {
       summary: 'Who has changed what, or who has signed in, newest first.',

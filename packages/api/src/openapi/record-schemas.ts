@@ -155,6 +155,11 @@ export const recordSchemas = {
         {
           status: s.whole,
           ms: { type: 'number', minimum: 0 },
+          start_ms: {
+            ...s.whole,
+            description:
+              'When the call was sent or the entry passed over, in ms after the request was accepted.',
+          },
           upstream_id: s.text,
           billed: { const: 'unknown' },
           estimated_usd: s.usd,
@@ -314,6 +319,18 @@ export const recordSchemas = {
       ...s.textOrNull,
       description: 'What the button says that leads to /sign-in/oidc. Null: there is no such sign-in.',
     },
+  }),
+  OpenSession: s.object({
+    id: { ...s.text, description: 'The audit trail names it as `credential`.' },
+    object: { const: 'open_session' },
+    name: s.text,
+    way: s.oneOf('token', 'link', 'oidc'),
+    grants: s.arrayOf(grant),
+    address: { ...s.text, description: 'Where the sign-in came from.' },
+    signed_in_at: s.moment,
+    seen_at: { ...s.moment, description: 'To within a minute.' },
+    expires_at: s.moment,
+    own: { ...s.flag, description: 'It is the one that asks.' },
   }),
   AdminToken: s.object(adminToken),
   IssuedToken: s.object({

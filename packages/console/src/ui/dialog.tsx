@@ -7,17 +7,19 @@ interface DialogProps {
   children: ComponentChildren;
   /** At the side, over the page's whole height. */
   side?: boolean;
+  /** Over most of the page. */
+  wide?: boolean;
 }
 
 /** The browser's own modal: it keeps the focus inside, closes on Escape and gives the focus back. */
-export function Dialog({ title, onClose, children, side = false }: DialogProps) {
+export function Dialog({ title, onClose, children, side = false, wide = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
     dialog.current?.showModal();
   }, []);
   return (
-    <dialog ref={dialog} class={side ? 'side' : ''} aria-labelledby={id} onClose={onClose}>
+    <dialog ref={dialog} class={side ? 'side' : wide ? 'wide' : ''} aria-labelledby={id} onClose={onClose}>
       <div class="dialog-head">
         <h2 id={id}>{title}</h2>
         <button type="button" class="quiet" aria-label="Close" onClick={() => dialog.current?.close()}>

@@ -24,20 +24,22 @@ interface TableProps<T> {
   footer?: ComponentChildren;
   /** Shows all rows at once, because the table is to be printed. */
   isWhole?: boolean;
+  /** A class of the style sheet. */
+  look?: string;
 }
 
 const STEP = 100;
 
 /** A table that sorts. On a narrow screen the style sheet makes a card of each row. */
 export function Table<T>(props: TableProps<T>) {
-  const { caption, columns, rows, rowKey, sortBy = '', onOpen, footer, isWhole = false } = props;
+  const { caption, columns, rows, rowKey, sortBy = '', onOpen, footer, isWhole = false, look = '' } = props;
   const [order, setOrder] = useState(sortBy);
   const [shown, setShown] = useState(isWhole ? Number.POSITIVE_INFINITY : STEP);
   const sorted = sortRows(rows, columns, order);
   const visible = sorted.slice(0, shown);
   return (
     <div class="table-wrap">
-      <table>
+      <table class={look}>
         <caption class="sr-only">{caption}</caption>
         <thead>
           <tr>

@@ -14,6 +14,8 @@ export interface Attempt {
   status?: number;
   /** Duration of the provider call; absent when the provider was never called. */
   ms?: number;
+  /** When the call was sent or the entry was passed over, in ms after the request was accepted. */
+  startMs?: number;
   /** Upstream's own request id, for a support ticket. */
   upstreamId?: string;
   /** An estimate of the call's cost in picodollars. Set when nobody knows what the provider bills for the call. */

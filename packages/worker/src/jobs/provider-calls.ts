@@ -92,7 +92,7 @@ export class ProviderCalls {
     }
     if (failure?.outcome === 'unsupported' || (failure?.outcome === 'no_key' && !rate?.key)) {
       health.saidNothing(entry.provider, job.requestId);
-      addAttempt(progress, toAttempt(entry, result), logger);
+      addAttempt(progress, toAttempt(entry, result, sentAt - job.acceptedAt), logger);
       return result;
     }
     metrics.called(entry, failure?.outcome ?? 'ok', result.ms);
@@ -112,7 +112,7 @@ export class ProviderCalls {
       (failure?.outcome === 'timeout' && timeoutMs < limitMs);
     if (inconclusive) health.saidNothing(entry.provider, job.requestId);
     else health.record({ upstream, entry, job, request }, failure);
-    const attempt = toAttempt(entry, result);
+    const attempt = toAttempt(entry, result, sentAt - job.acceptedAt);
     if (result.billUnknown) attempt.estimate = estimate.ofCall(request, entry, job.budget);
     else if (result.dropped) attempt.estimate = this.#costOf(entry, result.dropped);
     addAttempt(progress, attempt, logger);
@@ -172,8 +172,17 @@ function coolDownSubject(
   return { provider, model, tier: config.kind === 'anthropic' ? undefined : tierApart(request) };
 }
 
-function toAttempt({ provider, model }: ChainEntry, { ms, upstreamId, failure }: CallResult): Attempt {
-  const attempt: Attempt = { provider, model, outcome: failure?.outcome ?? 'ok' };
+function toAttempt(
+  { provider, model }: ChainEntry,
+  { ms, upstreamId, failure }: CallResult,
+  startMs: number,
+): Attempt {
+  const attempt: Attempt = {
+    provider,
+    model,
+    outcome: failure?.outcome ?? 'ok',
+    startMs: Math.max(0, Math.round(startMs)),
+  };
   if (failure?.status !== undefined) attempt.status = failure.status;
   if (ms !== undefined) attempt.ms = Math.round(ms);
   if (upstreamId !== undefined) attempt.upstreamId = upstreamId;

@@ -73,6 +73,8 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'GET /tokens': may('admin', 'gateway'),
   'POST /tokens': may('admin', 'gateway'),
   'DELETE /tokens/{id}': may('admin', 'gateway'),
+  'GET /sessions': may('admin', 'gateway'),
+  'DELETE /sessions/{id}': may('admin', 'gateway'),
   'GET /audit': may('admin', 'somewhere'),
   'GET /audit/export': may('admin', 'somewhere'),
   'POST /sign-in-links': may('viewer', 'somewhere'),

@@ -95,6 +95,28 @@ export class Sessions {
     await this.redis.hdel(this.names.sessions, digestOf(secret));
   }
 
+  /** Newest first. A session that was begun under another ADMIN_TOKEN is worthless, and is listed until it is over. */
+  async list(): Promise<Session[]> {
+    return (await this.#stored())
+      .map(({ session }) => session)
+      .filter((session) => !this.#isOver(session))
+      .sort((a, b) => b.created - a.created);
+  }
+
+  /** Undefined when no session has this id. */
+  async endById(id: string): Promise<Session | undefined> {
+    const found = (await this.#stored()).find(({ session }) => session.id === id);
+    if (!found || (await this.redis.hdel(this.names.sessions, found.digest)) === 0) return undefined;
+    return found.session;
+  }
+
+  async #stored(): Promise<{ digest: string; session: Session }[]> {
+    return Object.entries(await this.redis.hgetall(this.names.sessions)).map(([digest, text]) => ({
+      digest,
+      session: JSON.parse(text) as Session,
+    }));
+  }
+
   #isOver({ seen, expires }: Session): boolean {
     const now = this.clock.now();
     return now >= expires || now - seen >= IDLE_MS;
@@ -102,10 +124,7 @@ export class Sessions {
 
   /** Removes sessions that are over. If there are too many, it removes those that were unused for longest. */
   async #makeRoom(): Promise<void> {
-    const stored = Object.entries(await this.redis.hgetall(this.names.sessions)).map(([digest, text]) => ({
-      digest,
-      session: JSON.parse(text) as Session,
-    }));
+    const stored = await this.#stored();
     const over = stored.filter(({ session }) => this.#isOver(session));
     const idlest = stored
       .filter(({ session }) => !this.#isOver(session))

@@ -1,5 +1,5 @@
 import type { Router } from '@koa/router';
-import type { SignedIn, SignInLink } from '@sluice/shared/admin-api';
+import type { PresentedGrant, SignedIn, SignInLink } from '@sluice/shared/admin-api';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware, ParameterizedContext } from 'koa';
@@ -87,11 +87,15 @@ export function addSignInLinkRoutes(router: Router, { links }: Pick<SessionParts
   });
 }
 
+export function presentGrants({ grants }: Principal): PresentedGrant[] {
+  return grants.map(({ role, workspaces = null }) => ({ role, workspaces }));
+}
+
 function presentPerson({ principal, session }: Asker): SignedIn['person'] {
   return {
     name: principal.name,
     way: session?.way ?? 'proxy',
-    grants: principal.grants.map(({ role, workspaces = null }) => ({ role, workspaces })),
+    grants: presentGrants(principal),
     signed_in_at: isoOrNull(session?.created),
     expires_at: isoOrNull(session?.expires),
   };

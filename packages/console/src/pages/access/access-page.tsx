@@ -7,6 +7,7 @@ import { Page } from '../../ui/page.js';
 import { Badge, Empty, Waiting } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
 import { usePoll } from '../../use-poll.js';
+import { Sessions } from './sessions.js';
 import { TokenDialog } from './token-dialog.js';
 
 const EVERY_MS = 10_000;
@@ -30,13 +31,14 @@ export function AccessPage() {
   return (
     <Page
       title="Access"
-      intro="Tokens for programs that use the admin api. People sign in by a link, a token, or your own provider."
+      intro="Tokens for programs that use the admin api, and the people who are signed in to this console."
       actions={
         <button type="button" class="primary" onClick={() => setDoing({ what: 'create' })}>
           Create a token
         </button>
       }
     >
+      <h2>Tokens</h2>
       {!tokens.data && <Waiting polled={tokens} />}
       {tokens.data?.data.length === 0 && (
         <Empty title="There is no token yet.">
@@ -67,6 +69,7 @@ export function AccessPage() {
           refused from now on, and sessions that were begun with it end. This cannot be undone.
         </Confirm>
       )}
+      <Sessions />
     </Page>
   );
 }

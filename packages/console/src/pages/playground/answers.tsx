@@ -2,40 +2,28 @@ import type { AdminError } from '../../admin-client.js';
 import { count, duration, usd } from '../../format.js';
 import { formatPlace } from '../../location.js';
 import { Badge, Empty, explainFailure, Notice } from '../../ui/small.js';
-import type { Completion } from './completion.js';
-
-export interface Answer {
-  question: string;
-  text: string;
-  completion: Completion;
-  headers: [name: string, value: string][];
-}
+import type { Answer, Turn } from './turn.js';
 
 interface AnswersProps {
-  answers: Answer[];
+  turns: Turn[];
   busy: boolean;
   error: AdminError | undefined;
   onClear(): void;
 }
 
-export function Answers({ answers, busy, error, onClear }: AnswersProps) {
+export function Answers({ turns, busy, error, onClear }: AnswersProps) {
   return (
     <>
-      {answers.length === 0 && !busy && !error && (
+      {turns.length === 0 && !busy && !error && (
         <Empty title="Nothing asked yet.">The answer, its headers and its cost will stand here.</Empty>
       )}
-      {answers.map((answer, i) => (
+      {turns.map((turn, i) => (
         // They only ever grow at the end.
-        <One key={`${i}`} answer={answer} isLast={i === answers.length - 1} />
+        <OneTurn key={`${i}`} turn={turn} isLast={i === turns.length - 1} />
       ))}
       {busy && <p class="muted">Waiting for the answer …</p>}
-      {error && (
-        <Notice tone="bad">
-          <b>{error.code === 'unreachable' ? 'No answer' : `${error.status} ${error.code}`}</b>{' '}
-          {explainFailure(error)}
-        </Notice>
-      )}
-      {answers.length > 0 && !busy && (
+      {error && <Failure error={error} />}
+      {turns.length > 0 && !busy && (
         <div>
           <button type="button" onClick={onClear}>
             New chat
@@ -46,18 +34,37 @@ export function Answers({ answers, busy, error, onClear }: AnswersProps) {
   );
 }
 
-function One({
-  answer: { question, text, completion, headers },
-  isLast,
-}: {
-  answer: Answer;
-  isLast: boolean;
-}) {
+/** One question, and beside each other the answers of the one or two that were asked. */
+function OneTurn({ turn: { question, answers }, isLast }: { turn: Turn; isLast: boolean }) {
+  return (
+    <>
+      <p class="question">{question}</p>
+      <div class={answers.length > 1 ? 'two' : 'stack'}>
+        {answers.map((answer) => (
+          <article class="card answer" key={answer.model} aria-label={`Answer of ${answer.model}`}>
+            {answers.length > 1 && <h3>{answer.model}</h3>}
+            {'error' in answer ? <Failure error={answer.error} /> : <One answer={answer} isLast={isLast} />}
+          </article>
+        ))}
+      </div>
+    </>
+  );
+}
+
+function Failure({ error }: { error: AdminError }) {
+  return (
+    <Notice tone="bad">
+      <b>{error.code === 'unreachable' ? 'No answer' : `${error.status} ${error.code}`}</b>{' '}
+      {explainFailure(error)}
+    </Notice>
+  );
+}
+
+function One({ answer: { text, completion, headers }, isLast }: { answer: Answer; isLast: boolean }) {
   const header = (name: string) => headers.find(([each]) => each === name)?.[1] ?? '';
   const { prompt_tokens, completion_tokens } = completion.usage;
   return (
-    <article class="card answer">
-      <p class="question">{question}</p>
+    <>
       <p class="text">{text === '' ? <span class="muted">The answer has no text.</span> : text}</p>
       <p class="tags">
         <Badge tone="info">
@@ -88,6 +95,6 @@ function One({
           ))}
         </dl>
       </details>
-    </article>
+    </>
   );
 }

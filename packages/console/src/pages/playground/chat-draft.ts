@@ -6,6 +6,8 @@ export interface Message {
 export interface ChatDraft {
   workspace: string;
   model: string;
+  /** A second route or model that gets the same question; empty for none. */
+  other: string;
   system: string;
   text: string;
   temperature: string;

@@ -33,6 +33,14 @@ export function ChatForm({ draft, fault, directory, catalogue, busy, onChange, o
       <div class="grid">
         <Pick label="Workspace" value={draft.workspace} values={workspaces} onChange={set('workspace')} />
         <Field label="Route or model" value={draft.model} onInput={set('model')} list="playground-models" />
+        <Field
+          label="Beside it"
+          value={draft.other}
+          onInput={set('other')}
+          list="playground-models"
+          placeholder="none"
+          hint="Gets the same question"
+        />
         <datalist id="playground-models">
           {aliases.map((id) => (
             <option key={id} value={id} label={`${id} (route)`} />

@@ -1,19 +1,16 @@
 import type { DirectoryOverview, ModelOffer } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
-import { path } from '../../admin-client.js';
 import type { Place } from '../../location.js';
 import { useMay } from '../../permissions.js';
 import { Page } from '../../ui/page.js';
 import { Empty, Waiting } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { usePoll } from '../../use-poll.js';
-import { type Answer, Answers } from './answers.js';
-import { type ChatDraft, faultOf, type Message, toBody } from './chat-draft.js';
+import { Answers } from './answers.js';
+import { type ChatDraft, faultOf, toBody } from './chat-draft.js';
 import { ChatForm } from './chat-form.js';
-import type { Completion } from './completion.js';
 import { Snippets } from './snippets.js';
-
-const SHOWN_HEADERS = /^(?:x-gateway-|x-request-id$)/;
+import { askAll, pastOf, type Turn } from './turn.js';
 
 export function PlaygroundPage({ place }: { place: Place }) {
   const may = useMay();
@@ -52,28 +49,15 @@ function Chat({
   place: Place;
 }) {
   const [draft, setDraft] = useState<ChatDraft>(() => firstDraft(directory, place));
-  const [past, setPast] = useState<Message[]>([]);
-  const [answers, setAnswers] = useState<Answer[]>([]);
+  const [turns, setTurns] = useState<Turn[]>([]);
   const action = useAction();
-  const body = toBody(draft, past);
 
   const send = () =>
     action.run(async (client) => {
-      const response = await client.fetch(path`/workspaces/${draft.workspace}/playground`, {
-        method: 'POST',
-        body,
-      });
-      const completion = (await response.json()) as Completion;
-      const headers = [...response.headers].filter(([name]) => SHOWN_HEADERS.test(name));
-      const text = completion.choices[0]?.message.content ?? '';
-      setAnswers([...answers, { question: draft.text, text, completion, headers }]);
-      setPast([...past, { role: 'user', content: draft.text }, { role: 'assistant', content: text }]);
+      const turn = await askAll(client, draft, turns);
+      setTurns([...turns, turn]);
       setDraft({ ...draft, text: '' });
     });
-  const startAnew = () => {
-    setPast([]);
-    setAnswers([]);
-  };
 
   return (
     <Page
@@ -93,11 +77,11 @@ function Chat({
           />
         </section>
         <section class="stack" aria-label="Answer" aria-live="polite">
-          <Answers answers={answers} busy={action.busy} error={action.error} onClear={startAnew} />
+          <Answers turns={turns} busy={action.busy} error={action.error} onClear={() => setTurns([])} />
         </section>
       </div>
       <Snippets
-        body={toBody({ ...draft, text: draft.text || 'Say hello.' }, past)}
+        body={toBody({ ...draft, text: draft.text || 'Say hello.' }, pastOf(turns, draft.model))}
         baseUrl={catalogue.base_url}
       />
     </Page>
@@ -111,5 +95,5 @@ function firstDraft({ workspaces, routes }: DirectoryOverview, { query }: Place)
     workspaces[0]?.id ??
     '';
   const model = query.model ?? routes.find((route) => route.workspace === workspace)?.id ?? '';
-  return { workspace, model, system: '', text: '', temperature: '', maxTokens: '' };
+  return { workspace, model, other: '', system: '', text: '', temperature: '', maxTokens: '' };
 }

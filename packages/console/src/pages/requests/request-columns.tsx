@@ -5,7 +5,8 @@ import { statusTone } from '../../outcomes.js';
 import { Badge } from '../../ui/small.js';
 import type { Column } from '../../ui/table.js';
 
-export function requestColumns(place: Place): Column<PresentedRequest>[] {
+/** `keyName` names a key by its id. */
+export function requestColumns(place: Place, keyName: (id: string) => string): Column<PresentedRequest>[] {
   return [
     {
       id: 'time',
@@ -22,7 +23,16 @@ export function requestColumns(place: Place): Column<PresentedRequest>[] {
       ),
     },
     { id: 'status', label: 'Status', cell: Outcome },
-    { id: 'workspace', label: 'Workspace', cell: ({ workspace }) => workspace },
+    {
+      id: 'workspace',
+      label: 'Workspace',
+      cell: ({ workspace, key_id }) => (
+        <>
+          {workspace}
+          <span class="under">{keyName(key_id)}</span>
+        </>
+      ),
+    },
     {
       id: 'asked',
       label: 'Asked for',

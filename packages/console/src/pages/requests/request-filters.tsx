@@ -15,6 +15,9 @@ export const FILTERS = [
   'key_id',
   'tag',
   'user',
+  'fallback',
+  'min_ms',
+  'min_cost_usd',
   'sort',
 ] as const;
 
@@ -31,6 +34,17 @@ const SORTS = [
   ['duration', 'Longest first'],
   ['cost', 'Dearest first'],
 ] as const;
+
+const FALLBACK = [
+  ['', 'Any'],
+  ['true', 'Served by a fallback'],
+  ['false', 'Not by a fallback'],
+] as const;
+
+/** These are behind a click. */
+const MORE = ['provider', 'model', 'code', 'key_id', 'tag', 'user', 'fallback', 'min_ms', 'min_cost_usd'];
+
+const MAX_KEYS = 500;
 
 const STATUS = [
   ['', 'Any'],
@@ -55,9 +69,14 @@ const CODES = [
   'service_unavailable',
 ];
 
+export interface RequestChoices {
+  directory: DirectoryOverview;
+  providers: string[];
+}
+
 interface RequestFiltersProps {
   query: Readonly<Record<string, string>>;
-  choices: { directory: DirectoryOverview; providers: string[] } | undefined;
+  choices: RequestChoices | undefined;
   onChange(change: Record<string, string>): void;
 }
 
@@ -91,26 +110,11 @@ export function RequestFilters({ query, choices, onChange }: RequestFiltersProps
       />
       {pick('workspace', 'Workspace', workspaces)}
       {pick('route', 'Route', routes)}
-      {select('provider', 'Provider', choices?.providers ?? [])}
-      <Field
-        label="Model"
-        value={query.model ?? ''}
-        onInput={(model) => onChange({ model })}
-        placeholder="gpt-4o"
-      />
       <Select
         label="Status"
         value={query.status ?? ''}
         choices={listed(STATUS, query.status)}
         onChange={(status) => onChange({ status })}
-      />
-      {select('code', 'Code', CODES)}
-      <TagFilter tag={query.tag ?? ''} onChange={(tag) => onChange({ tag })} />
-      <Field
-        label="End user"
-        value={query.user ?? ''}
-        onInput={(user) => onChange({ user })}
-        placeholder="customer-42"
       />
       <Select
         label="Order"
@@ -119,7 +123,89 @@ export function RequestFilters({ query, choices, onChange }: RequestFiltersProps
         onChange={(sort) => onChange({ sort })}
       />
       <FindById query={query} />
+      <details class="more-filters" open={MORE.some((name) => query[name])}>
+        <summary>More filters</summary>
+        <div class="filters">
+          {select('provider', 'Provider', choices?.providers ?? [])}
+          <Field
+            label="Model"
+            value={query.model ?? ''}
+            onInput={(model) => onChange({ model })}
+            placeholder="gpt-4o"
+          />
+          {select('code', 'Code', CODES)}
+          <TagFilter tag={query.tag ?? ''} onChange={(tag) => onChange({ tag })} />
+          <Field
+            label="End user"
+            value={query.user ?? ''}
+            onInput={(user) => onChange({ user })}
+            placeholder="customer-42"
+          />
+          <KeyFilter query={query} choices={choices} onChange={onChange} />
+          <Select
+            label="Fallback"
+            value={query.fallback ?? ''}
+            choices={listed(FALLBACK, query.fallback)}
+            onChange={(fallback) => onChange({ fallback })}
+          />
+          <AmountFilter
+            label="Took at least, ms"
+            value={query.min_ms ?? ''}
+            onChange={(min_ms) => onChange({ min_ms })}
+          />
+          <AmountFilter
+            label="Cost at least, USD"
+            value={query.min_cost_usd ?? ''}
+            onChange={(min_cost_usd) => onChange({ min_cost_usd })}
+          />
+        </div>
+      </details>
     </form>
+  );
+}
+
+/** Keys of one name are told apart by their last four characters. */
+function KeyFilter({ query, choices, onChange }: RequestFiltersProps) {
+  const keys = (choices?.directory.keys ?? []).filter(
+    ({ workspace }) => !query.workspace || workspace === query.workspace,
+  );
+  const named = keys
+    .slice(0, MAX_KEYS)
+    .map(({ id, name, last_four, workspace }) => [id, `${workspace}: ${name} …${last_four}`] as const);
+  return (
+    <Select
+      label="Key"
+      value={query.key_id ?? ''}
+      choices={listed([['', 'Any'], ...named], query.key_id)}
+      onChange={(key_id) => onChange({ key_id })}
+    />
+  );
+}
+
+/** A filter as soon as it is a number. */
+function AmountFilter({
+  label,
+  value,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  onChange(value: string): void;
+}) {
+  const [text, setText] = useState(value);
+  const isNumber = /^\d{1,9}(\.\d{1,12})?$/.test(text);
+  return (
+    <Field
+      label={label}
+      value={text}
+      inputMode="decimal"
+      fault={text === '' || isNumber ? undefined : 'A number'}
+      onInput={(typed) => {
+        setText(typed);
+        const wish = /^\d{1,9}(\.\d{1,12})?$/.test(typed) ? typed : '';
+        if (wish !== value) onChange(wish);
+      }}
+    />
   );
 }
 

@@ -1,5 +1,6 @@
 import type { PresentedRequest, TokenType } from '@sluice/shared/admin-api';
 import type { ComponentChildren } from 'preact';
+import { path } from '../../admin-client.js';
 import { count, moment, price, usd } from '../../format.js';
 import { statusTone } from '../../outcomes.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -17,16 +18,52 @@ const TOKENS: readonly (readonly [TokenType, string])[] = [
 
 const PICODOLLARS_PER_USD_PER_MILLION = 1e6;
 
-/** One request, opened: its way through the gateway and what it cost. */
-export function RequestView({ id, url, onClose }: { id: string; url: string; onClose(): void }) {
+interface RequestViewProps {
+  /** One request, or two side by side. */
+  ids: readonly string[];
+  keyName(id: string): string;
+  onClose(): void;
+  onCompare(): void;
+}
+
+/** A request, opened: its way through the gateway and what it cost. */
+export function RequestView({ ids, keyName, onClose, onCompare }: RequestViewProps) {
+  const isAlone = ids.length === 1;
+  return (
+    <Dialog
+      title={isAlone ? 'Request' : 'Two requests'}
+      {...(isAlone ? { side: true } : { wide: true })}
+      onClose={onClose}
+    >
+      <div class={isAlone ? '' : 'columns'}>
+        {ids.map((id) => (
+          <One key={id} id={id} keyName={keyName} onCompare={isAlone ? onCompare : undefined} />
+        ))}
+      </div>
+    </Dialog>
+  );
+}
+
+interface OneProps extends Pick<RequestViewProps, 'keyName'> {
+  id: string;
+  onCompare: (() => void) | undefined;
+}
+
+function One({ id, keyName, onCompare }: OneProps) {
+  const url = path`/requests/${id}`;
   const found = usePoll(url, 0, (client, signal) => client.get<PresentedRequest>(url, signal));
   return (
-    <Dialog title="Request" side onClose={onClose}>
+    <section aria-label={`Request ${id}`}>
       <p class="row">
         <code class="wrap">{id}</code> <CopyButton text={id} />
+        {onCompare && found.data && (
+          <button type="button" class="small" onClick={onCompare}>
+            Compare with another
+          </button>
+        )}
       </p>
       {found.data ? (
-        <Details request={found.data} />
+        <Details request={found.data} keyName={keyName} />
       ) : found.error?.status === 404 ? (
         <Notice tone="warn">
           The log has no request of this id. It may have been dropped because the log is full. A replay of an
@@ -35,11 +72,11 @@ export function RequestView({ id, url, onClose }: { id: string; url: string; onC
       ) : (
         <Waiting polled={found} />
       )}
-    </Dialog>
+    </section>
   );
 }
 
-function Details({ request }: { request: PresentedRequest }) {
+function Details({ request, keyName }: { request: PresentedRequest } & Pick<RequestViewProps, 'keyName'>) {
   const { status, code, workspace, key_id, route, model, accepted_at, settled_at } = request;
   return (
     <div class="stack">
@@ -52,7 +89,7 @@ function Details({ request }: { request: PresentedRequest }) {
         <Fact name="Ended">{moment(settled_at)}</Fact>
         <Fact name="Workspace">{workspace}</Fact>
         <Fact name="Key">
-          <code>{key_id}</code>
+          <span title={key_id}>{keyName(key_id)}</span>
         </Fact>
         <Fact name={route === null ? 'Model asked for' : 'Route asked for'}>
           <span class="wrap">{route ?? model}</span>

@@ -1,6 +1,5 @@
 import type { DirectoryOverview, PresentedRequest, RequestPage, Status } from '@sluice/shared/admin-api';
 import { useMemo, useRef, useState } from 'preact/hooks';
-import { path } from '../../admin-client.js';
 import { changeQuery, formatPlace, goTo, type Place } from '../../location.js';
 import { download } from '../../ui/download.js';
 import { Page } from '../../ui/page.js';
@@ -8,12 +7,14 @@ import { Empty, explainFailure, Notice, Waiting } from '../../ui/small.js';
 import { Table } from '../../ui/table.js';
 import { useAction } from '../../ui/use-action.js';
 import { usePoll } from '../../use-poll.js';
+import { keyNames } from './key-names.js';
 import { requestColumns } from './request-columns.js';
 import { FILTERS, RequestFilters } from './request-filters.js';
 import { RequestView } from './request-view.js';
 
 const EVERY_MS = 2_000;
-const PAGE_SIZE = 50;
+/** A phone has room for few. */
+const PAGE_SIZE = matchMedia('(max-width: 700px)').matches ? 20 : 50;
 
 export function RequestsPage({ place }: { place: Place }) {
   const [paused, setPaused] = useState(false);
@@ -33,13 +34,15 @@ export function RequestsPage({ place }: { place: Place }) {
   );
   const choices = usePoll('choices', 60_000, async (client, signal) => {
     const [directory, status] = await Promise.all([
-      client.get<DirectoryOverview>('/directory?keys=false', signal),
+      client.get<DirectoryOverview>('/directory', signal),
       client.get<Status>('/status', signal),
     ]);
     return { directory, providers: status.providers.map(({ name }) => name) };
   });
   const action = useAction();
-  const columns = useMemo(() => requestColumns(place), [place]);
+  const keyName = useMemo(() => keyNames(choices.data?.directory), [choices.data]);
+  const columns = useMemo(() => requestColumns(place, keyName), [place, keyName]);
+  const { compare } = place.query;
   const open = ({ id }: PresentedRequest) => goTo({ ...place, item: id });
   const saveCsv = () =>
     action.run(async (client) => {
@@ -51,8 +54,8 @@ export function RequestsPage({ place }: { place: Place }) {
   const wasList = useRef(false);
   if (place.item === undefined) wasList.current = true;
   const close = () => {
-    if (wasList.current) history.back();
-    else goTo({ page: place.page, query: place.query });
+    if (wasList.current && !compare) history.back();
+    else goTo({ page: place.page, query: { ...place.query, compare: '' } });
   };
   const filter = (change: Record<string, string>) => {
     setTrail([]);
@@ -87,9 +90,18 @@ export function RequestsPage({ place }: { place: Place }) {
       {log.data && !log.data.complete && (
         <Notice tone="warn">PostgreSQL is away or behind: older requests are missing here for now.</Notice>
       )}
+      {compare && place.item === undefined && (
+        <Notice tone="info">
+          Open the request to compare with <code>{compare}</code>.{' '}
+          <button type="button" class="small" onClick={() => changeQuery(place, { compare: '' })}>
+            Do not compare
+          </button>
+        </Notice>
+      )}
       {log.data && log.data.data.length > 0 && (
         <Table
           caption="Requests"
+          look="requests"
           columns={columns}
           rows={log.data.data}
           rowKey={({ id }) => id}
@@ -118,7 +130,13 @@ export function RequestsPage({ place }: { place: Place }) {
         </nav>
       )}
       {place.item !== undefined && (
-        <RequestView key={place.item} id={place.item} url={path`/requests/${place.item}`} onClose={close} />
+        <RequestView
+          key={`${place.item} ${compare}`}
+          ids={compare && compare !== place.item ? [compare, place.item] : [place.item]}
+          keyName={keyName}
+          onClose={close}
+          onCompare={() => goTo({ page: place.page, query: { ...place.query, compare: place.item ?? '' } })}
+        />
       )}
     </Page>
   );

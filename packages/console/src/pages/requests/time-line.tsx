@@ -2,65 +2,71 @@ import type { PresentedAttempt, PresentedRequest } from '@sluice/shared/admin-ap
 import type { ComponentChildren } from 'preact';
 import { duration } from '../../format.js';
 import { outcomeText, outcomeTone, statusTone } from '../../outcomes.js';
-import { Badge, Bar, type Tone } from '../../ui/small.js';
+import { Badge, type Tone } from '../../ui/small.js';
 import { tookMs } from './request-columns.js';
+import { type Span, toSpans } from './spans.js';
 
-/** Accepted → queued → attempts → settled, each with the share of the time that it took. */
+/** Accepted → waits and attempts → settled. Each bar begins and ends where its step did. */
 export function TimeLine({ request }: { request: PresentedRequest }) {
   const { attempts, queue_ms, status, code } = request;
-  const total = Math.max(tookMs(request), 1);
+  const took = tookMs(request);
+  const total = Math.max(took, 1);
+  const { spans, waits } = toSpans(request);
   const called = attempts.reduce((sum, { ms }) => sum + (ms ?? 0), 0);
-  const own = Math.max(0, total - called - queue_ms);
+  const own = Math.max(0, took - called - queue_ms);
   return (
     <section aria-labelledby="way">
       <h3 id="way">
-        Time line <span class="muted">{duration(tookMs(request))} in all</span>
+        Time line <span class="muted">{duration(took)} in all</span>
       </h3>
       <ol class="time-line">
         <Step tone="info" title="Accepted" />
-        <Step
-          tone="info"
-          title="Queued"
-          note="waiting for a turn, over all entries"
-          ms={queue_ms}
-          total={total}
-        />
+        {(queue_ms > 0 || attempts.length > 0) && (
+          <Step tone="info" title="Queued" note="waiting for a turn, over all entries" ms={queue_ms}>
+            <Track tone="info" spans={waits} total={total} />
+          </Step>
+        )}
         {attempts.map((attempt, i) => (
           // Attempts never change their order.
-          <AttemptStep key={`${i} ${attempt.provider}`} attempt={attempt} number={i + 1} total={total} />
+          <AttemptStep
+            key={`${i} ${attempt.provider}`}
+            attempt={attempt}
+            number={i + 1}
+            span={spans[i]}
+            total={total}
+          />
         ))}
         <Step
           tone={statusTone(status)}
           title="Settled"
-          note={`the gateway’s own time`}
+          badge={<Badge tone={statusTone(status)}>{code === null ? status : `${status} ${code}`}</Badge>}
+          note="the gateway’s own time"
           ms={own}
-          total={total}
-        >
-          <Badge tone={statusTone(status)}>{code === null ? status : `${status} ${code}`}</Badge>
-        </Step>
+        />
       </ol>
     </section>
   );
 }
 
-function AttemptStep({
-  attempt,
-  number,
-  total,
-}: {
+interface AttemptProps {
   attempt: PresentedAttempt;
   number: number;
+  span: Span | undefined;
   total: number;
-}) {
+}
+
+function AttemptStep({ attempt, number, span, total }: AttemptProps) {
   const { provider, model, outcome, status, ms, upstream_id } = attempt;
+  const tone = outcomeTone(outcome);
   return (
     <Step
-      tone={outcomeTone(outcome)}
+      tone={tone}
       title={`Attempt ${number}: ${provider}/${model}`}
       note={
         <>
           {outcomeText(outcome)}
           {status === undefined ? '' : ` (${status})`}
+          {span && span.from > 0 && `; after ${duration(span.from)}`}
           {upstream_id && (
             <>
               ; upstream’s id <code>{upstream_id}</code>
@@ -69,29 +75,42 @@ function AttemptStep({
         </>
       }
       ms={ms}
-      total={total}
-    />
+    >
+      {span && <Track tone={tone} spans={[span]} total={total} />}
+    </Step>
+  );
+}
+
+/** Where on the request's whole time the spans lie. The numbers stand beside it. */
+function Track({ tone, spans, total }: { tone: Tone; spans: readonly Span[]; total: number }) {
+  const share = (ms: number) => (100 * Math.min(ms, total)) / total;
+  return (
+    <svg class={`track ${tone}`} aria-hidden="true" viewBox="0 0 100 6" preserveAspectRatio="none">
+      {spans.map(({ from, to }) => (
+        <rect key={from} x={share(from)} width={Math.max(0.6, share(to) - share(from))} height="6" />
+      ))}
+    </svg>
   );
 }
 
 interface StepProps {
   tone: Tone;
   title: string;
+  badge?: ComponentChildren;
   note?: ComponentChildren;
   ms?: number | undefined;
-  total?: number;
   children?: ComponentChildren;
 }
 
-function Step({ tone, title, note, ms, total = 1, children }: StepProps) {
+function Step({ tone, title, badge, note, ms, children }: StepProps) {
   return (
     <li class={tone}>
       <p class="step">
-        <b>{title}</b> {children}
+        <b>{title}</b> {badge}
         {ms !== undefined && <span class="number">{duration(ms)}</span>}
       </p>
       {note && <p class="hint">{note}</p>}
-      {ms !== undefined && <Bar value={ms} max={total} tone={tone} />}
+      {children}
     </li>
   );
 }

@@ -11,6 +11,7 @@ import {
   blankEntry,
   type EntryForm,
   faultsOf,
+  firstMissing,
   isMember,
   isSame,
   type KnownModels,
@@ -140,7 +141,7 @@ export function RouteDialog({
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           <p class="muted" aria-live="polite">
-            {faults.get('chain') ?? (faults.size > 0 ? 'Not complete yet' : '')}
+            {faults.get('chain') ?? (faults.size > 0 ? `Not complete yet: ${firstMissing(faults)}` : '')}
           </p>
           <button type="submit" class="primary" disabled={faults.size > 0 || action.busy}>
             Save route

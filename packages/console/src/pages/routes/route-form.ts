@@ -137,6 +137,24 @@ export function faultsOf({ alias, chain }: RouteForm, providers: readonly string
   return faults;
 }
 
+const FIELD_NAMES: Readonly<Record<string, string>> = {
+  alias: 'the name',
+  provider: 'the provider',
+  model: 'the model',
+  timeout_ms: 'the timeout',
+  max_tokens: 'the max tokens',
+  retries: 'the retries',
+  weight: 'the weight',
+};
+
+/** Names the first field that is missing or wrong, as people call it: `the model of entry 2`. */
+export function firstMissing(faults: ReadonlyMap<string, string>): string {
+  const [path = ''] = [...faults.keys()];
+  const [, entry, field = path] = /^chain\[(\d+)\]\.(\w+)$/.exec(path) ?? [];
+  const name = FIELD_NAMES[field] ?? field;
+  return entry === undefined ? name : `${name} of entry ${Number(entry) + 1}`;
+}
+
 /** The entries of the chain, each as its members in the form. */
 export function groupsOf(chain: readonly EntryForm[]): EntryForm[][] {
   const groups: EntryForm[][] = [];

@@ -1,6 +1,7 @@
 import type { DirectoryOverview, LimitsInUse, Spend, Workspace } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
+import { entriesOf } from '../../chain.js';
 import { count, counted, date, usd } from '../../format.js';
 import { formatPlace, goTo } from '../../location.js';
 import { useMay } from '../../permissions.js';
@@ -100,7 +101,9 @@ export function WorkspaceView({ id, directory }: { id: string; directory: Polled
                   {route.id}
                 </a>{' '}
                 <span class="muted wrap">
-                  {route.chain.map(({ provider, model }) => `${provider}/${model}`).join(' → ')}
+                  {entriesOf(route.chain)
+                    .map(({ provider, model }) => `${provider}/${model}`)
+                    .join(' → ')}
                 </span>
               </li>
             ))}
