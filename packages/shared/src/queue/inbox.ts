@@ -31,19 +31,24 @@ export type InboxMessage = { requestId: string } & (
   | { kind: 'tested'; verdict: ProviderVerdict }
 );
 
-/** Defines `sendReply`, `sendOutcome`, `sendMoved` and `sendDisplaced` in a script. */
-export const SEND = `
-local function send(inbox, requestId, ...)
-  redis.call('XADD', inbox, '*', 'id', requestId, ...)
+/** The Lua that defines a function to send one kind of message. Its arguments are the inbox, the request's id and `values`. */
+function sendFunction(name: string, fields: string, values: string): string {
+  return `
+local function ${name}(inbox, requestId, ${values})
+  redis.call('XADD', inbox, '*', 'id', requestId, ${fields})
   redis.call('PEXPIRE', inbox, ${INBOX_TTL_MS})
 end
-local function sendReply(inbox, requestId, head, body) send(inbox, requestId, 'head', head, 'body', body) end
-local function sendOutcome(inbox, requestId, head, waiters)
-  send(inbox, requestId, 'outcome', head, 'waiters', waiters)
-end
-local function sendMoved(inbox, requestId, notice) send(inbox, requestId, 'moved', notice) end
-local function sendDisplaced(inbox, requestId, entry) send(inbox, requestId, 'displaced', entry) end
 `;
+}
+
+export const SEND_REPLY = sendFunction('sendReply', "'head', head, 'body', body", 'head, body');
+export const SEND_OUTCOME = sendFunction(
+  'sendOutcome',
+  "'outcome', head, 'waiters', waiters",
+  'head, waiters',
+);
+export const SEND_MOVED = sendFunction('sendMoved', "'moved', notice", 'notice');
+export const SEND_DISPLACED = sendFunction('sendDisplaced', "'displaced', entry", 'entry');
 
 interface Asker {
   inbox: string;

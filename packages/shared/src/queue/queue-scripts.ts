@@ -3,9 +3,14 @@
  * plain cases in one step each. A queue with delayed jobs or a rate limit of its own is left to BullMQ's own scripts.
  */
 import { createScript } from '../redis/script.js';
-import { SEND } from './inbox.js';
+import { SEND_DISPLACED, SEND_MOVED } from './inbox.js';
 import { RATES } from './rate-scripts.js';
 import { RECORD } from './settle-scripts.js';
+
+/*
+ * Redis runs the whole text of a script each time, and so builds each `local function` that it comes by. Its garbage
+ * collector then works for longer than the functions do. So a function that few calls need is built where it is needed.
+ */
 
 /** The keys of a queue, in the order in which every script gets them. '' is the prefix of the keys of jobs. */
 export const QUEUE_KEYS = [
@@ -49,6 +54,20 @@ local function slotsOf(limit, class)
   return class == BACKGROUND and limit > 1 and limit - math.ceil(limit / 16) or limit
 end
 
+-- Tells one idle worker that there is a job, if a worker may take one.
+local function wake(q, class)
+  local paused, limit = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency'))
+  if paused or limit and redis.call('LLEN', q.active) >= slotsOf(limit, class) then return end
+  redis.call('ZADD', q.marker, 0, '0')
+end
+
+local function readClock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+`;
+
+const SCORES = `
 local function classOf(score)
   return math.floor(tonumber(score) / PRIORITY_1)
 end
@@ -61,25 +80,14 @@ end
 local function endOf(class)
   return '(' .. startOf(class + 1)
 end
+`;
 
--- Tells one idle worker that there is a job, if a worker may take one.
-local function wake(q, class)
-  local paused, limit = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency'))
-  if paused or limit and redis.call('LLEN', q.active) >= slotsOf(limit, class) then return end
-  redis.call('ZADD', q.marker, 0, '0')
-end
-
+const TURNS = `
 -- A job that finds a slot free waits in order. The others wait by virtual time: within a class, each workspace's jobs get
 -- tags that are 1 / weight apart, and the lowest tag runs first. The virtual time is the tag of the class's job that ran
 -- last. A new tag is never below it, so that nobody saves up turns. The tag is the lower half of the score, in steps of
 -- 1/1024. The fraction below a step keeps jobs with the same tag in order.
 local STEP, NUDGES = 1024, 512
-
-local function isFree(q, class, plain, ranked)
-  if ranked > 0 then return false end
-  local paused, limit = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency'))
-  return not paused and (not limit or redis.call('LLEN', q.active) + plain < slotsOf(limit, class))
-end
 
 local function turnsOf(text)
   local finish, last = string.match(text or '', '^(%S+) (%S+)$')
@@ -96,6 +104,14 @@ end
 local function turnsField(class, workspace)
   return 'w' .. class .. ':' .. workspace
 end
+`;
+
+const PUSH = `
+local function isFree(q, class, plain, ranked)
+  if ranked > 0 then return false end
+  local paused, limit = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency'))
+  return not paused and (not limit or redis.call('LLEN', q.active) + plain < slotsOf(limit, class))
+end
 
 -- Returns the job's priority.
 local function push(q, jobId, workspace, share, class, plain, ranked, hasLimits)
@@ -104,6 +120,7 @@ local function push(q, jobId, workspace, share, class, plain, ranked, hasLimits)
     redis.call('ZADD', q.marker, 0, '0')
     return 0
   end
+  ${TURNS}
   local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
   local now, count, turns = 0, 0, nil
   if ranked == 0 then
@@ -121,24 +138,9 @@ local function push(q, jobId, workspace, share, class, plain, ranked, hasLimits)
   wake(q, class)
   return class
 end
+`;
 
--- Gives an unused turn back. The workspace's other jobs keep their turns.
-local function giveTurnBack(q, workspace, share, class)
-  local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
-  local turns = redis.call('HGET', fairKey, field)
-  if not turns then return end
-  local finish, last = turnsOf(turns)
-  redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
-end
-
--- The same for the workspace's newest job, whose tag is given. The workspace's next job may get this tag again.
-local function takeTurnBack(q, workspace, share, class, tag)
-  local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
-  local finish, last = turnsOf(redis.call('HGET', fairKey, field))
-  if math.abs(finish - share - tag) < 2 / STEP then last = tag - share end
-  redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
-end
-
+const END = `
 -- The job leaves its lists. A job whose worker was taken for dead may be waiting again.
 local function unlist(q, jobId)
   if redis.call('LREM', q.active, -1, jobId) == 0 and redis.call('LREM', q.wait, -1, jobId) == 0 then
@@ -160,7 +162,15 @@ end
  * run last is the newest of the workspace with the most waiting jobs for its weight. A workspace with fewer waiting jobs
  * always gets in. The api of the displaced job is told, and treats the job as if it had found the queue full.
  */
-const MAKE_ROOM = `
+const MAKE_ROOM = `${SEND_DISPLACED}${TURNS}
+-- Gives back the turn of the workspace's newest job, whose tag is given. The workspace's next job may get this tag again.
+local function takeTurnBack(q, workspace, share, class, tag)
+  local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
+  local finish, last = turnsOf(redis.call('HGET', fairKey, field))
+  if math.abs(finish - share - tag) < 2 / STEP then last = tag - share end
+  redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
+end
+
 local function makeRoom(q, workspace, share, class, inboxPrefix)
   local jobId, score = unpack(redis.call('ZREVRANGEBYSCORE', q.prioritized, endOf(class), startOf(class), 'WITHSCORES',
     'LIMIT', 0, 1))
@@ -185,11 +195,14 @@ local function makeRoom(q, workspace, share, class, inboxPrefix)
   end
   return true
 end
+`;
 
+const IS_FULL = `
 -- Returns how many jobs wait, if the queue is full and no job makes room. Jobs of later classes do not count, because they
 -- delay nobody.
 local function isFull(q, most, plain, count, workspace, share, class, inboxPrefix)
   if count < most then return nil end
+  ${SCORES}${MAKE_ROOM}
   if class < BACKGROUND then
     count = plain + redis.call('ZCOUNT', q.prioritized, '-inf', endOf(class))
       + redis.call('ZCOUNT', q.prioritized, startOf(PARKED), '(' .. startOf(PARKED * (class + 1)))
@@ -198,15 +211,18 @@ local function isFull(q, most, plain, count, workspace, share, class, inboxPrefi
 end
 `;
 
-/**
- * Takes as many jobs as were asked for, within the queue's concurrency. `more` says whether others may be waiting. An id
- * without a hash is dropped. A cut append-only file may leave such an id.
- */
-const TAKE = `${RATES}
+const RATE_STEPS = `
+local rates
+-- Builds the functions for limits per minute. Most queues have none.
+local function rateSteps()
+  ${SCORES}${RATES}
+  return {promoteDue = promoteDue, admit = admit, closeLanes = closeLanes, release = release}
+end
+`;
+
+const RANKED = `${SCORES}
 -- A waiting class gets at least one turn in this many, however many more urgent jobs there are.
 local ONE_IN = {[NORMAL] = 4, [BACKGROUND] = 16}
--- So many jobs are sorted into lanes at once; others wait for Redis meanwhile.
-local MOST_PARKED = 100
 
 -- A job of a class is about to run while other classes wait, down to the lowest. Returns the class that has been passed
 -- over often enough and runs instead.
@@ -240,29 +256,48 @@ local function popRanked(q, lowest, spare)
   if stays then return end
   return jobId, score, class
 end
+`;
+
+/**
+ * Takes as many jobs as were asked for, within the queue's concurrency. `more` says whether others may be waiting. An id
+ * without a hash is dropped. A cut append-only file may leave such an id.
+ */
+const TAKE = `${RATE_STEPS}
+-- So many jobs are sorted into lanes at once; others wait for Redis meanwhile.
+local MOST_PARKED = 100
+
+-- Builds the functions for jobs that wait by virtual time.
+local function rankedSteps(q)
+  ${RANKED}
+  local function lowestClass()
+    return classOf(redis.call('ZREVRANGEBYSCORE', q.prioritized, endOf(PARKED - 1), '-inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0)
+  end
+  return popRanked, lowestClass
+end
 
 local function take(q, token, lockMs, most)
   local paused, limit, max, hasLanes = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency', 'max', 'lanes'))
   if max or redis.call('EXISTS', q.delayed) == 1 then return 'stock' end
   local taken = {0}
   if paused then return taken end
-  local room, spare = tonumber(most), math.huge
+  local room, free, spare = tonumber(most), math.huge, math.huge
   if limit then
     local active = redis.call('LLEN', q.active)
-    room, spare = math.min(room, tonumber(limit) - active), slotsOf(limit, BACKGROUND) - active
+    free, spare = tonumber(limit) - active, slotsOf(limit, BACKGROUND) - active
+    room = math.min(room, free)
   end
-  local now, lowest, isEmpty
+  local now, lowest, isEmpty, popRanked, lowestClass
   local ranked, open, parked = {}, {}, 0
   if hasLanes then
-    now = readClock()
-    promoteDue(q, now, open)
+    now, rates = readClock(), rateSteps()
+    rates.promoteDue(q, now, open)
   end
   while #taken <= room and parked < MOST_PARKED do
     local jobId, class, tag = redis.call('RPOPLPUSH', q.wait, q.active), nil, 0
     if not jobId then
       local score
-      lowest = lowest or classOf(redis.call('ZREVRANGEBYSCORE', q.prioritized, endOf(PARKED - 1), '-inf', 'WITHSCORES',
-        'LIMIT', 0, 1)[2] or 0)
+      if not popRanked then popRanked, lowestClass = rankedSteps(q) end
+      lowest = lowest or lowestClass()
       jobId, score, class = popRanked(q, lowest, spare - #taken + 1)
       if not jobId then
         isEmpty = true
@@ -281,7 +316,8 @@ local function take(q, token, lockMs, most)
       local verdict, detail
       if rate then
         class = class or tonumber(redis.call('HGET', jobKey, 'priority'))
-        verdict, detail = admit(q, jobId, class, tag, rate, starts, now, open)
+        rates = rates or rateSteps()
+        verdict, detail = rates.admit(q, jobId, class, tag, rate, starts, now, open)
       end
       if verdict == 'parked' then
         redis.call('LREM', q.active, 1, jobId)
@@ -303,11 +339,11 @@ local function take(q, token, lockMs, most)
       redis.call('HSET', q.prefix .. 'fair', field, string.format('%.10f', tag))
     end
   end
-  local again = hasLanes and closeLanes(q, now, open) or 0
+  local again = hasLanes and rates.closeLanes(q, now, open) or 0
   if isEmpty and again > 0 then taken[1] = -again end
   if room == tonumber(most) and not isEmpty then
     taken[1] = 1
-    if (waiting(q)) > 0 then wake(q) end
+    if #taken <= free and (waiting(q)) > 0 then redis.call('ZADD', q.marker, 0, '0') end
   end
   return taken
 end
@@ -345,7 +381,7 @@ export const ALREADY_SETTLED = -2;
 /** Adds a job once. Not if its request is settled, nor if the queue is full: then it returns how many jobs wait. */
 export const addScript = createScript<number>(
   'sluiceAdd',
-  `${QUEUE}${SEND}${MAKE_ROOM}
+  `${QUEUE}${PUSH}${IS_FULL}
 local settledKey = KEYS[9]
 local jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate = unpack(ARGV)
 share, class = tonumber(share), tonumber(class)
@@ -387,7 +423,7 @@ return take(queue, ARGV[1], ARGV[2], ARGV[3])
 /** Puts back jobs that were taken and not begun. They are first in line, as if nobody had taken them. */
 export const giveBackScript = createScript<number>(
   'sluiceGiveBack',
-  `${QUEUE}${RATES}
+  `${QUEUE}${END}${SCORES}${RATES}
 local given = 0
 for i = #ARGV - 1, 1, -2 do
   local jobId, token = ARGV[i], ARGV[i + 1]
@@ -410,12 +446,11 @@ return given
 /** Delays a job that its worker does not understand. The job looks as if nobody had taken it. */
 export const leaveScript = createScript<0 | 1>(
   'sluiceLeave',
-  `${QUEUE}${RATES}
+  `${QUEUE}${END}${SCORES}${RATES}
 local jobId, token, delay = unpack(ARGV)
 local jobKey = queue.prefix .. jobId
 if redis.call('GET', jobKey .. ':lock') ~= token then return 0 end
-local time = redis.call('TIME')
-local due = time[1] * 1000 + math.floor(time[2] / 1000) + delay
+local due = readClock() + delay
 release(queue, jobId, 'none')
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
@@ -434,7 +469,7 @@ return 1
  */
 export const switchKeyScript = createScript<string>(
   'sluiceSwitchKey',
-  `${QUEUE}${RATES}
+  `${QUEUE}${SCORES}${RATES}
 local jobId, name, closedMs = unpack(ARGV)
 local jobKey = queue.prefix .. jobId
 local rateText, key = unpack(redis.call('HMGET', jobKey, 'rate', 'key'))
@@ -456,17 +491,27 @@ return found.name
 /** Ends a job that needs no settling, unless another worker has it now. Takes the next job. */
 export const finishScript = createScript<Taken>(
   'sluiceFinish',
-  `${QUEUE}${TAKE}
+  `${QUEUE}${END}${TAKE}
 local jobId, token, nextToken, lockMs = unpack(ARGV)
 if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
-  release(queue, jobId, 'keep')
+  rates = rates or rateSteps()
+  rates.release(queue, jobId, 'keep')
   drop(queue, jobId)
 end
 return takeNext(queue, nextToken, lockMs)
 `,
 );
 
-const WITHDRAW = `
+const WITHDRAW = `${TURNS}
+-- Gives an unused turn back. The workspace's other jobs keep their turns.
+local function giveTurnBack(q, workspace, share, class)
+  local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
+  local turns = redis.call('HGET', fairKey, field)
+  if not turns then return end
+  local finish, last = turnsOf(turns)
+  redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
+end
+
 local function withdraw(q, jobId, workspace, share, class)
   local jobKey = q.prefix .. jobId
   if redis.call('ZREM', q.prioritized, jobId) == 1 then
@@ -499,7 +544,7 @@ const RECORD_ARGS = 12;
 export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
   'sluiceSettle',
   `#!lua flags=allow-oom
-${QUEUE}${TAKE}${WITHDRAW}
+${QUEUE}${END}${TAKE}
 local settledKey = KEYS[${RECORD_KEYS - 1}]
 local settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share, class, used = unpack(ARGV, 1, ${RECORD_ARGS - 1})
 ${RECORD(RECORD_KEYS, RECORD_ARGS)}
@@ -509,11 +554,18 @@ local function mark()
   return redis.call('SET', settledKey, token, 'NX', 'PX', settledMs)
 end
 
+-- A job with limits per minute gives back what it has not used.
+local function releaseRates(what)
+  if used == '' then return end
+  rates = rates or rateSteps()
+  rates.release(queue, jobId, what)
+end
+
 local function settle()
   if settler == 'worker' and redis.call('EXISTS', queue.prefix .. jobId) == 1 then
     if mark() then
       record()
-      if used ~= '' then release(queue, jobId, used) end
+      releaseRates(used)
       drop(queue, jobId)
       return 'settled'
     end
@@ -522,13 +574,14 @@ local function settle()
   if settledBy == token then return 'settled' end
   if settler == 'worker' then
     if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
-      if used ~= '' then release(queue, jobId, 'keep') end
+      releaseRates('keep')
       drop(queue, jobId)
     end
     return settledBy and 'already_settled' or 'gone'
   end
   if settledBy then return 'running' end
   if settler == 'withdrawer' then
+    ${WITHDRAW}
     local refused = withdraw(queue, jobId, workspace, share, class)
     if refused then return refused end
   end
@@ -551,7 +604,7 @@ export type MoveResult = 'moved' | 'closed' | number;
  */
 export const moveScript = createScript<MoveResult>(
   'sluiceMove',
-  `${QUEUE}${RATES}${SEND}${MAKE_ROOM}
+  `${QUEUE}${PUSH}${IS_FULL}${END}${RATE_STEPS}${SEND_MOVED}
 local nextQueue = queueAt(9)
 local settledKey, inboxKey = KEYS[17], KEYS[18]
 local jobId, nextId, requestId, data, timestamp, workspace, share, class, most, inboxPrefix, notice, rate, used = unpack(ARGV)
@@ -562,7 +615,7 @@ if redis.call('EXISTS', jobKey) == 0 then return redis.call('EXISTS', nextKey) =
 local count, plain, ranked = waiting(nextQueue)
 local full = isFull(nextQueue, tonumber(most), plain, count, workspace, share, class, inboxPrefix)
 if full then return full end
-if used ~= '' then release(queue, jobId, used) end
+if used ~= '' then rateSteps().release(queue, jobId, used) end
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
 if (waiting(queue)) > 0 then wake(queue) end

@@ -12,11 +12,6 @@
 export const RATES = `
 local SLOT_MS, SLOTS, AHEAD_MS, MINUTE_MS, WINDOW_TTL_MS = 500, 123, 5000, 60000, 125000
 
-local function readClock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
 local function slotField(slot)
   return string.format('%.0f', slot)
 end

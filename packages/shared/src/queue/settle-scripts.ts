@@ -3,7 +3,7 @@
  * an Idempotency-Key. This Lua is part of the settle script (queue-scripts.ts), which also takes the job off its queue.
  */
 
-import { SEND } from './inbox.js';
+import { SEND_OUTCOME, SEND_REPLY } from './inbox.js';
 import { COUNT_REFUSAL } from './refusals.js';
 
 const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
@@ -54,7 +54,7 @@ end
 // however many wait. A success is kept for later requests. A failure frees the key. A waiting request may look before it
 // reads its message. It finds the failure under this request's id. When Redis has lost the record, nobody knows who
 // waits, so every outcome is written there.
-const ANSWER_IDEMPOTENT = `
+const ANSWER_IDEMPOTENT = `${SEND_OUTCOME}${KEEP_ANSWER}
 local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, now, quota, requestId, head, body)
   local request = redis.call('HGET', key, 'request')
   if request and request ~= requestId then return end
@@ -94,17 +94,17 @@ end
 `;
 
 /** Defines `record()`. Its keys and arguments begin at these positions. `recordOf` in settle.ts makes them. */
-export const RECORD = (
-  keysAt: number,
-  argsAt: number,
-): string => `${SEND}${COUNT_REFUSAL}${KEEP_ANSWER}${ANSWER_IDEMPOTENT}${KEEP_RESULT}
+export const RECORD = (keysAt: number, argsAt: number): string => `${SEND_REPLY}
 local function record()
   local logKey, ledgerKey, inboxKey, spentKey, reservationsKey, reservedKey, idempotencyKey, outcomeKey,
     answersKey, bytesKey = unpack(KEYS, ${keysAt})
   local head, body, log, ledgerRow, cost, input, cached, write, output, month, reservation, reserved,
     settledAt, answerQuota, refusalRow, estimatedMonth = unpack(ARGV, ${argsAt}, ${argsAt + 15})
   if refusalRow == '' then redis.call('XADD', logKey, '*', 'entry', log)
-  else countRefusal(logKey, refusalRow, log, settledAt) end
+  else
+    ${COUNT_REFUSAL}
+    countRefusal(logKey, refusalRow, log, settledAt)
+  end
   if ledgerRow ~= '' then
     redis.call('HINCRBY', spentKey, month, cost)
     redis.call('HINCRBY', ledgerKey, ledgerRow .. ':requests', 1)
@@ -128,8 +128,10 @@ local function record()
     redis.call('DECRBY', reservedKey, reserved)
   end
   if resultsKey then
+    ${KEEP_RESULT}
     keepResult(resultsKey, requestId, head, body, cost)
   elseif idempotencyKey then
+    ${ANSWER_IDEMPOTENT}
     answerIdempotent(idempotencyKey, outcomeKey, answersKey, bytesKey, tonumber(settledAt), tonumber(answerQuota),
       requestId, head, body)
   end
