@@ -55,7 +55,12 @@ export async function callProvider(
   request: ChatRequest,
   entry: ChainEntry,
   timeoutMs: number,
-  { workspace, signal, answer: share }: Pick<Run, 'workspace' | 'signal' | 'answer'>,
+  {
+    workspace,
+    signal,
+    answer: share,
+    providerKey,
+  }: Pick<Run, 'workspace' | 'signal' | 'answer' | 'providerKey'>,
   clock: Clock,
 ): Promise<CallResult> {
   const { provider, endpoint, credentials, http } = upstream;
@@ -90,12 +95,20 @@ export async function callProvider(
     const failure = unanswered(error);
     return { ms: elapsed(), failure, ...(error.sent ? { billUnknown: true } : {}) };
   }
-  const left = readRatesLeft(answer.headers);
-  const made = { ms: elapsed(), ...upstreamId(provider, answer), ...(left ? { left } : {}) };
-  const result = read(provider, answer, clock.now());
-  if ('response' in result && !(await upstream.answerFits(workspace, request, result.response.completion)))
-    return { ...made, failure: failureOf('schema_mismatch', answer.status), dropped: result.response };
-  return { ...made, ...result };
+  const ms = elapsed();
+  const result: CallResult = read(provider, answer, clock.now());
+  result.ms = ms;
+  const id = upstreamId(provider, answer);
+  if (id !== undefined) result.upstreamId = id;
+  // Only a job with limits per minute or a pool of keys has one.
+  const left = providerKey === undefined ? undefined : readRatesLeft(answer.headers);
+  if (left) result.left = left;
+  const { response } = result;
+  if (response && !(await upstream.answerFits(workspace, request, response.completion))) {
+    const { response: _response, billUnknown: _billUnknown, ...made } = result;
+    return { ...made, failure: failureOf('schema_mismatch', answer.status), dropped: response };
+  }
+  return result;
 }
 
 /** Why an entry cannot take the request, if so. A call finds out by itself, so this is only for the other entries. */
@@ -113,11 +126,7 @@ export function whyUnsupported(
   }
 }
 
-function read(
-  provider: Provider,
-  answer: HttpAnswer,
-  now: number,
-): ({ response: ParsedResponse } | { failure: ProviderFailure }) & { billUnknown?: true } {
+function read(provider: Provider, answer: HttpAnswer, now: number): CallResult {
   if (answer.status < 200 || answer.status > 299) {
     return { failure: provider.parseError(answer.status, answer.headers, answer.body, now) };
   }
@@ -136,9 +145,9 @@ function isEmpty({ input, cachedInput, cacheWrite, cacheWrite1h, output }: Token
   return input + cachedInput + cacheWrite + cacheWrite1h + output === 0;
 }
 
-function upstreamId(provider: Provider, answer: HttpAnswer): { upstreamId?: string } {
+function upstreamId(provider: Provider, answer: HttpAnswer): string | undefined {
   const id = answer.headers[provider.requestIdHeader];
-  return typeof id === 'string' && /^[\w.-]{1,128}$/.test(id) ? { upstreamId: id } : {};
+  return typeof id === 'string' && /^[\w.-]{1,128}$/.test(id) ? id : undefined;
 }
 
 /** The caller asked for something that this provider's format cannot express. Another provider's may. */
