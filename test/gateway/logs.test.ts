@@ -81,7 +81,7 @@ test('a request that fell back has a line for each attempt', async (t) => {
     .filter(({ msg }) => msg === 'attempt')
     .sort((a, b) => Number(a.entry) - Number(b.entry));
   t.like(first, { level: 'warn', entry: 0, outcome: 'server_error', status: 500 });
-  t.deepEqual(fieldsOf(first), [...ATTEMPT, 'status'].sort());
+  t.deepEqual(fieldsOf(first), [...ATTEMPT, 'said', 'status'].sort());
   t.deepEqual(fieldsOf(found.find(({ msg }) => msg === 'request')), [...SERVED, 'fallbackUsed'].sort());
   t.like(second, { level: 'debug', entry: 1, outcome: 'ok' });
 });
@@ -89,13 +89,13 @@ test('a request that fell back has a line for each attempt', async (t) => {
 test('what is refused is logged with its code, and nothing of what was sent', async (t) => {
   const stranger = await ask('hello', { key: `${gateway.key.slice(0, -4)}AAAA` });
   const [unknown] = await linesOf(stranger.headers.get('x-request-id'), 1);
-  t.deepEqual(fieldsOf(unknown), [...REQUEST].sort());
-  t.like(unknown, { status: 401, code: 'invalid_api_key' });
+  t.deepEqual(fieldsOf(unknown), [...REQUEST, 'reason'].sort());
+  t.like(unknown, { status: 401, code: 'invalid_api_key', reason: 'key_unknown' });
 
   const wrong = await gateway.chat({ model: PROMPT, messages: [{ role: 'user', content: PROMPT }] });
   const [notFound] = await linesOf(wrong.headers.get('x-request-id'), 1);
-  t.deepEqual(fieldsOf(notFound), [...KNOWN_CALLER].sort());
-  t.like(notFound, { status: 404, code: 'model_not_found' });
+  t.deepEqual(fieldsOf(notFound), [...KNOWN_CALLER, 'reason'].sort());
+  t.like(notFound, { status: 404, code: 'model_not_found', reason: 'unknown_model' });
 
   const lost = await fetch(`${gateway.url}/${PROMPT}?key=${gateway.key}`);
   const [other] = await linesOf(lost.headers.get('x-request-id'), 1);

@@ -1,4 +1,6 @@
 /** What a workspace is refused beyond a rate is counted, and logged in one entry. */
+import type { RefusalCount } from '@sluice/shared/admin-api';
+import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { Refusals } from '@sluice/shared/queue/refusals';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
@@ -25,6 +27,8 @@ test.before(async () => {
       erased: { routes: SOLO, limits },
       third: { routes: SOLO },
       lost: { limits },
+      busy: { routes: SOLO, limits: { concurrent_requests: 1 } },
+      broke: { routes: SOLO, limits: { budget_usd_per_month: 0.000001 } },
     },
   });
   admin = adminOf(gateway);
@@ -76,9 +80,10 @@ test.serial('each refusal is logged or counted once, also when an api process di
   t.is(sum(entries.map(({ count = 1 }) => count)), refused);
   const together = entries.filter(({ count }) => count !== undefined);
   t.true(together.length === 1 || together.length === 2, `${together.length} entries for the others`);
-  for (const { acceptedAt, lastAt = 0, code, attempts } of together) {
+  for (const { acceptedAt, lastAt = 0, code, reason, attempts } of together) {
     t.true(lastAt >= Math.floor(acceptedAt));
     t.is(code, 'rate_limited');
+    t.is(reason, 'workspace_requests_per_minute');
     t.deepEqual(attempts, []);
   }
   t.is(new Set(entries.map(({ id }) => id)).size, entries.length);
@@ -111,7 +116,9 @@ test.serial(
     await until('one that is counted', async () => {
       await gateway.chat(body, { key });
       const fields = await gateway.redis.hkeys(gateway.names.refusals);
-      return fields.some((field) => field.includes(',"erased","rate_limited"]:count'));
+      return fields.some((field) =>
+        field.includes(',"erased","rate_limited","workspace_requests_per_minute"]:count'),
+      );
     });
     t.is(await refusals.log(now), 0);
     await admin('DELETE', '/workspaces/erased?erase=true');
@@ -119,3 +126,105 @@ test.serial(
     t.deepEqual(await refusedEntries('erased'), []);
   },
 );
+
+test.serial(
+  'every refusal and failure is logged with its own reason, in words, and found by it',
+  async (t) => {
+    const { simulator } = gateway;
+    const say = (model: string, text: string, workspace?: string) =>
+      gateway.chat(
+        { model, messages: [{ role: 'user', content: text }] },
+        workspace === undefined ? {} : { key: gateway.keys[workspace] ?? '' },
+      );
+    simulator.script(
+      { match: { textIncludes: 'slow' }, action: { delayMs: 1_000 } },
+      {
+        match: { textIncludes: 'refuse the key' },
+        action: { status: 401, body: { error: { message: 'Your account is not active.' } } },
+      },
+      {
+        match: { textIncludes: 'Ada Lovelace' },
+        action: { status: 500, body: { error: { message: 'It failed at "Ada Lovelace".' } } },
+      },
+    );
+    const slow = say('solo', 'slow', 'busy');
+    await until('the call', () => simulator.calls.some(({ body }) => JSON.stringify(body).includes('slow')));
+    t.is((await say('solo', 'too many', 'busy')).status, 429);
+    await slow;
+    t.is((await say('solo', 'too dear', 'broke')).body.error.code, 'budget_exceeded');
+    t.is((await say('solo', 'refuse the key')).status, 502);
+    t.is((await say('solo', 'about Ada Lovelace')).status, 502);
+
+    const found = async (reason: string) => (await admin('GET', `/requests?reason=${reason}`)).body.data;
+    const [tooMany] = await found('workspace_concurrency');
+    t.like(tooMany, { workspace: 'busy', code: 'rate_limited', queued: false, attempts: [] });
+    t.is(tooMany.reason_text, 'The workspace had as many requests at once as its limit allows.');
+    t.like((await found('budget_too_small'))[0], {
+      workspace: 'broke',
+      code: 'budget_exceeded',
+      queued: false,
+    });
+    const [refusedKey] = await found('provider_key_refused');
+    t.like(refusedKey, { code: 'provider_error', queued: true });
+    t.is(refusedKey.attempts[0].message, 'Your account is not active.');
+    t.is(typeof refusedKey.attempts[0].start_ms, 'number');
+    const [failed] = await found('provider_error');
+    t.is(failed.attempts[0].message, 'It failed at “…”.', 'the prompt is left out of the provider’s words');
+    t.deepEqual(await found('caller_left'), []);
+  },
+);
+
+test.serial('what was refused is counted apart from what failed', async (t) => {
+  const { body } = await admin('GET', '/traffic');
+  const log = await gateway.log();
+  const count = (isMeant: (entry: LogEntry) => boolean) =>
+    sum(log.filter(isMeant).map(({ count: each = 1 }) => each));
+  t.is(
+    body.failed,
+    count(({ status }) => status === 502),
+  );
+  t.is(
+    body.refused,
+    count(({ status }) => status === 429),
+  );
+  t.is(body.cancelled, 0);
+  const reasons = body.reasons.map(({ reason }: { reason: string }) => reason);
+  for (const reason of ['workspace_requests_per_minute', 'budget_too_small', 'provider_key_refused'])
+    t.true(reasons.includes(reason), reason);
+});
+
+test.serial('a workspace whose budget refuses everything says since when, and stops saying so', async (t) => {
+  const [{ settled_at: first }] = (await admin('GET', '/requests?reason=budget_too_small')).body.data;
+  const states = async () => [
+    (await admin('GET', '/workspaces/broke')).body.refusing_since,
+    (await admin('GET', '/workspaces/broke/limits')).body.used.refusing_since,
+    (await admin('GET', '/budgets')).body.data[0].refusing_since,
+  ];
+  const [since, ...others] = await states();
+  t.true(Math.abs(Date.parse(since) - Date.parse(first)) < 1_000, `${since} ${first}`);
+  t.deepEqual(others, [since, since]);
+  await admin('PATCH', '/workspaces/broke/limits', { budget_usd_per_month: 10 });
+  t.deepEqual(await states(), [null, null, null]);
+});
+
+test.serial('requests that were never accepted are counted by workspace, key and reason', async (t) => {
+  const [keys] = [(await admin('GET', '/directory')).body.keys as { id: string; workspace: string }[]];
+  const demo = keys.find(({ workspace }) => workspace === 'demo')?.id;
+  const text = { messages: [{ role: 'user', content: 'Hi' }] };
+  for (let i = 0; i < 3; i++) await gateway.chat({ model: 'no-such-model', ...text });
+  await gateway.chat({ model: 'solo' });
+  await gateway.chat({ model: 'solo', ...text }, { key: makeGatewayKey() });
+  const rows = await until('the counts', async () => {
+    const { body } = await admin('GET', '/refusals?since=1h');
+    const has = (reason: string) => body.data.some((row: { reason: string }) => row.reason === reason);
+    return has('unknown_model') && has('bad_request') && has('key_unknown') ? body.data : undefined;
+  });
+  const row = (reason: string, workspace: string | null) =>
+    rows.find((each: RefusalCount) => each.reason === reason && each.workspace === workspace);
+  t.like(row('unknown_model', 'demo'), { key_id: demo, requests: 3, kind: 'caller' });
+  t.like(row('bad_request', 'demo'), { key_id: demo, requests: 1 });
+  t.like(row('key_unknown', null), { key_id: null, requests: 1, kind: 'caller' });
+  t.like(row('workspace_concurrency', 'busy'), { requests: 1, kind: 'policy' });
+  t.like((await admin('GET', '/refusals?reason=unknown_model&workspace=demo')).body, { requests: 3 });
+  t.is((await admin('GET', '/refusals?since=7d')).status, 400);
+});

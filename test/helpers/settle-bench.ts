@@ -151,7 +151,7 @@ export function served(job: ChatJob, cost = 1_000): Settlement {
 export function failed(job: ChatJob): Settlement {
   return {
     job,
-    log: failedLogEntry(job, 'rate_limited', NOW),
+    log: failedLogEntry(job, 'rate_limited', 'workspace_requests_per_minute', NOW),
     head: { queueMs: 0, attempts: 0, error: { code: 'rate_limited', message: 'Busy.' } },
   };
 }

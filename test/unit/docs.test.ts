@@ -251,6 +251,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.reserved('<workspace>'),
     names.spent('<workspace>'),
     names.budgets('<workspace>'),
+    names.turnedAway('<hour>'),
     names.files('<workspace>'),
     names.fileBytes('<workspace>'),
     names.signInLink('<digest>'),

@@ -88,7 +88,10 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
       await runner;
       parts.catalogue.close();
       parts.gauges.close();
-      await within(CLOSE_MS, Promise.allSettled([admin?.close(), parts.keyUse.write()]));
+      await within(
+        CLOSE_MS,
+        Promise.allSettled([admin?.close(), parts.keyUse.write(), parts.turnedAway.write()]),
+      );
       await within(CLOSE_MS, leaveCell(parts, connections));
       connections.close();
       await within(CLOSE_MS, reading.ended);

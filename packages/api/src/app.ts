@@ -3,6 +3,7 @@ import { METHODS } from 'node:http';
 import { Router } from '@koa/router';
 import type { Directory } from '@sluice/shared/directory/directory';
 import type { Logger } from '@sluice/shared/process/logger';
+import type { TurnedAway } from '@sluice/shared/queue/turned-away';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import Koa from 'koa';
 import { type BatchesParts, createBatchesRoutes } from './batches/routes.js';
@@ -15,6 +16,7 @@ import { createFilesRoutes, type FilesParts } from './files/routes.js';
 import { createAuthenticate } from './http/authenticate.js';
 import { type ByteLimits, createTakeBytes } from './http/bytes-in-flight.js';
 import { createCors } from './http/cors.js';
+import { createCountRefusal } from './http/count-refusal.js';
 import { createHealthRoutes } from './http/health.js';
 import { createRefuseLarge, type KnownRefusals } from './http/known-refusals.js';
 import { createMeasure } from './http/measure.js';
@@ -37,6 +39,7 @@ export interface AppParts extends ChatParts, FilesParts, BatchesParts {
   store: Directory;
   knownRefusals: KnownRefusals;
   keyUse: KeyUse;
+  turnedAway: TurnedAway;
   catalogue: Catalogue;
   /** Origins whose pages may call from a browser. */
   corsOrigins: readonly string[];
@@ -95,7 +98,7 @@ export function createApp(parts: AppParts): Koa {
   app.use(createMeasure(parts));
   app.use(createSayGoodbye(parts.isDraining));
   if (parts.corsOrigins.length > 0) app.use(createCors(parts.corsOrigins));
-  app.use(createReportErrors(logger, createExplainPath(router)));
+  app.use(createReportErrors(logger, createCountRefusal(parts.turnedAway, clock), createExplainPath(router)));
   app.use(refuseUnaddressed);
   app.use(router.routes());
   app.use(router.allowedMethods());

@@ -20,6 +20,7 @@ import { Queues } from '@sluice/shared/queue/queues';
 import { Refusals } from '@sluice/shared/queue/refusals';
 import { recordParts } from '@sluice/shared/queue/settle';
 import { Settlements } from '@sluice/shared/queue/settlements';
+import { TurnedAway } from '@sluice/shared/queue/turned-away';
 import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { keyNames } from '@sluice/shared/redis/key-names';
@@ -184,6 +185,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     metrics: apiMetrics,
   });
   const refusals = new Refusals(redis, names);
+  const turnedAway = new TurnedAway(redis, names);
   const idempotency = new Idempotency(redis, names);
   const answers = new SharedAnswers(idempotency, payloads);
   const background = new BackgroundRequests(redis, names, payloads);
@@ -232,6 +234,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
       background,
       safetyNet,
       refusals,
+      turnedAway,
       files,
       batches,
       runner,

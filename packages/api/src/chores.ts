@@ -12,6 +12,7 @@ import type { Connections } from './connect.js';
 
 const HOUSEKEEPING_MS = 1_000;
 const LOG_REFUSALS_EVERY_MS = 5_000;
+const COUNT_REFUSALS_EVERY_MS = 2_000;
 const REMOVE_FILES_EVERY_MS = 10_000;
 
 /** Does each chore once, so that the process starts with current knowledge, and then repeats it. */
@@ -47,6 +48,7 @@ export async function startChores(
   chores.every(SWEEP_EVERY_MS, 'looking for lost requests', () => parts.safetyNet.sweep(parts.dispatcher));
   chores.every(WRITE_KEY_USE_EVERY_MS, 'last use of keys', () => parts.keyUse.write(), false);
   chores.every(LOG_REFUSALS_EVERY_MS, 'logging refusals', () => parts.refusals.log(clock.now()), false);
+  chores.every(COUNT_REFUSALS_EVERY_MS, 'counting refusals', () => parts.turnedAway.write(), false);
   chores.every(REMOVE_FILES_EVERY_MS, 'removal of files', () => parts.files.removeDue(), false);
   chores.every(LOOK_FOR_BATCHES_EVERY_MS, 'looking for batches', () => parts.runner.look(), false);
   scheduleRefreshes(chores, options, parts, connections);

@@ -17,6 +17,7 @@ import { addOpenCommand } from './commands/open.js';
 import { addProcessCommands } from './commands/processes.js';
 import { addProviderCommands } from './commands/providers.js';
 import { addQueueCommands } from './commands/queues.js';
+import { addRefusalCommand } from './commands/refusals.js';
 import { addRequestCommands } from './commands/requests.js';
 import { addRouteCommands } from './commands/routes.js';
 import { addSessionCommands } from './commands/sessions.js';
@@ -85,6 +86,7 @@ Exit status:
   addQueueCommands(program, cli);
   addCoolDownCommands(program, cli);
   addRequestCommands(program, cli);
+  addRefusalCommand(program, cli);
   addSpendCommand(program, cli);
   addBatchCommands(program, cli);
   addTokenCommands(program, cli);

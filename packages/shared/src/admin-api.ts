@@ -5,6 +5,7 @@
 import type { Role } from './config/types.js';
 import type { ErrorCode } from './errors.js';
 import type { AttemptOutcome } from './outcomes.js';
+import type { Reason, ReasonKind } from './reasons.js';
 
 export type Priority = 'interactive' | 'normal' | 'background';
 
@@ -39,6 +40,8 @@ export interface LimitsInUse extends Limits {
     reserved_picodollars: string;
     left_usd: string | null;
     left_picodollars: string | null;
+    /** Since when the budget refuses every request. Null: it does not. */
+    refusing_since: string | null;
   };
 }
 
@@ -50,6 +53,12 @@ export interface Workspace {
   /** Null: all models are allowed. */
   models: string[] | null;
   limits: Limits;
+}
+
+/** A workspace, and whether its budget refuses requests. */
+export interface WorkspaceState extends Workspace {
+  /** Since when the budget refuses every request. Null: it does not. */
+  refusing_since: string | null;
 }
 
 export interface DeletedWorkspace {
@@ -201,9 +210,12 @@ export interface PresentedAttempt {
   model: string;
   outcome: AttemptOutcome;
   status?: number;
+  /** Absent: the provider was not called. */
   ms?: number;
   /** When the call was sent or the entry was passed over, after the request was accepted. */
   start_ms?: number;
+  /** The provider's own words about a failure: cleaned, short, and without the prompt. */
+  message?: string;
   upstream_id?: string;
   billed?: 'unknown';
   estimated_usd?: string;
@@ -224,6 +236,12 @@ export interface PresentedRequest {
   model: string;
   status: number;
   code: ErrorCode | 'cancelled' | null;
+  /** Why the request was not served. Null: it was served, or an older version logged it. */
+  reason: Reason | null;
+  /** The same as a sentence. */
+  reason_text: string | null;
+  /** False: the request was refused before it was on a queue. */
+  queued: boolean;
   /** More than 1: refusals that were logged together. */
   count: number;
   last_at: string;
@@ -369,13 +387,56 @@ export interface TrafficReport {
   /** Where the log begins, when it does not reach back as far as was asked. */
   log_begins: string | null;
   requests: number;
+  /** A provider or the gateway could not serve them. */
   failed: number;
+  /** Refused by a rule of the operator, or for a mistake of the caller. */
+  refused: number;
+  /** The caller did not wait for the answer. */
+  cancelled: number;
   fallbacks: number;
   duration_ms: PresentedDurations;
+  /** Why requests were not served. The most frequent reason comes first. */
+  reasons: ReasonCount[];
   codes: { code: string; requests: number }[];
   bucket_seconds: number;
-  buckets: { requests: number; failed: number; duration_ms: PresentedDurations }[];
+  buckets: { requests: number; failed: number; refused: number; duration_ms: PresentedDurations }[];
   routes: RouteTraffic[];
+}
+
+export interface ReasonCount {
+  /** `other`: an older version logged them without a reason. */
+  reason: Reason | 'other';
+  text: string;
+  kind: ReasonKind;
+  requests: number;
+}
+
+/** Requests that were refused alike. Most of them have no entry in the request log. */
+export interface RefusalCount {
+  /** Null: the request had no known key. */
+  workspace: string | null;
+  key_id: string | null;
+  reason: Reason;
+  text: string;
+  kind: ReasonKind;
+  requests: number;
+  /** The minutes of the first and the last of them in the range. */
+  first_at: string;
+  last_at: string;
+}
+
+export interface RefusalReport {
+  object: 'refusals';
+  since: string;
+  until: string;
+  requests: number;
+  bucket_seconds: number;
+  /** Refusals over the range. */
+  buckets: number[];
+  /** The most frequent first. */
+  data: RefusalCount[];
+  /** More rows than `data` has. */
+  has_more: boolean;
 }
 
 export interface RouteTraffic {
@@ -383,6 +444,7 @@ export interface RouteTraffic {
   route: string;
   requests: number;
   failed: number;
+  refused: number;
   fallbacks: number;
   /** One count for each entry of the chain, and for each member of its groups, in order. */
   served: number[];
@@ -511,6 +573,8 @@ export interface BudgetState {
   reserved_usd: string;
   left_usd: string;
   pace_usd_per_day: number;
+  /** Since when the budget refuses every request. Null: it does not. */
+  refusing_since: string | null;
 }
 
 export interface BudgetList extends List<BudgetState> {

@@ -2,6 +2,8 @@
  * Every error that a caller can see. The table is the public contract: a code is also the error's `type`, and it
  * decides the HTTP status. Codes cross the queue as data (`ErrorInfo`). Nobody matches the text of a message.
  */
+import type { Reason } from './reasons.js';
+
 export const ERROR_STATUS = {
   invalid_request: 400,
   invalid_api_key: 401,
@@ -28,6 +30,31 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
+/** For errors that name no reason of their own. */
+const REASON_OF_CODE = {
+  invalid_request: 'bad_request',
+  invalid_api_key: 'key_unknown',
+  permission_denied: 'forbidden',
+  model_not_found: 'unknown_model',
+  not_found: 'not_found',
+  method_not_allowed: 'wrong_method',
+  conflict: 'conflict',
+  request_too_large: 'too_large',
+  unsupported_media_type: 'wrong_media_type',
+  idempotency_conflict: 'idempotency_conflict',
+  budget_exceeded: 'budget_spent',
+  quota_exceeded: 'quota',
+  rate_limited: 'provider_rate_limited',
+  internal_error: 'gateway_error',
+  not_implemented: 'not_supported',
+  provider_error: 'provider_error',
+  refresh_failed: 'gateway_error',
+  provider_outcome_unknown: 'outcome_unknown',
+  provider_unavailable: 'provider_overloaded',
+  service_unavailable: 'overloaded',
+  provider_timeout: 'provider_timeout',
+} as const satisfies Record<ErrorCode, Reason>;
+
 /** SDKs retry 429 and 5xx by themselves. A retry after one of these codes can only fail again or bill twice. */
 const NEVER_RETRY: ReadonlySet<ErrorCode> = new Set([
   'budget_exceeded',
@@ -44,11 +71,14 @@ export interface ErrorInfo {
   param?: string | null;
   /** How long the caller should wait, if that is known. */
   retryAfterMs?: number;
+  /** Why, for the people who run the gateway. Callers do not see it. */
+  reason?: Reason;
 }
 
 export interface ErrorOptions {
   param?: string | null;
   retryAfterMs?: number;
+  reason?: Reason | undefined;
   /** Extra response headers, such as `allow` on a 405. */
   headers?: Record<string, string>;
   cause?: unknown;
@@ -60,6 +90,7 @@ export class GatewayError extends Error {
   readonly status: number;
   readonly param: string | null;
   readonly retryAfterMs: number | undefined;
+  readonly reason: Reason;
   readonly headers: Record<string, string>;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
@@ -68,6 +99,7 @@ export class GatewayError extends Error {
     this.status = ERROR_STATUS[code];
     this.param = options.param ?? null;
     this.retryAfterMs = options.retryAfterMs;
+    this.reason = options.reason ?? REASON_OF_CODE[code];
     this.headers = options.headers ?? {};
   }
 
@@ -91,9 +123,13 @@ export class GatewayError extends Error {
   }
 
   toInfo(): ErrorInfo {
-    const info: ErrorInfo = { code: this.code, message: this.message };
+    const info: ErrorInfo = { code: this.code, message: this.message, reason: this.reason };
     if (this.param !== null) info.param = this.param;
     if (this.retryAfterMs !== undefined) info.retryAfterMs = this.retryAfterMs;
     return info;
   }
+}
+
+export function reasonOf({ code, reason }: Pick<ErrorInfo, 'code' | 'reason'>): Reason {
+  return reason ?? REASON_OF_CODE[code];
 }

@@ -3,6 +3,7 @@
  * told, whether the next entry is tried, what the outcome says about the provider, and which metrics count it.
  */
 import type { ErrorCode } from './errors.js';
+import type { Reason } from './reasons.js';
 
 interface OutcomeRow {
   /**
@@ -16,6 +17,8 @@ interface OutcomeRow {
   /** The caller's error when the chain ends here. */
   code?: ErrorCode;
   message?: string;
+  /** The reason in the log when the chain ends here. */
+  reason?: Reason;
   /** Whether the next entry of the chain is tried. */
   fallback: boolean;
   /** The outcome says that the whole provider is in trouble. `unless_prompt`: not if a single prompt causes it. */
@@ -33,6 +36,7 @@ export const OUTCOMES = {
     words: 'refused the request',
     code: 'invalid_request',
     message: 'The provider refused the request.',
+    reason: 'provider_refused_request',
     fallback: false,
     quotesUpstream: true,
   },
@@ -41,6 +45,7 @@ export const OUTCOMES = {
     words: 'does not know the model',
     code: 'model_not_found',
     message: 'The provider does not know the model.',
+    reason: 'provider_unknown_model',
     fallback: true,
   },
   context_length: {
@@ -48,6 +53,7 @@ export const OUTCOMES = {
     words: 'finds the prompt too long',
     code: 'invalid_request',
     message: 'The request is longer than the context of the model.',
+    reason: 'prompt_too_long',
     fallback: true,
     quotesUpstream: true,
   },
@@ -57,6 +63,7 @@ export const OUTCOMES = {
     words: 'refused the gateway’s credentials',
     code: 'provider_error',
     message: 'The provider refused the key of the gateway.',
+    reason: 'provider_key_refused',
     fallback: true,
   },
   // Nothing was sent, because the variable with the provider's key is not set.
@@ -65,6 +72,7 @@ export const OUTCOMES = {
     words: 'has no key in the gateway',
     code: 'provider_error',
     message: 'The operator of the gateway has set no key for the provider.',
+    reason: 'provider_key_missing',
     fallback: true,
   },
   rate_limited: {
@@ -72,6 +80,7 @@ export const OUTCOMES = {
     words: 'is rate-limiting',
     code: 'rate_limited',
     message: 'The provider is rate limiting.',
+    reason: 'provider_rate_limited',
     fallback: true,
   },
   // This request can never pass at this provider. The provider may still take all others.
@@ -80,6 +89,7 @@ export const OUTCOMES = {
     words: 'found the request too large for its limits',
     code: 'request_too_large',
     message: 'The request is larger than the provider takes from the gateway within a minute.',
+    reason: 'provider_request_too_large',
     fallback: true,
   },
   overloaded: {
@@ -87,6 +97,7 @@ export const OUTCOMES = {
     words: 'is overloaded',
     code: 'provider_unavailable',
     message: 'The provider is overloaded.',
+    reason: 'provider_overloaded',
     fallback: true,
     unhealthy: 'always',
   },
@@ -95,6 +106,7 @@ export const OUTCOMES = {
     words: 'failed',
     code: 'provider_error',
     message: 'The provider failed.',
+    reason: 'provider_error',
     fallback: true,
     unhealthy: 'unless_prompt',
   },
@@ -103,6 +115,7 @@ export const OUTCOMES = {
     words: 'sent an unusable answer',
     code: 'provider_error',
     message: 'The provider sent an answer that is not a completion.',
+    reason: 'provider_bad_answer',
     fallback: true,
     unhealthy: 'unless_prompt',
   },
@@ -112,6 +125,7 @@ export const OUTCOMES = {
     words: 'sent an answer that is too large',
     code: 'provider_error',
     message: 'The provider sent an answer that is too large.',
+    reason: 'answer_too_large',
     fallback: true,
   },
   // The schema is the caller's, so the outcome says nothing about the provider's health.
@@ -120,6 +134,7 @@ export const OUTCOMES = {
     words: 'sent an answer that does not fit the schema',
     code: 'provider_error',
     message: 'The provider sent an answer that does not fit the JSON schema of the request.',
+    reason: 'answer_not_fitting',
     fallback: true,
   },
   connection: {
@@ -127,6 +142,7 @@ export const OUTCOMES = {
     words: 'could not be reached',
     code: 'provider_error',
     message: 'The provider could not be reached.',
+    reason: 'provider_unreachable',
     fallback: true,
     unhealthy: 'always',
   },
@@ -135,6 +151,7 @@ export const OUTCOMES = {
     words: 'did not answer in time',
     code: 'provider_timeout',
     message: 'The provider did not answer in time.',
+    reason: 'provider_timeout',
     fallback: true,
     unhealthy: 'unless_prompt',
   },
@@ -143,6 +160,7 @@ export const OUTCOMES = {
     words: 'was cancelled',
     code: 'service_unavailable',
     message: 'The call was cancelled.',
+    reason: 'caller_left',
     fallback: false,
   },
   internal_error: {
@@ -150,6 +168,7 @@ export const OUTCOMES = {
     words: 'met a bug of the gateway',
     code: 'internal_error',
     message: 'The gateway failed; its log has the request id.',
+    reason: 'gateway_error',
     fallback: true,
   },
   // A worker died, or its connection broke, while the call may have been under way.
@@ -158,6 +177,7 @@ export const OUTCOMES = {
     words: 'was interrupted',
     code: 'provider_error',
     message: 'The connection broke while the provider was being called.',
+    reason: 'outcome_unknown',
     fallback: true,
     unhealthy: 'always',
   },
@@ -166,6 +186,7 @@ export const OUTCOMES = {
     words: 'is cooling down after a rate limit',
     code: 'rate_limited',
     message: NOT_CALLED,
+    reason: 'provider_cooling_down',
     fallback: true,
   },
   concurrency: {
@@ -173,6 +194,7 @@ export const OUTCOMES = {
     words: 'is at its concurrency limit',
     code: 'rate_limited',
     message: NOT_CALLED,
+    reason: 'waited_too_long',
     fallback: true,
   },
   limit: {
@@ -180,6 +202,7 @@ export const OUTCOMES = {
     words: 'has used up its limit per minute',
     code: 'rate_limited',
     message: NOT_CALLED,
+    reason: 'provider_rate_used_up',
     fallback: true,
   },
   backlog: {
@@ -187,6 +210,7 @@ export const OUTCOMES = {
     words: 'has too many requests waiting',
     code: 'rate_limited',
     message: NOT_CALLED,
+    reason: 'backlog_full',
     fallback: true,
   },
   paused: {
@@ -194,6 +218,7 @@ export const OUTCOMES = {
     words: 'is paused by the operator',
     code: 'provider_unavailable',
     message: NOT_CALLED,
+    reason: 'provider_paused',
     fallback: true,
   },
   circuit_open: {
@@ -201,6 +226,7 @@ export const OUTCOMES = {
     words: 'keeps failing and is not called for a while',
     code: 'provider_unavailable',
     message: NOT_CALLED,
+    reason: 'circuit_open',
     fallback: true,
   },
   // The provider was configured when the request was accepted.
@@ -209,10 +235,16 @@ export const OUTCOMES = {
     words: 'is not configured',
     code: 'provider_unavailable',
     message: NOT_CALLED,
+    reason: 'provider_removed',
     fallback: true,
   },
   // The provider's translation names the field, with its own code and message.
-  unsupported: { kind: 'unsupported', words: 'cannot take this request', fallback: true },
+  unsupported: {
+    kind: 'unsupported',
+    words: 'cannot take this request',
+    reason: 'unsupported_by_provider',
+    fallback: true,
+  },
 } as const satisfies Record<string, OutcomeRow>;
 
 type Table = typeof OUTCOMES;

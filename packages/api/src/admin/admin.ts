@@ -15,6 +15,7 @@ import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers'
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Queues } from '@sluice/shared/queue/queues';
 import { recordParts } from '@sluice/shared/queue/settle';
+import { TurnedAway } from '@sluice/shared/queue/turned-away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { connectImpatiently, waitForRedis } from '@sluice/shared/redis/redis';
@@ -203,6 +204,7 @@ export async function startAdmin(
       askToReload: () => redis.publish(names.reloads, ''),
       readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
       readMonths: (workspace) => readMonths(redis, names, clock, workspace),
+      refused: new TurnedAway(redis, names),
     });
     const server = createHttpServer(app, config.request, connectionLimit);
     const url = await listen(server, port, host, 'ADMIN_PORT');

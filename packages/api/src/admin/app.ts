@@ -25,6 +25,7 @@ import { addOverviewRoutes, type OverviewParts } from './routes/overview.js';
 import { addPlaygroundRoutes, type PlaygroundParts } from './routes/playground.js';
 import { addProviderRoutes, type ProviderParts } from './routes/providers.js';
 import { addQueueRoutes, type QueueParts } from './routes/queues.js';
+import { addRefusalRoutes, type RefusalParts } from './routes/refusals.js';
 import { addReloadRoutes, type ReloadParts } from './routes/reload.js';
 import { addRequestRoutes, type RequestParts } from './routes/requests.js';
 import { addRouteRoutes, type RouteParts } from './routes/routes.js';
@@ -60,6 +61,7 @@ type Parts = KeyParts &
   TokenParts &
   OpenSessionParts &
   AuditParts &
+  RefusalParts &
   PlaygroundParts;
 
 export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
@@ -100,6 +102,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addCoolDownRoutes(router, parts);
   addOverviewRoutes(router, parts);
   addTrafficRoutes(router, parts);
+  addRefusalRoutes(router, parts);
   addPlaygroundRoutes(router, parts);
   addSignInLinkRoutes(router, parts);
   addTokenRoutes(router, parts);

@@ -30,7 +30,7 @@ interface Row {
   model: string;
   status: number;
   code: LogEntry['code'];
-  reason: string | null;
+  reason: LogEntry['reason'] | null;
   queue_ms: number;
   end_user: string | null;
   tags: Record<string, string> | null;
@@ -147,6 +147,7 @@ export class Conditions {
       provider: 'provider',
       key: 'key_id',
       code: 'code',
+      reason: 'reason',
       user: 'end_user',
     } as const;
     for (const [name, column] of Object.entries(equal) as [keyof typeof equal, string][])
@@ -195,7 +196,7 @@ export class Conditions {
 
 function toRequest(row: Row): LoggedRequest {
   const { id, workspace, model, route, status, code, details } = row;
-  const entry: LogEntry & { reason?: string } = {
+  const entry: LogEntry = {
     ...details,
     id,
     acceptedAt: Number(row.accepted_at),
@@ -210,6 +211,6 @@ function toRequest(row: Row): LoggedRequest {
   };
   if (row.tags) entry.tags = row.tags;
   if (row.end_user !== null) entry.user = row.end_user;
-  if (row.reason !== null) entry.reason = row.reason;
+  if (row.reason) entry.reason = row.reason;
   return { id: `${row.logged_ms}-${row.logged_seq}`, entry };
 }

@@ -18,6 +18,7 @@ const LIBRARIES: Readonly<Record<string, string>> = {
   'preact/hooks': 'preact/hooks',
   'preact/jsx-runtime': 'preact/jsx-runtime',
   uplot: 'uplot/dist/uPlot.esm.js',
+  '@sluice/shared/reasons': '@sluice/shared/reasons',
 };
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -83,11 +84,11 @@ export function loadConsoleFiles(): ReadonlyMap<string, ConsoleFile> {
 }
 
 function libraryPath(name: string): string {
-  return `${BASE}/lib/${name.replaceAll('/', '-')}.js`;
+  return `${BASE}/lib/${name.replace('@', '').replaceAll('/', '-')}.js`;
 }
 
 function nameLibraries(text: string): string {
-  return text.replace(/((?:from|import\()\s*)(["'])([\w/-]+)\2/g, (whole, before, _quote, name: string) =>
+  return text.replace(/((?:from|import\()\s*)(["'])([@\w/-]+)\2/g, (whole, before, _quote, name: string) =>
     Object.hasOwn(LIBRARIES, name) ? `${before}"${libraryPath(name)}"` : whole,
   );
 }

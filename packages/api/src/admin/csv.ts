@@ -35,6 +35,7 @@ const COLUMNS: readonly [
   ['estimated_usd', (request) => request.estimated_usd],
   ['priced', (request) => request.priced],
   ['price_registry', (request) => request.price?.registry ?? null],
+  ['reason', (request) => request.reason],
 ];
 
 export const CSV_HEAD = csvLine(COLUMNS.map(([name]) => name));

@@ -15,6 +15,7 @@ export interface LogFilter {
   model?: string | undefined;
   key?: string | undefined;
   code?: string | undefined;
+  reason?: string | undefined;
   /** `429`, or `4xx` for 400 to 499. */
   status?: { from: number; to: number } | undefined;
   /** The request has all of these tags. */
@@ -38,6 +39,7 @@ export const FILTER_FIELDS = [
   'model',
   'key_id',
   'code',
+  'reason',
   'status',
   'tag',
   'user',
@@ -75,6 +77,7 @@ export function readLogFilter(
     model: text('model'),
     key: text('key_id'),
     code: text('code'),
+    reason: text('reason'),
     status: readStatus(reader, query?.status),
     tags: readTagFilter(reader, query?.tag),
     user: isAbsent(query?.user) ? undefined : reader.text(query.user, 'user', TAG_VALUE),
@@ -136,6 +139,7 @@ export function matches(entry: LogEntry, filter: LogFilter): boolean {
     (filter.model === undefined || filter.model === entry.model || filter.model === model) &&
     (filter.key === undefined || filter.key === entry.keyId) &&
     (filter.code === undefined || filter.code === entry.code) &&
+    (filter.reason === undefined || filter.reason === entry.reason) &&
     (filter.status === undefined ||
       (entry.status >= filter.status.from && entry.status <= filter.status.to)) &&
     (filter.tags === undefined || filter.tags.every(([name, value]) => entry.tags?.[name] === value)) &&

@@ -1,5 +1,5 @@
 /**
- * An index in memory by which the request log is searched: a ring of numbers per column, 71 bytes an entry. Texts are kept
+ * An index in memory by which the request log is searched: a ring of numbers per column, 75 bytes an entry. Texts are kept
  * as 32-bit hashes, so that the size does not depend on what callers send. So a hit is only likely, and has to be checked
  * against the entry. Entries have consecutive positions in the order of the log. A position never changes.
  */
@@ -18,6 +18,7 @@ const HASHED = [
   'called',
   'key',
   'code',
+  'reason',
   'request',
   'user',
 ] as const;
@@ -103,6 +104,7 @@ export class LogIndex {
     hashes.called[at] = hash(model ?? '');
     hashes.key[at] = hash(entry.keyId);
     hashes.code[at] = hash(entry.code ?? '');
+    hashes.reason[at] = hash(entry.reason ?? '');
     hashes.request[at] = hash(entry.id);
     hashes.user[at] = hash(entry.user ?? '');
     this.#next++;
@@ -136,7 +138,7 @@ export class LogIndex {
     const since = filter.since === undefined ? this.#first : this.positionOf(`${Math.ceil(filter.since)}-0`);
     const from = Math.max(since, start);
     const wanted: { column: Uint32Array; value: number }[] = [];
-    for (const name of ['workspace', 'route', 'provider', 'key', 'code', 'user'] as const)
+    for (const name of ['workspace', 'route', 'provider', 'key', 'code', 'reason', 'user'] as const)
       if (filter[name] !== undefined) wanted.push({ column: hashes[name], value: hash(filter[name]) });
     const model = filter.model === undefined ? undefined : hash(filter.model);
     const seen = filter.workspaces && new Set([...filter.workspaces].map(hash));
@@ -181,7 +183,7 @@ export class LogIndex {
     const { capacity, ms, tookMs, count, flags, hashes } = this.#columns;
     const request: IndexedRequest = {
       ...{ ms: 0, tookMs: 0, count: 1, served: false, fallback: false },
-      ...{ workspace: 0, route: 0, provider: 0, called: 0, code: 0 },
+      ...{ workspace: 0, route: 0, provider: 0, called: 0, code: 0, reason: 0 },
     };
     const end = Math.min(from + limit, this.#next);
     for (let position = Math.max(from, this.#first); position < end; position++) {
@@ -197,6 +199,7 @@ export class LogIndex {
       request.provider = hashes.provider[at] ?? 0;
       request.called = hashes.called[at] ?? 0;
       request.code = hashes.code[at] ?? 0;
+      request.reason = hashes.reason[at] ?? 0;
       visitor(request);
     }
     return end;

@@ -1,6 +1,8 @@
 import type { PresentedRequest } from '@sluice/shared/admin-api';
 import { DEFAULT_PRIORITY } from '@sluice/shared/config/priority';
-import { usedFallback } from '@sluice/shared/queue/request-log';
+import type { AttemptOutcome } from '@sluice/shared/outcomes';
+import { type LogEntry, usedFallback } from '@sluice/shared/queue/request-log';
+import { type Reason, reasonText } from '@sluice/shared/reasons';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { durationOf, lastCall } from './log-filter.js';
 import type { LoggedRequest } from './log-reader.js';
@@ -24,6 +26,9 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     model: entry.model,
     status: entry.status,
     code: entry.code,
+    reason: entry.reason ?? null,
+    reason_text: entry.reason === undefined ? null : reasonText(entry.reason),
+    queued: wasQueued(entry),
     /** More than 1 for refusals that were logged together. The other fields are those of the first refusal. */
     count: entry.count ?? 1,
     last_at: iso(entry.lastAt ?? entry.settledAt),
@@ -36,9 +41,10 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
     queue_ms: entry.queueMs,
     duration_ms: durationOf(entry),
     latency_ms: served?.latencyMs ?? null,
-    attempts: entry.attempts.map(({ upstreamId, estimate, startMs, ...attempt }) => ({
+    attempts: entry.attempts.map(({ upstreamId, estimate, startMs, said, ...attempt }) => ({
       ...attempt,
       ...(startMs === undefined ? {} : { start_ms: startMs }),
+      ...(said === undefined ? {} : { message: said }),
       ...(upstreamId === undefined ? {} : { upstream_id: upstreamId }),
       ...(estimate === undefined ? {} : { billed: 'unknown' as const, estimated_usd: formatUsd(estimate) }),
     })),
@@ -72,4 +78,19 @@ export function presentRequest({ id: cursor, entry }: LoggedRequest): PresentedR
         }
       : null,
   };
+}
+
+/** These reasons say that a request waited, though nothing else in its entry may. */
+const WAITED: ReadonlySet<Reason> = new Set([
+  'deadline',
+  'caller_left',
+  'withdrawn',
+  'no_workers',
+  'job_lost',
+]);
+const WAITED_AT: ReadonlySet<AttemptOutcome> = new Set(['concurrency', 'limit', 'paused', 'unknown']);
+
+function wasQueued({ served, queueMs, reason, attempts }: LogEntry): boolean {
+  if (served || queueMs > 0 || (reason !== undefined && WAITED.has(reason))) return true;
+  return attempts.some(({ ms, outcome }) => ms !== undefined || WAITED_AT.has(outcome));
 }

@@ -1,10 +1,16 @@
 /** Sums up the latest requests from the index of the log. */
+import type { ReasonCount } from '@sluice/shared/admin-api';
 import { ERROR_STATUS } from '@sluice/shared/errors';
+import { ALL_REASONS, type Reason, reasonKind, reasonText } from '@sluice/shared/reasons';
 import { hash, type IndexedRequest } from './log-index.js';
 
 /** Durations are counted in steps of 3 %, from 1 ms to about 17 min. A quantile is exact to one step. */
 const STEPS = 480;
 const GROWTH = Math.log(1.03);
+
+const REASON_OF = new Map<number, Reason>(ALL_REASONS.map((reason) => [hash(reason), reason]));
+/** Of requests that were not served: policy, caller, left or failed. */
+const kindOf = (request: IndexedRequest) => reasonKind(REASON_OF.get(request.reason) ?? '');
 
 const CODES = new Map([...Object.keys(ERROR_STATUS), 'cancelled'].map((code) => [hash(code), code]));
 
@@ -40,18 +46,28 @@ export class Durations {
 class Span {
   requests = 0;
   failed = 0;
+  refused = 0;
+  cancelled = 0;
   readonly durations = new Durations();
 
-  add({ served, tookMs, count }: IndexedRequest): void {
+  add(request: IndexedRequest): void {
+    const { served, tookMs, count } = request;
     this.requests += count;
-    if (served) this.durations.add(tookMs);
-    else this.failed += count;
+    if (served) {
+      this.durations.add(tookMs);
+      return;
+    }
+    const kind = kindOf(request);
+    if (kind === 'failed') this.failed += count;
+    else if (kind === 'left') this.cancelled += count;
+    else this.refused += count;
   }
 }
 
 interface RouteCount {
   requests: number;
   failed: number;
+  refused: number;
   fallbacks: number;
   /** Hash of provider and model → requests. */
   served: Map<number, number>;
@@ -65,6 +81,7 @@ export class Traffic {
   readonly buckets: Span[];
   fallbacks = 0;
   readonly #codes = new Map<number, number>();
+  readonly #reasons = new Map<number, number>();
   readonly #routes = new Map<number, RouteCount>();
 
   constructor(
@@ -81,27 +98,47 @@ export class Traffic {
     this.all.add(request);
     bucket?.add(request);
     if (request.fallback) this.fallbacks++;
-    if (!served) this.#codes.set(request.code, (this.#codes.get(request.code) ?? 0) + count);
+    if (!served) {
+      this.#codes.set(request.code, (this.#codes.get(request.code) ?? 0) + count);
+      this.#reasons.set(request.reason, (this.#reasons.get(request.reason) ?? 0) + count);
+    }
     this.#addToRoute(request);
   }
 
-  #addToRoute({ workspace, route, provider, called, served, fallback, count }: IndexedRequest): void {
+  #addToRoute(request: IndexedRequest): void {
+    const { workspace, route, provider, called, served, fallback, count } = request;
     const key = pair(workspace, route);
-    const counts = this.#routes.get(key) ?? { requests: 0, failed: 0, fallbacks: 0, served: new Map() };
+    const counts = this.#routes.get(key) ?? {
+      ...{ requests: 0, failed: 0, refused: 0, fallbacks: 0 },
+      served: new Map(),
+    };
     this.#routes.set(key, counts);
     counts.requests += count;
     if (fallback) counts.fallbacks++;
-    if (!served) counts.failed += count;
-    else {
+    if (served) {
       const by = pair(provider, called);
       counts.served.set(by, (counts.served.get(by) ?? 0) + 1);
+      return;
     }
+    const kind = kindOf(request);
+    if (kind === 'failed') counts.failed += count;
+    else if (kind !== 'left') counts.refused += count;
   }
 
   /** Requests that failed, by code, most first. */
   get codes(): { code: string; requests: number }[] {
     return [...this.#codes]
       .map(([code, requests]) => ({ code: CODES.get(code) ?? 'other', requests }))
+      .sort((a, b) => b.requests - a.requests);
+  }
+
+  /** Why requests were not served, most first. */
+  get reasons(): ReasonCount[] {
+    return [...this.#reasons]
+      .map(([found, requests]) => {
+        const reason = REASON_OF.get(found) ?? ('other' as const);
+        return { reason, text: reasonText(reason), kind: reasonKind(reason), requests };
+      })
       .sort((a, b) => b.requests - a.requests);
   }
 
@@ -113,9 +150,9 @@ export class Traffic {
     servedBy(provider: string, model: string): number;
   } {
     const count = this.#routes.get(pair(hash(workspace), hash(route ?? '')));
-    const { requests = 0, failed = 0, fallbacks = 0 } = count ?? {};
+    const { requests = 0, failed = 0, refused = 0, fallbacks = 0 } = count ?? {};
     const servedBy = (provider: string, model: string) =>
       count?.served.get(pair(hash(provider), hash(model))) ?? 0;
-    return { requests, failed, fallbacks, servedBy };
+    return { requests, failed, refused, fallbacks, servedBy };
   }
 }

@@ -89,7 +89,7 @@ function noPrice(unpriced: string): GatewayError {
   return new GatewayError(
     'budget_exceeded',
     `This workspace may only use what has a known price: ${unpriced}.`,
-    { param: 'model' },
+    { param: 'model', reason: 'no_price' },
   );
 }
 
@@ -98,6 +98,6 @@ function mayChooseModel(field: string): GatewayError {
   return new GatewayError(
     'invalid_request',
     `This workspace may use some models only, and the gateway does not know whether the field ${shownField(field)} chooses another one.`,
-    { param: shownField(field) },
+    { param: shownField(field), reason: 'model_not_allowed' },
   );
 }

@@ -308,7 +308,10 @@ export class Dispatcher {
 
   #waitedInVain(job: ChatJob, reason: Blocked): GatewayError {
     if (this.parts.hasWorkers()) return refusal(job, reason);
-    return new GatewayError('service_unavailable', 'No worker is running.', { retryAfterMs: 5_000 });
+    return new GatewayError('service_unavailable', 'No worker is running.', {
+      retryAfterMs: 5_000,
+      reason: 'no_workers',
+    });
   }
 
   /** Why a request got no turn. */
@@ -342,7 +345,7 @@ export class Dispatcher {
     const attempts = countCalls(job.attempts);
     const head: ReplyHead = { queueMs: job.queueMs, attempts, error: error.toInfo() };
     const now = this.parts.clock.now();
-    const log = failedLogEntry(job, code, now);
+    const log = failedLogEntry(job, code, error.reason, now);
     const isRefusal = by.as === 'refuser' && attempts === 0;
     const isCounted = isRefusal && this.parts.refusalRate.isExceeded(job.workspace, now);
     // One log entry will stand for many refusals, which may differ in these fields.
@@ -385,26 +388,34 @@ function passOver(job: ChatJob, outcome: BlockedOutcome, now: number): ChatJob {
 
 function refusal(job: ChatJob, { outcome, retryAfterMs }: Blocked): GatewayError {
   const message = `No provider could take the request: ${describeAttempts(job.attempts)}.`;
-  return new GatewayError(OUTCOMES[outcome].code, message, { retryAfterMs });
+  const { code, reason } = OUTCOMES[outcome];
+  return new GatewayError(code, message, { retryAfterMs, reason });
 }
 
 function withdrawn(): GatewayError {
-  return new GatewayError('service_unavailable', 'The request was taken back before its turn came.');
+  return new GatewayError('service_unavailable', 'The request was taken back before its turn came.', {
+    reason: 'withdrawn',
+  });
 }
 
 function outcomeUnknown(attempts: readonly Attempt[]): GatewayError {
   const message = `Redis lost the request after it was accepted (${describeAttempts(attempts)}). The provider may have been called, and have billed the call. It was not called again, because its route says on_crash: fail.`;
-  return new GatewayError('provider_outcome_unknown', message);
+  return new GatewayError('provider_outcome_unknown', message, { reason: 'job_lost' });
 }
 
 function noRoom(): GatewayError {
-  return new GatewayError('service_unavailable', 'The gateway’s queue is full.', { retryAfterMs: 5_000 });
+  return new GatewayError('service_unavailable', 'The gateway’s queue is full.', {
+    retryAfterMs: 5_000,
+    reason: 'redis_full',
+  });
 }
 
 function hungUp(): GatewayError {
-  return new GatewayError('service_unavailable', 'The caller hung up.');
+  return new GatewayError('service_unavailable', 'The caller hung up.', { reason: 'caller_left' });
 }
 
 function timedOut(): GatewayError {
-  return new GatewayError('provider_timeout', 'The request was not answered before its deadline.');
+  return new GatewayError('provider_timeout', 'The request was not answered before its deadline.', {
+    reason: 'deadline',
+  });
 }

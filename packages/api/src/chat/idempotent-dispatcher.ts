@@ -174,7 +174,8 @@ export class IdempotentDispatcher {
       if (waiter.told || waiter.hungUp) waiter.wake();
     });
     if (waiter.told) return waiter.told;
-    if (waiter.hungUp) throw new GatewayError('service_unavailable', 'The caller hung up.');
+    if (waiter.hungUp)
+      throw new GatewayError('service_unavailable', 'The caller hung up.', { reason: 'caller_left' });
     if (left <= LOOK_EVERY_MS) throw timedOut();
     try {
       return await this.parts.idempotency.look(request, attachment.to, ifLost(attachment, job.onCrash));
@@ -207,12 +208,13 @@ const REFUSALS = {
     new GatewayError(
       'rate_limited',
       `${MOST_WAITERS} requests wait already for the answer to this Idempotency-Key.`,
-      { param: 'Idempotency-Key', retryAfterMs: LOOK_EVERY_MS },
+      { param: 'Idempotency-Key', retryAfterMs: LOOK_EVERY_MS, reason: 'same_key_crowd' },
     ),
   lost: () =>
     new GatewayError(
       'provider_outcome_unknown',
       'The process that ran the first request with this Idempotency-Key is gone, and so is what it knew. The provider may have answered and billed that call. It was not called again.',
+      { reason: 'job_lost' },
     ),
 } as const;
 
@@ -236,9 +238,12 @@ function answerGone(): GatewayError {
   return new GatewayError(
     'provider_outcome_unknown',
     'The first request with this Idempotency-Key was answered, and its answer is no longer kept. It was not called again.',
+    { reason: 'answer_gone' },
   );
 }
 
 function timedOut(): GatewayError {
-  return new GatewayError('provider_timeout', 'The request was not answered before its deadline.');
+  return new GatewayError('provider_timeout', 'The request was not answered before its deadline.', {
+    reason: 'deadline',
+  });
 }

@@ -176,6 +176,7 @@ export function toRefusal(error: unknown, logger: Logger): unknown {
   logger.error({ error: String(error) }, 'the store of files failed');
   return new GatewayError('service_unavailable', 'The store of files cannot be used now.', {
     retryAfterMs: 5_000,
+    reason: 'store_away',
   });
 }
 

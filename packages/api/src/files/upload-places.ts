@@ -16,9 +16,7 @@ export class UploadPlaces {
       throw new GatewayError(
         'rate_limited',
         `This workspace may send ${MOST_OF_WORKSPACE} files at a time.`,
-        {
-          retryAfterMs: RETRY_AFTER_MS,
-        },
+        { retryAfterMs: RETRY_AFTER_MS, reason: 'too_many_uploads' },
       );
     if (this.#taken >= MOST)
       throw new GatewayError('service_unavailable', 'The gateway receives too many files.', {

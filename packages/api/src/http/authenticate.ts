@@ -9,15 +9,18 @@ import type { WrongKeys } from './wrong-keys.js';
 
 export interface Authenticated {
   key: KeyRecord;
+  /** The key of a request that was refused because its key has expired. */
+  expiredKey?: KeyRecord;
 }
 
 /** One message for every reason: a caller without a valid key learns nothing about which keys exist. */
-const refusal = () =>
+const refusal = (reason: 'key_missing' | 'key_unknown' | 'key_expired') =>
   new GatewayError(
     'invalid_api_key',
     'Incorrect or missing API key. Send it as "Authorization: Bearer <GATEWAY_KEY>".',
     {
       headers: { 'www-authenticate': 'Bearer' },
+      reason,
     },
   );
 
@@ -28,16 +31,20 @@ export function createAuthenticate(
   wrongKeys: WrongKeys,
 ): Middleware<Authenticated> {
   return async (ctx, next) => {
-    const refuse = async () => {
+    const refuse = async (reason: 'key_unknown' | 'key_expired') => {
       await wrongKeys.slowDown(ctx.req.socket.remoteAddress);
-      throw refusal();
+      throw refusal(reason);
     };
     const [scheme, key, ...rest] = ctx.get('authorization').trim().split(/ +/);
-    if (!scheme) throw refusal();
+    if (!scheme) throw refusal('key_missing');
     if (scheme.toLowerCase() !== 'bearer' || !key || rest.length > 0 || !isWellFormedKey(key))
-      return refuse();
+      return refuse('key_unknown');
     const stored = await directory.findKey(key);
-    if (!stored || (stored.key.expires !== undefined && stored.key.expires <= clock.now())) return refuse();
+    if (!stored) return refuse('key_unknown');
+    if (stored.key.expires !== undefined && stored.key.expires <= clock.now()) {
+      ctx.state.expiredKey = stored.key;
+      return refuse('key_expired');
+    }
     keyUse.saw(stored.digest);
     ctx.state.key = stored.key;
     await next();

@@ -78,7 +78,7 @@ export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated & 
         throw new GatewayError(
           'rate_limited',
           `This workspace may have ${limits.maxBytesInFlightPerWorkspace} bytes of requests in flight.`,
-          { retryAfterMs: RETRY_AFTER_MS },
+          { retryAfterMs: RETRY_AFTER_MS, reason: 'large_bodies' },
         );
       while (inFlight + bytes > limits.maxBytesInFlight)
         if (!makeRoom(wanted)) throw tooMuch('The gateway has too many large requests in flight.');

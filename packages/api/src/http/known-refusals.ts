@@ -32,7 +32,10 @@ export class KnownRefusals {
     if (!known) return undefined;
     const retryAfterMs = known.until - performance.now();
     if (retryAfterMs > 0 && known.limits === workspace.limits)
-      return new GatewayError(known.error.code, known.error.message, { retryAfterMs });
+      return new GatewayError(known.error.code, known.error.message, {
+        retryAfterMs,
+        reason: known.error.reason,
+      });
     this.#refusals.delete(workspace.id);
     return undefined;
   }

@@ -1,4 +1,5 @@
 import type { ReplyHead } from '@sluice/shared/queue/job';
+import type { Reason } from '@sluice/shared/reasons';
 import type { TraceContext } from '@sluice/shared/tracing/trace-context';
 import type { Authenticated } from './authenticate.js';
 import type { Identified } from './request-id.js';
@@ -9,6 +10,8 @@ export interface Measured {
   startedAt: number;
   /** The code of the error that the caller got. */
   code?: string;
+  /** Why the caller got it. */
+  reason?: Reason;
   /** The route of an accepted chat request. Null for a direct model id. */
   route?: string | null;
   trace?: TraceContext | undefined;

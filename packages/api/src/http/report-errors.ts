@@ -1,15 +1,16 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
+import type { Reason } from '@sluice/shared/reasons';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Middleware } from 'koa';
-import type { Measured } from './measured.js';
-import type { Identified } from './request-id.js';
+import type { MeasuredState } from './measured.js';
 
 /** Turns every error into a response. An error that is not a GatewayError is the gateway's own, and is not shown. */
 export function createReportErrors(
   logger: Logger,
+  countRefusal: (state: MeasuredState, reason: Reason) => void = () => {},
   explainPath: (path: string) => string = () => 'There is nothing at this path.',
-): Middleware<Identified & Measured> {
+): Middleware<MeasuredState> {
   return async (ctx, next) => {
     try {
       await next();
@@ -24,6 +25,8 @@ export function createReportErrors(
         );
       }
       ctx.state.code = known.code;
+      ctx.state.reason = known.reason;
+      countRefusal(ctx.state, known.reason);
       ctx.status = known.status;
       ctx.set(known.toHeaders());
       ctx.body = known.toBody();
@@ -43,6 +46,7 @@ function toGatewayError(error: unknown): GatewayError {
   if (isRedisAway(error)) {
     return new GatewayError('service_unavailable', 'The gateway’s queue cannot be reached.', {
       retryAfterMs: 1_000,
+      reason: 'redis_away',
     });
   }
   return new GatewayError('internal_error', 'The gateway failed; its log has the request id.');

@@ -12,6 +12,8 @@ export interface RequestLine {
   status: number;
   code: string;
   ms: number;
+  /** Why it was not served. */
+  reason?: string;
   workspace?: string;
   keyId?: string;
   route?: string;
@@ -28,10 +30,11 @@ export interface RequestLine {
 type Measures = Pick<RequestLine, 'method' | 'path' | 'status' | 'code' | 'ms'>;
 
 export function toRequestLine(
-  { requestId, key, route, reply, trace }: MeasuredState,
+  { requestId, key, route, reply, trace, reason }: MeasuredState,
   { method, path, status, code, ms }: Measures,
 ): RequestLine {
   const line: RequestLine = { requestId, method, path, status, code, ms: Math.round(ms * 10) / 10 };
+  if (reason !== undefined) line.reason = reason;
   if (trace) line.traceId = trace.traceId;
   if (key) {
     line.workspace = key.workspace;

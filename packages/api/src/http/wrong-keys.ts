@@ -50,6 +50,7 @@ export class WrongKeys {
     if (delayMs > MAX_HELD_MS || (delayMs > 0 && this.#held >= MAX_HELD))
       throw new GatewayError('rate_limited', 'Too many wrong keys have come from this address.', {
         retryAfterMs: delayMs,
+        reason: 'key_guessing',
         headers: { 'x-should-retry': 'false' },
       });
     caller.servedAt = servedAt;

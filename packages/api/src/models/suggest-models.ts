@@ -32,8 +32,13 @@ export function createSuggestModels(
         models.map(({ id }) => id),
       );
       if (names.length === 0) throw error;
-      const { code, message, param, headers } = error;
-      throw new GatewayError(code, `${message} ${didYouMean(names)}`, { param, headers, cause: error });
+      const { code, message, param, headers, reason } = error;
+      throw new GatewayError(code, `${message} ${didYouMean(names)}`, {
+        param,
+        headers,
+        reason,
+        cause: error,
+      });
     }
   };
 }

@@ -18,6 +18,7 @@ const filters = [
   s.inQuery('model', 'What was asked for, or what was called.'),
   s.inQuery('key_id', 'Id of a key.'),
   s.inQuery('code', 'Error code, or cancelled.'),
+  s.inQuery('reason', 'Why it was not served, such as budget_spent.'),
   s.inQuery('status', '429, or 4xx for all of its kind.'),
   s.inQuery('tag', 'A tag such as feature=search; several when it comes several times.'),
   s.inQuery('user', 'The caller’s own end user.'),
@@ -64,7 +65,7 @@ export const adminPaths: Paths = guarded({
   '/workspaces': {
     get: {
       summary: 'List the workspaces.',
-      responses: { '200': s.json('By id.', s.listOf(s.ref('Workspace'))) },
+      responses: { '200': s.json('By id.', s.listOf(s.ref('WorkspaceState'))) },
     },
     post: {
       summary: 'Create a workspace.',
@@ -79,7 +80,7 @@ export const adminPaths: Paths = guarded({
     get: {
       summary: 'One workspace.',
       parameters: [workspace],
-      responses: { '200': s.json('The workspace.', s.ref('Workspace')), ...s.errors('not_found') },
+      responses: { '200': s.json('The workspace.', s.ref('WorkspaceState')), ...s.errors('not_found') },
     },
     patch: {
       summary: 'Change its name or its limits.',
@@ -465,6 +466,19 @@ export const adminPaths: Paths = guarded({
       responses: {
         '200': s.json('By provider and id.', s.listOf(s.ref('CatalogueEntry'), { base_url: s.text })),
       },
+    },
+  },
+  '/refusals': {
+    get: {
+      summary:
+        'How many requests were refused, by workspace, key and reason. Most of them are not in the request log.',
+      parameters: [
+        s.inQuery('since', `From a minute to two days ago: ${moment} Default: 24h.`),
+        s.inQuery('workspace', 'Id of a workspace.'),
+        s.inQuery('key_id', 'Id of a key.'),
+        s.inQuery('reason', 'Such as unknown_model.'),
+      ],
+      responses: { '200': s.json('The counts.', s.ref('Refusals')), ...s.errors('invalid_request') },
     },
   },
   '/traffic': {

@@ -55,6 +55,14 @@ const key = {
   expires_at: s.momentOrNull,
   ...priorities,
 };
+const workspace = {
+  id: s.text,
+  object: { const: 'workspace' },
+  name: s.text,
+  created_at: s.moment,
+  models,
+  limits: s.ref('Limits'),
+};
 const value = { ...s.text, description: 'The key itself. Shown here and never again.' };
 
 const entrySettings = { timeout_ms: s.whole, max_tokens: s.whole, retries: s.whole };
@@ -84,15 +92,13 @@ export const directorySchemas = {
       reserved_picodollars: s.picodollars,
       left_usd: s.orNull(s.usd),
       left_picodollars: s.orNull(s.picodollars),
+      refusing_since: { ...s.momentOrNull, description: 'Since when the budget refuses every request.' },
     }),
   }),
-  Workspace: s.object({
-    id: s.text,
-    object: { const: 'workspace' },
-    name: s.text,
-    created_at: s.moment,
-    models,
-    limits: s.ref('Limits'),
+  Workspace: s.object(workspace),
+  WorkspaceState: s.object({
+    ...workspace,
+    refusing_since: { ...s.momentOrNull, description: 'Since when its budget refuses every request.' },
   }),
   WorkspaceInput: s.object({ id: s.text }, { name: s.text, models, limits: s.ref('LimitsInput') }),
   WorkspaceChange: s.object({}, { name: s.text, models, limits: s.ref('LimitsInput') }),

@@ -57,6 +57,12 @@ const spendRow = {
   patternProperties: { '^tag:': s.textOrNull },
 };
 
+const reasonCount = s.object({
+  reason: s.text,
+  text: s.text,
+  kind: s.oneOf('policy', 'caller', 'left', 'failed'),
+  requests: s.whole,
+});
 const durations = s.object({ p50: s.wholeOrNull, p95: s.wholeOrNull, p99: s.wholeOrNull });
 const perToken = s.whole;
 const usage = {
@@ -130,6 +136,12 @@ export const recordSchemas = {
     model: s.text,
     status: s.whole,
     code: { ...s.textOrNull, description: 'An error code, or `cancelled` when the caller hung up.' },
+    reason: {
+      ...s.textOrNull,
+      description: 'Why it was not served, one of the reasons in docs/errors.md.',
+    },
+    reason_text: { ...s.textOrNull, description: 'The same as a sentence.' },
+    queued: { ...s.flag, description: 'False: it was refused before it was on a queue.' },
     count: {
       ...s.whole,
       description:
@@ -151,7 +163,11 @@ export const recordSchemas = {
     latency_ms: { type: ['number', 'null'], minimum: 0 },
     attempts: s.arrayOf(
       s.object(
-        { provider: s.text, model: s.text, outcome: s.text },
+        {
+          provider: s.text,
+          model: s.text,
+          outcome: s.text,
+        },
         {
           status: s.whole,
           ms: { type: 'number', minimum: 0 },
@@ -160,6 +176,7 @@ export const recordSchemas = {
             description:
               'When the call was sent or the entry passed over, in ms after the request was accepted.',
           },
+          message: { ...s.text, description: 'The provider’s own words, cleaned, without the prompt.' },
           upstream_id: s.text,
           billed: { const: 'unknown' },
           estimated_usd: s.usd,
@@ -241,8 +258,30 @@ export const recordSchemas = {
       type: 'number',
       description: 'Over the last seven days, or since the first of them on which anything was spent.',
     },
+    refusing_since: { ...s.momentOrNull, description: 'Since when it refuses every request.' },
   }),
   CatalogueEntry: s.object({ id: s.text, object: { const: 'model' }, created: s.whole, provider: s.text }),
+  Refusals: s.object({
+    object: { const: 'refusals' },
+    since: s.moment,
+    until: s.moment,
+    requests: s.whole,
+    bucket_seconds: { type: 'number' },
+    buckets: { ...s.arrayOf(s.whole), description: 'Refusals over the range.' },
+    data: s.arrayOf(
+      s.object({
+        workspace: { ...s.textOrNull, description: 'Null: the request had no known key.' },
+        key_id: s.textOrNull,
+        reason: s.text,
+        text: s.text,
+        kind: s.oneOf('policy', 'caller', 'left', 'failed'),
+        requests: s.whole,
+        first_at: { ...s.moment, description: 'The minute of the first of them in the range.' },
+        last_at: s.moment,
+      }),
+    ),
+    has_more: s.flag,
+  }),
   Traffic: s.object({
     object: { const: 'traffic' },
     since: s.moment,
@@ -252,18 +291,27 @@ export const recordSchemas = {
       description: 'Where the request log begins; before it nothing is counted.',
     },
     requests: s.whole,
-    failed: { ...s.whole, description: 'Not served, for whatever reason.' },
+    failed: { ...s.whole, description: 'A provider or the gateway could not serve them.' },
+    refused: {
+      ...s.whole,
+      description: 'Refused by a rule of the operator, or for a mistake of the caller.',
+    },
+    cancelled: { ...s.whole, description: 'Their callers did not wait for the answer.' },
     fallbacks: { ...s.whole, description: 'Served by another entry than the first.' },
     duration_ms: durations,
+    reasons: { ...s.arrayOf(reasonCount), description: 'Why requests were not served, most first.' },
     codes: s.arrayOf(s.object({ code: s.text, requests: s.whole })),
     bucket_seconds: { type: 'number' },
-    buckets: s.arrayOf(s.object({ requests: s.whole, failed: s.whole, duration_ms: durations })),
+    buckets: s.arrayOf(
+      s.object({ requests: s.whole, failed: s.whole, refused: s.whole, duration_ms: durations }),
+    ),
     routes: s.arrayOf(
       s.object({
         workspace: s.text,
         route: s.text,
         requests: s.whole,
         failed: s.whole,
+        refused: s.whole,
         fallbacks: s.whole,
         served: {
           ...s.arrayOf(s.whole),

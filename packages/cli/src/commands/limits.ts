@@ -4,7 +4,7 @@ import { path } from '../admin/client.js';
 import { orWord, parseAmount, parseCount } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
-import { whole } from '../output/format.js';
+import { moment, whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
 import { group, withExamples } from './examples.js';
 
@@ -32,6 +32,7 @@ const COLUMNS: Column<LimitsInUse>[] = [
   { title: 'ESTIMATED', right: true, cell: ({ used }) => used.estimated_usd },
   { title: 'RESERVED', right: true, cell: ({ used }) => used.reserved_usd },
   { title: 'LEFT', right: true, cell: ({ used }) => used.left_usd ?? '' },
+  { title: 'REFUSING SINCE', cell: ({ used }) => moment(used.refusing_since) },
 ];
 
 const MONTHS: Column<BudgetMonth>[] = [

@@ -8,6 +8,7 @@ import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
 import { countBytes } from '../output/count-bytes.js';
 import { requestColumns } from '../output/request-columns.js';
+import { requestText } from '../output/request-text.js';
 import { createRowWriter } from '../output/table.js';
 import { withExamples } from './examples.js';
 
@@ -25,6 +26,7 @@ interface Options {
   model?: string;
   key?: string;
   code?: string;
+  reason?: string;
   status?: string;
   tag?: string;
   user?: string;
@@ -46,7 +48,7 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .description(
         'Show the request log: every accepted request, without its prompt and its answer. Times are those at which a request ended.',
       )
-      .argument('[id]', 'id of one request; it is shown as JSON, with its attempts and its price')
+      .argument('[id]', 'id of one request; it is shown with its steps, why it ended so, and its price')
       .option('--since <when>', 'ended since then: 15m, 24h or 7d ago, a date, or a moment')
       .option('--until <when>', 'ended before then: written as for --since')
       .option('--workspace <workspace>', 'only this workspace')
@@ -55,6 +57,7 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .option('--model <model>', 'only this model: what the caller sent, or what was called')
       .option('--key <id>', 'only this key, by its id')
       .option('--code <code>', 'only this error, such as rate_limited')
+      .option('--reason <reason>', 'only this reason, such as budget_spent; docs/errors.md lists them')
       .option('--status <status>', 'only this status, such as 200, or 5xx for all of a kind')
       .option('--tag <name=value>', 'only those with this tag')
       .option('--user <user>', 'only this end user of the caller')
@@ -81,6 +84,7 @@ export function addRequestCommands(program: Command, cli: Cli): void {
           .conflicts(['follow', 'limit']),
       ),
     'requests --since 1h --status 5xx',
+    'requests --since 1h --reason budget_spent',
     'requests --follow --workspace demo',
     'requests --since 7d --tag feature=search --sort cost',
     'requests --since 7d --export csv > requests.csv',
@@ -94,7 +98,8 @@ export function addRequestCommands(program: Command, cli: Cli): void {
     };
     if (id !== undefined) {
       if (Object.keys(options).length > 0) throw new UsageError('give an id or options, not both');
-      cli.say(JSON.stringify(await cli.admin.get(path`/requests/${id}`), null, 2));
+      const request = await cli.admin.get<PresentedRequest>(path`/requests/${id}`);
+      cli.show(request, () => requestText(request, cli.style));
     } else if (format !== undefined) await exportRequests(cli, query, format);
     else if (follow) await followAll(cli, query, limit ?? BEFORE_FOLLOWING);
     else await listRequests(cli, query, limit ?? DEFAULT_LIMIT);

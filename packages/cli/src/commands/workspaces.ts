@@ -1,4 +1,4 @@
-import type { DeletedWorkspace, ErasedUser, Workspace } from '@sluice/shared/admin-api';
+import type { DeletedWorkspace, ErasedUser, Workspace, WorkspaceState } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
 import { orWord } from '../arguments/parse-arguments.js';
@@ -32,7 +32,7 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
     'workspaces list',
     'workspaces list --json',
   ).action(async () => {
-    const rows = await cli.admin.list<Workspace>('/workspaces');
+    const rows = await cli.admin.list<WorkspaceState>('/workspaces');
     cli.showTable(
       rows,
       [
@@ -43,6 +43,7 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
         { title: 'REQUESTS/MIN', right: true, cell: ({ limits }) => whole(limits.requests_per_minute) },
         { title: 'CONCURRENT', right: true, cell: ({ limits }) => whole(limits.concurrent_requests) },
         { title: 'USD/MONTH', right: true, cell: ({ limits }) => whole(limits.budget_usd_per_month) },
+        { title: 'REFUSING SINCE', cell: ({ refusing_since }) => moment(refusing_since) },
       ],
       'There are no workspaces. Make one with "sluice workspaces create <id>".',
     );

@@ -30,6 +30,7 @@ export function requestColumns(style: Style): Column<PresentedRequest>[] {
       usual: 14,
       cell: ({ code, count }) => (count > 1 ? `${code} × ${whole(count)}` : (code ?? '')),
     },
+    { title: 'REASON', usual: 20, cell: ({ reason }) => reason ?? '' },
     { title: 'ID', cell: (request) => request.id },
   ];
 }

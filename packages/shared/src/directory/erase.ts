@@ -4,7 +4,10 @@ import { dayOf } from '../calendar.js';
 import type { KeyNames } from '../redis/key-names.js';
 
 const AT_ONCE = 250;
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Counts of refusals expire after two days. */
+const REFUSAL_HOURS = 49;
 /** Ledgers older than this are not searched. */
 const LEDGER_DAYS = 5 * 366;
 
@@ -55,8 +58,8 @@ export interface Erased {
 }
 
 /**
- * Erases the workspace's entries in the request log, its refusals that are not logged yet, and its rows in the ledger. It
- * may be repeated, to erase what was written meanwhile.
+ * Erases the workspace's entries in the request log, its refusals that are not logged yet, the counts of its refusals,
+ * and its rows in the ledger. It may be repeated, to erase what was written meanwhile.
  */
 export async function eraseHistory(
   redis: Redis,
@@ -65,6 +68,9 @@ export async function eraseHistory(
   now: number,
 ): Promise<Erased> {
   await eraseFields(redis, names.refusals, `[[]*,"${workspace}",*`);
+  const hour = Math.floor(now / HOUR_MS);
+  for (let back = 0; back <= REFUSAL_HOURS; back++)
+    await eraseFields(redis, names.turnedAway(String(hour - back)), `[[]*,"${workspace}",*`);
   return {
     logEntries: await eraseLog(redis, names, (entry) => entry.workspace === workspace),
     ledgerRows: await eraseLedger(redis, names, workspace, now),

@@ -16,6 +16,8 @@ export interface Attempt {
   ms?: number;
   /** When the call was sent or the entry was passed over, in ms after the request was accepted. */
   startMs?: number;
+  /** The provider's own words about a failure: cleaned, short, and without the prompt. */
+  said?: string;
   /** Upstream's own request id, for a support ticket. */
   upstreamId?: string;
   /** An estimate of the call's cost in picodollars. Set when nobody knows what the provider bills for the call. */

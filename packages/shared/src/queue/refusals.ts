@@ -1,5 +1,6 @@
 /**
- * Refusals of a workspace beyond a rate. The step that settles them counts them in Redis, by minute, workspace and code.
+ * Refusals of a workspace beyond a rate. The step that settles them counts them in Redis, by minute, workspace, code and
+ * reason.
  * When the minute is over, the first api process that comes writes one log entry for all of them. A process that dies
  * loses none of the counts.
  */
@@ -15,8 +16,8 @@ export function minuteOf(now: number): number {
 }
 
 /** The name of a row. The fields of the hash are the row and a column: `<row>:count`. */
-export function refusalRow({ settledAt, workspace, code }: LogEntry): string {
-  return JSON.stringify([minuteOf(settledAt), workspace, code]);
+export function refusalRow({ settledAt, workspace, code, reason }: LogEntry): string {
+  return JSON.stringify([minuteOf(settledAt), workspace, code, reason]);
 }
 
 /** A part of the settle script. */

@@ -1,6 +1,7 @@
 import type { TokenUsage } from '../chat.js';
 import { DEFAULT_PRIORITY, type Priority } from '../config/priority.js';
 import { ERROR_STATUS, type ErrorCode } from '../errors.js';
+import type { Reason } from '../reasons.js';
 import type { PriceUsed } from '../registry/price.js';
 import type { Attempt, ChatJob } from './job.js';
 
@@ -22,6 +23,8 @@ export interface LogEntry {
   route: string | null;
   status: number;
   code: LogCode | null;
+  /** Why the request was not served. Absent: it was served, or an older version wrote the entry. */
+  reason?: Reason;
   attempts: Attempt[];
   queueMs: number;
   /** The class of the request. Absent: `normal`. */
@@ -64,8 +67,11 @@ export function usedFallback({ served, attempts: [first] }: LogEntry): boolean {
   return served.provider !== first?.provider || served.model !== first.model;
 }
 
-export function failedLogEntry(job: ChatJob, code: LogCode, settledAt: number): LogEntry {
-  return logEntry(job, code === 'cancelled' ? CANCELLED_STATUS : ERROR_STATUS[code], code, settledAt);
+export function failedLogEntry(job: ChatJob, code: LogCode, reason: Reason, settledAt: number): LogEntry {
+  const status = code === 'cancelled' ? CANCELLED_STATUS : ERROR_STATUS[code];
+  const entry = logEntry(job, status, code, settledAt);
+  entry.reason = reason;
+  return entry;
 }
 
 // The fields are copied one by one, because a job carries the prompt.

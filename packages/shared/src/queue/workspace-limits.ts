@@ -30,6 +30,18 @@ export function estimatedMonth(month: string): string {
   return `${month}:estimated`;
 }
 
+/** The field that says since when the month's budget refuses every request: `<ms>:<the least estimate refused>`. */
+export function refusingMonth(month: string): string {
+  return `${month}:refusing`;
+}
+
+/** Since when the budget refuses, in ms. Undefined: what is left of it would cover the cheapest request that it refused. */
+export function refusingSince(field: string | null | undefined, left: bigint): number | undefined {
+  const [since, estimate] = field?.split(':') ?? [];
+  if (since === undefined || estimate === undefined) return undefined;
+  return BigInt(estimate) > left ? Number(since) : undefined;
+}
+
 // Redis itself adds up money (INCRBY, HGET), because Lua's numbers are doubles. Doubles are good enough to compare.
 const admitScript = createScript<
   [
@@ -44,7 +56,7 @@ const admitScript = createScript<
   `
 local timesKey, reservationsKey, reservedKey, spentKey = unpack(KEYS)
 local perMinute, concurrent, budget = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local month, estimatedMonth, reservation, estimate, lapsesAfter = unpack(ARGV, 4, 8)
+local month, estimatedMonth, refusingMonth, reservation, estimate, lapsesAfter = unpack(ARGV, 4, 9)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
@@ -54,12 +66,17 @@ for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', reservationsKey, '-inf', now
 end
 if concurrent >= 0 and redis.call('ZCARD', reservationsKey) >= concurrent then return {'concurrent', 1000} end
 if budget >= 0 then
-  local spent, estimated = unpack(redis.call('HMGET', spentKey, month, estimatedMonth))
+  local spent, estimated, refusing = unpack(redis.call('HMGET', spentKey, month, estimatedMonth, refusingMonth))
   spent, estimated = spent or '0', estimated or '0'
   local reserved = redis.call('GET', reservedKey) or '0'
   if tonumber(spent) + tonumber(estimated) + tonumber(reserved) + tonumber(estimate) > budget then
+    local since, least = string.match(refusing or '', '^(%d+):(%d+)$')
+    if not since or tonumber(estimate) < tonumber(least) then
+      redis.call('HSET', spentKey, refusingMonth, (since or string.format('%d', now)) .. ':' .. estimate)
+    end
     return {'budget', 0, spent, estimated, reserved}
   end
+  if refusing then redis.call('HDEL', spentKey, refusingMonth) end
 end
 if perMinute >= 0 then
   local oldest = redis.call('LINDEX', timesKey, perMinute - 1)
@@ -112,6 +129,7 @@ export class WorkspaceLimits {
         budget,
         monthOf(now),
         estimatedMonth(monthOf(now)),
+        refusingMonth(monthOf(now)),
         reservationOf(requestId, estimate),
         estimate,
         Math.ceil(deadline - now) + LAPSE_AFTER_DEADLINE_MS,
@@ -128,6 +146,7 @@ export class WorkspaceLimits {
           `This workspace may have ${concurrentRequests} requests in flight.`,
           {
             retryAfterMs,
+            reason: 'workspace_concurrency',
           },
         );
       case 'per_minute':
@@ -136,6 +155,7 @@ export class WorkspaceLimits {
           `This workspace may send ${requestsPerMinute} requests a minute.`,
           {
             retryAfterMs,
+            reason: 'workspace_requests_per_minute',
           },
         );
     }
@@ -160,6 +180,7 @@ function overBudget(
     'budget_exceeded',
     `The monthly budget of this workspace does not cover the request: it ${cost} ${formatUsd(estimate)} USD, ` +
       `and ${formatUsd(left > 0n ? left : 0n)} USD of ${formatUsd(budget)} USD is left.`,
+    { reason: left > 0n ? 'budget_too_small' : 'budget_spent' },
   );
 }
 

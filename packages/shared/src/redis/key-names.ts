@@ -25,6 +25,8 @@ export interface KeyNames {
   archive: string;
   /** Refusals that are counted, and not logged yet. */
   refusals: string;
+  /** Counts of the requests that were refused in an hour. */
+  turnedAway(hour: string): string;
   ledger(day: string): string;
   coolDowns: string;
   /** State of a provider's circuit breaker. */
@@ -115,6 +117,7 @@ export function keyNames(cell: string): KeyNames {
     requestLog: `${prefix}:request-log`,
     archive: `${prefix}:archive`,
     refusals: `${prefix}:refusals`,
+    turnedAway: (hour) => `${prefix}:turned-away:${hour}`,
     ledger: (day) => `${prefix}:ledger:${day}`,
     coolDowns: `${prefix}:cool-downs`,
     circuit: (provider) => `${prefix}:circuit:${provider}`,

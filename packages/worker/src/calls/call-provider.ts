@@ -169,6 +169,7 @@ function unanswered({ reason }: HttpFailure): ProviderFailure {
         ...failureOf('internal_error'),
         code: 'service_unavailable',
         message: 'The gateway is short of connections.',
+        reason: 'overloaded',
       };
     case 'lost':
       return failureOf('unknown');

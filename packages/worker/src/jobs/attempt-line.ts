@@ -16,13 +16,14 @@ export interface AttemptLine extends Attempt {
 
 export function toAttemptLine(job: ChatJob, attempt: Attempt): AttemptLine {
   const { requestId, workspace, route, entry, queueMs } = job;
-  const { provider, model, outcome, status, ms, upstreamId, estimate } = attempt;
+  const { provider, model, outcome, status, ms, said, upstreamId, estimate } = attempt;
   const line: AttemptLine = { requestId, workspace, entry, queueMs, provider, model, outcome };
   const trace = parseTraceparent(job.trace);
   if (trace) line.traceId = trace.traceId;
   if (route !== null) line.route = route;
   if (status !== undefined) line.status = status;
   if (ms !== undefined) line.ms = ms;
+  if (said !== undefined) line.said = said;
   if (upstreamId !== undefined) line.upstreamId = upstreamId;
   if (estimate !== undefined) line.estimate = estimate;
   return line;

@@ -1,6 +1,6 @@
 /** Makes the settlement of a request in a worker: for an answer, an error or a hang-up. */
 
-import type { ErrorInfo } from '@sluice/shared/errors';
+import { type ErrorInfo, reasonOf } from '@sluice/shared/errors';
 import { writeExactly } from '@sluice/shared/json/exact';
 import type { Logger } from '@sluice/shared/process/logger';
 import { countCalls } from '@sluice/shared/queue/attempts';
@@ -64,7 +64,7 @@ export class Ending {
   }
 
   failed(job: ChatJob, error: ErrorInfo): Settlement {
-    const log = failedLogEntry(job, error.code, this.parts.clock.now());
+    const log = failedLogEntry(job, error.code, reasonOf(error), this.parts.clock.now());
     const sealed = sealError(this.parts.payloads, error, answerContext(job));
     const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error: sealed };
     return { job, log, head };
@@ -73,9 +73,10 @@ export class Ending {
   /** The caller has hung up, so only the log is written. If another worker has the job, that worker settles it. */
   cancelled(job: ChatJob, run: Run): Settlement {
     if (run.signal.reason === 'lock_lost') throw new LockLost();
-    const error: ErrorInfo = { code: 'service_unavailable', message: 'The caller hung up.' };
+    const reason = 'caller_left';
+    const error: ErrorInfo = { code: 'service_unavailable', message: 'The caller hung up.', reason };
     const head = { queueMs: job.queueMs, attempts: countCalls(job.attempts), error };
-    return { job, log: failedLogEntry(job, 'cancelled', this.parts.clock.now()), head };
+    return { job, log: failedLogEntry(job, 'cancelled', reason, this.parts.clock.now()), head };
   }
 
   /** Logs and counts the result of a settlement. */

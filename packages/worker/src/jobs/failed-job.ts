@@ -1,5 +1,5 @@
 import type { ErrorInfo } from '@sluice/shared/errors';
-import { isOfKind, OUTCOMES } from '@sluice/shared/outcomes';
+import { isOfKind, OUTCOMES, outcomeRow } from '@sluice/shared/outcomes';
 import type { Blocked } from '@sluice/shared/providers/availability';
 import { describeAttempts } from '@sluice/shared/queue/attempts';
 import type { Attempt } from '@sluice/shared/queue/job';
@@ -12,6 +12,8 @@ export function toErrorInfo(attempts: readonly Attempt[], failure: ProviderFailu
     (failure.outcome === 'bad_request' || failure.outcome === 'unsupported') && attempts.length === 1;
   const message = isCallersMistake ? failure.message : `${failure.message} (${describeAttempts(attempts)})`;
   const info: ErrorInfo = { code: failure.code, message };
+  const reason = failure.reason ?? outcomeRow(failure.outcome).reason;
+  if (reason) info.reason = reason;
   if (failure.param !== undefined) info.param = failure.param;
   if (failure.retryAfterMs !== undefined) info.retryAfterMs = failure.retryAfterMs;
   // SDKs retry these by themselves, and should not do so at once.
@@ -37,7 +39,11 @@ export function blockedFailure({ outcome, retryAfterMs }: Blocked): ProviderFail
 }
 
 export function expired(): ErrorInfo {
-  return { code: 'provider_timeout', message: 'The request was not answered before its deadline.' };
+  return {
+    code: 'provider_timeout',
+    message: 'The request was not answered before its deadline.',
+    reason: 'deadline',
+  };
 }
 
 /** `again`: the route allows another call, but two workers have died already. */
@@ -46,6 +52,7 @@ export function interrupted(attempts: readonly Attempt[], again: boolean): Error
   return {
     code: 'provider_outcome_unknown',
     message: `A worker stopped before it had the provider's answer (${describeAttempts(attempts)}). The provider may have answered and billed the call. It was not called again, because ${why}.`,
+    reason: again ? 'worker_died_twice' : 'worker_died',
   };
 }
 
@@ -54,6 +61,7 @@ export function connectionLost(): ErrorInfo {
     code: 'provider_outcome_unknown',
     message:
       'The connection broke while the provider was being called; whether the provider answered is not known.',
+    reason: 'outcome_unknown',
   };
 }
 
@@ -64,11 +72,12 @@ export function notCoveredAgain(): ProviderFailure {
     code: 'provider_outcome_unknown',
     message:
       'The call was interrupted, and the provider may have answered and billed it. It was not made again, because the budget of this workspace does not cover a second call.',
+    reason: 'budget_second_call',
   };
 }
 
 /** The gateway's own code failed. */
-export function gatewayFailed(): Pick<ErrorInfo, 'code' | 'message'> {
-  const { code, message } = OUTCOMES.internal_error;
-  return { code, message };
+export function gatewayFailed(): ErrorInfo {
+  const { code, message, reason } = OUTCOMES.internal_error;
+  return { code, message, reason };
 }

@@ -19,6 +19,7 @@ import type { Run } from '../calls/run.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import { failureOf } from '../providers/failure.js';
 import type { ParsedResponse, ProviderFailure } from '../providers/types.js';
+import { discreetWords } from './discreet-words.js';
 import { recordCall } from './job-spans.js';
 import { addAttempt, type Progress } from './progress.js';
 import type { WorkerMetrics } from './worker-metrics.js';
@@ -115,6 +116,10 @@ export class ProviderCalls {
     const attempt = toAttempt(entry, result, sentAt - job.acceptedAt);
     if (result.billUnknown) attempt.estimate = estimate.ofCall(request, entry, job.budget);
     else if (result.dropped) attempt.estimate = this.#costOf(entry, result.dropped);
+    if (failure?.said !== undefined) {
+      const words = discreetWords(failure.said, request, job.request.length);
+      if (words !== undefined) attempt.said = words;
+    }
     addAttempt(progress, attempt, logger);
     return nextKey ? { ...result, nextKey } : result;
   }

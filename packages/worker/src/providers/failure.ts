@@ -49,8 +49,10 @@ export interface UpstreamError {
 /** The failure for an error response that the provider has read. */
 export function toResponseFailure(error: UpstreamError): ProviderFailure {
   const failure = failureOf(error.outcome, error.status);
+  const said = cleanUpstreamText(error.message ?? '');
+  if (said !== '') failure.said = said;
   if (outcomeRow(error.outcome).quotesUpstream) {
-    failure.message = cleanUpstreamText(error.message ?? '') || failure.message;
+    failure.message = said || failure.message;
     const param = cleanUpstreamText(error.param ?? '');
     if (param !== '') failure.param = param;
   }

@@ -2,6 +2,7 @@ import type { ChatRequest, Completion, TokenUsage } from '@sluice/shared/chat';
 import type { ErrorCode } from '@sluice/shared/errors';
 import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { ChainEntry } from '@sluice/shared/queue/job';
+import type { Reason } from '@sluice/shared/reasons';
 
 /**
  * A provider turns the common format into its own and back. Everything here is pure: no I/O, no metrics, no
@@ -43,6 +44,10 @@ export interface ProviderFailure {
   /** Safe to show to the caller: no provider key, no internal address. */
   message: string;
   param?: string;
+  /** Why, where the outcome alone does not say it. */
+  reason?: Reason;
+  /** Upstream's words, cleaned. They may still quote the prompt, or a key that looks like nothing. */
+  said?: string;
   /** Whether the next entry of the chain may be tried. */
   fallback: boolean;
   status?: number;

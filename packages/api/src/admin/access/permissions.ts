@@ -59,6 +59,7 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   // Prompts and answers are in it.
   'GET /workspaces/{id}/files/{file}/content': may('operator', 'workspace'),
   'GET /traffic': may('viewer', 'somewhere'),
+  'GET /refusals': may('viewer', 'somewhere'),
   'GET /directory': may('viewer', 'somewhere'),
   'GET /catalogue': may('viewer', 'somewhere'),
   'GET /status': may('viewer', 'somewhere'),

@@ -5,7 +5,7 @@ import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { seenBy } from '../access/guard.js';
-import { type LimitUse, leftOf } from '../budget.js';
+import { type LimitUse, leftOf, refusingSinceOf } from '../budget.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list } from '../present.js';
 import { readInput } from '../read-input.js';
@@ -99,5 +99,6 @@ function present({ workspace, usd, amount, use }: Budget, pace: number): BudgetS
     reserved_usd: formatUsd(reserved),
     left_usd: formatUsd(leftOf(amount, use)),
     pace_usd_per_day: pace,
+    refusing_since: refusingSinceOf(usd, use),
   };
 }

@@ -9,14 +9,13 @@ import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
 import { formatUsd } from '@sluice/shared/registry/price';
 import type { ParameterizedContext } from 'koa';
 import { noteChange } from '../access/audit.js';
-import { type LimitUse, leftOf } from '../budget.js';
+import { type LimitUse, leftOf, refusingSinceOf } from '../budget.js';
 import type { MonthOfBudget } from '../budget-months.js';
 import { list, presentLimits } from '../present.js';
 import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
 
 export interface LimitParts extends DirectoryParts {
-  readLimitUse(workspace: string): Promise<LimitUse>;
   readMonths(workspace: WorkspaceRecord): Promise<MonthOfBudget[]>;
 }
 
@@ -102,6 +101,7 @@ function present({ id, limits }: WorkspaceRecord, use: LimitUse): LimitsInUse {
       reserved_picodollars: String(reserved),
       left_usd: left === undefined ? null : formatUsd(left),
       left_picodollars: left === undefined ? null : String(left),
+      refusing_since: refusingSinceOf(budget, use),
     },
   };
 }

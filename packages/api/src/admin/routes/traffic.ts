@@ -48,13 +48,17 @@ export function addTrafficRoutes(router: Router, { log, snapshot, clock }: Traff
       log_begins: isoOrNull(entries.oldest),
       requests: traffic.all.requests,
       failed: traffic.all.failed,
+      refused: traffic.all.refused,
+      cancelled: traffic.all.cancelled,
       fallbacks: traffic.fallbacks,
       duration_ms: presentDurations(traffic.all.durations),
+      reasons: traffic.reasons,
       codes: traffic.codes,
       bucket_seconds: bucketMs / 1000,
-      buckets: traffic.buckets.map(({ requests, failed, durations }) => ({
+      buckets: traffic.buckets.map(({ requests, failed, refused, durations }) => ({
         requests,
         failed,
+        refused,
         duration_ms: presentDurations(durations),
       })),
       routes: workspaces.flatMap(({ id: workspace, routes }) =>

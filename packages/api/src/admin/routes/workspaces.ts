@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router';
-import type { DeletedWorkspace, ErasedUser } from '@sluice/shared/admin-api';
+import type { DeletedWorkspace, ErasedUser, WorkspaceState } from '@sluice/shared/admin-api';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { ID } from '@sluice/shared/config/rules';
 import { LABEL, readLimits, readModels } from '@sluice/shared/config/schema';
-import type { Directory } from '@sluice/shared/directory/directory';
+import type { Directory, WorkspaceRecord } from '@sluice/shared/directory/directory';
 import type { Erased } from '@sluice/shared/directory/erase';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
@@ -11,6 +11,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware } from 'koa';
 import { noteChange } from '../access/audit.js';
 import { seenBy } from '../access/guard.js';
+import { type LimitUse, refusingSinceOf } from '../budget.js';
 import { list, presentWorkspace } from '../present.js';
 import { readInput } from '../read-input.js';
 
@@ -20,17 +21,25 @@ export interface DirectoryParts {
   /** Has a worker erase a workspace, or one of its end users, from PostgreSQL; undefined when there is none. */
   eraseArchive?: ((whom: { workspace: string; endUser?: string }) => Promise<void>) | undefined;
   readBody: Middleware;
+  readLimitUse(workspace: string): Promise<LimitUse>;
 }
 
 /** /workspaces and /workspaces/{id} */
 export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void {
-  const { directory, clock, readBody, eraseArchive } = parts;
+  const { directory, clock, readBody, eraseArchive, readLimitUse } = parts;
   addUserRoutes(router, parts);
+
+  /** Only a workspace with a budget is asked for in Redis. */
+  const presentState = async (workspace: WorkspaceRecord): Promise<WorkspaceState> => {
+    const { budgetUsdPerMonth: budget } = workspace.limits;
+    const since = budget === undefined ? null : refusingSinceOf(budget, await readLimitUse(workspace.id));
+    return { ...presentWorkspace(workspace), refusing_since: since };
+  };
 
   router.get('/workspaces', async (ctx) => {
     const seen = seenBy(ctx);
-    const workspaces = await directory.listWorkspaces();
-    ctx.body = list(workspaces.filter(({ id }) => !seen || seen.has(id)).map(presentWorkspace));
+    const workspaces = (await directory.listWorkspaces()).filter(({ id }) => !seen || seen.has(id));
+    ctx.body = list(await Promise.all(workspaces.map(presentState)));
   });
 
   router.post('/workspaces', readBody, async (ctx) => {
@@ -52,7 +61,7 @@ export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void 
   router.get('/workspaces/:id', async (ctx) => {
     const workspace = await directory.findWorkspace(ctx.params.id ?? '');
     if (!workspace) throw noWorkspace();
-    ctx.body = presentWorkspace(workspace);
+    ctx.body = await presentState(workspace);
   });
 
   router.patch('/workspaces/:id', readBody, async (ctx) => {

@@ -84,7 +84,7 @@ function Warnings({ processes, redis }: { processes: Status['processes']; redis:
 }
 
 function Figures({ traffic }: { traffic: TrafficReport }) {
-  const { requests, failed, fallbacks, duration_ms, codes } = traffic;
+  const { requests, failed, refused, fallbacks, duration_ms, reasons } = traffic;
   if (requests === 0)
     return (
       <Empty title="No request in this time.">
@@ -108,14 +108,24 @@ function Figures({ traffic }: { traffic: TrafficReport }) {
           note={counted(failed, 'request')}
           bad={failed / requests > 0.01}
         />
+        <Tile
+          name="Refused"
+          value={percent(refused, requests)}
+          note="by limits, budgets, or for mistakes of callers"
+        />
         <Tile name="By fallback" value={percent(fallbacks, requests)} note={counted(fallbacks, 'request')} />
       </dl>
-      {codes.length > 0 && (
+      {reasons.length > 0 && (
         <p class="codes">
-          <span class="muted">Failed with</span>
-          {codes.slice(0, 8).map(({ code, requests }) => (
-            <a key={code} class="badge bad" href={formatPlace({ page: 'requests', query: { code } })}>
-              {code} {count(requests)}
+          <span class="muted">Not served</span>
+          {reasons.slice(0, 8).map(({ reason, text, kind, requests }) => (
+            <a
+              key={reason}
+              class={`badge ${kind === 'failed' ? 'bad' : 'warn'}`}
+              title={text}
+              href={formatPlace({ page: 'requests', query: { reason } })}
+            >
+              {reason} {count(requests)}
             </a>
           ))}
         </p>

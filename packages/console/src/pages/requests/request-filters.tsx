@@ -1,4 +1,5 @@
 import type { DirectoryOverview } from '@sluice/shared/admin-api';
+import { ALL_REASONS } from '@sluice/shared/reasons';
 import { useMemo, useState } from 'preact/hooks';
 import { goTo } from '../../location.js';
 import { Field, Select } from '../../ui/field.js';
@@ -12,6 +13,7 @@ export const FILTERS = [
   'model',
   'status',
   'code',
+  'reason',
   'key_id',
   'tag',
   'user',
@@ -134,6 +136,7 @@ export function RequestFilters({ query, choices, onChange }: RequestFiltersProps
             placeholder="gpt-4o"
           />
           {select('code', 'Code', CODES)}
+          {select('reason', 'Reason', ALL_REASONS)}
           <TagFilter tag={query.tag ?? ''} onChange={(tag) => onChange({ tag })} />
           <Field
             label="End user"

@@ -85,6 +85,7 @@ function Details({ request, keyName }: { request: PresentedRequest } & Pick<Requ
           <Badge tone={statusTone(status)}>{code === null ? status : `${status} ${code}`}</Badge>
           {request.fallback_used && <Badge tone="warn">fallback</Badge>}
         </Fact>
+        {request.reason_text !== null && <Fact name="Why">{request.reason_text}</Fact>}
         <Fact name="Accepted">{moment(accepted_at)}</Fact>
         <Fact name="Ended">{moment(settled_at)}</Fact>
         <Fact name="Workspace">{workspace}</Fact>

@@ -8,7 +8,7 @@ import { type Span, toSpans } from './spans.js';
 
 /** Accepted → waits and attempts → settled. Each bar begins and ends where its step did. */
 export function TimeLine({ request }: { request: PresentedRequest }) {
-  const { attempts, queue_ms, status, code } = request;
+  const { attempts, queued, queue_ms, status, code, reason_text } = request;
   const took = tookMs(request);
   const total = Math.max(took, 1);
   const { spans, waits } = toSpans(request);
@@ -21,7 +21,7 @@ export function TimeLine({ request }: { request: PresentedRequest }) {
       </h3>
       <ol class="time-line">
         <Step tone="info" title="Accepted" />
-        {(queue_ms > 0 || attempts.length > 0) && (
+        {queued && (
           <Step tone="info" title="Queued" note="waiting for a turn, over all entries" ms={queue_ms}>
             <Track tone="info" spans={waits} total={total} />
           </Step>
@@ -40,7 +40,7 @@ export function TimeLine({ request }: { request: PresentedRequest }) {
           tone={statusTone(status)}
           title="Settled"
           badge={<Badge tone={statusTone(status)}>{code === null ? status : `${status} ${code}`}</Badge>}
-          note="the gateway’s own time"
+          note={reason_text ?? 'the gateway’s own time'}
           ms={own}
         />
       </ol>
@@ -56,7 +56,7 @@ interface AttemptProps {
 }
 
 function AttemptStep({ attempt, number, span, total }: AttemptProps) {
-  const { provider, model, outcome, status, ms, upstream_id } = attempt;
+  const { provider, model, outcome, status, ms, upstream_id, message } = attempt;
   const tone = outcomeTone(outcome);
   return (
     <Step
@@ -67,6 +67,7 @@ function AttemptStep({ attempt, number, span, total }: AttemptProps) {
           {outcomeText(outcome)}
           {status === undefined ? '' : ` (${status})`}
           {span && span.from > 0 && `; after ${duration(span.from)}`}
+          {message && <>; it said “{message}”</>}
           {upstream_id && (
             <>
               ; upstream’s id <code>{upstream_id}</code>

@@ -1,5 +1,5 @@
 import type { BudgetList, BudgetState } from '@sluice/shared/admin-api';
-import { count, date, percent, price, usd } from '../../format.js';
+import { count, date, moment, percent, price, usd } from '../../format.js';
 import { Bar, Empty, type Tone } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
 import { forecast } from './forecast.js';
@@ -51,8 +51,9 @@ export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
     {
       id: 'runs-out',
       label: 'Runs out',
-      cell: ({ left_usd, pace_usd_per_day: pace }) => {
+      cell: ({ left_usd, pace_usd_per_day: pace, refusing_since }) => {
         const end = forecast(Number(left_usd), pace, now);
+        if (refusing_since !== null) return <b class="fault">Refusing since {moment(refusing_since)}</b>;
         if (end === 'spent') return <b class="fault">Spent</b>;
         if (end === 'lasts') return <span class="muted">Lasts the month, at {usd(pace)} a day</span>;
         return (

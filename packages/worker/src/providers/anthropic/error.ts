@@ -27,7 +27,7 @@ export function parseError(status: number, headers: Headers, body: unknown, now?
   const byStatus = toOutcome(status);
   const signal = byStatus === 'bad_request' ? readSignal(message ?? '') : undefined;
   if (byStatus === 'rate_limited' && REQUEST_TOO_LARGE_TEXT.test(message ?? ''))
-    return toResponseFailure({ status, headers, outcome: 'request_too_large', now });
+    return toResponseFailure({ status, headers, outcome: 'request_too_large', message, now });
   const outOfCredit = signal === 'out_of_credit' || error.type === 'billing_error';
   return toResponseFailure({ status, headers, outcome: refine(byStatus, signal), message, outOfCredit, now });
 }

@@ -1,0 +1,114 @@
+/**
+ * Counts of requests that were refused: by minute, workspace, key and reason. Most refusals come before a request is accepted,
+ * and have no entry in the log, because anybody can cause as many as he likes. An api process counts in memory and adds its
+ * counts to Redis every few seconds, so a request does not wait for this.
+ */
+import type { Redis } from 'ioredis';
+import type { KeyNames } from '../redis/key-names.js';
+import { createScript } from '../redis/script.js';
+import { minuteOf } from './refusals.js';
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+/** How long counts are kept. */
+export const KEPT_MS = 48 * HOUR_MS;
+/** Rows of one hour, some hundred kilobytes. Beyond that only the reason is counted. */
+const MOST_ROWS = 5_000;
+/** Rows of this process that are not in Redis yet. */
+const MOST_WAITING = 2_000;
+const AT_ONCE = 250;
+
+/** Empty texts: the workspace or the key is not known, or there were too many of them to be told apart. */
+interface Row {
+  minute: number;
+  workspace: string;
+  keyId: string;
+  reason: string;
+}
+
+export interface CountedRefusals extends Row {
+  requests: number;
+}
+
+const addScript = createScript<number>(
+  'sluiceCountTurnedAway',
+  `
+local key = KEYS[1]
+local rows = redis.call('HLEN', key)
+for i = 3, #ARGV, 3 do
+  local row, coarse, count = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  if rows >= tonumber(ARGV[1]) and redis.call('HEXISTS', key, row) == 0 then row = coarse end
+  if redis.call('HINCRBY', key, row, count) == tonumber(count) then rows = rows + 1 end
+end
+redis.call('PEXPIRE', key, ARGV[2])
+return rows
+`,
+);
+
+export class TurnedAway {
+  #waiting = new Map<string, number>();
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+  ) {}
+
+  /** `now`: Redis time. */
+  count(now: number, workspace: string, keyId: string, reason: string): void {
+    const minute = minuteOf(now);
+    const row = nameOf({ minute, workspace, keyId, reason });
+    const name =
+      this.#waiting.size < MOST_WAITING || this.#waiting.has(row) ? row : coarseName({ minute, reason });
+    this.#waiting.set(name, (this.#waiting.get(name) ?? 0) + 1);
+  }
+
+  /** Adds to Redis what was counted. Counts that Redis did not confirm are dropped, because it may have added them. */
+  async write(): Promise<void> {
+    const counts = this.#waiting;
+    this.#waiting = new Map();
+    const byHour = new Map<number, [row: Row, count: number][]>();
+    for (const [name, count] of counts) {
+      const row = parseName(name);
+      const hour = hourOf(row.minute);
+      byHour.set(hour, [...(byHour.get(hour) ?? []), [row, count]]);
+    }
+    for (const [hour, rows] of byHour)
+      for (let i = 0; i < rows.length; i += AT_ONCE) {
+        const some = rows.slice(i, i + AT_ONCE);
+        const args = some.flatMap(([row, count]) => [nameOf(row), coarseName(row), count]);
+        await addScript(this.redis, [this.names.turnedAway(String(hour))], [MOST_ROWS, KEPT_MS, ...args]);
+      }
+  }
+
+  /** The counts since then, oldest first. `since` and `now`: Redis time. */
+  async read(since: number, now: number): Promise<CountedRefusals[]> {
+    const first = Math.floor(Math.max(since, now - KEPT_MS) / HOUR_MS);
+    const hours = Array.from({ length: Math.floor(now / HOUR_MS) - first + 1 }, (_, i) => first + i);
+    const hashes = await Promise.all(
+      hours.map((hour) => this.redis.hgetall(this.names.turnedAway(String(hour)))),
+    );
+    return hashes
+      .flatMap((hash) =>
+        Object.entries(hash).map(([name, count]) => ({ ...parseName(name), requests: Number(count) })),
+      )
+      .filter(({ minute }) => minute >= minuteOf(since))
+      .sort((a, b) => a.minute - b.minute);
+  }
+}
+
+function hourOf(minute: number): number {
+  return Math.floor((minute * MINUTE_MS) / HOUR_MS);
+}
+
+function nameOf({ minute, workspace, keyId, reason }: Row): string {
+  return JSON.stringify([minute, workspace, keyId, reason]);
+}
+
+function coarseName({ minute, reason }: Pick<Row, 'minute' | 'reason'>): string {
+  return nameOf({ minute, workspace: '', keyId: '', reason });
+}
+
+function parseName(name: string): Row {
+  const [minute, workspace, keyId, reason] = JSON.parse(name) as [number, string, string, string];
+  return { minute, workspace, keyId, reason };
+}
