@@ -5,7 +5,7 @@ import test from '../helpers/needs-redis.js';
 import { type Answer, assertRefusal } from '../helpers/refusal.js';
 
 const MAX_BODY_BYTES = 1_000_000;
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 const CHAT = '/v1/chat/completions';
 const GOOD = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hi' }] };
 

@@ -7,6 +7,8 @@ import { openRaw } from '../helpers/raw-http.js';
 import { until } from '../helpers/until.js';
 import { callsFor } from '../helpers/upstream-calls.js';
 
+/** Long enough for a few requests on a busy machine. */
+const DELAY_MS = '8000';
 const hold = new Hold();
 let gateway: Gateway;
 
@@ -39,7 +41,7 @@ async function exitOf({ child }: TestProcess): Promise<number | null> {
 test.serial(
   'a draining api is not ready, still serves for a while, and answers what it has accepted',
   async (t) => {
-    const api = await gateway.addApi({ DRAIN_DELAY_MS: '3000' });
+    const api = await gateway.addApi({ DRAIN_DELAY_MS: DELAY_MS });
     const accepted = ask('accepted before', api.url);
     await until('the call', () => hold.held.length === 1);
     api.child.kill('SIGTERM');
@@ -61,11 +63,12 @@ test.serial(
 );
 
 test.serial('a request on a kept-alive connection is answered after the listener has closed', async (t) => {
-  const api = await gateway.addApi({ DRAIN_DELAY_MS: '2000' });
+  const api = await gateway.addApi({ DRAIN_DELAY_MS: DELAY_MS });
   const request = 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n';
   const kept = openRaw(api.url, request);
   t.is((await kept.answers(1))[0]?.headers.get('connection'), 'keep-alive');
   const unused = openRaw(api.url, '');
+  await once(unused.socket, 'connect');
   api.child.kill('SIGTERM');
   await until('no more connections', async () => (await statusOf(`${api.url}/healthz`)) === 0);
 
@@ -79,12 +82,12 @@ test.serial('a request on a kept-alive connection is answered after the listener
 });
 
 test.serial('connections that wait to be accepted when the listener closes are answered', async (t) => {
-  const api = await gateway.addApi({ DRAIN_DELAY_MS: '2000' });
+  const api = await gateway.addApi({ DRAIN_DELAY_MS: DELAY_MS });
   api.child.kill('SIGTERM');
   await until('readiness red', async () => (await statusOf(`${api.url}/readyz`)) === 503);
   // Frozen beyond the delay: when it goes on, its time is over and the system has connections that it has not seen.
   api.child.kill('SIGSTOP');
-  const over = performance.now() + 2_000;
+  const over = performance.now() + Number(DELAY_MS);
   const callers = Array.from({ length: 20 }, () =>
     openRaw(api.url, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n'),
   );

@@ -132,7 +132,7 @@ async function makeTraffic(): Promise<void> {
 }
 
 /** Resolves when it is so; fails when it is not within a time that says that it never will be. */
-async function until(isSo: () => boolean | Promise<boolean>, patienceMs = 20_000): Promise<void> {
+async function until(isSo: () => boolean | Promise<boolean>, patienceMs = 60_000): Promise<void> {
   for (const end = Date.now() + patienceMs; Date.now() < end; await sleep(50)) if (await isSo()) return;
   throw new Error(`not so within ${patienceMs} ms: ${isSo}`);
 }

@@ -26,7 +26,7 @@ test.before(async () => {
     providers: {
       openai: { concurrency: 1, max_wait_ms: 100_000, circuit_failures: 0 },
       wide: { ...own, concurrency: 4, max_wait_ms: 100_000 },
-      hasty: { ...own, concurrency: 1, max_wait_ms: 200, max_backlog: 2 },
+      hasty: { ...own, concurrency: 1, max_wait_ms: 6_000, max_backlog: 2 },
     },
     workspaces: {
       app: { routes, key: { max_priority: 'interactive' } },

@@ -30,7 +30,7 @@ test.before(async () => {
     workers: 2,
     providers: {
       lanes: { ...own, max_wait_ms: 100_000, limits: { models: { 'gpt-4o': { requests_per_minute: 2 } } } },
-      brief: { ...own, max_wait_ms: 2_000, limits: { requests_per_minute: 1 } },
+      brief: { ...own, max_wait_ms: 20_000, limits: { requests_per_minute: 1 } },
       pool: { ...own, keys: [key('a'), key('b'), key('revoked')] },
       shares: { ...own, keys: [key('a', { weight: 7 }), key('b', { weight: 3 })] },
     },
@@ -67,7 +67,7 @@ test.serial('a wait that would be too long goes to the next entry at once, or is
   t.is((await ask('brief')).headers.get('x-gateway-provider'), 'brief');
   const second = await ask('brief');
   t.is(second.headers.get('x-gateway-provider'), 'anthropic');
-  t.true(Number(second.headers.get('x-gateway-queue-ms')) < 2_000);
+  t.true(Number(second.headers.get('x-gateway-queue-ms')) < 20_000);
   const alone = await ask('alone');
   t.is(alone.status, 429);
   t.is(alone.body.error.code, 'rate_limited');

@@ -4,7 +4,7 @@ import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { assertRefusal } from '../helpers/refusal.js';
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 const REFUSALS = new Set<number>([
   ERROR_STATUS.invalid_request,
   ERROR_STATUS.model_not_found,

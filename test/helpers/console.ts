@@ -8,6 +8,7 @@ import type { Gateway } from './gateway.js';
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
 const LOADS = 4;
+const PATIENCE_MS = 60_000;
 
 export interface ConsoleOptions {
   width?: number;
@@ -28,6 +29,8 @@ export async function openPage(
     acceptDownloads: true,
     permissions: ['clipboard-read', 'clipboard-write'],
   });
+  // A busy machine needs more than the usual half minute.
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const faults: string[] = [];
   // The machine's, and not the page's: a container or another interface came or went.

@@ -10,7 +10,7 @@ export interface Conversation {
   answers(count: number, patienceMs?: number): Promise<Answer[]>;
 }
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 export function openRaw(url: string, first: string | Buffer): Conversation {
   const { hostname, port } = new URL(url);
