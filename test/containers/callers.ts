@@ -1,5 +1,6 @@
 /** Callers that send one request after the other to the balancer and count what they get. */
-import { Agent, request } from 'node:http';
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 
 export interface Account {
   /** By status, or by the error of the connection. */
@@ -8,14 +9,20 @@ export interface Account {
 }
 
 export class Callers {
-  readonly #agent = new Agent({ keepAlive: true });
+  readonly #agent: HttpAgent;
+  readonly #request: typeof httpRequest;
   /** How many got a completion, over all. */
   answered = 0;
 
   constructor(
     private readonly url: string,
     private readonly key: string,
-  ) {}
+    /** The certificate that has to have signed the server's, for TLS. */
+    ca?: string,
+  ) {
+    this.#agent = ca ? new HttpsAgent({ keepAlive: true, ca }) : new HttpAgent({ keepAlive: true });
+    this.#request = ca ? httpsRequest : httpRequest;
+  }
 
   /** The status of the answer, or the error of the connection. */
   async send(body: string): Promise<string> {
@@ -27,7 +34,7 @@ export class Callers {
   #send(body: string): Promise<string> {
     return new Promise((resolve) => {
       const headers = { authorization: `Bearer ${this.key}`, 'content-type': 'application/json' };
-      const sent = request(
+      const sent = this.#request(
         `${this.url}/v1/chat/completions`,
         { method: 'POST', agent: this.#agent, headers },
         (response) => {

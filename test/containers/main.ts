@@ -29,6 +29,7 @@ if (values.help) {
   const save = figuresSaver('containers', values.save);
   const stack = new Stack({
     PORT: await freePort(),
+    TLS_PORT: await freePort(),
     ADMIN_PORT: await freePort(),
     PROMETHEUS_PORT: await freePort(),
     GRAFANA_PORT: await freePort(),

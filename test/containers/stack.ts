@@ -1,7 +1,7 @@
 /** The container engine of this machine, and the project's compose file in it under names and ports of its own. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,6 +22,7 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = 
 /** What keeps this machine from running containers, or undefined. */
 export function whatIsMissing(): string | undefined {
   if (!run('docker', ['info']).ok) return 'no container engine answers (docker info)';
+  if (!run('openssl', ['version']).ok) return 'there is no openssl';
   return composeCommand() ? undefined : 'there is no docker compose';
 }
 
@@ -30,12 +31,31 @@ function composeCommand(): string[] | undefined {
   return run('docker-compose', ['version']).ok ? ['docker-compose'] : undefined;
 }
 
+/** A certificate for 127.0.0.1, with its key, as HAProxy reads it. Returns the certificate. */
+function makeCertificate(folder: string): string {
+  mkdirSync(folder);
+  const [key, certificate] = [join(folder, '../key'), join(folder, '../certificate')];
+  const made = run('openssl', [
+    ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=127.0.0.1'],
+    ...['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', certificate],
+  ]);
+  if (!made.ok) throw new Error(made.text);
+  const text = readFileSync(certificate, 'utf8');
+  writeFileSync(join(folder, 'sluice.pem'), text + readFileSync(key, 'utf8'));
+  // The balancer's user is another one.
+  for (const path of [join(folder, '..'), folder]) chmodSync(path, 0o755);
+  chmodSync(join(folder, 'sluice.pem'), 0o444);
+  return text;
+}
+
 export class Stack {
   readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-containers-'));
   readonly #options: string[];
   readonly #compose: string[];
   readonly #env: NodeJS.ProcessEnv;
   readonly settings: Record<string, string>;
+  /** What signs the balancer's certificate: itself. */
+  readonly authority: string;
   /** Services whose image is neither here nor to be pulled. */
   readonly leftOut: string[];
 
@@ -51,6 +71,9 @@ export class Stack {
         .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
     );
     for (const [name, port] of Object.entries(ports)) settings[name] = String(port);
+    const certificates = join(this.#folder, 'certificates');
+    this.authority = makeCertificate(certificates);
+    Object.assign(settings, { CERTIFICATES: certificates, TLS_BIND: '127.0.0.1' });
     this.settings = settings;
     this.leftOut = ['grafana', 'prometheus'].filter((service) => !this.#hasImage(service));
     const override = join(this.#folder, 'override.yml');
@@ -58,7 +81,9 @@ export class Stack {
     writeFileSync(override, out ? `services:\n${out}` : 'services: {}\n');
     // The environment wins over the .env of the checkout.
     this.#env = { DOCKER_BUILDKIT: '1', COMPOSE_DOCKER_CLI_BUILD: '1', ...process.env, ...settings };
-    this.#options = ['-p', PROJECT, '-f', 'docker-compose.yml', '-f', override];
+    this.#options = ['-p', PROJECT];
+    for (const file of ['docker-compose.yml', 'deploy/compose/tls.yml', override])
+      this.#options.push('-f', file);
   }
 
   #hasImage(service: string): boolean {

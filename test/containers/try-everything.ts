@@ -42,6 +42,12 @@ async function firstUp(stack: Stack, callers: Callers, tell: Tell): Promise<void
   stack.compose('up', '--build', '--detach');
   await firstAnswer(callers);
   tell('`up --build`, and a first request', `200 after ${secondsSince(since)}`, true);
+  const { TLS_PORT, GATEWAY_KEY = '' } = stack.settings;
+  const byTls = new Callers(`https://127.0.0.1:${TLS_PORT}`, GATEWAY_KEY, stack.authority);
+  const outcome = await byTls.send(chat('Say hello.'));
+  byTls.close();
+  callers.answered += byTls.answered;
+  tell('the same with `deploy/compose/tls.yml`, a certificate that signs itself', outcome, outcome === '200');
 }
 
 function secondUp(stack: Stack, tell: Tell): void {
