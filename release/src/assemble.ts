@@ -62,6 +62,7 @@ function toManifest(version: string, dependencies: Record<string, string>) {
     license,
     type,
     engines,
+    ...repositoryOf(process.env),
     bin: { sluice: 'bin/sluice.js' },
     files: ['bin', 'gateway.yaml', 'CHANGELOG.md'],
     dependencies: {
@@ -70,4 +71,10 @@ function toManifest(version: string, dependencies: Record<string, string>) {
     },
     bundleDependencies: bundled,
   };
+}
+
+/** The registry compares it with where the package was made before it shows a provenance statement. */
+function repositoryOf({ GITHUB_SERVER_URL, GITHUB_REPOSITORY }: NodeJS.ProcessEnv) {
+  if (!GITHUB_SERVER_URL || !GITHUB_REPOSITORY) return {};
+  return { repository: { type: 'git', url: `git+${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}.git` } };
 }

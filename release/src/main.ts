@@ -2,7 +2,7 @@
 /**
  * `npm run release -- <version>`: puts the version into every manifest and the changelog, makes and checks the package,
  * commits and tags. With --dry-run it changes nothing and says what it would do. Publishing is the workflow's work.
- * `npm run release -- --pack` only makes the package.
+ * `npm run release -- --pack` only makes the package and the list of its components.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -10,6 +10,7 @@ import { assemble } from './assemble.js';
 import { unreleased, withRelease } from './changelog.js';
 import { checkPackage } from './check-package.js';
 import { pathOf, readManifest, readText, run, writeJson } from './repository.js';
+import { checkSbom, writeSbom } from './sbom.js';
 
 const USAGE = 'usage: npm run release -- <version> [--dry-run]   or   npm run release -- --pack';
 const say = (line: string) => void process.stdout.write(`${line}\n`);
@@ -50,9 +51,15 @@ function release(version: string, dryRun: boolean): void {
 
 function pack(version: string): void {
   const { tarball, files, bytes } = assemble(version);
-  const mistakes = checkPackage(files, bytes);
-  if (mistakes.length > 0) throw new ReleaseError(`the package is not right:\n  ${mistakes.join('\n  ')}`);
+  refuse(checkPackage(files, bytes));
   say(`Package: ${tarball}, ${files.length} files, ${Math.round(bytes / 1_000)} KB`);
+  const { path, sbom } = writeSbom(tarball);
+  refuse(checkSbom(sbom, readManifest('build/sluice').dependencies ?? {}));
+  say(`Components: ${path}, ${sbom.components?.length} packages`);
+}
+
+function refuse(mistakes: readonly string[]): void {
+  if (mistakes.length > 0) throw new ReleaseError(`the package is not right:\n  ${mistakes.join('\n  ')}`);
 }
 
 function manifests(): string[] {

@@ -1,5 +1,6 @@
 import { unreleased, withRelease } from '@sluice/release/changelog';
 import { checkPackage } from '@sluice/release/check-package';
+import { checkSbom } from '@sluice/release/sbom';
 import test from 'ava';
 
 const CHANGELOG = `# Changelog
@@ -36,4 +37,16 @@ test('a package without its programs, or with what is private, is refused by nam
     checkPackage([], 3_000_000).filter((mistake) => mistake.includes('bytes')),
     ['it has 3000000 bytes, more than 2000000'],
   );
+});
+
+test('a list of components that lacks a dependency, or a digest of what others made, is refused by name', (t) => {
+  const component = { name: 'koa', version: '3.2.1', hashes: [{ alg: 'SHA-512', content: 'ab' }] };
+  const ours = { name: '@sluice/api', version: '0.1.0' };
+  const sbom = { bomFormat: 'CycloneDX', components: [component, ours] };
+  t.deepEqual(checkSbom(sbom, { koa: '3.2.1', '@sluice/api': '0.1.0' }), []);
+  t.deepEqual(checkSbom({ ...sbom, components: [{ name: 'koa', version: '3.2.1' }] }, { bullmq: '6.7.0' }), [
+    'the list of components lacks bullmq',
+    'the list of components has no digest of koa',
+  ]);
+  t.is(checkSbom({}, {}).length, 1);
 });
