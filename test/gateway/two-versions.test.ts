@@ -23,6 +23,33 @@ test('api and worker of adjacent versions work together, whichever is the newer'
   t.is((await ask(gateway, newer.url)).status, 200);
 });
 
+test('what an older version has queued survives the upgrade, and what a newer one has queued the rollback', async (t) => {
+  const gateway = await startGateway({ providers: { openai: { concurrency: 1 } } });
+  t.teardown(() => gateway.stop());
+  const { redis, names, simulator } = gateway;
+  simulator.script({ action: { delayMs: 1_000 } });
+  const queueThree = async (url: string) => {
+    const asked = Array.from({ length: 3 }, () => ask(gateway, url));
+    const jobs = names.queueKey('openai', '*-0');
+    await until('two to wait behind the first', async () => (await redis.keys(jobs)).length > 1, 60_000);
+    return async () => (await Promise.all(asked)).map(({ status }) => status);
+  };
+
+  const byOlder = await queueThree(gateway.url);
+  const newerWorker = await gateway.addWorker(NEXT);
+  await gateway.workers[0]?.end('SIGTERM');
+  t.deepEqual(await byOlder(), [200, 200, 200], 'the upgrade');
+
+  const newerApi = await gateway.addApi(NEXT);
+  const byNewer = await queueThree(newerApi.url);
+  await gateway.addWorker();
+  // A worker of the older version leaves these to the newer one, which therefore ends last.
+  t.deepEqual(await byNewer(), [200, 200, 200], 'the rollback');
+  await newerWorker.end('SIGTERM');
+  t.is((await ask(gateway, newerApi.url)).status, 200, 'a newer api speaks what the older workers understand');
+  t.is(simulator.calls.length, 7, 'each was called once');
+});
+
 test('a worker leaves a job that it does not understand to one that does, which runs it once', async (t) => {
   const gateway = await startGateway();
   t.teardown(() => gateway.stop());
