@@ -2,11 +2,13 @@
 import { parseArgs } from 'node:util';
 import { saveToDocs } from '@sluice/bench/save';
 import { findTool } from '@sluice/cli/start/tools';
+import { REPOSITORY } from '../helpers/all-in-one.js';
 import type { Gateway } from '../helpers/gateway.js';
 import { CLIENTS, type Client, versionOf } from './clients.js';
 import { failuresOf, notInstalled, type Results, toTable } from './features.js';
-import { startClientsGateway } from './gateway.js';
+import { environmentFor, startClientsGateway } from './gateway.js';
 import { KITS } from './kits.js';
+import { runProgram } from './run-program.js';
 import { PAGE } from './snippets.js';
 import { installOnce, tryClient } from './try-client.js';
 
@@ -45,6 +47,7 @@ async function runAll(clients: readonly Client[]): Promise<void> {
       const results = await runOne(client, gateway);
       if (results) rows.push({ title, results });
     }
+    if (values.only === undefined) await runGoExample(gateway);
     const table = toTable(rows);
     console.log(`\n${table}`);
     if (values.save !== 'docs') return;
@@ -56,10 +59,28 @@ async function runAll(clients: readonly Client[]): Promise<void> {
   }
 }
 
+/** `npm test` runs the other examples. Go compiles for too long there. */
+async function runGoExample(gateway: Gateway): Promise<void> {
+  if (!hasProgram('go')) return console.log('skip examples/main.go: there is no go on this machine');
+  const { stdout, stderr } = await runProgram({
+    program: 'go',
+    args: ['run', 'examples/main.go'],
+    cwd: REPOSITORY,
+    env: environmentFor(gateway),
+  });
+  const isFine = /\nServed by openai\.\n$/.test(stdout);
+  console.log(isFine ? 'ok   examples/main.go' : `FAIL examples/main.go\n     ${stderr}`);
+  if (!isFine) process.exitCode = 1;
+}
+
+function hasProgram(name: string): boolean {
+  return findTool({ name, programs: [name], packages: [], elsewhere: '' }) !== undefined;
+}
+
 /** Nothing for a client whose language is not on this machine. */
 async function runOne(client: Client, gateway: Gateway): Promise<Results | undefined> {
   const { needs } = KITS[client.kit];
-  if (!findTool({ name: needs, programs: [needs], packages: [], elsewhere: '' })) {
+  if (!hasProgram(needs)) {
     console.log(`skip ${client.name}: there is no ${needs} on this machine`);
     return undefined;
   }
