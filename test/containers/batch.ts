@@ -4,13 +4,20 @@ import { until } from '../helpers/until.js';
 
 const LINES = 60;
 
+export interface BatchOutcome {
+  answered: number;
+  lines: number;
+  outputFile: string;
+  output: string;
+}
+
 /** How many lines were answered, each once. `text` is one that the simulator answers slowly. */
 export async function runBatchDuring(
   url: string,
   apiKey: string,
   text: string,
   during: () => Promise<void>,
-): Promise<{ answered: number; lines: number }> {
+): Promise<BatchOutcome> {
   // It tries again when the balancer has no ready process for a moment.
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 10 });
   const lines = Array.from({ length: LINES }, (_, i) =>
@@ -48,11 +55,12 @@ export async function runBatchDuring(
     },
     300_000,
   );
-  const output = await (await client.files.content(output_file_id ?? '')).text();
+  const outputFile = output_file_id ?? '';
+  const output = await (await client.files.content(outputFile)).text();
   const ids = output
     .trim()
     .split('\n')
     .map((line) => (JSON.parse(line) as { custom_id: string }).custom_id);
   if (new Set(ids).size !== ids.length) throw new Error('a line is in the output file twice');
-  return { answered: ids.length, lines: LINES };
+  return { answered: ids.length, lines: LINES, outputFile, output };
 }

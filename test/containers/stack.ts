@@ -50,6 +50,7 @@ function makeCertificate(folder: string): string {
 
 export class Stack {
   readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-containers-'));
+  readonly #backup = join(this.#folder, 'backup');
   readonly #options: string[];
   readonly #compose: string[];
   readonly #env: NodeJS.ProcessEnv;
@@ -82,7 +83,7 @@ export class Stack {
     // The environment wins over the .env of the checkout.
     this.#env = { DOCKER_BUILDKIT: '1', COMPOSE_DOCKER_CLI_BUILD: '1', ...process.env, ...settings };
     this.#options = ['-p', PROJECT];
-    for (const file of ['docker-compose.yml', 'deploy/compose/tls.yml', override])
+    for (const file of ['docker-compose.yml', 'deploy/compose/tls.yml', 'examples/compose.yml', override])
       this.#options.push('-f', file);
   }
 
@@ -111,6 +112,16 @@ export class Stack {
 
   upgrade(): Promise<void> {
     return this.#runBeside('sh', [join(repository, 'deploy/upgrade.sh'), ...this.#options]);
+  }
+
+  backUp(): Promise<void> {
+    return this.#runBeside('sh', [join(repository, 'deploy/backup.sh'), this.#backup, ...this.#options]);
+  }
+
+  /** Into volumes that are new. */
+  async restore(): Promise<void> {
+    await this.composeBeside('down', '--volumes');
+    await this.#runBeside('sh', [join(repository, 'deploy/restore.sh'), this.#backup, ...this.#options]);
   }
 
   async #runBeside(command: string, args: string[]): Promise<void> {

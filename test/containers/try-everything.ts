@@ -1,6 +1,6 @@
 import type { Spend, Status } from '@sluice/shared/admin-api';
 import { until } from '../helpers/until.js';
-import { runBatchDuring } from './batch.js';
+import { type BatchOutcome, runBatchDuring } from './batch.js';
 import { type Account, Callers } from './callers.js';
 import type { Stack } from './stack.js';
 
@@ -22,13 +22,16 @@ export async function tryEverything(stack: Stack, tell: Tell): Promise<void> {
   try {
     await firstUp(stack, callers, tell);
     secondUp(stack, tell);
+    runExample(stack, callers, tell);
     await scale(stack, tell);
     await killWorkers(stack, callers, tell);
     await sendLargeBodies(stack, callers, tell);
     await upgrade(stack, callers, tell);
     answerSlowly(stack);
-    await killApisInBatch(stack, callers, tell);
+    const batch = await killApisInBatch(stack, callers, tell);
     await downAndUp(stack, callers, tell);
+    answerSlowly(stack);
+    await rehearseRestore(stack, batch, tell);
   } finally {
     callers.close();
   }
@@ -48,6 +51,13 @@ async function firstUp(stack: Stack, callers: Callers, tell: Tell): Promise<void
   byTls.close();
   callers.answered += byTls.answered;
   tell('the same with `deploy/compose/tls.yml`, a certificate that signs itself', outcome, outcome === '200');
+}
+
+/** It sends a request twice, and one of them is run. */
+function runExample(stack: Stack, callers: Callers, tell: Tell): void {
+  const said = stack.compose('run', '--rm', '-T', 'app');
+  callers.answered += 1;
+  tell('`examples/compose.yml`', said, said.includes('Replayed: true. The same answer: true.'));
 }
 
 function secondUp(stack: Stack, tell: Tell): void {
@@ -109,7 +119,7 @@ async function upgrade(stack: Stack, callers: Callers, tell: Tell): Promise<void
   );
 }
 
-async function killApisInBatch(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
+async function killApisInBatch(stack: Stack, callers: Callers, tell: Tell): Promise<BatchOutcome> {
   const { PORT, GATEWAY_KEY = '' } = stack.settings;
   const batch = await runBatchDuring(`http://127.0.0.1:${PORT}`, GATEWAY_KEY, LINE, () =>
     killInTurn(stack, 'api'),
@@ -120,6 +130,7 @@ async function killApisInBatch(stack: Stack, callers: Callers, tell: Tell): Prom
     `${batch.answered} lines answered, each once`,
     batch.answered === batch.lines,
   );
+  return batch;
 }
 
 async function downAndUp(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
@@ -151,6 +162,52 @@ async function downAndUp(stack: Stack, callers: Callers, tell: Tell): Promise<vo
     120_000,
   );
   tell('PostgreSQL', `${rows} requests that were answered`, rows === total.requests);
+}
+
+/** Destroys everything that was stored, and compares what a backup brings back. */
+async function rehearseRestore(stack: Stack, batch: BatchOutcome, tell: Tell): Promise<void> {
+  const { PORT, GATEWAY_KEY } = stack.settings;
+  const call = (
+    path: string,
+    init: { method?: string; body?: string; headers?: Record<string, string> } = {},
+  ) =>
+    fetch(`http://127.0.0.1:${PORT}${path}`, {
+      ...init,
+      headers: {
+        authorization: `Bearer ${GATEWAY_KEY}`,
+        'content-type': 'application/json',
+        ...init.headers,
+      },
+    });
+  const before = await ask<Spend>(stack, '/spend');
+  const rows = rowsInPostgres(stack);
+  const headers = { prefer: 'respond-async' };
+  const accepted = await call('/v1/chat/completions', { method: 'POST', headers, body: chat(SLOW) });
+  const waiting = accepted.headers.get('location') ?? '';
+  await stack.backUp();
+  const since = performance.now();
+  await stack.restore();
+  const seconds = secondsSince(since);
+
+  const isAnswered = await until(
+    'the answer of the request that ran',
+    async () => (await call(waiting).catch(() => undefined))?.status === 200,
+    90_000,
+  );
+  const after = await ask<Spend>(stack, '/spend');
+  const output = await (await call(`/v1/files/${batch.outputFile}/content`)).text();
+  const rowsAfter = await until(
+    'its row',
+    () => rowsInPostgres(stack) > rows && rowsInPostgres(stack),
+    90_000,
+  );
+  const isSame =
+    after.total.requests === before.total.requests + 1 && rowsAfter === rows + 1 && output === batch.output;
+  tell(
+    '`deploy/backup.sh`, `down --volumes`, `deploy/restore.sh`',
+    `${isSame ? 'the ledger, the log and the files are' : 'not everything is'} as before, and the request that ran is answered; ${seconds}`,
+    isSame && isAnswered,
+  );
 }
 
 function firstAnswer(callers: Callers): Promise<unknown> {
