@@ -46,7 +46,11 @@ test('what an older version has queued survives the upgrade, and what a newer on
   // A worker of the older version leaves these to the newer one, which therefore ends last.
   t.deepEqual(await byNewer(), [200, 200, 200], 'the rollback');
   await newerWorker.end('SIGTERM');
-  t.is((await ask(gateway, newerApi.url)).status, 200, 'a newer api speaks what the older workers understand');
+  t.is(
+    (await ask(gateway, newerApi.url)).status,
+    200,
+    'a newer api speaks what the older workers understand',
+  );
   t.is(simulator.calls.length, 7, 'each was called once');
 });
 
