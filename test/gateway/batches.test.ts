@@ -302,6 +302,26 @@ test.serial('a failure in the background is kept too; what is refused is told at
   t.is(refused.body.error.code, 'budget_exceeded');
 });
 
+test.serial(
+  'an Idempotency-Key is free again after a refusal or a failure, for another request',
+  async (t) => {
+    const headers = { 'idempotency-key': 'try-again', prefer: 'respond-async' };
+    const body = { model: 'fast', messages: [{ role: 'user', content: 'is refused' }] };
+    const send = (key: string) => gateway.chat(body, { headers, key });
+    const poor = gateway.keys.poor ?? '';
+    const [first, second] = [await send(poor), await send(poor)];
+    t.is(first.body.error.code, 'budget_exceeded');
+    t.is(second.body.error.code, 'budget_exceeded');
+    const failed = await send(gateway.key);
+    await until('the failure', async () => (await ask(failed.headers.get('location'))).status === 400);
+    const again = await send(gateway.key);
+    t.is(again.status, 202);
+    t.not(again.body.id, failed.body.id);
+    await until('its failure', async () => (await ask(again.headers.get('location'))).status === 400);
+    t.is((await ask(failed.headers.get('location'))).status, 400);
+  },
+);
+
 test.serial('an Idempotency-Key names one request in the background, however often it is sent', async (t) => {
   const before = callsWith('only once');
   const headers = { 'idempotency-key': 'the-one' };

@@ -40,6 +40,7 @@ export interface GatewayOptions {
   archive?: Record<string, unknown>;
   files?: Record<string, unknown>;
   batches?: Record<string, unknown>;
+  webhooks?: Record<string, unknown>;
   registry?: Record<string, unknown>;
   access?: Record<string, unknown>;
   /** Further workspaces, by id, each with its own key in `keys`. */
@@ -149,6 +150,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       ...(options.access ? { access: options.access } : {}),
       ...(options.files ? { files: options.files } : {}),
       ...(options.batches ? { batches: options.batches } : {}),
+      ...(options.webhooks ? { webhooks: options.webhooks } : {}),
       ...(options.requestLog ? { request_log: options.requestLog } : {}),
       ...(options.archive ? { archive: options.archive } : {}),
     }),

@@ -36,6 +36,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const parts = await assemble(options, connections);
   const reading = await startReading(parts, connections);
   const chores = await startChores(options, parts, connections);
+  parts.webhooks.start(connections.delivering);
   await hearReloads(live, connections.subscriber, parts.names);
   live.onChange((changes) => {
     for (const { name, provider } of changes) {
@@ -86,6 +87,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
       await closeServer(server, { idleMs: delayMs, drainMs });
       chores.stop();
       await runner;
+      await within(CLOSE_MS, parts.webhooks.close());
       parts.catalogue.close();
       parts.gauges.close();
       await within(

@@ -59,6 +59,9 @@ import { openStore, type StoreSettings } from './files/open-store.js';
 import { SealedFiles } from './files/sealed-files.js';
 import { ConnectionLimit } from './http/connection-limit.js';
 import { KnownRefusals } from './http/known-refusals.js';
+import { DeliveryStore } from './webhooks/delivery-store.js';
+import { WebhookStore } from './webhooks/webhook-store.js';
+import { Webhooks } from './webhooks/webhooks.js';
 
 export interface ApiOptions {
   redisUrl: string;
@@ -221,6 +224,14 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     logger,
   );
 
+  const webhooks = new Webhooks({
+    ...{ redis, names, clock, logger },
+    store: new WebhookStore(redis, names, payloads),
+    deliveries: new DeliveryStore(redis, names),
+    config: config.webhooks,
+    metrics: apiMetrics,
+  });
+
   return {
     ...{ id, names, payloads, digests, clock },
     ...{ inbox, queues, coolDowns, circuits, presence, neighbours, memory },
@@ -238,6 +249,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
       files,
       batches,
       runner,
+      webhooks,
     },
   };
 }

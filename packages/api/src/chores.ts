@@ -9,6 +9,7 @@ import { WRITE_KEY_USE_EVERY_MS } from './cell/key-use.js';
 import { LOOK_EVERY_MS as REGISTRY_LOOK_MS, RegistrySchedule } from './cell/registry-schedule.js';
 import { SWEEP_EVERY_MS } from './chat/safety-net.js';
 import type { Connections } from './connect.js';
+import { LOOK_FOR_EVENTS_EVERY_MS } from './webhooks/webhooks.js';
 
 const HOUSEKEEPING_MS = 1_000;
 const LOG_REFUSALS_EVERY_MS = 5_000;
@@ -51,6 +52,7 @@ export async function startChores(
   chores.every(COUNT_REFUSALS_EVERY_MS, 'counting refusals', () => parts.turnedAway.write(), false);
   chores.every(REMOVE_FILES_EVERY_MS, 'removal of files', () => parts.files.removeDue(), false);
   chores.every(LOOK_FOR_BATCHES_EVERY_MS, 'looking for batches', () => parts.runner.look(), false);
+  chores.every(LOOK_FOR_EVENTS_EVERY_MS, 'telling webhooks', () => parts.webhooks.look(), false);
   scheduleRefreshes(chores, options, parts, connections);
   return chores;
 }

@@ -12,6 +12,8 @@ export interface Connections {
   inboxReader: Redis;
   /** Receives messages about cool-downs and circuits. */
   subscriber: Redis;
+  /** For the queue of webhooks. BullMQ makes a second connection like it, which waits for jobs. */
+  delivering: Redis;
   close(): void;
 }
 
@@ -19,12 +21,14 @@ export async function connect(redisUrl: string): Promise<Connections> {
   const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
   const inboxReader = connectToRead(redisUrl);
   const subscriber = connectPatiently(redisUrl);
-  const all = [redis, inboxReader, subscriber];
+  const delivering = connectPatiently(redisUrl);
+  const all = [redis, inboxReader, subscriber, delivering];
   await waitForAll(all, REDIS_START_MS);
   return {
     redis,
     inboxReader,
     subscriber,
+    delivering,
     close() {
       for (const connection of all) connection.disconnect();
     },

@@ -24,6 +24,7 @@ import { addSessionCommands } from './commands/sessions.js';
 import { addSpendCommand } from './commands/spend.js';
 import { addStatusCommand } from './commands/status.js';
 import { addTokenCommands } from './commands/tokens.js';
+import { addWebhookCommands } from './commands/webhooks.js';
 import { addWorkspaceCommands } from './commands/workspaces.js';
 
 const { version: VERSION } = JSON.parse(
@@ -89,6 +90,7 @@ Exit status:
   addRefusalCommand(program, cli);
   addSpendCommand(program, cli);
   addBatchCommands(program, cli);
+  addWebhookCommands(program, cli);
   addTokenCommands(program, cli);
   addSessionCommands(program, cli);
   addAuditCommand(program, cli);

@@ -51,6 +51,11 @@ export const PAGE_GROUPS: readonly PageGroup[] = [
         name: 'Models',
         load: async () => (await import('./pages/models/models-page.js')).ModelsPage,
       },
+      webhooks: {
+        name: 'Webhooks',
+        load: async () => (await import('./pages/webhooks/webhooks-page.js')).WebhooksPage,
+        isFor: (person) => hasRoleSomewhere(person, 'operator'),
+      },
       playground: {
         name: 'Playground',
         load: async () => (await import('./pages/playground/playground-page.js')).PlaygroundPage,

@@ -562,6 +562,40 @@ export interface BatchView {
   waits_for: string | null;
 }
 
+/** Where a workspace is told how its batches and requests in the background ended. */
+export interface WebhookView {
+  id: string;
+  object: 'webhook';
+  workspace: string;
+  url: string;
+  events: string[];
+  created_at: string;
+}
+
+/** `secret` is shown only now. */
+export interface CreatedWebhook extends WebhookView {
+  secret: string;
+}
+
+export interface WebhookDelivery {
+  id: string;
+  object: 'webhook_delivery';
+  workspace: string;
+  webhook: string;
+  /** The id of the message, the same however often it is sent. */
+  event_id: string;
+  type: string;
+  /** The id of the batch or request that the event is about. */
+  subject: string;
+  state: 'waiting' | 'delivered' | 'failed';
+  attempts: number;
+  created_at: string;
+  last_attempt_at: string | null;
+  /** How the last attempt went: a status, or a word such as `timeout`. */
+  outcome: string | null;
+  next_attempt_at: string | null;
+}
+
 export interface BudgetState {
   object: 'budget';
   workspace: string;

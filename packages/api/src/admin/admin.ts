@@ -34,6 +34,7 @@ import type { Files } from '../files/files.js';
 import type { ConnectionLimit } from '../http/connection-limit.js';
 import { createHttpServer } from '../http/server.js';
 import { WrongKeys } from '../http/wrong-keys.js';
+import type { Webhooks } from '../webhooks/webhooks.js';
 import { AdminTokens } from './access/admin-tokens.js';
 import { AuditTrail } from './access/audit.js';
 import { TrustedProxies } from './access/client-address.js';
@@ -90,6 +91,7 @@ export interface AdminContext {
   chat: ChatParts;
   files: Files;
   batches: BatchStore;
+  webhooks: Webhooks;
   connectionLimit: ConnectionLimit;
   countWrongKey(listener: string): void;
   countSignIn(way: string, outcome: string): void;

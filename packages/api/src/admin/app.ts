@@ -35,6 +35,7 @@ import { addSpendRoutes, type SpendParts } from './routes/spend.js';
 import { addStatusRoutes, type StatusParts } from './routes/status.js';
 import { addTokenRoutes, type TokenParts } from './routes/tokens.js';
 import { addTrafficRoutes, type TrafficParts } from './routes/traffic.js';
+import { addWebhookRoutes, type WebhookParts } from './routes/webhooks.js';
 import { addWorkspaceRoutes } from './routes/workspaces.js';
 import { createServeConsole, keepPrivate } from './serve-console.js';
 
@@ -56,6 +57,7 @@ type Parts = KeyParts &
   TrafficParts &
   BudgetParts &
   BatchAdminParts &
+  WebhookParts &
   SessionParts &
   OidcRouteParts &
   TokenParts &
@@ -95,6 +97,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addSpendRoutes(router, parts);
   addBudgetRoutes(router, parts);
   addBatchRoutes(router, parts);
+  addWebhookRoutes(router, parts);
   addStatusRoutes(router, parts);
   addQueueRoutes(router, parts);
   addReloadRoutes(router, parts);

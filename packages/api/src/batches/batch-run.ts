@@ -118,12 +118,10 @@ export class BatchRun {
     const bytes = this.parts.files.sealed.read(inputObject, inputBytes);
     const { total, mistakes } = await checkLines(bytes, this.#limits);
     if (mistakes.length > 0) {
-      const times = { ...state.times, failed: this.parts.clock.now() };
-      await this.parts.store.finish(this.#record.id, this.token, {
-        status: 'failed',
-        times,
-        errors: mistakes,
-      });
+      const now = this.parts.clock.now();
+      const times = { ...state.times, failed: now };
+      const change = { status: 'failed', times, errors: mistakes } as const;
+      await this.parts.store.finish(this.#record, this.token, change, now);
     } else await this.#become('validating', 'in_progress', state, { total });
   }
 

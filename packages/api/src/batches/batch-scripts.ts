@@ -2,6 +2,7 @@
  * The steps of a batch in Redis. The process that runs a batch holds its lease, and every step is refused without it. So a
  * process that was taken for dead and wakes up changes nothing.
  */
+import { TELL } from '@sluice/shared/queue/settle-scripts';
 import { createScript } from '@sluice/shared/redis/script';
 
 const OWNED = `
@@ -102,11 +103,15 @@ return 1
 `,
 );
 
-/** KEYS: lease, batch, lines, results, parts, active. ARGV: token, id, fields and values. Only the batch's record stays. */
+/**
+ * Only the batch's record stays, and its workspace is told by webhooks. KEYS: lease, batch, lines, results, parts, active,
+ * the workspace's webhooks, events. ARGV: token, id, workspace, type of the event, now, fields and values.
+ */
 export const finishScript = createScript<0 | 1>(
   'sluiceFinishBatch',
-  `${OWNED}
-redis.call('HSET', batchKey, unpack(ARGV, 3))
+  `${TELL}${OWNED}
+redis.call('HSET', batchKey, unpack(ARGV, 6))
+if redis.call('EXISTS', KEYS[7]) == 1 then tell(KEYS[8], ARGV[3], ARGV[4], ARGV[2], ARGV[5]) end
 redis.call('PEXPIRE', batchKey, ${FINISHED_TTL_MS})
 redis.call('ZREM', KEYS[6], ARGV[2])
 redis.call('DEL', KEYS[3], KEYS[4], KEYS[5], leaseKey)

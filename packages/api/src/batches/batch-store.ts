@@ -200,7 +200,12 @@ export class BatchStore {
     return (await this.redis.exists(this.names.settled(requestId), ...jobs)) > 0;
   }
 
-  async finish(id: string, token: string, change: Partial<BatchState>): Promise<boolean> {
+  async finish(
+    { id, workspace }: BatchRecord,
+    token: string,
+    change: Partial<BatchState> & { status: BatchStatus },
+    now: number,
+  ): Promise<boolean> {
     const { names } = this;
     const keys = [
       names.batchLease(id),
@@ -209,8 +214,11 @@ export class BatchStore {
       names.batchResults(id),
       names.batchParts(id),
       names.activeBatches,
+      names.webhooks(workspace),
+      names.webhookEvents,
     ];
-    return (await finishScript(this.redis, keys, [token, id, ...toFields(change)])) === 1;
+    const event = [workspace, `batch.${change.status}`, Math.round(now)];
+    return (await finishScript(this.redis, keys, [token, id, ...event, ...toFields(change)])) === 1;
   }
 }
 

@@ -35,7 +35,7 @@ export async function finishBatch(parts: FinishParts, batch: Batch, token: strin
   const errors = concat(contentOf(parts, stored, 'error'), leftOver(parts, batch, left));
   const errorFile = await makeFile(parts, batch, 'error', errors);
   const status = state.endReason ? FINAL[state.endReason] : 'completed';
-  const change: Partial<BatchState> & Record<string, unknown> = {
+  const change: Partial<BatchState> & { status: BatchStatus } & Record<string, unknown> = {
     status,
     times: { ...state.times, [status]: clock.now() },
     outputFile,
@@ -55,7 +55,7 @@ export async function finishBatch(parts: FinishParts, batch: Batch, token: strin
         param: null,
       },
     ];
-  if (!(await store.finish(id, token, change))) return;
+  if (!(await store.finish(record, token, change, clock.now()))) return;
   for (const part of stored) await files.discard(part);
 }
 

@@ -24,6 +24,7 @@ export class ApiMetrics {
   readonly #rateLimited;
   readonly #fallbacks;
   readonly #batchLines;
+  readonly #webhooks;
   readonly #wrongKeys;
   readonly #dropped;
   readonly #signIns;
@@ -42,6 +43,8 @@ export class ApiMetrics {
     this.#wrongKeys = metrics.counter('wrongKeys');
     this.#batchLines = metrics.counter('batchLines');
     for (const outcome of ['answered', 'failed', 'not_now']) this.#batchLines.inc({ outcome }, 0);
+    this.#webhooks = metrics.counter('webhooks');
+    for (const outcome of ['delivered', 'failed', 'given_up', 'dropped']) this.#webhooks.inc({ outcome }, 0);
     this.#dropped = metrics.counter('connectionsDropped');
     this.#signIns = metrics.counter('signIns');
     for (const way of ['token', 'link', 'oidc'])
@@ -89,6 +92,10 @@ export class ApiMetrics {
 
   batchLine(outcome: 'answered' | 'failed' | 'not_now'): void {
     this.#batchLines.inc({ outcome });
+  }
+
+  webhook(outcome: 'delivered' | 'failed' | 'given_up' | 'dropped'): void {
+    this.#webhooks.inc({ outcome });
   }
 
   replayed(): void {

@@ -47,6 +47,7 @@ export class SharedGauges {
   readonly #workers;
   readonly #batches;
   readonly #batchOldest;
+  readonly #webhooks;
   readonly #redisUp;
   readonly #ledger;
   readonly #month;
@@ -68,6 +69,7 @@ export class SharedGauges {
     this.#workers = metrics.gauge('workers');
     this.#batches = metrics.gauge('batches');
     this.#batchOldest = metrics.gauge('batchOldest');
+    this.#webhooks = metrics.gauge('webhooksWaiting');
     this.#redisUp = metrics.gauge('redisUp');
     this.#ledger = metrics.counter('ledgerCost');
     this.#month = metrics.gauge('monthCost');
@@ -93,6 +95,7 @@ export class SharedGauges {
     this.#redisUp.set(known ? 1 : 0);
     this.#batches.set(known?.batches.active ?? 0);
     this.#batchOldest.set(known?.batches.oldestS ?? 0);
+    this.#webhooks.set(known?.webhooks ?? 0);
     this.#workers.set(this.parts.workersSeen());
     for (const queue of known?.queues ?? []) this.#showQueue(queue);
     for (const { workspace, total, month, estimated } of known?.spend ?? []) {
@@ -109,16 +112,27 @@ export class SharedGauges {
     queues: QueueReading[];
     spend: SpendReading[];
     batches: { active: number; oldestS: number };
+    webhooks: number;
   }> {
     const { clock } = this.parts;
-    const [queues, spend, batches] = await Promise.all([
+    const [queues, spend, batches, webhooks] = await Promise.all([
       Promise.all(
         [...this.parts.providers.keys()].map((provider) => readQueue(this.parts.queues, clock, provider)),
       ),
       Promise.all(this.#directory.map(({ id }) => this.#readSpend(id))),
       this.#readBatches(),
+      this.#readWebhooks(),
     ]);
-    return { queues, spend, batches };
+    return { queues, spend, batches, webhooks };
+  }
+
+  async #readWebhooks(): Promise<number> {
+    const { redis, names } = this.parts;
+    const [waiting, delayed] = await Promise.all([
+      redis.llen(names.webhookQueueKey('wait')),
+      redis.zcard(names.webhookQueueKey('delayed')),
+    ]);
+    return waiting + delayed;
   }
 
   async #readBatches(): Promise<{ active: number; oldestS: number }> {

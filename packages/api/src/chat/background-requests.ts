@@ -3,7 +3,6 @@
  * own (shared: queue/idempotency.ts), made of its id. So its answer is kept by the step that settles it, sealed, within the
  * workspace's quota of kept answers. Unlike there, a failure is kept too.
  */
-import { createHash } from 'node:crypto';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import type { ReplyHead } from '@sluice/shared/queue/job';
@@ -15,22 +14,34 @@ import type { Redis } from 'ioredis';
 /** How long the record of a request that nobody has answered stays. */
 const DAY_MS = 86_400_000;
 
-/** KEYS: record, mark of the request's settlement. */
-const beginScript = createScript<'new' | 'known' | 'conflict' | 'gone'>(
+/**
+ * KEYS: record, the workspace's webhooks, and with an Idempotency-Key the record of that. ARGV: request id, deadline, ttl,
+ * workspace, digest of the Idempotency-Key or empty, fingerprints. The key's record names the request that runs under it. A
+ * request that fails removes that record (shared: queue/settle-scripts.ts), and the key may be used again.
+ */
+const beginScript = createScript<['new' | 'known' | 'conflict' | 'gone', string]>(
   'sluiceBeginInBackground',
   `
-local known = redis.call('HGET', KEYS[1], 'fingerprint')
-if known then
-  for i = 4, #ARGV do
-    if known == ARGV[i] then return 'known' end
+local recordKey, webhooksKey, keyKey = unpack(KEYS)
+local requestId, deadline, ttl, workspace, digest, fingerprint = unpack(ARGV)
+if keyKey then
+  local known, before = unpack(redis.call('HMGET', keyKey, 'fingerprint', 'points'))
+  if known then
+    local isSame = false
+    for i = 6, #ARGV do isSame = isSame or known == ARGV[i] end
+    if not isSame then return {'conflict', ''} end
+    -- Other answers may have pushed its answer out. A second run would be a second bill.
+    local hasRecord = redis.call('EXISTS', string.sub(keyKey, 1, -65) .. redis.call('HGET', keyKey, 'record')) == 1
+    return {hasRecord and 'known' or 'gone', before}
   end
-  return 'conflict'
+  redis.call('HSET', keyKey, 'points', requestId, 'record', string.sub(recordKey, -64), 'fingerprint', fingerprint)
+  redis.call('PEXPIRE', keyKey, ttl)
+  redis.call('HSET', recordKey, 'key', digest)
 end
--- Other answers have pushed it out. A second run could not be settled under its id, and its call would be on no bill.
-if redis.call('EXISTS', KEYS[2]) == 1 then return 'gone' end
-redis.call('HSET', KEYS[1], 'background', '1', 'request', ARGV[1], 'deadline', ARGV[2], 'fingerprint', ARGV[4])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return 'new'
+redis.call('HSET', recordKey, 'background', '1', 'request', requestId, 'deadline', deadline)
+if redis.call('EXISTS', webhooksKey) == 1 then redis.call('HSET', recordKey, 'tell', workspace) end
+redis.call('PEXPIRE', recordKey, ttl)
+return {'new', requestId}
 `,
 );
 
@@ -48,27 +59,25 @@ export class BackgroundRequests {
     private readonly payloads: Payloads,
   ) {}
 
-  /** The same key gives the same id, so that a caller who asks again finds the request that runs. */
-  idFor(idempotencyKey: string, workspace: WorkspaceRecord): string {
-    const text = `background\n${workspace.id}\n${idempotencyDigest(idempotencyKey, workspace)}`;
-    return createHash('sha256').update(text).digest('base64url').slice(0, 20);
-  }
-
   digestOf(requestId: string, workspace: WorkspaceRecord): string {
     return idempotencyDigest(`background\n${requestId}`, workspace);
   }
 
+  /** Returns the id of the request that runs: with an Idempotency-Key it may be that of an earlier call. */
   begin(
     workspace: WorkspaceRecord,
-    request: { requestId: string; deadline: number; body: string },
-  ): Promise<'new' | 'known' | 'conflict' | 'gone'> {
-    const { requestId, deadline, body } = request;
-    const key = this.names.idempotency(workspace.id, this.digestOf(requestId, workspace));
-    return beginScript(
-      this.redis,
-      [key, this.names.settled(requestId)],
-      [requestId, Math.round(deadline), DAY_MS, ...this.payloads.fingerprints(body)],
-    );
+    request: { requestId: string; deadline: number; bodyText: string; idempotencyKey: string },
+  ): Promise<['new' | 'known' | 'conflict' | 'gone', string]> {
+    const { requestId, deadline, bodyText, idempotencyKey } = request;
+    const { id } = workspace;
+    const keys = [this.names.idempotency(id, this.digestOf(requestId, workspace)), this.names.webhooks(id)];
+    let digest = '';
+    if (idempotencyKey !== '') {
+      digest = idempotencyDigest(`in background\n${idempotencyKey}`, workspace);
+      keys.push(this.names.idempotency(id, digest));
+    }
+    const args = [requestId, Math.round(deadline), DAY_MS, id, digest];
+    return beginScript(this.redis, keys, [...args, ...this.payloads.fingerprints(bodyText)]);
   }
 
   async find(requestId: string, workspace: WorkspaceRecord): Promise<BackgroundRequest | undefined> {

@@ -9,8 +9,10 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Authenticated } from '../http/authenticate.js';
 import type { RunsOn } from '../http/bytes-in-flight.js';
+import type { Admission } from './admission.js';
 import type { BackgroundRequests } from './background-requests.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
+import { checkIdempotencyKey } from './idempotent-dispatcher.js';
 import { writeReply } from './write-reply.js';
 
 const ASKS_AGAIN_AFTER_S = 1;
@@ -30,21 +32,42 @@ export async function ownerOf(directory: DirectoryCache, workspace: string): Pro
   return record;
 }
 
+export interface RunInBackgroundParts {
+  dispatcher: Dispatcher;
+  background: BackgroundRequests;
+  admission: Pick<Admission, 'admitFollower'>;
+  clock: Clock;
+}
+
+interface InBackground {
+  owner: WorkspaceRecord;
+  job: ChatJob;
+  request: ChatRequest;
+  bodyText: string;
+  /** May be empty. */
+  idempotencyKey: string;
+  state: RunsOn;
+}
+
 /**
  * Answers as soon as the request is on a queue: from then on nothing but its end takes it away. One that is refused before
- * is answered with that. Undefined: it was accepted.
+ * is answered with that. `accepted` is the id of the request that runs, which an earlier call may have begun.
  */
 export async function runInBackground(
-  { dispatcher, background }: { dispatcher: Dispatcher; background: BackgroundRequests },
-  owner: WorkspaceRecord,
-  job: ChatJob,
-  request: ChatRequest,
-  body: string,
-  state: RunsOn,
-): Promise<Reply | undefined> {
+  { dispatcher, background, admission, clock }: RunInBackgroundParts,
+  { owner, job, request, bodyText, idempotencyKey, state }: InBackground,
+): Promise<Reply | { accepted: string }> {
+  if (idempotencyKey !== '') checkIdempotencyKey(idempotencyKey);
   const { requestId, deadline } = job;
-  const as = await background.begin(owner, { requestId, deadline, body });
-  if (as === 'known') return undefined;
+  const [as, known] = await background.begin(owner, { requestId, deadline, bodyText, idempotencyKey });
+  if (as === 'known') {
+    // It counts like any other request, although nothing is run for it.
+    const { workspace } = job;
+    const admitted = await admission.admitFollower({ requestId, workspace, deadline: clock.now() });
+    if (admitted instanceof GatewayError) throw admitted;
+    admitted();
+    return { accepted: known };
+  }
   if (as === 'conflict')
     throw new GatewayError('idempotency_conflict', 'This Idempotency-Key was used with another body.', {
       param: 'Idempotency-Key',
@@ -55,7 +78,7 @@ export async function runInBackground(
       'The request with this Idempotency-Key has ended, and its answer is no longer kept. It was not called again.',
     );
   return new Promise((resolve, reject) => {
-    const reply = dispatcher.dispatch(job, request, () => resolve(undefined));
+    const reply = dispatcher.dispatch(job, request, () => resolve({ accepted: requestId }));
     state.runsOn = reply;
     reply.then(resolve, reject);
   });

@@ -247,6 +247,7 @@ export class Dispatcher {
       pending.queued = typeof waiting !== 'number' && pending.displacedFrom !== job.entry;
       if (pending.queued) {
         pending.onQueued?.();
+        pending.onQueued = undefined;
         return undefined;
       }
       if (typeof waiting === 'number') congestion.recordFull(provider, job, waiting);
@@ -353,7 +354,9 @@ export class Dispatcher {
       delete log.tags;
       delete log.user;
     }
-    if ((await this.parts.settlements.settle({ job, log, head, isCounted }, by)) !== 'settled') return false;
+    const wasNeverQueued = pending.onQueued !== undefined;
+    const settlement = { job, log, head, isCounted, wasNeverQueued };
+    if ((await this.parts.settlements.settle(settlement, by)) !== 'settled') return false;
     this.#end(pending, { head, body: '', replayed: false });
     return true;
   }

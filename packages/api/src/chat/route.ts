@@ -1,7 +1,6 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority, priorityOf } from '@sluice/shared/config/priority';
 import type { RequestLimits } from '@sluice/shared/config/types';
-import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import type { ChatJob } from '@sluice/shared/queue/job';
@@ -98,11 +97,6 @@ export function createChatRoute(
     throw error;
   }
 
-  function backgroundId(idempotencyKey: string, owner: WorkspaceRecord): string {
-    checkIdempotencyKey(idempotencyKey);
-    return parts.background.idFor(idempotencyKey, owner);
-  }
-
   async function digestOf(idempotencyKey: string, workspace: string): Promise<string> {
     checkIdempotencyKey(idempotencyKey);
     return idempotencyDigest(idempotencyKey, await ownerOf(directory, workspace));
@@ -113,8 +107,7 @@ export function createChatRoute(
     const idempotencyKey = ctx.get('idempotency-key');
     // Its caller does not wait.
     const owner = prefersBackground(ctx) ? await ownerOf(directory, key.workspace) : undefined;
-    const requestId =
-      owner && idempotencyKey !== '' ? backgroundId(idempotencyKey, owner) : ctx.state.requestId;
+    const { requestId } = ctx.state;
     const request = parseChatRequest(bodyText, limits);
     ctx.state.soughtModel = request.model;
     const { route, chain, onCrash } = await resolveModel(
@@ -161,9 +154,9 @@ export function createChatRoute(
     if (owner) job.idempotency = parts.background.digestOf(requestId, owner);
     else if (idempotencyKey !== '') job.idempotency = await digestOf(idempotencyKey, key.workspace);
     const reply = owner
-      ? await runInBackground(parts, owner, job, request, bodyText, ctx.state)
+      ? await runInBackground(parts, { owner, job, request, bodyText, idempotencyKey, state: ctx.state })
       : await runWhileWanted(ctx, job, request, bodyText);
-    if (!reply) return writeAccepted(ctx, job.requestId);
+    if ('accepted' in reply) return writeAccepted(ctx, reply.accepted);
     const { head, body, replayed } = reply;
     ctx.state.reply = { head, replayed };
     if (replayed) {

@@ -1,5 +1,6 @@
 import * as s from './parts.js';
 import { CHAT_ERRORS, COMPLETION_HEADERS } from './public-api.js';
+import { webhookPaths } from './webhook-paths.js';
 
 const workspace = s.inPath('id', 'Id of a workspace.');
 const key = s.inPath('id', 'Id of a key.');
@@ -380,6 +381,7 @@ export const adminPaths: Paths = guarded({
       responses: { '200': s.json('The batch.', s.ref('BatchView')), ...s.errors('not_found', 'conflict') },
     },
   },
+  ...webhookPaths,
   '/workspaces/{id}/files/{file}/content': {
     get: {
       summary: 'The bytes of a file: the requests of a batch, or its answers.',

@@ -1,6 +1,7 @@
 import { chatRequest, nameLength } from '../chat/schema.js';
 import { batchPaths, batchSchema, batchViewSchema } from './batch-paths.js';
 import * as s from './parts.js';
+import { webhookSchemas } from './webhook-paths.js';
 
 const message = {
   type: 'object',
@@ -60,6 +61,7 @@ export const publicSchemas = {
   }),
   Batch: batchSchema,
   BatchView: batchViewSchema,
+  ...webhookSchemas,
   BackgroundRequest: s.object({ id: s.text, object: { const: 'request' }, status: { const: 'in_progress' } }),
   File: s.object({
     id: { ...s.text, pattern: '^file-' },

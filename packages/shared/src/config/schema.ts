@@ -50,6 +50,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     'cors',
     'files',
     'batches',
+    'webhooks',
     'access',
   ]);
 
@@ -156,6 +157,7 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
     cors: { origins: readOrigins(reader, file?.cors) },
     files: readFiles(reader, file?.files),
     batches: readBatches(reader, file?.batches),
+    webhooks: readWebhooks(reader, file?.webhooks),
     requestLog: {
       maxEntries: reader.number(log?.max_entries ?? 100_000, 'request_log.max_entries', LOG_ENTRIES),
       metricTags: reader
@@ -201,6 +203,27 @@ function readBatches(reader: ConfigReader, value: unknown): GatewayConfig['batch
       'batches.max_active_per_workspace',
       ACTIVE_BATCHES,
     ),
+  };
+}
+
+const WEBHOOKS: NumberRule = { min: 0, max: 100 };
+const WEBHOOK_TIMEOUT_MS: NumberRule = { min: 100, max: 60_000 };
+const FIRST_RETRY_MS: NumberRule = { min: 10, max: 3_600_000 };
+
+function readWebhooks(reader: ConfigReader, value: unknown): GatewayConfig['webhooks'] {
+  const webhooks = reader.fields(value ?? {}, 'webhooks', [
+    'allow_private_addresses',
+    'max_per_workspace',
+    'timeout_ms',
+    'first_retry_ms',
+  ]);
+  const number = (field: string, standard: number, rule: NumberRule): number =>
+    reader.number(webhooks?.[field] ?? standard, `webhooks.${field}`, rule);
+  return {
+    allowPrivateAddresses: reader.flag(webhooks?.allow_private_addresses, 'webhooks.allow_private_addresses'),
+    maxPerWorkspace: number('max_per_workspace', 5, WEBHOOKS),
+    timeoutMs: number('timeout_ms', 10_000, WEBHOOK_TIMEOUT_MS),
+    firstRetryMs: number('first_retry_ms', 5_000, FIRST_RETRY_MS),
   };
 }
 

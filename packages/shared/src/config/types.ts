@@ -205,6 +205,14 @@ export interface GatewayConfig {
     linesInFlight: number;
     maxActivePerWorkspace: number;
   };
+  webhooks: {
+    /** Whether a webhook may lead into a private network, or have an address without TLS. */
+    allowPrivateAddresses: boolean;
+    maxPerWorkspace: number;
+    timeoutMs: number;
+    /** The wait after the first failure. Later waits grow. */
+    firstRetryMs: number;
+  };
   archive: ArchiveConfig;
   access: AccessConfig;
   /** Where the model registry is refreshed from, and how often. */

@@ -11,7 +11,7 @@ const REFUSAL_HOURS = 49;
 /** Ledgers older than this are not searched. */
 const LEDGER_DAYS = 5 * 366;
 
-/** Erases reservations, spend, kept answers, files and batches, so that a new workspace of this id starts clean. */
+/** Erases reservations, spend, kept answers, webhooks, files and batches, so that a new workspace of this id starts clean. */
 export async function eraseState(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
   const kept = await redis.zrange(names.keptAnswers(workspace), '0', '-1');
   const answers = kept.map((answer) => names.idempotency(workspace, answer.split(':')[0] ?? ''));
@@ -25,6 +25,9 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
     names.requestTimes(workspace),
     names.spent(workspace),
     names.budgets(workspace),
+    names.webhooks(workspace),
+    names.webhookDeliveries(workspace),
+    names.webhookOrder(workspace),
   );
   await eraseFiles(redis, names, workspace);
   await eraseBatches(redis, names, workspace);

@@ -168,6 +168,20 @@ export const METRICS = {
     labels: ['outcome'],
     help: 'Lines of batches that have ended (answered, failed), and tries that ended with nothing decided (not_now).',
   },
+  webhooks: {
+    name: 'gateway_webhook_deliveries_total',
+    type: 'counter',
+    roles: API,
+    labels: ['outcome'],
+    help: 'Messages to webhooks: delivered, failed and to be tried again, given_up after a day, dropped for newer ones or with their webhook.',
+  },
+  webhooksWaiting: {
+    name: 'gateway_webhook_deliveries_waiting',
+    type: 'gauge',
+    roles: API,
+    labels: [],
+    help: 'Messages to webhooks that wait for their first or next attempt. The same from every api process.',
+  },
   workers: {
     name: 'gateway_workers',
     type: 'gauge',

@@ -49,21 +49,34 @@ local function keepAnswer(key, answersKey, bytesKey, now, quota, head, body)
 end
 `;
 
+/** The most events that wait for an api process. */
+const MOST_EVENTS = 100_000;
+
+/** Appends an event of a workspace that has webhooks. An api process makes it into deliveries. */
+export const TELL = `
+local function tell(eventsKey, workspace, type, subject, at)
+  redis.call('XADD', eventsKey, 'MAXLEN', '~', ${MOST_EVENTS}, '*', 'workspace', workspace, 'type', type, 'subject', subject,
+    'at', at)
+end
+`;
+
 // Other callers with the same Idempotency-Key get the same reply. Each api process is told once how the request ended, and
 // which of its callers wait for that. It reads the answer once for all of them, so that the answer is in Redis once,
 // however many wait. A success is kept for later requests. A failure frees the key. A waiting request may look before it
 // reads its message. It finds the failure under this request's id. When Redis has lost the record, nobody knows who
 // waits, so every outcome is written there.
-const ANSWER_IDEMPOTENT = `${SEND_OUTCOME}${KEEP_ANSWER}
-local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, now, quota, requestId, head, body)
+const ANSWER_IDEMPOTENT = `${SEND_OUTCOME}${KEEP_ANSWER}${TELL}
+local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, eventsKey, now, quota, requestId, head, body)
   local request = redis.call('HGET', key, 'request')
   if request and request ~= requestId then return end
   local isAwaited = not request
-  local isBackground = false
+  local isBackground, workspaceToTell, idempotencyDigest
   local waiters = {}
   local fields = redis.call('HGETALL', key)
   for i = 1, #fields, 2 do
     if fields[i] == 'background' then isBackground = true end
+    if fields[i] == 'tell' then workspaceToTell = fields[i + 1] end
+    if fields[i] == 'key' then idempotencyDigest = fields[i + 1] end
     if string.sub(fields[i], 1, 7) == 'waiter:' then
       isAwaited = true
       redis.call('HDEL', key, fields[i])
@@ -73,7 +86,14 @@ local function answerIdempotent(key, outcomeKey, answersKey, bytesKey, now, quot
   end
   for inbox, ids in pairs(waiters) do sendOutcome(inbox, requestId, head, ids) end
   local succeeded = body ~= ''
-  if (succeeded or isBackground) and request and keepAnswer(key, answersKey, bytesKey, now, quota, head, body) then return end
+  -- A request in the background that was never queued: its caller got the error at once, and nobody asks for it.
+  local wasRefused = isBackground and not eventsKey
+  if idempotencyDigest and not succeeded then redis.call('DEL', string.sub(key, 1, -65) .. idempotencyDigest) end
+  if workspaceToTell and not wasRefused then
+    tell(eventsKey, workspaceToTell, succeeded and 'request.completed' or 'request.failed', 'req_' .. requestId, now)
+  end
+  local isKept = (succeeded or isBackground) and not wasRefused and request
+  if isKept and keepAnswer(key, answersKey, bytesKey, now, quota, head, body) then return end
   redis.call('DEL', key)
   if isAwaited then
     redis.call('HSET', outcomeKey, 'head', head, 'body', body)
@@ -97,7 +117,7 @@ end
 export const RECORD = (keysAt: number, argsAt: number): string => `${SEND_REPLY}
 local function record()
   local logKey, ledgerKey, inboxKey, spentKey, reservationsKey, reservedKey, idempotencyKey, outcomeKey,
-    answersKey, bytesKey = unpack(KEYS, ${keysAt})
+    answersKey, bytesKey, eventsKey = unpack(KEYS, ${keysAt})
   local head, body, log, ledgerRow, cost, input, cached, write, output, month, reservation, reserved,
     settledAt, answerQuota, refusalRow, estimatedMonth = unpack(ARGV, ${argsAt}, ${argsAt + 15})
   if refusalRow == '' then redis.call('XADD', logKey, '*', 'entry', log)
@@ -132,8 +152,8 @@ local function record()
     keepResult(resultsKey, requestId, head, body, cost)
   elseif idempotencyKey then
     ${ANSWER_IDEMPOTENT}
-    answerIdempotent(idempotencyKey, outcomeKey, answersKey, bytesKey, tonumber(settledAt), tonumber(answerQuota),
-      requestId, head, body)
+    answerIdempotent(idempotencyKey, outcomeKey, answersKey, bytesKey, eventsKey, tonumber(settledAt),
+      tonumber(answerQuota), requestId, head, body)
   end
 end
 `;

@@ -15,6 +15,8 @@ export interface Settlement {
   body?: string;
   /** The request is not logged by itself. It is counted with others like it. */
   isCounted?: boolean;
+  /** Its caller does not wait, and got the error at once. */
+  wasNeverQueued?: boolean;
   /** Of a job with limits per minute: what was used (rates.ts). */
   used?: string;
 }
@@ -50,7 +52,7 @@ export function recordParts(names: KeyNames, { request, providers }: GatewayConf
 
 /** The keys and arguments of what settle-scripts.ts writes. */
 export function recordOf(
-  { job, log, head, body, isCounted = false }: Settlement,
+  { job, log, head, body, isCounted = false, wasNeverQueued = false }: Settlement,
   { names, keptAnswerBytes }: RecordParts,
 ): { keys: string[]; args: (string | number)[] } {
   const { served } = log;
@@ -62,14 +64,15 @@ export function recordOf(
     names.reservations(job.workspace),
     names.reserved(job.workspace),
   ];
-  if (job.idempotency !== undefined)
+  if (job.idempotency !== undefined) {
     keys.push(
       names.idempotency(job.workspace, job.idempotency),
       names.outcome(job.requestId),
       names.keptAnswers(job.workspace),
       names.keptAnswerBytes(job.workspace),
     );
-  else if (job.batch !== undefined) keys.push(names.batchResults(job.batch));
+    if (!wasNeverQueued) keys.push(names.webhookEvents);
+  } else if (job.batch !== undefined) keys.push(names.batchResults(job.batch));
   const args = [
     stamp(JSON.stringify(head), job),
     body ?? '',

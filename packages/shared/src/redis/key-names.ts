@@ -79,6 +79,20 @@ export interface KeyNames {
   batches(workspace: string): string;
   /** All batches that are under way. */
   activeBatches: string;
+  /** Prefix that BullMQ puts before `:webhooks:<key>`, the queue of deliveries. */
+  webhookQueuePrefix: string;
+  /** A key of that queue. */
+  webhookQueueKey(key: string): string;
+  /** Webhook id → record. */
+  webhooks(workspace: string): string;
+  /** The events that are not made into deliveries yet. */
+  webhookEvents: string;
+  /** Held by the process that makes events into deliveries. */
+  webhookLock: string;
+  /** Delivery id → record. */
+  webhookDeliveries(workspace: string): string;
+  /** The ids of these deliveries, by when they were created. */
+  webhookOrder(workspace: string): string;
   /** The model registry's document, where it came from, and how the latest refresh went. */
   registry: string;
   /** `<provider>/<model>` → an operator's own entry, which survives refreshes. */
@@ -145,6 +159,13 @@ export function keyNames(cell: string): KeyNames {
     batchParts: (id) => `${prefix}:batch-parts:${id}`,
     batches: (workspace) => `${prefix}:batches:${workspace}`,
     activeBatches: `${prefix}:active-batches`,
+    webhookQueuePrefix: prefix,
+    webhookQueueKey: (key) => `${prefix}:webhooks:${key}`,
+    webhooks: (workspace) => `${prefix}:webhook-endpoints:${workspace}`,
+    webhookEvents: `${prefix}:webhook-events`,
+    webhookLock: `${prefix}:webhook-lock`,
+    webhookDeliveries: (workspace) => `${prefix}:webhook-deliveries:${workspace}`,
+    webhookOrder: (workspace) => `${prefix}:webhook-order:${workspace}`,
     registry: `${prefix}:registry`,
     registryOverrides: `${prefix}:registry-overrides`,
     registryRevision: `${prefix}:registry-revision`,

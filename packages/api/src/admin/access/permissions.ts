@@ -58,6 +58,13 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'POST /workspaces/{id}/batches/{batch}/cancel': may('operator', 'workspace'),
   // Prompts and answers are in it.
   'GET /workspaces/{id}/files/{file}/content': may('operator', 'workspace'),
+  // Addresses may have a secret in them.
+  'GET /workspaces/{id}/webhooks': may('operator', 'workspace'),
+  'POST /workspaces/{id}/webhooks': may('operator', 'workspace'),
+  'DELETE /workspaces/{id}/webhooks/{webhook}': may('operator', 'workspace'),
+  'POST /workspaces/{id}/webhooks/{webhook}/test': may('operator', 'workspace'),
+  'GET /workspaces/{id}/webhook-deliveries': may('viewer', 'workspace'),
+  'POST /workspaces/{id}/webhook-deliveries/{delivery}/resend': may('operator', 'workspace'),
   'GET /traffic': may('viewer', 'somewhere'),
   'GET /refusals': may('viewer', 'somewhere'),
   'GET /directory': may('viewer', 'somewhere'),

@@ -1,0 +1,97 @@
+/** The webhooks of workspaces: where each wants to be told of what. Address and secret are sealed in Redis. */
+import { randomBytes } from 'node:crypto';
+import type { Payloads } from '@sluice/shared/queue/payload';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { createScript } from '@sluice/shared/redis/script';
+import { makeRequestId } from '@sluice/shared/request-id';
+import type { Redis } from 'ioredis';
+
+export const EVENT_TYPES = [
+  'batch.completed',
+  'batch.failed',
+  'batch.expired',
+  'batch.cancelled',
+  'request.completed',
+  'request.failed',
+] as const;
+/** Sent only when an operator asks for it. */
+export const TEST_EVENT = 'webhook.test';
+
+export type EventType = (typeof EVENT_TYPES)[number];
+
+export interface Webhook {
+  id: string;
+  url: string;
+  /** `whsec_…`, the form of Standard Webhooks. */
+  secret: string;
+  events: readonly EventType[];
+  /** Redis time. */
+  created: number;
+}
+
+interface StoredWebhook extends Omit<Webhook, 'url' | 'secret'> {
+  sealed: string;
+}
+
+const SECRET_BYTES = 32;
+
+const addScript = createScript<0 | 1>(
+  'sluiceAddWebhook',
+  `
+if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
+redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+return 1
+`,
+);
+
+export class WebhookStore {
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+    private readonly payloads: Payloads,
+  ) {}
+
+  /** Undefined: the workspace has the most webhooks that it may have. */
+  async add(
+    workspace: string,
+    wish: Pick<Webhook, 'url' | 'events' | 'created'>,
+    most: number,
+  ): Promise<Webhook | undefined> {
+    const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
+    const webhook = { ...wish, id: `wh_${makeRequestId()}`, secret };
+    const stored = JSON.stringify(this.#seal(workspace, webhook));
+    const added = await addScript(this.redis, [this.names.webhooks(workspace)], [most, webhook.id, stored]);
+    return added === 1 ? webhook : undefined;
+  }
+
+  /** Oldest first. */
+  async list(workspace: string): Promise<Webhook[]> {
+    const stored = await this.redis.hvals(this.names.webhooks(workspace));
+    return stored
+      .map((text) => this.#open(workspace, JSON.parse(text) as StoredWebhook))
+      .sort((a, b) => a.created - b.created);
+  }
+
+  async find(workspace: string, id: string): Promise<Webhook | undefined> {
+    const stored = await this.redis.hget(this.names.webhooks(workspace), id);
+    return stored === null ? undefined : this.#open(workspace, JSON.parse(stored) as StoredWebhook);
+  }
+
+  async remove(workspace: string, id: string): Promise<boolean> {
+    return (await this.redis.hdel(this.names.webhooks(workspace), id)) === 1;
+  }
+
+  #seal(workspace: string, { url, secret, ...rest }: Webhook): StoredWebhook {
+    const sealed = this.payloads.seal(JSON.stringify({ url, secret }), contextOf(workspace, rest.id));
+    return { ...rest, sealed };
+  }
+
+  #open(workspace: string, { sealed, ...rest }: StoredWebhook): Webhook {
+    const opened = JSON.parse(this.payloads.open(sealed, contextOf(workspace, rest.id)));
+    return { ...rest, ...(opened as Pick<Webhook, 'url' | 'secret'>) };
+  }
+}
+
+function contextOf(workspace: string, id: string): string {
+  return `webhook\n${workspace}\n${id}`;
+}

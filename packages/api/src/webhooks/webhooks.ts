@@ -1,0 +1,246 @@
+/**
+ * Tells workspaces by webhooks how their batches and requests in the background ended:
+ *
+ *   the step that ends it ─► event (stream) ─► a delivery for each webhook, and a BullMQ job for it ─► one message, or several
+ *
+ * Each arrow may be repeated by another process when one dies: an event leaves the stream when its deliveries are there, and
+ * a job its queue when the message is delivered or given up. So a message comes at least once, under one id.
+ */
+import type { GatewayConfig } from '@sluice/shared/config/types';
+import type { Logger } from '@sluice/shared/process/logger';
+import { isRedisAway } from '@sluice/shared/redis/away';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { makeRequestId } from '@sluice/shared/request-id';
+import { DelayedError, type Job, Queue, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { Delivery, DeliveryStore } from './delivery-store.js';
+import { sendMessage } from './send-message.js';
+import { type EventType, TEST_EVENT, type Webhook, type WebhookStore } from './webhook-store.js';
+
+export const LOOK_FOR_EVENTS_EVERY_MS = 1_000;
+const QUEUE = 'webhooks';
+const AT_ONCE = 100;
+const HOLDS_MS = 10_000;
+/** The messages of a process that are under way, and those of one workspace. They only wait for an answer. */
+const MOST = 200;
+const MOST_OF_WORKSPACE = 4;
+/** A delivery that found its workspace's places taken looks again after a time between one and two of these. */
+const CROWDED_MS = 3_000;
+const RETRY_FACTOR = 4;
+const LONGEST_RETRY_MS = 6 * 3_600_000;
+const DAY_MS = 86_400_000;
+const LOCK_MS = 15_000;
+const STALLED_INTERVAL_MS = 5_000;
+/** A wake-up can be lost with a connection, so an idle worker also looks by itself this often. */
+const LOOK_EVERY_S = 1;
+
+export type DeliveryOutcome = 'delivered' | 'failed' | 'given_up' | 'dropped';
+
+interface DeliveryJob {
+  workspace: string;
+  delivery: string;
+}
+
+export interface WebhooksParts {
+  redis: Redis;
+  names: KeyNames;
+  clock: Clock;
+  store: WebhookStore;
+  deliveries: DeliveryStore;
+  config: GatewayConfig['webhooks'];
+  logger: Logger;
+  metrics: { webhook(outcome: DeliveryOutcome): void };
+}
+
+export class Webhooks {
+  readonly #queue: Queue<DeliveryJob>;
+  #worker: Worker<DeliveryJob> | undefined;
+  readonly #underWay = new Map<string, number>();
+
+  constructor(private readonly parts: WebhooksParts) {
+    const { redis, names } = parts;
+    this.#queue = new Queue(QUEUE, {
+      connection: redis,
+      prefix: names.webhookQueuePrefix,
+      streams: { events: { maxLen: 100 } },
+      defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
+    });
+    this.#queue.on('error', () => {});
+  }
+
+  get store(): WebhookStore {
+    return this.parts.store;
+  }
+
+  get deliveries(): DeliveryStore {
+    return this.parts.deliveries;
+  }
+
+  get config(): GatewayConfig['webhooks'] {
+    return this.parts.config;
+  }
+
+  /** Begins to send. BullMQ needs a connection of its own, on which it waits. */
+  start(connection: Redis): void {
+    this.#worker = new Worker(QUEUE, (job, token) => this.#deliver(job, token), {
+      connection,
+      prefix: this.parts.names.webhookQueuePrefix,
+      concurrency: MOST,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_INTERVAL_MS,
+      // The delivery's record says when it has been tried long enough.
+      maxStalledCount: 1_000,
+      drainDelay: LOOK_EVERY_S,
+    });
+    this.#worker.on('error', (error) => {
+      if (!isRedisAway(error)) this.parts.logger.warn({ error: String(error) }, 'webhooks cannot be sent');
+    });
+  }
+
+  /** Messages that are under way may end. */
+  async close(): Promise<void> {
+    await this.#worker?.close();
+    await this.#queue.close();
+  }
+
+  /** Makes deliveries of the events that have happened. One process does it at a time. */
+  async look(): Promise<void> {
+    const { redis, names } = this.parts;
+    const read = () => redis.xrange(names.webhookEvents, '-', '+', 'COUNT', AT_ONCE);
+    let entries = await read();
+    if (entries.length === 0) return;
+    const taken = await redis.set(names.webhookLock, '1', 'PX', HOLDS_MS, 'NX');
+    if (taken !== 'OK') return;
+    try {
+      for (
+        const began = performance.now();
+        performance.now() - began < HOLDS_MS / 2;
+        entries = await read()
+      ) {
+        for (const [entryId, fields] of entries) {
+          await this.#spread(fields);
+          await redis.xdel(names.webhookEvents, entryId);
+        }
+        if (entries.length < AT_ONCE) return;
+      }
+    } finally {
+      await redis.del(names.webhookLock);
+    }
+  }
+
+  /** Sends a test event to one webhook. */
+  test(workspace: string, webhook: Webhook): Promise<Delivery> {
+    const at = this.parts.clock.now();
+    return this.#add(workspace, webhook, { type: TEST_EVENT, subject: webhook.id, at });
+  }
+
+  /** Sends a message again, now, under its id. */
+  async resend(workspace: string, delivery: Delivery): Promise<Delivery> {
+    const since = this.parts.clock.now();
+    const again: Delivery = { ...delivery, state: 'waiting', since, attempts: 0, nextAt: null };
+    await this.parts.deliveries.update(workspace, again);
+    const job = await this.#queue.getJob(delivery.id);
+    if (await job?.isDelayed()) await job?.promote();
+    else await this.#enqueue(workspace, delivery.id);
+    return again;
+  }
+
+  async #spread(fields: readonly string[]): Promise<void> {
+    const value = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
+    const workspace = value('workspace');
+    const type = value('type') as EventType;
+    const event = { type, subject: value('subject'), at: Number(value('at')) };
+    for (const webhook of await this.parts.store.list(workspace))
+      if (webhook.events.includes(type)) await this.#add(workspace, webhook, event);
+  }
+
+  async #add(
+    workspace: string,
+    webhook: Webhook,
+    { type, subject, at }: Pick<Delivery, 'type' | 'subject' | 'at'>,
+  ): Promise<Delivery> {
+    // An event that is read twice has the same id. A test is a new event each time.
+    const event = `evt_${type === TEST_EVENT ? makeRequestId() : subject.slice(subject.indexOf('_') + 1)}`;
+    const { current, evicted } = await this.parts.deliveries.add(workspace, {
+      ...{ id: `${event}-${webhook.id}`, webhook: webhook.id, event, type, subject, at },
+      ...{
+        since: this.parts.clock.now(),
+        state: 'waiting',
+        attempts: 0,
+        lastAt: null,
+        outcome: null,
+        nextAt: null,
+      },
+    });
+    for (const id of evicted) if ((await this.#queue.remove(id)) === 1) this.parts.metrics.webhook('dropped');
+    if (current.state === 'waiting') await this.#enqueue(workspace, current.id);
+    return current;
+  }
+
+  /** A job that is there already is not added again. */
+  async #enqueue(workspace: string, delivery: string): Promise<void> {
+    await this.#queue.add('deliver', { workspace, delivery }, { jobId: delivery });
+  }
+
+  async #deliver(job: Job<DeliveryJob>, token: string | undefined): Promise<void> {
+    const { workspace } = job.data;
+    const places = this.#underWay.get(workspace) ?? 0;
+    if (places >= MOST_OF_WORKSPACE) return putOff(job, token, CROWDED_MS * (1 + Math.random()));
+    this.#underWay.set(workspace, places + 1);
+    try {
+      const waitMs = await this.#attempt(workspace, job.data.delivery);
+      if (waitMs !== undefined) await putOff(job, token, waitMs);
+    } finally {
+      const left = (this.#underWay.get(workspace) ?? 1) - 1;
+      if (left > 0) this.#underWay.set(workspace, left);
+      else this.#underWay.delete(workspace);
+    }
+  }
+
+  /** Undefined: it is over. Otherwise how long to wait for the next attempt. */
+  async #attempt(workspace: string, id: string): Promise<number | undefined> {
+    const { store, deliveries, clock, config, metrics } = this.parts;
+    const delivery = await deliveries.find(workspace, id);
+    if (delivery?.state !== 'waiting') return undefined;
+    const webhook = await store.find(workspace, delivery.webhook);
+    if (!webhook) {
+      await deliveries.update(workspace, { ...delivery, state: 'failed', outcome: 'removed', nextAt: null });
+      metrics.webhook('dropped');
+      return undefined;
+    }
+    const { as, outcome } = await sendMessage(webhook, delivery, {
+      allowPrivate: config.allowPrivateAddresses,
+      timeoutMs: config.timeoutMs,
+    });
+    const now = clock.now();
+    const attempts = delivery.attempts + 1;
+    const tried = { ...delivery, attempts, outcome, lastAt: now, nextAt: null };
+    if (as === 'delivered') {
+      await deliveries.update(workspace, { ...tried, state: 'delivered' });
+      metrics.webhook('delivered');
+      return undefined;
+    }
+    const waitMs = retryWait(attempts, config.firstRetryMs);
+    if (as === 'gone' || now + waitMs > delivery.since + DAY_MS) {
+      await deliveries.update(workspace, { ...tried, state: 'failed' });
+      metrics.webhook('given_up');
+      return undefined;
+    }
+    await deliveries.update(workspace, { ...tried, nextAt: now + waitMs });
+    metrics.webhook('failed');
+    return waitMs;
+  }
+}
+
+/** With the default: 5 s, 20 s, 80 s, 5 min, 21 min, 85 min, 6 h and so on, a tenth more or less. */
+function retryWait(attempts: number, firstMs: number): number {
+  const waitMs = Math.min(LONGEST_RETRY_MS, firstMs * RETRY_FACTOR ** Math.min(attempts - 1, 20));
+  return waitMs * (0.9 + 0.2 * Math.random());
+}
+
+/** BullMQ learns from the error that the job is not over. */
+async function putOff(job: Job, token: string | undefined, waitMs: number): Promise<never> {
+  await job.moveToDelayed(Date.now() + Math.round(waitMs), token);
+  throw new DelayedError();
+}

@@ -1,0 +1,181 @@
+import type { DirectoryOverview, List, WebhookDelivery, WebhookView } from '@sluice/shared/admin-api';
+import { useState } from 'preact/hooks';
+import { path } from '../../admin-client.js';
+import { ago, NOTHING } from '../../format.js';
+import type { Place } from '../../location.js';
+import { Confirm } from '../../ui/confirm.js';
+import { Page } from '../../ui/page.js';
+import { Pick } from '../../ui/pick.js';
+import { Badge, Empty, explainFailure, Notice, Waiting } from '../../ui/small.js';
+import { type Column, Table } from '../../ui/table.js';
+import { useAction } from '../../ui/use-action.js';
+import { usePoll } from '../../use-poll.js';
+import { WebhookDialog } from './webhook-dialog.js';
+
+const EVERY_MS = 5_000;
+const SLOWLY_MS = 60_000;
+
+type Doing = { what: 'add' } | { what: 'remove'; webhook: WebhookView };
+
+export function WebhooksPage(_: { place: Place }) {
+  const [chosen, setChosen] = useState('');
+  const directory = usePoll('workspaces', SLOWLY_MS, (client, signal) =>
+    client.get<DirectoryOverview>('/directory?keys=false', signal),
+  );
+  const workspaces = directory.data?.workspaces.map(({ id }) => id) ?? [];
+  const workspace = chosen || workspaces[0];
+  return (
+    <Page
+      title="Webhooks"
+      intro="Addresses that are told how batches and requests in the background ended, and what was sent to them."
+    >
+      {!directory.data && <Waiting polled={directory} />}
+      {workspaces.length > 1 && workspace !== undefined && (
+        <Pick label="Workspace" value={workspace} values={workspaces} onChange={setChosen} />
+      )}
+      {workspace !== undefined && <Webhooks key={workspace} workspace={workspace} />}
+    </Page>
+  );
+}
+
+function Webhooks({ workspace }: { workspace: string }) {
+  const [doing, setDoing] = useState<Doing | undefined>();
+  const webhooks = usePoll(`webhooks ${workspace}`, EVERY_MS, (client, signal) =>
+    client.get<List<WebhookView>>(path`/workspaces/${workspace}/webhooks`, signal),
+  );
+  const deliveries = usePoll(`deliveries ${workspace}`, EVERY_MS, (client, signal) =>
+    client.get<List<WebhookDelivery>>(path`/workspaces/${workspace}/webhook-deliveries`, signal),
+  );
+  const action = useAction();
+  const post = (place: string) =>
+    action.run(async (client) => {
+      await client.send('POST', place);
+      deliveries.reload();
+    });
+  const done = () => {
+    setDoing(undefined);
+    webhooks.reload();
+  };
+  return (
+    <>
+      {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
+      {!webhooks.data && <Waiting polled={webhooks} />}
+      {webhooks.data?.data.length === 0 && (
+        <Empty title={`${workspace} has no webhooks.`}>Add one to be told when a batch has ended.</Empty>
+      )}
+      {webhooks.data && webhooks.data.data.length > 0 && (
+        <Table
+          caption="Webhooks"
+          columns={webhookColumns(
+            action.busy,
+            ({ id }) => post(path`/workspaces/${workspace}/webhooks/${id}/test`),
+            (webhook) => setDoing({ what: 'remove', webhook }),
+          )}
+          rows={webhooks.data.data}
+          rowKey={({ id }) => id}
+        />
+      )}
+      <button type="button" class="primary" onClick={() => setDoing({ what: 'add' })}>
+        Add a webhook
+      </button>
+      {deliveries.data && deliveries.data.data.length > 0 && (
+        <Table
+          caption="Deliveries"
+          columns={deliveryColumns(action.busy, ({ id }) =>
+            post(path`/workspaces/${workspace}/webhook-deliveries/${id}/resend`),
+          )}
+          rows={deliveries.data.data}
+          rowKey={({ id }) => id}
+        />
+      )}
+      {doing?.what === 'add' && <WebhookDialog workspace={workspace} onClose={done} />}
+      {doing?.what === 'remove' && (
+        <Confirm
+          title="Remove the webhook?"
+          verb="Remove the webhook"
+          work={async (client) =>
+            void (await client.send('DELETE', path`/workspaces/${workspace}/webhooks/${doing.webhook.id}`))
+          }
+          onClose={() => setDoing(undefined)}
+          onDone={done}
+        >
+          Nothing is sent to <code>{doing.webhook.url}</code> any more, not even what waits.
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function webhookColumns(
+  busy: boolean,
+  onTest: (webhook: WebhookView) => void,
+  onRemove: (webhook: WebhookView) => void,
+): Column<WebhookView>[] {
+  return [
+    { id: 'address', label: 'Address', head: true, cell: ({ url }) => <code>{url}</code> },
+    { id: 'events', label: 'Events', cell: ({ events }) => events.join(', ') },
+    { id: 'created', label: 'Created', cell: ({ created_at }) => ago(created_at) },
+    {
+      id: 'actions',
+      label: 'Actions',
+      cell: (webhook) => (
+        <>
+          <button
+            type="button"
+            class="small"
+            disabled={busy}
+            aria-label={`Send a test to ${webhook.url}`}
+            onClick={() => onTest(webhook)}
+          >
+            Send a test
+          </button>
+          <button
+            type="button"
+            class="small danger"
+            aria-label={`Remove ${webhook.url}`}
+            onClick={() => onRemove(webhook)}
+          >
+            Remove
+          </button>
+        </>
+      ),
+    },
+  ];
+}
+
+const TONES = { waiting: 'warn', delivered: 'good', failed: 'bad' } as const;
+
+function deliveryColumns(
+  busy: boolean,
+  onResend: (delivery: WebhookDelivery) => void,
+): Column<WebhookDelivery>[] {
+  return [
+    { id: 'event', label: 'Event', head: true, cell: ({ type }) => type },
+    { id: 'subject', label: 'About', cell: ({ subject }) => <code>{subject}</code> },
+    { id: 'state', label: 'State', cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
+    { id: 'attempts', label: 'Attempts', numeric: true, cell: ({ attempts }) => attempts },
+    { id: 'outcome', label: 'Last outcome', cell: ({ outcome }) => outcome ?? NOTHING },
+    { id: 'created', label: 'Created', cell: ({ created_at }) => ago(created_at) },
+    {
+      id: 'next',
+      label: 'Next attempt',
+      cell: ({ next_attempt_at }) =>
+        next_attempt_at === null ? NOTHING : new Date(next_attempt_at).toLocaleTimeString(),
+    },
+    {
+      id: 'resend',
+      label: 'Actions',
+      cell: (delivery) => (
+        <button
+          type="button"
+          class="small"
+          disabled={busy}
+          aria-label={`Send ${delivery.type} of ${delivery.subject} again`}
+          onClick={() => onResend(delivery)}
+        >
+          Send again
+        </button>
+      ),
+    },
+  ];
+}

@@ -1,0 +1,210 @@
+/** Webhooks: what has ended is told, signed, at least once under one id, and nobody's failing address delays the others. */
+import { Webhook } from 'standardwebhooks';
+import { type AdminAnswer, adminOf, type CallAdmin } from '../helpers/admin.js';
+import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
+import { readEverything } from '../helpers/redis-contents.js';
+import { sdkFor } from '../helpers/sdk.js';
+import { until } from '../helpers/until.js';
+import { WebhookReceiver } from '../helpers/webhook-receiver.js';
+
+const PROMPT = 'canary-prompt-of-a-webhook';
+const PATIENCE_MS = 90_000;
+let gateway: Gateway;
+let receiver: WebhookReceiver;
+let admin: CallAdmin;
+
+test.before(async () => {
+  receiver = await WebhookReceiver.start();
+  gateway = await startGateway({
+    apis: 2,
+    webhooks: { allow_private_addresses: true, max_per_workspace: 2, first_retry_ms: 50, timeout_ms: 20_000 },
+    workspaces: {
+      other: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
+      broke: {
+        routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
+        limits: { budget_usd_per_month: 0 },
+      },
+    },
+  });
+  admin = adminOf(gateway);
+});
+test.after.always(async () => {
+  await gateway?.stop();
+  await receiver?.stop();
+});
+
+interface Created {
+  id: string;
+  secret: string;
+}
+
+async function addWebhook(workspace: string, path: string, events?: string[]): Promise<Created> {
+  const { status, body } = await admin('POST', `/workspaces/${workspace}/webhooks`, {
+    url: receiver.url(path),
+    ...(events ? { events } : {}),
+  });
+  if (status !== 201) throw new Error(JSON.stringify(body));
+  return body;
+}
+
+const remove = (workspace: string, { id }: Created): Promise<AdminAnswer> =>
+  admin('DELETE', `/workspaces/${workspace}/webhooks/${id}`);
+
+const cameTo = (path: string, count = 1) =>
+  until(
+    `${count} messages to ${path}`,
+    () => {
+      const messages = receiver.at(path);
+      return messages.length >= count && messages;
+    },
+    PATIENCE_MS,
+  );
+
+const inBackground = (workspace: string, text: string, headers: Record<string, string> = {}) =>
+  gateway.chat(
+    { model: 'fast', messages: [{ role: 'user', content: text }] },
+    { headers: { prefer: 'respond-async', ...headers }, key: gateway.keys[workspace] ?? '' },
+  );
+
+const delivery = (workspace: string, isMeant: (row: AdminAnswer['body']) => boolean) =>
+  until(
+    'the delivery',
+    async () => {
+      const { body } = await admin('GET', `/workspaces/${workspace}/webhook-deliveries`);
+      return body.data.find(isMeant) as AdminAnswer['body'];
+    },
+    PATIENCE_MS,
+  );
+
+test.serial('the end of a batch is told, signed as the official libraries check it', async (t) => {
+  const webhook = await addWebhook('demo', '/batches');
+  const client = sdkFor(gateway, { webhookSecret: webhook.secret });
+  const batch = await createBatch(client, toJsonl([line('a', PROMPT)]));
+  await batchEnd(client, batch.id);
+  const [message] = await cameTo('/batches');
+  const { body = '', headers = {} } = message ?? {};
+  const event = {
+    id: `evt_${batch.id.slice('batch_'.length)}`,
+    object: 'event',
+    type: 'batch.completed',
+    data: { id: batch.id },
+  };
+  t.like(new Webhook(webhook.secret).verify(body, headers as Record<string, string>) as object, event);
+  t.like(await client.webhooks.unwrap(body, headers as Record<string, string>), event);
+  t.throws(() => new Webhook(`whsec_${btoa('another')}`).verify(body, headers as Record<string, string>));
+  t.is(headers['webhook-id'], event.id);
+  t.false(body.includes(PROMPT));
+  const row = await delivery('demo', ({ subject, state }) => subject === batch.id && state === 'delivered');
+  t.like(row, { attempts: 1, outcome: '204', type: 'batch.completed' });
+  const everything = await readEverything(gateway.redis);
+  t.false(everything.includes(webhook.secret) || everything.includes(receiver.url('/batches')));
+  await remove('demo', webhook);
+});
+
+test.serial(
+  'a request in the background is told when it has ended, and never when it was refused',
+  async (t) => {
+    const webhook = await addWebhook('demo', '/requests');
+    const refusing = await addWebhook('broke', '/refused');
+    gateway.simulator.script({ match: { textIncludes: 'this fails' }, action: { status: 400 } });
+    const refused = await inBackground('broke', 'too expensive');
+    t.is(refused.body.error.code, 'budget_exceeded');
+    const failing = await inBackground('demo', 'this fails');
+    const done = await inBackground('demo', 'this works');
+    const events = (await cameTo('/requests', 2)).map(({ body }) => JSON.parse(body));
+    const typeOf = ({ body }: { body: { id: string } }) =>
+      events.find(({ data }) => data.id === body.id)?.type;
+    t.is(typeOf(failing), 'request.failed');
+    t.is(typeOf(done), 'request.completed');
+    // What is refused would have been told before those that came later.
+    t.deepEqual(receiver.at('/refused'), []);
+    t.deepEqual((await admin('GET', '/workspaces/broke/webhook-deliveries')).body.data, []);
+    await remove('demo', webhook);
+    await remove('broke', refusing);
+  },
+);
+
+test.serial('a webhook gets only the events that it asked for', async (t) => {
+  const some = await addWebhook('demo', '/some', ['batch.completed']);
+  const all = await addWebhook('demo', '/all');
+  const { body } = await inBackground('demo', 'hello');
+  await cameTo('/all');
+  const { data } = (await admin('GET', '/workspaces/demo/webhook-deliveries')).body;
+  const about = data.filter(({ subject }: { subject: string }) => subject === body.id);
+  t.deepEqual(
+    about.map(({ webhook }: { webhook: string }) => webhook),
+    [all.id],
+  );
+  const third = await admin('POST', '/workspaces/demo/webhooks', { url: receiver.url('/third') });
+  t.is(third.body.error.code, 'quota_exceeded');
+  for (const webhook of [some, all]) await remove('demo', webhook);
+});
+
+test.serial(
+  'a message is tried again under the same id, also when every api process is killed',
+  async (t) => {
+    const webhook = await addWebhook('demo', '/retried');
+    receiver.answers.set('/retried', (res) => res.writeHead(503).end());
+    const { body } = await admin('POST', `/workspaces/demo/webhooks/${webhook.id}/test`);
+    await cameTo('/retried', 2);
+    for (const api of gateway.apis.splice(0)) await api.end('SIGKILL');
+    receiver.answers.delete('/retried');
+    const before = receiver.at('/retried').length;
+    await gateway.addApi();
+    admin = adminOf(gateway);
+    const messages = await cameTo('/retried', before + 1);
+    t.deepEqual([...new Set(messages.map(({ headers }) => headers['webhook-id']))], [body.event_id]);
+    const row = await delivery('demo', ({ id, state }) => id === body.id && state === 'delivered');
+    t.true(row.attempts >= 2);
+    const resent = await admin('POST', `/workspaces/demo/webhook-deliveries/${body.id}/resend`);
+    t.is(resent.status, 202);
+    const again = await cameTo('/retried', messages.length + 1);
+    t.is(again.at(-1)?.headers['webhook-id'], body.event_id);
+    await remove('demo', webhook);
+  },
+);
+
+test.serial('an address that never answers delays no other workspace', async (t) => {
+  const slow = await addWebhook('demo', '/hangs');
+  const quick = await addWebhook('other', '/answers');
+  receiver.answers.set('/hangs', () => {});
+  for (let i = 0; i < 30; i++) await admin('POST', `/workspaces/demo/webhooks/${slow.id}/test`);
+  await cameTo('/hangs');
+  const { body } = await admin('POST', `/workspaces/other/webhooks/${quick.id}/test`);
+  await delivery('other', ({ id, state }) => id === body.id && state === 'delivered');
+  const { data } = (await admin('GET', '/workspaces/demo/webhook-deliveries')).body;
+  t.false(
+    data.some(({ webhook, state }: Record<string, string>) => webhook === slow.id && state === 'delivered'),
+  );
+  // Each process calls it for four at a time at most.
+  t.true(receiver.at('/hangs').length <= 4 * gateway.apis.length);
+  await remove('demo', slow);
+  await remove('other', quick);
+});
+
+test.serial('an address that is gone is not called again, and a removed webhook gets nothing', async (t) => {
+  const gone = await addWebhook('demo', '/gone');
+  receiver.answers.set('/gone', (res) => res.writeHead(410).end());
+  const { body } = await admin('POST', `/workspaces/demo/webhooks/${gone.id}/test`);
+  const row = await delivery('demo', ({ id, state }) => id === body.id && state === 'failed');
+  t.like(row, { attempts: 1, outcome: '410', next_attempt_at: null });
+  await remove('demo', gone);
+  const resent = await admin('POST', `/workspaces/demo/webhook-deliveries/${body.id}/resend`);
+  t.is(resent.status, 404);
+});
+
+test.serial('what is no address is refused, and so is what is not there', async (t) => {
+  for (const url of ['ftp://example.com', 'nothing', 'https://user:secret@example.com', 7, ''])
+    t.like(await admin('POST', '/workspaces/demo/webhooks', { url }), {
+      status: 400,
+      body: { error: { code: 'invalid_request', param: 'url' } },
+    });
+  const wrongEvent = { url: receiver.url('/x'), events: ['batch.born'] };
+  t.is((await admin('POST', '/workspaces/demo/webhooks', wrongEvent)).body.error.param, 'events[0]');
+  t.is((await admin('POST', '/workspaces/nobody/webhooks', { url: receiver.url('/x') })).status, 404);
+  t.is((await admin('POST', '/workspaces/demo/webhooks/wh_x/test')).status, 404);
+  t.is((await admin('DELETE', '/workspaces/demo/webhooks/wh_x')).status, 404);
+  t.is((await admin('GET', '/workspaces/demo/webhook-deliveries?limit=0')).status, 400);
+});
