@@ -26,8 +26,8 @@ type User = (typeof USERS)[number];
 /** Granted for what does not come up in a short run. */
 const RARE: Record<User, string[]> = {
   // A request that ends at the api after it has moved on, while it holds a reservation, or after a call was cut off.
-  // A batch that the other api process runs.
-  api: ['set', 'decrby', 'hincrby', 'xrange', 'lrange', 'zscore'],
+  // A batch that the other api process runs. A message to a webhook whose process died.
+  api: ['set', 'decrby', 'hincrby', 'xrange', 'lrange', 'zscore', 'smembers', 'sadd'],
   // A job that runs while stalled ones are looked for, one that is given to another worker, a flood that falls back, a full
   // quota of kept answers. And the log on its way to PostgreSQL, which is not there.
   worker: [
@@ -107,6 +107,7 @@ test.before(async () => {
       },
     },
     routes,
+    webhooks: { first_retry_ms: 50 },
     workspaces: { limited: { limits, routes } },
   });
   await gateway.addWorker({ REDIS_URL: urlOf('worker') });
@@ -174,6 +175,13 @@ async function useEverything(): Promise<void> {
   hangUp.abort();
   await gone;
 
+  // Nobody is there, so that a message is tried several times.
+  const webhooks = '/workspaces/demo/webhooks';
+  const webhook = (await admin('POST', webhooks, { url: 'https://nobody.invalid' })) as { id: string };
+  const message = (await admin('POST', `${webhooks}/${webhook.id}/test`)) as { id: string };
+  await admin('POST', `/workspaces/demo/webhook-deliveries/${message.id}/resend`);
+  await ask('in the background', { headers: { prefer: 'respond-async' } });
+
   const client = new OpenAI({ baseURL: `${gateway.urls[1]}/v1`, apiKey: gateway.key });
   for (const text of ['one', 'two']) {
     const batch = await createBatch(client, toJsonl([line('a', text), line('b', text, 'unknown')]));
@@ -182,6 +190,9 @@ async function useEverything(): Promise<void> {
   }
   await client.batches.list();
   await client.files.list();
+  await admin('GET', webhooks);
+  await admin('GET', '/workspaces/demo/webhook-deliveries');
+  await admin('DELETE', `${webhooks}/${webhook.id}`);
 
   await admin('POST', '/workspaces', { id: 'new' });
   const { id } = (await admin('POST', '/workspaces/new/keys', { name: 'first' })) as { id: string };

@@ -41,15 +41,17 @@ export async function sendMessage(
 ): Promise<SendOutcome> {
   const body = messageOf(delivery);
   const timestamp = Math.floor(Date.now() / 1000);
-  // The answer's body is of no interest, so the connection is ended when its head has come.
+  // The answer's body is of no interest, so the connection is also ended when its head has come. AbortSignal.any does not
+  // serve here: Node may collect the signals that it was made of.
   const ended = new AbortController();
+  const timer = setTimeout(() => ended.abort(), timeoutMs);
   try {
     const { status } = await fetch(url, {
       method: 'POST',
       body,
       redirect: 'manual',
       ...(allowPrivate ? {} : { agent: publicAgentFor }),
-      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ended.signal]),
+      signal: ended.signal,
       headers: {
         'content-type': 'application/json',
         'user-agent': 'sluice',
@@ -63,6 +65,7 @@ export async function sendMessage(
   } catch (error) {
     return { as: 'failed', outcome: wordFor(error) };
   } finally {
+    clearTimeout(timer);
     ended.abort();
   }
 }

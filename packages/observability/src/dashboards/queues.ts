@@ -45,6 +45,16 @@ export const queuesDashboard: DashboardSpec = {
       legend: '{{outcome}}',
     }),
     panel(
+      'Webhooks',
+      'Messages that were delivered, failed, were given up or dropped, and those that wait.',
+      'short',
+      {
+        expr: 'sum by (outcome) (rate(gateway_webhook_deliveries_total[$__rate_interval]))',
+        legend: '{{outcome}} a second',
+      },
+      { expr: 'max(gateway_webhook_deliveries_waiting)', legend: 'waiting' },
+    ),
+    panel(
       'Processes',
       'Workers as the apis see them, and what Prometheus can reach.',
       'short',
