@@ -54,6 +54,7 @@ test('every path and method of the admin listener is in the document, and the re
     logger: undefined,
     chat: {},
     queueBoard: () => {},
+    webhooks: {},
     audit: { around: () => () => {} },
   } as never);
   const served = app.middleware.flatMap((middleware) => {

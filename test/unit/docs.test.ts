@@ -163,6 +163,7 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
     Request: (request) => ({ request }),
     'Request log': (log) => ({ request_log: log }),
     Registry: (registry) => ({ registry }),
+    Webhooks: (webhooks) => ({ webhooks }),
     CORS: (cors) => ({ cors }),
     Files: (files) => ({ files }),
     Batches: (batches) => ({ batches }),
@@ -177,7 +178,7 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
       section,
     );
 
-  const { providers, request, requestLog, archive, registry } = parseConfig({}, {});
+  const { providers, request, requestLog, archive, registry, webhooks } = parseConfig({}, {});
   const defaults = (section: string) =>
     tableAfter(page, `## ${section}`).flatMap(([, value]) => value?.replaceAll('`', '') || []);
   const {
@@ -221,6 +222,7 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
     defaults('Registry'),
     [registry.refreshMs / 3_600_000, registry.allowPrivateAddresses].map(String),
   );
+  t.deepEqual(defaults('Webhooks'), Object.values(webhooks).map(String));
 });
 
 test('the page of access has the table of permissions', (t) => {
@@ -231,7 +233,7 @@ test('the page of access has the table of permissions', (t) => {
 });
 
 test('ARCHITECTURE.md lists every Redis key', (t) => {
-  const { queuePrefix: _, ...names } = keyNames('sluice');
+  const { queuePrefix: _, webhookQueuePrefix: __, ...names } = keyNames('sluice');
   const keys = [
     ...Object.values(names).filter((name) => typeof name === 'string'),
     names.queueKey('<provider>', '<key>'),
@@ -262,6 +264,10 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.batchResults('<batch>'),
     names.batchParts('<batch>'),
     names.batches('<workspace>'),
+    names.webhookQueueKey('<key>'),
+    names.webhooks('<workspace>'),
+    names.webhookDeliveries('<workspace>'),
+    names.webhookOrder('<workspace>'),
   ];
   t.is(keys.length, Object.keys(names).length);
   t.deepEqual(
