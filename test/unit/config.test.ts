@@ -203,7 +203,7 @@ colour: blue
   t.is(
     error.message,
     `my.yaml: 9 mistakes
-  line 10: colour: unknown field; allowed: providers, workspaces, request, request_log, archive, registry, cors, files, batches, access
+  line 10: colour: unknown field; allowed: providers, workspaces, request, request_log, archive, registry, cors, files, batches, webhooks, access
   line 3: providers.openai.bse_url: unknown field; allowed: preset, kind, base_url, resource, region, project, location, path, models_path, query, headers, auth, rename_models, anthropic_version, prices, api_key, keys, limits, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
   line 3: providers.openai.kind: must be one of openai, anthropic; did you mean openai?
   line 3: providers.openai.base_url: must be an http or https address without user name, password, query and fragment
@@ -233,7 +233,7 @@ test('a missing field and a wrong type are said as such, without follow-up mista
   t.deepEqual(
     mistakesOf(() => parseConfig([], {})),
     [
-      ': must be a map with providers, workspaces, request, request_log, archive, registry, cors, files, batches, access, not a list',
+      ': must be a map with providers, workspaces, request, request_log, archive, registry, cors, files, batches, webhooks, access, not a list',
     ],
   );
   t.deepEqual(

@@ -76,7 +76,7 @@ export function addWebhookCommands(program: Command, cli: Cli): void {
       .argument('<workspace>', WORKSPACE)
       .argument('<webhook>', 'id of the webhook')
       .option('-y, --yes', 'do not ask'),
-    'webhooks remove demo wh_6Yd0mJXkXy0kq3Jt2s8P',
+    'webhooks remove demo wh_6Yd0mJXkXy0kq3Jt2s8P --yes',
   ).action(async (workspace: string, webhook: string, { yes }: { yes?: boolean }) => {
     await cli.confirm(`Removing webhook ${webhook}`, yes);
     const removed = await cli.admin.send('DELETE', path`/workspaces/${workspace}/webhooks/${webhook}`);
