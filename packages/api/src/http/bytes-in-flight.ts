@@ -91,12 +91,19 @@ export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated & 
     watch(ctx.req, share, length === '' ? take : () => {});
     const closed = new Promise((resolve) => ctx.res.once('close', resolve));
     const over = next();
-    Promise.allSettled([over, closed])
-      .then(() => Promise.allSettled([ctx.state.runsOn]))
-      .then(() => giveBack(share));
+    const whenDone = async () => {
+      await over.catch(ignore);
+      await closed;
+      await ctx.state.runsOn?.catch(ignore);
+      giveBack(share);
+    };
+    whenDone();
     return over;
   };
 }
+
+/** Whoever started the work handles its failure. */
+function ignore(): void {}
 
 function tooMuch(message: string): GatewayError {
   return new GatewayError('service_unavailable', message, { retryAfterMs: RETRY_AFTER_MS });

@@ -53,18 +53,18 @@ export interface RefuseLargeParts {
 
 export function createRefuseLarge(parts: RefuseLargeParts): Middleware<Authenticated> {
   const { knownRefusals, directory, metrics } = parts;
-  return async (ctx, next) => {
+  const refuseKnown = async (workspace: string) => {
+    const record = await directory.findWorkspace(workspace);
+    const refusal = record && knownRefusals.of(record);
+    if (!refusal) return;
+    metrics.refusedByWorkspace();
+    throw refusal;
+  };
+  return (ctx, next) => {
     const { workspace } = ctx.state.key;
     // A body without a content-length may be large.
     const isSmall = Number(ctx.get('content-length') || Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES;
-    if (!isSmall && knownRefusals.has(workspace)) {
-      const record = await directory.findWorkspace(workspace);
-      const refusal = record && knownRefusals.of(record);
-      if (refusal) {
-        metrics.refusedByWorkspace();
-        throw refusal;
-      }
-    }
-    await next();
+    if (isSmall || !knownRefusals.has(workspace)) return next();
+    return refuseKnown(workspace).then(next);
   };
 }

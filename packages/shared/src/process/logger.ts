@@ -12,6 +12,15 @@ export function flushed(logger: Logger): Promise<void> {
   return new Promise((resolve) => logger.flush(() => resolve()));
 }
 
+let latest = { ms: -1, field: '' };
+
+/** The latest answer is kept, because a busy process logs many lines in one millisecond. */
+function timestamp(): string {
+  const ms = Date.now();
+  if (ms !== latest.ms) latest = { ms, field: `,"time":"${new Date(ms).toISOString()}"` };
+  return latest.field;
+}
+
 /**
  * One JSON line per event, or readable text on a terminal. Each call chooses the fields that it logs. It never logs a
  * whole request or error object, which may carry a prompt or a key.
@@ -23,7 +32,7 @@ export function createLogger(role: string, level: string, destination?: Destinat
     // The caller was told the id in this form, so a search for it finds the line.
     serializers: { requestId: (id: string) => `req_${id}` },
     formatters: { level: (label: string) => ({ level: label }) },
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp,
   };
   if (destination) return pino(options, destination);
   // Lines are written in blocks, because a system call costs more than a line. The rest is written at exit.

@@ -136,14 +136,14 @@ export class ChatQueueBackend extends RedisQueueBackend {
    * added and their number is returned. `again`: the request may have been settled already, and is not added if it was.
    */
   async addChat(job: ChatJob, most?: number, again = false): Promise<number | 'added' | 'settled'> {
-    const { request, ...data } = job;
+    const { request } = job;
     const isLarge = request.length > LARGE_LENGTH;
     // This command is sent just before the script, in one write.
     const kept = isLarge && this.#keepLarge(job);
     const args = [
       jobIdOf(job),
       CHAT_JOB,
-      JSON.stringify(data),
+      dataOf(job),
       isLarge ? '' : request,
       job.queuedAt,
       job.workspace,
@@ -206,7 +206,6 @@ export class ChatQueueBackend extends RedisQueueBackend {
     most: number,
     used = '',
   ): Promise<MoveResult> {
-    const { request, ...data } = to;
     return moveScript(
       this.redis,
       [...this.#keys, ...other.#keys, this.#settledKey(from), this.parts.names.inbox(from.inbox)],
@@ -214,7 +213,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
         jobIdOf(from),
         jobIdOf(to),
         from.requestId,
-        JSON.stringify(data),
+        dataOf(to),
         to.queuedAt,
         to.workspace,
         shareOf(to),
@@ -425,6 +424,11 @@ export class ChatQueueBackend extends RedisQueueBackend {
   #settledKey({ requestId }: ChatJob): string {
     return this.parts.names.settled(requestId);
   }
+}
+
+/** The job in JSON, without its request. Overwriting a field is cheaper than copying all the others. */
+function dataOf(job: ChatJob): string {
+  return JSON.stringify({ ...job, request: undefined });
 }
 
 /** The job is built in one piece, because copying its fields from another object takes longer than all the rest. */
