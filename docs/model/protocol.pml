@@ -6,9 +6,12 @@
  * (frozen, or cut off) and that worker acts on late; Redis loses a job; the api takes a request for lost although its reply
  * lies unread in the inbox. Steps that are one script in the code are atomic here, and nothing else is.
  *
+ * Each provider has a pool with one key, and counts the calls that are made with it. A job that waits for a limit per minute
+ * is a job that waits, and one whose wait for it would be too long is a call that fails.
+ *
  * Held in every state: a request is settled at most once, and the caller answered at most once. At the end of every run
  * (no deadlock, and the bounded faults used up): each request is settled exactly once and answered, unless its caller was
- * answered at the deadline while a worker had it.
+ * answered at the deadline while a worker had it. No key counts a call then, unless Redis has lost the job that had it.
  */
 #define REQUESTS 2
 #define ENTRIES  2
@@ -35,12 +38,16 @@
 mtype = { absent, waiting, running };
 mtype place[JOBS] = absent;
 byte owner[JOBS] = NOBODY;  /* whose lock it is; NOBODY: expired */
+bool hasKey[JOBS];          /* the job's field `key` */
+byte busy[ENTRIES];         /* calls under way with the key of this entry's provider */
 
 bool settledKey[REQUESTS];  /* outlives the request's jobs */
 byte ledger[REQUESTS];      /* log entry and ledger row, written by settle */
 byte inbox[REQUESTS];       /* replies on their way to the api */
 byte answered[REQUESTS];   /* asserted to be at most 1 where it is raised */
 byte atEntry[REQUESTS];     /* where the api believes the request is */
+
+byte lost;                   /* keys of jobs that Redis has lost */
 
 byte crashes = CRASHES, expiries = EXPIRIES, losses = LOSSES, unread = UNREAD;
 
@@ -51,15 +58,35 @@ inline put(r, e) { /* adding a job that is there is a no-op */
   fi
 }
 
+inline freeKey(r, e) {
+  if
+  :: hasKey[JOB(r, e)] -> hasKey[JOB(r, e)] = false; busy[e]--
+  :: else
+  fi
+}
+
 inline removeJob(r, e) {
+  freeKey(r, e);
   place[JOB(r, e)] = absent; owner[JOB(r, e)] = NOBODY
 }
 
-inline begin(r, e) {
-  place[JOB(r, e)] = running; owner[JOB(r, e)] = me
+/* Only a job that waits is withdrawn. The worker that had it before may have died. */
+inline withdrawJob(r, e) {
+#ifndef NO_KEY_FREED
+  freeKey(r, e);
+#endif
+  hasKey[JOB(r, e)] = false; place[JOB(r, e)] = absent; owner[JOB(r, e)] = NOBODY
 }
 
-/* With -DNO_SETTLED_KEY, -DNO_STALLED_CHECK or -DNO_SAFETY_NET a guard is taken away, and the search must find the fault. */
+inline begin(r, e) {
+  freeKey(r, e); /* of a worker that died */
+  place[JOB(r, e)] = running; owner[JOB(r, e)] = me; hasKey[JOB(r, e)] = true; busy[e]++
+}
+
+/*
+ * With -DNO_SETTLED_KEY, -DNO_STALLED_CHECK, -DNO_SAFETY_NET or -DNO_KEY_FREED a guard is taken away, and the search must
+ * find the fault.
+ */
 inline record(r) {
   ledger[r]++; assert(ledger[r] <= 1);
 #ifndef NO_SETTLED_KEY
@@ -138,7 +165,7 @@ died: /* its lock runs out by itself; a new worker takes its place */
 #define LOCKED(j)   (place[j] == running && owner[j] != NOBODY && expiries > 0)
 #define LOSABLE(j)  (place[j] != absent && losses > 0)
 
-inline lose(j) { losses--; place[j] = absent; owner[j] = NOBODY }
+inline lose(j) { losses--; place[j] = absent; owner[j] = NOBODY; lost = lost + hasKey[j]; hasKey[j] = false }
 
 proctype Redis() {
 end_quiet:
@@ -167,7 +194,7 @@ proctype Api(byte r) {
   :: answered[r] && inbox[r] == 0 -> break
   /* the wait ran out: withdraw, which only works on a job that waits */
   :: atomic { !answered[r] && inbox[r] == 0 && place[JOB(r, atEntry[r])] == waiting && !settledKey[r] ->
-         removeJob(r, atEntry[r]);
+         withdrawJob(r, atEntry[r]);
          if
          :: atEntry[r] == ENTRIES - 1 -> record(r); answered[r]++
          :: else -> atEntry[r]++; put(r, atEntry[r])
@@ -187,7 +214,8 @@ proctype Api(byte r) {
 proctype End() {
   timeout ->
     assert(answered[0] == 1 && answered[1] == 1 && ledger[0] == 1 && ledger[1] == 1);
-    assert(place[0] == absent && place[1] == absent && place[2] == absent && place[3] == absent)
+    assert(place[0] == absent && place[1] == absent && place[2] == absent && place[3] == absent);
+    assert(busy[0] + busy[1] == lost)
 }
 
 init {

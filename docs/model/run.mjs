@@ -17,6 +17,12 @@ const runs = [
     faulty: true,
   },
   { title: 'without the safety net', model: 'protocol.pml', flags: ['-DNO_SAFETY_NET'], faulty: true },
+  {
+    title: 'without freeing the key of a withdrawn job',
+    model: 'protocol.pml',
+    flags: ['-DNO_KEY_FREED'],
+    faulty: true,
+  },
   { title: 'idempotency as built', model: 'idempotency.pml', flags: [], faulty: false },
   { title: 'without the outcome key', model: 'idempotency.pml', flags: ['-DNO_OUTCOME'], faulty: true },
   {

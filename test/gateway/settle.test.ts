@@ -1,3 +1,4 @@
+import { parseConfig } from '@sluice/shared/config/config';
 import { type ChatJob, jobIdOf } from '@sluice/shared/queue/job';
 import { ARCHIVE_GROUP, trimLog } from '@sluice/shared/queue/log-trim';
 import { ledgerRow, stamp } from '@sluice/shared/queue/settle';
@@ -417,4 +418,25 @@ test('a withdrawal whose confirmation was lost is confirmed when it is repeated,
   for (let i = 0; i < 2; i++)
     t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'settled');
   t.is((await cell.log()).length, 1);
+});
+
+test('a job that waits again after its worker died, and is withdrawn, leaves no key of the pool busy', async (t) => {
+  const keys = [{ name: 'only', api_key: '${KEY}' }];
+  const openai = { kind: 'openai', base_url: 'http://127.0.0.1:1', keys };
+  const { providers } = parseConfig({ providers: { openai } }, { KEY: 'sk-only' });
+  const cell = await bench.cell(1_000_000, providers);
+  const busy = () => bench.redis.hget(cell.names.queueKey('openai', 'pool'), 'busy:only');
+  const ways = {
+    moved: (job: ChatJob) => cell.settlements.withdraw(job),
+    refused: (job: ChatJob) => cell.settlements.settle(failed(job), { as: 'withdrawer' }),
+  };
+  for (const [id, settle] of Object.entries(ways)) {
+    const job = jobFor(id);
+    await cell.queues.addChat(job);
+    const active = await cell.take('openai', 'run');
+    t.is(await busy(), '1');
+    await active?.stall();
+    t.not(await settle(job), 'running');
+    t.is(await busy(), '0');
+  }
 });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dayOf } from '@sluice/shared/calendar';
-import { chatBackend, type TakenJson } from '@sluice/shared/queue/backend';
+import { type BackendParts, chatBackend, type TakenJson } from '@sluice/shared/queue/backend';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry, type LogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
@@ -21,7 +21,7 @@ export const PROVIDERS = ['openai', 'anthropic'] as const;
 export interface SettleBench {
   redis: Redis;
   /** A cell of its own: empty queues, log, ledger and inbox. */
-  cell(keptAnswerBytes?: number): Promise<Cell>;
+  cell(keptAnswerBytes?: number, providers?: BackendParts['providers']): Promise<Cell>;
   close(): Promise<void>;
 }
 
@@ -56,9 +56,9 @@ export async function createSettleBench(): Promise<SettleBench> {
   let cells = 0;
   return {
     redis,
-    async cell(keptAnswerBytes = 1_000_000) {
+    async cell(keptAnswerBytes = 1_000_000, providers = undefined) {
       const names = keyNames(`cell-${cells++}`);
-      const parts = { names, keptAnswerBytes };
+      const parts = { names, keptAnswerBytes, ...(providers ? { providers } : {}) };
       const queues = new Queues(redis, parts);
       closers.push(() => queues.close());
       const options = { connection: redis, prefix: names.queuePrefix, lockDuration: 600_000, concurrency: 1 };

@@ -4,7 +4,7 @@
  */
 import { createScript } from '../redis/script.js';
 import { SEND_DISPLACED, SEND_MOVED } from './inbox.js';
-import { RATES } from './rate-scripts.js';
+import { FREE_KEY, RATES } from './rate-scripts.js';
 import { RECORD } from './settle-scripts.js';
 
 /*
@@ -502,7 +502,7 @@ return takeNext(queue, nextToken, lockMs)
 `,
 );
 
-const WITHDRAW = `${TURNS}
+const WITHDRAW = `${TURNS}${FREE_KEY}
 -- Gives an unused turn back. The workspace's other jobs keep their turns.
 local function giveTurnBack(q, workspace, share, class)
   local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
@@ -520,6 +520,9 @@ local function withdraw(q, jobId, workspace, share, class)
   elseif redis.call('LREM', q.wait, -1, jobId) == 0 and redis.call('ZREM', q.delayed, jobId) == 0 then
     return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
   end
+  -- A worker that died may have had the job, with a key of the provider's pool.
+  local key = redis.call('HGET', jobKey, 'key')
+  if key then freeKey(q, jobKey, key) end
   redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
 end
 `;

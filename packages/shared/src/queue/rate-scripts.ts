@@ -9,6 +9,17 @@
  * A job that has to wait is parked: it gets a score beyond all classes, in the band of its lane, which is the class and the
  * set of limits that it shares with others. `due` has the moment at which the first job of each lane may fit.
  */
+
+export const FREE_KEY = `
+-- The job's call is over, or its worker is gone: its key is free.
+local function freeKey(q, jobKey, name)
+  redis.call('HDEL', jobKey, 'key')
+  if redis.call('HINCRBY', q.prefix .. 'pool', 'busy:' .. name, -1) < 0 then
+    redis.call('HSET', q.prefix .. 'pool', 'busy:' .. name, 0)
+  end
+end
+`;
+
 export const RATES = `
 local SLOT_MS, SLOTS, AHEAD_MS, MINUTE_MS, WINDOW_TTL_MS = 500, 123, 5000, 60000, 125000
 
@@ -116,14 +127,7 @@ local function useKey(q, jobKey, key)
   redis.call('HSET', jobKey, 'key', key.name)
 end
 
--- The job's call is over, or its worker is gone: its key is free.
-local function freeKey(q, jobKey, name)
-  redis.call('HDEL', jobKey, 'key')
-  if redis.call('HINCRBY', q.prefix .. 'pool', 'busy:' .. name, -1) < 0 then
-    redis.call('HSET', q.prefix .. 'pool', 'busy:' .. name, 0)
-  end
-end
-
+${FREE_KEY}
 local function bucketsOf(rate, keyName)
   local buckets = {}
   for _, bucket in ipairs(rate[3]) do buckets[#buckets + 1] = bucket end
