@@ -1,4 +1,6 @@
 /** Batches and requests in the background: what one workspace has under way keeps no room from the others. */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import OpenAI from 'openai';
 import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
@@ -10,6 +12,8 @@ import { until } from '../helpers/until.js';
 const FAST = { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] };
 const QUOTA = 20_000;
 const BODY = 1024 * 1024;
+/** As many as a process runs at a time. */
+const CROWD = Array.from({ length: 8 }, (_, i) => `crowd-${i}`);
 const hold = new Hold();
 let gateway: Gateway;
 
@@ -28,6 +32,7 @@ test.before(async () => {
       modest: { routes: FAST },
       wasteful: { routes: FAST },
       heavy: { routes: FAST },
+      ...Object.fromEntries(CROWD.map((id) => [id, { routes: FAST, limits: { budget_usd_per_month: 0 } }])),
     },
   });
 });
@@ -74,6 +79,57 @@ test.serial('a batch that waits is cancelled when its caller says so', async (t)
   t.is(data.length, 20);
   for (const { id } of data) await greedy.batches.cancel(id);
   for (const { id } of data) t.is((await batchEnd(greedy, id)).status, 'cancelled');
+});
+
+test.serial(
+  'when as many workspaces as there are places wait for their budget, others get their turn',
+  async (t) => {
+    const crowd: { client: OpenAI; id: string }[] = [];
+    for (const workspace of CROWD) {
+      const client = clientOf(workspace);
+      crowd.push({ client, id: (await createBatch(client, toJsonl([line('a', 'hello')]))).id });
+    }
+    await until(
+      'every place to be taken',
+      async () => {
+        const all = await Promise.all(crowd.map(({ client, id }) => client.batches.retrieve(id)));
+        return all.every(({ status }) => status === 'in_progress');
+      },
+      90_000,
+    );
+    const modest = clientOf('modest');
+    const batch = await createBatch(modest, toJsonl([line('a', 'hello'), line('b', 'hello')]));
+    t.like(await batchEnd(modest, batch.id, 90_000), {
+      status: 'completed',
+      request_counts: { completed: 2 },
+    });
+    for (const { client, id } of crowd) await client.batches.cancel(id);
+    for (const { client, id } of crowd) t.is((await batchEnd(client, id, 90_000)).status, 'cancelled');
+  },
+);
+
+test.serial('an upload that does not say how long it is ends where the quota does', async (t) => {
+  const boundary = 'boundary';
+  let sent = 0;
+  async function* form() {
+    yield `--${boundary}\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n`;
+    yield `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n`;
+    for (; sent < 50 * QUOTA; sent += 4_096) yield 'x'.repeat(4_096);
+    yield `\r\n--${boundary}--\r\n`;
+  }
+  const response = await fetch(`${gateway.url}/v1/files`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${gateway.keys.heavy}`,
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+    },
+    body: form(),
+    duplex: 'half',
+  } as unknown as RequestInit);
+  t.like(await response.json(), { error: { code: 'quota_exceeded' } });
+  const folder = join(dirname(gateway.configPath), 'files', 'heavy');
+  const left = existsSync(folder) ? readdirSync(folder) : [];
+  t.true(left.every((name) => statSync(join(folder, name)).size <= 2 * QUOTA));
 });
 
 test.serial(

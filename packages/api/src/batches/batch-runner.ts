@@ -1,7 +1,8 @@
 /**
  * Runs the batches whose lease this process gets. Every api process has one; a batch runs in one of them at a time. Places
  * are shared like a queue's (docs/adr/0016): a workspace that has more of them than another gives one up for it, so that
- * batches that only wait, for a budget or a provider, do not keep those of others from running.
+ * batches that only wait, for a budget or a provider, do not keep those of others from running. When more workspaces have
+ * batches than there are places, they take turns.
  */
 import type { Logger } from '@sluice/shared/process/logger';
 import { isRedisAway } from '@sluice/shared/redis/away';
@@ -14,8 +15,13 @@ const RENEW_EVERY_MS = 3_000;
 /** The most batches of one process, because each has a few lines in memory. Others run elsewhere, or wait. */
 const MOST_RUNS = 8;
 
+/** A batch keeps its place this long before it may have to give it to a workspace that has none. */
+const TURN_MS = 5_000;
+const REMEMBER_TURNS_MS = 600_000;
+
 interface Running {
   workspace: string;
+  began: number;
   run: BatchRun;
   ended: Promise<void>;
   /** It has given up its place. */
@@ -26,6 +32,8 @@ export class BatchRunner {
   readonly #running = new Map<string, Running>();
   /** Of batches that are under way. It never changes. */
   #workspaces = new Map<string, string>();
+  /** When a workspace last got a place. */
+  #lastTurn = new Map<string, number>();
   #open = true;
 
   constructor(
@@ -39,11 +47,15 @@ export class BatchRunner {
     const { store } = this.parts;
     const left = new Set((await store.active()).filter((id) => !this.#running.has(id)));
     this.#workspaces = new Map([...this.#workspaces].filter(([id]) => left.has(id)));
+    const forgotten = performance.now() - REMEMBER_TURNS_MS;
+    this.#lastTurn = new Map([...this.#lastTurn].filter(([, turn]) => turn > forgotten));
     while (left.size > 0) {
       const [id, workspace] = await this.#nextOf(left);
       left.delete(id);
       const isFull = this.#placesTaken() >= MOST_RUNS;
-      const crowding = isFull ? this.#mostCrowding(workspace) : undefined;
+      const crowding = isFull
+        ? (this.#mostCrowding(workspace) ?? this.#longestRunning(workspace))
+        : undefined;
       if (!this.#open) return;
       // The others have as many places already, or more: nobody gives one up for them either.
       if (isFull && !crowding) return;
@@ -63,17 +75,19 @@ export class BatchRunner {
     }
   }
 
-  /** The oldest batch of the workspace with the fewest places. */
+  /** The oldest batch of the workspace with the fewest places. Among several, it is the one whose turn is longest ago. */
   async #nextOf(ids: ReadonlySet<string>): Promise<[id: string, workspace: string]> {
     let next: [string, string] = ['', ''];
     let fewest = Number.POSITIVE_INFINITY;
+    let longestAgo = Number.POSITIVE_INFINITY;
     for (const id of ids) {
       const known = this.#workspaces.get(id);
       const workspace = known ?? (await this.parts.store.find(id))?.record.workspace ?? '';
       this.#workspaces.set(id, workspace);
       const places = this.#placesTaken(workspace);
-      if (places < fewest) [next, fewest] = [[id, workspace], places];
-      if (fewest === 0) break;
+      const turn = this.#lastTurn.get(workspace) ?? 0;
+      if (places > fewest || (places === fewest && turn >= longestAgo)) continue;
+      [next, fewest, longestAgo] = [[id, workspace], places, turn];
     }
     return next;
   }
@@ -91,6 +105,14 @@ export class BatchRunner {
     const [most] = staying.sort((a, b) => this.#placesTaken(b.workspace) - this.#placesTaken(a.workspace));
     if (!most || this.#placesTaken(most.workspace) < this.#placesTaken(workspace) + 2) return undefined;
     return staying.findLast((running) => running.workspace === most.workspace);
+  }
+
+  /** The run that has had its turn for longest, if `workspace` has no place. */
+  #longestRunning(workspace: string): Running | undefined {
+    if (this.#placesTaken(workspace) > 0) return undefined;
+    const until = performance.now() - TURN_MS;
+    const over = [...this.#running.values()].filter(({ isLeaving, began }) => !isLeaving && began < until);
+    return over.sort((a, b) => a.began - b.began)[0];
   }
 
   /** Releases all batches, and another process continues them. Lines that are under way end by themselves. */
@@ -125,6 +147,8 @@ export class BatchRunner {
       .finally(() => {
         this.#running.delete(id);
       });
-    this.#running.set(id, { workspace, run, ended, isLeaving: false });
+    const began = performance.now();
+    this.#lastTurn.set(workspace, began);
+    this.#running.set(id, { workspace, began, run, ended, isLeaving: false });
   }
 }

@@ -82,9 +82,11 @@ export class BatchStore {
     return this.redis.hget(this.names.batch(id), 'status');
   }
 
-  /** Newest first. */
-  async list(workspace: string): Promise<Batch[]> {
-    return this.findAll(await this.idsOf(workspace));
+  /** Their ids, and when each was created. */
+  async newest(workspace: string, count: number): Promise<{ id: string; created: number }[]> {
+    const key = this.names.batches(workspace);
+    const found = await this.redis.zrange(key, String(-count), '-1', 'WITHSCORES');
+    return found.flatMap((id, i) => (i % 2 === 0 ? { id, created: Number(found[i + 1]) } : []));
   }
 
   /** Newest first. */

@@ -109,7 +109,7 @@ async function makeFile(
   content: AsyncIterable<Buffer>,
 ): Promise<string | null> {
   const { id, workspace, outputExpiresMs } = record;
-  const stored = await files.write(workspace, content, `file-${digest(`${id}\n${kind}`)}`);
+  const stored = await files.write(workspace, content, { id: `file-${digest(`${id}\n${kind}`)}` });
   if (stored.bytes === 0) {
     await files.discard(stored);
     return null;

@@ -61,8 +61,8 @@ export function failedOutcome(requestId: string, customId: string, info: ErrorIn
 
 const LEFT_OVER: Record<EndReason, string> = {
   batch_expired: 'The batch’s time was over before this line could be answered.',
-  batch_cancelled: 'The batch was cancelled before this line was sent to a provider.',
-  budget_exceeded: 'The monthly budget of the workspace was spent before this line was sent to a provider.',
+  batch_cancelled: 'The batch was cancelled before this line was answered.',
+  budget_exceeded: 'The monthly budget of the workspace was spent before this line was answered.',
 };
 
 /** The output of a line that was never sent or never answered. */

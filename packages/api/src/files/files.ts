@@ -29,18 +29,23 @@ export class Files {
     private readonly clock: Clock,
   ) {}
 
-  /** Stores the bytes as they come. The object is removed later unless it becomes a file. */
+  /**
+   * Stores the bytes as they come, and throws `quota_exceeded` when they are more than `most`. The object is removed later
+   * unless it becomes a file.
+   */
   async write(
     workspace: string,
     bytes: AsyncIterable<Buffer>,
-    id = `file-${makeRequestId()}`,
+    { id = `file-${makeRequestId()}`, most = Number.POSITIVE_INFINITY } = {},
   ): Promise<StoredObject> {
     const object = `${workspace}/${id}`;
     await this.records.expectObject(object, this.clock.now() + UNFINISHED_MS);
+    const { maxBytes } = this.records.quota;
     let size = 0;
     async function* counted() {
       for await (const chunk of bytes) {
         size += chunk.length;
+        if (size > most) throw quotaExceeded(maxBytes, 'bytes');
         yield chunk;
       }
     }
@@ -67,12 +72,16 @@ export class Files {
     await this.records.forgetObject(object);
   }
 
-  /** Refuses an upload by what its headers say before a byte of it is stored, and a batch before it begins. */
-  async requireRoom(workspace: string, bytes: number): Promise<void> {
+  /**
+   * Refuses an upload by what its headers say before a byte of it is stored, and a batch before it begins. Returns how many
+   * bytes the workspace may still store.
+   */
+  async requireRoom(workspace: string, bytes: number): Promise<number> {
     const { maxBytes, maxFiles } = this.records.quota;
     const used = await this.records.used(workspace);
     if (used.bytes + bytes > maxBytes) throw quotaExceeded(maxBytes, 'bytes');
     if (used.files >= maxFiles) throw quotaExceeded(maxFiles, 'files');
+    return maxBytes - used.bytes;
   }
 
   async find(workspace: string, id: string): Promise<FileRecord> {

@@ -49,7 +49,7 @@ export function createFilesRoutes(parts: FilesParts) {
     refuseCompressed(ctx.get('content-encoding'));
     const length = Number(ctx.get('content-length') || 0);
     if (length > maxFileBytes + FORM_BYTES) throw tooLarge(maxFileBytes);
-    await files.requireRoom(workspace, Math.max(0, length - FORM_BYTES));
+    const most = await files.requireRoom(workspace, Math.max(0, length - FORM_BYTES));
     const leave = places.take(workspace);
     const endPatience = allowSlowBody(ctx.req.socket);
     try {
@@ -57,7 +57,7 @@ export function createFilesRoutes(parts: FilesParts) {
       let filename = '';
       const { fields, stored } = await receiveUpload(ctx.req, { maxFileBytes, idleMs }, (name, bytes) => {
         filename = name;
-        return files.write(workspace, bytes);
+        return files.write(workspace, bytes, { most });
       });
       if (!stored) throw invalid('file is required.', 'file');
       try {

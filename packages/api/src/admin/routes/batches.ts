@@ -11,8 +11,8 @@ import { seenBy } from '../access/guard.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list } from '../present.js';
 
-/** Of each workspace. */
-const MOST = 100;
+/** The most batches that are shown, the newest of all workspaces. */
+const MOST = 500;
 
 export interface BatchAdminParts {
   batches: BatchStore;
@@ -32,9 +32,12 @@ export function addBatchRoutes(router: Router, { batches, files, snapshot, clock
   router.get('/batches', async (ctx) => {
     const seen = seenBy(ctx);
     const workspaces = (await snapshot.read()).map(({ id }) => id).filter((id) => !seen || seen.has(id));
-    const found: Batch[] = [];
-    for (const workspace of workspaces) found.push(...(await batches.list(workspace)).slice(0, MOST));
-    found.sort((a, b) => b.record.created - a.record.created);
+    const newest = await Promise.all(workspaces.map((workspace) => batches.newest(workspace, MOST)));
+    const ids = newest
+      .flat()
+      .sort((a, b) => b.created - a.created)
+      .slice(0, MOST);
+    const found = await batches.findAll(ids.map(({ id }) => id));
     ctx.body = list(found.map(toBatchView)) satisfies List<BatchView>;
   });
 
