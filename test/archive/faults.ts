@@ -4,9 +4,11 @@ import { readArchiveState } from '@sluice/shared/archive/state';
 import { monthOf } from '@sluice/shared/calendar';
 import { formatUsd } from '@sluice/shared/registry/price';
 import { until } from '../helpers/until.js';
+import type { Shown } from './shown.js';
 import { callUntil, type Stage, startStage } from './stage.js';
 
 const CALLERS = 32;
+const PROGRESS_EVERY = 5_000;
 const FAULT_EVERY_MS = 5_000;
 const DRAIN_MS = 600_000;
 const SCHEMA = schemaOf('test');
@@ -15,7 +17,7 @@ export async function showFaults(
   folder: string,
   requests: number,
   say: (line: string) => void,
-): Promise<boolean> {
+): Promise<Shown> {
   const stage = await startStage(folder, {
     archive: { max_redis_bytes: 4_000_000 },
     requestLog: { max_entries: 10_000 },
@@ -27,6 +29,7 @@ export async function showFaults(
   const faults = breakThings(stage, isOver, say);
   await callUntil(gateway, CALLERS, isOver, ({ id, status, cost }) => {
     answers++;
+    if (answers % PROGRESS_EVERY === 0) say(`${answers} of ${requests} answers`);
     if (status === 200) served.set(id, cost);
   });
   const count = await faults;
@@ -60,22 +63,34 @@ export async function showFaults(
   );
   const ledger = await gateway.redis.hget(gateway.names.spent('demo'), monthOf(Date.now()));
   const { spend, cost } = sums.rows[0] ?? {};
-  say(
-    `rows in PostgreSQL: ${rows.length}; served and missing: ${missing}; twice: ${rows.length - archived.size}; with another cost: ${otherCost}`,
-  );
-  say(
-    `lines in the export: ${lines.length}; rows that it lacks: ${notExported}; twice: ${lines.length - exported.size}`,
-  );
-  say(`picodollars: ledger in Redis ${ledger}, spend in PostgreSQL ${spend}, sum of its requests ${cost}`);
   await database.end();
   await stage.stop();
-  const isSame = ledger === spend && spend === cost;
-  return (
-    isSame &&
-    missing + otherCost + notExported === 0 &&
-    rows.length === archived.size &&
-    lines.length === rows.length
-  );
+  const twice = rows.length - archived.size;
+  const exportedTwice = lines.length - exported.size;
+  return {
+    rows: [
+      ['Answers to callers', answers.toLocaleString('en')],
+      ['Served', served.size.toLocaleString('en')],
+      ['Faults: kill -9 of a worker, of PostgreSQL, of Redis', String(count)],
+      ['Rows in PostgreSQL', rows.length.toLocaleString('en')],
+      ['Served, and missing in PostgreSQL', String(missing)],
+      ['Twice in PostgreSQL', String(twice)],
+      ['With another cost than the caller was told', String(otherCost)],
+      ['Lines of the export', lines.length.toLocaleString('en')],
+      ['Rows that the export lacks', String(notExported)],
+      ['Twice in the export', String(exportedTwice)],
+      ['Picodollars: ledger in Redis', String(ledger)],
+      ['Picodollars: spend in PostgreSQL', String(spend)],
+      ['Picodollars: sum of the rows in PostgreSQL', String(cost)],
+    ],
+    failures: [
+      ...(missing + twice + otherCost === 0 ? [] : ['PostgreSQL does not have what callers were answered']),
+      ...(notExported + exportedTwice === 0 && lines.length === rows.length
+        ? []
+        : ['the export is not what PostgreSQL has']),
+      ...(ledger === spend && spend === cost ? [] : ['the sums differ']),
+    ],
+  };
 }
 
 /** One fault after another: a worker, PostgreSQL, Redis. */

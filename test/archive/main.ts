@@ -1,15 +1,29 @@
 /**
  * What the archive promises, shown: `npm run archive -- faults`, `rate`, `away`, `queries`. Each starts what it needs, prints
- * its figures, and ends with 1 when something is missing or there twice.
+ * its figures, and ends with 1 when something did not hold.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { toMarkdownTable } from '../helpers/markdown-table.js';
+import { figuresSaver } from '../helpers/save-figures.js';
 import { showAway } from './away.js';
 import { showFaults } from './faults.js';
 import { showQueries } from './queries.js';
 import { showRate } from './rate.js';
+import type { Shown } from './shown.js';
+
+const HELP = `npm run archive -- <show> [options]
+
+  faults --requests <n>   requests while workers, PostgreSQL and Redis are killed (default 2000)
+  rate --entries <n>      rows a second that one archiver writes (default 100000)
+  away --minutes <n>      memory while PostgreSQL is away (default 1)
+  queries --entries <n>   how long each question of the console takes (default 100000)
+
+  --folder <path>         where PostgreSQL has its data, kept afterwards (default: a folder that is removed)
+  --save docs             write the table to docs/archive.md, if everything held
+`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -18,23 +32,32 @@ const { values, positionals } = parseArgs({
     entries: { type: 'string', default: '100000' },
     minutes: { type: 'string', default: '1' },
     folder: { type: 'string' },
+    save: { type: 'string' },
   },
 });
-const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'sluice-archive-'));
 const say = (line: string) => process.stdout.write(`${line}\n`);
-const shows: Record<string, () => Promise<boolean>> = {
-  faults: () => showFaults(folder, Number(values.requests), say),
-  rate: () => showRate(folder, Number(values.entries), say),
-  away: () => showAway(folder, Number(values.minutes), say),
-  queries: () => showQueries(folder, Number(values.entries), say),
-};
-const show = shows[positionals[0] ?? ''];
-if (!show) {
-  say(
-    'npm run archive -- faults --requests 1000000 | rate --entries 1000000 | away --minutes 10 | queries --entries 100000000',
-  );
+const shows = {
+  faults: (folder: string) => showFaults(folder, Number(values.requests), say),
+  rate: (folder: string) => showRate(folder, Number(values.entries), say),
+  away: (folder: string) => showAway(folder, Number(values.minutes), say),
+  queries: (folder: string) => showQueries(folder, Number(values.entries), say),
+} satisfies Record<string, (folder: string) => Promise<Shown>>;
+type Show = keyof typeof shows;
+const isShow = (name: string | undefined): name is Show => name !== undefined && Object.hasOwn(shows, name);
+
+const [name] = positionals;
+if (!isShow(name)) {
+  say(HELP);
   process.exitCode = 2;
 } else {
-  process.exitCode = (await show()) ? 0 : 1;
+  const save = figuresSaver(`archive-${name}`, values.save, 'archive');
+  const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'sluice-archive-'));
+  const { rows, failures } = await shows[name](folder);
   if (values.folder === undefined) rmSync(folder, { recursive: true, force: true });
+  const table = toMarkdownTable([['What', 'Figure'], ...rows]);
+  say(`\n${table}\n`);
+  for (const failure of failures) say(`FAILED: ${failure}`);
+  say(failures.length === 0 ? 'All held.' : `${failures.length} failed.`);
+  if (failures.length > 0) process.exitCode = 1;
+  else save?.(table);
 }

@@ -6,14 +6,12 @@ import { makePartitions } from '@sluice/worker/archive/partitions';
 import { EntryWriter } from '@sluice/worker/archive/write-entries';
 import { startTestPostgres } from '../helpers/test-postgres.js';
 import { makeEntry } from './entries.js';
+import type { Shown } from './shown.js';
 
 const BATCH = 500;
+const PROGRESS_EVERY = 50_000;
 
-export async function showRate(
-  folder: string,
-  entries: number,
-  say: (line: string) => void,
-): Promise<boolean> {
+export async function showRate(folder: string, entries: number, say: (line: string) => void): Promise<Shown> {
   const postgres = await startTestPostgres(join(folder, 'postgres'));
   const database = openDatabase(postgres.ownerUrl, { connections: 1, statementMs: 60_000 });
   const schema = schemaOf('rate');
@@ -23,15 +21,25 @@ export async function showRate(
   let written = 0;
   const before = process.cpuUsage();
   const started = performance.now();
-  for (let i = 0; i < entries; i += BATCH)
+  for (let i = 0; i < entries; i += BATCH) {
     written += await writer.write(Array.from({ length: BATCH }, (_, j) => makeEntry(i + j)));
+    if (written % PROGRESS_EVERY === 0) say(`${written} of ${entries} rows`);
+  }
   const seconds = (performance.now() - started) / 1000;
   const { user, system } = process.cpuUsage(before);
-  say(`${written} rows in ${seconds.toFixed(1)} s: ${Math.round(written / seconds)} rows a second`);
-  say(
-    `${((user + system) / written).toFixed(1)} µs of this process for each row, the making of the entry included`,
-  );
   await database.end();
   await postgres.stop();
-  return written === Math.ceil(entries / BATCH) * BATCH;
+  const expected = Math.ceil(entries / BATCH) * BATCH;
+  return {
+    rows: [
+      ['Rows', written.toLocaleString('en')],
+      ['Time', `${seconds.toFixed(1)} s`],
+      ['Rows a second', Math.round(written / seconds).toLocaleString('en')],
+      [
+        'CPU of the archiver for each row, with the making of the entry',
+        `${((user + system) / written).toFixed(1)} µs`,
+      ],
+    ],
+    failures: written === expected ? [] : [`${written} rows were written in the place of ${expected}`],
+  };
 }

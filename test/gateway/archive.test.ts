@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
 import type { PresentedRequest, RequestPage, Spend, Statement } from '@sluice/shared/admin-api';
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
+import { eraseUser } from '@sluice/shared/archive/erasures';
 import { monthOf } from '@sluice/shared/calendar';
+import { keyNames } from '@sluice/shared/redis/key-names';
 import { dropPartitions, listPartitions, makePartitions } from '@sluice/worker/archive/partitions';
 import { EntryWriter } from '@sluice/worker/archive/write-entries';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
@@ -388,11 +390,12 @@ test.serial('an end user and a workspace are erased, also where their entries co
   t.is((await readBooks()).postgres, spent, 'what was spent stays');
   // From a disk, say, after the erasure.
   const writer = new EntryWriter(database, SCHEMA, () => {});
+  const served = rows[0]?.details.served;
   const late = (workspace: string, settledAt: number) => ({
     id: `${settledAt}-0`,
     text: JSON.stringify({
       ...{
-        id: `late-${settledAt}`,
+        id: `late-${workspace}-${settledAt}`,
         acceptedAt: settledAt,
         settledAt,
         workspace,
@@ -400,10 +403,26 @@ test.serial('an end user and a workspace are erased, also where their entries co
         model: 'm',
         route: null,
       },
-      ...{ status: 200, code: null, attempts: [], queueMs: 0, user: 'end-user-7' },
+      ...{
+        status: 200,
+        code: null,
+        attempts: [],
+        queueMs: 0,
+        user: 'end-user-7',
+        tags: { customer: 'seven' },
+        served,
+      },
     }),
   });
-  t.is(await writer.write([late('demo', Number(rows[0]?.settled_at))]), 0);
+  const lateEntry = late('demo', Number(rows[0]?.settled_at));
+  t.is(await writer.write([lateEntry]), 1);
+  t.is(await writer.write([lateEntry]), 0, 'and not twice');
+  t.is(await count(`id LIKE 'late-%' AND end_user IS NULL AND tags IS NULL`), 1);
+  t.is(
+    (await readBooks()).postgres,
+    String(BigInt(spent) + BigInt(served.cost)),
+    'its cost stays, without its user',
+  );
   t.is(await writer.write([late('demo', Date.now() + 5_000), late('other', Number(rows[0]?.settled_at))]), 2);
 
   await admin('/workspaces/demo?erase=true', 'DELETE');
@@ -413,6 +432,50 @@ test.serial('an end user and a workspace are erased, also where their entries co
   });
   t.is(await count(`workspace = 'other'`), 1);
 });
+
+test.serial(
+  'an erased end user’s entry that PostgreSQL lacks stays in the log without the user',
+  async (t) => {
+    const names = keyNames('forgetful');
+    const { redis } = gateway;
+    const add = (id: string, user: string) =>
+      redis.xadd(
+        names.requestLog,
+        '*',
+        'entry',
+        JSON.stringify({ id, workspace: 'w', user, tags: { a: 'b' }, served: { cost: 7 } }),
+      );
+    await add('written', 'u');
+    await redis.xgroup('CREATE', names.requestLog, 'archive', '0');
+    const taken = await redis.xreadgroup(
+      'GROUP',
+      'archive',
+      'me',
+      'COUNT',
+      1,
+      'STREAMS',
+      names.requestLog,
+      '>',
+    );
+    t.is(taken?.length, 1);
+    const [first] = await redis.xrange(names.requestLog, '-', '+');
+    await redis.xack(names.requestLog, 'archive', first?.[0] ?? '');
+    await add('handed out', 'u');
+    await redis.xreadgroup('GROUP', 'archive', 'me', 'COUNT', 1, 'STREAMS', names.requestLog, '>');
+    await add('new', 'u');
+    await add('of another', 'v');
+    t.is(await eraseUser(redis, names, 'w', 'u'), 3);
+    const left = await redis.xrange(names.requestLog, '-', '+');
+    t.deepEqual(
+      left.map(([, [, text = '']]) => JSON.parse(text)),
+      [
+        { id: 'of another', workspace: 'w', user: 'v', tags: { a: 'b' }, served: { cost: 7 } },
+        { id: 'handed out', workspace: 'w', served: { cost: 7 } },
+        { id: 'new', workspace: 'w', served: { cost: 7 } },
+      ],
+    );
+  },
+);
 
 test.serial('months that are too old are dropped whole, and rows of any month find a place', async (t) => {
   const old = Date.UTC(2020, 4, 17);

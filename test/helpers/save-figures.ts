@@ -9,19 +9,25 @@ const PAGES = {
   batches: 'reliability',
   limits: 'reliability',
   containers: 'deploying',
+  'archive-faults': 'archive',
+  'archive-rate': 'archive',
+  'archive-away': 'archive',
+  'archive-queries': 'archive',
 };
 
 /** For `--save docs`: writes the figures of a run into a page, below its command and the machine they are of. */
 export function figuresSaver(
   kind: keyof typeof PAGES,
   save: string | undefined,
+  /** The script of npm that runs it. */
+  script: string = kind,
 ): ((figures: string) => void) | undefined {
   if (save === undefined) return undefined;
   if (save !== 'docs') {
     process.stderr.write('--save takes docs\n');
     process.exit(2);
   }
-  const command = ['npm run', kind, '--', ...process.argv.slice(2)].join(' ');
+  const command = ['npm run', script, '--', ...process.argv.slice(2)].join(' ');
   // Before the run: it says how busy the machine was by itself.
   const machine = machineLines(describeMachine()).join('\n');
   const page = fileURLToPath(new URL(`../../../docs/${PAGES[kind]}.md`, import.meta.url));

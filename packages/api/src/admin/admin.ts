@@ -3,7 +3,7 @@
  * not delay callers' commands. `close` closes both.
  */
 
-import { addErasure } from '@sluice/shared/archive/erasures';
+import { addErasure, eraseUser } from '@sluice/shared/archive/erasures';
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
@@ -177,6 +177,7 @@ export async function startAdmin(
       search,
       followers,
       readSpend: (question) => readSpend(redis, names, question),
+      eraseUser: (workspace, user) => eraseUser(redis, names, workspace, user),
       eraseArchive:
         archive &&
         (async (whom) => {

@@ -68,26 +68,20 @@ export class ArchiveReader {
     after: Place | undefined,
   ): Promise<LoggedRequest[]> {
     await this.check();
-    const query = new Conditions();
-    query.filter(filter, boundary);
-    const column = SORTED_BY[sort];
-    if (after) query.after(column, after);
-    const order = ['logged_ms DESC', 'logged_seq DESC'];
-    if (column !== '') order.unshift(`${column} DESC`);
-    const { rows } = await this.database.query<Row>(
-      `SELECT ${COLUMNS} FROM ${this.schema}.requests WHERE ${query.text} ORDER BY ${order.join(', ')} LIMIT ${limit}`,
-      query.values,
-    );
+    const statement = pageStatement(this.schema, { filter, sort, limit, boundary, after });
+    const { rows } = await this.database.query<Row>(statement.text, statement.values);
     return rows.map(toRequest);
   }
 
   async find(id: string): Promise<LoggedRequest | undefined> {
     await this.check();
-    const { rows } = await this.database.query<Row>(
-      `SELECT ${COLUMNS} FROM ${this.schema}.requests WHERE id = $1 LIMIT 1`,
-      [id],
-    );
+    const { text, values } = ArchiveReader.findStatement(this.schema, id);
+    const { rows } = await this.database.query<Row>(text, values);
     return rows.map(toRequest)[0];
+  }
+
+  static findStatement(schema: string, id: string): Statement {
+    return { text: `SELECT ${COLUMNS} FROM ${schema}.requests WHERE id = $1 LIMIT 1`, values: [id] };
   }
 
   /** All matching entries, oldest first. */
@@ -114,6 +108,35 @@ export class ArchiveReader {
       last = requests.at(-1)?.id;
     }
   }
+}
+
+export interface Statement {
+  text: string;
+  values: unknown[];
+}
+
+interface PageQuestion {
+  filter: LogFilter;
+  sort: Sort;
+  limit: number;
+  boundary: string;
+  after?: Place | undefined;
+}
+
+export function pageStatement(
+  schema: string,
+  { filter, sort, limit, boundary, after }: PageQuestion,
+): Statement {
+  const query = new Conditions();
+  query.filter(filter, boundary);
+  const column = SORTED_BY[sort];
+  if (after) query.after(column, after);
+  const order = ['logged_ms DESC', 'logged_seq DESC'];
+  if (column !== '') order.unshift(`${column} DESC`);
+  return {
+    text: `SELECT ${COLUMNS} FROM ${schema}.requests WHERE ${query.text} ORDER BY ${order.join(', ')} LIMIT ${limit}`,
+    values: query.values,
+  };
 }
 
 /** The WHERE clause of a query. Every value is a parameter. */
@@ -155,6 +178,8 @@ export class Conditions {
     if (filter.workspaces) this.add((p) => `workspace = ANY(${p})`, [...filter.workspaces]);
     if (filter.model !== undefined) this.add((p) => `(model = ${p} OR provider_model = ${p})`, filter.model);
     if (filter.status) {
+      // The same words as in the index of what failed, so that PostgreSQL uses it.
+      if (filter.status.from >= 400) this.#conditions.push('status >= 400');
       this.add((p) => `status >= ${p}`, filter.status.from);
       this.add((p) => `status <= ${p}`, filter.status.to);
     }
@@ -164,7 +189,7 @@ export class Conditions {
     if (filter.maxMs !== undefined) this.add((p) => `duration_ms <= ${p}`, filter.maxMs);
     if (filter.minCost !== undefined) this.add((p) => `cost >= ${p}`, filter.minCost);
     if (filter.maxCost !== undefined) this.add((p) => `cost <= ${p}`, filter.maxCost);
-    if (filter.fallback !== undefined) this.add((p) => `fallback = ${p}`, filter.fallback);
+    if (filter.fallback !== undefined) this.#conditions.push(filter.fallback ? 'fallback' : 'NOT fallback');
   }
 
   after(column: string, { value, id }: Place): void {

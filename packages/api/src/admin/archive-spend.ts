@@ -8,7 +8,7 @@ import { GatewayError } from '@sluice/shared/errors';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
-import { type ArchiveReader, Conditions } from './archive-reader.js';
+import { type ArchiveReader, Conditions, type Statement } from './archive-reader.js';
 import { localDay } from './local-day.js';
 import { toRequest } from './log-reader.js';
 import {
@@ -83,29 +83,9 @@ export class ArchiveSpend {
   }
 
   async #sum(connection: Connection, question: SpendQuestion): Promise<Map<string, SpendRow>> {
-    const { by, from, to, timeZone, filter, tags = [], workspaces } = question;
-    const where = new Conditions();
-    where.values.push(timeZone, from, to);
-    const groups = by.map((field, i) => {
-      if (field === 'day') return `to_char(quarter AT TIME ZONE $1, 'YYYY-MM-DD') AS g${i}`;
-      if (field === 'month') return `to_char(quarter AT TIME ZONE $1, 'YYYY-MM') AS g${i}`;
-      if (!field.startsWith('tag:')) return `${field === 'key' ? 'key_id' : field} AS g${i}`;
-      where.values.push(field.slice(4));
-      return `tags->>$${where.values.length} AS g${i}`;
-    });
-    for (const [field, value] of Object.entries(filter))
-      where.add((p) => `${field === 'key' ? 'key_id' : field} = ${p}`, value);
-    for (const [name, value] of tags)
-      where.add((p) => `tags @> ${p}::jsonb`, JSON.stringify({ [name]: value }));
-    if (workspaces) where.add((p) => `workspace = ANY(${p})`, [...workspaces]);
-    const { rows } = await connection.query<Record<string, string | null>>(
-      `SELECT ${[...groups, ...COLUMNS.map((column) => `sum(${column}) AS ${column}`)].join(', ')}
-         FROM ${this.archive.schema}.spend
-        WHERE quarter >= ($2::date)::timestamp AT TIME ZONE $1 AND quarter < ($3::date + 1)::timestamp AT TIME ZONE $1
-          AND ${where.text}
-        ${by.length > 0 ? `GROUP BY ${by.map((_, i) => i + 1).join(', ')}` : ''} LIMIT ${MAX_GROUPS + 1}`,
-      where.values,
-    );
+    const { by } = question;
+    const { text, values } = spendStatement(this.archive.schema, question);
+    const { rows } = await connection.query<Record<string, string | null>>(text, values);
     if (rows.length > MAX_GROUPS)
       throw new GatewayError(
         'invalid_request',
@@ -123,6 +103,37 @@ export class ArchiveSpend {
     }
     return found;
   }
+}
+
+export function spendStatement(schema: string, question: SpendQuestion): Statement {
+  const { by, from, to, timeZone, filter, tags = [], workspaces } = question;
+  const where = new Conditions();
+  where.values.push(timeZone, from, to);
+  // Rows are grouped by what is quick to compute, and a group gets its text.
+  const groups = by.map((field): { key: string; text?: string } => {
+    const day = `(quarter AT TIME ZONE $1)::date`;
+    if (field === 'day') return { key: day, text: `to_char(${day}, 'YYYY-MM-DD')` };
+    const month = `date_trunc('month', quarter AT TIME ZONE $1)`;
+    if (field === 'month') return { key: month, text: `to_char(${month}, 'YYYY-MM')` };
+    if (!field.startsWith('tag:')) return { key: field === 'key' ? 'key_id' : field };
+    where.values.push(field.slice(4));
+    return { key: `tags->>$${where.values.length}` };
+  });
+  const columns = [
+    ...groups.map(({ key, text = key }, i) => `${text} AS g${i}`),
+    ...COLUMNS.map((column) => `sum(${column}) AS ${column}`),
+  ];
+  for (const [field, value] of Object.entries(filter))
+    where.add((p) => `${field === 'key' ? 'key_id' : field} = ${p}`, value);
+  for (const [name, value] of tags)
+    where.add((p) => `tags @> ${p}::jsonb`, JSON.stringify({ [name]: value }));
+  if (workspaces) where.add((p) => `workspace = ANY(${p})`, [...workspaces]);
+  const text = `SELECT ${columns.join(', ')}
+       FROM ${schema}.spend
+      WHERE quarter >= ($2::date)::timestamp AT TIME ZONE $1 AND quarter < ($3::date + 1)::timestamp AT TIME ZONE $1
+        AND ${where.text}
+      ${by.length > 0 ? `GROUP BY ${groups.map(({ key }) => key).join(', ')}` : ''} LIMIT ${MAX_GROUPS + 1}`;
+  return { text, values: where.values };
 }
 
 function addLine(rows: Map<string, SpendRow>, { group, sums }: Line): void {

@@ -1,9 +1,17 @@
 /**
- * Erasures in the archive. An erasure is a row that names what to erase. A worker deletes it (upkeep.ts). From that row
- * on nothing older is written for the workspace or the end user, also when it comes late from the log or from a disk.
+ * Erasures in the archive. An erasure is a row that names what to erase. A worker erases it (upkeep.ts). From that row
+ * on nothing older is written for the workspace, also when it comes late from the log or from a disk. A request of an end
+ * user is still written, without the user and the tags: what it cost stays part of what was spent.
  */
 import { createHash } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { ARCHIVED_UP_TO } from '../queue/log-trim.js';
+import type { LogEntry } from '../queue/request-log.js';
+import type { KeyNames } from '../redis/key-names.js';
+import { createScript } from '../redis/script.js';
 import { type Database, inTransaction } from './database.js';
+
+const AT_ONCE = 250;
 
 /** Writers share this lock. An erasure takes it alone, so that every later writer sees the erasure. */
 export const ERASURE_LOCK = 7_401_734;
@@ -24,4 +32,39 @@ export async function addErasure(
       [workspace, endUser === undefined ? null : digestUser(endUser), new Date(at)],
     );
   });
+}
+
+/** An entry that PostgreSQL lacks stays in the log as a new entry, because nobody else knows what it cost. */
+const forgetScript = createScript<number>(
+  'sluiceForgetUser',
+  `${ARCHIVED_UP_TO}
+local logKey = KEYS[1]
+local upTo, pending = archivedUpTo(logKey)
+for i = 1, #ARGV, 2 do
+  local id, text = ARGV[i], ARGV[i + 1]
+  local isWritten = not upTo or (isAtMost(id, upTo) and not (id == upTo and pending > 0))
+  if redis.call('XDEL', logKey, id) == 1 and not isWritten then redis.call('XADD', logKey, '*', 'entry', text) end
+end
+return #ARGV / 2
+`,
+);
+
+/** Removes an end user from the request log in Redis. Returns how many entries named the user. */
+export async function eraseUser(
+  redis: Redis,
+  names: KeyNames,
+  workspace: string,
+  endUser: string,
+): Promise<number> {
+  let erased = 0;
+  for (let from = '-'; ; ) {
+    const entries = await redis.xrange(names.requestLog, from, '+', 'COUNT', AT_ONCE);
+    const meant = entries.flatMap(([id, fields]) => {
+      const { user, tags: _, ...rest } = JSON.parse(fields[1] ?? '') as LogEntry;
+      return rest.workspace === workspace && user === endUser ? [id, JSON.stringify(rest)] : [];
+    });
+    if (meant.length > 0) erased += await forgetScript(redis, [names.requestLog], meant);
+    if (entries.length < AT_ONCE) return erased;
+    from = `(${entries.at(-1)?.[0]}`;
+  }
 }

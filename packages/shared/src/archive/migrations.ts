@@ -86,4 +86,18 @@ CREATE TABLE $schema.refused_entries (
   entry text NOT NULL
 );
 `,
+  // A value that is rare, or was used long ago, is found by an index of its column alone. PostgreSQL keeps such an index
+  // small, because many rows share a value. A common value is found by walking the newest rows, which needs no index of it.
+  `
+DROP INDEX $schema.requests_key;
+DROP INDEX $schema.requests_user;
+CREATE INDEX requests_key ON $schema.requests (key_id);
+CREATE INDEX requests_user ON $schema.requests (end_user) WHERE end_user IS NOT NULL;
+CREATE INDEX requests_route ON $schema.requests (route) WHERE route IS NOT NULL;
+CREATE INDEX requests_model ON $schema.requests (model);
+CREATE INDEX requests_provider_model ON $schema.requests (provider_model) WHERE provider_model IS NOT NULL;
+CREATE INDEX requests_provider ON $schema.requests (provider) WHERE provider IS NOT NULL;
+CREATE INDEX requests_failed ON $schema.requests (workspace, logged_ms, logged_seq) WHERE status >= 400;
+CREATE INDEX requests_fallback ON $schema.requests (logged_ms, logged_seq) WHERE fallback;
+`,
 ];

@@ -10,7 +10,7 @@ import type { LimitsConfig } from '../config/config.js';
 import type { KeyPriority } from '../config/priority.js';
 import type { OnCrash, RouteEntry } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { type Erased, eraseHistory, eraseState, eraseUser } from './erase.js';
+import { type Erased, eraseHistory, eraseState } from './erase.js';
 import { changeDirectoryScript, revokeKeyScript } from './script.js';
 
 export interface WorkspaceRecord {
@@ -159,10 +159,6 @@ export class Directory {
     if (edits.length > 0) await this.#change('', edits);
     await eraseState(this.redis, this.names, id);
     return existed;
-  }
-
-  eraseUser(workspace: string, user: string): Promise<number> {
-    return eraseUser(this.redis, this.names, workspace, user);
   }
 
   /** Erases the history of a deleted workspace: its entries in the log and its rows in the ledger. */

@@ -75,25 +75,17 @@ export async function eraseHistory(
   for (let back = 0; back <= REFUSAL_HOURS; back++)
     await eraseFields(redis, names.turnedAway(String(hour - back)), `[[]*,"${workspace}",*`);
   return {
-    logEntries: await eraseLog(redis, names, (entry) => entry.workspace === workspace),
+    logEntries: await eraseLog(redis, names, workspace),
     ledgerRows: await eraseLedger(redis, names, workspace, now),
   };
 }
 
-/** An end user's entries in the request log of a workspace. What was spent names no end user. */
-export function eraseUser(redis: Redis, names: KeyNames, workspace: string, user: string): Promise<number> {
-  return eraseLog(redis, names, (entry) => entry.workspace === workspace && entry.user === user);
-}
-
-async function eraseLog(
-  redis: Redis,
-  names: KeyNames,
-  isMeant: (entry: { workspace: string; user?: string }) => boolean,
-): Promise<number> {
+async function eraseLog(redis: Redis, names: KeyNames, workspace: string): Promise<number> {
+  const isMeant = (text = '') => (JSON.parse(text) as { workspace: string }).workspace === workspace;
   let erased = 0;
   for (let from = '-'; ; ) {
     const entries = await redis.xrange(names.requestLog, from, '+', 'COUNT', AT_ONCE);
-    const ids = entries.filter(([, fields]) => isMeant(JSON.parse(fields[1] ?? ''))).map(([id]) => id);
+    const ids = entries.filter(([, fields]) => isMeant(fields[1])).map(([id]) => id);
     if (ids.length > 0) erased += await redis.xdel(names.requestLog, ...ids);
     if (entries.length < AT_ONCE) return erased;
     from = `(${entries.at(-1)?.[0]}`;

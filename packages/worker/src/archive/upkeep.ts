@@ -84,12 +84,15 @@ export class Upkeep {
       `SELECT id, workspace, end_user FROM ${schema}.erasures WHERE done_at IS NULL ORDER BY id`,
     );
     for (const { id, workspace, end_user: user } of rows) {
-      const who = user === null ? '' : `AND encode(sha256(convert_to(end_user, 'UTF8')), 'hex') = $3`;
-      const erased = await owner.query(
-        `DELETE FROM ${schema}.requests WHERE workspace = $1
-           AND settled_at <= (SELECT erased_at FROM ${schema}.erasures WHERE id = $2) ${who}`,
-        user === null ? [workspace, id] : [workspace, id, user],
-      );
+      const before = `settled_at <= (SELECT erased_at FROM ${schema}.erasures WHERE id = $2)`;
+      // A request of an end user stays without the user: its row says that its cost is in the spend, once.
+      const erased = await (user === null
+        ? owner.query(`DELETE FROM ${schema}.requests WHERE workspace = $1 AND ${before}`, [workspace, id])
+        : owner.query(
+            `UPDATE ${schema}.requests SET end_user = NULL, tags = NULL WHERE workspace = $1 AND ${before}
+               AND encode(sha256(convert_to(end_user, 'UTF8')), 'hex') = $3`,
+            [workspace, id, user],
+          ));
       // The table of spend has no end users.
       if (user === null)
         await owner.query(

@@ -21,7 +21,10 @@ WITH batch AS MATERIALIZED (
   SELECT b.ms, b.seq, b.entry, e.*,
     timestamptz 'epoch' + e."acceptedAt" * interval '1 millisecond' AS accepted_at,
     timestamptz 'epoch' + e."settledAt" * interval '1 millisecond' AS settled_at,
-    coalesce((e.served->>'cost')::bigint, 0) AS cost
+    coalesce((e.served->>'cost')::bigint, 0) AS cost,
+    EXISTS (SELECT FROM ${schema}.erasures x WHERE x.workspace = e.workspace
+      AND x.erased_at >= timestamptz 'epoch' + e."settledAt" * interval '1 millisecond'
+      AND x.end_user = encode(sha256(convert_to(e."user", 'UTF8')), 'hex')) AS is_forgotten
   FROM jsonb_to_recordset($1::jsonb) AS b(ms bigint, seq bigint, entry jsonb),
     jsonb_to_record(b.entry) AS e(id text, "acceptedAt" double precision, "settledAt" double precision,
       workspace text, "keyId" text, route text, model text, status smallint, code text, reason text,
@@ -36,23 +39,25 @@ new AS (
     CASE WHEN served IS NULL THEN false
       WHEN served ? 'entry' THEN (served->>'entry')::int > 0
       ELSE (served->>'provider', served->>'model') IS DISTINCT FROM (attempts->0->>'provider', attempts->0->>'model') END,
-    greatest(0, ("settledAt" - "acceptedAt")::bigint), "queueMs", cost, "user", tags, entry - '${COLUMNS}'::text[]
+    greatest(0, ("settledAt" - "acceptedAt")::bigint), "queueMs", cost, CASE WHEN NOT is_forgotten THEN "user" END,
+    CASE WHEN NOT is_forgotten THEN tags END, entry - '${COLUMNS}'::text[]
   FROM batch
   WHERE NOT EXISTS (SELECT FROM ${schema}.erasures x WHERE x.workspace = batch.workspace
-    AND x.erased_at >= batch.settled_at
-    AND (x.end_user IS NULL OR x.end_user = encode(sha256(convert_to(batch."user", 'UTF8')), 'hex')))
+    AND x.erased_at >= batch.settled_at AND x.end_user IS NULL)
   ON CONFLICT DO NOTHING
   RETURNING logged_ms, logged_seq
 ),
 lines AS (
-  SELECT ms, seq, settled_at, workspace, "keyId", route, tags, served->>'provider' AS provider, served->>'model' AS model,
+  SELECT ms, seq, settled_at, workspace, "keyId", route, CASE WHEN NOT is_forgotten THEN tags END AS tags,
+    served->>'provider' AS provider, served->>'model' AS model,
     1 AS requests, cost, (served->'usage'->>'input')::bigint AS input,
     (served->'usage'->>'cachedInput')::bigint AS cached_input,
     (served->'usage'->>'cacheWrite')::bigint + (served->'usage'->>'cacheWrite1h')::bigint AS cache_write,
     (served->'usage'->>'output')::bigint AS output, 0 AS unknown, 0 AS estimated
   FROM batch WHERE served IS NOT NULL
   UNION ALL
-  SELECT ms, seq, settled_at, workspace, "keyId", route, tags, a->>'provider', a->>'model',
+  SELECT ms, seq, settled_at, workspace, "keyId", route, CASE WHEN NOT is_forgotten THEN tags END,
+    a->>'provider', a->>'model',
     0, 0, 0, 0, 0, 0, 1, (a->>'estimate')::bigint
   FROM batch, jsonb_array_elements(attempts) a WHERE a ? 'estimate'
 ),

@@ -18,6 +18,8 @@ import { readInput } from '../read-input.js';
 export interface DirectoryParts {
   directory: Directory;
   clock: Clock;
+  /** Erases an end user from the log in Redis. Returns how many entries named the user. */
+  eraseUser(workspace: string, user: string): Promise<number>;
   /** Has a worker erase a workspace, or one of its end users, from PostgreSQL; undefined when there is none. */
   eraseArchive?: ((whom: { workspace: string; endUser?: string }) => Promise<void>) | undefined;
   readBody: Middleware;
@@ -110,11 +112,11 @@ export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void 
   });
 }
 
-function addUserRoutes(router: Router, { directory, eraseArchive }: DirectoryParts): void {
+function addUserRoutes(router: Router, { eraseUser, eraseArchive }: DirectoryParts): void {
   router.delete('/workspaces/:id/users/:user', async (ctx) => {
     const { id: workspace = '', user = '' } = ctx.params;
     await eraseArchive?.({ workspace, endUser: user });
-    const logEntries = await directory.eraseUser(workspace, user);
+    const logEntries = await eraseUser(workspace, user);
     ctx.body = {
       object: 'erasure',
       workspace,
