@@ -6,8 +6,9 @@ import { spendStatement } from '@sluice/api/admin/archive-spend';
 import type { LogFilter } from '@sluice/api/admin/log-filter';
 import type { Sort } from '@sluice/api/admin/log-order';
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
+import { monthAt } from '@sluice/worker/archive/partitions';
 import { startTestPostgres } from '../helpers/test-postgres.js';
-import { type Filled, fill } from './fill.js';
+import { type Filled, fill, MONTHS } from './fill.js';
 import type { Shown } from './shown.js';
 
 const CELL = 'queries';
@@ -28,7 +29,9 @@ const SETTINGS = [
 
 interface Question {
   name: string;
-  statement: Statement;
+  ask(): Promise<unknown>;
+  /** What PostgreSQL is asked. Of a list, that is one statement for each month: here are those of two of them. */
+  statements: Statement[];
 }
 
 export async function showQueries(
@@ -43,27 +46,31 @@ export async function showQueries(
   const rows: [string, string][] = describeFill(entries, filled);
   const failures: string[] = [];
   const plans: string[] = [];
-  for (const { name, statement } of [...listQuestions(schema), ...spendQuestions(schema)]) {
+  const reader = new ArchiveReader(postgres.ownerUrl, CELL);
+  const questions = [...listQuestions(reader), ...spendQuestions(database, schema)];
+  for (const { name, ask, statements } of questions) {
     const times: number[] = [];
     for (let i = 0; i < TRIES; i++) {
       const started = performance.now();
-      await database.query(statement.text, statement.values);
+      await ask();
       times.push(performance.now() - started);
     }
     rows.push([name, quantiles(times)]);
     if (quantile(times, 0.95) > MAX_P95_MS) failures.push(`${name} takes longer than ${MAX_P95_MS} ms`);
     say(`${name}: ${quantiles(times)}`);
-    plans.push(`## ${name}\n${await explain(database, statement)}`);
+    for (const statement of statements) plans.push(`## ${name}\n${await explain(database, statement)}`);
   }
   const file = join(process.cwd(), 'archive-plans.txt');
   writeFileSync(file, plans.join('\n\n'));
   say(`The plans are in ${file}.`);
+  await reader.close();
   await database.end();
   await postgres.stop();
   return { rows, failures };
 }
 
-function listQuestions(schema: string): Question[] {
+function listQuestions(reader: ArchiveReader): Question[] {
+  const { schema } = reader;
   const now = Date.now();
   const month = { since: now - 32 * DAY_MS, until: now - 30 * DAY_MS };
   const questions: [name: string, filter: LogFilter, sort?: Sort][] = [
@@ -97,15 +104,28 @@ function listQuestions(schema: string): Question[] {
   ];
   const boundary = `${now + DAY_MS}-0`;
   return [
-    ...questions.map(([name, filter, sort = 'time']) => ({
-      name: `Requests ${name}`,
-      statement: pageStatement(schema, { filter, sort, limit: LIMIT, boundary }),
-    })),
-    { name: 'A request by its id', statement: ArchiveReader.findStatement(schema, 'made-4242') },
+    ...questions.map(([name, filter, sort = 'time']): Question => {
+      const months = [0, 1 - MONTHS].map((offset) => monthAt(now, offset));
+      return {
+        name: `Requests ${name}`,
+        ask: () => reader.page(filter, sort, LIMIT, boundary, undefined),
+        statements: months.map(({ from, to }) =>
+          pageStatement(schema, {
+            filter: { since: from.getTime(), until: to.getTime(), ...filter },
+            ...{ sort, limit: LIMIT, boundary },
+          }),
+        ),
+      };
+    }),
+    {
+      name: 'A request by its id',
+      ask: () => reader.find('made-4242'),
+      statements: [ArchiveReader.findStatement(schema, 'made-4242')],
+    },
   ];
 }
 
-function spendQuestions(schema: string): Question[] {
+function spendQuestions(database: Database, schema: string): Question[] {
   const day = (ago: number) => new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10);
   const [from, to] = [day(60), day(30)];
   const all = { from, to, timeZone: 'UTC', filter: {} };
@@ -117,10 +137,14 @@ function spendQuestions(schema: string): Question[] {
     ['of a year by month of Berlin', { ...all, from: day(365), to: day(0), by: ['month'], timeZone: berlin }],
     ['of a month of a workspace by model', { ...all, by: ['model'], filter: { workspace: 'workspace-7' } }],
   ];
-  return questions.map(([name, question]) => ({
-    name: `Spend ${name}`,
-    statement: spendStatement(schema, question),
-  }));
+  return questions.map(([name, question]) => {
+    const statement = spendStatement(schema, question);
+    return {
+      name: `Spend ${name}`,
+      ask: () => database.query(statement.text, statement.values),
+      statements: [statement],
+    };
+  });
 }
 
 function describeFill(

@@ -232,6 +232,29 @@ test.serial(
         sort,
       );
     }
+    // Filters by duration, cost and fallback, page by page over both, in each order, and in the export.
+    const half = Math.floor(again.length / 2);
+    const middle = (values: number[]) => values.sort((a, b) => a - b)[half] ?? 0;
+    const ms = middle(again.map(({ duration_ms }) => duration_ms));
+    const cost = middle(again.map(({ cost_picodollars }) => Number(cost_picodollars)));
+    const usd = (cost / 1e12).toFixed(12);
+    const filters: [string, (request: PresentedRequest) => boolean][] = [
+      [`min_ms=${ms}`, ({ duration_ms }) => duration_ms >= ms],
+      [`max_ms=${ms}`, ({ duration_ms }) => duration_ms <= ms],
+      [`min_cost_usd=${usd}`, ({ cost_picodollars }) => Number(cost_picodollars) >= cost],
+      [
+        `max_cost_usd=${usd}&fallback=false`,
+        (each) => Number(each.cost_picodollars) <= cost && !each.fallback_used,
+      ],
+    ];
+    const idsOf = (requests: PresentedRequest[]) => requests.map(({ id }) => id).sort();
+    for (const [filter, fits] of filters) {
+      const fitting = idsOf(again.filter(fits));
+      for (const sort of ['time', 'duration', 'cost'])
+        t.deepEqual(idsOf(await pages(`&${filter}&sort=${sort}`)), fitting, `${filter} by ${sort}`);
+      const exported = (await admin(`/requests/export?${filter}`)).text.trim().split('\n');
+      t.deepEqual(idsOf(exported.map((line) => JSON.parse(line) as PresentedRequest)), fitting, filter);
+    }
     const lines = (await admin('/requests/export')).text.trim().split('\n');
     t.deepEqual(
       lines.map((line) => (JSON.parse(line) as PresentedRequest).id),

@@ -1,9 +1,13 @@
-/** Reads the request log from PostgreSQL. Every question is about entries before a boundary in the order of the log. */
+/**
+ * Reads the request log from PostgreSQL. Every question is about entries before a boundary in the order of the log. Each month
+ * is asked by itself: PostgreSQL knows what is rare in a month and chooses its way accordingly, which it does not when it is
+ * asked for all months at once.
+ */
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { readVersion, SCHEMA_VERSION } from '@sluice/shared/archive/migrate';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { LogFilter } from './log-filter.js';
-import type { Place, Sort } from './log-order.js';
+import { compare, compareIds, type Place, placeOf, type Sort } from './log-order.js';
 import type { LoggedRequest } from './log-reader.js';
 
 const CONNECTIONS = 4;
@@ -68,9 +72,16 @@ export class ArchiveReader {
     after: Place | undefined,
   ): Promise<LoggedRequest[]> {
     await this.check();
-    const statement = pageStatement(this.schema, { filter, sort, limit, boundary, after });
-    const { rows } = await this.database.query<Row>(statement.text, statement.values);
-    return rows.map(toRequest);
+    const found: LoggedRequest[] = [];
+    // Sorted by time, what comes after a place is older than it. A cursor may name any moment, also one to come.
+    const end = sort === 'time' && after && compareIds(after.id, boundary) < 0 ? after.id : boundary;
+    for await (const month of this.#months(filter, end)) {
+      const statement = pageStatement(this.schema, { filter: month, sort, limit, boundary, after });
+      const { rows } = await this.database.query<Row>(statement.text, statement.values);
+      found.push(...rows.map(toRequest));
+      if (sort === 'time' && found.length >= limit) break;
+    }
+    return found.sort((a, b) => compare(placeOf(a, sort), placeOf(b, sort))).slice(0, limit);
   }
 
   async find(id: string): Promise<LoggedRequest | undefined> {
@@ -92,22 +103,56 @@ export class ArchiveReader {
     from?: string,
   ): AsyncGenerator<LoggedRequest[]> {
     await this.check();
-    let last: string | undefined;
-    for (;;) {
-      const query = new Conditions();
-      query.filter(filter, boundary);
-      if (from !== undefined) query.loggedFrom(from);
-      if (last !== undefined) query.loggedAfter(last);
-      const { rows } = await this.database.query<Row>(
-        `SELECT ${COLUMNS} FROM ${this.schema}.requests WHERE ${query.text} ORDER BY logged_ms, logged_seq LIMIT ${atOnce}`,
-        query.values,
-      );
-      const requests = rows.map(toRequest);
-      yield requests;
-      if (rows.length < atOnce) return;
-      last = requests.at(-1)?.id;
+    const months: LogFilter[] = [];
+    for await (const month of this.#months(filter, boundary)) months.unshift(month);
+    for (const month of months) {
+      let last: string | undefined;
+      for (;;) {
+        const query = new Conditions();
+        query.filter(month, boundary);
+        if (from !== undefined) query.loggedFrom(from);
+        if (last !== undefined) query.loggedAfter(last);
+        const { rows } = await this.database.query<Row>(
+          `SELECT ${COLUMNS} FROM ${this.schema}.requests WHERE ${query.text} ORDER BY logged_ms, logged_seq LIMIT ${atOnce}`,
+          query.values,
+        );
+        const requests = rows.map(toRequest);
+        yield requests;
+        if (rows.length < atOnce) break;
+        last = requests.at(-1)?.id;
+      }
     }
   }
+
+  /** The filter for each month that it reaches into, the newest first. */
+  async *#months(filter: LogFilter, boundary: string): AsyncGenerator<LogFilter> {
+    let until = Math.min(Math.ceil(filter.until ?? Number.POSITIVE_INFINITY), msOf(boundary) + 1);
+    let oldest: number | undefined;
+    for (;;) {
+      const since = Math.max(filter.since ?? 0, monthStart(until - 1));
+      yield { ...filter, since, until };
+      if (since <= (filter.since ?? 0)) return;
+      oldest ??= await this.#oldestMs();
+      if (since <= oldest) return;
+      until = since;
+    }
+  }
+
+  async #oldestMs(): Promise<number> {
+    const { rows } = await this.database.query<{ oldest: string | null }>(
+      `SELECT min(logged_ms) AS oldest FROM ${this.schema}.requests`,
+    );
+    return Number(rows[0]?.oldest ?? Number.POSITIVE_INFINITY);
+  }
+}
+
+function msOf(id: string): number {
+  return Number(id.split('-')[0]);
+}
+
+function monthStart(ms: number): number {
+  const date = new Date(ms);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
 
 export interface Statement {
