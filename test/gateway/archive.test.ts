@@ -1,7 +1,10 @@
 /** The log in PostgreSQL: every entry once, whatever dies. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findPostgres } from '@sluice/cli/start/find-postgres';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
 import type { PresentedRequest, RequestPage, Spend, Statement } from '@sluice/shared/admin-api';
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
@@ -499,6 +502,35 @@ test.serial(
     );
   },
 );
+
+test.serial('a PostgreSQL whose starter was killed is taken over, and only then', async (t) => {
+  const place = join(folder, 'abandoned');
+  const module = import.meta.resolve('@sluice/cli/start/postgres-server');
+  const starter = spawn(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      `import { startPostgres } from ${JSON.stringify(module)};
+       const server = await startPostgres(${JSON.stringify({ programs: findPostgres(), folder: place })});
+       console.log(server.pid);
+       setInterval(() => {}, 1000);`,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const [line] = await once(starter.stdout, 'data');
+  const pid = Number(line);
+  await t.throwsAsync(startTestPostgres(place), { message: `${place} is in use by process ${starter.pid}` });
+  starter.kill('SIGKILL');
+  await once(starter, 'exit');
+  const server = await startTestPostgres(place);
+  t.is(server.pid, pid);
+  const role = openDatabase(server.url, { connections: 1, statementMs: 30_000 });
+  t.is((await role.query('SELECT 1 AS one')).rows[0].one, 1);
+  await role.end();
+  await server.stop();
+  t.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+});
 
 test.serial('months that are too old are dropped whole, and rows of any month find a place', async (t) => {
   const old = Date.UTC(2020, 4, 17);

@@ -1,12 +1,14 @@
 /**
  * A PostgreSQL of our own, with its data in a folder. It listens on loopback alone. It refuses to run as root; then it runs
- * as another user of this machine, who has to be able to reach the folder.
+ * as another user of this machine, who has to be able to reach the folder. The folder says where the running server listens:
+ * one whose starter was killed is found and used again.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { openDatabase } from '@sluice/shared/archive/database';
+import { isAlive, send, untilGone } from './alive.js';
 import { freePort } from './free-port.js';
 import { rememberSecret } from './remember-secret.js';
 
@@ -49,6 +51,15 @@ export async function startPostgres({
   const user = userToRunAs(folder);
   const data = join(folder, 'data');
   const password = readFileSync(rememberSecret(folder, 'password'), 'utf8').trim();
+  const note = join(folder, 'server.json');
+  const left = findLeftover(note, data);
+  if (left) {
+    if (left.owner !== process.pid && isAlive(left.owner))
+      throw new Error(`${folder} is in use by process ${left.owner}`);
+    const url = toUrl(OWNER, 'postgres', password, left.port);
+    await makeDatabase(url, password, AbortSignal.timeout(START_MS));
+    return takeOver(left.pid, left.port, password, note);
+  }
   if (!existsSync(join(data, 'PG_VERSION'))) initialise(programs, folder, password, user);
   const chosen = port ?? (await freePort());
   const [program = '', ...args] = [
@@ -57,9 +68,8 @@ export async function startPostgres({
     ...['-D', data, '-p', String(chosen), '-h', '127.0.0.1', '-k', ''],
     ...settings.flatMap((setting) => ['-c', setting]),
   ];
-  const urlOf = (role: string, database: string) =>
-    `postgres://${role}:${encodeURIComponent(password)}@127.0.0.1:${chosen}/${database}`;
-  const makeOurs = (ended: AbortSignal) => makeDatabase(urlOf(OWNER, 'postgres'), password, ended);
+  const url = toUrl(OWNER, 'postgres', password, chosen);
+  const makeOurs = (ended: AbortSignal) => makeDatabase(url, password, ended);
   const deadline = performance.now() + START_MS;
   let running = await launch(program, args, user, makeOurs);
   // The processes of a server that was killed end by themselves, but not at once. Until then they keep its memory.
@@ -69,25 +79,57 @@ export async function startPostgres({
     running = await launch(program, args, user, makeOurs);
   }
   if ('problem' in running) throw new Error(`PostgreSQL ended at once:\n${running.problem}`);
-  const { child, exited, abandon } = running;
+  const server = takeOver(running.pid, chosen, password, note);
+  process.off('exit', running.abandon);
+  return server;
+}
+
+/** What the folder remembers of a running server. */
+interface Note {
+  pid: number;
+  port: number;
+  /** The process that started it, or took it over. */
+  owner: number;
+}
+
+function findLeftover(note: string, data: string): Note | undefined {
+  try {
+    const left = JSON.parse(readFileSync(note, 'utf8')) as Note;
+    // PostgreSQL removes this file when it ends. After a crash of the machine another process may have its number.
+    const [pid, , , port] = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n').map(Number);
+    return pid === left.pid && port === left.port && isAlive(left.pid) ? left : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function takeOver(pid: number, port: number, password: string, note: string): PostgresServer {
+  writeFileSync(note, JSON.stringify({ pid, port, owner: process.pid } satisfies Note));
+  const abandon = () => {
+    send(pid, 'SIGINT');
+  };
+  process.once('exit', abandon);
   return {
-    url: urlOf(WRITER, DATABASE),
-    ownerUrl: urlOf(OWNER, DATABASE),
-    port: chosen,
-    pid: child.pid ?? 0,
+    url: toUrl(WRITER, DATABASE, password, port),
+    ownerUrl: toUrl(OWNER, DATABASE, password, port),
+    port,
+    pid,
     /** SIGINT: it ends its connections, and then itself in order. */
     async stop(signal = 'SIGINT') {
       process.off('exit', abandon);
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill(signal);
-      await exited;
+      send(pid, signal);
+      await untilGone(pid);
+      rmSync(note, { force: true });
     },
   };
 }
 
+function toUrl(role: string, database: string, password: string, port: number): string {
+  return `postgres://${role}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
+}
+
 interface Running {
-  child: ChildProcess;
-  exited: Promise<unknown>;
+  pid: number;
   abandon(): void;
 }
 
@@ -98,7 +140,6 @@ async function launch(
   user: RunAs,
   makeReady: (ended: AbortSignal) => Promise<void>,
 ): Promise<Running | { problem: string }> {
-  // A server whose starter was killed holds the folder, and postgres says so.
   const child = spawn(program, args, {
     ...user,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -111,8 +152,6 @@ async function launch(
   };
   child.stdout.on('data', collect);
   child.stderr.on('data', collect);
-  const exited = once(child, 'exit');
-  exited.catch(() => {});
   const abandon = () => child.kill('SIGINT');
   process.once('exit', abandon);
   const gone = new AbortController();
@@ -120,7 +159,7 @@ async function launch(
   const ended = once(child, 'close').finally(() => gone.abort());
   try {
     const isReady = await Promise.race([makeReady(gone.signal).then(() => true), ended.then(() => false)]);
-    if (isReady) return { child, exited, abandon };
+    if (isReady && child.pid !== undefined) return { pid: child.pid, abandon };
     process.off('exit', abandon);
     return { problem: output.trim() };
   } catch (error) {

@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
+import { isAlive, send, untilGone } from './alive.js';
 import { freePort } from './free-port.js';
 
 const START_MS = 20_000;
@@ -130,22 +131,8 @@ function takeOver(pid: number, url: string, note: string): RedisServer {
     async stop(signal = 'SIGTERM') {
       process.off('exit', abandon);
       send(pid, signal);
-      while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 20));
+      await untilGone(pid);
       rmSync(note, { force: true });
     },
   };
-}
-
-function isAlive(pid: number): boolean {
-  return send(pid, 0);
-}
-
-/** False when the process is gone. */
-function send(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    process.kill(pid, signal);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -79,7 +79,9 @@ function logEntry(job: ChatJob, status: number, code: LogCode | null, settledAt:
   const entry: LogEntry = {
     id: job.requestId,
     acceptedAt: job.acceptedAt,
-    settledAt,
+    // One process accepted the request and another settles it. Their clocks agree to some milliseconds only, and a request
+    // takes no less time than its calls.
+    settledAt: Math.max(settledAt, Math.ceil(job.acceptedAt + callMs(job))),
     workspace: job.workspace,
     keyId: job.keyId,
     model: job.model,
@@ -93,4 +95,8 @@ function logEntry(job: ChatJob, status: number, code: LogCode | null, settledAt:
   if (job.tags) entry.tags = job.tags;
   if (job.user !== undefined) entry.user = job.user;
   return entry;
+}
+
+function callMs({ attempts }: ChatJob): number {
+  return attempts.reduce((sum, { ms = 0 }) => sum + ms, 0);
 }
