@@ -111,7 +111,10 @@ function listQuestions(reader: ArchiveReader): Question[] {
         ask: () => reader.page(filter, sort, LIMIT, boundary, undefined),
         statements: months.map(({ from, to }) =>
           pageStatement(schema, {
-            filter: { since: from.getTime(), until: to.getTime(), ...filter },
+            filter:
+              sort === 'time'
+                ? { since: from.getTime(), until: to.getTime(), ...filter }
+                : { ...filter, accepted: { from: from.getTime(), to: to.getTime() } },
             ...{ sort, limit: LIMIT, boundary },
           }),
         ),

@@ -29,6 +29,7 @@ test('a request takes no less time than its calls, although two processes measur
       { provider: 'b', model: 'm', outcome: 'ok', ms: 30 },
     ],
   } as unknown as ChatJob;
-  t.is(failedLogEntry(job, 'provider_error', 1_040).settledAt, 1_051);
-  t.is(failedLogEntry(job, 'provider_error', 1_100).settledAt, 1_100);
+  const reason = 'answer_gone';
+  t.is(failedLogEntry(job, 'provider_error', reason, 1_040).settledAt, 1_051);
+  t.is(failedLogEntry(job, 'provider_error', reason, 1_100).settledAt, 1_100);
 });

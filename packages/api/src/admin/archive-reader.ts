@@ -74,8 +74,9 @@ export class ArchiveReader {
     await this.check();
     const found: LoggedRequest[] = [];
     // Sorted by time, what comes after a place is older than it. A cursor may name any moment, also one to come.
-    const end = sort === 'time' && after && compareIds(after.id, boundary) < 0 ? after.id : boundary;
-    for await (const month of this.#months(filter, end)) {
+    const end = sort === 'time' && after ? earlier(after.id, boundary) : boundary;
+    const months = sort === 'time' ? this.#months(filter, end) : this.#partitions(filter, boundary);
+    for await (const month of months) {
       const statement = pageStatement(this.schema, { filter: month, sort, limit, boundary, after });
       const { rows } = await this.database.query<Row>(statement.text, statement.values);
       found.push(...rows.map(toRequest));
@@ -109,9 +110,7 @@ export class ArchiveReader {
       let last: string | undefined;
       for (;;) {
         const query = new Conditions();
-        query.filter(month, boundary);
-        if (from !== undefined) query.loggedFrom(from);
-        if (last !== undefined) query.loggedAfter(last);
+        query.filter(month, boundary, last ?? from);
         const { rows } = await this.database.query<Row>(
           `SELECT ${COLUMNS} FROM ${this.schema}.requests WHERE ${query.text} ORDER BY logged_ms, logged_seq LIMIT ${atOnce}`,
           query.values,
@@ -119,7 +118,7 @@ export class ArchiveReader {
         const requests = rows.map(toRequest);
         yield requests;
         if (rows.length < atOnce) break;
-        last = requests.at(-1)?.id;
+        last = next(requests.at(-1)?.id ?? boundary);
       }
     }
   }
@@ -138,12 +137,37 @@ export class ArchiveReader {
     }
   }
 
+  /** The filter for each partition that it reaches into. An order other than by time has no use for the time of logging. */
+  async *#partitions(filter: LogFilter, boundary: string): AsyncGenerator<MonthFilter> {
+    const begin = Math.max(filter.since ?? 0, await this.#oldestMs()) - LONGEST_REQUEST_MS;
+    let to = Math.min(filter.until ?? Number.POSITIVE_INFINITY, msOf(boundary)) + SKEW_MS;
+    while (to > begin) {
+      const from = monthStart(to - 1);
+      yield { ...filter, accepted: { from, to } };
+      to = from;
+    }
+  }
+
   async #oldestMs(): Promise<number> {
     const { rows } = await this.database.query<{ oldest: string | null }>(
       `SELECT min(logged_ms) AS oldest FROM ${this.schema}.requests`,
     );
     return Number(rows[0]?.oldest ?? Number.POSITIVE_INFINITY);
   }
+}
+
+function earlier(a: string, b: string): string {
+  return compareIds(a, b) < 0 ? a : b;
+}
+
+function later(a: string, b: string): string {
+  return compareIds(a, b) > 0 ? a : b;
+}
+
+/** The first id after this one. */
+function next(id: string): string {
+  const [ms, sequence] = id.split('-');
+  return `${ms}-${Number(sequence) + 1}`;
 }
 
 function msOf(id: string): number {
@@ -155,13 +179,19 @@ function monthStart(ms: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
 
+/** A part of what a filter asks for. */
+interface MonthFilter extends LogFilter {
+  /** The request was accepted at or after `from` and before `to`, in ms. */
+  accepted?: { from: number; to: number };
+}
+
 export interface Statement {
   text: string;
   values: unknown[];
 }
 
 interface PageQuestion {
-  filter: LogFilter;
+  filter: MonthFilter;
   sort: Sort;
   limit: number;
   boundary: string;
@@ -173,11 +203,12 @@ export function pageStatement(
   { filter, sort, limit, boundary, after }: PageQuestion,
 ): Statement {
   const query = new Conditions();
-  query.filter(filter, boundary);
   const column = SORTED_BY[sort];
-  if (after) query.after(column, after);
+  const isByTime = column === '';
+  query.filter(filter, isByTime && after ? earlier(after.id, boundary) : boundary);
+  if (!isByTime && after) query.after(column, after);
   const order = ['logged_ms DESC', 'logged_seq DESC'];
-  if (column !== '') order.unshift(`${column} DESC`);
+  if (!isByTime) order.unshift(`${column} DESC`);
   return {
     text: `SELECT ${COLUMNS} FROM ${schema}.requests WHERE ${query.text} ORDER BY ${order.join(', ')} LIMIT ${limit}`,
     values: query.values,
@@ -198,17 +229,20 @@ export class Conditions {
     this.#conditions.push(condition(`$${this.values.length}`));
   }
 
-  filter(filter: LogFilter, boundary: string): void {
-    this.#place('<', boundary);
+  /** Entries before the boundary, and not before `from`. Both are ids of the log's stream. */
+  filter(filter: MonthFilter, boundary: string, from?: string): void {
     const { since, until } = filter;
-    if (since !== undefined) {
-      this.add((p) => `logged_ms >= ${p}`, Math.ceil(since));
-      this.add((p) => `accepted_at >= ${p}`, new Date(since - LONGEST_REQUEST_MS));
-    }
-    if (until !== undefined) {
-      this.add((p) => `logged_ms < ${p}`, Math.ceil(until));
-      this.add((p) => `accepted_at < ${p}`, new Date(until + SKEW_MS));
-    }
+    const {
+      from: acceptedFrom = since === undefined ? undefined : since - LONGEST_REQUEST_MS,
+      to: acceptedTo = until === undefined ? undefined : until + SKEW_MS,
+    } = filter.accepted ?? {};
+    // One bound on either side: with two, PostgreSQL walks an index from the wider one.
+    this.#place('<', until === undefined ? boundary : earlier(`${Math.ceil(until)}-0`, boundary));
+    const first = since === undefined ? undefined : `${Math.ceil(since)}-0`;
+    const lower = first !== undefined && from !== undefined ? later(first, from) : (first ?? from);
+    if (lower !== undefined) this.#place('>=', lower);
+    if (acceptedFrom !== undefined) this.add((p) => `accepted_at >= ${p}`, new Date(acceptedFrom));
+    if (acceptedTo !== undefined) this.add((p) => `accepted_at < ${p}`, new Date(acceptedTo));
     const equal = {
       workspace: 'workspace',
       route: 'route',
@@ -238,25 +272,13 @@ export class Conditions {
   }
 
   after(column: string, { value, id }: Place): void {
-    if (column === '') {
-      this.#place('<', id);
-      return;
-    }
     const [ms = '0', sequence = '0'] = id.split('-');
     this.values.push(value, ms, sequence);
     const [a, b, c] = [2, 1, 0].map((back) => `$${this.values.length - back}`);
     this.#conditions.push(`(${column}, logged_ms, logged_seq) < (${a}::bigint, ${b}::bigint, ${c}::bigint)`);
   }
 
-  loggedFrom(id: string): void {
-    this.#place('>=', id);
-  }
-
-  loggedAfter(id: string): void {
-    this.#place('>', id);
-  }
-
-  #place(than: '<' | '>' | '>=', id: string): void {
+  #place(than: '<' | '>=', id: string): void {
     const [ms = '0', sequence = '0'] = id.split('-');
     this.values.push(ms, sequence);
     const [a, b] = [1, 0].map((back) => `$${this.values.length - back}`);
