@@ -99,6 +99,19 @@ test('only workers have provider keys', (t) => {
   }
 });
 
+test('the api processes share a volume for the files of batches, and so they do on Kubernetes', (t) => {
+  for (const name of ['api', 'admin']) {
+    const { environment = {}, volumes = [] } = compose.services[name] ?? {};
+    const [volume, path] = volumes.find((each) => each.startsWith('files-data:'))?.split(':') ?? [];
+    t.true(volume !== undefined && volume in compose.volumes, name);
+    t.true(environment.FILES_FOLDER?.startsWith(`${path}/`), name);
+  }
+  const component = read('deploy/kubernetes/components/files-volume/kustomization.yaml');
+  const [, folder = ''] = /FILES_FOLDER, value: (\S+) \}/.exec(component) ?? [];
+  const [, mountPath = ''] = /name: files, mountPath: (\S+) \}/.exec(component) ?? [];
+  t.true(mountPath !== '' && folder.startsWith(`${mountPath}/`));
+});
+
 test('every path and image that docker-compose.yml names is there, or is built', (t) => {
   for (const [name, { volumes = [], command = [], image }] of services) {
     for (const [source = ''] of volumes.map((volume) => volume.split(':')))

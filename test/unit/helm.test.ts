@@ -33,5 +33,8 @@ test('the chart gives each role its own user of Redis, and only workers the prov
       t.deepEqual(users, [role.toUpperCase()], `${name}: ${role}`);
       t.is(text.includes('sluice-providers'), name === 'full.yaml' && role === 'worker', `${name}: ${role}`);
       t.is(text.includes('ADMIN_TOKEN'), role === 'admin', `${name}: ${role}`);
+      const hasFiles = name === 'full.yaml' && role !== 'worker';
+      t.is(text.includes('"claimName":"gateway-files"'), hasFiles, `${name}: ${role}`);
+      t.is(text.includes('FILES_FOLDER'), hasFiles, `${name}: ${role}`);
     }
 });
