@@ -173,6 +173,14 @@ test('every Kubernetes manifest is valid by its kind’s published schema', asyn
   );
 });
 
+test('no manifest has the name of another one, so that every component can be added to base', (t) => {
+  const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+  t.deepEqual(
+    names.filter((name, i) => names.indexOf(name) !== i),
+    [],
+  );
+});
+
 test('a pod is given the time that its process takes to stop', (t) => {
   for (const name of ['api', 'worker']) {
     const { template } = deployment(name);
