@@ -44,7 +44,7 @@ test('as a process it prints a table without colours and ends with 0, or a line 
   ]);
   t.deepEqual([good.exitCode, bad.exitCode], [0, 1]);
   t.regex(out, /^WORKSPACE +NAME +MODELS +CREATED +REQUESTS\/MIN/);
-  t.regex(out, /^demo +demo +all +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +- +- +-$/m);
+  t.regex(out, /^demo +demo +all +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +- +- +- +-$/m);
   t.false(out.includes('\u001b'));
   t.is(err, 'sluice: There is no workspace of this id.\n');
   t.is(badOut, '');
@@ -192,11 +192,11 @@ test('limits that are not mentioned stay', async (t) => {
   const { out } = await sluice('limits list limited');
   t.regex(
     out,
-    /^WORKSPACE +REQUESTS\/MIN +TOKENS\/MIN +CONCURRENT +IN FLIGHT +USD\/MONTH +BUDGET +UNPRICED +WEIGHT +SPENT +ESTIMATED +RESERVED +LEFT\n/,
+    /^WORKSPACE +REQUESTS\/MIN +TOKENS\/MIN +CONCURRENT +IN FLIGHT +USD\/MONTH +BUDGET +UNPRICED +WEIGHT +SPENT +ESTIMATED +RESERVED +LEFT +REFUSING SINCE\n/,
   );
   t.regex(
     out,
-    /\nlimited +- +- +5 +0 +12\.5 +strict +refuse +1 +0\.000000 +0\.000000 +0\.000000 +12\.500000\n$/,
+    /\nlimited +- +- +5 +0 +12\.5 +strict +refuse +1 +0\.000000 +0\.000000 +0\.000000 +12\.500000 +-\n$/,
   );
   const chosen = await sluice('limits set limited --budget expected --unpriced-models allow --json');
   t.like(chosen.json(), { budget: 'expected', unpriced_models: 'allow', budget_usd_per_month: 12.5 });

@@ -183,10 +183,10 @@ test.serial('what was refused is counted apart from what failed', async (t) => {
     body.failed,
     count(({ status }) => status === 502),
   );
-  t.is(
-    body.refused,
-    count(({ status }) => status === 429),
-  );
+  const kinds = body.reasons as { kind: string; reason: string; requests: number }[];
+  const refused = kinds.filter(({ kind }) => kind === 'policy' || kind === 'caller');
+  t.is(body.refused, sum(refused.map(({ requests }) => requests)));
+  t.is(kinds.find(({ reason }) => reason === 'budget_too_small')?.requests, 1);
   t.is(body.cancelled, 0);
   const reasons = body.reasons.map(({ reason }: { reason: string }) => reason);
   for (const reason of ['workspace_requests_per_minute', 'budget_too_small', 'provider_key_refused'])

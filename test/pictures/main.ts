@@ -88,7 +88,10 @@ await Promise.all([
 await sleep(2_000);
 
 const fill = (expr: string, range: string) =>
-  expr.replaceAll('$__rate_interval', WINDOW).replaceAll('$__range', range).replaceAll('$workspace', '.*');
+  expr
+    .replaceAll('$__rate_interval', WINDOW)
+    .replaceAll('$__range', range)
+    .replaceAll(/\$(?:workspace|route|provider)\b/g, '.*');
 const nameOf = (legend: string, metric: Record<string, string>) =>
   legend.replace(/\{\{(\w+)\}\}/g, (_, label) => metric[label] ?? '');
 

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { dashboards } from '@sluice/observability/dashboards/index';
+import { RUNBOOK_UID, readRunbook } from '@sluice/observability/runbook-sections';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { METRICS, type MetricDefinition, type MetricKey } from '@sluice/shared/metrics/definitions';
 import test from 'ava';
@@ -112,6 +113,47 @@ test('every metric is on a dashboard or in an alert', (t) => {
     ...dashboards.flatMap(({ panels }) => panels.flatMap(({ queries }) => queries.map(({ expr }) => expr))),
   ].join('\n');
   for (const { name } of Object.values(METRICS)) t.true(new RegExp(`\\b${name}`).test(used), name);
+});
+
+interface BuiltPanel {
+  title: string;
+  type: string;
+  links?: { url: string }[];
+  options: { legend?: { showLegend: boolean } };
+  targets: { expr: string }[];
+}
+
+test('every selector of a dashboard is used, every series has its legend, and every link leads somewhere', (t) => {
+  const uids = [...dashboards.map(({ uid }) => uid), RUNBOOK_UID];
+  const sections = readRunbook();
+  for (const { uid } of dashboards) {
+    const built = JSON.parse(read(`grafana/dashboards/${uid}.json`));
+    const panels: BuiltPanel[] = built.panels;
+    const exprs = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n');
+    const selectors: string[] = built.templating.list.map(({ name }: { name: string }) => name);
+    t.true(selectors.length > 0, uid);
+    for (const name of selectors) t.true(exprs.includes(`$${name}"`), `${uid}: $${name} is used`);
+    for (const [, name] of exprs.matchAll(/"\$(\w+)"/g))
+      t.true(selectors.includes(name ?? ''), `${uid}: ${name}`);
+    for (const { title, type, options } of panels)
+      if (type === 'timeseries') t.true(options.legend?.showLegend, `${uid}: ${title}`);
+    t.deepEqual(built.links[0].tags, ['sluice'], 'it leads to the other dashboards');
+    t.true(built.tags.includes('sluice'));
+    for (const { url } of [built.links[1], ...panels.flatMap(({ links = [] }) => links)]) {
+      const [, target, panel] = /^\/d\/([\w-]+)(?:\?viewPanel=(\d+))?$/.exec(url) ?? [];
+      t.true(uids.includes(target ?? ''), url);
+      if (panel !== undefined) t.true(Number(panel) > 1 && Number(panel) <= sections.length, url);
+    }
+  }
+  const runbook: { panels: { id: number; title: string }[] } = JSON.parse(
+    read(`grafana/dashboards/${RUNBOOK_UID}.json`),
+  );
+  t.deepEqual(
+    runbook.panels.slice(1).map(({ title }) => title),
+    rules.map(({ alert }) => alert),
+  );
+  t.is(dashboards[0]?.uid, 'sluice-overview');
+  t.true(read('docker-compose.yml').includes('/etc/grafana/dashboards/sluice-overview.json'));
 });
 
 test('Grafana’s idea of the scrape interval is Prometheus’', (t) => {

@@ -6,6 +6,7 @@ import { startEnv } from '@sluice/cli/start/env';
 import { parseConfig, parseConfigText } from '@sluice/shared/config/config';
 import { ERROR_STATUS } from '@sluice/shared/errors';
 import { describeEnv } from '@sluice/shared/process/env';
+import { REASONS } from '@sluice/shared/reasons';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { MAX_DROPPED, MAX_FACTOR } from '@sluice/shared/registry/diff';
 import { DROPPED_FIELDS, REFUSED_FIELDS, TRANSLATED_FIELDS } from '@sluice/worker/providers/anthropic/fields';
@@ -78,6 +79,13 @@ test('the page of errors is the table of the code', (t) => {
   t.deepEqual(
     rows,
     Object.entries(ERROR_STATUS).map(([name, status]) => [code(name), String(status)]),
+  );
+});
+
+test('the page of errors has every reason in the words of the code', (t) => {
+  t.deepEqual(
+    tableAfter(read('docs/errors.md'), '<!-- reasons -->'),
+    Object.entries(REASONS).map(([name, { kind, words }]) => [code(name), kind, words]),
   );
 });
 

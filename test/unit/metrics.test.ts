@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { ApiMetrics } from '@sluice/api/cell/metrics';
+import { RequestTally } from '@sluice/api/cell/request-tally';
 import { generatedFiles } from '@sluice/observability/generated';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { METRICS, type MetricDefinition } from '@sluice/shared/metrics/definitions';
 import { ModelLabels } from '@sluice/shared/metrics/labels';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
+import { WorkspaceLabels } from '@sluice/shared/metrics/workspace-labels';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { WorkerMetrics } from '@sluice/worker/jobs/worker-metrics';
 import test from 'ava';
@@ -40,9 +42,11 @@ const DIRECTORY = [
 function createWorkerMetrics() {
   const registry = loadShippedRegistry();
   const metrics = new Metrics('worker');
-  const worker = new WorkerMetrics(metrics, new ModelLabels(() => registry, KINDS), KINDS.keys(), [
-    { provider: 'openai', model: 'gpt-4o' },
-  ]);
+  const labels = new WorkspaceLabels(1);
+  labels.give(['demo']);
+  const models = new ModelLabels(() => registry, KINDS);
+  const direct = [{ provider: 'openai', model: 'gpt-4o' }];
+  const worker = new WorkerMetrics(metrics, models, KINDS.keys(), direct, [], labels);
   worker.update(DIRECTORY);
   return { metrics, worker, samples: async () => parseSamples(await metrics.text()) };
 }
@@ -94,6 +98,40 @@ test('ten thousand made-up models are one label', async (t) => {
   const after = await samples();
   t.is(sumOf(after, 'gateway_provider_requests_total', { model: 'other', outcome: 'ok' }), 10_000);
   t.true(after.length - before < 50, `${after.length - before} more samples`);
+});
+
+test('the busiest workspaces have labels of their own, the others share one, and a label stays', async (t) => {
+  const metrics = new Metrics('api');
+  const labels = new WorkspaceLabels(2);
+  const tally = new RequestTally(metrics, labels);
+  const [demo] = DIRECTORY;
+  if (!demo) throw new Error('no workspace');
+  const directory = ['quiet', 'busy', 'demo'].map((id) => ({ ...demo, id }));
+  await labels.learn(directory, async () => ['gone', 'busy']);
+  tally.update(directory);
+  const samples = async () => parseSamples(await metrics.text());
+  const ended = async (of: Record<string, string>) => sumOf(await samples(), 'gateway_requests_total', of);
+  t.is(await ended({ workspace: 'busy', route: 'fast', outcome: 'failed' }), 0, 'it begins at zero');
+  t.is(await ended({ workspace: 'demo' }), undefined);
+  tally.count('demo', 'fast', undefined, 2);
+  t.is(
+    await ended({ workspace: 'demo', route: 'fast', outcome: 'ok' }),
+    1,
+    'the last label is for who comes first',
+  );
+  for (let i = 0; i < 10_000; i++) tally.count(`made-up-${i % 500}`, `route-${i}`, 'budget_spent', 1);
+  t.is(await ended({ workspace: 'other', outcome: 'refused' }), 10_000);
+  tally.count('demo', 'fast', 'provider_error', 1);
+  tally.count(undefined, null, 'key_unknown', 1);
+  t.is(await ended({ workspace: 'demo', route: 'fast', outcome: 'ok' }), 1);
+  t.is(await ended({ workspace: 'demo', outcome: 'failed' }), 1);
+  t.is(await ended({ workspace: 'none', outcome: 'refused' }), 1);
+  const unserved = async (of: Record<string, string>) =>
+    sumOf(await samples(), 'gateway_unserved_requests_total', of);
+  t.is(await unserved({ kind: 'policy', reason: 'budget_spent' }), 10_000);
+  t.is(await unserved({ workspace: 'demo', kind: 'failed', reason: 'provider_error' }), 1);
+  t.is(sumOf(await samples(), 'gateway_request_seconds_total', { workspace: 'demo' }), 2);
+  t.true((await samples()).length < 1_000);
 });
 
 test('ten thousand made-up methods are one label', async (t) => {

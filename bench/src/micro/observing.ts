@@ -1,8 +1,10 @@
 /** What it costs that a request is seen: its metrics and its log line, in both processes. */
 import { ApiMetrics, CHAT_PATH } from '@sluice/api/cell/metrics';
+import { RequestTally } from '@sluice/api/cell/request-tally';
 import { toRequestLine } from '@sluice/api/http/request-line';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { ModelLabels } from '@sluice/shared/metrics/labels';
+import { WorkspaceLabels } from '@sluice/shared/metrics/workspace-labels';
 import { createLogger } from '@sluice/shared/process/logger';
 import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
@@ -20,9 +22,18 @@ export function observingCases(
   head: ReplyHead,
 ): Case[] {
   const kinds = new Map(job.chain.map(({ provider }) => [provider, { prices: provider }]));
-  const api = new ApiMetrics(new Metrics('api'), kinds.keys());
+  const apiMetrics = new Metrics('api');
+  const api = new ApiMetrics(apiMetrics, kinds.keys());
+  const tally = new RequestTally(apiMetrics, new WorkspaceLabels(50));
   const models = new ModelLabels(() => registry, kinds);
-  const worker = new WorkerMetrics(new Metrics('worker'), models, kinds.keys(), []);
+  const worker = new WorkerMetrics(
+    new Metrics('worker'),
+    models,
+    kinds.keys(),
+    [],
+    [],
+    new WorkspaceLabels(50),
+  );
   const logger = createLogger('bench', 'info', { write: () => true });
   const [entry = { provider: '', model: '' }] = job.chain;
   const [attempt = { ...entry, outcome: 'ok' as const }] = job.attempts;
@@ -40,6 +51,7 @@ export function observingCases(
         api.began();
         api.replied(head, MEASURES.ms);
         api.ended(MEASURES.path, MEASURES.method, MEASURES.status, MEASURES.code, MEASURES.ms / 1000);
+        tally.count(job.workspace, job.route, undefined, MEASURES.ms / 1000);
       },
     },
     {

@@ -10,6 +10,7 @@ import { type BatchesParts, createBatchesRoutes } from './batches/routes.js';
 import type { Catalogue } from './cell/catalogue.js';
 import type { KeyUse } from './cell/key-use.js';
 import type { ApiMetrics } from './cell/metrics.js';
+import type { RequestTally } from './cell/request-tally.js';
 import { createBackgroundRoute } from './chat/background-route.js';
 import { type ChatParts, createChatRoute } from './chat/route.js';
 import { createFilesRoutes, type FilesParts } from './files/routes.js';
@@ -46,6 +47,7 @@ export interface AppParts extends ChatParts, FilesParts, BatchesParts {
   byteLimits: ByteLimits;
   logger: Logger;
   metrics: ApiMetrics;
+  requestTally: RequestTally;
   tracer: Tracer | undefined;
   problems(): string[];
   isDraining(): boolean;

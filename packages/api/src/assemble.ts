@@ -5,6 +5,7 @@ import { Directory } from '@sluice/shared/directory/directory';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
+import { readBusiest, WorkspaceLabels } from '@sluice/shared/metrics/workspace-labels';
 import type { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import type { LiveConfig } from '@sluice/shared/process/live-config';
 import type { Logger } from '@sluice/shared/process/logger';
@@ -43,6 +44,7 @@ import { Neighbours } from './cell/neighbours.js';
 import { ProviderTests } from './cell/provider-tests.js';
 import { RedisMemory } from './cell/redis-memory.js';
 import { RegistryRefresh } from './cell/registry-refresh.js';
+import { RequestTally } from './cell/request-tally.js';
 import { SharedGauges } from './cell/shared-gauges.js';
 import { Admission } from './chat/admission.js';
 import { BackgroundRequests } from './chat/background-requests.js';
@@ -77,6 +79,8 @@ export interface ApiOptions {
   keyPepper?: SecretKeys | undefined;
   /** The store for the bytes of files. */
   store: StoreSettings;
+  /** How many workspaces have a label of their own in metrics. */
+  topWorkspaces: number;
   logger: Logger;
   tracer?: Tracer | undefined;
   descriptors: DescriptorWatch;
@@ -138,7 +142,11 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     circuits,
     workersSeen: () => neighbours.workers,
   });
-  const directoryWatch = new DirectoryWatch(store, (workspaces) => {
+  const workspaceLabels = new WorkspaceLabels(options.topWorkspaces);
+  const requestTally = new RequestTally(metrics, workspaceLabels);
+  const directoryWatch = new DirectoryWatch(store, async (workspaces) => {
+    await workspaceLabels.learn(workspaces, () => readBusiest(redis, names, clock.now()));
+    requestTally.update(workspaces);
     apiMetrics.update(workspaces);
     gauges.update(workspaces);
   });
@@ -236,7 +244,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     ...{ id, names, payloads, digests, clock },
     ...{ inbox, queues, coolDowns, circuits, presence, neighbours, memory },
     ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue, providerTests },
-    ...{ metrics, apiMetrics, gauges, directoryWatch, connectionLimit },
+    ...{ metrics, apiMetrics, requestTally, gauges, directoryWatch, connectionLimit },
     ...{
       knownRefusals,
       admission,

@@ -37,6 +37,7 @@ await runProcess('api', async () => {
       payloadKeys: env.PAYLOAD_KEY,
       keyPepper: env.KEY_PEPPER,
       store: { folder: env.FILES_FOLDER, bucket: env.FILES_BUCKET, endpoint: env.FILES_ENDPOINT },
+      topWorkspaces: env.METRICS_TOP_WORKSPACES,
       logger,
       tracer,
       descriptors,

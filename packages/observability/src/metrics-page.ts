@@ -21,7 +21,8 @@ the interface: a change is a breaking one.
 |---|---|---|---|---|
 ${rows.join('\n')}
 
-A label has as many values as the operator has configured: workspaces, routes, providers. A \`model\` is one that the
+The \`METRICS_TOP_WORKSPACES\` busiest workspaces have a label of their own, and up to fifty routes of each; the rest is \`other\`.
+A workspace keeps its label for as long as the process runs. Gauges about a workspace's month and budget have all of them. A \`model\` is one that the
 registry or a route knows, and else \`other\`. Series of what is configured exist from the start, at zero, since
 Prometheus cannot see the first increment of a series that was not there before.
 

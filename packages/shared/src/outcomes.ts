@@ -168,7 +168,7 @@ export const OUTCOMES = {
     words: 'met a bug of the gateway',
     code: 'internal_error',
     message: 'The gateway failed; its log has the request id.',
-    reason: 'gateway_error',
+    reason: 'internal_error',
     fallback: true,
   },
   // A worker died, or its connection broke, while the call may have been under way.

@@ -95,7 +95,7 @@ export const REASONS = {
   redis_away: failed('Redis did not answer.'),
   overloaded: failed('The gateway had no room for the request or the file.'),
   store_away: failed('The store of files could not be used.'),
-  gateway_error: failed('The gateway has a bug. Its log has the id of the request.'),
+  internal_error: failed('The gateway has a bug. Its log has the id of the request.'),
 } as const satisfies Record<string, ReasonRow>;
 
 export type Reason = keyof typeof REASONS;

@@ -5,6 +5,7 @@ import { Directory } from '@sluice/shared/directory/directory';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
 import { ModelLabels } from '@sluice/shared/metrics/labels';
+import { readBusiest, WorkspaceLabels } from '@sluice/shared/metrics/workspace-labels';
 import type { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import type { LiveConfig } from '@sluice/shared/process/live-config';
 import type { Logger } from '@sluice/shared/process/logger';
@@ -52,6 +53,8 @@ export interface WorkerOptions {
   payloadKeys?: SecretKeys | undefined;
   /** Whether the providers are a simulated upstream, which bills nothing. */
   isSimulated(): boolean;
+  /** How many workspaces have a label of their own in metrics. */
+  topWorkspaces: number;
   logger: Logger;
   tracer?: Tracer | undefined;
   descriptors: DescriptorWatch;
@@ -64,7 +67,7 @@ export interface WorkerOptions {
 export type WorkerParts = ReturnType<typeof assemble>;
 
 export function assemble(
-  { cell, live, payloadKeys, isSimulated, logger, tracer }: WorkerOptions,
+  { cell, live, payloadKeys, isSimulated, topWorkspaces, logger, tracer }: WorkerOptions,
   { redis }: Connections,
 ) {
   const { config } = live;
@@ -97,6 +100,7 @@ export function assemble(
   const registry = new LiveRegistry(new RegistryStore(redis, names), loadShippedRegistry(), clock, logger);
   const metrics = new Metrics('worker');
   const providers = [...config.providers.values()];
+  const workspaceLabels = new WorkspaceLabels(topWorkspaces);
   const workerMetrics = new WorkerMetrics(
     metrics,
     new ModelLabels(() => registry.current, config.providers),
@@ -106,9 +110,13 @@ export function assemble(
       .filter(({ name, kind }) => name === kind)
       .flatMap(({ name, kind }) => registry.current.ids(kind).map((model) => ({ provider: name, model }))),
     config.requestLog.metricTags,
+    workspaceLabels,
   );
   const directory = new Directory(redis, names);
-  const directoryWatch = new DirectoryWatch(directory, (known) => workerMetrics.update(known));
+  const directoryWatch = new DirectoryWatch(directory, async (known) => {
+    await workspaceLabels.learn(known, () => readBusiest(redis, names, clock.now()));
+    workerMetrics.update(known);
+  });
   const settlements = new Settlements(queues);
   let simulated = isSimulated();
   live.onChange(() => {

@@ -38,6 +38,7 @@ await runProcess('worker', async () => {
       live,
       payloadKeys: env.PAYLOAD_KEY,
       isSimulated: () => env.SIMULATOR_URL !== undefined && isSimulated(live.config, env.SIMULATOR_URL),
+      topWorkspaces: env.METRICS_TOP_WORKSPACES,
       logger,
       tracer,
       descriptors,

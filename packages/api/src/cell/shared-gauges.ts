@@ -10,7 +10,12 @@ import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { Queues } from '@sluice/shared/queue/queues';
-import { estimatedMonth } from '@sluice/shared/queue/workspace-limits';
+import {
+  estimatedMonth,
+  refusingMonth,
+  refusingSince,
+  toBudgetPicodollars,
+} from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
@@ -35,6 +40,8 @@ interface SpendReading {
   total: number;
   month: number;
   estimated: number;
+  /** Since when the budget refuses, in ms. */
+  refusing: number | undefined;
 }
 
 export class SharedGauges {
@@ -53,6 +60,7 @@ export class SharedGauges {
   readonly #month;
   readonly #monthEstimated;
   readonly #budget;
+  readonly #refusing;
   #directory: KnownWorkspaces = [];
   #closed = false;
 
@@ -75,6 +83,7 @@ export class SharedGauges {
     this.#month = metrics.gauge('monthCost');
     this.#monthEstimated = metrics.gauge('monthEstimated');
     this.#budget = metrics.gauge('budget');
+    this.#refusing = metrics.gauge('refusingSince');
     metrics.onScrape(() => this.#collect());
   }
 
@@ -92,13 +101,15 @@ export class SharedGauges {
     for (const gauge of [this.#jobs, this.#oldest, this.#limit, this.#active, this.#coolDown]) gauge.reset();
     for (const gauge of [this.#circuitOpen, this.#ledger, this.#month, this.#monthEstimated, this.#budget])
       gauge.reset();
+    this.#refusing.reset();
     this.#redisUp.set(known ? 1 : 0);
     this.#batches.set(known?.batches.active ?? 0);
     this.#batchOldest.set(known?.batches.oldestS ?? 0);
     this.#webhooks.set(known?.webhooks ?? 0);
     this.#workers.set(this.parts.workersSeen());
     for (const queue of known?.queues ?? []) this.#showQueue(queue);
-    for (const { workspace, total, month, estimated } of known?.spend ?? []) {
+    for (const { workspace, total, month, estimated, refusing } of known?.spend ?? []) {
+      if (refusing !== undefined) this.#refusing.set({ workspace }, refusing / 1000);
       this.#ledger.inc({ workspace }, total);
       this.#month.set({ workspace }, month);
       this.#monthEstimated.set({ workspace }, estimated);
@@ -119,7 +130,7 @@ export class SharedGauges {
       Promise.all(
         [...this.parts.providers.keys()].map((provider) => readQueue(this.parts.queues, clock, provider)),
       ),
-      Promise.all(this.#directory.map(({ id }) => this.#readSpend(id))),
+      Promise.all(this.#directory.map((workspace) => this.#readSpend(workspace))),
       this.#readBatches(),
       this.#readWebhooks(),
     ]);
@@ -156,7 +167,7 @@ export class SharedGauges {
     this.#circuitOpen.set({ provider }, circuits.get(provider).state === 'open' ? 1 : 0);
   }
 
-  async #readSpend(workspace: string): Promise<SpendReading> {
+  async #readSpend({ id: workspace, limits }: KnownWorkspaces[number]): Promise<SpendReading> {
     const byMonth = await this.parts.redis.hgetall(this.parts.names.spent(workspace));
     // The sum is exact, because Prometheus takes a counter that goes back by a rounding error for a restart.
     const exact = Object.entries(byMonth).filter(([name]) => !name.includes(':'));
@@ -167,6 +178,22 @@ export class SharedGauges {
       total: Number(total) / PICODOLLARS_PER_USD,
       month: Number(byMonth[month] ?? 0) / PICODOLLARS_PER_USD,
       estimated: Number(byMonth[estimatedMonth(month)] ?? 0) / PICODOLLARS_PER_USD,
+      refusing: await this.#refusingSince(workspace, limits.budgetUsdPerMonth, byMonth),
     };
+  }
+
+  /** What is reserved is asked for only where the budget has refused something. */
+  async #refusingSince(
+    workspace: string,
+    budget: number | undefined,
+    byMonth: Record<string, string>,
+  ): Promise<number | undefined> {
+    const month = monthOf(this.parts.clock.now());
+    const field = byMonth[refusingMonth(month)];
+    if (field === undefined || budget === undefined) return undefined;
+    const reserved = await this.parts.redis.get(this.parts.names.reserved(workspace));
+    const used = [byMonth[month], byMonth[estimatedMonth(month)], reserved];
+    const left = used.reduce((rest, amount) => rest - BigInt(amount ?? 0), toBudgetPicodollars(budget));
+    return refusingSince(field, left);
   }
 }

@@ -1,6 +1,6 @@
 import type { DashboardSpec } from './panels.js';
 
-const COST = 'gateway_cost_usd_total{workspace=~"$workspace"}';
+const COST = 'gateway_cost_usd_total{workspace=~"$workspace",route=~"$route"}';
 const perHour = (labels: string) => `sum by (${labels}) (rate(${COST}[$__rate_interval])) * 3600`;
 const MONTH = 'sum(max by (workspace) (gateway_workspace_month_cost_usd{workspace=~"$workspace"}))';
 

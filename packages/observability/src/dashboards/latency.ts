@@ -15,7 +15,9 @@ const panel = (title: string, about: string, queries: Query[]): PanelSpec => ({
   queries,
 });
 
-const CALLS = 'gateway_provider_request_duration_seconds_bucket';
+const CALLS = 'gateway_provider_request_duration_seconds_bucket{provider=~"$provider"}';
+const WAITS = 'gateway_queue_wait_seconds_bucket{provider=~"$provider"}';
+const OF = 'workspace=~"$workspace",route=~"$route"';
 
 export const latencyDashboard: DashboardSpec = {
   uid: 'sluice-latency',
@@ -31,7 +33,7 @@ export const latencyDashboard: DashboardSpec = {
     panel(
       'Wait in the queue',
       'Long waits mean that a provider’s concurrency is used up, or workers are few.',
-      quantiles('gateway_queue_wait_seconds_bucket'),
+      quantiles(WAITS),
     ),
     panel(
       'The gateway’s own part',
@@ -42,7 +44,13 @@ export const latencyDashboard: DashboardSpec = {
       { expr: quantile(0.95, CALLS, ['provider', 'model']), legend: '{{provider}}/{{model}}' },
     ]),
     panel('Wait in the queue, p95 by provider', 'Which provider’s queue is long.', [
-      { expr: quantile(0.95, 'gateway_queue_wait_seconds_bucket', ['provider']), legend: '{{provider}}' },
+      { expr: quantile(0.95, WAITS, ['provider']), legend: '{{provider}}' },
+    ]),
+    panel('Mean by route', 'Served requests. A mean hides the slowest ones; the request log has each.', [
+      {
+        expr: `sum by (workspace, route) (rate(gateway_request_seconds_total{${OF}}[$__rate_interval])) / (sum by (workspace, route) (rate(gateway_requests_total{${OF},outcome="ok"}[$__rate_interval])) > 0)`,
+        legend: '{{workspace}} {{route}}',
+      },
     ]),
     {
       ...panel('Requests per second', 'Chat completions answered, whatever the answer.', [

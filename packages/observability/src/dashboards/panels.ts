@@ -1,7 +1,15 @@
 /** What a dashboard is made of, and how it becomes Grafana's JSON. */
-import { StackingConfigBuilder, StackingMode } from '@grafana/grafana-foundation-sdk/common';
+import {
+  LegendDisplayMode,
+  LegendPlacement,
+  StackingConfigBuilder,
+  StackingMode,
+  VizLegendOptionsBuilder,
+} from '@grafana/grafana-foundation-sdk/common';
 import {
   DashboardBuilder,
+  DashboardLinkBuilder,
+  DashboardLinkType,
   type Panel,
   QueryVariableBuilder,
   VariableRefresh,
@@ -10,6 +18,7 @@ import { DataqueryBuilder, PromQueryFormat } from '@grafana/grafana-foundation-s
 import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/stat';
 import { PanelBuilder as TableBuilder } from '@grafana/grafana-foundation-sdk/table';
 import { PanelBuilder as TimeSeriesBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
+import { RUNBOOK_PATH, runbookUrl } from '../runbook-sections.js';
 
 export interface Query {
   expr: string;
@@ -29,6 +38,8 @@ export interface PanelSpec {
   stacked?: boolean;
   /** Instead of the dashboard's time range. */
   timeFrom?: string;
+  /** The alert whose section of the runbook says what to do. */
+  runbook?: string;
 }
 
 export interface DashboardSpec {
@@ -38,6 +49,17 @@ export interface DashboardSpec {
   about: string;
   panels: PanelSpec[];
 }
+
+/** A dashboard has the selectors that its queries use. */
+const VARIABLES = [
+  { name: 'workspace', label: 'Workspace', query: 'label_values(gateway_requests_total, workspace)' },
+  { name: 'route', label: 'Route', query: 'label_values(gateway_requests_total, route)' },
+  {
+    name: 'provider',
+    label: 'Provider',
+    query: 'label_values(gateway_provider_concurrency_limit, provider)',
+  },
+] as const;
 
 const DATASOURCE = { type: 'prometheus', uid: 'prometheus' };
 const HEIGHT = { timeseries: 8, stat: 4, table: 9 };
@@ -51,11 +73,14 @@ export function buildDashboard({ uid, title, about, panels }: DashboardSpec): st
     .timezone('utc')
     .time({ from: 'now-6h', to: 'now' })
     .refresh('30s')
-    .withVariable(
-      new QueryVariableBuilder('workspace')
-        .label('Workspace')
+    .link(linkTo('Sluice').type(DashboardLinkType.Dashboards).tags(['sluice']).includeVars(true))
+    .link(linkTo('Runbook').type(DashboardLinkType.Link).url(RUNBOOK_PATH));
+  for (const variable of VARIABLES.filter(({ name }) => uses(panels, name)))
+    builder.withVariable(
+      new QueryVariableBuilder(variable.name)
+        .label(variable.label)
         .datasource(DATASOURCE)
-        .query('label_values(gateway_cost_usd_total, workspace)')
+        .query(variable.query)
         .refresh(VariableRefresh.OnTimeRangeChanged)
         .multi(true)
         .includeAll(true)
@@ -66,6 +91,14 @@ export function buildDashboard({ uid, title, about, panels }: DashboardSpec): st
   for (const [i, panel] of panels.entries())
     builder.withPanel({ build: () => ({ ...buildPanel(panel), id: i + 1, gridPos: places[i] }) as Panel });
   return `${JSON.stringify(builder.build(), null, 2)}\n`;
+}
+
+function linkTo(title: string): DashboardLinkBuilder {
+  return new DashboardLinkBuilder(title).keepTime(true).asDropdown(false);
+}
+
+function uses(panels: readonly PanelSpec[], variable: string): boolean {
+  return panels.some(({ queries }) => queries.some(({ expr }) => expr.includes(`$${variable}"`)));
 }
 
 /** From left to right; a panel that has no room in its row begins the next one. */
@@ -83,6 +116,8 @@ function placesOf(panels: readonly PanelSpec[]): { h: number; w: number; x: numb
 function buildPanel(panel: PanelSpec): Panel {
   const builder = builderOf(panel).title(panel.title).description(panel.about).datasource(DATASOURCE);
   if (panel.timeFrom) builder.timeFrom(panel.timeFrom);
+  if (panel.runbook !== undefined)
+    builder.links([linkTo('What to do').type(DashboardLinkType.Link).url(runbookUrl(panel.runbook))]);
   for (const [i, { expr, legend }] of panel.queries.entries()) {
     const query = new DataqueryBuilder().expr(expr).legendFormat(legend).datasource(DATASOURCE);
     query.refId(String.fromCharCode('A'.charCodeAt(0) + i));
@@ -99,6 +134,12 @@ function builderOf({ kind, unit, stacked }: PanelSpec): StatBuilder | TableBuild
   const builder = new TimeSeriesBuilder()
     .unit(unit)
     .fillOpacity(stacked ? 30 : 5)
-    .min(0);
+    .min(0)
+    .legend(
+      new VizLegendOptionsBuilder()
+        .showLegend(true)
+        .displayMode(LegendDisplayMode.List)
+        .placement(LegendPlacement.Bottom),
+    );
   return stacked ? builder.stacking(new StackingConfigBuilder().mode(StackingMode.Normal)) : builder;
 }

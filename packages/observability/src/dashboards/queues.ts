@@ -16,19 +16,25 @@ export const queuesDashboard: DashboardSpec = {
   about: 'How much waits, for whom, and who works on it.',
   panels: [
     panel('Waiting', 'By provider. Prioritized jobs wait behind quieter workspaces.', 'short', {
-      expr: 'max by (provider, state) (gateway_queue_jobs{state!="active"})',
+      expr: 'max by (provider, state) (gateway_queue_jobs{provider=~"$provider",state!="active"})',
       legend: '{{provider}} {{state}}',
     }),
     panel('Longest wait', 'Of the job at the head of the queue.', 's', {
-      expr: 'max by (provider) (gateway_queue_oldest_waiting_seconds)',
+      expr: 'max by (provider) (gateway_queue_oldest_waiting_seconds{provider=~"$provider"})',
       legend: '{{provider}}',
     }),
     panel(
       'Calls against their limit',
       'At the limit, requests wait.',
       'short',
-      { expr: 'max by (provider) (gateway_provider_active)', legend: '{{provider}} active' },
-      { expr: 'max by (provider) (gateway_provider_concurrency_limit)', legend: '{{provider}} limit' },
+      {
+        expr: 'max by (provider) (gateway_provider_active{provider=~"$provider"})',
+        legend: '{{provider}} active',
+      },
+      {
+        expr: 'max by (provider) (gateway_provider_concurrency_limit{provider=~"$provider"})',
+        legend: '{{provider}} limit',
+      },
     ),
     panel(
       'Batches',

@@ -21,20 +21,24 @@ export const reliabilityDashboard: DashboardSpec = {
       legend: '{{code}}',
     }),
     panel(
-      'Share of 5xx',
-      'Of chat completions. A caller’s own mistakes and rate limits are not in it.',
-      'percentunit',
+      'Failed, by workspace and route',
+      'Who is failing. Refused requests and callers who left are not in it.',
+      'reqps',
       {
-        expr: 'sum(rate(gateway_http_requests_total{path="/v1/chat/completions",status=~"5..",code!="not_implemented"}[$__rate_interval])) / sum(rate(gateway_http_requests_total{path="/v1/chat/completions"}[$__rate_interval]))',
-        legend: '5xx',
+        expr: 'sum by (workspace, route) (rate(gateway_requests_total{workspace=~"$workspace",route=~"$route",outcome="failed"}[$__rate_interval])) > 0',
+        legend: '{{workspace}} {{route}}',
       },
     ),
+    panel('Not served, by reason', 'docs/errors.md says what each reason means.', 'reqps', {
+      expr: 'sum by (kind, reason) (rate(gateway_unserved_requests_total{workspace=~"$workspace"}[$__rate_interval])) > 0',
+      legend: '{{kind}}: {{reason}}',
+    }),
     panel('Failed provider calls', 'By provider and outcome.', 'reqps', {
-      expr: 'sum by (provider, outcome) (rate(gateway_provider_requests_total{outcome!="ok"}[$__rate_interval])) > 0',
+      expr: 'sum by (provider, outcome) (rate(gateway_provider_requests_total{provider=~"$provider",outcome!="ok"}[$__rate_interval])) > 0',
       legend: '{{provider}} {{outcome}}',
     }),
     panel('Fallbacks by reason', 'Requests that went on to the next entry of their route.', 'reqps', {
-      expr: 'sum by (route, from, to, reason) (rate(gateway_fallbacks_total[$__rate_interval])) > 0',
+      expr: 'sum by (route, from, to, reason) (rate(gateway_fallbacks_total{route=~"$route"}[$__rate_interval])) > 0',
       legend: '{{route}}: {{from}} → {{to}} ({{reason}})',
     }),
     panel(
@@ -42,7 +46,7 @@ export const reliabilityDashboard: DashboardSpec = {
       'The caller’s schema. One that does not fit goes to the next entry of its route.',
       'reqps',
       {
-        expr: 'sum by (provider, result) (rate(gateway_answer_checks_total[$__rate_interval])) > 0',
+        expr: 'sum by (provider, result) (rate(gateway_answer_checks_total{provider=~"$provider"}[$__rate_interval])) > 0',
         legend: '{{provider}} {{result}}',
       },
     ),
@@ -54,8 +58,14 @@ export const reliabilityDashboard: DashboardSpec = {
       'Cool-downs and open circuits',
       '1 while a provider is left alone after a 429, or because it kept failing.',
       'short',
-      { expr: 'max by (provider) (gateway_provider_cooldown)', legend: '{{provider}} cooling down' },
-      { expr: 'max by (provider) (gateway_provider_circuit_open)', legend: '{{provider}} circuit open' },
+      {
+        expr: 'max by (provider) (gateway_provider_cooldown{provider=~"$provider"})',
+        legend: '{{provider}} cooling down',
+      },
+      {
+        expr: 'max by (provider) (gateway_provider_circuit_open{provider=~"$provider"})',
+        legend: '{{provider}} circuit open',
+      },
     ),
     panel(
       'Work saved',

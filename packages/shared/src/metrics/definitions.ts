@@ -2,7 +2,8 @@
  * Every metric of the gateway. Names and labels are public: a rename breaks dashboards and alerts that others have
  * built. docs/metrics.md is made from this table.
  *
- * Labels are bounded. The operator configures workspaces, routes and providers. A model that neither the registry nor a
+ * Labels are bounded. The operator configures providers. METRICS_TOP_WORKSPACES workspaces have a label of their own, and the
+ * first fifty routes of each; the rest is `other`. A model that neither the registry nor a
  * route knows is `other`. A tag has its first hundred values. No label has a key, a user or a request id.
  */
 export type Role = 'api' | 'worker';
@@ -47,6 +48,27 @@ export const METRICS = {
     labels: ['path'],
     help: 'From the request’s first byte to the end of its answer.',
     buckets: REQUEST_SECONDS,
+  },
+  requests: {
+    name: 'gateway_requests_total',
+    type: 'counter',
+    roles: API,
+    labels: ['workspace', 'route', 'outcome'],
+    help: 'Chat requests by how they ended: ok, failed, refused (by a limit or a budget, or for a mistake of the caller) or left (the caller hung up). workspace is none for a request without a known key.',
+  },
+  unserved: {
+    name: 'gateway_unserved_requests_total',
+    type: 'counter',
+    roles: API,
+    labels: ['workspace', 'kind', 'reason'],
+    help: 'Chat requests that were not served, by reason; docs/errors.md lists the reasons. kind is policy, caller, left or failed.',
+  },
+  requestSeconds: {
+    name: 'gateway_request_seconds_total',
+    type: 'counter',
+    roles: API,
+    labels: ['workspace', 'route'],
+    help: 'Durations of served chat requests, summed. Divided by their number in gateway_requests_total it is their mean.',
   },
   httpInFlight: {
     name: 'gateway_http_requests_in_flight',
@@ -237,6 +259,13 @@ export const METRICS = {
     roles: API,
     labels: ['workspace'],
     help: 'Monthly budget of a workspace that has one.',
+  },
+  refusingSince: {
+    name: 'gateway_workspace_refusing_since_seconds',
+    type: 'gauge',
+    roles: API,
+    labels: ['workspace'],
+    help: 'Since when the monthly budget of a workspace refuses every request, as a Unix time. Absent: it does not. The same from every api process.',
   },
   rateLimited: {
     name: 'gateway_rate_limited_total',

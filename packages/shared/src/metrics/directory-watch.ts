@@ -11,7 +11,7 @@ export class DirectoryWatch {
 
   constructor(
     private readonly directory: Directory,
-    private readonly onChange: (directory: KnownWorkspaces) => void,
+    private readonly onChange: (directory: KnownWorkspaces) => void | Promise<void>,
   ) {}
 
   /** Costs one small command, unless something has changed. */
@@ -19,7 +19,7 @@ export class DirectoryWatch {
     const version = await this.directory.version();
     if (version === this.#version) return;
     const workspaces = await this.directory.listWorkspaces();
-    this.onChange(
+    await this.onChange(
       await Promise.all(
         workspaces.map(async (workspace) => ({
           ...workspace,

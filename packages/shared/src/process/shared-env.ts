@@ -45,6 +45,13 @@ export const sharedEnv = {
   }),
   METRICS_HOST: text({ default: '127.0.0.1', description: 'address of the metrics and health listener' }),
   METRICS_PORT: port({ default: 9464, description: 'port of the metrics and health listener' }),
+  METRICS_TOP_WORKSPACES: integer({
+    default: 50,
+    min: 1,
+    max: 10_000,
+    description:
+      'how many workspaces have a label of their own in metrics: the busiest at the start, then those that send first; the rest is `other`',
+  }),
   METRICS_LINGER_MS: integer({
     default: 20_000,
     min: 0,

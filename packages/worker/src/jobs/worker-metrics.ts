@@ -5,6 +5,7 @@ import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '@sluice/shared/conf
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import { type ModelLabels, OTHER, routeLabel } from '@sluice/shared/metrics/labels';
+import type { WorkspaceLabels } from '@sluice/shared/metrics/workspace-labels';
 import {
   type AttemptOutcome,
   BLOCKED_OUTCOMES,
@@ -48,7 +49,8 @@ export class WorkerMetrics {
     private readonly models: ModelLabels,
     providers: Iterable<string>,
     private readonly directModels: readonly { provider: string; model: string }[],
-    metricTags: readonly string[] = [],
+    metricTags: readonly string[],
+    private readonly workspaces: WorkspaceLabels,
   ) {
     this.#tagCost = metrics.counter('tagCost');
     this.#tagValues = new Map(metricTags.map((tag) => [tag, new Set()]));
@@ -97,7 +99,7 @@ export class WorkerMetrics {
   update(directory: KnownWorkspaces): void {
     this.models.update(directory);
     const direct = this.directModels.slice(0, MAX_DIRECT_SERIES / Math.max(1, directory.length));
-    for (const { id: workspace, routes } of directory) {
+    for (const { id: workspace, routes } of this.workspaces.labelled(directory)) {
       for (const { provider, model } of direct)
         this.#zeroCost({ workspace, route: routeLabel(null), provider, model });
       for (const [route, { chain }] of routes) {
@@ -144,14 +146,15 @@ export class WorkerMetrics {
       if (estimate === undefined) continue;
       const model = this.models.of(provider, called);
       this.#unknownBills.inc({ provider, model });
-      const labels = { workspace, route: routeLabel(route), provider, model };
+      const labels = { ...this.workspaces.of(workspace, route), provider, model };
       this.#estimated.inc(labels, estimate / PICODOLLARS_PER_USD);
     }
     if (!served) return;
     const { provider, usage, cost, price } = served;
     const model = this.models.of(provider, served.model);
-    this.#cost.inc({ workspace, route: routeLabel(route), provider, model }, cost / PICODOLLARS_PER_USD);
-    if (tags) this.#countTags(workspace, tags, cost / PICODOLLARS_PER_USD);
+    const labels = { ...this.workspaces.of(workspace, route), provider, model };
+    this.#cost.inc(labels, cost / PICODOLLARS_PER_USD);
+    if (tags) this.#countTags(labels.workspace, tags, cost / PICODOLLARS_PER_USD);
     if (!price) this.#unpriced.inc({ provider, model });
     const count = (type: (typeof TOKEN_TYPES)[number], tokens: number) =>
       tokens > 0 && this.#tokens.inc({ provider, model, type }, tokens);
