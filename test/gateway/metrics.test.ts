@@ -68,8 +68,8 @@ test('each process has exactly the metrics that the table gives it', (t) => {
       .map(({ name }) => name)
       .filter((name) => name.startsWith('gateway_'))
       .map((name) => name.replace(/_seconds_(?:bucket|sum|count)$/, '_seconds'));
-    // These need PostgreSQL, or tags.
-    const isElsewhere = (name: string) => /^gateway_(?:archive_|tag_cost_)/.test(name);
+    // These need PostgreSQL, tags, or a budget that is spent.
+    const isElsewhere = (name: string) => /^gateway_(?:archive_|tag_cost_|workspace_refusing_)/.test(name);
     const expected = definitions
       .filter(({ roles, name }) => roles.includes(role) && !isElsewhere(name))
       .map(({ name }) => name);
@@ -92,6 +92,20 @@ test('requests are counted by path, status and code', (t) => {
   t.is(sumOf(api, 'gateway_overhead_seconds_count'), 5);
   t.is(sumOf(api, 'gateway_idempotent_replays_total'), 1);
   t.is(sumOf(api, 'gateway_cancelled_total', { state: 'running' }), 1);
+});
+
+test('requests are counted by workspace, route and reason, and refusals apart from failures', (t) => {
+  const ended = (labels: Record<string, string>) => sumOf(api, 'gateway_requests_total', labels);
+  t.is(ended({ workspace: 'demo', route: 'fast', outcome: 'ok' }), 4);
+  t.is(ended({ workspace: 'limited', route: '(direct)', outcome: 'refused' }), 1);
+  t.is(ended({ workspace: 'demo', outcome: 'refused' }), 1, 'the unknown model');
+  t.is(ended({ workspace: 'demo', outcome: 'failed' }), 2, 'the provider’s 429, and the cool-down after it');
+  t.is(ended({ workspace: 'demo', outcome: 'left' }), 1);
+  const unserved = (labels: Record<string, string>) => sumOf(api, 'gateway_unserved_requests_total', labels);
+  t.is(unserved({ workspace: 'limited', kind: 'policy', reason: 'workspace_requests_per_minute' }), 1);
+  t.is(unserved({ workspace: 'demo', kind: 'failed', reason: 'provider_rate_limited' }), 1);
+  t.is(unserved({ workspace: 'demo', kind: 'failed', reason: 'provider_cooling_down' }), 1);
+  t.is(unserved({ workspace: 'demo', kind: 'failed', reason: 'provider_error' }), 0, 'a series at zero');
 });
 
 test('provider calls, fallbacks and limits are counted', (t) => {

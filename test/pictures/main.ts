@@ -29,7 +29,10 @@ const gateway = await startGateway({
   workers: 2,
   providers: { openai: { concurrency: 12, max_wait_ms: 4_000 }, anthropic: { concurrency: 8 } },
   routes,
-  workspaces: { research: { routes, limits: { budget_usd_per_month: 5 } }, support: { routes } },
+  workspaces: {
+    research: { routes, limits: { budget_usd_per_month: 0.05, budget: 'expected' } },
+    support: { routes, limits: { concurrent_requests: 6 } },
+  },
   simulator: { latencyMs: 120 },
   env: { LOG_LEVEL: 'error' },
 });
