@@ -646,3 +646,24 @@ test.serial(
     await page.getByRole('alert').getByText('404 model_not_found').waitFor();
   },
 );
+
+test.serial('a webhook is added, tested and removed, and its messages are seen and sent again', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/webhooks');
+  await page.getByRole('button', { name: 'Add a webhook' }).click();
+  await page.getByLabel('Address').fill('https://nobody.invalid/hook');
+  await page.getByRole('button', { name: 'Add the webhook' }).click();
+  t.regex(await page.locator('.secret').innerText(), /^whsec_/);
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('button', { name: 'Send a test to https://nobody.invalid/hook' }).click();
+  const again = page.getByRole('button', { name: /^Send webhook\.test of wh_\S+ again$/ });
+  await again.waitFor();
+  t.deepEqual(await column(page, 'State'), ['waiting']);
+  const resent = page.waitForResponse((response) => response.url().endsWith('/resend'));
+  await again.click();
+  t.is((await resent).status(), 202);
+  await page.getByRole('button', { name: 'Remove https://nobody.invalid/hook' }).click();
+  await page.getByRole('button', { name: 'Remove the webhook' }).click();
+  await page.getByText('has no webhooks').waitFor();
+  const [workspace = ''] = (await admin('GET', '/workspaces')).body.data.map(({ id }: { id: string }) => id);
+  t.deepEqual((await admin('GET', `/workspaces/${workspace}/webhooks`)).body.data, []);
+});

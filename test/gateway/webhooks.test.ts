@@ -6,6 +6,7 @@ import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { readEverything } from '../helpers/redis-contents.js';
 import { sdkFor } from '../helpers/sdk.js';
+import { sluiceOf } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
 import { WebhookReceiver } from '../helpers/webhook-receiver.js';
 
@@ -14,6 +15,7 @@ const PATIENCE_MS = 90_000;
 let gateway: Gateway;
 let receiver: WebhookReceiver;
 let admin: CallAdmin;
+let adminUrl = '';
 
 test.before(async () => {
   receiver = await WebhookReceiver.start();
@@ -153,7 +155,7 @@ test.serial(
     receiver.answers.delete('/retried');
     const before = receiver.at('/retried').length;
     // The first one has the admin listener.
-    const { adminUrl } = await gateway.addApi();
+    ({ adminUrl } = await gateway.addApi());
     admin = adminOf({ ...gateway, adminUrl });
     const messages = await cameTo('/retried', before + 1);
     t.deepEqual([...new Set(messages.map(({ headers }) => headers['webhook-id']))], [body.event_id]);
@@ -177,6 +179,26 @@ test.serial('an address that is gone is not called again, and a removed webhook 
   const resent = await admin('POST', `/workspaces/other/webhook-deliveries/${body.id}/resend`);
   t.is(resent.status, 404);
 });
+
+test.serial(
+  'sluice adds a webhook, shows its secret once, tests it, and sends a message again',
+  async (t) => {
+    const sluice = sluiceOf({ ...gateway, adminUrl });
+    const added = (
+      await sluice(`webhooks add other ${receiver.url('/cli')} --event batch.failed --json`)
+    ).json();
+    t.regex(added.secret, /^whsec_/);
+    const { out: list } = await sluice('webhooks list other');
+    t.true(list.includes(added.id) && list.includes('batch.failed') && !list.includes(added.secret));
+    const sent = (await sluice(`webhooks test other ${added.id} --json`)).json();
+    await delivery('other', ({ id, state }) => id === sent.id && state === 'delivered');
+    t.regex((await sluice('webhooks deliveries other')).out, /webhook\.test +wh_\S+ +delivered +1 +204/);
+    t.is((await sluice(`webhooks resend other ${sent.id}`)).code, 0);
+    await cameTo('/cli', 2);
+    t.is((await sluice(`webhooks remove other ${added.id} --yes`)).code, 0);
+    t.is((await sluice('webhooks list other')).out, 'The workspace has no webhooks.\n');
+  },
+);
 
 test.serial('an address that never answers delays no other workspace', async (t) => {
   const slow = await addWebhook('demo', '/hangs');
