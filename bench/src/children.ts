@@ -69,7 +69,7 @@ export async function startOther(
   return whenReady(command, child, log, answers(readyUrl, child));
 }
 
-/** What a program prints, when it has ended well. */
+/** Returns the output of a program that has ended well. */
 export async function outputOf(program: string, args: string[]): Promise<string> {
   const running = promisify(execFile)(program, args, { maxBuffer: 16 * 2 ** 20 });
   track(running.child);

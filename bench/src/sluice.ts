@@ -33,7 +33,7 @@ export interface SluiceOptions {
   execArgv?(role: 'api' | 'worker'): string[];
   /** For api and worker, beside what they need. */
   env?: Readonly<Record<string, string>>;
-  /** Of redis-server. */
+  /** Further options of redis-server. */
   redisOptions?: string[];
 }
 

@@ -3,7 +3,7 @@ import type { ModelEntry, PriceEntry } from '@sluice/shared/registry/document';
 
 type Tiers = Record<string, PriceEntry>;
 
-/** What the package does not know of a model. It has prices here only when the package does not know it at all. */
+/** Facts of a model that the package lacks. A model has prices here only when the package does not know it at all. */
 export interface Addition extends Omit<ModelEntry, 'prices'> {
   prices?: PriceEntry;
   /** Service tiers of the long-context price. */

@@ -1,7 +1,7 @@
 import { calcPrice, type TieredPrices } from '@pydantic/genai-prices';
 import type { ModelEntry, PriceEntry } from '@sluice/shared/registry/document';
 
-/** What the package knows of a model, in the registry's terms. It has no service tiers and no limits of output. */
+/** The package's facts of a model, in the registry's terms. It has no service tiers and no limits of output. */
 export type PackageFacts = Pick<ModelEntry, 'prices' | 'long_context' | 'fee_per_request' | 'context_window'>;
 
 type Price = number | TieredPrices | undefined;

@@ -9,7 +9,7 @@ import { pathOf, readManifest, run, writeJson } from './repository.js';
 
 /** Every package that runs in production. */
 const PACKAGES = ['shared', 'console', 'simulator', 'api', 'worker', 'cli'];
-/** What a package is made of, where it has it. */
+/** The parts of a package. A package may lack some of them. */
 const PARTS = ['package.json', 'dist', 'bin', 'data', 'static', 'styles'];
 const BESIDE = ['README.md', 'LICENSE', 'CHANGELOG.md', 'gateway.yaml'];
 

@@ -73,7 +73,7 @@ test('a job that is added with a delay runs when its time has come, and others r
   const queue = stockQueue('delayed');
   const now = Date.now();
   const data = { ...jobFor('later'), chain: solo('delayed'), acceptedAt: now, queuedAt: now };
-  const times = { waitUntil: now + 60_000, deadline: now + 120_000, inbox: 'nobody' };
+  const times = { waitUntil: now + 600_000, deadline: now + 900_000, inbox: 'nobody' };
   await queue.add('chat', { ...data, ...times }, { jobId: 'later-0', delay: 8_000 });
   t.is(await queue.getDelayedCount(), 1);
   t.is((await ask('delayed')).status, 200);

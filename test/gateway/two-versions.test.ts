@@ -60,7 +60,7 @@ test('a worker leaves a job that it does not understand to one that does, which 
   const { redis, names } = gateway;
   const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
   const now = Date.now();
-  const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 60_000, deadline: now + 120_000 };
+  const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 600_000, deadline: now + 900_000 };
   const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
   await queues.addChat({ ...jobFor('later'), ...times, chain, protocol: 2 });
   t.is((await ask(gateway)).status, 200, 'others are served meanwhile');
@@ -87,8 +87,8 @@ test('a job that no worker understands is not run, and can be withdrawn', async 
     ...jobFor('never'),
     acceptedAt: now,
     queuedAt: now,
-    waitUntil: now + 60_000,
-    deadline: now + 120_000,
+    waitUntil: now + 600_000,
+    deadline: now + 900_000,
     protocol: 2,
   };
   await queues.addChat(job);

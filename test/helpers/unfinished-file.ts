@@ -1,4 +1,4 @@
-/** What a process leaves behind that is killed in the middle of a file. */
+/** Unfinished files, as a process leaves them that is killed in the middle of a file. */
 import { once } from 'node:events';
 import { readdirSync, utimesSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';

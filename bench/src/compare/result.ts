@@ -8,7 +8,7 @@ export interface Cell {
   upstreamMs: number;
   prompt: Prompt;
   connections: number;
-  /** Of one measurement. */
+  /** The length of one measurement. */
   seconds: number;
   warmUpSeconds: number;
 }

@@ -7,7 +7,7 @@ export interface GrowthOptions {
   studies: readonly Study[];
   seconds: number;
   rounds: number;
-  /** Of the endurance run. */
+  /** For the endurance run. */
   requests: number;
   connections: number;
   saveToDocs: boolean;

@@ -21,7 +21,7 @@ export interface Point {
 const REST_MS = 1_000;
 
 export interface PointParts {
-  /** Of the study, for the progress line. */
+  /** The name of the study, for the progress line. */
   study: string;
   title: string;
   sluice: Sluice;

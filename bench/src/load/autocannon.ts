@@ -59,7 +59,7 @@ async function shoot(script: string, shot: Shot, url: string, connections: numbe
   return JSON.parse(stdout) as Output;
 }
 
-/** Of several runs at once, the worst percentile stands for all. */
+/** When several runs go at once, the worst percentile stands for all. */
 function combine(outputs: readonly Output[]): LoadResult {
   const total = (of: (output: Output) => number) => outputs.reduce((sum, output) => sum + of(output), 0);
   const worst = (of: (output: Output) => number) => Math.max(...outputs.map(of));

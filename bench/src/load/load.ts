@@ -1,6 +1,6 @@
 import type { Prompt } from '../prompts.js';
 
-/** Who asks, and for what: the generator takes turns among them. */
+/** The callers and their requests. The generator takes turns among them. */
 export interface Caller {
   key: string;
   model: string;
@@ -30,7 +30,7 @@ export interface LoadResult {
 
 export interface Generator {
   name: string;
-  /** What a reader of the figures has to know. */
+  /** A note for the reader of the figures. */
   note?: string;
   run(shot: Shot): Promise<LoadResult>;
 }

@@ -4,7 +4,7 @@ export type ProviderName = 'openai' | 'anthropic';
 
 export type Fields = Record<string, unknown>;
 
-/** What a scripted rule may change in an otherwise normal answer. */
+/** The parts of a normal answer that a scripted rule may change. */
 export interface Overrides {
   text?: string;
   /** Merged over the computed usage, nested objects one level deep; in the provider's own field names. */
@@ -44,7 +44,7 @@ export interface Dialect {
   notFound(method: string, path: string): Refusal;
   wrongMethod(method: string, path: string): Refusal;
   contextLength(body: unknown): Refusal;
-  /** What the provider says along with a bare status, such as a scripted 429. */
+  /** The body that the provider sends with a bare status, such as a scripted 429. */
   statusRefusal(status: number): Refusal;
   modelList(ids: readonly string[], query: URLSearchParams): Fields & { data: Fields[] };
 }

@@ -10,7 +10,7 @@ import { wordAnswer } from './wording.js';
 /** Milliseconds, or a promise: the answer then waits for whoever holds it. */
 export type Latency = number | Promise<unknown>;
 
-/** What all exchanges of one simulator share. */
+/** The parts that all exchanges of one simulator share. */
 export interface Setting {
   acceptKeys: readonly string[] | undefined;
   knowsModel: Record<ProviderName, (id: string) => boolean>;

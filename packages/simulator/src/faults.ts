@@ -1,6 +1,6 @@
 import { isFields, type Overrides, type ProviderName } from './dialect.js';
 
-/** What to do instead of, or on top of, the normal answer. Fields combine: a status can be delayed and dripped. */
+/** Replaces or changes the normal answer. Fields combine: a status can be delayed and dripped. */
 export interface Action extends Overrides {
   delayMs?: number;
   /** With no body, the provider's own error body for that status. */
@@ -41,7 +41,7 @@ export interface Rule {
   action: Action;
 }
 
-/** What a rule is matched against. */
+/** The parts of a call that a rule is matched against. */
 export interface Subject {
   provider: ProviderName;
   model: string | null;

@@ -20,7 +20,7 @@ const USUAL_OUTPUT_TOKENS = 16;
 type Kind = 'requests' | 'tokens' | 'input-tokens' | 'output-tokens';
 const KINDS: readonly Kind[] = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
 
-/** What was counted of one call. */
+/** The counts of one call. */
 interface Counted extends Record<Kind, number> {
   at: number;
 }
@@ -47,7 +47,7 @@ export class RateLimiter {
     return this.#refused;
   }
 
-  /** What was counted of all keys from one moment to another. */
+  /** The counts of all keys from one moment to another. */
   countedBetween(from: number, to: number): Record<Kind, number> {
     const sums: Record<Kind, number> = { requests: 0, tokens: 0, 'input-tokens': 0, 'output-tokens': 0 };
     for (const calls of this.#byKey.values())
@@ -81,7 +81,7 @@ export class RateLimiter {
     };
   }
 
-  /** What the provider says along with an answer. */
+  /** The headers that the provider sends with an answer. */
   headers(dialect: Dialect, headers: IncomingHttpHeaders): Record<string, string> {
     const calls = this.#callsOf(headers);
     return Object.fromEntries(

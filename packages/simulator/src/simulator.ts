@@ -38,7 +38,7 @@ export interface Simulator {
   anthropicBaseUrl: string;
   /** Chat calls, oldest first. */
   calls: readonly Call[];
-  /** Who keeps the limits per minute, where there are any. */
+  /** Keeps the limits per minute, if there are any. */
   limiters: Partial<Record<ProviderName, RateLimiter>>;
   /** Model lists, wrong methods and unknown paths. */
   otherCalls: readonly Call[];

@@ -16,7 +16,7 @@ import { UploadPlaces } from './upload-places.js';
 
 const DEFAULT_EXPIRY_S = 30 * 86_400;
 const SHORTEST_EXPIRY_S = 3_600;
-/** What a form takes beside its file. */
+/** The fields of a form beside its file. */
 const FORM_BYTES = 65_536;
 const PAGE = { standard: 10_000, most: 10_000 };
 

@@ -51,7 +51,7 @@ const BARE: readonly [RegExp, string][] = [
 const PLAIN_PARTS = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
 
 export interface Deployment {
-  /** What to call the provider. */
+  /** The name of the provider. */
   name: string;
   fields: Fields;
   model: string;

@@ -16,7 +16,7 @@ import type { Deployment } from './litellm-deployment.js';
 const MOST_MEMBERS = 8;
 
 export interface Member extends Deployment {
-  /** What the entry of the chain has beside provider and model. */
+  /** The fields of the entry beside provider and model. */
   entry: Fields;
   item: Place;
 }

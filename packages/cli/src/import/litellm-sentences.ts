@@ -1,4 +1,4 @@
-/** What an operator does instead, for the settings of LiteLLM that have no counterpart in gateway.yaml. */
+/** Tells an operator what to do instead of the settings of LiteLLM that have no counterpart in gateway.yaml. */
 import type { Sentences } from './foreign-file.js';
 
 const CALLBACKS =

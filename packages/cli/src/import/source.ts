@@ -1,4 +1,4 @@
-/** What `sluice import` is asked for. */
+/** The gateways whose files `sluice import` reads. */
 export type Source = 'litellm' | 'portkey' | 'bifrost';
 
 export interface ImportOptions {

@@ -1,4 +1,4 @@
-/** What a dashboard is made of, and how it becomes Grafana's JSON. */
+/** The parts of a dashboard, and how they become Grafana's JSON. */
 import {
   LegendDisplayMode,
   LegendPlacement,
@@ -27,13 +27,13 @@ export interface Query {
 
 export interface PanelSpec {
   title: string;
-  /** What a person should read from it. */
+  /** The sentence that tells a person how to read it. */
   about: string;
   kind: 'timeseries' | 'stat' | 'table';
   /** One of Grafana's units. */
   unit: string;
   queries: Query[];
-  /** Of 24. */
+  /** A row has 24 columns. */
   width: number;
   stacked?: boolean;
   /** Instead of the dashboard's time range. */

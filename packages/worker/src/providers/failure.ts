@@ -42,7 +42,7 @@ export interface UpstreamError {
   param?: string;
   /** The account has no credit left: no model of the provider will answer. */
   outOfCredit?: boolean;
-  /** What a `retry-after` date is counted from, when the answer has no date of its own. */
+  /** A `retry-after` date is counted from here, when the answer has no date of its own. */
   now?: number | undefined;
 }
 

@@ -1,8 +1,8 @@
-/** What providers say in their headers about what is left of their limits per minute. */
+/** The headers in which providers say how much of their limits per minute is left. */
 import type { RatesLeft } from '@sluice/shared/queue/rates';
 import type { Headers } from './types.js';
 
-/** Of OpenAI and of Anthropic, by type of limit: the name between the words, or instead of them. */
+/** The part of the header's name that differs by type of limit, at OpenAI and at Anthropic. */
 const NAMES = { r: 'requests', t: 'tokens', i: 'input-tokens', o: 'output-tokens' } as const;
 const WHOLE = /^\d{1,12}$/;
 

@@ -19,7 +19,7 @@ export interface Provider {
   parseResponse(body: unknown, now?: number): ParsedResponse;
   /** Never throws, whatever the body is. `now` (ms) is what a `retry-after` date is counted from. */
   parseError(status: number, headers: Headers, body: unknown, now?: number): ProviderFailure;
-  /** What asks for one page of the model list. */
+  /** The query for one page of the model list. */
   modelsQuery(after?: string): Record<string, string>;
   /** Throws UnusableResponse when the body is not a model list. */
   parseModels(body: unknown): ModelsPage;

@@ -43,7 +43,7 @@ export class Door {
     return asker;
   }
 
-  /** Who is signed in here, or at a trusted proxy. */
+  /** The person who is signed in here, or at a trusted proxy. */
   async whoBrowses(ctx: ParameterizedContext): Promise<Asker | undefined> {
     const session = await this.#findSession(ctx);
     if (session) return { principal: session.principal, session };

@@ -3,7 +3,7 @@ import type { Grant } from '@sluice/shared/config/types';
 const MAX_GROUPS = 1_000;
 const MAX_NAME = 256;
 
-/** What somebody in these groups may do. Groups that gateway.yaml does not name give nothing. */
+/** The rights of somebody in these groups. Groups that gateway.yaml does not name give nothing. */
 export function grantsOf(groups: readonly string[], known: ReadonlyMap<string, Grant>): Grant[] {
   return [...new Set(groups.slice(0, MAX_GROUPS))].flatMap((group) => known.get(group) ?? []);
 }

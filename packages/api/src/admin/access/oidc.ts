@@ -6,7 +6,7 @@ import type { Principal } from './principal.js';
 
 const TIMEOUT_S = 10;
 
-/** What has to be known again when the provider sends somebody back. */
+/** Facts that have to be known again when the provider sends somebody back. */
 export interface Ticket {
   state: string;
   nonce: string;

@@ -64,7 +64,7 @@ function refine(outcome: FailedCall, error: ErrorBody, outOfCredit: boolean): Fa
 
 function isContextLength(error: ErrorBody): boolean {
   if (hasMark(error, CONTEXT_LENGTH)) return true;
-  // Of a message it means a prompt too long for this provider; of any other field a plain mistake.
+  // For a message it means that the prompt is too long for this provider. For any other field it is a plain mistake.
   if (error.code === 'string_above_max_length') return error.param?.startsWith('messages') ?? false;
   return CONTEXT_LENGTH_TEXT.some((pattern) => pattern.test(error.message ?? ''));
 }
