@@ -19,9 +19,13 @@ const routes = {
   ],
   alone: [{ provider: 'brief', model: 'gpt-4o-mini' }],
   pool: [{ provider: 'pool', model: 'gpt-4o-mini' }],
+  revoked: [{ provider: 'two', model: 'gpt-4o-mini' }],
+  again: [{ provider: 'again', model: 'gpt-again', retries: 3 }],
   shares: [{ provider: 'shares', model: 'gpt-4o-mini' }],
   plain: [{ provider: 'openai', model: 'gpt-4o-mini' }],
 };
+/** The simulator looks here for each call. */
+const accepted = ['sk-test-openai', 'sk-ant-test-anthropic', 'sk-a', 'sk-b', 'sk-c', 'sk-d'];
 let gateway: Gateway;
 
 test.before(async () => {
@@ -32,12 +36,14 @@ test.before(async () => {
       lanes: { ...own, max_wait_ms: 100_000, limits: { models: { 'gpt-4o': { requests_per_minute: 2 } } } },
       brief: { ...own, max_wait_ms: 20_000, limits: { requests_per_minute: 1 } },
       pool: { ...own, keys: [key('a'), key('b'), key('revoked')] },
+      two: { ...own, keys: [key('c'), key('d')] },
+      again: { ...own, limits: { requests_per_minute: 2 } },
       shares: { ...own, keys: [key('a', { weight: 7 }), key('b', { weight: 3 })] },
     },
     routes,
     workspaces: { metered: { routes, limits: { tokens_per_minute: 1_000 } } },
-    simulator: { acceptKeys: ['sk-test-openai', 'sk-ant-test-anthropic', 'sk-a', 'sk-b'] },
-    env: { POOL_A: 'sk-a', POOL_B: 'sk-b', POOL_REVOKED: 'sk-revoked' },
+    simulator: { acceptKeys: accepted },
+    env: { POOL_A: 'sk-a', POOL_B: 'sk-b', POOL_C: 'sk-c', POOL_D: 'sk-d', POOL_REVOKED: 'sk-revoked' },
   });
 });
 test.beforeEach(() => gateway.simulator.reset());
@@ -108,3 +114,27 @@ test.serial('weights share out the calls exactly', async (t) => {
   await Promise.all(Array.from({ length: 100 }, () => ask('shares')));
   t.is(keysUsed().filter((key) => key === 'sk-a').length, 70);
 });
+
+test.serial('a key that is revoked under load fails no call', async (t) => {
+  const asking = Array.from({ length: 20 }, () => ask('revoked'));
+  await until('both keys are in use', () => new Set(keysUsed()).size === 2);
+  accepted.splice(accepted.indexOf('sk-d'), 1);
+  const answers = await Promise.all([...asking, ...Array.from({ length: 20 }, () => ask('revoked'))]);
+  t.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+  t.true((await gateway.log()).some(({ attempts }) => attempts.some(({ outcome }) => outcome === 'auth')));
+  gateway.simulator.reset();
+  t.is((await ask('revoked')).status, 200);
+  t.deepEqual(keysUsed(), ['sk-c']);
+});
+
+test.serial(
+  'a retry is counted against the limit like any other call, and not made where it would break it',
+  async (t) => {
+    gateway.simulator.script({ match: { model: 'gpt-again' }, action: { status: 500 } });
+    const answer = await ask('again');
+    t.is(answer.status, 502);
+    t.is(answer.headers.get('x-gateway-attempts'), '2');
+    t.is(gateway.simulator.calls.length, 2);
+    t.is(await gateway.redis.hget(gateway.names.queueKey('again', 'limit:r'), 's'), '2');
+  },
+);

@@ -29,6 +29,7 @@ import {
   missingScript,
   moveScript,
   QUEUE_KEYS,
+  reserveAgainScript,
   type SettleResult,
   settleScript,
   switchKeyScript,
@@ -78,6 +79,8 @@ export interface TakenJson extends JobJson {
   request: string;
   /** Of a job with limits per minute: the key of the pool that it is called with, '' without a pool. */
   providerKey?: string;
+  /** When its call was reserved, in Redis time. */
+  reservedAt?: number;
   /** It would have to wait for so long, which is too long. */
   lateMs?: number;
 }
@@ -230,6 +233,11 @@ export class ChatQueueBackend extends RedisQueueBackend {
   /** The key of the pool is left alone for a while. Returns the one that the job is to be called with instead, or ''. */
   switchKey(job: ChatJob, key: string, closedMs: number): Promise<string> {
     return switchKeyScript(this.redis, this.#keys, [jobIdOf(job), key, Math.ceil(closedMs)]);
+  }
+
+  /** Reserves another call of a running job. Returns 0, or for how long it would have to wait. */
+  reserveAgain(job: ChatJob, used: string): Promise<number> {
+    return reserveAgainScript(this.redis, this.#keys, [jobIdOf(job), used]);
   }
 
   /** Takes several jobs at once and hands them out one by one. A queue that was just seen empty is not asked again. */
@@ -433,7 +441,7 @@ function dataOf(job: ChatJob): string {
 
 /** The job is built in one piece, because copying its fields from another object takes longer than all the rest. */
 function toTakenJson(
-  [id, name, data, timestamp, request, attemptsStarted, verdict, detail]: TakenFields,
+  [id, name, data, timestamp, request, attemptsStarted, verdict, detail, decidedAt]: TakenFields,
   lock: string,
 ): TakenJson {
   const job: TakenJson = {
@@ -454,8 +462,10 @@ function toTakenJson(
     lock,
     request: request ?? '',
   };
-  if (verdict === 'run') job.providerKey = String(detail);
-  else if (verdict === 'late') job.lateMs = Number(detail);
+  if (verdict === 'run') {
+    job.providerKey = String(detail);
+    job.reservedAt = Number(decidedAt);
+  } else if (verdict === 'late') job.lateMs = Number(detail);
   return job;
 }
 

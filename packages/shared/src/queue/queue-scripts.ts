@@ -325,7 +325,8 @@ local function take(q, token, lockMs, most)
       else
         redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
         redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now), 'ats', starts + 1)
-        taken[#taken + 1] = {jobId, name, data, timestamp, request, starts + 1, verdict, detail}
+        taken[#taken + 1] = {jobId, name, data, timestamp, request, starts + 1, verdict, detail,
+          verdict and string.format('%.0f', now)}
         if tag > 0 then ranked[class] = math.max(ranked[class] or 0, tag) end
       end
     else
@@ -369,6 +370,8 @@ export type TakenFields = [
   verdict?: 'run' | 'late' | null,
   /** The key of the pool that it is to be called with, or for how long it would have to wait. */
   detail?: string | number | null,
+  /** When this was decided, in Redis time. */
+  decidedAt?: string | null,
 ];
 /** 'stock': BullMQ's own script has to take the next job. */
 /** `more`: 1 when others may be waiting, -n when those who wait may be taken in n ms. */
@@ -479,12 +482,37 @@ if not rateText or key ~= name then return '' end
 freeKey(queue, jobKey, name)
 local rate = cjson.decode(rateText)
 local _, found = chooseKey(queue, rate[4], now)
-if not found then return '' end
-addTo(found.plan, rate[3], now)
-reserve(found.plan, now)
-redis.call('HSET', jobKey, 'slot', slotField(math.floor(now / SLOT_MS)))
+if not found or addTo(found.plan, rate[3], now) > 0 then return '' end
+reserve(jobKey, found.plan, now)
 useKey(queue, jobKey, found)
 return found.name
+`,
+);
+
+/**
+ * A job that runs is about to call its provider again, or later than its reservation is for. Used is what the call before
+ * took, or '' when there was none: then its reservation is moved to now. Returns 0, or for how long it would have to wait.
+ */
+export const reserveAgainScript = createScript<number>(
+  'sluiceReserveAgain',
+  `${QUEUE}${SCORES}${RATES}
+local jobId, used = unpack(ARGV)
+local jobKey = queue.prefix .. jobId
+local rateText, slot, key = unpack(redis.call('HMGET', jobKey, 'rate', 'slot', 'key'))
+if not rateText then return 0 end
+local now, buckets = readClock(), bucketsOf(cjson.decode(rateText), key)
+if used == '' then
+  if slot then correct(buckets, tonumber(slot), 'none', now) end
+elseif slot then
+  correct(buckets, tonumber(slot), used, now)
+  -- The call before stays counted, whatever becomes of the next.
+  redis.call('HDEL', jobKey, 'slot')
+end
+local plan = {}
+local wait = addTo(plan, buckets, now)
+if wait > 0 and used ~= '' then return math.ceil(wait) end
+reserve(jobKey, plan, now)
+return 0
 `,
 );
 

@@ -2,9 +2,11 @@
  * The Lua of limits per minute and of pools of provider keys; a part of queue-scripts.ts. Only jobs with a field `rate`
  * (rates.ts) come here.
  *
- * A limit is a window of a minute in half seconds: what was reserved in each of them, and their sum. It holds in any 60
- * seconds, and a second and a half more, since calls do not all arrive equally fast. Beside it the pace keeps a minute's worth from
- * being used up in its first seconds.
+ * A limit is a window of a minute in half seconds: what was reserved in each of them, and their sum. A call is in the half
+ * second in which it reaches the provider at the latest: until it ends, that is ARRIVAL_MS after its reservation, and
+ * afterwards, ARRIVAL_MS after it was sent or the moment of its answer, whichever was first. It stays until that half second
+ * is over for a minute. So the window has every call that the provider has, as docs/adr/0022 proves. Beside it the pace keeps
+ * a minute's worth from being used up in its first seconds.
  *
  * A job that has to wait is parked: it gets a score beyond all classes, in the band of its lane, which is the class and the
  * set of limits that it shares with others. `due` has the moment at which the first job of each lane may fit.
@@ -21,7 +23,11 @@ end
 `;
 
 export const RATES = `
-local SLOT_MS, SLOTS, AHEAD_MS, MINUTE_MS, WINDOW_TTL_MS = 500, 123, 5000, 60000, 125000
+local SLOT_MS, SLOTS, ARRIVAL_MS, AHEAD_MS, MINUTE_MS, WINDOW_TTL_MS = 500, 121, 2000, 5000, 60000, 125000
+
+local function slotAt(moment)
+  return math.floor(moment / SLOT_MS)
+end
 
 local function slotField(slot)
   return string.format('%.0f', slot)
@@ -56,19 +62,21 @@ local function waitFor(bucket, now)
   local excess = window.sum + amount - limit
   if excess <= 0 then return wait, window end
   local fields = {}
-  for each = window.first, window.slot do fields[#fields + 1] = slotField(each) end
+  for each = window.first, slotAt(now + ARRIVAL_MS) do fields[#fields + 1] = slotField(each) end
   for i, amount in ipairs(redis.call('HMGET', bucket[1], unpack(fields))) do
     excess = excess - tonumber(amount or 0)
-    if excess <= 0 then return math.max(wait, (window.first + i + SLOTS) * SLOT_MS - now), window end
+    if excess <= 0 then return math.max(wait, (window.first + i - 1 + SLOTS) * SLOT_MS - now), window end
   end
   return math.max(wait, MINUTE_MS), window
 end
 
-local function reserve(plan, now)
+local function reserve(jobKey, plan, now)
+  local slot = slotField(slotAt(now + ARRIVAL_MS))
+  redis.call('HSET', jobKey, 'slot', slot)
   for _, each in ipairs(plan) do
     local bucket, window = each[1], each[2]
     local amount, key = amountOf(bucket), window.key
-    redis.call('HINCRBY', key, slotField(window.slot), amount)
+    redis.call('HINCRBY', key, slot, amount)
     local pace = math.max(window.pace, now) + amount * MINUTE_MS / bucket[3]
     redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace))
     redis.call('PEXPIRE', key, WINDOW_TTL_MS)
@@ -146,8 +154,9 @@ local function charge(key, slot, limit, amount)
   redis.call('PEXPIRE', key, WINDOW_TTL_MS)
 end
 
--- What the provider says is left, for the narrowest limit of each type. It is heeded where it is less than we think.
-local function heed(buckets, left, now)
+-- What the provider said was left when it answered, for the narrowest limit of each type. It is heeded where it is less than
+-- we think, even if all that may have left the window since the call was sent is counted as well.
+local function heed(buckets, left, sentAt, now)
   for kind, remaining in pairs(left) do
     local narrowest
     for _, bucket in ipairs(buckets) do
@@ -155,14 +164,39 @@ local function heed(buckets, left, now)
     end
     if narrowest then
       local window = readWindow(narrowest[1], now)
-      local missing = narrowest[3] - window.sum - remaining
+      local since = math.max(0, now - sentAt) + SLOT_MS
+      local missing = narrowest[3] * (1 - since / MINUTE_MS) - window.sum - remaining
       if missing >= 1 then charge(narrowest[1], window.slot, narrowest[3], math.floor(missing)) end
     end
   end
 end
 
--- The job ends or leaves. Used is 'keep', 'none' when nothing was sent, or in JSON what was really used by type and when the
--- call was sent.
+-- Replaces what was reserved by what was used: 'none' when nothing was sent, or in JSON the amounts by type, when the call was
+-- sent (at) and when it was answered (by). Returns whether less was used.
+local function correct(buckets, slot, used, now)
+  local really = used == 'none' and {r = 0, t = 0, i = 0, o = 0} or cjson.decode(used)
+  local arrived, isLess = slot, false
+  if really.at then
+    arrived = slotAt(math.min(really.by or math.huge, really.at + ARRIVAL_MS, now + ARRIVAL_MS))
+    arrived = math.max(arrived, slot - ARRIVAL_MS / SLOT_MS)
+  end
+  for _, bucket in ipairs(buckets) do
+    local before = amountOf(bucket)
+    local more = math.floor((really[bucket[2]] or before) - before)
+    if (more ~= 0 or arrived ~= slot) and slot > slotAt(now) - SLOTS and redis.call('HEXISTS', bucket[1], 's') == 1 then
+      if arrived ~= slot then
+        redis.call('HINCRBY', bucket[1], slotField(slot), -before)
+        redis.call('HINCRBY', bucket[1], slotField(arrived), before)
+      end
+      charge(bucket[1], arrived, bucket[3], more)
+      isLess = isLess or more < 0
+    end
+  end
+  if really.left then heed(buckets, really.left, really.at or now, now) end
+  return isLess
+end
+
+-- The job ends or leaves. Used is as above, or 'keep'.
 local function release(q, jobId, used)
   local jobKey = q.prefix .. jobId
   local rate, slot, key = unpack(redis.call('HMGET', jobKey, 'rate', 'slot', 'key'))
@@ -170,27 +204,7 @@ local function release(q, jobId, used)
   if not rate or not slot then return end
   redis.call('HDEL', jobKey, 'slot')
   if used == 'keep' then return end
-  local now, isLess = readClock(), false
-  local really = used == 'none' and {r = 0, t = 0, i = 0, o = 0} or cjson.decode(used)
-  local buckets = bucketsOf(cjson.decode(rate), key)
-  slot = tonumber(slot)
-  -- A call that was sent late counts from then on: the provider saw it then.
-  local sent = math.max(slot, math.min(math.floor((really.at or 0) / SLOT_MS), math.floor(now / SLOT_MS)))
-  local isInWindow = slot > math.floor(now / SLOT_MS) - SLOTS
-  for _, bucket in ipairs(buckets) do
-    local before = amountOf(bucket)
-    local more = math.floor((really[bucket[2]] or before) - before)
-    if (more ~= 0 or sent ~= slot) and isInWindow and redis.call('HEXISTS', bucket[1], 's') == 1 then
-      if sent ~= slot then
-        redis.call('HINCRBY', bucket[1], slotField(slot), -before)
-        redis.call('HINCRBY', bucket[1], slotField(sent), before)
-      end
-      charge(bucket[1], sent, bucket[3], more)
-      isLess = isLess or more < 0
-    end
-  end
-  if really.left then heed(buckets, really.left, now) end
-  if isLess then
+  if correct(bucketsOf(cjson.decode(rate), key), tonumber(slot), used, readClock()) then
     -- Lanes may fit sooner than they were told.
     for _, lane in ipairs(redis.call('ZRANGE', q.prefix .. 'due', 0, 7)) do redis.call('ZADD', q.prefix .. 'due', 0, lane) end
   end
@@ -260,8 +274,7 @@ local function admit(q, jobId, class, tag, rateText, starts, now, open)
   else
     wait, plan, key = fit(q, rate, now)
     if wait == 0 then
-      reserve(plan, now)
-      redis.call('HSET', jobKey, 'slot', slotField(math.floor(now / SLOT_MS)))
+      reserve(jobKey, plan, now)
       if key then useKey(q, jobKey, key) end
       if open[lane] then open[lane] = promote(q, lane) end
       return 'run', key and key.name or ''

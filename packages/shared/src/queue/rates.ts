@@ -71,19 +71,24 @@ export type RatesLeft = Partial<Record<BucketType, number>>;
 export interface RateUse {
   /** When it was sent, in Redis time; undefined: nothing was. */
   sentAt?: number;
+  /** When its answer came; undefined: none did. */
+  answeredAt?: number;
   usage?: { input: number; cachedInput: number; cacheWrite: number; cacheWrite1h: number; output: number };
   left?: RatesLeft;
 }
 
 /** How the reservation of a job is corrected when it ends; see `release` in rate-scripts.ts. */
-export function usedOf(job: ChatJob, { sentAt, usage, left }: RateUse): string {
+export function usedOf(job: ChatJob, { sentAt, answeredAt, usage, left }: RateUse): string {
   if (sentAt === undefined) return 'none';
-  const at = Math.round(sentAt);
-  if (!usage) return JSON.stringify(left ? { at, left } : { at });
+  const times = {
+    at: Math.round(sentAt),
+    ...(answeredAt === undefined ? {} : { by: Math.ceil(answeredAt) }),
+  };
+  if (!usage) return JSON.stringify(left ? { ...times, left } : times);
   const { output, isNamed = false } = estimateOf(job);
   // Anthropic does not count what it reads from its cache.
   const written = usage.input + usage.cacheWrite + usage.cacheWrite1h;
   const counted = isNamed ? Math.max(output, usage.output) : usage.output;
-  const used = { at, r: 1, t: written + usage.cachedInput + counted, i: written, o: usage.output };
+  const used = { ...times, r: 1, t: written + usage.cachedInput + counted, i: written, o: usage.output };
   return JSON.stringify(left ? { ...used, left } : used);
 }

@@ -29,6 +29,11 @@ export class Settlements {
     return this.queues.backendOf(job).switchKey(job, key, closedMs);
   }
 
+  /** Worker: reserves another call. Returns 0, or for how long it would have to wait. */
+  reserveAgain(job: ChatJob, used: string): Promise<number> {
+    return this.queues.backendOf(job).reserveAgain(job, used);
+  }
+
   /** For the api. Takes a waiting job off its queue. The api then decides what happens to the request. */
   withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
     return this.queues.backendOf(job).withdraw(job);

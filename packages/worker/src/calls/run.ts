@@ -13,6 +13,8 @@ export interface Run {
   answer: AnswerShare;
   /** Of a job with limits per minute: the key of the pool that it got, '' without a pool. */
   providerKey?: string | undefined;
+  /** When its call was reserved, in Redis time. */
+  reservedAt?: number | undefined;
   /** Set when the job would have to wait too long: the wait. */
   lateMs?: number | undefined;
 }

@@ -40,6 +40,9 @@ import type { WorkerMetrics } from './worker-metrics.js';
 /** The api takes a job off the queue when its wait has run out. This grace is for jobs whose api is gone. */
 const WAIT_GRACE_MS = 1_000;
 const MAX_STARTS = 2;
+/** A retry waits for a limit per minute like this at most. Then the next entry is the better retry. */
+const LONGEST_RESERVE_WAIT_MS = 5_000;
+const RESERVE_TRIES = 3;
 
 export interface ChatProcessorParts {
   calls: ProviderCalls;
@@ -61,9 +64,9 @@ export class ChatProcessor {
   /** Returns the settlement of the request. Undefined when this job must not settle it. */
   async process(job: ChatJob, run: Run): Promise<Settlement | undefined> {
     const { ending, logger } = this.parts;
-    const { providerKey } = run;
+    const { providerKey, reservedAt = 0 } = run;
     const progress: Progress = { job };
-    if (providerKey !== undefined) progress.rate = { key: providerKey, use: {} };
+    if (providerKey !== undefined) progress.rate = { key: providerKey, reservedAt, use: {} };
     const settle = (settlement: Settlement | undefined) => {
       if (settlement && progress.rate) settlement.used = usedBy(progress);
       return settlement;
@@ -159,7 +162,9 @@ export class ChatProcessor {
       if (run.signal.reason) return ending.cancelled(progress.job, run);
       // The provider may be cooling down by now, because of this call or another.
       const closed = availability.blocked(entry.provider, entry.model, tier);
-      if (closed) return fallback.fail(progress, request, failure);
+      if (closed || !(await this.#reserveAgain(progress, run)))
+        return fallback.fail(progress, request, failure);
+      if (run.signal.reason) return ending.cancelled(progress.job, run);
     }
   }
 
@@ -185,6 +190,20 @@ export class ChatProcessor {
       );
       return false;
     }
+  }
+
+  /** Whether the limits per minute have room for another call, after a short wait at most. */
+  async #reserveAgain(progress: Progress, run: Run): Promise<boolean> {
+    if (!progress.rate) return true;
+    for (let tries = 0; tries < RESERVE_TRIES; tries++) {
+      const waitMs = await this.parts.calls.reserveAgain(progress);
+      if (waitMs === 0) return true;
+      if (waitMs > LONGEST_RESERVE_WAIT_MS || !this.parts.fallback.hasTime(progress.job, waitMs))
+        return false;
+      await run.signal.wait(waitMs);
+      if (run.signal.reason) return true;
+    }
+    return false;
   }
 
   /** Throws when this worker lacks the key. Then the request fails at once, instead of going from worker to worker. */

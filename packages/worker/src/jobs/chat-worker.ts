@@ -31,6 +31,7 @@ export class TakenJob extends Job<unknown, Settlement | undefined> {
   /** The request of a chat job, in JSON; empty when Redis does not have it. */
   readonly request: string;
   readonly providerKey: string | undefined;
+  readonly reservedAt: number | undefined;
   readonly lateMs: number | undefined;
 
   constructor(
@@ -43,6 +44,7 @@ export class TakenJob extends Job<unknown, Settlement | undefined> {
     this.lock = json.lock;
     this.request = json.request;
     this.providerKey = json.providerKey;
+    this.reservedAt = json.reservedAt;
     this.lateMs = json.lateMs;
     this.timestamp = json.timestamp;
     this.attemptsStarted = json.attemptsStarted;

@@ -14,8 +14,9 @@ export interface Progress {
 export interface JobRate {
   /** The key of the pool; '' when the provider has only one. */
   key: string;
-  /** Set when the job's wait would be too long, so that it must not call: the wait. */
-  lateMs?: number;
+  /** When the next call was reserved, in Redis time. */
+  reservedAt: number;
+  /** What the call took that was made under this reservation. */
   use: RateUse;
 }
 

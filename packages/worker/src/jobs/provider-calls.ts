@@ -9,6 +9,7 @@ import type { CoolDownSubject, CoolDowns } from '@sluice/shared/providers/cool-d
 import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { Settlements } from '@sluice/shared/queue/settlements';
+import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
@@ -21,11 +22,13 @@ import { failureOf } from '../providers/failure.js';
 import type { ParsedResponse, ProviderFailure } from '../providers/types.js';
 import { discreetWords } from './discreet-words.js';
 import { recordCall } from './job-spans.js';
-import { addAttempt, type Progress } from './progress.js';
+import { addAttempt, type Progress, usedBy } from './progress.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 /** How long a key that the provider refuses is left alone. */
 const REFUSED_KEY_MS = 60_000;
+/** A reservation allows two seconds until the call arrives (ARRIVAL_MS of rate-scripts.ts). One of them is the network's. */
+const SENT_LATE_MS = 1_000;
 
 export interface ProviderCallsParts {
   upstreams: Upstreams;
@@ -34,7 +37,7 @@ export interface ProviderCallsParts {
   health: ProviderHealth;
   estimate: Pick<CostEstimate, 'ofCall'>;
   pricing: PriceCalls;
-  settlements: Pick<Settlements, 'switchKey'>;
+  settlements: Pick<Settlements, 'switchKey' | 'reserveAgain'>;
   clock: Clock;
   logger: Logger;
   metrics: Pick<WorkerMetrics, 'called'>;
@@ -78,6 +81,7 @@ export class ProviderCalls {
     const whole = upstreams.of(entry);
     const upstream = whole.pool.get(rate?.key ?? '') ?? whole;
     const limitMs = this.#limitMs(entry);
+    if (rate && clock.now() - rate.reservedAt > SENT_LATE_MS) await this.reserveAgain(progress);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     health.calling(entry.provider, job);
     const sentAt = clock.now();
@@ -87,6 +91,7 @@ export class ProviderCalls {
     const { failure } = result;
     if (rate && result.ms !== undefined) {
       rate.use = { sentAt };
+      if (isAnswered(result)) rate.use.answeredAt = clock.now();
       const usage = result.response?.usage ?? result.dropped?.usage;
       if (usage && !result.billUnknown) rate.use.usage = usage;
       if (result.left) rate.use.left = result.left;
@@ -137,8 +142,33 @@ export class ProviderCalls {
       return undefined;
     const asked = outcome === 'rate_limited' ? (retryAfterMs ?? cooldownMs) : REFUSED_KEY_MS;
     const next = await this.parts.settlements.switchKey(job, rate.key, Math.min(asked, maxCooldownMs));
-    if (next !== '') rate.key = next;
+    if (next === '') return next;
+    rate.key = next;
+    rate.reservedAt = this.parts.clock.now();
+    rate.use = {};
     return next;
+  }
+
+  /**
+   * Reserves another call, or moves the reservation of a call that is sent late to now. Returns 0, or for how long it would
+   * have to wait.
+   */
+  async reserveAgain(progress: Progress): Promise<number> {
+    const { clock, logger, settlements } = this.parts;
+    const { job, rate } = progress;
+    if (!rate) return 0;
+    const used = rate.use.sentAt === undefined ? '' : usedBy(progress);
+    try {
+      const waitMs = await settlements.reserveAgain(job, used);
+      if (waitMs > 0) return waitMs;
+    } catch (error) {
+      if (!isRedisAway(error)) throw error;
+      logger.warn({ requestId: job.requestId, error: String(error) }, 'a call could not be reserved');
+      return Number.POSITIVE_INFINITY;
+    }
+    rate.reservedAt = clock.now();
+    rate.use = {};
+    return 0;
   }
 
   /** The cost of an answer that the caller does not get. */
@@ -175,6 +205,11 @@ function coolDownSubject(
 ): CoolDownSubject {
   if (scope === 'provider') return { provider };
   return { provider, model, tier: config.kind === 'anthropic' ? undefined : tierApart(request) };
+}
+
+/** Whether the provider has answered, so that the call had reached it. */
+function isAnswered({ response, dropped, failure }: CallResult): boolean {
+  return response !== undefined || dropped !== undefined || failure?.status !== undefined;
 }
 
 function toAttempt(

@@ -15,7 +15,7 @@ export class Runs {
 
   async run<T>(
     { requestId, workspace }: ChatJob,
-    { id, lock, attemptsStarted, answer, providerKey, lateMs }: TakenJob,
+    { id, lock, attemptsStarted, answer, providerKey, reservedAt, lateMs }: TakenJob,
     process: (run: Run) => Promise<T>,
   ): Promise<T> {
     const signal = new StopSignal();
@@ -30,6 +30,7 @@ export class Runs {
         signal,
         answer,
         providerKey,
+        reservedAt,
         lateMs,
       });
     } finally {
