@@ -4,12 +4,12 @@
  */
 import { parseArgs } from 'node:util';
 import { figuresSaver } from '../helpers/save-figures.js';
-import { RIVALS, type Row, rivalRow, sluiceRows } from './rows.js';
+import { RIVALS, type Row, revokedRow, rivalRow, sluiceRows } from './rows.js';
 
 const HELP = `npm run limits -- [options]
 
   --seconds <n>   how long each gateway is under load (180)
-  --alone         without the gateways beside ours
+  --beside <list> the gateways beside ours: litellm,portkey (both), or none
   --save docs     write the figures to docs/reliability.md, if all held
   --help          this text
 `;
@@ -20,7 +20,7 @@ const HEAD = `| Gateway | Sent | Served | Refused with 429 | Failed otherwise | 
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '180' },
-    alone: { type: 'boolean', default: false },
+    beside: { type: 'string', default: 'litellm,portkey' },
     save: { type: 'string' },
     help: { type: 'boolean' },
   },
@@ -33,10 +33,19 @@ if (values.help) {
 const save = figuresSaver('limits', values.save);
 const ms = Number(values.seconds) * 1000;
 
-const own = await sluiceRows(ms);
+const beside = values.beside === 'none' ? [] : values.beside.split(',');
+const unknown = beside.find((name) => !RIVALS.has(name));
+if (unknown !== undefined) {
+  say(`--beside knows ${[...RIVALS.keys()].join(', ')} and none.`);
+  process.exit(2);
+}
+
+const own = [...(await sluiceRows(ms)), await revokedRow(ms / 3)];
 for (const row of own) say(lineOf(row));
 const others: Row[] = [];
-for (const target of values.alone ? [] : RIVALS) {
+for (const name of beside) {
+  const target = RIVALS.get(name);
+  if (!target) continue;
   const missing = target.missing();
   if (missing === undefined) {
     const row = await rivalRow(target, ms);
@@ -46,7 +55,10 @@ for (const target of values.alone ? [] : RIVALS) {
 }
 
 const isHeld = ({ upstreamRefusals, usedPercent, tally }: Row) =>
-  upstreamRefusals === 0 && usedPercent >= LEAST_PERCENT && tally.failed === 0;
+  upstreamRefusals === 0 &&
+  tally.failed === 0 &&
+  // Below its limits a gateway refuses nothing.
+  (usedPercent === undefined ? tally.refused === 0 : usedPercent >= LEAST_PERCENT);
 const held = own.every(isHeld);
 if (held) save?.([HEAD, ...[...own, ...others].map(lineOf)].join('\n'));
 say(
@@ -58,6 +70,14 @@ process.exit(held ? 0 : 1);
 
 function lineOf({ title, tally, upstreamRefusals, usedPercent }: Row): string {
   const { sent, served, refused, failed } = tally;
-  const cells = [title, sent, served, refused, failed, upstreamRefusals, `${usedPercent.toFixed(1)} %`];
+  const cells = [
+    title,
+    sent,
+    served,
+    refused,
+    failed,
+    upstreamRefusals,
+    usedPercent === undefined ? '' : `${usedPercent.toFixed(1)} %`,
+  ];
   return `| ${cells.join(' | ')} |`;
 }

@@ -12,8 +12,8 @@ export interface Row {
   tally: Tally;
   /** 429s of the upstream. */
   upstreamRefusals: number;
-  /** Of what the upstream allows in the time, in percent. */
-  usedPercent: number;
+  /** Of what the upstream allows in the time, in percent. Undefined: the load is below it. */
+  usedPercent: number | undefined;
 }
 
 /** Few calls for many tokens: three times as much is no work for the machine. */
@@ -25,6 +25,7 @@ const ANTHROPIC: StrictLimits = {
 };
 const SHAPE: Shape = { promptChars: 4_000, maxTokens: 1_000 };
 const OVERLOAD = 3;
+const REVOKED_PER_SECOND = 20;
 const MINUTE_MS = 60_000;
 const KEYS = ['sk-one', 'sk-two'];
 
@@ -114,6 +115,25 @@ async function startSluice(): Promise<{ gateway: Gateway; pooled: Aim; claude: A
   };
 }
 
+/** Two keys without limits, and one of them is revoked on the way. */
+export async function revokedRow(ms: number): Promise<Row> {
+  const acceptKeys = [...KEYS];
+  const keys = KEYS.map((_, i) => ({ name: `key-${i}`, api_key: `\${POOL_${i}}` }));
+  const gateway = await startGateway({
+    workers: 3,
+    apis: 2,
+    providers: { openai: { keys } },
+    simulator: { latencyMs, acceptKeys, keepBodies: false, maxCalls: 10 },
+    env: Object.fromEntries(KEYS.map((value, i) => [`POOL_${i}`, value])),
+  });
+  const revoke = setTimeout(() => acceptKeys.pop(), ms / 2);
+  const aim = { url: gateway.url, key: gateway.key, model: 'gpt-4o-mini' };
+  const tally = await sendSteadily(aim, SHAPE, REVOKED_PER_SECOND, ms);
+  clearTimeout(revoke);
+  await gateway.stop();
+  return { title: 'Sluice, one of two keys revoked', tally, upstreamRefusals: 0, usedPercent: undefined };
+}
+
 /** The same load of one key, through another gateway as it comes. */
 export async function rivalRow(target: Target, ms: number): Promise<Row> {
   const simulator: Simulator = await upstream();
@@ -129,7 +149,10 @@ export async function rivalRow(target: Target, ms: number): Promise<Row> {
   return row;
 }
 
-export const RIVALS: readonly Target[] = [litellm, portkey];
+export const RIVALS: ReadonlyMap<string, Target> = new Map([
+  ['litellm', litellm],
+  ['portkey', portkey],
+]);
 
 function allowed({ tokensPerMinute = 0 }: StrictLimits, keys: number): number {
   return tokensPerMinute * keys;
