@@ -362,6 +362,15 @@ test.serial('Routes draws each chain with its state and who served', async (t) =
     .waitFor();
 });
 
+test.serial('Providers shows how each is reached and what it has left, and tests one', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/providers');
+  const card = page.getByRole('article', { name: 'Provider anthropic' });
+  await card.getByText('ANTHROPIC_API_KEY').waitFor();
+  await card.getByText(/0 of [\d,]+ calls under way/).waitFor();
+  await card.getByRole('button', { name: 'Test anthropic' }).click();
+  await card.getByText(/answered in/).waitFor();
+});
+
 test.serial('a route is created, changed and deleted, and never saved half', async (t) => {
   const page = await openConsole(t, browser, gateway, '/routes');
   await page.getByRole('button', { name: 'New route' }).click();

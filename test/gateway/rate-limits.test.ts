@@ -1,7 +1,9 @@
 /** Limits per minute, under which requests wait, and pools of provider keys. The upstream keeps its limits strictly. */
 
+import { adminOf } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
+import { type Sample, scrape, sumOf } from '../helpers/scrape.js';
 import { until } from '../helpers/until.js';
 
 const own = {
@@ -52,6 +54,19 @@ test.after.always(() => gateway?.stop());
 const ask = (model: string, more: Record<string, unknown> = {}, init = {}) =>
   gateway.chat({ model, messages: [{ role: 'user', content: 'Say hello.' }], ...more }, init);
 
+const isNamed =
+  (wanted: string) =>
+  ({ name }: { name: string }) =>
+    name === wanted;
+const shownProvider = async (name: string) =>
+  (await adminOf(gateway)('GET', '/providers')).body.data.find(isNamed(name));
+
+function scrapeApi(): Promise<Sample[]> {
+  const [api] = gateway.apis;
+  if (!api) throw new Error('no api process');
+  return scrape(api);
+}
+
 const keysUsed = () => gateway.simulator.calls.map(({ headers }) => headers?.authorization?.slice(7));
 
 test.serial('a request over the limit waits, and those of other models behind it do not', async (t) => {
@@ -63,6 +78,17 @@ test.serial('a request over the limit waits, and those of other models behind it
   );
   t.is((await ask('small')).status, 200);
   t.is(await gateway.backlog('lanes'), 2);
+  const [shown, status, samples] = await Promise.all([
+    shownProvider('lanes'),
+    adminOf(gateway)('GET', '/status'),
+    scrapeApi(),
+  ]);
+  t.deepEqual(shown.limits, [{ type: 'requests', models: 'gpt-4o', limit: 2, used: 2 }]);
+  t.like(status.body.providers.find(isNamed('lanes')), { waiting: 2, parked: 2 });
+  const jobs = (state: string) => sumOf(samples, 'gateway_queue_jobs', { provider: 'lanes', state });
+  t.deepEqual([jobs('parked'), jobs('prioritized')], [2, 0]);
+  const rate = { provider: 'lanes', account: '', models: 'gpt-4o', type: 'requests' };
+  t.is(sumOf(samples, 'gateway_provider_rate_used_ratio', rate), 1);
   t.is(gateway.simulator.calls.filter(({ model }) => model === 'gpt-4o').length, 2);
   gone.abort();
   await Promise.all(big);
@@ -125,6 +151,13 @@ test.serial('a key that is revoked under load fails no call', async (t) => {
   gateway.simulator.reset();
   t.is((await ask('revoked')).status, 200);
   t.deepEqual(keysUsed(), ['sk-c']);
+  const { keys } = await shownProvider('two');
+  t.like(keys.find(isNamed('c')), { state: 'open', until: null, limits: [] });
+  t.is(keys.find(isNamed('d')).state, 'refused');
+  const samples = await scrapeApi();
+  const blocked = (account: string, reason: string) =>
+    sumOf(samples, 'gateway_provider_key_blocked', { provider: 'two', account, reason });
+  t.deepEqual([blocked('c', 'refused'), blocked('d', 'refused'), blocked('d', 'limited')], [0, 1, 0]);
 });
 
 test.serial(

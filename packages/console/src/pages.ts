@@ -28,6 +28,10 @@ export const PAGE_GROUPS: readonly PageGroup[] = [
         name: 'Requests',
         load: async () => (await import('./pages/requests/requests-page.js')).RequestsPage,
       },
+      providers: {
+        name: 'Providers',
+        load: async () => (await import('./pages/providers/providers-page.js')).ProvidersPage,
+      },
       spend: { name: 'Spend', load: async () => (await import('./pages/spend/spend-page.js')).SpendPage },
       batches: {
         name: 'Batches',

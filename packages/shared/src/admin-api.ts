@@ -291,6 +291,8 @@ export interface ProviderStatus {
   /** The name of the price list that holds for the provider. */
   prices: string;
   waiting: number;
+  /** How many of them wait for a limit per minute. */
+  parked: number;
   max_backlog: number;
   oldest_waiting_ms: number;
   active: number;
@@ -323,7 +325,29 @@ export interface CoolDown {
   asked_until: string;
 }
 
-/** A provider as it is configured. */
+/** One limit per minute, and how much of it is used now. */
+export interface LimitUse {
+  type: 'requests' | 'tokens' | 'input_tokens' | 'output_tokens';
+  /** A pattern; null: all models. */
+  models: string | null;
+  limit: number;
+  used: number;
+}
+
+/** One of several keys of a provider. */
+export interface ProviderKeyInfo {
+  name: string;
+  /** Calls under way. */
+  active: number;
+  /** `limited`: left alone after a 429. `refused`: left alone after a 401 or 403. */
+  state: 'open' | 'limited' | 'refused';
+  /** Until when it is left alone. */
+  until: string | null;
+  weight: number | null;
+  limits: LimitUse[];
+}
+
+/** A provider as it is configured, and how far its limits per minute are used. */
 export interface ProviderInfo {
   object: 'provider';
   name: string;
@@ -334,6 +358,10 @@ export interface ProviderInfo {
   /** The variable of its key, or those of its keys; or `token_file`, `token_command`, `sigv4` or `none`. */
   credentials: string;
   concurrency: number;
+  max_wait_ms: number;
+  limits: LimitUse[];
+  /** Empty when it has only one key. */
+  keys: ProviderKeyInfo[];
 }
 
 /** What came of one real call of a provider. */

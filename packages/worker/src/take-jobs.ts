@@ -1,20 +1,21 @@
 /** Connects the queues to the code that runs their jobs. */
 import type { Logger } from '@sluice/shared/process/logger';
-import { sendModels, sendVerdict } from '@sluice/shared/queue/inbox';
+import { sendVerdict } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { CHAT_JOB, MODELS_JOB, type ModelsJob, TEST_JOB, type TestJob } from '@sluice/shared/queue/queues';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import { UnrecoverableError } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { WorkerParts } from './assemble.js';
-import { listModels } from './calls/list-models.js';
 import { testKeys } from './calls/test-provider.js';
 import { ChatWorker, type TakenJob } from './jobs/chat-worker.js';
+import { ModelLists } from './jobs/model-lists.js';
 import { QueueWorkers } from './jobs/queue-workers.js';
 
 /** Makes a BullMQ worker for each provider's queue. */
 export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger): QueueWorkers {
   const { backendParts, queues, runs, answers, ending } = parts;
+  const lists = new ModelLists(redis, parts.names, parts.upstreams, logger);
   return new QueueWorkers(
     (provider, concurrency, onError) =>
       new ChatWorker({
@@ -25,7 +26,7 @@ export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger): Queu
         answers,
         onSettled: (settlement, result) => ending.recorded(settlement, result),
         onRefused: (settlement, error) => ending.refused(settlement, error),
-        run: (taken) => runJob(parts, redis, logger, provider, taken),
+        run: (taken) => runJob(parts, redis, lists, provider, taken),
         onLost: (jobIds) => runs.stop(jobIds, 'lock_lost'),
         onError,
       }),
@@ -37,13 +38,13 @@ export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger): Queu
 async function runJob(
   parts: WorkerParts,
   redis: Redis,
-  logger: Logger,
+  lists: ModelLists,
   provider: string,
   taken: TakenJob,
 ): Promise<Settlement | undefined> {
   const { chat, clock, runs } = parts;
   if (taken.name === MODELS_JOB) {
-    await replyWithModels(parts, redis, logger, provider, taken.data as ModelsJob);
+    lists.answer(provider, taken.data as ModelsJob);
     return undefined;
   }
   if (taken.name === TEST_JOB) {
@@ -66,21 +67,4 @@ async function replyWithVerdict(
 ): Promise<void> {
   const upstream = upstreams.get(provider);
   if (upstream) await sendVerdict(redis, names, question, await testKeys(upstream, question.model));
-}
-
-async function replyWithModels(
-  { names, upstreams }: WorkerParts,
-  redis: Redis,
-  logger: Logger,
-  provider: string,
-  question: ModelsJob,
-): Promise<void> {
-  const upstream = upstreams.get(provider);
-  // Any of several keys will do.
-  const [first = upstream] = upstream?.pool.values() ?? [];
-  const models = await (first ? listModels(first) : Promise.resolve(null)).catch((error: unknown) => {
-    logger.warn({ provider, error: String(error) }, 'the model list could not be read');
-    return null;
-  });
-  await sendModels(redis, names, question, models);
 }

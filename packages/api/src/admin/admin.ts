@@ -14,6 +14,7 @@ import type { Presence } from '@sluice/shared/process/presence';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Queues } from '@sluice/shared/queue/queues';
+import { readRateState } from '@sluice/shared/queue/rate-state';
 import { recordParts } from '@sluice/shared/queue/settle';
 import { TurnedAway } from '@sluice/shared/queue/turned-away';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -196,6 +197,7 @@ export async function startAdmin(
       readArchiveSpend: archiveSpend && ((question) => archiveSpend.read(question)),
       queues,
       readQueue: (provider) => readQueue(queues, clock, provider),
+      readRates: (provider) => readRateState(redis, names, provider, clock.now()),
       async readRedis() {
         const [{ used, limit }, logEntries, server] = await Promise.all([
           readMemory(redis),

@@ -5,6 +5,7 @@ export interface QueueReading {
   provider: string;
   waiting: number;
   prioritized: number;
+  parked: number;
   active: number;
   paused: boolean;
   /** How long the request that waits longest has waited. */

@@ -10,6 +10,7 @@ import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { Queues } from '@sluice/shared/queue/queues';
+import { type LimitState, type RateState, readRateState } from '@sluice/shared/queue/rate-state';
 import {
   estimatedMonth,
   refusingMonth,
@@ -50,6 +51,9 @@ export class SharedGauges {
   readonly #limit;
   readonly #active;
   readonly #coolDown;
+  readonly #keyActive;
+  readonly #keyBlocked;
+  readonly #rateUsed;
   readonly #circuitOpen;
   readonly #workers;
   readonly #batches;
@@ -73,6 +77,9 @@ export class SharedGauges {
     this.#limit = metrics.gauge('providerLimit');
     this.#active = metrics.gauge('providerActive');
     this.#coolDown = metrics.gauge('providerCoolDown');
+    this.#keyActive = metrics.gauge('providerKeyActive');
+    this.#keyBlocked = metrics.gauge('providerKeyBlocked');
+    this.#rateUsed = metrics.gauge('providerRateUsed');
     this.#circuitOpen = metrics.gauge('circuitOpen');
     this.#workers = metrics.gauge('workers');
     this.#batches = metrics.gauge('batches');
@@ -99,6 +106,7 @@ export class SharedGauges {
   async #collect(): Promise<void> {
     const known = this.#closed ? undefined : await this.#read().catch(() => undefined);
     for (const gauge of [this.#jobs, this.#oldest, this.#limit, this.#active, this.#coolDown]) gauge.reset();
+    for (const gauge of [this.#keyActive, this.#keyBlocked, this.#rateUsed]) gauge.reset();
     for (const gauge of [this.#circuitOpen, this.#ledger, this.#month, this.#monthEstimated, this.#budget])
       gauge.reset();
     this.#refusing.reset();
@@ -108,6 +116,7 @@ export class SharedGauges {
     this.#webhooks.set(known?.webhooks ?? 0);
     this.#workers.set(this.parts.workersSeen());
     for (const queue of known?.queues ?? []) this.#showQueue(queue);
+    for (const { provider, rates } of known?.rates ?? []) this.#showRates(provider, rates);
     for (const { workspace, total, month, estimated, refusing } of known?.spend ?? []) {
       if (refusing !== undefined) this.#refusing.set({ workspace }, refusing / 1000);
       this.#ledger.inc({ workspace }, total);
@@ -121,20 +130,22 @@ export class SharedGauges {
 
   async #read(): Promise<{
     queues: QueueReading[];
+    rates: { provider: string; rates: RateState }[];
     spend: SpendReading[];
     batches: { active: number; oldestS: number };
     webhooks: number;
   }> {
     const { clock } = this.parts;
-    const [queues, spend, batches, webhooks] = await Promise.all([
+    const [queues, rates, spend, batches, webhooks] = await Promise.all([
       Promise.all(
         [...this.parts.providers.keys()].map((provider) => readQueue(this.parts.queues, clock, provider)),
       ),
+      Promise.all([...this.parts.providers.values()].map((provider) => this.#readRates(provider))),
       Promise.all(this.#directory.map((workspace) => this.#readSpend(workspace))),
       this.#readBatches(),
       this.#readWebhooks(),
     ]);
-    return { queues, spend, batches, webhooks };
+    return { queues, rates, spend, batches, webhooks };
   }
 
   async #readWebhooks(): Promise<number> {
@@ -155,10 +166,31 @@ export class SharedGauges {
     return { active, oldestS: created === undefined ? 0 : (clock.now() - Number(created)) / 1000 };
   }
 
-  #showQueue({ provider, waiting, prioritized, active, oldestMs }: QueueReading): void {
+  async #readRates(provider: ProviderConfig): Promise<{ provider: string; rates: RateState }> {
+    const { clock, names, redis } = this.parts;
+    return { provider: provider.name, rates: await readRateState(redis, names, provider, clock.now()) };
+  }
+
+  #showRates(provider: string, { limits, keys }: RateState): void {
+    this.#showLimits(provider, '', limits);
+    for (const { name: account, active, trouble, limits } of keys) {
+      this.#keyActive.set({ provider, account }, active);
+      for (const reason of ['limited', 'refused'] as const)
+        this.#keyBlocked.set({ provider, account, reason }, trouble === reason ? 1 : 0);
+      this.#showLimits(provider, account, limits);
+    }
+  }
+
+  #showLimits(provider: string, account: string, limits: readonly LimitState[]): void {
+    for (const { pattern: models = '', type, used, limit } of limits)
+      this.#rateUsed.set({ provider, account, models, type }, used / limit);
+  }
+
+  #showQueue({ provider, waiting, prioritized, parked, active, oldestMs }: QueueReading): void {
     const { coolDowns, circuits, providers } = this.parts;
     this.#jobs.set({ provider, state: 'waiting' }, waiting);
-    this.#jobs.set({ provider, state: 'prioritized' }, prioritized);
+    this.#jobs.set({ provider, state: 'prioritized' }, prioritized - parked);
+    this.#jobs.set({ provider, state: 'parked' }, parked);
     this.#jobs.set({ provider, state: 'active' }, active);
     this.#oldest.set({ provider }, oldestMs / 1000);
     this.#active.set({ provider }, active);

@@ -94,6 +94,13 @@ const adminToken = {
   expires_at: s.momentOrNull,
 };
 
+const limitUse = s.object({
+  type: s.oneOf('requests', 'tokens', 'input_tokens', 'output_tokens'),
+  models: { ...s.textOrNull, description: 'A pattern; null for all models.' },
+  limit: { ...s.whole, description: 'Per minute.' },
+  used: { ...s.whole, description: 'Of the last minute, calls under way included.' },
+});
+
 export const recordSchemas = {
   Model: s.object(
     {
@@ -332,6 +339,24 @@ export const recordSchemas = {
       description: 'The variable of its key, or token_file, token_command, sigv4 or none.',
     },
     concurrency: s.whole,
+    max_wait_ms: s.whole,
+    limits: s.arrayOf(limitUse),
+    keys: {
+      ...s.arrayOf(
+        s.object({
+          name: s.text,
+          active: { ...s.whole, description: 'Calls under way.' },
+          state: {
+            ...s.oneOf('open', 'limited', 'refused'),
+            description: 'Limited: left alone after a 429. Refused: left alone after a 401 or 403.',
+          },
+          until: s.momentOrNull,
+          weight: s.wholeOrNull,
+          limits: s.arrayOf(limitUse),
+        }),
+      ),
+      description: 'Empty when it has only one key.',
+    },
   }),
   ProviderTest: s.object({
     object: { const: 'provider_test' },
@@ -443,6 +468,7 @@ export const recordSchemas = {
         kind: s.oneOf('openai', 'anthropic'),
         prices: { ...s.text, description: 'Whose prices it has.' },
         waiting: s.whole,
+        parked: { ...s.whole, description: 'How many of them wait for a limit per minute.' },
         max_backlog: s.whole,
         oldest_waiting_ms: s.whole,
         active: s.whole,

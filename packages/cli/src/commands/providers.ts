@@ -1,10 +1,10 @@
-import type { ProviderInfo, ProviderVerdict } from '@sluice/shared/admin-api';
+import type { LimitUse, ProviderInfo, ProviderKeyInfo, ProviderVerdict } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
 import type { Cli } from '../cli.js';
 import { CliError } from '../output/cli-error.js';
-import { count } from '../output/format.js';
-import { table } from '../output/table.js';
+import { count, fromNow, whole } from '../output/format.js';
+import { type Column, table } from '../output/table.js';
 import { group, withExamples } from './examples.js';
 
 export function addProviderCommands(program: Command, cli: Cli): void {
@@ -18,22 +18,27 @@ export function addProviderCommands(program: Command, cli: Cli): void {
   withExamples(
     providers
       .command('list')
-      .description('Where each provider is, whose prices it has and where its key comes from.'),
+      .description(
+        'Where each provider is, where its key comes from, how far its limits per minute are used, and the state of its keys.',
+      ),
     'providers list',
   ).action(async () => {
     const all = await cli.admin.list<ProviderInfo>('/providers');
-    cli.show(all, () =>
-      table(
-        [
-          { title: 'PROVIDER', cell: ({ name }) => name },
-          { title: 'KIND', cell: ({ kind }) => kind },
-          { title: 'CHAT CALLS GO TO', cell: ({ address }) => address },
-          { title: 'KEY', cell: ({ credentials }) => credentials },
-          { title: 'PRICES', cell: ({ prices }) => prices },
-        ],
-        all,
-        cli.style,
-      ),
+    cli.show(
+      all,
+      () =>
+        table(
+          [
+            { title: 'PROVIDER', cell: ({ name }) => name },
+            { title: 'KIND', cell: ({ kind }) => kind },
+            { title: 'CHAT CALLS GO TO', cell: ({ address }) => address },
+            { title: 'KEY', cell: ({ credentials }) => credentials },
+            { title: 'PRICES', cell: ({ prices }) => prices },
+            { title: 'LIMITS A MINUTE', cell: ({ limits }) => limits.map(limitText).join(', ') },
+          ],
+          all,
+          cli.style,
+        ) + all.map((provider) => keysText(provider, cli)).join(''),
     );
   });
   withExamples(
@@ -72,4 +77,31 @@ export function addProviderCommands(program: Command, cli: Cli): void {
 function verdictText({ provider, model, works, problem, ms }: ProviderVerdict, { style }: Cli): string {
   if (works) return `${style.good('works')}  ${provider}: ${model} answered in ${ms} ms`;
   return `${style.bad('fails')}  ${provider}: ${problem}`;
+}
+
+function limitText({ type, models, limit, used }: LimitUse): string {
+  return `${models === null ? '' : `${models}: `}${whole(used)}/${whole(limit)} ${type.replace('_', ' ')}`;
+}
+
+const KEY_STATES: Record<ProviderKeyInfo['state'], string> = {
+  open: 'open',
+  limited: 'left alone after a 429',
+  refused: 'refused by the provider',
+};
+
+/** A table of the keys of a provider that has several. */
+function keysText({ name, keys }: ProviderInfo, { style }: Cli): string {
+  if (keys.length === 0) return '';
+  const columns: Column<ProviderKeyInfo>[] = [
+    { title: `KEY OF ${name.toUpperCase()}`, cell: (key) => key.name },
+    {
+      title: 'STATE',
+      cell: ({ state, until }) =>
+        `${KEY_STATES[state]}${until === null ? '' : `, ${fromNow(until, Date.now())}`}`,
+      paint: ({ state }) => (state === 'open' ? style.good : style.bad),
+    },
+    { title: 'CALLS', right: true, cell: ({ active }) => whole(active) },
+    { title: 'LIMITS A MINUTE', cell: ({ limits }) => limits.map(limitText).join(', ') },
+  ];
+  return `\n\n${table(columns, keys, style)}`;
 }

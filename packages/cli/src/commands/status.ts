@@ -34,7 +34,8 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
         {
           title: 'WAITING',
           right: true,
-          cell: ({ waiting, max_backlog }) => `${whole(waiting)}/${whole(max_backlog)}`,
+          cell: ({ waiting, parked, max_backlog }) =>
+            `${whole(waiting)}/${whole(max_backlog)}${parked > 0 ? `, ${whole(parked)} for a limit` : ''}`,
         },
         {
           title: 'OLDEST',

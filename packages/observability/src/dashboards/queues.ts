@@ -15,10 +15,15 @@ export const queuesDashboard: DashboardSpec = {
   title: 'Sluice: queues and processes',
   about: 'How much waits, for whom, and who works on it.',
   panels: [
-    panel('Waiting', 'By provider. Prioritized jobs wait behind quieter workspaces.', 'short', {
-      expr: 'max by (provider, state) (gateway_queue_jobs{provider=~"$provider",state!="active"})',
-      legend: '{{provider}} {{state}}',
-    }),
+    panel(
+      'Waiting',
+      'By provider. Prioritized jobs wait behind quieter workspaces, and parked ones for a limit per minute.',
+      'short',
+      {
+        expr: 'max by (provider, state) (gateway_queue_jobs{provider=~"$provider",state!="active"})',
+        legend: '{{provider}} {{state}}',
+      },
+    ),
     panel('Longest wait', 'Of the job at the head of the queue.', 's', {
       expr: 'max by (provider) (gateway_queue_oldest_waiting_seconds{provider=~"$provider"})',
       legend: '{{provider}}',
@@ -34,6 +39,23 @@ export const queuesDashboard: DashboardSpec = {
       {
         expr: 'max by (provider) (gateway_provider_concurrency_limit{provider=~"$provider"})',
         legend: '{{provider}} limit',
+      },
+    ),
+    panel('Limits per minute', 'How much of each is used. At 100 % requests wait.', 'percentunit', {
+      expr: 'max by (provider, account, models, type) (gateway_provider_rate_used_ratio{provider=~"$provider"})',
+      legend: '{{provider}} {{account}} {{models}} {{type}}',
+    }),
+    panel(
+      'Keys of providers',
+      'Calls under way with each of several keys, and 1 while a key is left alone.',
+      'short',
+      {
+        expr: 'max by (provider, account) (gateway_provider_key_active{provider=~"$provider"})',
+        legend: '{{provider}} {{account}} calls',
+      },
+      {
+        expr: 'max by (provider, account, reason) (gateway_provider_key_blocked{provider=~"$provider"})',
+        legend: '{{provider}} {{account}} {{reason}}',
       },
     ),
     panel(

@@ -132,7 +132,7 @@ export const METRICS = {
     type: 'gauge',
     roles: API,
     labels: ['provider', 'state'],
-    help: 'Jobs in a provider’s queue: waiting, prioritized (waiting behind quieter workspaces) or active. The same from every api process: use max, never sum.',
+    help: 'Jobs in a provider’s queue: waiting, prioritized (waiting behind quieter workspaces), parked (waiting for a limit per minute) or active. The same from every api process: use max, never sum.',
   },
   queueOldest: {
     name: 'gateway_queue_oldest_waiting_seconds',
@@ -161,6 +161,27 @@ export const METRICS = {
     roles: API,
     labels: ['provider'],
     help: '1 while a provider, or one of its models, is left alone after a 429.',
+  },
+  providerKeyActive: {
+    name: 'gateway_provider_key_active',
+    type: 'gauge',
+    roles: API,
+    labels: ['provider', 'account'],
+    help: 'Calls under way with each key of a provider that has several; the account is the name of the key in gateway.yaml. The same from every api process.',
+  },
+  providerKeyBlocked: {
+    name: 'gateway_provider_key_blocked',
+    type: 'gauge',
+    roles: API,
+    labels: ['provider', 'account', 'reason'],
+    help: '1 while one of several keys of a provider is left alone: limited (after a 429) or refused (401, 403).',
+  },
+  providerRateUsed: {
+    name: 'gateway_provider_rate_used_ratio',
+    type: 'gauge',
+    roles: API,
+    labels: ['provider', 'account', 'models', 'type'],
+    help: 'How much of a limit per minute is used, 1 for all of it. The account is empty for a limit of the provider, and the models are empty for a limit of all models.',
   },
   circuitOpen: {
     name: 'gateway_provider_circuit_open',

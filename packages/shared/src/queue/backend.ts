@@ -38,7 +38,7 @@ import {
   takeScript,
   withdrawScript,
 } from './queue-scripts.js';
-import { rateOf } from './rates.js';
+import { type KeyTrouble, rateOf } from './rates.js';
 import {
   type NextEntry,
   type RecordParts,
@@ -88,6 +88,8 @@ export interface TakenJson extends JobJson {
 export interface QueueLook {
   waiting: number;
   prioritized: number;
+  /** How many of the prioritised jobs wait for a limit per minute. */
+  parked: number;
   active: number;
   /** While the queue is paused, no worker takes its jobs. */
   paused: boolean;
@@ -194,8 +196,19 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   async look(): Promise<QueueLook> {
-    const [waiting, prioritized, active, paused, oldest] = await lookScript(this.redis, this.#keys, []);
-    return { waiting, prioritized, active, paused: paused === 1, oldest: oldest === 0 ? undefined : oldest };
+    const [waiting, prioritized, active, paused, oldest, parked] = await lookScript(
+      this.redis,
+      this.#keys,
+      [],
+    );
+    return {
+      waiting,
+      prioritized,
+      parked,
+      active,
+      paused: paused === 1,
+      oldest: oldest === 0 ? undefined : oldest,
+    };
   }
 
   // --- The worker's side ---
@@ -231,8 +244,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   /** The key of the pool is left alone for a while. Returns the one that the job is to be called with instead, or ''. */
-  switchKey(job: ChatJob, key: string, closedMs: number): Promise<string> {
-    return switchKeyScript(this.redis, this.#keys, [jobIdOf(job), key, Math.ceil(closedMs)]);
+  switchKey(job: ChatJob, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
+    return switchKeyScript(this.redis, this.#keys, [jobIdOf(job), key, Math.ceil(closedMs), why]);
   }
 
   /** Reserves another call of a running job. Returns 0, or for how long it would have to wait. */

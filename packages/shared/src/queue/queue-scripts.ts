@@ -473,11 +473,12 @@ return 1
 export const switchKeyScript = createScript<string>(
   'sluiceSwitchKey',
   `${QUEUE}${SCORES}${RATES}
-local jobId, name, closedMs = unpack(ARGV)
+local jobId, name, closedMs, why = unpack(ARGV)
 local jobKey = queue.prefix .. jobId
 local rateText, key = unpack(redis.call('HMGET', jobKey, 'rate', 'key'))
 local now = readClock()
-redis.call('HSET', queue.prefix .. 'pool', 'until:' .. name, string.format('%.0f', now + tonumber(closedMs)))
+redis.call('HSET', queue.prefix .. 'pool', 'until:' .. name, string.format('%.0f', now + tonumber(closedMs)),
+  'why:' .. name, why)
 if not rateText or key ~= name then return '' end
 freeKey(queue, jobKey, name)
 local rate = cjson.decode(rateText)
@@ -679,12 +680,15 @@ return missing
 `,
 );
 
-/** Returns how many jobs wait and run, and since when the oldest waiting job has waited (0: no job waits). */
+/**
+ * Returns how many jobs wait and run, since when the oldest waiting job has waited (0: no job waits), and how many of the
+ * prioritised ones wait for a limit per minute.
+ */
 export const lookScript = createScript<
-  [waiting: number, prioritized: number, active: number, paused: 0 | 1, oldest: number]
+  [waiting: number, prioritized: number, active: number, paused: 0 | 1, oldest: number, parked: number]
 >(
   'sluiceLook',
-  `${QUEUE}
+  `${QUEUE}${SCORES}
 local oldest = 0
 -- The oldest prioritised job may be anywhere in the set. The most and the least urgent job are a good approximation.
 -- The api's own jobs, which list models, are at the head of the queue. They are not counted as waiting requests.
@@ -701,6 +705,7 @@ for i = 1, 3 do
   if since > 0 and (oldest == 0 or since < oldest) then oldest = since end
 end
 return {redis.call('LLEN', queue.wait) - own, redis.call('ZCARD', queue.prioritized), redis.call('LLEN', queue.active),
-  redis.call('HEXISTS', queue.meta, 'paused'), oldest}
+  redis.call('HEXISTS', queue.meta, 'paused'), oldest,
+  redis.call('ZCOUNT', queue.prioritized, startOf(PARKED), '+inf')}
 `,
 );

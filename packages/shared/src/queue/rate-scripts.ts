@@ -12,6 +12,10 @@
  * set of limits that it shares with others. `due` has the moment at which the first job of each lane may fit.
  */
 
+/** A half second leaves the window when it is this many half seconds ago. */
+export const SLOT_MS = 500;
+export const SLOTS = 121;
+
 export const FREE_KEY = `
 -- The job's call is over, or its worker is gone: its key is free.
 local function freeKey(q, jobKey, name)
@@ -23,7 +27,7 @@ end
 `;
 
 export const RATES = `
-local SLOT_MS, SLOTS, ARRIVAL_MS, AHEAD_MS, MINUTE_MS, WINDOW_TTL_MS = 500, 121, 2000, 5000, 60000, 125000
+local SLOT_MS, SLOTS, ARRIVAL_MS, AHEAD_MS, MINUTE_MS, WINDOW_TTL_MS = ${SLOT_MS}, ${SLOTS}, 2000, 5000, 60000, 125000
 
 local function slotAt(moment)
   return math.floor(moment / SLOT_MS)

@@ -6,7 +6,7 @@ import type { TokenEstimate } from '../registry/token-estimate.js';
 import type { ChatJob } from './job.js';
 
 /** Requests, all tokens, input and output tokens. */
-type BucketType = 'r' | 't' | 'i' | 'o';
+export type BucketType = 'r' | 't' | 'i' | 'o';
 type Bucket = [key: string, type: BucketType, limit: number, amount: number];
 
 /** A job that nobody estimated: its sealed request is about as long as the prompt. */
@@ -23,7 +23,7 @@ export function rateOf(job: ChatJob, provider: ProviderConfig | undefined, names
   if (!limits && keys.length === 0 && job.tokensPerMinute === undefined) return '';
   const { model = '', provider: name = '' } = job.chain[job.entry] ?? {};
   const estimate = estimateOf(job);
-  const own = bucketsOf(limits, names.queueKey(name, 'limit'), model, estimate);
+  const own = bucketsOf(limits, limitKey(names, name), model, estimate);
   if (job.tokensPerMinute !== undefined) {
     const amount = estimate.input + estimate.output;
     own.push([names.workspaceTokens(job.workspace), 't', job.tokensPerMinute, amount]);
@@ -31,38 +31,62 @@ export function rateOf(job: ChatJob, provider: ProviderConfig | undefined, names
   const pool = keys.map((key) => [
     key.name,
     key.weight ?? 0,
-    bucketsOf(key.limits, names.queueKey(name, `limit:${key.name}`), model, estimate),
+    bucketsOf(key.limits, limitKey(names, name, key.name), model, estimate),
   ]);
   const lane = own.map(([key]) => key).join(' ') || model;
   return JSON.stringify([lane, Math.ceil(job.waitUntil), own, pool]);
+}
+
+/** Where the limits of a provider, or of one of its keys, begin. */
+export function limitKey(names: KeyNames, provider: string, key?: string): string {
+  return names.queueKey(provider, key === undefined ? 'limit' : `limit:${key}`);
+}
+
+/** One limit of a provider, or of one of its keys. */
+export interface RateBucket {
+  key: string;
+  /** The models that it is for; undefined: all of them. */
+  pattern: string | undefined;
+  type: BucketType;
+  limit: number;
+}
+
+/** The limits, with the keys under which Redis has what was reserved. */
+export function listBuckets(limits: ProviderLimits | undefined, key: string): RateBucket[] {
+  if (!limits) return [];
+  const { models, ...all } = limits;
+  return [
+    ...toBuckets(all, key, undefined),
+    ...models.flatMap(({ pattern, ...own }) => toBuckets(own, `${key}:${pattern}`, pattern)),
+  ];
 }
 
 function bucketsOf(
   limits: ProviderLimits | undefined,
   key: string,
   model: string,
-  estimate: TokenEstimate,
+  { input, output }: TokenEstimate,
 ): Bucket[] {
-  if (!limits) return [];
-  const ofModels = limits.models.filter(({ pattern }) => isAllowed([pattern], model));
-  return [
-    ...toBuckets(limits, key, estimate),
-    ...ofModels.flatMap(({ pattern, ...own }) => toBuckets(own, `${key}:${pattern}`, estimate)),
-  ];
+  const amounts: Record<BucketType, number> = { r: 1, t: input + output, i: input, o: output };
+  return listBuckets(limits, key)
+    .filter(({ pattern }) => pattern === undefined || isAllowed([pattern], model))
+    .map(({ key, type, limit }) => [key, type, limit, amounts[type]]);
 }
 
-function toBuckets(limits: RateLimits, key: string, { input, output }: TokenEstimate): Bucket[] {
-  const { requestsPerMinute, tokensPerMinute, inputTokensPerMinute, outputTokensPerMinute } = limits;
-  const all: [BucketType, number | undefined, number][] = [
-    ['r', requestsPerMinute, 1],
-    ['t', tokensPerMinute, input + output],
-    ['i', inputTokensPerMinute, input],
-    ['o', outputTokensPerMinute, output],
+function toBuckets(limits: RateLimits, key: string, pattern: string | undefined): RateBucket[] {
+  const all: [BucketType, number | undefined][] = [
+    ['r', limits.requestsPerMinute],
+    ['t', limits.tokensPerMinute],
+    ['i', limits.inputTokensPerMinute],
+    ['o', limits.outputTokensPerMinute],
   ];
-  return all.flatMap(([type, limit, amount]): Bucket[] =>
-    limit === undefined ? [] : [[`${key}:${type}`, type, limit, amount]],
+  return all.flatMap(([type, limit]) =>
+    limit === undefined ? [] : [{ key: `${key}:${type}`, pattern, type, limit }],
   );
 }
+
+/** Why a key of a pool is left alone: the provider answered 429, or refused the key. */
+export type KeyTrouble = 'limited' | 'refused';
 
 /** What the provider says is left of its limits, by type. */
 export type RatesLeft = Partial<Record<BucketType, number>>;

@@ -8,6 +8,7 @@
 import { type ChatJob, providerOf } from './job.js';
 import type { MoveResult, SettleResult } from './queue-scripts.js';
 import type { Queues } from './queues.js';
+import type { KeyTrouble } from './rates.js';
 import type { NextEntry, Settlement, Settler } from './settle.js';
 
 export class Settlements {
@@ -25,8 +26,8 @@ export class Settlements {
   }
 
   /** Worker: another key of the provider's pool, or ''. */
-  switchKey(job: ChatJob, key: string, closedMs: number): Promise<string> {
-    return this.queues.backendOf(job).switchKey(job, key, closedMs);
+  switchKey(job: ChatJob, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
+    return this.queues.backendOf(job).switchKey(job, key, closedMs, why);
   }
 
   /** Worker: reserves another call. Returns 0, or for how long it would have to wait. */

@@ -140,8 +140,9 @@ export class ProviderCalls {
   ): Promise<string | undefined> {
     if (!rate?.key || (outcome !== 'auth' && outcome !== 'no_key' && outcome !== 'rate_limited'))
       return undefined;
-    const asked = outcome === 'rate_limited' ? (retryAfterMs ?? cooldownMs) : REFUSED_KEY_MS;
-    const next = await this.parts.settlements.switchKey(job, rate.key, Math.min(asked, maxCooldownMs));
+    const why = outcome === 'rate_limited' ? 'limited' : 'refused';
+    const asked = why === 'limited' ? (retryAfterMs ?? cooldownMs) : REFUSED_KEY_MS;
+    const next = await this.parts.settlements.switchKey(job, rate.key, Math.min(asked, maxCooldownMs), why);
     if (next === '') return next;
     rate.key = next;
     rate.reservedAt = this.parts.clock.now();

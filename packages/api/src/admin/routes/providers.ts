@@ -1,14 +1,16 @@
 import type { Router } from '@koa/router';
-import type { ProviderInfo } from '@sluice/shared/admin-api';
+import type { LimitUse, ProviderInfo, ProviderKeyInfo } from '@sluice/shared/admin-api';
 import { entriesOf } from '@sluice/shared/config/chain';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { MODEL } from '@sluice/shared/config/rules';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
+import type { KeyState, LimitState, RateState } from '@sluice/shared/queue/rate-state';
 import type { Middleware } from 'koa';
 import type { Catalogue } from '../../cell/catalogue.js';
 import { failed, type ProviderTests } from '../../cell/provider-tests.js';
+import { iso, list } from '../present.js';
 import { readInput } from '../read-input.js';
 
 export interface ProviderParts {
@@ -16,6 +18,7 @@ export interface ProviderParts {
   directory: Directory;
   catalogue: Catalogue;
   providerTests: ProviderTests;
+  readRates(provider: ProviderConfig): Promise<RateState>;
   readBody: Middleware;
 }
 
@@ -23,8 +26,10 @@ export interface ProviderParts {
 export function addProviderRoutes(router: Router, parts: ProviderParts): void {
   const { providers, providerTests, readBody } = parts;
 
-  router.get('/providers', (ctx) => {
-    ctx.body = { object: 'list', data: [...providers.values()].map(present) };
+  router.get('/providers', async (ctx) => {
+    const all = [...providers.values()];
+    const states = await Promise.all(all.map(parts.readRates));
+    ctx.body = list(all.map((provider, i) => present(provider, states[i])));
   });
 
   router.post('/providers/:provider/test', readBody, async (ctx) => {
@@ -56,8 +61,8 @@ async function modelToTry(
   return listed?.startsWith(`${provider}/`) ? listed.slice(provider.length + 1) : listed;
 }
 
-function present(provider: ProviderConfig): ProviderInfo {
-  const { name, kind, baseUrl, path, prices, apiKeyEnv, keys = [], auth, concurrency } = provider;
+function present(provider: ProviderConfig, rates: RateState | undefined): ProviderInfo {
+  const { name, kind, baseUrl, path, prices, apiKeyEnv, keys = [], auth, concurrency, maxWaitMs } = provider;
   const source = auth.sigv4
     ? 'sigv4'
     : auth.token
@@ -74,5 +79,23 @@ function present(provider: ProviderConfig): ProviderInfo {
     credentials:
       source ?? ([apiKeyEnv, ...keys.map((key) => key.apiKeyEnv)].filter(Boolean).join(', ') || 'none'),
     concurrency,
+    max_wait_ms: maxWaitMs,
+    limits: (rates?.limits ?? []).map(presentLimit),
+    keys: (rates?.keys ?? []).map((key, i) => presentKey(key, keys[i]?.weight)),
   };
+}
+
+function presentKey({ name, active, trouble, until, limits }: KeyState, weight?: number): ProviderKeyInfo {
+  return {
+    name,
+    active,
+    state: trouble ?? 'open',
+    until: trouble ? iso(until) : null,
+    weight: weight ?? null,
+    limits: limits.map(presentLimit),
+  };
+}
+
+function presentLimit({ type, pattern, limit, used }: LimitState): LimitUse {
+  return { type, models: pattern ?? null, limit, used };
 }

@@ -41,13 +41,14 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
     concurrency,
     maxBacklog,
   }: ProviderConfig): Promise<ProviderStatus> => {
-    const { waiting, prioritized, active, paused, oldestMs } = await readQueue(name);
+    const { waiting, prioritized, parked, active, paused, oldestMs } = await readQueue(name);
     const { state, until } = circuits.get(name);
     return {
       name,
       kind,
       prices,
       waiting: waiting + prioritized,
+      parked,
       max_backlog: maxBacklog,
       oldest_waiting_ms: Math.round(oldestMs),
       active,

@@ -1,0 +1,171 @@
+import type {
+  LimitUse,
+  PresentedRequest,
+  ProviderInfo,
+  ProviderKeyInfo,
+  ProviderStatus,
+  ProviderVerdict,
+} from '@sluice/shared/admin-api';
+import { useState } from 'preact/hooks';
+import { path } from '../../admin-client.js';
+import { ago, count, duration, percent } from '../../format.js';
+import { formatPlace } from '../../location.js';
+import { useMay } from '../../permissions.js';
+import { stateOf } from '../../provider-state.js';
+import { Badge, Bar, explainFailure, Notice, type Tone } from '../../ui/small.js';
+import { type Column, Table } from '../../ui/table.js';
+import { useAction } from '../../ui/use-action.js';
+
+interface ProviderCardProps {
+  provider: ProviderInfo;
+  status: ProviderStatus | undefined;
+  /** The latest request that failed here. */
+  failure: PresentedRequest | undefined;
+}
+
+export function ProviderCard({ provider, status, failure }: ProviderCardProps) {
+  const { name, kind, address, credentials, prices, keys } = provider;
+  const may = useMay();
+  const state = stateOf(status);
+  const limits = [
+    ...provider.limits.map((limit) => ({ key: '', ...limit })),
+    ...keys.flatMap((key) => key.limits.map((limit) => ({ key: key.name, ...limit }))),
+  ];
+  return (
+    <article class="card" aria-label={`Provider ${name}`}>
+      <h2>
+        <span class="name">{name}</span> <span class="muted">{kind}</span>{' '}
+        {status && <Badge tone={state.tone}>{state.text}</Badge>}
+      </h2>
+      <p class="muted">
+        <code>{address}</code>, key from <code>{credentials}</code>, prices of {prices}.
+      </p>
+      {status && <Load status={status} />}
+      {keys.length > 0 && (
+        <Table caption={`Keys of ${name}`} columns={KEY_COLUMNS} rows={keys} rowKey={(key) => key.name} />
+      )}
+      {limits.length > 0 && (
+        <Table
+          caption={`Limits per minute of ${name}`}
+          columns={keys.length > 0 ? LIMIT_COLUMNS : LIMIT_COLUMNS.filter(({ id }) => id !== 'key')}
+          rows={limits}
+          rowKey={({ key, models, type }) => `${key} ${models} ${type}`}
+        />
+      )}
+      <LastFailure failure={failure} />
+      {may('operator') && <TestButton provider={name} />}
+    </article>
+  );
+}
+
+function Load({ status }: { status: ProviderStatus }) {
+  const { active, concurrency, waiting, parked, max_backlog } = status;
+  return (
+    <p>
+      {count(active)} of {count(concurrency)} calls under way, {count(waiting)} of {count(max_backlog)}{' '}
+      requests wait
+      {parked > 0 && <>, {count(parked)} of them for a limit per minute</>}.
+    </p>
+  );
+}
+
+const KEY_STATES: Record<ProviderKeyInfo['state'], [Tone, string]> = {
+  open: ['good', 'open'],
+  limited: ['warn', 'left alone after a 429'],
+  refused: ['bad', 'refused by the provider'],
+};
+
+const KEY_COLUMNS: readonly Column<ProviderKeyInfo>[] = [
+  { id: 'name', label: 'Key', head: true, cell: ({ name }) => <span class="name">{name}</span> },
+  {
+    id: 'state',
+    label: 'State',
+    cell: ({ state, until }) => {
+      const [tone, text] = KEY_STATES[state];
+      const left = until === null ? 0 : Date.parse(until) - Date.now();
+      return (
+        <Badge tone={tone}>
+          {text}
+          {left > 0 && `, ${duration(left)}`}
+        </Badge>
+      );
+    },
+  },
+  { id: 'active', label: 'Calls under way', numeric: true, cell: ({ active }) => count(active) },
+  {
+    id: 'weight',
+    label: 'Weight',
+    numeric: true,
+    cell: ({ weight }) => (weight === null ? 'the least busy' : count(weight)),
+  },
+];
+
+const TYPES: Record<LimitUse['type'], string> = {
+  requests: 'requests',
+  tokens: 'tokens',
+  input_tokens: 'input tokens',
+  output_tokens: 'output tokens',
+};
+
+const LIMIT_COLUMNS: readonly Column<LimitUse & { key: string }>[] = [
+  { id: 'key', label: 'Key', cell: ({ key }) => (key === '' ? 'all' : key) },
+  { id: 'models', label: 'Models', cell: ({ models }) => models ?? 'all' },
+  { id: 'limit', label: 'A minute', head: true, cell: ({ type, limit }) => `${count(limit)} ${TYPES[type]}` },
+  {
+    id: 'used',
+    label: 'Used',
+    cell: ({ used, limit }) => (
+      <span class="with-bar">
+        <span class="number">
+          {count(used)}, {percent(used, limit)}
+        </span>
+        <Bar value={used} max={limit} tone={used >= limit ? 'warn' : 'info'} />
+      </span>
+    ),
+  },
+];
+
+function LastFailure({ failure }: { failure: PresentedRequest | undefined }) {
+  if (!failure) return <p class="muted small-print">No request failed here in the last day.</p>;
+  return (
+    <p class="small-print">
+      The latest request that failed here, {ago(failure.accepted_at)}:{' '}
+      <a href={formatPlace({ page: 'requests', item: failure.id })}>{failure.code}</a>
+    </p>
+  );
+}
+
+/** A worker makes one real call of a few tokens. */
+function TestButton({ provider }: { provider: string }) {
+  const action = useAction();
+  const [verdict, setVerdict] = useState<ProviderVerdict | undefined>();
+  const test = () => {
+    setVerdict(undefined);
+    return action.run(async (client) => {
+      setVerdict(await client.send<ProviderVerdict>('POST', path`/providers/${provider}/test`, {}));
+    });
+  };
+  return (
+    <>
+      <p>
+        <button
+          type="button"
+          class="small"
+          aria-label={`Test ${provider}`}
+          disabled={action.busy}
+          onClick={test}
+        >
+          {action.busy ? 'Calling …' : 'Test with one call'}
+        </button>
+      </p>
+      {verdict && (
+        <Notice tone={verdict.works ? 'good' : 'bad'}>
+          {verdict.works
+            ? `${verdict.model} answered in ${count(verdict.ms)} ms.`
+            : `It does not work: ${verdict.problem}.`}
+        </Notice>
+      )}
+      {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
+    </>
+  );
+}

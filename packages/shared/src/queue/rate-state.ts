@@ -1,0 +1,84 @@
+/** How far limits per minute are used now, and how the keys of a pool are: for people and metrics. */
+import type { Redis } from 'ioredis';
+import type { ProviderConfig } from '../config/types.js';
+import type { KeyNames } from '../redis/key-names.js';
+import { SLOT_MS, SLOTS } from './rate-scripts.js';
+import { type BucketType, type KeyTrouble, limitKey, listBuckets, type RateBucket } from './rates.js';
+
+const NAMES = {
+  r: 'requests',
+  t: 'tokens',
+  i: 'input_tokens',
+  o: 'output_tokens',
+} as const satisfies Record<BucketType, string>;
+
+export interface LimitState {
+  type: (typeof NAMES)[BucketType];
+  /** Undefined: all models. */
+  pattern: string | undefined;
+  limit: number;
+  /** Of the last minute, the calls under way included. */
+  used: number;
+}
+
+export interface KeyState {
+  name: string;
+  /** Calls under way. */
+  active: number;
+  /** Why it is left alone; undefined: it is not. */
+  trouble: KeyTrouble | undefined;
+  /** Until when, in Redis time. */
+  until: number;
+  limits: LimitState[];
+}
+
+export interface RateState {
+  limits: LimitState[];
+  /** Empty when the provider has only one key. */
+  keys: KeyState[];
+}
+
+/** Reads nothing for a provider without limits and pool. */
+export async function readRateState(
+  redis: Redis,
+  names: KeyNames,
+  { name, limits, keys = [] }: ProviderConfig,
+  now: number,
+): Promise<RateState> {
+  const use = (bucket: RateBucket) => readLimit(redis, bucket, now);
+  const [own, pool, ofKeys] = await Promise.all([
+    Promise.all(listBuckets(limits, limitKey(names, name)).map(use)),
+    keys.length === 0 ? {} : redis.hgetall(names.queueKey(name, 'pool')),
+    Promise.all(
+      keys.map((key) => Promise.all(listBuckets(key.limits, limitKey(names, name, key.name)).map(use))),
+    ),
+  ]);
+  return {
+    limits: own,
+    keys: keys.map((key, i) => toKeyState(key.name, pool, ofKeys[i] ?? [], now)),
+  };
+}
+
+function toKeyState(name: string, pool: Record<string, string>, limits: LimitState[], now: number): KeyState {
+  const until = Number(pool[`until:${name}`] ?? 0);
+  const why = pool[`why:${name}`] === 'refused' ? 'refused' : 'limited';
+  return {
+    name,
+    active: Number(pool[`busy:${name}`] ?? 0),
+    trouble: until > now ? why : undefined,
+    until,
+    limits,
+  };
+}
+
+/** The sum in the hash may be old, so the half seconds are added up. */
+async function readLimit(
+  redis: Redis,
+  { key, pattern, type, limit }: RateBucket,
+  now: number,
+): Promise<LimitState> {
+  const over = Math.floor(now / SLOT_MS) - SLOTS;
+  const slots = Object.entries(await redis.hgetall(key));
+  const used = slots.reduce((sum, [slot, amount]) => (Number(slot) > over ? sum + Number(amount) : sum), 0);
+  return { type: NAMES[type], pattern, limit, used };
+}
