@@ -48,7 +48,16 @@ test.before(async () => {
       broke: { limits: { budget_usd_per_month: 0.000001 } },
       limited: { limits: { budget_usd_per_month: 100, requests_per_minute: 1 } },
     },
-    providers: { openai: { circuit_failures: 0 } },
+    providers: {
+      openai: { circuit_failures: 0 },
+      // The panels of limits and keys have nothing to show without it.
+      pooled: {
+        kind: 'openai',
+        base_url: '${OPENAI_BASE_URL}',
+        keys: ['a', 'b'].map((name) => ({ name, api_key: '${OPENAI_API_KEY}' })),
+        limits: { requests_per_minute: 1_000 },
+      },
+    },
     requestLog: { metric_tags: ['feature'] },
   });
   prometheus = await startPrometheus(
