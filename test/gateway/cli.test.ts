@@ -98,7 +98,7 @@ test('a key is issued, used, rotated by its name again and again, and revoked', 
   const listed = await sluice('keys list keys');
   t.regex(
     listed.out,
-    /^WORKSPACE +NAME +KEY +CREATED +LAST USED +EXPIRES +PRIORITY +ID\nkeys +ci +…\w{4} .* never +normal +key_\S+\n$/,
+    /^WORKSPACE +NAME +KEY +CREATED +BY +LAST USED +EXPIRES +PRIORITY +ID\nkeys +ci +…\w{4} .* never +normal +key_\S+\n$/,
   );
   t.false(listed.out.includes(value));
 

@@ -6,6 +6,7 @@ import { Choice, Empty, Notice, Waiting } from '../../ui/small.js';
 import { usePoll } from '../../use-poll.js';
 import { Processes } from './processes.js';
 import { Providers } from './providers.js';
+import { Refusals } from './refusals.js';
 import { TrafficCharts } from './traffic-charts.js';
 
 const RANGES = [
@@ -33,6 +34,7 @@ export function LivePage({ place }: { place: Place }) {
     >
       {traffic.data ? <Figures traffic={traffic.data} /> : <Waiting polled={traffic} />}
       {traffic.data && <TrafficCharts traffic={traffic.data} />}
+      <Refusals range={range} />
       {status.data ? (
         <>
           <Providers providers={status.data.providers} />
