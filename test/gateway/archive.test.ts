@@ -6,9 +6,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findPostgres } from '@sluice/cli/start/find-postgres';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
-import type { PresentedRequest, RequestPage, Spend, Statement } from '@sluice/shared/admin-api';
+import type {
+  PresentedRequest,
+  RequestPage,
+  Spend,
+  Statement,
+  TrafficReport,
+} from '@sluice/shared/admin-api';
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { eraseUser } from '@sluice/shared/archive/erasures';
+import { readArchiveState } from '@sluice/shared/archive/state';
 import { monthOf } from '@sluice/shared/calendar';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { dropPartitions, listPartitions, makePartitions } from '@sluice/worker/archive/partitions';
@@ -382,6 +389,36 @@ test.serial(
     t.is((await admin('/spend?tz=Nowhere/Atall')).status, 400);
   },
 );
+
+test.serial('the traffic counts what only PostgreSQL has, and nothing twice', async (t) => {
+  const traffic = async () => (await admin('/traffic?since=12h')).body as unknown as TrafficReport;
+  await askMany(10, 'traffic');
+  await until('everything in PostgreSQL', async () => {
+    const state = await readArchiveState(gateway.redis, gateway.names);
+    return state !== undefined && state.oldestMs === undefined && state.spilled === 0;
+  });
+  const { rows } = await database.query<{ requests: string; failed: string }>(
+    `SELECT sum(coalesce((details->>'count')::int, 1)) AS requests,
+       coalesce(sum(coalesce((details->>'count')::int, 1)) FILTER (WHERE code IS NOT NULL), 0) AS failed
+     FROM ${SCHEMA}.requests WHERE settled_at > now() - interval '12 hours'`,
+  );
+  const before = await traffic();
+  t.is(before.requests, Number(rows[0]?.requests));
+  t.is(before.failed + before.refused + before.cancelled, Number(rows[0]?.failed));
+  await gateway.redis.xtrim(gateway.names.requestLog, 'MAXLEN', 0);
+  t.is((await traffic()).requests, before.requests);
+  await askMany(5, 'more traffic');
+  const after = await traffic();
+  t.is(after.requests, before.requests + 5);
+  t.is(after.failed + after.refused, before.failed + before.refused);
+  t.is(
+    after.buckets.reduce((sum, { requests }) => sum + requests, 0),
+    after.requests,
+  );
+  const fast = ({ routes }: TrafficReport) => routes.find(({ route }) => route === 'fast');
+  t.is(fast(after)?.requests, (fast(before)?.requests ?? 0) + 5);
+  t.true((after.duration_ms.p95 ?? 0) > 0);
+});
 
 test.serial('a workspace has a monthly statement, as JSON, CSV and a page to print', async (t) => {
   const statement = (await admin('/workspaces/demo/statement')).body as unknown as Statement;

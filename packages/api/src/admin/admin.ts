@@ -57,6 +57,7 @@ import { LogReader } from './log-reader.js';
 import { createQueueBoard } from './queue-board.js';
 import { RequestSearch } from './request-search.js';
 import { readSpend } from './spend.js';
+import { TrafficReader } from './traffic-reader.js';
 
 const REDIS_START_MS = 10_000;
 const REDIS_COMMAND_MS = 10_000;
@@ -174,7 +175,7 @@ export async function startAdmin(
       snapshot: new DirectorySnapshot(directory),
       keyUse: new KeyUse(redis, names, clock),
       providers: config.providers,
-      log,
+      traffic: new TrafficReader(log, archive, redis, names),
       search,
       followers,
       readSpend: (question) => readSpend(redis, names, question),

@@ -205,9 +205,8 @@ export class LogIndex {
     return end;
   }
 
-  /** When the oldest entry was written, in ms. */
-  get oldestMs(): number | undefined {
-    return this.size === 0 ? undefined : this.#columns.ms[this.#first % this.#columns.capacity];
+  get oldestId(): string | undefined {
+    return this.size === 0 ? undefined : this.idAt(this.#first);
   }
 
   /** Likely positions of a request, newest first. */

@@ -102,19 +102,17 @@ export class LogReader {
     return fetched.filter(({ entry }) => matches(entry, filter));
   }
 
-  /** Visits every entry since then. Returns when the oldest entry of the log was written. */
-  async visit(
-    since: number,
-    visitor: (request: IndexedRequest) => void,
-  ): Promise<{ oldest: number | undefined }> {
+  /** Visits every entry since then. Returns the id of the oldest entry of the log. */
+  async visit(since: number, visitor: (request: IndexedRequest) => void): Promise<string | undefined> {
     await this.#ask();
+    const { oldestId } = this.#index;
     let position = this.#index.positionOf(`${Math.ceil(since)}-0`);
     const { end } = this.#index;
     while (position < end) {
       position = this.#index.visit(position, VISIT_CHUNK, visitor);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    return { oldest: this.#index.oldestMs };
+    return oldestId;
   }
 
   async find(requestId: string): Promise<LoggedRequest | undefined> {

@@ -21,14 +21,18 @@ function stepOf(ms: number): number {
 /** The steps of common durations, because a logarithm takes longer than everything else here. */
 const STEP_OF = Uint16Array.from({ length: 4_096 }, (_, ms) => stepOf(ms));
 
+/** The step of a row's duration, for PostgreSQL. */
+export const STEP_SQL = `CASE WHEN duration_ms <= 1 THEN 0
+  ELSE least(ceil(ln(duration_ms::float8) / ${GROWTH}), ${STEPS - 1}) END`;
+
 export class Durations {
   readonly #counts = new Uint32Array(STEPS);
   #total = 0;
 
-  add(ms: number): void {
+  add(ms: number, times = 1): void {
     const at = STEP_OF[ms] ?? stepOf(ms);
-    this.#counts[at] = (this.#counts[at] ?? 0) + 1;
-    this.#total++;
+    this.#counts[at] = (this.#counts[at] ?? 0) + times;
+    this.#total += times;
   }
 
   /** Milliseconds. Null when there are no durations. */
@@ -50,11 +54,11 @@ class Span {
   cancelled = 0;
   readonly durations = new Durations();
 
-  add(request: IndexedRequest): void {
+  add(request: IndexedRequest, entries: number): void {
     const { served, tookMs, count } = request;
     this.requests += count;
     if (served) {
-      this.durations.add(tookMs);
+      this.durations.add(tookMs, entries);
       return;
     }
     const kind = kindOf(request);
@@ -92,20 +96,21 @@ export class Traffic {
     this.buckets = Array.from({ length: buckets }, () => new Span());
   }
 
-  add(request: IndexedRequest): void {
+  /** `entries` of the log that are alike have `count` requests in all. */
+  add(request: IndexedRequest, entries = 1): void {
     const { served, count } = request;
     const bucket = this.buckets[Math.floor((request.ms - this.since) / this.bucketMs)];
-    this.all.add(request);
-    bucket?.add(request);
-    if (request.fallback) this.fallbacks++;
+    this.all.add(request, entries);
+    bucket?.add(request, entries);
+    if (request.fallback) this.fallbacks += entries;
     if (!served) {
       this.#codes.set(request.code, (this.#codes.get(request.code) ?? 0) + count);
       this.#reasons.set(request.reason, (this.#reasons.get(request.reason) ?? 0) + count);
     }
-    this.#addToRoute(request);
+    this.#addToRoute(request, entries);
   }
 
-  #addToRoute(request: IndexedRequest): void {
+  #addToRoute(request: IndexedRequest, entries: number): void {
     const { workspace, route, provider, called, served, fallback, count } = request;
     const key = pair(workspace, route);
     const counts = this.#routes.get(key) ?? {
@@ -114,10 +119,10 @@ export class Traffic {
     };
     this.#routes.set(key, counts);
     counts.requests += count;
-    if (fallback) counts.fallbacks++;
+    if (fallback) counts.fallbacks += entries;
     if (served) {
       const by = pair(provider, called);
-      counts.served.set(by, (counts.served.get(by) ?? 0) + 1);
+      counts.served.set(by, (counts.served.get(by) ?? 0) + entries);
       return;
     }
     const kind = kindOf(request);

@@ -4,12 +4,11 @@ import { entriesOf } from '@sluice/shared/config/chain';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { seenBy } from '../access/guard.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
-import { hash } from '../log-index.js';
-import type { LogReader } from '../log-reader.js';
 import { iso, isoOrNull } from '../present.js';
 import { readInput } from '../read-input.js';
 import { readMoment } from '../read-moment.js';
-import { type Durations, Traffic } from '../traffic.js';
+import type { Durations } from '../traffic.js';
+import type { TrafficReader } from '../traffic-reader.js';
 
 const BUCKETS = 60;
 const DEFAULT_MS = 15 * 60_000;
@@ -17,13 +16,14 @@ const MIN_MS = 60_000;
 const MAX_MS = 24 * 3_600_000;
 
 export interface TrafficParts {
-  log: LogReader;
+  traffic: TrafficReader;
   snapshot: DirectorySnapshot;
   clock: Clock;
 }
 
 /** /traffic: how many requests came lately, how fast they were, how many failed, and who served each route. */
-export function addTrafficRoutes(router: Router, { log, snapshot, clock }: TrafficParts): void {
+export function addTrafficRoutes(router: Router, parts: TrafficParts): void {
+  const { snapshot, clock } = parts;
   router.get('/traffic', async (ctx) => {
     const now = Math.floor(clock.now());
     const since = readInput((reader) => {
@@ -34,18 +34,16 @@ export function addTrafficRoutes(router: Router, { log, snapshot, clock }: Traff
       return moment;
     });
     const bucketMs = (now - since) / BUCKETS;
-    const traffic = new Traffic(since, bucketMs, BUCKETS);
     const seen = seenBy(ctx);
-    const hashes = seen && new Set([...seen].map(hash));
-    const entries = await log.visit(since, (request) => {
-      if (!hashes || hashes.has(request.workspace)) traffic.add(request);
+    const { traffic, begins } = await parts.traffic.read({
+      ...{ since, bucketMs, buckets: BUCKETS, workspaces: seen },
     });
     const workspaces = (await snapshot.read()).filter(({ id }) => !seen || seen.has(id));
     ctx.body = {
       object: 'traffic',
       since: iso(since),
       until: iso(now),
-      log_begins: isoOrNull(entries.oldest),
+      log_begins: isoOrNull(begins),
       requests: traffic.all.requests,
       failed: traffic.all.failed,
       refused: traffic.all.refused,

@@ -1,0 +1,121 @@
+/**
+ * The traffic of the latest hours: what Redis still has from the index of the log, and what it has no more summed up by
+ * PostgreSQL. The oldest entry of the index separates the two.
+ */
+import { readArchiveState } from '@sluice/shared/archive/state';
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { Redis } from 'ioredis';
+import { type ArchiveReader, Conditions } from './archive-reader.js';
+import { hash } from './log-index.js';
+import { compareIds } from './log-order.js';
+import type { LogReader } from './log-reader.js';
+import { STEP_SQL, Traffic } from './traffic.js';
+
+/** More groups than these would take too long to pass on. */
+const MAX_GROUPS = 200_000;
+
+export interface TrafficSpan {
+  since: number;
+  bucketMs: number;
+  buckets: number;
+  /** The workspaces that the asker may see. Undefined: all. */
+  workspaces: ReadonlySet<string> | undefined;
+}
+
+export class TrafficReader {
+  constructor(
+    private readonly log: LogReader,
+    private readonly archive: ArchiveReader | undefined,
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+  ) {}
+
+  /** `begins`: before this moment nothing is counted, in ms. */
+  async read(span: TrafficSpan): Promise<{ traffic: Traffic; begins: number | undefined }> {
+    const { since, bucketMs, buckets, workspaces } = span;
+    const traffic = new Traffic(since, bucketMs, buckets);
+    const hashes = workspaces && new Set([...workspaces].map(hash));
+    const oldest = await this.log.visit(since, (request) => {
+      if (!hashes || hashes.has(request.workspace)) traffic.add(request);
+    });
+    const begins = oldest === undefined ? undefined : Number(oldest.split('-')[0]);
+    if (begins !== undefined && begins <= since) return { traffic, begins };
+    const isWhole = await this.#addArchived(traffic, span, oldest);
+    return { traffic, begins: isWhole ? since : begins };
+  }
+
+  /** False when PostgreSQL is away, or lacks entries that Redis no longer has. */
+  async #addArchived(traffic: Traffic, span: TrafficSpan, oldest: string | undefined): Promise<boolean> {
+    if (!this.archive) return false;
+    try {
+      const state = await readArchiveState(this.redis, this.names);
+      if (!state || state.spilled > 0) return false;
+      const boundary = oldest ?? state.boundary;
+      // Entries between what PostgreSQL has and what the index has: there are some when PostgreSQL lags behind a large log.
+      if (compareIds(state.boundary, boundary) < 0) {
+        const range = [state.boundary, `(${boundary}`] as const;
+        const between = await this.redis.xrange(this.names.requestLog, ...range, 'COUNT', 1);
+        if (between.length > 0) return false;
+      }
+      return await addArchived(this.archive, traffic, span, boundary);
+    } catch {
+      // The search says in the log of the process that PostgreSQL is away.
+      return false;
+    }
+  }
+}
+
+const COUNT = `coalesce((details->>'count')::bigint, 1)`;
+
+/** Entries that differ in nothing that is counted. */
+interface Group {
+  bucket: number;
+  workspace: string;
+  route: string | null;
+  provider: string | null;
+  model: string | null;
+  code: string | null;
+  reason: string | null;
+  fallback: boolean;
+  took: string;
+  requests: string;
+  entries: string;
+}
+
+async function addArchived(
+  archive: ArchiveReader,
+  traffic: Traffic,
+  { since, bucketMs, workspaces }: TrafficSpan,
+  boundary: string,
+): Promise<boolean> {
+  await archive.check();
+  const where = new Conditions();
+  where.filter({ since, workspaces }, boundary);
+  where.values.push(since, bucketMs);
+  const [begin, width] = [1, 0].map((back) => `$${where.values.length - back}::float8`);
+  const { rows } = await archive.database.query<Group>(
+    `SELECT floor((logged_ms - ${begin}) / ${width})::int AS bucket, workspace, route, provider, provider_model AS model,
+       code, reason, fallback, ${STEP_SQL} AS step, max(duration_ms) AS took, sum(${COUNT}) AS requests, count(*) AS entries
+     FROM ${archive.schema}.requests WHERE ${where.text} GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9 LIMIT ${MAX_GROUPS + 1}`,
+    where.values,
+  );
+  if (rows.length > MAX_GROUPS) return false;
+  for (const row of rows)
+    traffic.add(
+      {
+        ms: since + (row.bucket + 0.5) * bucketMs,
+        tookMs: Number(row.took),
+        count: Number(row.requests),
+        served: row.code === null,
+        fallback: row.fallback,
+        workspace: hash(row.workspace),
+        route: hash(row.route ?? ''),
+        provider: hash(row.provider ?? ''),
+        called: hash(row.model ?? ''),
+        code: hash(row.code ?? ''),
+        reason: hash(row.reason ?? ''),
+      },
+      Number(row.entries),
+    );
+  return true;
+}
