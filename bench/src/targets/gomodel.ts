@@ -41,7 +41,7 @@ export const gomodel: Target = {
     const { stdout } = spawnSync(program, ['-version'], { encoding: 'utf8', env, timeout: 5_000 });
     return {
       url,
-      version: /\d+\.\d+\.\d+\S*/.exec(stdout ?? '')?.[0] ?? '',
+      version: /^gomodel (\S+)/.exec(stdout ?? '')?.[1] ?? '',
       caller: { key: MASTER_KEY, model: `openai/${MODEL}` },
       processes: [{ name: 'gateway', pid: child.pid }],
       stop: child.stop,
