@@ -74,6 +74,11 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
   /** When the first job of this turn of the event loop began. */
   #turnBegan: number | undefined;
   readonly #answers: AnswerRoom;
+  /**
+   * BullMQ reports each lost lock once more, as an error, right after `lockRenewalFailed`. It says nothing about whether
+   * jobs can be taken: a job that has just moved to another queue has lost its lock too.
+   */
+  #lostLocks = 0;
 
   constructor({ provider, concurrency, redis, answers, run, onLost, onError, ...parts }: ChatWorkerParts) {
     super(
@@ -95,8 +100,14 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
       chatBackend(redis, parts),
     );
     this.#answers = answers;
-    this.on('lockRenewalFailed', onLost);
-    this.on('error', onError);
+    this.on('lockRenewalFailed', (jobIds) => {
+      this.#lostLocks = jobIds.length;
+      onLost(jobIds);
+    });
+    this.on('error', (error) => {
+      if (this.#lostLocks > 0) this.#lostLocks--;
+      else onError(error);
+    });
   }
 
   get isOpen(): boolean {
