@@ -10,9 +10,14 @@ import type { Redis } from 'ioredis';
 import { type ListedModel, listModels } from '../calls/list-models.js';
 import type { Upstreams } from '../calls/upstreams.js';
 
+const KEPT_MS = 30_000;
+
 export class ModelLists {
-  /** Many processes that ask at once get the same list. */
-  readonly #reading = new Map<string, Promise<ListedModel[] | null>>();
+  /**
+   * Question → the list for it. An api process asks again after some seconds, and the first answer may be on its way then. So
+   * a list is kept for a while, unless it could not be read.
+   */
+  readonly #lists = new Map<string, Promise<ListedModel[] | null>>();
 
   constructor(
     private readonly redis: Redis,
@@ -22,19 +27,23 @@ export class ModelLists {
   ) {}
 
   answer(provider: string, question: ModelsJob): void {
-    this.#share(provider)
+    this.#listFor(provider, question.requestId)
       .then((models) => sendModels(this.redis, this.names, question, models))
       .catch((error: unknown) =>
         this.logger.warn({ provider, error: String(error) }, 'the model list could not be sent'),
       );
   }
 
-  #share(provider: string): Promise<ListedModel[] | null> {
-    const known = this.#reading.get(provider);
+  async #listFor(provider: string, requestId: string): Promise<ListedModel[] | null> {
+    const known = this.#lists.get(requestId);
     if (known) return known;
-    const reading = this.#read(provider).finally(() => this.#reading.delete(provider));
-    this.#reading.set(provider, reading);
-    return reading;
+    const reading = this.#read(provider);
+    this.#lists.set(requestId, reading);
+    const models = await reading;
+    const forget = () => this.#lists.delete(requestId);
+    if (models === null) forget();
+    else setTimeout(forget, KEPT_MS).unref();
+    return models;
   }
 
   async #read(provider: string): Promise<ListedModel[] | null> {
