@@ -99,6 +99,13 @@ test.serial(
     t.false(JSON.stringify(body).includes(SECRET));
     t.deepEqual((await admin('GET', `/requests/${routed.id}`)).body, routed);
     t.is((await admin('GET', '/requests/req_unknown')).status, 404);
+    const today = routed.settled_at.slice(0, 10);
+    t.is(
+      (await get(`?since=${today}&until=${failed.settled_at.slice(0, 10)}`)).data.length,
+      3,
+      'a day is included',
+    );
+    t.is((await get('?since=1w')).data.length, 3);
   },
 );
 

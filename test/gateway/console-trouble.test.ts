@@ -139,6 +139,16 @@ test.serial('every page fits a phone, and the choice of a theme is kept', async 
   for (const name of PAGES) {
     await go(page, titleOf(name));
     t.true(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 380, name);
+    if (name === 'requests')
+      t.true(
+        Number(
+          await page
+            .locator('tbody tr')
+            .first()
+            .evaluate((row) => row.clientHeight),
+        ) < 160,
+        'a card',
+      );
   }
   const ground = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
   const light = await ground();

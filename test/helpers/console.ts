@@ -2,11 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, ConsoleMessage, Page } from 'playwright-core';
 import type { Gateway } from './gateway.js';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
+/** The machine's doing, and not the page's: a container or another interface came or went. */
+const NETWORK_CHANGED = 'ERR_NETWORK_CHANGED';
 const LOADS = 4;
 const PATIENCE_MS = 60_000;
 
@@ -33,28 +35,34 @@ export async function openPage(
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const faults: string[] = [];
-  // The machine's, and not the page's: a container or another interface came or went.
-  let networkChanged = false;
   page.on('pageerror', (error) => faults.push(`page: ${error.message}`));
   page.on('dialog', (dialog) => faults.push(`dialog: ${dialog.message()}`));
   page.on('console', (message) => {
     const text = message.text();
-    if (text.includes('ERR_NETWORK_CHANGED')) {
-      networkChanged = true;
-      return;
-    }
+    if (text.includes(NETWORK_CHANGED)) return;
     if (message.type() === 'error' && !expected?.test(text)) faults.push(`console: ${text}`);
   });
   t.teardown(async () => {
     await context.close();
     if (faults.length > 0) throw new Error(faults.join('\n'));
   });
+  await load(page, url);
+  return page;
+}
+
+/** Loads the page again when the machine's network changed meanwhile. */
+export async function load(page: Page, url: string): Promise<void> {
+  let changed = false;
+  const watch = (message: ConsoleMessage) => {
+    changed ||= message.text().includes(NETWORK_CHANGED);
+  };
+  page.on('console', watch);
   await page.goto(url);
-  for (let tried = 1; networkChanged && tried < LOADS; tried++) {
-    networkChanged = false;
+  for (let tried = 1; changed && tried < LOADS; tried++) {
+    changed = false;
     await page.reload();
   }
-  return page;
+  page.off('console', watch);
 }
 
 export async function signIn(page: Page, token: string): Promise<void> {

@@ -355,6 +355,28 @@ test('help takes a command and its subcommand, and every argument is explained',
       t.not(argument.description, '', namesOf(command).join(' '));
 });
 
+test('bash completes commands, subcommands, options and choices', async (t) => {
+  const { out } = await sluice('completion bash');
+  const complete = (line: string) => {
+    const words = line.split(' ');
+    const quoted = words.map((word) => `'${word}'`).join(' ');
+    const ask = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _sluice; echo "\${COMPREPLY[*]}"`;
+    return spawnSync('bash', ['-c', `${out}\n${ask}`], { encoding: 'utf8' })
+      .stdout.trim()
+      .split(' ');
+  };
+  t.deepEqual(complete('sluice work'), ['worker', 'workspaces']);
+  t.deepEqual(complete('sluice keys ro'), ['rotate']);
+  t.deepEqual(complete('sluice keys rotate --gr'), ['--grace']);
+  t.deepEqual(complete('sluice keys --json rotate demo/ci --gr'), ['--grace']);
+  t.deepEqual(complete('sluice completion f'), ['fish']);
+  for (const [shell, begins] of [
+    ['zsh', '#compdef sluice'],
+    ['fish', 'function __sluice_at'],
+  ])
+    t.true((await sluice(`completion ${shell}`)).out.startsWith(String(begins)));
+});
+
 test('npx finds the command in a checkout', (t) => {
   const linked = new URL('node_modules/.bin/sluice', repository).pathname;
   const { status, stdout, stderr } = spawnSync(linked, ['check', '--json'], {

@@ -6,6 +6,7 @@ import { addApplyCommand } from './commands/apply.js';
 import { addAuditCommand } from './commands/audit.js';
 import { addBatchCommands } from './commands/batches.js';
 import { addCheckCommand } from './commands/check.js';
+import { addCompletionCommand } from './commands/completion.js';
 import { addCoolDownCommands } from './commands/cooldowns.js';
 import { withExamples } from './commands/examples.js';
 import { addHelpCommand, explainEnvironment } from './commands/help.js';
@@ -94,6 +95,7 @@ Exit status:
   addTokenCommands(program, cli);
   addSessionCommands(program, cli);
   addAuditCommand(program, cli);
+  addCompletionCommand(program, cli);
   addHelpCommand(program);
   for (const command of program.commands) explainEnvironment(command);
   return program;

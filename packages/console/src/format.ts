@@ -32,6 +32,12 @@ export function duration(ms: number | null | undefined): string {
   return `${(ms / 3_600_000).toFixed(1)} h`;
 }
 
+/** What is left of a time, in whole seconds, because a figure that changes all the time cannot be read. */
+export function seconds(ms: number): string {
+  const left = Math.max(1, Math.ceil(ms / 1000));
+  return left < 60 ? `${left} s` : duration(left * 1000);
+}
+
 /** How long ago, roughly. */
 export function ago(moment: string | null, now = Date.now()): string {
   if (moment === null) return 'never';

@@ -1,5 +1,5 @@
 import type { ProviderStatus } from '@sluice/shared/admin-api';
-import { duration } from './format.js';
+import { seconds } from './format.js';
 import type { Tone } from './ui/small.js';
 
 export interface ProviderState {
@@ -16,7 +16,7 @@ export function stateOf(provider: ProviderStatus | undefined, model?: string): P
       each.service_tier === null && (each.model === null || model === undefined || each.model === model),
   );
   const longest = Math.max(0, ...cooling.map(({ remaining_ms }) => remaining_ms));
-  if (longest > 0) return { tone: 'warn', text: `cooling down, ${duration(longest)}` };
+  if (longest > 0) return { tone: 'warn', text: `cooling down, ${seconds(longest)}` };
   if (provider.paused) return { tone: 'warn', text: 'paused' };
   if (provider.circuit.state === 'open')
     return { tone: 'bad', text: `circuit open${untilText(provider.circuit.until)}` };
@@ -28,5 +28,5 @@ export function stateOf(provider: ProviderStatus | undefined, model?: string): P
 
 function untilText(until: string | null): string {
   const left = until === null ? 0 : Date.parse(until) - Date.now();
-  return left > 0 ? `, ${duration(left)}` : ', probing';
+  return left > 0 ? `, ${seconds(left)}` : ', probing';
 }

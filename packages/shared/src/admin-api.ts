@@ -476,6 +476,31 @@ export interface RouteTraffic {
   fallbacks: number;
   /** One count for each entry of the chain, and for each member of its groups, in order. */
   served: number[];
+  duration_ms: PresentedDurations;
+}
+
+/** The attempts of the latest requests, by entry or by provider, the most called first. */
+export interface AttemptReport {
+  object: 'attempts';
+  since: string;
+  until: string;
+  /** How many requests were counted. */
+  requests: number;
+  /** False: there were more than are counted. */
+  complete: boolean;
+  bucket_seconds: number;
+  entries: {
+    provider: string;
+    /** Null when they are summed by provider. */
+    model: string | null;
+    calls: number;
+    /** Calls that were not answered well. Calls whose caller hung up are not counted. */
+    failed: number;
+    passed_over: number;
+    outcomes: { outcome: AttemptOutcome; attempts: number }[];
+    duration_ms: PresentedDurations;
+    buckets: { calls: number; failed: number; p95: number | null }[];
+  }[];
 }
 
 export interface SpendSums {

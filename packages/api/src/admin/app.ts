@@ -13,6 +13,7 @@ import { loadConsoleFiles } from './console-files.js';
 import { publicAddressFor } from './public-address.js';
 import { createReadBody } from './read-body.js';
 import { createRefuseForeignHosts } from './refuse-foreign-hosts.js';
+import { type AttemptParts, addAttemptRoutes } from './routes/attempts.js';
 import { type AuditParts, addAuditRoutes } from './routes/audit.js';
 import { addBatchRoutes, type BatchAdminParts } from './routes/batches.js';
 import { addBudgetRoutes, type BudgetParts } from './routes/budgets.js';
@@ -61,6 +62,7 @@ type Parts = KeyParts &
   SessionParts &
   OidcRouteParts &
   TokenParts &
+  AttemptParts &
   OpenSessionParts &
   AuditParts &
   RefusalParts &
@@ -106,6 +108,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addOverviewRoutes(router, parts);
   addTrafficRoutes(router, parts);
   addRefusalRoutes(router, parts);
+  addAttemptRoutes(router, parts);
   addPlaygroundRoutes(router, parts);
   addSignInLinkRoutes(router, parts);
   addTokenRoutes(router, parts);

@@ -65,7 +65,7 @@ export function readLogFilter(
   const number = (name: string, unit: number) =>
     isAbsent(query?.[name]) ? undefined : Math.round(Number(reader.text(query[name], name, AMOUNT)) * unit);
   const since = readMoment(reader, query?.since, 'since', now);
-  const until = readMoment(reader, query?.until, 'until', now);
+  const until = readMoment(reader, query?.until, 'until', now, 'end');
   if (since !== undefined && until !== undefined && since > until)
     reader.mistake('since', 'must not be after until');
   return {

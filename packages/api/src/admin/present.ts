@@ -1,8 +1,9 @@
 /** What the admin api shows of the directory's records: snake_case, moments in ISO 8601. */
-import type { Key, Limits, List, Route, Workspace } from '@sluice/shared/admin-api';
+import type { Key, Limits, List, PresentedDurations, Route, Workspace } from '@sluice/shared/admin-api';
 import type { LimitsConfig } from '@sluice/shared/config/config';
 import { ceilingOf, priorityOf } from '@sluice/shared/config/priority';
 import type { KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
+import type { Durations } from './traffic.js';
 
 export function list<T>(data: T[]): List<T> {
   return { object: 'list', data };
@@ -53,6 +54,14 @@ export function presentKey(key: KeyRecord, lastUsed: number | null): Key {
     expires_at: isoOrNull(key.expires),
     priority: priorityOf(key),
     max_priority: ceilingOf(key),
+  };
+}
+
+export function presentDurations(durations: Durations): PresentedDurations {
+  return {
+    p50: durations.quantile(0.5),
+    p95: durations.quantile(0.95),
+    p99: durations.quantile(0.99),
   };
 }
 

@@ -73,9 +73,13 @@ interface RouteCount {
   failed: number;
   refused: number;
   fallbacks: number;
+  durations: Durations;
   /** Hash of provider and model → requests. */
   served: Map<number, number>;
 }
+
+const MAX_MEASURED = 1_000;
+const NOT_MEASURED = new Durations();
 
 /** Makes one number of two hashes. It fits into a double. */
 const pair = (a: number, b: number) => a * 2 ** 20 + (b >>> 12);
@@ -111,16 +115,19 @@ export class Traffic {
   }
 
   #addToRoute(request: IndexedRequest, entries: number): void {
-    const { workspace, route, provider, called, served, fallback, count } = request;
+    const { workspace, route, provider, called, served, fallback, tookMs, count } = request;
     const key = pair(workspace, route);
     const counts = this.#routes.get(key) ?? {
       ...{ requests: 0, failed: 0, refused: 0, fallbacks: 0 },
+      // Each takes two kilobytes. Of very many routes the last ones have none.
+      durations: this.#routes.size < MAX_MEASURED ? new Durations() : NOT_MEASURED,
       served: new Map(),
     };
     this.#routes.set(key, counts);
     counts.requests += count;
     if (fallback) counts.fallbacks += entries;
     if (served) {
+      if (counts.durations !== NOT_MEASURED) counts.durations.add(tookMs, entries);
       const by = pair(provider, called);
       counts.served.set(by, (counts.served.get(by) ?? 0) + entries);
       return;
@@ -155,9 +162,9 @@ export class Traffic {
     servedBy(provider: string, model: string): number;
   } {
     const count = this.#routes.get(pair(hash(workspace), hash(route ?? '')));
-    const { requests = 0, failed = 0, refused = 0, fallbacks = 0 } = count ?? {};
+    const { requests = 0, failed = 0, refused = 0, fallbacks = 0, durations = NOT_MEASURED } = count ?? {};
     const servedBy = (provider: string, model: string) =>
       count?.served.get(pair(hash(provider), hash(model))) ?? 0;
-    return { requests, failed, refused, fallbacks, servedBy };
+    return { requests, failed, refused, fallbacks, durations, servedBy };
   }
 }

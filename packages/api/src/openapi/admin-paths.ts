@@ -455,6 +455,22 @@ export const adminPaths: Paths = guarded({
       responses: { '200': s.json('The status.', s.ref('Status')) },
     },
   },
+  '/attempts': {
+    get: {
+      summary:
+        'How fast the entries of a route were, or all providers, how often they failed, and why they were passed over.',
+      parameters: [
+        s.inQuery('since', 'From a minute to a day ago, such as 15m.'),
+        s.inQuery('by', 'What the sums are for.', { ...s.oneOf('entry', 'provider'), default: 'entry' }),
+        s.inQuery('workspace', 'Only this workspace.'),
+        s.inQuery('route', 'Only this route.'),
+      ],
+      responses: {
+        '200': s.json('Of the newest 5,000 requests at most.', s.ref('AttemptReport')),
+        ...s.errors('invalid_request'),
+      },
+    },
+  },
   '/directory': {
     get: {
       summary: 'All workspaces with their routes and keys.',

@@ -320,6 +320,7 @@ export const recordSchemas = {
         failed: s.whole,
         refused: s.whole,
         fallbacks: s.whole,
+        duration_ms: durations,
         served: {
           ...s.arrayOf(s.whole),
           description: 'By entry and member of a group, in the order of the chain.',
@@ -392,6 +393,26 @@ export const recordSchemas = {
       ...s.textOrNull,
       description: 'What the button says that leads to /sign-in/oidc. Null: there is no such sign-in.',
     },
+  }),
+  AttemptReport: s.object({
+    object: { const: 'attempts' },
+    since: s.moment,
+    until: s.moment,
+    requests: { ...s.whole, description: 'How many requests were counted.' },
+    complete: { ...s.flag, description: 'False: there were more.' },
+    bucket_seconds: { type: 'number', minimum: 0 },
+    entries: s.arrayOf(
+      s.object({
+        provider: s.text,
+        model: { ...s.textOrNull, description: 'Null when summed by provider.' },
+        calls: s.whole,
+        failed: s.whole,
+        passed_over: s.whole,
+        outcomes: s.arrayOf(s.object({ outcome: s.text, attempts: s.whole })),
+        duration_ms: durations,
+        buckets: s.arrayOf(s.object({ calls: s.whole, failed: s.whole, p95: s.wholeOrNull })),
+      }),
+    ),
   }),
   OpenSession: s.object({
     id: { ...s.text, description: 'The audit trail names it as `credential`.' },

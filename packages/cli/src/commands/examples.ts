@@ -12,3 +12,8 @@ export function withExamples(command: Command, ...examples: string[]): Command {
 export function group(parent: Command, name: string, description: string, ...examples: string[]): Command {
   return withExamples(parent.command(name).description(description), ...examples);
 }
+
+/** What --since and --until take, in every command. */
+export const SINCE =
+  'from then on: a span such as 15m, 24h, 7d or 2w ago, a day such as 2027-01-31, or a moment such as 2027-01-31T12:00:00Z';
+export const UNTIL = 'until then: written as for --since; a day is included';

@@ -15,6 +15,7 @@ const ENVIRONMENT: Record<string, string> = {
   apply: `${ADMIN}\n  ${FILE}`,
   import: 'nothing',
   help: 'nothing',
+  completion: 'nothing',
 };
 
 /** The help of a command ends with the variables that it reads. */

@@ -10,7 +10,7 @@ import { countBytes } from '../output/count-bytes.js';
 import { requestColumns } from '../output/request-columns.js';
 import { requestText } from '../output/request-text.js';
 import { createRowWriter } from '../output/table.js';
-import { withExamples } from './examples.js';
+import { SINCE, UNTIL, withExamples } from './examples.js';
 
 const PAGE = 200;
 const DEFAULT_LIMIT = 50;
@@ -49,8 +49,8 @@ export function addRequestCommands(program: Command, cli: Cli): void {
         'Show the request log: every accepted request, without its prompt and its answer. Times are those at which a request ended.',
       )
       .argument('[id]', 'id of one request; it is shown with its steps, why it ended so, and its price')
-      .option('--since <when>', 'ended since then: 15m, 24h or 7d ago, a date, or a moment')
-      .option('--until <when>', 'ended before then: written as for --since')
+      .option('--since <when>', SINCE)
+      .option('--until <when>', UNTIL)
       .option('--workspace <workspace>', 'only this workspace')
       .option('--route <alias>', 'only this route')
       .option('--provider <provider>', 'only those that this provider served, or failed last')

@@ -5,7 +5,7 @@ import { path, type Query } from '../admin/client.js';
 import type { Cli } from '../cli.js';
 import { whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
-import { withExamples } from './examples.js';
+import { SINCE, UNTIL, withExamples } from './examples.js';
 
 const SUMS: Column<PresentedSpend>[] = [
   { title: 'REQUESTS', right: true, cell: (row) => whole(row.requests) },
@@ -30,8 +30,8 @@ export function addSpendCommand(program: Command, cli: Cli): void {
         'what the sums are for: workspace, key, route, provider, model, day, month or tag:<name>; several with commas',
         'workspace',
       )
-      .option('--since <when>', 'the first day: a span such as 7d ago, or a date; default: 29 days ago')
-      .option('--until <when>', 'the last day: a span or a date; default: today')
+      .option('--since <when>', SINCE)
+      .option('--until <when>', UNTIL)
       .option('--month <month>', 'a calendar month such as 2026-11, in the place of --since and --until')
       .option('--tz <zone>', 'whose days and months they are, such as Europe/Berlin; default: UTC')
       .option('--workspace <workspace>', 'only this workspace')
@@ -46,12 +46,14 @@ export function addSpendCommand(program: Command, cli: Cli): void {
           'jsonl',
           'focus',
         ]),
-      ),
+      )
+      .addOption(new Option('--csv', 'the same as --export csv').implies({ export: 'csv' })),
     'spend --by model --since 7d',
+    'spend --by workspace --month 2026-11 --csv > teams.csv',
     'spend --by tag:feature --month 2026-11 --tz Europe/Berlin',
     'spend --month 2026-11 --export focus > focus.csv',
     'spend --by workspace,day --since 2027-01-01 --until 2027-01-31 --json',
-  ).action(async ({ key, export: format, ...rest }: Record<string, string>) => {
+  ).action(async ({ key, export: format, csv: _, ...rest }: Record<string, string>) => {
     const options = { ...rest, key_id: key };
     if (format !== undefined) {
       await writeOut(cli, '/spend', { ...options, format });

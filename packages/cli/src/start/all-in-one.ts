@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SignInLink } from '@sluice/shared/admin-api';
 import { type GatewayConfig, loadConfig } from '@sluice/shared/config/config';
+import { lookupEnv } from '@sluice/shared/config/env-lookup';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer } from '@sluice/shared/directory/key-issuer';
 import { readEnv } from '@sluice/shared/process/env';
@@ -54,6 +55,8 @@ export interface AllInOne {
   applied: Applied;
   config: GatewayConfig;
   simulated: boolean;
+  /** Providers that want a key and have none, with the variable that is missing. */
+  keyless: ReadonlyMap<string, string>;
   stop(): Promise<void>;
 }
 
@@ -173,7 +176,18 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       apiUrls.push(urlOf(env.HOST, port));
     }
     const signInLink = await makeSignInLink(adminUrl, adminToken);
-    return { apiUrls, adminUrl, adminTokenFile, signInLink, key, applied, config, simulated, stop };
+    return {
+      apiUrls,
+      adminUrl,
+      adminTokenFile,
+      signInLink,
+      key,
+      applied,
+      config,
+      simulated,
+      keyless: keylessOf(config, processEnv),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;
@@ -201,6 +215,13 @@ function providerKeys(config: GatewayConfig): string[] {
   return [...config.providers.values()].flatMap(({ apiKeyEnv, keys = [] }) =>
     [apiKeyEnv, ...keys.map((key) => key.apiKeyEnv)].flatMap((name) => name ?? []),
   );
+}
+
+function keylessOf({ providers }: GatewayConfig, env: NodeJS.ProcessEnv): Map<string, string> {
+  const missing = [...providers.values()].flatMap(({ name, apiKeyEnv }): [string, string][] =>
+    apiKeyEnv === undefined || lookupEnv(env, apiKeyEnv).value !== undefined ? [] : [[name, apiKeyEnv]],
+  );
+  return new Map(missing);
 }
 
 function signInSecrets({ access }: GatewayConfig): string[] {

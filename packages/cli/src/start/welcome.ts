@@ -1,3 +1,4 @@
+import type { RouteConfig, RouteEntry } from '@sluice/shared/config/types';
 import type { AllInOne } from './all-in-one.js';
 
 /** What a person sees first, ending in a line that can be pasted into another terminal. */
@@ -10,10 +11,11 @@ export function welcome({
   applied,
   config,
   simulated,
+  keyless,
 }: AllInOne): string {
   const [url = ''] = apiUrls;
   const workspace = config.workspaces[0];
-  const model = [...(workspace?.routes.keys() ?? [])][0] ?? 'gpt-4o-mini';
+  const model = firstModel(workspace?.routes ?? new Map(), keyless);
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Say hello.' }] });
   return [
     '',
@@ -29,9 +31,22 @@ export function welcome({
     simulated
       ? 'No provider key is set: a SIMULATED upstream answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real one.'
       : `Providers: ${[...config.providers.keys()].join(', ')}`,
+    ...(keyless.size > 0
+      ? [
+          `No key is set for ${[...keyless].map(([name, variable]) => `${name} (${variable})`).join(', ')}: calls of it fail. The simulated upstream only runs while no provider can be called.`,
+        ]
+      : []),
     '',
     'Try it:',
     `  curl -i ${url}/v1/chat/completions -H 'authorization: Bearer ${key ?? '<key>'}' -H 'content-type: application/json' -d '${body}'`,
     '',
   ].join('\n');
+}
+
+/** A route that has an entry whose provider can be called, or else the first one. */
+function firstModel(routes: ReadonlyMap<string, RouteConfig>, keyless: ReadonlyMap<string, string>): string {
+  const canServe = (entry: RouteEntry) =>
+    ('one_of' in entry ? entry.one_of : [entry]).some(({ provider }) => !keyless.has(provider));
+  const [first] = [...routes].filter(([, { chain }]) => chain.some(canServe));
+  return first?.[0] ?? [...routes.keys()][0] ?? 'gpt-4o-mini';
 }

@@ -66,7 +66,13 @@ export function explainFailure(error: AdminError): string {
   return error.message;
 }
 
-export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
+interface CopyProps {
+  text: string;
+  label?: string;
+  onCopied?(): void;
+}
+
+export function CopyButton({ text, label = 'Copy', onCopied }: CopyProps) {
   const [copied, setCopied] = useState<boolean | undefined>();
   useEffect(() => {
     const timer = setTimeout(() => setCopied(undefined), 2_000);
@@ -74,7 +80,10 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   }, [copied]);
   const copy = () =>
     navigator.clipboard.writeText(text).then(
-      () => setCopied(true),
+      () => {
+        setCopied(true);
+        onCopied?.();
+      },
       () => setCopied(false),
     );
   return (

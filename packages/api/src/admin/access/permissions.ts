@@ -67,6 +67,7 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'POST /workspaces/{id}/webhook-deliveries/{delivery}/resend': may('operator', 'workspace'),
   'GET /traffic': may('viewer', 'somewhere'),
   'GET /refusals': may('viewer', 'somewhere'),
+  'GET /attempts': may('viewer', 'somewhere'),
   'GET /directory': may('viewer', 'somewhere'),
   'GET /catalogue': may('viewer', 'somewhere'),
   'GET /status': may('viewer', 'somewhere'),

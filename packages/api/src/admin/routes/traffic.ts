@@ -1,19 +1,15 @@
 import type { Router } from '@koa/router';
-import type { PresentedDurations, TrafficReport } from '@sluice/shared/admin-api';
+import type { TrafficReport } from '@sluice/shared/admin-api';
 import { entriesOf } from '@sluice/shared/config/chain';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { seenBy } from '../access/guard.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
-import { iso, isoOrNull } from '../present.js';
+import { iso, isoOrNull, presentDurations } from '../present.js';
 import { readInput } from '../read-input.js';
-import { readMoment } from '../read-moment.js';
-import type { Durations } from '../traffic.js';
+import { readRange } from '../read-range.js';
 import type { TrafficReader } from '../traffic-reader.js';
 
 const BUCKETS = 60;
-const DEFAULT_MS = 15 * 60_000;
-const MIN_MS = 60_000;
-const MAX_MS = 24 * 3_600_000;
 
 export interface TrafficParts {
   traffic: TrafficReader;
@@ -28,10 +24,7 @@ export function addTrafficRoutes(router: Router, parts: TrafficParts): void {
     const now = Math.floor(clock.now());
     const since = readInput((reader) => {
       const query = reader.fields(ctx.query, '', ['since']);
-      const moment = readMoment(reader, query?.since, 'since', now) ?? now - DEFAULT_MS;
-      if (!(now - moment >= MIN_MS && now - moment <= MAX_MS))
-        reader.mistake('since', 'must be from a minute to a day ago');
-      return moment;
+      return readRange(reader, query?.since, now);
     });
     const bucketMs = (now - since) / BUCKETS;
     const seen = seenBy(ctx);
@@ -61,20 +54,12 @@ export function addTrafficRoutes(router: Router, parts: TrafficParts): void {
       })),
       routes: workspaces.flatMap(({ id: workspace, routes }) =>
         [...routes].flatMap(([route, { chain }]) => {
-          const { servedBy, ...counts } = traffic.route(workspace, route);
+          const { servedBy, durations, ...counts } = traffic.route(workspace, route);
           if (counts.requests === 0) return [];
           const served = entriesOf(chain).map((entry) => servedBy(entry.provider, entry.model));
-          return [{ workspace, route, ...counts, served }];
+          return [{ workspace, route, ...counts, served, duration_ms: presentDurations(durations) }];
         }),
       ),
     } satisfies TrafficReport;
   });
-}
-
-function presentDurations(durations: Durations): PresentedDurations {
-  return {
-    p50: durations.quantile(0.5),
-    p95: durations.quantile(0.95),
-    p99: durations.quantile(0.99),
-  };
 }

@@ -3,7 +3,8 @@ import { useState } from 'preact/hooks';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
 import { Pick } from '../../ui/pick.js';
-import { CopyButton, explainFailure, Notice } from '../../ui/small.js';
+import { Secret } from '../../ui/secret.js';
+import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 
 const ROLES = [
@@ -43,18 +44,7 @@ export function TokenDialog({ workspaces, onClose }: { workspaces: string[]; onC
   return (
     <Dialog title={issued ? `Token ${issued.name}` : 'Create a token'} onClose={onClose}>
       {issued ? (
-        <div class="stack">
-          <Notice tone="good">This is the token. Copy it now: it is shown only this once.</Notice>
-          <p class="secret">
-            <code>{issued.value}</code>
-          </p>
-          <div class="dialog-end">
-            <CopyButton text={issued.value} label="Copy the token" />
-            <button type="button" class="primary" onClick={onClose}>
-              Done
-            </button>
-          </div>
-        </div>
+        <Secret what="token" value={issued.value} onClose={onClose} />
       ) : (
         <form onSubmit={create} noValidate>
           <Field

@@ -4,9 +4,9 @@ import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
 import { Pick } from '../../ui/pick.js';
+import { Secret } from '../../ui/secret.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
-import { NewValue } from './new-value.js';
 
 const LIVES = [
   ['', 'Never'],
@@ -58,7 +58,7 @@ export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssuePro
   return (
     <Dialog title={issued ? `Key ${issued.name}` : 'Issue a key'} onClose={onClose}>
       {issued ? (
-        <NewValue issued={issued} onClose={onClose} />
+        <Secret what="key" value={issued.value ?? ''} onClose={onClose} />
       ) : (
         <form onSubmit={issue} noValidate>
           <Pick label="Workspace" value={workspace} values={workspaces} onChange={setWorkspace} />

@@ -4,9 +4,9 @@ import { path } from '../../admin-client.js';
 import { moment } from '../../format.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Select } from '../../ui/field.js';
+import { Secret } from '../../ui/secret.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
-import { NewValue } from './new-value.js';
 
 const GRACE = [
   ['0', 'Stops at once'],
@@ -29,7 +29,7 @@ export function RotateDialog({ apiKey, onClose }: { apiKey: Key; onClose(): void
   return (
     <Dialog title={issued ? `New key ${issued.name}` : `Rotate ${apiKey.name}`} onClose={onClose}>
       {issued ? (
-        <NewValue issued={issued} onClose={onClose} />
+        <Secret what="key" value={issued.value} onClose={onClose} />
       ) : (
         <form onSubmit={rotate}>
           <p>

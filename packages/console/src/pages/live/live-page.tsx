@@ -4,7 +4,9 @@ import { changeQuery, formatPlace, type Place } from '../../location.js';
 import { Page } from '../../ui/page.js';
 import { Choice, Empty, Notice, Waiting } from '../../ui/small.js';
 import { usePoll } from '../../use-poll.js';
+import { LiveRoutes } from './live-routes.js';
 import { Processes } from './processes.js';
+import { ProviderHistory } from './provider-history.js';
 import { Providers } from './providers.js';
 import { Refusals } from './refusals.js';
 import { TrafficCharts } from './traffic-charts.js';
@@ -35,9 +37,11 @@ export function LivePage({ place }: { place: Place }) {
       {traffic.data ? <Figures traffic={traffic.data} /> : <Waiting polled={traffic} />}
       {traffic.data && <TrafficCharts traffic={traffic.data} />}
       <Refusals range={range} />
+      {traffic.data && <LiveRoutes routes={traffic.data.routes} />}
       {status.data ? (
         <>
           <Providers providers={status.data.providers} />
+          <ProviderHistory range={range} />
           {status.data.redis && (
             <>
               <Processes status={status.data} />

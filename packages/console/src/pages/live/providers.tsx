@@ -1,7 +1,7 @@
 import type { ProviderStatus } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { type AdminClient, path } from '../../admin-client.js';
-import { count, duration } from '../../format.js';
+import { count, duration, seconds } from '../../format.js';
 import { useMay } from '../../permissions.js';
 import { stateOf } from '../../provider-state.js';
 import { Confirm } from '../../ui/confirm.js';
@@ -122,7 +122,7 @@ function CoolDown({ provider, model, service_tier, remaining_ms, mayLift }: Cool
   return (
     <li>
       {subject}:{' '}
-      {remaining_ms > 0 ? `left alone for ${duration(remaining_ms)}` : 'one call at a time tries it'}{' '}
+      {remaining_ms > 0 ? `left alone for ${seconds(remaining_ms)}` : 'one call at a time tries it'}{' '}
       {mayLift && (
         <button
           type="button"

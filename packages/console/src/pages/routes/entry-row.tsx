@@ -2,6 +2,8 @@ import type { ProviderStatus } from '@sluice/shared/admin-api';
 import { Field, Select } from '../../ui/field.js';
 import type { EntryForm, KnownModels } from './route-form.js';
 
+const DRAGGED = 'application/x-sluice-entry';
+
 interface EntryRowProps {
   number: number;
   count: number;
@@ -13,6 +15,8 @@ interface EntryRowProps {
   providers: ProviderStatus[];
   known: KnownModels | undefined;
   onChange(entry: EntryForm): void;
+  /** Entry `from` of the form was dragged to the place of this one. */
+  onDrop(from: number): void;
   onMove(by: -1 | 1): void;
   onRemove(): void;
 }
@@ -27,6 +31,7 @@ export function EntryRow({
   providers,
   known,
   onChange,
+  onDrop,
   onMove,
   onRemove,
 }: EntryRowProps) {
@@ -36,8 +41,13 @@ export function EntryRow({
   const isUnpriced =
     entry.model !== '' && known !== undefined && kind !== undefined && !ids.includes(entry.model);
   const list = `models-of-${entry.key}`;
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    const from = Number(event.dataTransfer?.getData(DRAGGED) || Number.NaN);
+    if (Number.isInteger(from) && from !== number - 1) onDrop(from);
+  };
   return (
-    <li class="entry-form">
+    <li class="entry-form" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
       <fieldset>
         <legend>{title}</legend>
         <div class="grid">
@@ -113,6 +123,15 @@ export function EntryRow({
         )}
         {count > 1 && (
           <div class="row">
+            <span
+              class="handle"
+              draggable
+              title="Drag it to another place, or use the buttons"
+              aria-hidden="true"
+              onDragStart={(event) => event.dataTransfer?.setData(DRAGGED, String(number - 1))}
+            >
+              ⠿
+            </span>
             <button type="button" class="small" disabled={number === 1} onClick={() => onMove(-1)}>
               Earlier<span class="sr-only">: entry {number}</span>
             </button>

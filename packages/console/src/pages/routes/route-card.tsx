@@ -1,9 +1,11 @@
 import type { GroupMember, PlacedRoute, RouteEntry, RouteTraffic, Status } from '@sluice/shared/admin-api';
+import { useState } from 'preact/hooks';
 import { entriesOf, isGroup } from '../../chain.js';
 import { count, counted, duration, percent } from '../../format.js';
 import { formatPlace } from '../../location.js';
 import { stateOf } from '../../provider-state.js';
 import { Badge, Bar } from '../../ui/small.js';
+import { RouteHistory } from './route-history.js';
 
 interface RouteCardProps {
   route: PlacedRoute;
@@ -16,16 +18,17 @@ interface RouteCardProps {
 
 export function RouteCard({ route, status, traffic, mayEdit, onEdit, onDelete }: RouteCardProps) {
   const { id, workspace, chain, on_crash } = route;
+  const [isOpen, setOpen] = useState(false);
   const served = (traffic?.served ?? []).reduce((sum, each) => sum + each, 0);
   return (
     <article class="card route" aria-label={`Route ${id} of ${workspace}`}>
       <header>
-        <h2>
+        <h3>
           <span class="name">{id}</span> <span class="muted">{workspace}</span>{' '}
           {on_crash === 'fail' && (
             <Badge title="A request whose worker dies in mid-call is not sent again.">fails on a crash</Badge>
           )}
-        </h2>
+        </h3>
         <p class="muted">
           <Figures traffic={traffic} served={served} />{' '}
           <a
@@ -63,6 +66,10 @@ export function RouteCard({ route, status, traffic, mayEdit, onEdit, onDelete }:
           </li>
         ))}
       </ol>
+      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>The last hour by entry</summary>
+        {isOpen && <RouteHistory workspace={workspace} route={id} />}
+      </details>
     </article>
   );
 }

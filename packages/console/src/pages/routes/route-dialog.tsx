@@ -109,6 +109,7 @@ export function RouteDialog({
               providers={providers}
               known={known}
               onChange={setEntry(i)}
+              onDrop={(from) => setForm({ ...form, chain: moved(form.chain, from, i - from) })}
               onMove={(by) => setForm({ ...form, chain: moved(form.chain, i, by) })}
               onRemove={() => setForm({ ...form, chain: without(form.chain, i) })}
             />

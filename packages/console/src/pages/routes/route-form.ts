@@ -189,8 +189,8 @@ function toMember({ provider, model, ...texts }: EntryForm): GroupMember {
   };
 }
 
-/** The chain with entry `i` moved by one. */
-export function moved(chain: readonly EntryForm[], i: number, by: -1 | 1): EntryForm[] {
+/** The chain with entry `i` moved by so many places. */
+export function moved(chain: readonly EntryForm[], i: number, by: number): EntryForm[] {
   const result = [...chain];
   const [entry] = result.splice(i, 1);
   if (entry) result.splice(i + by, 0, entry);

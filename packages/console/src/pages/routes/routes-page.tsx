@@ -10,7 +10,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { entriesOf } from '../../chain.js';
 import { count, counted } from '../../format.js';
-import { changeQuery, type Place } from '../../location.js';
+import { changeQuery, formatPlace, type Place } from '../../location.js';
 import { useMay } from '../../permissions.js';
 import { Confirm } from '../../ui/confirm.js';
 import { Field } from '../../ui/field.js';
@@ -107,19 +107,24 @@ export function RoutesPage({ place }: { place: Place }) {
           Callers can still ask for model ids directly, without any fallback.
         </Empty>
       )}
-      <div class="stack">
-        {routes.slice(0, shown).map((route) => (
-          <RouteCard
-            key={keyOf(route.workspace, route.id)}
-            route={route}
-            status={live.data?.status}
-            traffic={live.data?.traffic.get(keyOf(route.workspace, route.id))}
-            mayEdit={may('operator', route.workspace)}
-            onEdit={() => setDoing({ what: 'edit', form: toRouteForm(route), isNew: false })}
-            onDelete={() => setDoing({ what: 'delete', route })}
-          />
-        ))}
-      </div>
+      {groupBy(routes.slice(0, shown)).map(([owner, own]) => (
+        <section key={owner} class="stack" aria-label={`Routes of ${owner}`}>
+          <h2>
+            <a href={formatPlace({ page: 'workspaces', item: owner })}>{owner}</a>
+          </h2>
+          {own.map((route) => (
+            <RouteCard
+              key={keyOf(route.workspace, route.id)}
+              route={route}
+              status={live.data?.status}
+              traffic={live.data?.traffic.get(keyOf(route.workspace, route.id))}
+              mayEdit={may('operator', route.workspace)}
+              onEdit={() => setDoing({ what: 'edit', form: toRouteForm(route), isNew: false })}
+              onDelete={() => setDoing({ what: 'delete', route })}
+            />
+          ))}
+        </section>
+      ))}
       {routes.length > shown && (
         <p class="more">
           <button type="button" onClick={() => setShown(shown + STEP)}>
@@ -167,6 +172,13 @@ function DeleteRoute({
       model.
     </Confirm>
   );
+}
+
+/** Routes of one workspace stand together. */
+function groupBy(routes: readonly PlacedRoute[]): [workspace: string, routes: PlacedRoute[]][] {
+  const groups = new Map<string, PlacedRoute[]>();
+  for (const route of routes) groups.set(route.workspace, [...(groups.get(route.workspace) ?? []), route]);
+  return [...groups];
 }
 
 /** Neither can have a space. */

@@ -1,0 +1,67 @@
+import type { Router } from '@koa/router';
+import type { AttemptReport } from '@sluice/shared/admin-api';
+import { isAbsent } from '@sluice/shared/config/reader';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { seenBy } from '../access/guard.js';
+import { AttemptSums } from '../attempt-sums.js';
+import type { LogFilter } from '../log-filter.js';
+import { type Place, placeOf } from '../log-order.js';
+import type { LogReader } from '../log-reader.js';
+import { iso } from '../present.js';
+import { readInput } from '../read-input.js';
+import { readRange } from '../read-range.js';
+
+const BUCKETS = 30;
+const AT_ONCE = 250;
+/** Each takes some microseconds to read, and callers wait meanwhile. */
+const MAX_REQUESTS = 5_000;
+const BEGINNING = '0-0';
+const TEXT = { pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' };
+
+export interface AttemptParts {
+  log: LogReader;
+  clock: Clock;
+}
+
+/** /attempts: how fast the entries of a route were, or all providers, how often they failed, and why they were passed over. */
+export function addAttemptRoutes(router: Router, { log, clock }: AttemptParts): void {
+  router.get('/attempts', async (ctx) => {
+    const now = Math.floor(clock.now());
+    const { since, by, workspace, route } = readInput((reader) => {
+      const query = reader.fields(ctx.query, '', ['since', 'by', 'workspace', 'route']);
+      const text = (name: string) =>
+        isAbsent(query?.[name]) ? undefined : reader.text(query[name], name, TEXT);
+      return {
+        since: readRange(reader, query?.since, now),
+        by: reader.oneOf(query?.by ?? 'entry', 'by', ['entry', 'provider']) ?? 'entry',
+        workspace: text('workspace'),
+        route: text('route'),
+      };
+    });
+    const bucketMs = (now - since) / BUCKETS;
+    const sums = new AttemptSums(since, bucketMs, BUCKETS, by);
+    const complete = await readNewest(log, { since, workspace, route, workspaces: seenBy(ctx) }, sums);
+    ctx.body = {
+      object: 'attempts',
+      since: iso(since),
+      until: iso(now),
+      requests: sums.requests,
+      complete,
+      bucket_seconds: bucketMs / 1000,
+      entries: sums.present(),
+    } satisfies AttemptReport;
+  });
+}
+
+/** False: there are more requests than were read. */
+async function readNewest(log: LogReader, filter: LogFilter, sums: AttemptSums): Promise<boolean> {
+  let after: Place | undefined;
+  for (let read = 0; read < MAX_REQUESTS; read += AT_ONCE) {
+    const some = await log.page(filter, 'time', AT_ONCE, BEGINNING, after);
+    for (const { entry } of some) sums.add(entry);
+    const last = some.at(-1);
+    if (some.length < AT_ONCE || !last) return true;
+    after = placeOf(last, 'time');
+  }
+  return false;
+}

@@ -1,0 +1,75 @@
+/**
+ * `npm run tasks`: does each task of an operator in a real Chromium and with the `sluice` command, counts the steps, and lets
+ * axe look at every page on the way. `--save docs` writes the table into docs/console.md.
+ */
+import { parseArgs } from 'node:util';
+import type { Browser } from 'playwright-core';
+import { launchBrowser } from '../helpers/browser.js';
+import { audit } from '../helpers/console.js';
+import { toMarkdownTable } from '../helpers/markdown-table.js';
+import { figuresSaver } from '../helpers/save-figures.js';
+import { sluiceOf } from '../helpers/sluice.js';
+import { Hand, Terminal } from './hand.js';
+import { signInAtProvider } from './sign-in-task.js';
+import { TASKS, type Task } from './tasks.js';
+import { startWorld, type World } from './world.js';
+
+const { values } = parseArgs({ options: { save: { type: 'string' } } });
+const save = figuresSaver('tasks', values.save);
+
+async function doInConsole(task: Task, world: World, browser: Browser): Promise<string> {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 820 },
+    acceptDownloads: true,
+    permissions: ['clipboard-read', 'clipboard-write'],
+  });
+  const page = await context.newPage();
+  try {
+    const hand = new Hand(page);
+    await hand.open(await world.link());
+    await task.inConsole(hand, world);
+    const findings = await audit(page);
+    if (findings.length > 0) throw new Error(`axe: ${findings.join('; ')}`);
+    return String(hand.steps);
+  } finally {
+    await context.close();
+  }
+}
+
+async function doInTerminal(task: Task, world: World): Promise<string> {
+  const terminal = new Terminal(sluiceOf(world.gateway));
+  await task.inTerminal(terminal, world);
+  return String(terminal.steps);
+}
+
+/** A task that cannot be done is a row too, and the command fails. */
+async function attempt(what: string, work: () => Promise<string>): Promise<string> {
+  try {
+    return await work();
+  } catch (error) {
+    process.exitCode = 1;
+    process.stderr.write(`${what}: ${error instanceof Error ? error.message : error}\n`);
+    return 'failed';
+  }
+}
+
+const [world, browser] = await Promise.all([startWorld(), launchBrowser()]);
+const rows = [['Task', 'Steps in the console', 'Steps with sluice']];
+try {
+  for (const task of TASKS) {
+    await task.before?.(world);
+    rows.push([
+      task.title,
+      await attempt(`${task.title}, console`, () => doInConsole(task, world, browser)),
+      await attempt(`${task.title}, sluice`, () => doInTerminal(task, world)),
+    ]);
+  }
+  const signedIn = await attempt('Sign in', () => signInAtProvider(world, browser));
+  rows.push(['Sign in through OpenID Connect', signedIn, 'by token: no step']);
+} finally {
+  await browser.close();
+  await world.stop();
+}
+const table = toMarkdownTable(rows);
+process.stdout.write(`${table}\n`);
+if (process.exitCode === undefined) save?.(table);
