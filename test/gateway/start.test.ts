@@ -169,7 +169,10 @@ test('a provider with an address of its own is not passed off as simulated', asy
   const config = join(REPOSITORY, 'test', 'fixtures', 'own-server.yaml');
   const gateway = await start(t, { folder, env: { GATEWAY_CONFIG: config } });
   t.notRegex(gateway.output(), /SIMULATED/);
-  t.regex(gateway.output(), /^No key is set for own \(OWN_SERVER_KEY\): calls of it fail\. The simulated upstream/m);
+  t.regex(
+    gateway.output(),
+    /^No key is set for own \(OWN_SERVER_KEY\): calls of it fail\. The simulated upstream/m,
+  );
   const key = /^Key of workspace team: (\S+)$/m.exec(gateway.output())?.[1] ?? '';
   const spare =
     /^New key "spare" of workspace team, shown only now: (\S+)$/m.exec(gateway.output())?.[1] ?? '';

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { REPOSITORY } from '../helpers/all-in-one.js';
 import { launchBrowser } from '../helpers/browser.js';
+import { load } from '../helpers/console.js';
 import { startGateway } from '../helpers/gateway.js';
 import { backdateSpend, GATEWAY, runLoad } from './load.js';
 import { takeTimings } from './timings.js';
@@ -36,6 +37,16 @@ const chat = async (page: Page) => {
   await page.getByRole('button', { name: 'Send' }).click();
   await page.getByText('x-gateway-cost-usd').waitFor();
 };
+const chatWithTwo = async (page: Page) => {
+  await page.getByLabel('Beside it').fill('gpt-4o');
+  await page.getByLabel('Message').fill('Name three uses of a sluice.');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText('x-gateway-cost-usd').nth(1).waitFor();
+};
+const openHistory = async (page: Page) => {
+  await page.getByText('The last hour by entry').first().click();
+  await page.locator('canvas').nth(1).waitFor();
+};
 const editRoute = async (page: Page) => {
   await page.getByRole('button', { name: 'Edit fast' }).click();
   await page.getByRole('dialog').waitFor();
@@ -46,11 +57,13 @@ const SHOTS: Shot[] = [
   { name: 'live-dark', place: '/live?range=5m', dark: true },
   { name: 'live-phone', place: '/live?range=5m', narrow: true },
   { name: 'requests', place: '/requests' },
+  { name: 'requests-phone', place: '/requests', narrow: true },
   { name: 'request', place: '/requests', before: openFallback },
   { name: 'request-phone-dark', place: '/requests', dark: true, narrow: true, before: openFallback },
   { name: 'routes', place: '/routes' },
   { name: 'routes-dark', place: '/routes', dark: true },
   { name: 'routes-phone', place: '/routes', narrow: true },
+  { name: 'route-history', place: '/routes?search=fast', before: openHistory },
   { name: 'route-editor', place: '/routes', before: editRoute },
   { name: 'models', place: '/models' },
   { name: 'models-dark', place: '/models', dark: true },
@@ -58,9 +71,11 @@ const SHOTS: Shot[] = [
   { name: 'spend', place: '/spend?days=30&by=model' },
   { name: 'spend-dark', place: '/spend?days=30&by=model', dark: true },
   { name: 'spend-phone', place: '/spend?days=7', narrow: true },
+  { name: 'workspaces', place: '/workspaces' },
+  { name: 'workspace', place: '/workspaces/support' },
   { name: 'keys', place: '/keys' },
   { name: 'keys-phone-dark', place: '/keys', dark: true, narrow: true },
-  { name: 'playground', place: '/playground', before: chat },
+  { name: 'playground', place: '/playground', before: chatWithTwo },
   { name: 'playground-phone-dark', place: '/playground', dark: true, narrow: true, before: chat },
 ];
 
@@ -70,7 +85,7 @@ async function take(browser: Browser, url: string, token: string, shot: Shot): P
     colorScheme: shot.dark ? 'dark' : 'light',
   });
   const page = await context.newPage();
-  await page.goto(`${url}/#${shot.place}`);
+  await load(page, `${url}/#${shot.place}`);
   await page.getByLabel('Admin token').fill(token);
   await page.keyboard.press('Enter');
   await page.getByRole('navigation', { name: 'Pages', exact: true }).waitFor();
@@ -90,11 +105,11 @@ const gateway = await startGateway(GATEWAY);
 const browser = await launchBrowser();
 try {
   say(`Sending requests for ${LOAD_MS / 1000} s …`);
-  const load = runLoad(gateway);
+  const requests = runLoad(gateway);
   await new Promise((resolve) => setTimeout(resolve, LOAD_MS));
   await backdateSpend(gateway);
   if (timingsOnly) {
-    await load.stop();
+    await requests.stop();
     say('page        first paint   first contentful paint   data after sign-in');
     for (const timing of await takeTimings(browser, gateway.adminUrl, gateway.adminToken)) {
       const [paint, contentful, data] = [timing.firstPaint, timing.firstContentfulPaint, timing.data];
@@ -106,7 +121,7 @@ try {
     await take(browser, gateway.adminUrl, gateway.adminToken, shot);
     say(`docs/images/${shot.name}.png`);
   }
-  await load.stop();
+  await requests.stop();
 } finally {
   await browser.close();
   await gateway.stop();

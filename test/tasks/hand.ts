@@ -3,16 +3,27 @@ import type { Locator, Page } from 'playwright-core';
 import { load } from '../helpers/console.js';
 import type { Ran, Sluice } from '../helpers/sluice.js';
 
+const LINKS = 3;
+
 /** Somebody at a browser. A click, a choice and a filled field are a step each. */
 export class Hand {
   steps = 0;
 
   constructor(readonly page: Page) {}
 
-  async open(url: string): Promise<void> {
+  /** A link works once. So there is a new one when the machine's network changed while it was followed. */
+  async open(makeLink: () => Promise<string>): Promise<void> {
     this.steps++;
-    await load(this.page, url);
-    await this.page.getByRole('navigation', { name: 'Pages', exact: true }).waitFor();
+    const pages = this.page.getByRole('navigation', { name: 'Pages', exact: true });
+    for (let tried = 1; tried <= LINKS; tried++) {
+      await load(this.page, await makeLink());
+      const isOpen = await pages.waitFor({ timeout: 10_000 }).then(
+        () => true,
+        () => false,
+      );
+      if (isOpen) return;
+    }
+    throw new Error('the console did not open');
   }
 
   /** By the navigation. */

@@ -26,7 +26,7 @@ async function doInConsole(task: Task, world: World, browser: Browser): Promise<
   const page = await context.newPage();
   try {
     const hand = new Hand(page);
-    await hand.open(await world.link());
+    await hand.open(world.link);
     await task.inConsole(hand, world);
     const findings = await audit(page);
     if (findings.length > 0) throw new Error(`axe: ${findings.join('; ')}`);

@@ -83,13 +83,14 @@ export const TASKS: readonly Task[] = [
     },
     async inConsole(hand) {
       await hand.go('Live');
-      await hand.click(hand.page.getByRole('link', { name: /^budget_exceeded/ }).first());
+      await hand.click(hand.page.getByRole('link', { name: /^budget_/ }).first());
       await hand.page.getByRole('heading', { level: 1, name: 'Requests' }).waitFor();
-      await hand.sees('spent');
+      await hand.click(hand.page.getByRole('link', { name: /^Request req_/ }).first());
+      await hand.sees(/monthly budget/);
     },
     async inTerminal(terminal) {
-      await terminal.sees('requests --status 429 --since 1h', /budget_exceeded/);
-      await terminal.sees('limits list spent', /0/);
+      await terminal.sees('requests --workspace spent --status 429 --since 1h', /budget/);
+      await terminal.sees('limits list spent', /0\.000001/);
     },
   },
   {

@@ -44,7 +44,18 @@ const FALLBACK = [
 ] as const;
 
 /** These are behind a click. */
-const MORE = ['provider', 'model', 'code', 'key_id', 'tag', 'user', 'fallback', 'min_ms', 'min_cost_usd'];
+const MORE = [
+  'provider',
+  'model',
+  'code',
+  'reason',
+  'key_id',
+  'tag',
+  'user',
+  'fallback',
+  'min_ms',
+  'min_cost_usd',
+];
 
 const MAX_KEYS = 500;
 

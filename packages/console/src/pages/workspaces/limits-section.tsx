@@ -1,7 +1,7 @@
 import type { LimitsInUse } from '@sluice/shared/admin-api';
 import type { ComponentChildren } from 'preact';
-import { count, percent, price, usd } from '../../format.js';
-import { Bar, type Tone } from '../../ui/small.js';
+import { count, moment, percent, price, usd } from '../../format.js';
+import { Bar, Notice, type Tone } from '../../ui/small.js';
 
 /** What the workspace may use, and how much of it is used now. */
 export function LimitsSection({ limits }: { limits: LimitsInUse }) {
@@ -15,6 +15,12 @@ export function LimitsSection({ limits }: { limits: LimitsInUse }) {
   ] as const;
   return (
     <>
+      {used.refusing_since !== null && (
+        <Notice tone="bad">
+          The budget of {used.month} is spent: requests are refused since {moment(used.refusing_since)}. A
+          larger budget lets them through at once.
+        </Notice>
+      )}
       <dl class="facts">
         <Fact name="Budget a month">{budget === null ? 'none' : price(budget)}</Fact>
         {budget !== null && (

@@ -1,7 +1,7 @@
 import type { BudgetList, BudgetState, DirectoryOverview, Spend, Workspace } from '@sluice/shared/admin-api';
-import { count, NOTHING, percent, price, usd } from '../../format.js';
+import { count, moment, NOTHING, percent, price, usd } from '../../format.js';
 import { formatPlace } from '../../location.js';
-import { Bar } from '../../ui/small.js';
+import { Badge, Bar } from '../../ui/small.js';
 import type { Column } from '../../ui/table.js';
 import { toneOf } from './limits-section.js';
 
@@ -90,6 +90,8 @@ function usedShare({ left_usd, budget_usd_per_month: budget }: BudgetState): num
 function Used({ budget }: WorkspaceRow) {
   if (!budget) return <span class="muted">{NOTHING}</span>;
   const share = usedShare(budget);
+  if (budget.refusing_since !== null)
+    return <Badge tone="bad">refusing since {moment(budget.refusing_since)}</Badge>;
   return (
     <span class="with-bar">
       <span class="number">{percent(share, 1)}</span>
