@@ -50,7 +50,7 @@ export const overviewDashboard: DashboardSpec = {
         'Waiting',
         'In all queues.',
         'short',
-        'sum(max by (provider) (gateway_queue_jobs{state!="active"}))',
+        'sum(max by (provider, state) (gateway_queue_jobs{state!="active"}))',
       ),
       runbook: 'BacklogOld',
     },
