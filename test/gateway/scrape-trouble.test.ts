@@ -21,7 +21,8 @@ test.before(async () => {
   const { port } = collector.address() as AddressInfo;
   gateway = await startGateway({
     routes: { 'a/b:c@d': [{ provider: 'openai', model: 'gpt-4o"\\{}' }] },
-    env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` },
+    // The line of a worker about a call that went well is for debugging.
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`, LOG_LEVEL: 'debug' },
   });
   [api, worker] = [gateway.apis[0], gateway.workers[0]] as [TestProcess, TestProcess];
 });

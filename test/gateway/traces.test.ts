@@ -36,7 +36,10 @@ test.before(async () => {
   });
   await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
   const { port } = collector.address() as AddressInfo;
-  gateway = await startGateway({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` } });
+  gateway = await startGateway({
+    // The line of a worker about a call that went well is for debugging.
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`, LOG_LEVEL: 'debug' },
+  });
   gateway.simulator.script({
     match: { provider: 'openai', textIncludes: 'fall back' },
     action: { status: 500 },
