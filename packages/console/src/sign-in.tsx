@@ -18,17 +18,17 @@ interface SignInProps {
 
 export function SignIn({ trouble, oidc, onSignedIn }: SignInProps) {
   const [token, setToken] = useState('');
-  const [fault, setFault] = useState<string | undefined>();
+  const [mistake, setMistake] = useState<string | undefined>();
   const { signIn, error, busy } = useSignIn(onSignedIn);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
 
   const submit = () => {
     const isSendable = SENDABLE.test(token);
-    setFault(isSendable ? undefined : 'An admin token has neither spaces nor special letters.');
+    setMistake(isSendable ? undefined : 'An admin token has neither spaces nor special letters.');
     if (isSendable) signIn({ token });
   };
-  const shown = fault ?? (error ? explain(error) : trouble);
+  const shown = mistake ?? (error ? explain(error) : trouble);
   return (
     <Card onSubmit={submit}>
       {shown !== undefined && <Notice tone="bad">{shown}</Notice>}
@@ -124,8 +124,8 @@ function useSignIn(onSignedIn: OnSignedIn) {
     setState({ busy: true });
     try {
       onSignedIn((await new AdminClient(() => {}).send<SignedIn>('POST', '/session', proof)).person);
-    } catch (fault) {
-      setState({ busy: false, error: asAdminError(fault) });
+    } catch (thrown) {
+      setState({ busy: false, error: asAdminError(thrown) });
     }
   };
   return { ...state, signIn };

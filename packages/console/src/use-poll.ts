@@ -67,9 +67,9 @@ export function usePoll<T>(
         setState({ key, data });
         report(undefined);
         if (everyMs > 0) next(Math.max(everyMs, REST_PER_READING * (performance.now() - began)));
-      } catch (fault) {
+      } catch (thrown) {
         if (stop.signal.aborted) return;
-        const error = asAdminError(fault);
+        const error = asAdminError(thrown);
         setState((before) => ({ ...(before.key === key ? before : {}), key, error }));
         report(error);
         if (error.isAway) next(RETRY_MS);

@@ -6,7 +6,7 @@ interface FieldProps {
   value: string;
   onInput(value: string): void;
   /** Says what is wrong with the value. */
-  fault?: string | undefined;
+  mistake?: string | undefined;
   hint?: ComponentChildren;
   type?: 'text' | 'search' | 'url' | 'date';
   list?: string;
@@ -15,9 +15,9 @@ interface FieldProps {
   autoFocus?: boolean;
 }
 
-export function Field({ label, value, onInput, fault, hint, autoFocus = false, ...rest }: FieldProps) {
+export function Field({ label, value, onInput, mistake, hint, autoFocus = false, ...rest }: FieldProps) {
   const id = useId();
-  const note = fault ?? hint;
+  const note = mistake ?? hint;
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -25,7 +25,7 @@ export function Field({ label, value, onInput, fault, hint, autoFocus = false, .
         id={id}
         value={value}
         onInput={(event) => onInput(event.currentTarget.value)}
-        aria-invalid={fault !== undefined}
+        aria-invalid={mistake !== undefined}
         aria-describedby={note === undefined ? undefined : `${id}-note`}
         ref={(input) => {
           if (autoFocus && input && document.activeElement?.tagName !== 'INPUT') input.focus();
@@ -35,7 +35,7 @@ export function Field({ label, value, onInput, fault, hint, autoFocus = false, .
         {...rest}
       />
       {note !== undefined && (
-        <p id={`${id}-note`} class={fault === undefined ? 'hint' : 'fault'}>
+        <p id={`${id}-note`} class={mistake === undefined ? 'hint' : 'mistake'}>
           {note}
         </p>
       )}
@@ -48,10 +48,10 @@ interface SelectProps<T extends string> {
   value: T;
   choices: readonly (readonly [value: T, text: string])[];
   onChange(value: T): void;
-  fault?: string | undefined;
+  mistake?: string | undefined;
 }
 
-export function Select<T extends string>({ label, value, choices, onChange, fault }: SelectProps<T>) {
+export function Select<T extends string>({ label, value, choices, onChange, mistake }: SelectProps<T>) {
   const id = useId();
   return (
     <div class="field">
@@ -60,8 +60,8 @@ export function Select<T extends string>({ label, value, choices, onChange, faul
         id={id}
         value={value}
         onChange={(event) => onChange(event.currentTarget.value as T)}
-        aria-invalid={fault !== undefined}
-        aria-describedby={fault === undefined ? undefined : `${id}-note`}
+        aria-invalid={mistake !== undefined}
+        aria-describedby={mistake === undefined ? undefined : `${id}-note`}
       >
         {choices.map(([each, text]) => (
           <option key={each} value={each}>
@@ -69,9 +69,9 @@ export function Select<T extends string>({ label, value, choices, onChange, faul
           </option>
         ))}
       </select>
-      {fault !== undefined && (
-        <p id={`${id}-note`} class="fault">
-          {fault}
+      {mistake !== undefined && (
+        <p id={`${id}-note`} class="mistake">
+          {mistake}
         </p>
       )}
     </div>

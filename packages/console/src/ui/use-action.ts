@@ -26,8 +26,8 @@ export function useAction(): Action {
         await work(client);
         setState({ busy: false });
         return true;
-      } catch (fault) {
-        setState({ busy: false, error: asAdminError(fault) });
+      } catch (thrown) {
+        setState({ busy: false, error: asAdminError(thrown) });
         return false;
       } finally {
         busy.current = false;

@@ -51,7 +51,7 @@ export function TokenDialog({ workspaces, onClose }: { workspaces: string[]; onC
             label="Name"
             value={name}
             onInput={setName}
-            fault={name === '' || isValid ? undefined : 'At most 128 printable characters'}
+            mistake={name === '' || isValid ? undefined : 'At most 128 printable characters'}
             hint="For people: which program uses it"
           />
           <Select label="Role" value={role} choices={ROLES} onChange={setRole} />

@@ -66,7 +66,7 @@ export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssuePro
             label="Name"
             value={name}
             onInput={setName}
-            fault={name === '' || isValid ? undefined : 'At most 128 printable characters'}
+            mistake={name === '' || isValid ? undefined : 'At most 128 printable characters'}
             hint="For people: which program uses it"
           />
           <Select label="Expires" value={days} choices={LIVES} onChange={setDays} />

@@ -6,7 +6,7 @@ import { Field } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import type { ModelRow } from './model-rows.js';
-import { FIELDS, type FieldName, faultOf, toForm, toOverride } from './override-form.js';
+import { FIELDS, type FieldName, mistakeOf, toForm, toOverride } from './override-form.js';
 
 interface OverrideProps {
   row: ModelRow;
@@ -18,8 +18,8 @@ export function OverrideDialog({ row, onClose, onSaved }: OverrideProps) {
   const [form, setForm] = useState(() => toForm(row.facts));
   const [keepSteps, setKeepSteps] = useState(row.overridden);
   const action = useAction();
-  const faults = Object.fromEntries(FIELDS.map(({ name }) => [name, faultOf(name, form[name])]));
-  const isValid = FIELDS.every(({ name }) => faults[name] === undefined);
+  const mistakes = Object.fromEntries(FIELDS.map(({ name }) => [name, mistakeOf(name, form[name])]));
+  const isValid = FIELDS.every(({ name }) => mistakes[name] === undefined);
   const steps = stepsOf(row.facts);
   const url = path`/models/${row.provider}/${row.id}`;
 
@@ -52,7 +52,7 @@ export function OverrideDialog({ row, onClose, onSaved }: OverrideProps) {
               label={label}
               value={form[name]}
               onInput={(value) => setForm({ ...form, [name]: value })}
-              fault={form[name] === '' && !isRequired(name) ? undefined : faults[name]}
+              mistake={form[name] === '' && !isRequired(name) ? undefined : mistakes[name]}
               hint={hint}
               inputMode={name === 'capabilities' || name === 'deprecated' ? undefined : 'decimal'}
             />

@@ -35,7 +35,7 @@ export function toForm(facts: ModelRow['facts']): OverrideForm {
   };
 }
 
-export function faultOf(name: FieldName, value: string): string | undefined {
+export function mistakeOf(name: FieldName, value: string): string | undefined {
   if (name === 'capabilities') return undefined;
   if (value === '') return name === 'input' || name === 'output' ? 'A price is needed; 0 is one' : undefined;
   if (name === 'deprecated') return /^\d{4}-\d\d-\d\d$/.test(value) ? undefined : 'A day such as 2027-01-31';

@@ -46,7 +46,7 @@ export function RefreshDialog({ source, onClose, onDone }: RefreshProps) {
             setUrl(value.trim());
             setPlan(undefined);
           }}
-          fault={url === '' || isValid ? undefined : 'An address that begins with https:// or http://'}
+          mistake={url === '' || isValid ? undefined : 'An address that begins with https:// or http://'}
           hint="A document of models and prices. The gateway reads it; your overrides stay."
         />
         {plan && (

@@ -22,7 +22,7 @@ export interface ChatBody {
 }
 
 /** What keeps the draft from being sent. */
-export function faultOf({
+export function mistakeOf({
   model,
   text,
   temperature,

@@ -6,7 +6,7 @@ import type { ChatDraft } from './chat-draft.js';
 
 interface ChatFormProps {
   draft: ChatDraft;
-  fault: { field: string; text: string } | undefined;
+  mistake: { field: string; text: string } | undefined;
   directory: DirectoryOverview;
   catalogue: ModelOffer;
   busy: boolean;
@@ -14,16 +14,17 @@ interface ChatFormProps {
   onSend(): void;
 }
 
-export function ChatForm({ draft, fault, directory, catalogue, busy, onChange, onSend }: ChatFormProps) {
+export function ChatForm({ draft, mistake, directory, catalogue, busy, onChange, onSend }: ChatFormProps) {
   const set = (field: keyof ChatDraft) => (value: string) => onChange({ ...draft, [field]: value });
-  const shown = (field: string) => (fault?.field === field && draft.model !== '' ? fault.text : undefined);
+  const shown = (field: string) =>
+    mistake?.field === field && draft.model !== '' ? mistake.text : undefined;
   const workspaces = useMemo(() => directory.workspaces.map(({ id }) => id), [directory]);
   const aliases = directory.routes
     .filter(({ workspace }) => workspace === draft.workspace)
     .map(({ id }) => id);
   const send = (event: Event) => {
     event.preventDefault();
-    if (!fault && !busy) onSend();
+    if (!mistake && !busy) onSend();
   };
   const sendOnKey = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send(event);
@@ -53,7 +54,7 @@ export function ChatForm({ draft, fault, directory, catalogue, busy, onChange, o
           label="Temperature"
           value={draft.temperature}
           onInput={set('temperature')}
-          fault={shown('temperature')}
+          mistake={shown('temperature')}
           inputMode="decimal"
           placeholder="model’s"
         />
@@ -61,7 +62,7 @@ export function ChatForm({ draft, fault, directory, catalogue, busy, onChange, o
           label="Max tokens"
           value={draft.maxTokens}
           onInput={set('maxTokens')}
-          fault={shown('maxTokens')}
+          mistake={shown('maxTokens')}
           inputMode="numeric"
           placeholder="model’s"
         />
@@ -88,7 +89,7 @@ export function ChatForm({ draft, fault, directory, catalogue, busy, onChange, o
       </div>
       <div class="dialog-end">
         <span class="hint">Ctrl+Enter sends</span>
-        <button type="submit" class="primary" disabled={fault !== undefined || busy}>
+        <button type="submit" class="primary" disabled={mistake !== undefined || busy}>
           {busy ? 'Waiting …' : 'Send'}
         </button>
       </div>

@@ -7,7 +7,7 @@ import { Empty, Waiting } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { usePoll } from '../../use-poll.js';
 import { Answers } from './answers.js';
-import { type ChatDraft, faultOf, toBody } from './chat-draft.js';
+import { type ChatDraft, mistakeOf, toBody } from './chat-draft.js';
 import { ChatForm } from './chat-form.js';
 import { Snippets } from './snippets.js';
 import { askAll, pastOf, type Turn } from './turn.js';
@@ -68,7 +68,7 @@ function Chat({
         <section class="card" aria-label="Question">
           <ChatForm
             draft={draft}
-            fault={faultOf(draft)}
+            mistake={mistakeOf(draft)}
             directory={directory}
             catalogue={catalogue}
             busy={action.busy}

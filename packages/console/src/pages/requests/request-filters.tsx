@@ -213,7 +213,7 @@ function AmountFilter({
       label={label}
       value={text}
       inputMode="decimal"
-      fault={text === '' || isNumber ? undefined : 'A number'}
+      mistake={text === '' || isNumber ? undefined : 'A number'}
       onInput={(typed) => {
         setText(typed);
         const wish = /^\d{1,9}(\.\d{1,12})?$/.test(typed) ? typed : '';

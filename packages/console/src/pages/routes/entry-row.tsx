@@ -11,7 +11,7 @@ interface EntryRowProps {
   /** It shares its place in the chain with others. */
   isMember: boolean;
   entry: EntryForm;
-  faultOf(field: string): string | undefined;
+  mistakeOf(field: string): string | undefined;
   providers: ProviderStatus[];
   known: KnownModels | undefined;
   onChange(entry: EntryForm): void;
@@ -27,7 +27,7 @@ export function EntryRow({
   title,
   isMember,
   entry,
-  faultOf,
+  mistakeOf,
   providers,
   known,
   onChange,
@@ -56,14 +56,14 @@ export function EntryRow({
             value={entry.provider}
             choices={choicesOf(entry.provider, providers)}
             onChange={set('provider')}
-            fault={entry.provider === '' ? undefined : faultOf('provider')}
+            mistake={entry.provider === '' ? undefined : mistakeOf('provider')}
           />
           <Field
             label="Model"
             value={entry.model}
             onInput={set('model')}
             list={list}
-            fault={entry.model === '' ? undefined : faultOf('model')}
+            mistake={entry.model === '' ? undefined : mistakeOf('model')}
             hint={
               isUnpriced
                 ? 'The registry has no model of this name. Check the name, or set a price.'
@@ -79,7 +79,7 @@ export function EntryRow({
             label="Timeout, ms"
             value={entry.timeout_ms}
             onInput={set('timeout_ms')}
-            fault={faultOf('timeout_ms')}
+            mistake={mistakeOf('timeout_ms')}
             inputMode="numeric"
             placeholder="provider’s"
           />
@@ -87,7 +87,7 @@ export function EntryRow({
             label="Max tokens"
             value={entry.max_tokens}
             onInput={set('max_tokens')}
-            fault={faultOf('max_tokens')}
+            mistake={mistakeOf('max_tokens')}
             inputMode="numeric"
             placeholder="caller’s"
           />
@@ -95,7 +95,7 @@ export function EntryRow({
             label="Retries"
             value={entry.retries}
             onInput={set('retries')}
-            fault={faultOf('retries')}
+            mistake={mistakeOf('retries')}
             inputMode="numeric"
             placeholder="0"
           />
@@ -104,7 +104,7 @@ export function EntryRow({
               label="Weight"
               value={entry.weight}
               onInput={set('weight')}
-              fault={faultOf('weight')}
+              mistake={mistakeOf('weight')}
               inputMode="numeric"
               placeholder="1"
               hint="Its share of the requests among those of this place"

@@ -10,12 +10,12 @@ import { EntryRow } from './entry-row.js';
 import {
   blankEntry,
   type EntryForm,
-  faultsOf,
   firstMissing,
   isMember,
   isSame,
   type KnownModels,
   MAX_MODELS,
+  mistakesOf,
   moved,
   type RouteForm,
   titlesOf,
@@ -53,10 +53,10 @@ export function RouteDialog({
   const [form, setForm] = useState(first);
   const action = useAction();
   const names = providers.map(({ name }) => name);
-  const faults = faultsOf(form, names);
+  const mistakes = mistakesOf(form, names);
   const taken =
     isNew && routes.some(({ workspace, id }) => workspace === form.workspace && id === form.alias);
-  if (taken) faults.set('alias', 'There is a route of this name; edit that one');
+  if (taken) mistakes.set('alias', 'There is a route of this name; edit that one');
   const now = routes.find(({ workspace, id }) => workspace === first.workspace && id === first.alias);
   const isStale = !isNew && !action.busy && !(now && isSame(first, now));
   const hides = known?.direct.some(({ id }) => id === form.alias) ?? false;
@@ -66,7 +66,7 @@ export function RouteDialog({
 
   const save = async (event: Event) => {
     event.preventDefault();
-    if (faults.size > 0) return;
+    if (mistakes.size > 0) return;
     const url = path`/workspaces/${form.workspace}/routes/${form.alias}`;
     const route = { chain: toChain(form.chain), on_crash: form.on_crash };
     if (await action.run(async (client) => void (await client.send('PUT', url, route)))) onSaved();
@@ -87,7 +87,7 @@ export function RouteDialog({
               label="Name"
               value={form.alias}
               onInput={(alias) => setForm({ ...form, alias: alias.trim() })}
-              fault={form.alias === '' ? undefined : faults.get('alias')}
+              mistake={form.alias === '' ? undefined : mistakes.get('alias')}
               hint={
                 hides
                   ? 'Hides the model of the same name in this workspace'
@@ -105,7 +105,7 @@ export function RouteDialog({
               isMember={isMember(form.chain, i)}
               count={form.chain.length}
               entry={entry}
-              faultOf={(field) => faults.get(`chain[${i}].${field}`)}
+              mistakeOf={(field) => mistakes.get(`chain[${i}].${field}`)}
               providers={providers}
               known={known}
               onChange={setEntry(i)}
@@ -142,9 +142,10 @@ export function RouteDialog({
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           <p class="muted" aria-live="polite">
-            {faults.get('chain') ?? (faults.size > 0 ? `Not complete yet: ${firstMissing(faults)}` : '')}
+            {mistakes.get('chain') ??
+              (mistakes.size > 0 ? `Not complete yet: ${firstMissing(mistakes)}` : '')}
           </p>
-          <button type="submit" class="primary" disabled={faults.size > 0 || action.busy}>
+          <button type="submit" class="primary" disabled={mistakes.size > 0 || action.busy}>
             Save route
           </button>
         </div>

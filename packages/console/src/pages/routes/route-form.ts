@@ -113,28 +113,28 @@ export function isSame(form: RouteForm, { chain, on_crash }: PlacedRoute): boole
 }
 
 /** By path, as the gateway names them: `alias`, `chain[0].model`. */
-export function faultsOf({ alias, chain }: RouteForm, providers: readonly string[]): Map<string, string> {
-  const faults = new Map<string, string>();
-  if (!ALIAS.test(alias)) faults.set('alias', 'Letters, digits and . _ - : / @, at most 128');
+export function mistakesOf({ alias, chain }: RouteForm, providers: readonly string[]): Map<string, string> {
+  const mistakes = new Map<string, string>();
+  if (!ALIAS.test(alias)) mistakes.set('alias', 'Letters, digits and . _ - : / @, at most 128');
   chain.forEach((entry, i) => {
     const at = `chain[${i}]`;
     if (!providers.includes(entry.provider))
-      faults.set(`${at}.provider`, 'Choose a provider that is configured');
-    if (!MODEL.test(entry.model)) faults.set(`${at}.model`, 'A model id without spaces');
+      mistakes.set(`${at}.provider`, 'Choose a provider that is configured');
+    if (!MODEL.test(entry.model)) mistakes.set(`${at}.model`, 'A model id without spaces');
     for (const field of Object.keys(NUMBERS) as NumberField[]) {
       const { min, max } = NUMBERS[field];
       const value = entry[field];
       if (field === 'weight' && !isMember(chain, i)) continue;
       const isRight =
         value === '' || (/^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max);
-      if (!isRight) faults.set(`${at}.${field}`, `A whole number from ${min} to ${max}`);
+      if (!isRight) mistakes.set(`${at}.${field}`, `A whole number from ${min} to ${max}`);
     }
   });
   const groups = groupsOf(chain);
-  if (groups.length > MAX_ENTRIES) faults.set('chain', `At most ${MAX_ENTRIES} entries`);
+  if (groups.length > MAX_ENTRIES) mistakes.set('chain', `At most ${MAX_ENTRIES} entries`);
   if (groups.some(({ length }) => length > MAX_MEMBERS))
-    faults.set('chain', `At most ${MAX_MEMBERS} models share a place`);
-  return faults;
+    mistakes.set('chain', `At most ${MAX_MEMBERS} models share a place`);
+  return mistakes;
 }
 
 const FIELD_NAMES: Readonly<Record<string, string>> = {
@@ -148,8 +148,8 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** Names the first field that is missing or wrong, as people call it: `the model of entry 2`. */
-export function firstMissing(faults: ReadonlyMap<string, string>): string {
-  const [path = ''] = [...faults.keys()];
+export function firstMissing(mistakes: ReadonlyMap<string, string>): string {
+  const [path = ''] = [...mistakes.keys()];
   const [, entry, field = path] = /^chain\[(\d+)\]\.(\w+)$/.exec(path) ?? [];
   const name = FIELD_NAMES[field] ?? field;
   return entry === undefined ? name : `${name} of entry ${Number(entry) + 1}`;

@@ -53,8 +53,8 @@ export function Budgets({ budgets: { data, total } }: { budgets: BudgetList }) {
       label: 'Runs out',
       cell: ({ left_usd, pace_usd_per_day: pace, refusing_since }) => {
         const end = forecast(Number(left_usd), pace, now);
-        if (refusing_since !== null) return <b class="fault">Refusing since {moment(refusing_since)}</b>;
-        if (end === 'spent') return <b class="fault">Spent</b>;
+        if (refusing_since !== null) return <b class="mistake">Refusing since {moment(refusing_since)}</b>;
+        if (end === 'spent') return <b class="mistake">Spent</b>;
         if (end === 'lasts') return <span class="muted">Lasts the month, at {usd(pace)} a day</span>;
         return (
           <>

@@ -38,7 +38,7 @@ export function WebhookDialog({ workspace, onClose }: { workspace: string; onClo
             label="Address"
             value={url}
             onInput={setUrl}
-            fault={url === '' || isValid ? undefined : 'An address with https'}
+            mistake={url === '' || isValid ? undefined : 'An address with https'}
             hint="It gets a signed POST for every batch and every request in the background that has ended"
           />
           {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}

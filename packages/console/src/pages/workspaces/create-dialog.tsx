@@ -4,7 +4,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
-import { changedLimits, limitFault, NUMBER_LIMITS, toLimitsForm } from './limits-form.js';
+import { changedLimits, limitMistake, NUMBER_LIMITS, toLimitsForm } from './limits-form.js';
 
 const ID = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 const LABEL = /^\P{C}{1,128}$/u;
@@ -18,7 +18,7 @@ export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreate
   const isValid =
     ID.test(id) &&
     (name === '' || LABEL.test(name)) &&
-    OFFERED.every((limit) => limitFault(limit, limits[limit.name]) === undefined);
+    OFFERED.every((limit) => limitMistake(limit, limits[limit.name]) === undefined);
   const create = (event: Event) => {
     event.preventDefault();
     if (!isValid) return;
@@ -40,14 +40,14 @@ export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreate
             label="Id"
             value={id}
             onInput={(value) => setId(value.trim())}
-            fault={id === '' || ID.test(id) ? undefined : 'Small letters, digits, - and _, at most 63'}
+            mistake={id === '' || ID.test(id) ? undefined : 'Small letters, digits, - and _, at most 63'}
             hint="It stays as it is"
           />
           <Field
             label="Name"
             value={name}
             onInput={setName}
-            fault={name === '' || LABEL.test(name) ? undefined : 'At most 128 printable characters'}
+            mistake={name === '' || LABEL.test(name) ? undefined : 'At most 128 printable characters'}
             hint="For people; empty: the id"
           />
           {OFFERED.map((limit) => (
@@ -56,7 +56,7 @@ export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreate
               label={limit.label}
               value={limits[limit.name]}
               onInput={(value) => setLimits({ ...limits, [limit.name]: value.trim() })}
-              fault={limitFault(limit, limits[limit.name])}
+              mistake={limitMistake(limit, limits[limit.name])}
               hint={limit.hint}
               inputMode="decimal"
             />

@@ -5,7 +5,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
-import { CHOICE_LIMITS, changedLimits, limitFault, NUMBER_LIMITS, toLimitsForm } from './limits-form.js';
+import { CHOICE_LIMITS, changedLimits, limitMistake, NUMBER_LIMITS, toLimitsForm } from './limits-form.js';
 
 interface LimitsProps {
   workspace: string;
@@ -18,7 +18,7 @@ export function LimitsDialog({ workspace, limits, onClose, onDone }: LimitsProps
   const [before] = useState(() => toLimitsForm(limits));
   const [form, setForm] = useState(before);
   const action = useAction();
-  const isValid = NUMBER_LIMITS.every((limit) => limitFault(limit, form[limit.name]) === undefined);
+  const isValid = NUMBER_LIMITS.every((limit) => limitMistake(limit, form[limit.name]) === undefined);
   const save = async (event: Event) => {
     event.preventDefault();
     if (!isValid) return;
@@ -36,7 +36,7 @@ export function LimitsDialog({ workspace, limits, onClose, onDone }: LimitsProps
               label={limit.label}
               value={form[limit.name]}
               onInput={(value) => setForm({ ...form, [limit.name]: value.trim() })}
-              fault={limitFault(limit, form[limit.name])}
+              mistake={limitMistake(limit, form[limit.name])}
               hint={limit.hint}
               inputMode={limit.decimals === 0 ? 'numeric' : 'decimal'}
             />

@@ -96,7 +96,7 @@ export function toLimitsForm(limits: Partial<Limits>): LimitsForm {
   return Object.fromEntries(names.map((name) => [name, String(limits[name] ?? '')])) as LimitsForm;
 }
 
-export function limitFault({ max, decimals }: NumberLimit, text: string): string | undefined {
+export function limitMistake({ max, decimals }: NumberLimit, text: string): string | undefined {
   if (text === '') return undefined;
   const pattern = decimals === 0 ? /^[1-9]\d*$/ : /^\d+(\.\d{1,6})?$/;
   if (!pattern.test(text) || Number(text) > max)

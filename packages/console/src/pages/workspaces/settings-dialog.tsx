@@ -35,7 +35,7 @@ export function SettingsDialog({ workspace, onClose, onDone }: SettingsProps) {
           label="Name"
           value={name}
           onInput={setName}
-          fault={isValid ? undefined : 'From 1 to 128 printable characters'}
+          mistake={isValid ? undefined : 'From 1 to 128 printable characters'}
         />
         <div class="field">
           <label for="allowed-models">Models allowed</label>
