@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ArchiveReader } from '@sluice/api/admin/archive-reader';
+import { ArchiveSpend } from '@sluice/api/admin/archive-spend';
 import { findPostgres } from '@sluice/cli/start/find-postgres';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
 import type {
@@ -19,6 +21,7 @@ import { readArchiveState } from '@sluice/shared/archive/state';
 import { monthOf } from '@sluice/shared/calendar';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { dropPartitions, listPartitions, makePartitions } from '@sluice/worker/archive/partitions';
+import { Spill } from '@sluice/worker/archive/spill';
 import { EntryWriter } from '@sluice/worker/archive/write-entries';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-postgres.js';
@@ -72,6 +75,9 @@ const ask = async (text: string) => {
 };
 const askMany = (count: number, text: string) =>
   Promise.all(Array.from({ length: count }, (_, i) => ask(`${text} ${i}`)));
+
+/** Beside the name of the folder. */
+const filesOnDisk = () => listFolder(spillFolder).filter((name) => name !== 'id');
 
 async function archived(ids: readonly string[]): Promise<number> {
   const { rows } = await database.query<{ count: number }>(
@@ -139,7 +145,10 @@ test.serial(
     await postgres.stop('SIGKILL');
     const answers = await askMany(120, 'nobody is there');
     t.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
-    await until('entries on disk', () => listFolder(spillFolder).length > 0);
+    await until('entries on disk', () => filesOnDisk().length > 0);
+    // The folder is known by a name of its own, because the worker that takes it over may run on a host of another name.
+    const field = `spilled:${await new Spill(spillFolder).id()}`;
+    await until('their number', () => gateway.redis.hexists(gateway.names.archive, field));
     // A worker dies in the middle of it, and leaves what it was handed to the other one.
     await gateway.workers[0]?.end('SIGKILL');
     // Another one died long ago in the middle of a file.
@@ -149,7 +158,8 @@ test.serial(
     postgres = await startTestPostgres(join(folder, 'postgres'), postgres.port);
     const ids = answers.map(({ id }) => id);
     await until('all entries in PostgreSQL', async () => (await archived(ids)) === ids.length, 60_000);
-    await until('no file on disk', () => listFolder(spillFolder).length === 0, 90_000);
+    await until('no file on disk', () => filesOnDisk().length === 0, 90_000);
+    await until('a complete log', async () => (await admin('/requests')).body.complete, 60_000);
     const books = await readBooks();
     t.is(books.postgres, books.redis);
     t.is(books.requests, before.requests + answers.length);
@@ -330,6 +340,7 @@ test.serial(
     t.is(status, 200);
     t.false(body.complete);
     t.is(body.data[0]?.id, `req_${answer.id}`);
+    t.is((await admin('/requests/export')).status, 503, 'a file would be short of entries');
     postgres = await startTestPostgres(join(folder, 'postgres'), postgres.port);
     await until('a complete log', async () => (await admin('/requests')).body.complete);
   },
@@ -387,8 +398,40 @@ test.serial(
       .reduce((sum, line) => sum + BigInt((line.split(',')[0] ?? '').replace('.', '')), 0n);
     t.is(String(billed), ledger.total.cost_picodollars);
     t.is((await admin('/spend?tz=Nowhere/Atall')).status, 400);
+    // PostgreSQL takes this for Israel, and JavaScript for India.
+    t.is((await admin('/spend?tz=IST')).status, 400);
   },
 );
+
+test.serial('an amount or a cursor beyond all requests is no reason to do without PostgreSQL', async (t) => {
+  for (const query of ['max_cost_usd=999999999', 'max_cost_usd=999999999&sort=cost', 'min_cost_usd=99999999'])
+    t.true((await admin(`/requests?limit=1&${query}`)).body.complete, query);
+  t.is((await admin('/requests/export?max_cost_usd=999999999')).status, 200);
+  t.is((await admin('/requests?sort=cost&before=9999999999999999999:1763220000000-0')).status, 400);
+});
+
+test.serial('an id that no workspace can have is not found, and PostgreSQL is not asked', async (t) => {
+  t.is((await admin('/workspaces/a%00b/statement')).status, 404);
+  t.is((await admin('/workspaces/a%00b?erase=true', 'DELETE')).status, 404);
+});
+
+test.serial('the newest entries, which only Redis has, are summed by the same routes and tags', async (t) => {
+  const names = keyNames('tail');
+  const [entry] = (await gateway.log()).filter(({ served }) => served);
+  const direct = { ...entry, id: 'tail', workspace: 'tail', route: null, tags: { e: 'not a route' } };
+  await gateway.redis.xadd(names.requestLog, '*', 'entry', JSON.stringify(direct));
+  const reader = new ArchiveReader(postgres.url, 'test');
+  t.teardown(() => reader.close());
+  const day = new Date(entry?.settledAt ?? 0).toISOString().slice(0, 10);
+  const { rows } = await new ArchiveSpend(reader, gateway.redis, names).read({
+    ...{ from: day, to: day, timeZone: 'UTC', filter: { workspace: 'tail' } },
+    by: ['route', 'tag:e', 'tag:constructor'],
+  });
+  t.deepEqual(
+    rows.map(({ group }) => group),
+    [{ route: null, 'tag:e': 'not a route', 'tag:constructor': null }],
+  );
+});
 
 test.serial('the traffic counts what only PostgreSQL has, and nothing twice', async (t) => {
   const traffic = async () => (await admin('/traffic?since=12h')).body as unknown as TrafficReport;

@@ -3,7 +3,6 @@
  * are trimmed from the log. So a crash repeats work and loses nothing, and writing is repeatable. While PostgreSQL is away
  * the entries wait in the log. When the log has outgrown its share of Redis' memory, the oldest entries go to a disk.
  */
-import { hostname } from 'node:os';
 import { readArchiveState } from '@sluice/shared/archive/state';
 import type { Logger } from '@sluice/shared/process/logger';
 import { trimLog } from '@sluice/shared/queue/log-trim';
@@ -134,7 +133,7 @@ export class Archiver {
     if (!spill) return;
     const spilled = await spill.files.size();
     metrics.hasSpilled(spilled);
-    const field = `spilled:${hostname()}:${spill.folder}`;
+    const field = `spilled:${await spill.files.id()}`;
     if (spilled > 0) await redis.hset(names.archive, field, spilled);
     else await redis.hdel(names.archive, field);
   }

@@ -3,11 +3,13 @@
  * complete or does not exist, and is removed when its entries are in the database. Several workers may share a folder,
  * because writing the same file twice does no harm.
  */
+import { randomUUID } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ifMissing, removeAbandoned, writeWholeFile } from '@sluice/shared/process/whole-file';
 import type { StreamEntry } from './write-entries.js';
 
+const ID = 'id';
 const NAME = /^(\d+-\d+)_(\d+)\.jsonl$/;
 /** A live worker writes a file in less time. If it takes longer, it fails and writes the file again. */
 const ABANDONED_AFTER_MS = 10_000;
@@ -21,6 +23,15 @@ export class Spill {
     if (!first) return;
     const path = join(this.folder, `${first.id}_${entries.length}.jsonl`);
     await writeWholeFile(path, [entries.map(({ id, text }) => `${id} ${text}\n`).join('')]);
+  }
+
+  /** Tells this folder from all others. It stays when a container with another host name takes the folder over. */
+  async id(): Promise<string> {
+    const path = join(this.folder, ID);
+    const known = await readFile(path, 'utf8').catch(ifMissing(''));
+    if (known !== '') return known;
+    await writeWholeFile(path, [randomUUID()]);
+    return readFile(path, 'utf8');
   }
 
   /** How many entries there are. */
