@@ -710,6 +710,26 @@ test.serial(
   },
 );
 
+test.serial('Webhooks offers only the workspaces whose webhooks the person may see', async (t) => {
+  const wish = { name: 'of two minds', role: 'operator', workspaces: ['thrifty'] };
+  const { body: token } = await admin('POST', '/tokens', wish);
+  t.teardown(() => admin('DELETE', `/tokens/${token.id}`));
+  const page = await openPage(t, browser, gateway.adminUrl, { expected: /401/ });
+  await signIn(page, token.value);
+  // A token has one role. Groups may give a person several, and then the session has them.
+  const { redis, names } = gateway;
+  for (const [digest, text] of Object.entries(await redis.hgetall(names.sessions))) {
+    const session = JSON.parse(text);
+    if (session.principal.name !== wish.name) continue;
+    session.principal.grants.push({ role: 'viewer', workspaces: ['demo'] });
+    await redis.hset(names.sessions, digest, JSON.stringify(session));
+  }
+  await page.goto(`${gateway.adminUrl}/#/webhooks`);
+  await page.reload();
+  await page.getByText('thrifty has no webhooks.').waitFor();
+  t.is(await page.getByLabel('Workspace').count(), 0, 'there is nothing to choose');
+});
+
 test.serial('a webhook is added, tested and removed, and its messages are seen and sent again', async (t) => {
   const page = await openConsole(t, browser, gateway, '/webhooks');
   await page.getByRole('button', { name: 'Add a webhook' }).click();

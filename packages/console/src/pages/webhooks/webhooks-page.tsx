@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { ago, NOTHING } from '../../format.js';
 import type { Place } from '../../location.js';
+import { useMay } from '../../permissions.js';
 import { Confirm } from '../../ui/confirm.js';
 import { Page } from '../../ui/page.js';
 import { Pick } from '../../ui/pick.js';
@@ -18,11 +19,14 @@ const SLOWLY_MS = 60_000;
 type Doing = { what: 'add' } | { what: 'remove'; webhook: WebhookView };
 
 export function WebhooksPage(_: { place: Place }) {
+  const may = useMay();
   const [chosen, setChosen] = useState('');
   const directory = usePoll('workspaces', SLOWLY_MS, (client, signal) =>
     client.get<DirectoryOverview>('/directory?keys=false', signal),
   );
-  const workspaces = directory.data?.workspaces.map(({ id }) => id) ?? [];
+  const workspaces = (directory.data?.workspaces ?? [])
+    .map(({ id }) => id)
+    .filter((id) => may('operator', id));
   const workspace = chosen || workspaces[0];
   return (
     <Page
@@ -30,6 +34,7 @@ export function WebhooksPage(_: { place: Place }) {
       intro="Addresses that are told how batches and requests in the background ended, and what was sent to them."
     >
       {!directory.data && <Waiting polled={directory} />}
+      {directory.data && workspaces.length === 0 && <Empty title="There is no workspace to show." />}
       {workspaces.length > 1 && workspace !== undefined && (
         <Pick label="Workspace" value={workspace} values={workspaces} onChange={setChosen} />
       )}
