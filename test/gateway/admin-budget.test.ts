@@ -152,6 +152,8 @@ test.serial('what was spent is summed by any of its fields, and exactly', async 
     ['?by=colour', 'by'],
     ['?since=never', 'since'],
     ['?since=1900-01-01', 'since'],
+    ['?month=0001-01', 'month'],
+    ['?since=2026-02-30&until=2026-03-02', 'since'],
     ['?workspace=', 'workspace'],
   ])
     t.is((await admin('GET', `/spend${query}`)).body.error.param, param);

@@ -2,6 +2,7 @@
  * What was spent, from PostgreSQL, with the newest entries that only Redis has yet. Those are read first, and each counts only
  * when its row is not in the same snapshot of PostgreSQL as the sums: nothing is missing, and nothing counts twice.
  */
+import type { SpendField } from '@sluice/shared/admin-api';
 import { type Connection, inTransaction } from '@sluice/shared/archive/database';
 import { readArchiveState } from '@sluice/shared/archive/state';
 import { GatewayError } from '@sluice/shared/errors';
@@ -173,7 +174,13 @@ function linesOf(
   return lines.flatMap(({ provider, model, sums }) => {
     const whole: Group = { workspace, key, route, provider, model, day, month: day.slice(0, 7) };
     if (Object.entries(filter).some(([field, value]) => whole[field as keyof Group] !== value)) return [];
-    const group = by.map((field) => [field, whole[field] ?? entry.tags?.[field.slice(4)] ?? null] as const);
+    const textOf = (field: SpendField) =>
+      field.startsWith('tag:') ? tagOf(entry, field.slice(4)) : (whole[field] ?? null);
+    const group = by.map((field) => [field, textOf(field)] as const);
     return [{ group: Object.fromEntries(group) as Group, sums }];
   });
+}
+
+function tagOf({ tags = {} }: LogEntry, name: string): string | null {
+  return Object.hasOwn(tags, name) ? (tags[name] ?? null) : null;
 }

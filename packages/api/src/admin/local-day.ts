@@ -1,5 +1,7 @@
 /** Days as a calendar on the wall has them, in a time zone. */
 
+/** There are more ways to write a name than zones, because the case of its letters does not count. */
+const MOST_FORMATS = 100;
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** `2026-11-15`. */
@@ -13,14 +15,18 @@ export function localDay(time: number, timeZone: string): string {
       month: '2-digit',
       day: '2-digit',
     });
+    if (formats.size >= MOST_FORMATS) formats.clear();
     formats.set(timeZone, format);
   }
   return format.format(time);
 }
 
-/** Names only: PostgreSQL reads an offset such as +05:30 the other way round. */
+/**
+ * UTC and names such as Europe/Berlin. PostgreSQL reads an offset such as +05:30 the other way round, and takes some
+ * abbreviations for other zones than JavaScript: IST, or CET in summer.
+ */
 export function isTimeZone(name: string): boolean {
-  if (!/^[A-Z][\w+/-]{1,63}$/i.test(name)) return false;
+  if (name !== 'UTC' && !/^[A-Z]\w*\/[\w+/-]{1,63}$/i.test(name)) return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;

@@ -54,6 +54,8 @@ const MAX_TAG_FILTERS = 16;
 const TAG_VALUE = { pattern: /^[^\p{Cc}]{1,512}$/u, allowed: 'a text of 1 to 512 characters' };
 const TAG_PAIR = { pattern: /^[^\p{Cc}=]{1,64}=[^\p{Cc}]{1,512}$/u, allowed: 'a tag such as feature=search' };
 const AMOUNT = { pattern: /^\d{1,9}(?:\.\d{1,12})?$/, allowed: 'a number of 0 or more' };
+/** PostgreSQL's whole numbers end a little above this. As picodollars it is nine million USD. */
+const MOST = 9e18;
 const TEXT = { pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' };
 
 export function readLogFilter(
@@ -63,7 +65,9 @@ export function readLogFilter(
 ): LogFilter {
   const text = (name: string) => (isAbsent(query?.[name]) ? undefined : reader.text(query[name], name, TEXT));
   const number = (name: string, unit: number) =>
-    isAbsent(query?.[name]) ? undefined : Math.round(Number(reader.text(query[name], name, AMOUNT)) * unit);
+    isAbsent(query?.[name])
+      ? undefined
+      : Math.min(Math.round(Number(reader.text(query[name], name, AMOUNT)) * unit), MOST);
   const since = readMoment(reader, query?.since, 'since', now);
   const until = readMoment(reader, query?.until, 'until', now, 'end');
   if (since !== undefined && until !== undefined && since > until)

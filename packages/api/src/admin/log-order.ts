@@ -20,7 +20,7 @@ export interface Place {
 
 /** `1763220000000-0`, or with a value before it: `120:1763220000000-0`. */
 export const CURSOR = {
-  pattern: /^(?:\d{1,19}:)?\d{1,15}-\d{1,9}$/,
+  pattern: /^(?:\d{1,18}:)?\d{1,15}-\d{1,9}$/,
   allowed: 'a cursor of an earlier answer',
 };
 

@@ -24,10 +24,14 @@ export function readMoment(
     : MOMENT.test(text)
       ? Date.parse(text) + (is === 'end' && DAY.test(text) ? (UNIT_MS.d ?? 0) : 0)
       : Number.NaN;
-  if (Number.isNaN(time))
+  const [day = ''] = text.split('T');
+  // Date.parse makes the third of March of the 31st of February.
+  if (Number.isNaN(time) || (!count && !new Date(day).toJSON()?.startsWith(day)))
     reader.mistake(
       path,
       'must be a moment such as 2027-01-31 or 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long ago',
     );
+  // Neither the log in Redis nor PostgreSQL can be asked for an earlier one.
+  if (time < 0) reader.mistake(path, 'must not be before 1970');
   return time;
 }

@@ -4,6 +4,7 @@
  * an entry that is archived meanwhile comes from Redis only.
  */
 import { type ArchiveState, readArchiveState } from '@sluice/shared/archive/state';
+import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Trouble } from '@sluice/shared/process/trouble';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
@@ -66,19 +67,32 @@ export class RequestSearch {
     return found ?? (await this.#fromArchive((archive) => archive.find(requestId)));
   }
 
-  /** All matching entries, oldest first. Throws when PostgreSQL is away, because an export must be complete. */
+  /** All matching entries, oldest first. Throws when PostgreSQL is away or lacks some: nobody could tell that from a file. */
   async *all(filter: LogFilter): AsyncGenerator<LoggedRequest[]> {
     const state = await this.#state();
     let boundary = state?.boundary ?? BEGINNING;
-    if (state && this.archive) yield* this.archive.all(filter, boundary, EXPORT_AT_ONCE);
+    if (state && state.spilled > 0)
+      throw unavailable(
+        'Some requests have not arrived in PostgreSQL yet, and a file would be short of them.',
+      );
+    if (state && this.archive) yield* this.#archived(this.archive.all(filter, boundary, EXPORT_AT_ONCE));
     // The export may take long, and Redis may have been trimmed beyond the boundary meanwhile.
     while (state && this.archive && (await this.#wasTrimmed(boundary))) {
       const now = (await this.#state())?.boundary ?? boundary;
       if (compareIds(now, boundary) <= 0) break;
-      yield* this.archive.all(filter, now, EXPORT_AT_ONCE, boundary);
+      yield* this.#archived(this.archive.all(filter, now, EXPORT_AT_ONCE, boundary));
       boundary = now;
     }
     yield* this.log.all(filter, boundary);
+  }
+
+  async *#archived(entries: AsyncGenerator<LoggedRequest[]>): AsyncGenerator<LoggedRequest[]> {
+    try {
+      yield* entries;
+    } catch (error) {
+      this.#trouble.failed(error);
+      throw unavailable('PostgreSQL, which has the older requests, is away.');
+    }
   }
 
   async #state(): Promise<ArchiveState | undefined> {
@@ -102,4 +116,8 @@ export class RequestSearch {
       return undefined;
     }
   }
+}
+
+function unavailable(text: string): GatewayError {
+  return new GatewayError('service_unavailable', text, { retryAfterMs: 60_000 });
 }

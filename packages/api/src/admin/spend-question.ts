@@ -12,7 +12,8 @@ const DAY_MS = 86_400_000;
 const MAX_FIELDS = 8;
 const TEXT = { pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' };
 const TOP = { pattern: /^[1-9]\d{0,3}$/, allowed: 'a whole number from 1 to 9999' };
-const MONTH = { pattern: /^\d{4}-(?:0[1-9]|1[0-2])$/, allowed: 'a month such as 2026-11' };
+// Date.UTC takes the years 0 to 99 for 1900 to 1999.
+const MONTH = { pattern: /^[12]\d{3}-(?:0[1-9]|1[0-2])$/, allowed: 'a month such as 2026-11' };
 const TAG_FIELD = /^tag:[^\p{Cc},]{1,64}$/u;
 const FILTERS = ['workspace', 'route', 'provider', 'model'] as const;
 

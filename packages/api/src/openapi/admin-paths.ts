@@ -302,7 +302,10 @@ export const adminPaths: Paths = guarded({
     get: {
       summary: 'The whole request log, oldest first.',
       parameters: [...span, ...filters, s.inQuery('format', 'jsonl or csv.', s.oneOf('jsonl', 'csv'))],
-      responses: { '200': lines('One request a line.'), ...s.errors('invalid_request') },
+      responses: {
+        '200': lines('One request a line.'),
+        ...s.errors('invalid_request', 'service_unavailable'),
+      },
     },
   },
   '/spend': {

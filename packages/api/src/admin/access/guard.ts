@@ -1,5 +1,6 @@
 /** Enforces the table of permissions on every route. */
 import type { Router } from '@koa/router';
+import { ID } from '@sluice/shared/config/rules';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
@@ -57,7 +58,7 @@ async function demand(
   }
   if (scope === 'workspace') {
     // Somebody without a role in a workspace gets the same answer as for a workspace that does not exist.
-    if (!hasRole(principal, 'viewer', id)) throw noWorkspace();
+    if (!ID.pattern.test(id) || !hasRole(principal, 'viewer', id)) throw noWorkspace();
     refuseUnless(hasRole(principal, role, id));
   }
 }

@@ -72,7 +72,7 @@ export function addRequestRoutes(router: Router, { search, followers, clock }: R
     ctx.body = Readable.from(toLines(batches, { first: '\n', idle: '\n' }));
   });
 
-  router.get('/requests/export', (ctx) => {
+  router.get('/requests/export', async (ctx) => {
     const { filter, format } = readInput((reader) => {
       const query = reader.fields(ctx.query, '', [...FILTER_FIELDS, 'format']);
       return {
@@ -80,14 +80,17 @@ export function addRequestRoutes(router: Router, { search, followers, clock }: R
         format: reader.oneOf(query?.format ?? 'jsonl', 'format', ['jsonl', 'csv']),
       };
     });
+    const batches = search.all(filter);
+    // What cannot be read is told of by an ordinary answer as long as the file has not begun.
+    const { value: first = [] } = await batches.next();
     const isCsv = format === 'csv';
     ctx.type = isCsv ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson';
     ctx.set('content-disposition', `attachment; filename="requests.${isCsv ? 'csv' : 'jsonl'}"`);
-    const batches = search.all(filter);
+    const all = startingWith(first, batches);
     ctx.body = Readable.from(
       isCsv
-        ? toLines(batches, { first: CSV_HEAD, line: (each) => toCsvLine(presentRequest(each)) })
-        : toLines(batches),
+        ? toLines(all, { first: CSV_HEAD, line: (each) => toCsvLine(presentRequest(each)) })
+        : toLines(all),
     );
   });
 
@@ -98,6 +101,11 @@ export function addRequestRoutes(router: Router, { search, followers, clock }: R
       throw new GatewayError('not_found', 'The log has no request of this id.');
     ctx.body = presentRequest(found);
   });
+}
+
+async function* startingWith<T>(first: T, rest: AsyncGenerator<T>): AsyncGenerator<T> {
+  yield first;
+  yield* rest;
 }
 
 interface LineOptions {

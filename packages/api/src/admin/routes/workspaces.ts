@@ -95,6 +95,7 @@ export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void 
       const query = reader.fields({ ...ctx.query }, '', ['erase']);
       return !isAbsent(query?.erase) && reader.oneOf(query.erase, 'erase', ['true', 'false']) === 'true';
     });
+    if (!ID.pattern.test(id)) throw noWorkspace();
     const before = await directory.findWorkspace(id);
     if (before) noteChange(ctx, { before: presentWorkspace(before) });
     // First of all: without it nothing is deleted, and it can be asked for again.
