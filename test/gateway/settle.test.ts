@@ -1,6 +1,7 @@
 import { parseConfig } from '@sluice/shared/config/config';
 import { type ChatJob, jobIdOf } from '@sluice/shared/queue/job';
 import { ARCHIVE_GROUP, trimLog } from '@sluice/shared/queue/log-trim';
+import { QUEUE_KEYS, takeScript } from '@sluice/shared/queue/queue-scripts';
 import { ledgerRow, stamp } from '@sluice/shared/queue/settle';
 import type { ExecutionContext } from 'ava';
 import test from '../helpers/needs-redis.js';
@@ -420,11 +421,22 @@ test('a withdrawal whose confirmation was lost is confirmed when it is repeated,
   t.is((await cell.log()).length, 1);
 });
 
+/** A cell whose OpenAI has limits per minute or a pool of keys. */
+function limitedCell(openai: object): Promise<Cell> {
+  const own = { kind: 'openai', base_url: 'http://127.0.0.1:1', ...openai };
+  return bench.cell(1_000_000, parseConfig({ providers: { openai: own } }, { KEY: 'sk-only' }).providers);
+}
+
+/** A job that may wait for long from now on. */
+const patientJob = (id: string, model = 'gpt-4o'): ChatJob => ({
+  ...jobFor(id),
+  chain: [{ provider: 'openai', model }],
+  waitUntil: Date.now() + 1_000_000_000,
+});
+
 test('a job that waits again after its worker died, and is withdrawn, leaves no key of the pool busy', async (t) => {
   const keys = [{ name: 'only', api_key: '${KEY}' }];
-  const openai = { kind: 'openai', base_url: 'http://127.0.0.1:1', keys };
-  const { providers } = parseConfig({ providers: { openai } }, { KEY: 'sk-only' });
-  const cell = await bench.cell(1_000_000, providers);
+  const cell = await limitedCell({ keys });
   const busy = () => bench.redis.hget(cell.names.queueKey('openai', 'pool'), 'busy:only');
   const ways = {
     moved: (job: ChatJob) => cell.settlements.withdraw(job),
@@ -439,4 +451,67 @@ test('a job that waits again after its worker died, and is withdrawn, leaves no 
     t.not(await settle(job), 'running');
     t.is(await busy(), '0');
   }
+});
+
+test('jobs keep their limits and keys while another one is delayed', async (t) => {
+  const keys = [{ name: 'only', api_key: '${KEY}' }];
+  const cell = await limitedCell({ keys, limits: { requests_per_minute: 1 } });
+  const { redis } = bench;
+  const key = (name: string) => cell.names.queueKey('openai', name);
+  for (const id of ['later', 'first', 'second']) await cell.queues.addChat(patientJob(id));
+  await redis.zrem(key('prioritized'), 'later-0');
+  await redis.zadd(key('delayed'), (Date.now() + 60_000) * 0x1000, 'later-0');
+  t.is((await cell.take('openai', 'a'))?.id, 'first-0');
+  t.is(await redis.hget(key('pool'), 'busy:only'), '1');
+  t.is(await cell.take('openai', 'b'), undefined);
+  t.is(await cell.take('openai', 'c'), undefined, 'the limit is used up');
+
+  await redis.del(key('limit:r'), key('due'));
+  await redis.zadd(key('delayed'), (Date.now() - 1) * 0x1000, 'later-0');
+  t.is((await cell.take('openai', 'd'))?.id, 'later-0', 'its time has come');
+  t.is(await redis.exists(key('delayed')), 0);
+});
+
+test('a worker that has lost a job gives back nothing of what the run after it has reserved', async (t) => {
+  const cell = await limitedCell({ limits: { requests_per_minute: 5 } });
+  const job = patientJob('one');
+  const reserved = () => bench.redis.hget(cell.names.queueKey('openai', 'limit:r'), 's');
+  await cell.queues.addChat(job);
+  const lost = await cell.take('openai', 'lost');
+  await lost?.stall();
+  await cell.take('openai', 'run');
+  t.is(await reserved(), '2');
+  t.is(await cell.settlements.settle({ ...failed(job), used: 'none' }, by('lost:1')), 'settled');
+  t.is(await reserved(), '2');
+});
+
+test('a worker looks on when it has parked as many jobs as it may at once, also with few slots', async (t) => {
+  const cell = await limitedCell({ limits: { models: { 'gpt-4o': { requests_per_minute: 1 } } } });
+  const key = (name: string) => cell.names.queueKey('openai', name);
+  await cell.queues.addChat(patientJob('first'));
+  const first = await cell.take('openai', 'a');
+  await first?.finish();
+  for (let i = 0; i < 120; i++) await cell.queues.addChat(patientJob(`big-${i}`));
+  await cell.queues.addChat(patientJob('small', 'gpt-4o-mini'));
+  await bench.redis.hset(key('meta'), 'concurrency', 4);
+  await bench.redis.del(key('marker'));
+  const [more] = await takeScript(
+    bench.redis,
+    QUEUE_KEYS.map((name) => key(name)),
+    ['b', 1_000, 8],
+  );
+  t.is(more, 1);
+  t.is(await bench.redis.exists(key('marker')), 1, 'a worker is told to look again');
+});
+
+test('a full limit is kept when the clock of Redis has gone back behind what it wrote', async (t) => {
+  const cell = await limitedCell({ limits: { requests_per_minute: 1 } });
+  const window = cell.names.queueKey('openai', 'limit:r');
+  for (const id of ['first', 'second']) await cell.queues.addChat(patientJob(id));
+  await cell.take('openai', 'a');
+  const { s = '', f = '', p = '' } = await bench.redis.hgetall(window);
+  await bench.redis.del(window);
+  await bench.redis.hset(window, { s, p, f: Number(f) + 20, [Number(f) + 24]: 1 });
+  t.is(await cell.take('openai', 'b'), undefined);
+  t.is(await cell.take('openai', 'c'), undefined);
 });

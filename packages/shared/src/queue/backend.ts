@@ -390,7 +390,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     );
   }
 
-  /** BullMQ's own script takes the next job of a queue with delayed jobs or a rate limit. */
+  /** BullMQ's own script takes the next job of a queue with a rate limit of BullMQ's own. */
   async #takeStock(token: string, name?: string): Promise<unknown[]> {
     const [json, id, limitedMs, delayedUntil] = await super.moveToActive(token, name);
     if (!json) return [json, id, limitedMs, delayedUntil];

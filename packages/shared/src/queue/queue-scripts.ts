@@ -1,6 +1,6 @@
 /**
  * The Lua behind backend.ts: how a job is added, taken, moved and ended in BullMQ's layout of a queue. The scripts do the
- * plain cases in one step each. A queue with delayed jobs or a rate limit of its own is left to BullMQ's own scripts.
+ * plain cases in one step each. A queue with a rate limit of BullMQ's own is left to BullMQ's own scripts.
  */
 import { createScript } from '../redis/script.js';
 import { SEND_DISPLACED, SEND_MOVED } from './inbox.js';
@@ -258,6 +258,21 @@ local function popRanked(q, lowest, spare)
 end
 `;
 
+const UNDELAY = `
+-- Delayed jobs whose time has come are first in line. They are not left to BullMQ's script, which knows neither limits per
+-- minute nor keys. Returns in how many ms the next one is due.
+local function undelay(q, now)
+  local due = string.format('%.0f', (now + 1) * 0x1000 - 1)
+  for _, jobId in ipairs(redis.call('ZRANGEBYSCORE', q.delayed, '-inf', due, 'LIMIT', 0, 100)) do
+    redis.call('ZREM', q.delayed, jobId)
+    redis.call('RPUSH', q.wait, jobId)
+    if redis.call('EXISTS', q.prefix .. jobId) == 1 then redis.call('HSET', q.prefix .. jobId, 'delay', 0) end
+  end
+  local nextScore = redis.call('ZRANGE', q.delayed, 0, 0, 'WITHSCORES')[2]
+  return nextScore and math.max(1, math.floor(nextScore / 0x1000) - now)
+end
+`;
+
 /**
  * Takes as many jobs as were asked for, within the queue's concurrency. `more` says whether others may be waiting. An id
  * without a hash is dropped. A cut append-only file may leave such an id.
@@ -277,7 +292,7 @@ end
 
 local function take(q, token, lockMs, most)
   local paused, limit, max, hasLanes = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency', 'max', 'lanes'))
-  if max or redis.call('EXISTS', q.delayed) == 1 then return 'stock' end
+  if max then return 'stock' end
   local taken = {0}
   if paused then return taken end
   local room, free, spare = tonumber(most), math.huge, math.huge
@@ -288,8 +303,14 @@ local function take(q, token, lockMs, most)
   end
   local now, lowest, isEmpty, popRanked, lowestClass
   local ranked, open, parked = {}, {}, 0
+  local nextDelayed
+  if redis.call('EXISTS', q.delayed) == 1 then
+    now = readClock()
+    ${UNDELAY}
+    nextDelayed = undelay(q, now)
+  end
   if hasLanes then
-    now, rates = readClock(), rateSteps()
+    now, rates = now or readClock(), rateSteps()
     rates.promoteDue(q, now, open)
   end
   while #taken <= room and parked < MOST_PARKED do
@@ -341,8 +362,9 @@ local function take(q, token, lockMs, most)
     end
   end
   local again = hasLanes and rates.closeLanes(q, now, open) or 0
+  if nextDelayed and (again == 0 or nextDelayed < again) then again = nextDelayed end
   if isEmpty and again > 0 then taken[1] = -again end
-  if room == tonumber(most) and not isEmpty then
+  if not isEmpty and (room == tonumber(most) or parked == MOST_PARKED) then
     taken[1] = 1
     if #taken <= free and (waiting(q)) > 0 then redis.call('ZADD', q.marker, 0, '0') end
   end
@@ -351,7 +373,7 @@ end
 
 -- After a job has ended, this takes the worker's next job, or tells another worker that a slot is free.
 local function takeNext(q, token, lockMs)
-  if (waiting(q)) == 0 then return token ~= '' and redis.call('EXISTS', q.delayed) == 1 and 'stock' or {0} end
+  if (waiting(q)) == 0 and (token == '' or redis.call('EXISTS', q.delayed) == 0) then return {0} end
   if token ~= '' then return take(q, token, lockMs, 1) end
   wake(q)
   return {0}
@@ -373,7 +395,7 @@ export type TakenFields = [
   /** When this was decided, in Redis time. */
   decidedAt?: string | null,
 ];
-/** 'stock': BullMQ's own script has to take the next job. */
+/** 'stock': BullMQ's own script has to take the next job, because the queue has a rate limit of BullMQ's own. */
 /** `more`: 1 when others may be waiting, -n when those who wait may be taken in n ms. */
 export type Taken = 'stock' | [more: number, ...jobs: TakenFields[]];
 
@@ -586,9 +608,11 @@ local function mark()
   return redis.call('SET', settledKey, token, 'NX', 'PX', settledMs)
 end
 
--- A job with limits per minute gives back what it has not used.
+-- A job with limits per minute gives back what it has not used. A worker that has lost the job gives nothing back, because
+-- the reservation is that of the run after it.
 local function releaseRates(what)
   if used == '' then return end
+  if redis.call('GET', queue.prefix .. jobId .. ':lock') ~= token then what = 'keep' end
   rates = rates or rateSteps()
   rates.release(queue, jobId, what)
 end

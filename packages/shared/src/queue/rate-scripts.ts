@@ -40,7 +40,9 @@ end
 local function readWindow(key, now)
   local slot = math.floor(now / SLOT_MS)
   local sum, first, pace = unpack(redis.call('HMGET', key, 's', 'f', 'p'))
-  local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = tonumber(first or slot), pace = tonumber(pace or 0)}
+  -- After a failover the clock may have gone back, behind what was written.
+  first = math.min(tonumber(first or slot), slot)
+  local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = first, pace = tonumber(pace or 0)}
   local over = slot - SLOTS
   if window.first > over then return window end
   local fields = {}
