@@ -3,6 +3,7 @@ import type { RefusalCount } from '@sluice/shared/admin-api';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { Refusals } from '@sluice/shared/queue/refusals';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
+import { TurnedAway } from '@sluice/shared/queue/turned-away';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
@@ -227,4 +228,24 @@ test.serial('requests that were never accepted are counted by workspace, key and
   t.like(row('workspace_concurrency', 'busy'), { requests: 1, kind: 'policy' });
   t.like((await admin('GET', '/refusals?reason=unknown_model&workspace=demo')).body, { requests: 3 });
   t.is((await admin('GET', '/refusals?since=7d')).status, 400);
+});
+
+test.serial('a workspace with many keys does not hide who else was refused', async (t) => {
+  const { redis, names } = gateway;
+  const turnedAway = new TurnedAway(redis, names);
+  const now = Date.UTC(2026, 0, 1);
+  const hidden = (minute: number) => now + minute * MINUTE_MS;
+  for (let minute = 0; minute < 60; minute++) {
+    for (let key = 0; key < 100; key++)
+      turnedAway.count(hidden(minute), 'crowd', `key_${key}`, 'bad_request');
+    turnedAway.count(hidden(minute), 'quiet', 'key_q', 'budget_spent');
+    await turnedAway.write();
+  }
+  const counts = await turnedAway.read(now, hidden(59));
+  const of = (workspace: string) => counts.filter((row) => row.workspace === workspace);
+  t.is(of('quiet').length, 60);
+  t.true(of('quiet').every(({ keyId, requests }) => keyId === 'key_q' && requests === 1));
+  t.is(sum(of('crowd').map(({ requests }) => requests)), 6_000, 'all of its own are still told as its own');
+  t.true(of('crowd').length < 600);
+  await redis.del(names.turnedAway(String(now / (60 * MINUTE_MS))));
 });

@@ -14,6 +14,11 @@ const MINUTE_MS = 60_000;
 export const KEPT_MS = 48 * HOUR_MS;
 /** Rows of one hour, some hundred kilobytes. Beyond that only the reason is counted. */
 const MOST_ROWS = 5_000;
+/**
+ * Rows of one workspace in an hour. Beyond that its keys are not told apart, and its rows are as many as there are minutes and
+ * reasons. So a workspace with many keys does not use up the rows of the others.
+ */
+const MOST_OF_WORKSPACE = 500;
 /** Rows of this process that are not in Redis yet. */
 const MOST_WAITING = 2_000;
 const AT_ONCE = 250;
@@ -34,13 +39,19 @@ const addScript = createScript<number>(
   'sluiceCountTurnedAway',
   `
 local key = KEYS[1]
+local most, mostOfWorkspace, keptMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local rows = redis.call('HLEN', key)
-for i = 3, #ARGV, 3 do
-  local row, coarse, count = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  if rows >= tonumber(ARGV[1]) and redis.call('HEXISTS', key, row) == 0 then row = coarse end
-  if redis.call('HINCRBY', key, row, count) == tonumber(count) then rows = rows + 1 end
+local function isNew(row) return redis.call('HEXISTS', key, row) == 0 end
+for i = 4, #ARGV, 5 do
+  local row, ofWorkspace, coarse, rowsOfWorkspace, count = unpack(ARGV, i, i + 4)
+  if isNew(row) and tonumber(redis.call('HGET', key, rowsOfWorkspace) or 0) >= mostOfWorkspace then row = ofWorkspace end
+  if isNew(row) then
+    if rows >= most then row = coarse else redis.call('HINCRBY', key, rowsOfWorkspace, 1) end
+  end
+  redis.call('HINCRBY', key, row, count)
+  rows = redis.call('HLEN', key)
 end
-redis.call('PEXPIRE', key, ARGV[2])
+redis.call('PEXPIRE', key, keptMs)
 return rows
 `,
 );
@@ -75,8 +86,15 @@ export class TurnedAway {
     for (const [hour, rows] of byHour)
       for (let i = 0; i < rows.length; i += AT_ONCE) {
         const some = rows.slice(i, i + AT_ONCE);
-        const args = some.flatMap(([row, count]) => [nameOf(row), coarseName(row), count]);
-        await addScript(this.redis, [this.names.turnedAway(String(hour))], [MOST_ROWS, KEPT_MS, ...args]);
+        const args = some.flatMap(([row, count]) => [
+          nameOf(row),
+          nameOf({ ...row, keyId: '' }),
+          coarseName(row),
+          rowsOf(row),
+          count,
+        ]);
+        const bounds = [MOST_ROWS, MOST_OF_WORKSPACE, KEPT_MS];
+        await addScript(this.redis, [this.names.turnedAway(String(hour))], [...bounds, ...args]);
       }
   }
 
@@ -106,6 +124,11 @@ function nameOf({ minute, workspace, keyId, reason }: Row): string {
 
 function coarseName({ minute, reason }: Pick<Row, 'minute' | 'reason'>): string {
   return nameOf({ minute, workspace: '', keyId: '', reason });
+}
+
+/** The field with the number of a workspace's rows. It looks like a row of the minute 0, which nobody asks for. */
+function rowsOf({ workspace }: Row): string {
+  return nameOf({ minute: 0, workspace, keyId: '', reason: 'rows' });
 }
 
 function parseName(name: string): Row {
