@@ -1,6 +1,7 @@
 import { createLogger } from '@sluice/shared/process/logger';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Run } from '@sluice/worker/calls/run';
+import { discreetWords } from '@sluice/worker/jobs/discreet-words';
 import type { Progress } from '@sluice/worker/jobs/progress';
 import { ProviderCalls, type ProviderCallsParts } from '@sluice/worker/jobs/provider-calls';
 import { openai } from '@sluice/worker/providers/openai/index';
@@ -41,4 +42,36 @@ test('an answer that makes our own code fail is an attempt, and the next entry m
   t.is(progress.job.attempts.length, 1);
   t.like(progress.job.attempts[0], { outcome: 'internal_error', estimate: 7 });
   t.deepEqual(saidNothing, ['openai']);
+});
+test('the words that are kept of a provider’s error repeat nothing of the prompt, however it is written', (t) => {
+  const prompts = {
+    russian: 'Пациент Иван Петров болен раком лёгких с прошлого года',
+    chinese: '患者张伟确诊为晚期肺癌正在接受化疗',
+    french: 'Élise a été renvoyée, hélas, et personne ne le sait',
+    english: 'tell nobody about the merger with Acme',
+  };
+  const toEscapes = (text: string) =>
+    text.replace(/[^ -~]/g, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const ways: Record<string, (text: string) => string> = {
+    plain: (text) => text,
+    upper: (text) => text.toUpperCase(),
+    escaped: toEscapes,
+    url: encodeURIComponent,
+    decomposed: (text) => text.normalize('NFD'),
+    spaced: (text) => text.replaceAll(' ', ' - '),
+    base64: (text) => Buffer.from(text).toString('base64'),
+  };
+  const keep = (said: string, content: string, more = {}) =>
+    discreetWords(said, { messages: [{ role: 'user', content }], ...more } as never, 1_000);
+  for (const [language, prompt] of Object.entries(prompts))
+    for (const [name, write] of Object.entries(ways))
+      t.is(keep(`Bad content: ${write(prompt)}`, prompt), undefined, `${language} ${name}`);
+  const schema = { properties: { fired_employees_of_acme: { type: 'string' } } };
+  const tools = [{ type: 'function', function: { name: 'list', parameters: schema } }];
+  t.is(
+    keep("Invalid schema: 'fired_employees_of_acme' has no description.", 'Hello.', { tools }),
+    'Invalid schema: “…” has no description.',
+  );
+  const plain = 'This model’s maximum context length is 4096 tokens.';
+  t.is(keep(plain, 'Hello.'), plain);
 });
