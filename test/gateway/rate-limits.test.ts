@@ -136,6 +136,14 @@ test.serial('a refused key leaves the others working, and no call fails', async 
   for (const name of ['a', 'b', 'revoked']) t.is(Number(pool[`busy:${name}`] ?? 0), 0, name);
 });
 
+test.serial('a provider that closes its keys for no time is called once with each key', async (t) => {
+  gateway.simulator.script({ action: { status: 429, headers: { 'retry-after': '0' } } });
+  t.is((await ask('shares')).status, 429);
+  t.deepEqual(keysUsed().sort(), ['sk-a', 'sk-b']);
+  const pool = await gateway.redis.hgetall(gateway.names.queueKey('shares', 'pool'));
+  t.deepEqual([pool['busy:a'], pool['busy:b']], ['0', '0']);
+});
+
 test.serial('weights share out the calls exactly', async (t) => {
   await Promise.all(Array.from({ length: 100 }, () => ask('shares')));
   t.is(keysUsed().filter((key) => key === 'sk-a').length, 70);

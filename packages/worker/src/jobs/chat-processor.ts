@@ -137,6 +137,7 @@ export class ChatProcessor {
       return fallback.fail(progress, request, notCoveredAgain());
     }
 
+    let otherKeys = calls.otherKeysOf(entry);
     for (let call = 0; ; call++) {
       const result = await calls.call(progress, request, entry, run);
       if (result.failure?.outcome === 'cancelled') return ending.cancelled(progress.job, run);
@@ -145,7 +146,9 @@ export class ChatProcessor {
         return ending.served(progress.job, { entry, prices: calls.pricesOf(entry), response, callMs });
       }
       const { failure, nextKey } = result;
-      if (nextKey !== undefined && fallback.hasTime(progress.job)) {
+      // Each key has its turn once. A provider may close its keys for a moment only, and would be called without end.
+      if (nextKey !== undefined && otherKeys > 0 && fallback.hasTime(progress.job)) {
+        otherKeys--;
         call--;
         continue;
       }

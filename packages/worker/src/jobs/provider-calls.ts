@@ -52,6 +52,11 @@ export class ProviderCalls {
     return this.parts.upstreams.of(entry).config.prices;
   }
 
+  /** How many keys the pool of the entry's provider has beside the one that a job gets first. */
+  otherKeysOf(entry: ChainEntry): number {
+    return Math.max(0, this.parts.upstreams.of(entry).pool.size - 1);
+  }
+
   /** When the time of an open circuit is over, one call is the probe. The others get the reason why they may not call. */
   async mayCall(
     entry: ChainEntry,
