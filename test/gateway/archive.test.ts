@@ -450,6 +450,8 @@ test.serial('the traffic counts what only PostgreSQL has, and nothing twice', as
   t.is(before.failed + before.refused + before.cancelled, Number(rows[0]?.failed));
   await gateway.redis.xtrim(gateway.names.requestLog, 'MAXLEN', 0);
   t.is((await traffic()).requests, before.requests);
+  const { body: attempts } = await admin('/attempts?since=12h');
+  t.like(attempts, { requests: before.requests, complete: true }, 'nor does /attempts lack them');
   await askMany(5, 'more traffic');
   const after = await traffic();
   t.is(after.requests, before.requests + 5);

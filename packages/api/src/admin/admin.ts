@@ -176,7 +176,6 @@ export async function startAdmin(
       keyUse: new KeyUse(redis, names, clock),
       providers: config.providers,
       traffic: new TrafficReader(log, archive, redis, names),
-      log,
       search,
       followers,
       readSpend: (question) => readSpend(redis, names, question),

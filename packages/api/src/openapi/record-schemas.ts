@@ -399,7 +399,7 @@ export const recordSchemas = {
     since: s.moment,
     until: s.moment,
     requests: { ...s.whole, description: 'How many requests were counted.' },
-    complete: { ...s.flag, description: 'False: there were more.' },
+    complete: { ...s.flag, description: 'False: there were more, or some could not be read.' },
     bucket_seconds: { type: 'number', minimum: 0 },
     entries: s.arrayOf(
       s.object({

@@ -6,25 +6,24 @@ import { seenBy } from '../access/guard.js';
 import { AttemptSums } from '../attempt-sums.js';
 import type { LogFilter } from '../log-filter.js';
 import { type Place, placeOf } from '../log-order.js';
-import type { LogReader } from '../log-reader.js';
 import { iso } from '../present.js';
 import { readInput } from '../read-input.js';
 import { readRange } from '../read-range.js';
+import type { RequestSearch } from '../request-search.js';
 
 const BUCKETS = 30;
 const AT_ONCE = 250;
 /** Each takes some microseconds to read, and callers wait meanwhile. */
 const MAX_REQUESTS = 5_000;
-const BEGINNING = '0-0';
 const TEXT = { pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' };
 
 export interface AttemptParts {
-  log: LogReader;
+  search: RequestSearch;
   clock: Clock;
 }
 
 /** /attempts: how fast the entries of a route were, or all providers, how often they failed, and why they were passed over. */
-export function addAttemptRoutes(router: Router, { log, clock }: AttemptParts): void {
+export function addAttemptRoutes(router: Router, { search, clock }: AttemptParts): void {
   router.get('/attempts', async (ctx) => {
     const now = Math.floor(clock.now());
     const { since, by, workspace, route } = readInput((reader) => {
@@ -40,7 +39,7 @@ export function addAttemptRoutes(router: Router, { log, clock }: AttemptParts): 
     });
     const bucketMs = (now - since) / BUCKETS;
     const sums = new AttemptSums(since, bucketMs, BUCKETS, by);
-    const complete = await readNewest(log, { since, workspace, route, workspaces: seenBy(ctx) }, sums);
+    const complete = await readNewest(search, { since, workspace, route, workspaces: seenBy(ctx) }, sums);
     ctx.body = {
       object: 'attempts',
       since: iso(since),
@@ -53,14 +52,14 @@ export function addAttemptRoutes(router: Router, { log, clock }: AttemptParts): 
   });
 }
 
-/** False: there are more requests than were read. */
-async function readNewest(log: LogReader, filter: LogFilter, sums: AttemptSums): Promise<boolean> {
+/** False: there are more requests than were read, or PostgreSQL is away or lacks some. */
+async function readNewest(search: RequestSearch, filter: LogFilter, sums: AttemptSums): Promise<boolean> {
   let after: Place | undefined;
   for (let read = 0; read < MAX_REQUESTS; read += AT_ONCE) {
-    const some = await log.page(filter, 'time', AT_ONCE, BEGINNING, after);
-    for (const { entry } of some) sums.add(entry);
-    const last = some.at(-1);
-    if (some.length < AT_ONCE || !last) return true;
+    const { requests, hasMore, isComplete } = await search.page(filter, 'time', AT_ONCE, after);
+    for (const { entry } of requests) sums.add(entry);
+    const last = requests.at(-1);
+    if (!hasMore || !last) return isComplete;
     after = placeOf(last, 'time');
   }
   return false;
