@@ -169,6 +169,48 @@ test.serial(
   },
 );
 
+test.serial('a message is not lost when Redis fails while it is sent', async (t) => {
+  const webhook = await addWebhook('demo', '/unsure');
+  let answer = () => {};
+  receiver.answers.set('/unsure', (res) => {
+    answer = () => res.writeHead(503).end();
+  });
+  const { body } = await admin('POST', `/workspaces/demo/webhooks/${webhook.id}/test`);
+  await cameTo('/unsure');
+  // Redis refuses to write how the attempt went.
+  const { redis, names } = gateway;
+  const key = names.webhookDeliveries('demo');
+  await redis.multi().rename(key, `${key}-aside`).set(key, 'another type').exec();
+  receiver.answers.delete('/unsure');
+  answer();
+  await until('the end of the attempt', async () => {
+    const active = await redis.lrange(names.webhookQueueKey('active'), 0, -1);
+    return !active.includes(body.id);
+  });
+  await redis.rename(`${key}-aside`, key);
+  await cameTo('/unsure', 2);
+  await delivery('demo', ({ id, state }) => id === body.id && state === 'delivered');
+  t.pass();
+  await remove('demo', webhook);
+});
+
+test.serial('a webhook that no payload key opens delays no other, and can be removed', async (t) => {
+  const lost = await addWebhook('demo', '/lost');
+  const key = gateway.names.webhooks('demo');
+  const stored = JSON.parse((await gateway.redis.hget(key, lost.id)) ?? '{}');
+  const sealed = stored.sealed.replace(/.{8}$/, 'AAAAAAAA');
+  await gateway.redis.hset(key, lost.id, JSON.stringify({ ...stored, sealed }));
+  const other = await addWebhook('other', '/readable');
+  const first = await inBackground('demo', 'hello');
+  const row = await delivery('demo', ({ subject, outcome }) => subject === first.body.id && outcome !== null);
+  t.like(row, { webhook: lost.id, outcome: 'unreadable' });
+  await inBackground('other', 'hello');
+  t.is((await cameTo('/readable')).length, 1);
+  t.is((await admin('GET', '/workspaces/demo/webhooks')).body.data[0].url, '(unreadable)');
+  t.is((await remove('demo', lost)).status, 200);
+  await remove('other', other);
+});
+
 test.serial('an address that is gone is not called again, and a removed webhook gets nothing', async (t) => {
   const gone = await addWebhook('other', '/gone');
   receiver.answers.set('/gone', (res) => res.writeHead(410).end());

@@ -9,7 +9,10 @@ const webhookFields = {
   id: s.text,
   object: { const: 'webhook' },
   workspace: s.text,
-  url: s.text,
+  url: {
+    ...s.text,
+    description: '(unreadable): the payload key that it was encrypted with is not held any more.',
+  },
   events: s.arrayOf(s.oneOf(...EVENT_TYPES)),
   created_at: s.moment,
 };

@@ -39,6 +39,7 @@ export async function sendMessage(
   delivery: Delivery,
   { allowPrivate, timeoutMs }: SendOptions,
 ): Promise<SendOutcome> {
+  if (url === '') return { as: 'failed', outcome: 'unreadable' };
   const body = messageOf(delivery);
   const timestamp = Math.floor(Date.now() / 1000);
   // The answer's body is of no interest, so the connection is also ended when its head has come. AbortSignal.any does not

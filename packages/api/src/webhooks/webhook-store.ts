@@ -1,6 +1,6 @@
 /** The webhooks of workspaces: where each wants to be told of what. Address and secret are sealed in Redis. */
 import { randomBytes } from 'node:crypto';
-import type { Payloads } from '@sluice/shared/queue/payload';
+import { type Payloads, UnreadablePayload } from '@sluice/shared/queue/payload';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { createScript } from '@sluice/shared/redis/script';
 import { makeRequestId } from '@sluice/shared/request-id';
@@ -21,6 +21,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 export interface Webhook {
   id: string;
+  /** Empty: address and secret were sealed with a payload key that is not held any more. */
   url: string;
   /** `whsec_…`, the form of Standard Webhooks. */
   secret: string;
@@ -87,8 +88,14 @@ export class WebhookStore {
   }
 
   #open(workspace: string, { sealed, ...rest }: StoredWebhook): Webhook {
-    const opened = JSON.parse(this.payloads.open(sealed, contextOf(workspace, rest.id)));
-    return { ...rest, ...(opened as Pick<Webhook, 'url' | 'secret'>) };
+    try {
+      const opened = JSON.parse(this.payloads.open(sealed, contextOf(workspace, rest.id)));
+      return { ...rest, ...(opened as Pick<Webhook, 'url' | 'secret'>) };
+    } catch (error) {
+      // One webhook that cannot be read must not hold up the events of all others, and it can still be removed.
+      if (error instanceof UnreadablePayload) return { ...rest, url: '', secret: '' };
+      throw error;
+    }
   }
 }
 

@@ -30,6 +30,8 @@ const CROWDED_MS = 3_000;
 const RETRY_FACTOR = 4;
 const LONGEST_RETRY_MS = 6 * 3_600_000;
 const DAY_MS = 86_400_000;
+/** A job fails only when Redis does not answer. A job that has failed for good is gone, and so is its message. */
+const MOST_FAILURES = 1_000;
 const LOCK_MS = 15_000;
 const STALLED_INTERVAL_MS = 5_000;
 /** A wake-up can be lost with a connection, so an idle worker also looks by itself this often. */
@@ -59,12 +61,18 @@ export class Webhooks {
   readonly #underWay = new Map<string, number>();
 
   constructor(private readonly parts: WebhooksParts) {
-    const { redis, names } = parts;
+    const { redis, names, config } = parts;
     this.#queue = new Queue(QUEUE, {
       connection: redis,
       prefix: names.webhookQueuePrefix,
       streams: { events: { maxLen: 100 } },
-      defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
+      defaultJobOptions: {
+        attempts: MOST_FAILURES,
+        backoff: { type: 'fixed', delay: config.firstRetryMs },
+        stackTraceLimit: 1,
+        removeOnComplete: true,
+        removeOnFail: true,
+      },
     });
     this.#queue.on('error', () => {});
   }

@@ -135,12 +135,13 @@ function isPrivateName(hostname: string): boolean {
 }
 
 function present(workspace: string, { id, url, events, created }: Webhook): WebhookView {
-  return { id, object: 'webhook', workspace, url, events: [...events], created_at: iso(created) };
+  const shown = url || '(unreadable)';
+  return { id, object: 'webhook', workspace, url: shown, events: [...events], created_at: iso(created) };
 }
 
 /** An address may have a secret in its path or query. */
 function withoutSecrets({ id, url, events }: Webhook) {
-  return { id, origin: new URL(url).origin, events };
+  return { id, origin: url && new URL(url).origin, events };
 }
 
 function presentDelivery(workspace: string, delivery: Delivery): WebhookDelivery {
