@@ -1,6 +1,7 @@
 /** /v1/batches with the official SDK: every line once, in the output or in the error file, whatever dies meanwhile. */
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { adminOf } from '../helpers/admin.js';
 import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
@@ -30,6 +31,10 @@ test.before(async () => {
         routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
         limits: { budget_usd_per_month: 0 },
       },
+      careful: {
+        routes: { fast: { chain: [{ provider: 'openai', model: 'gpt-4o-mini' }], on_crash: 'fail' } },
+        limits: { budget_usd_per_month: 0 },
+      },
       other: {},
     },
   });
@@ -44,6 +49,15 @@ const many = (count: number, text = PROMPT) =>
 
 const callsWith = (text: string) =>
   gateway.simulator.calls.filter(({ body }) => JSON.stringify(body).includes(text)).length;
+
+const waitsForBudget = (id: string) =>
+  until('that it waits for budget', async () => {
+    const { data } = (await adminOf(gateway)('GET', '/batches')).body;
+    return data.find((batch: { id: string }) => batch.id === id)?.waits_for === 'budget';
+  });
+
+const setBudget = (workspace: string, usd: number) =>
+  adminOf(gateway)('PATCH', `/workspaces/${workspace}/limits`, { budget_usd_per_month: usd });
 
 const ids = (results: readonly { custom_id: string }[]) => results.map(({ custom_id }) => custom_id).sort();
 
@@ -237,21 +251,22 @@ test.serial('with a spent budget a batch fails where its workspace says so', asy
 test.serial('with a spent budget a batch waits for more of it, and says so', async (t) => {
   const client = sdkFor(gateway, { apiKey: gateway.keys.tight ?? '' });
   const { id } = await createBatch(client, toJsonl(many(12)));
-  const admin = async (method: string, path: string, body?: unknown) => {
-    const response = await fetch(gateway.adminUrl + path, {
-      method,
-      headers: { authorization: `Bearer ${gateway.adminToken}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return (await response.json()) as { data: { id: string; waits_for: string | null }[] };
-  };
-  await until('that it waits for budget', async () => {
-    const { data } = await admin('GET', '/batches');
-    return data.find((batch) => batch.id === id)?.waits_for === 'budget';
-  });
-  await admin('PATCH', '/workspaces/tight/limits', { budget_usd_per_month: 10 });
+  await waitsForBudget(id);
+  await setBudget('tight', 10);
   const ended = await batchEnd(client, id);
   t.like(ended, { status: 'completed', request_counts: { total: 12, completed: 12, failed: 0 } });
+});
+
+test.serial('a line that waits was not sent, so nothing of it is lost when its process is', async (t) => {
+  const client = sdkFor(gateway, { apiKey: gateway.keys.careful ?? '' });
+  const { id } = await createBatch(client, toJsonl(many(3)));
+  await waitsForBudget(id);
+  const key = gateway.names.batchLease(id);
+  const lease = await gateway.redis.getdel(key);
+  await until('another run', async () => ![null, lease].includes(await gateway.redis.get(key)));
+  await setBudget('careful', 10);
+  const ended = await batchEnd(client, id);
+  t.like(ended, { status: 'completed', request_counts: { total: 3, completed: 3, failed: 0 } });
 });
 
 const inBackground = (text: string, headers: Record<string, string> = {}) =>
@@ -335,6 +350,24 @@ test.serial('an Idempotency-Key names one request in the background, however oft
   await until('the completion', async () => (await ask(location)).status === 200);
   t.is(callsWith('only once') - before, 1);
   t.is((await inBackground('another body', headers)).body.error.code, 'idempotency_conflict');
+});
+
+test.serial('the Idempotency-Key of a request that was lost is free after its deadline', async (t) => {
+  const headers = { 'idempotency-key': 'lost' };
+  const lost = await inBackground('only once', headers);
+  await until('the completion', async () => (await ask(lost.headers.get('location'))).status === 200);
+  // As when its process died before it was on a queue: nobody ever answers it.
+  for (const key of await gateway.redis.keys(gateway.names.idempotency('demo', '*')))
+    if (`req_${await gateway.redis.hget(key, 'request')}` === lost.body.id) {
+      await gateway.redis.hdel(key, 'head', 'body');
+      t.is((await inBackground('only once', headers)).body.id, lost.body.id);
+      await gateway.redis.hset(key, 'deadline', 1);
+    }
+  const again = await inBackground('only once', headers);
+  t.is(again.status, 202);
+  t.not(again.body.id, lost.body.id);
+  await until('the completion', async () => (await ask(again.headers.get('location'))).status === 200);
+  t.is((await inBackground('only once', headers)).body.id, again.body.id);
 });
 
 test.serial(

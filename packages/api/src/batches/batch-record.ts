@@ -16,6 +16,9 @@ export type BatchStatus =
 /** Why a batch ends before all of its lines were answered. It is also the code of the lines that are left. */
 export type EndReason = 'batch_expired' | 'batch_cancelled' | 'budget_exceeded';
 
+/** Why lines are put off. */
+export type WaitReason = 'budget' | 'limits' | 'providers';
+
 export interface LineMistake {
   code: string;
   /** The line number, from 1. Null: the mistake concerns the whole file. */
@@ -62,7 +65,7 @@ export interface BatchState {
   /** Code → failed lines. */
   codes: Record<string, number>;
   /** Why no line is queued at the moment. */
-  waitsFor: string | undefined;
+  waitsFor: WaitReason | undefined;
 }
 
 export interface Batch {

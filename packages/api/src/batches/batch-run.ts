@@ -14,11 +14,10 @@ import type { Logger } from '@sluice/shared/process/logger';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Dispatcher } from '../chat/dispatcher.js';
 import type { Files } from '../files/files.js';
-import type { Batch, BatchRecord, BatchState, BatchStatus, EndReason } from './batch-record.js';
+import type { Batch, BatchRecord, BatchState, BatchStatus, EndReason, WaitReason } from './batch-record.js';
 import type { BatchStore, FedLine } from './batch-store.js';
 import { checkLines } from './check-lines.js';
 import { finishBatch } from './finish-batch.js';
-import type { WaitReason } from './line-outcome.js';
 import { LineResults, type LineResultsParts } from './line-results.js';
 import { isMistake, parseLine } from './parse-line.js';
 import type { ProviderRoom } from './provider-room.js';
@@ -63,7 +62,7 @@ export class BatchRun {
   /** Those that have ended, and whose outcome is not stored yet. */
   readonly #ended = new Set<string>();
   /** The lines whose state this run does not know. */
-  #unknown = new Set<string>();
+  readonly #unknown = new Set<string>();
   readonly #bytes = new Map<string, number>();
   #pausedUntil = 0;
   #waitsFor: WaitReason | undefined;
@@ -73,10 +72,11 @@ export class BatchRun {
 
   constructor(
     private readonly parts: BatchParts,
-    { record }: Batch,
+    { record, state }: Batch,
     private readonly token: string,
   ) {
     this.#record = record;
+    this.#waitsFor = state.waitsFor;
     this.#results = new LineResults(parts, record, token);
   }
 
@@ -133,7 +133,7 @@ export class BatchRun {
     while (!this.#stopped) {
       // A batch that waits claims no lines, and would not notice that it was cancelled.
       if ((await this.parts.store.statusOf(this.#record.id)) !== 'in_progress') return;
-      const reason = await this.#reasonToEnd();
+      const reason = state.endReason ?? (await this.#reasonToEnd());
       if (reason) return this.#end({ ...state, endReason: reason }, 'in_progress');
       const claimed = await this.#feed(line, next);
       if (claimed === 'refused') return;
@@ -150,7 +150,9 @@ export class BatchRun {
   /** Reads what an earlier run has left. */
   async #begin(): Promise<void> {
     this.#lines = await this.parts.store.lines(this.#record.id);
-    this.#unknown = new Set(this.#lines.keys());
+    for (const [requestId, { until, providers }] of this.#lines)
+      if (until !== undefined && providers.length === 0) this.#parked.set(requestId, until);
+      else this.#unknown.add(requestId);
     await this.#collect(true);
   }
 
@@ -184,7 +186,8 @@ export class BatchRun {
     let line = first;
     if (this.parts.clock.now() < this.#pausedUntil) return { line, isOver: line === undefined };
     if (this.#waitsFor !== 'budget' || this.#inFlight === 0) await this.#feedParked();
-    if (this.#waitsFor === 'budget') return { line, isOver: line === undefined };
+    // A recorded line finds out whether there is budget again. Without one, a new line has to.
+    if (this.#waitsFor === 'budget' && this.#lines.size > 0) return { line, isOver: line === undefined };
     const window = await this.#window();
     const claimed = new Map<string, FedLine>();
     const ready = new Map<string, ReadyLine>();
@@ -307,9 +310,9 @@ export class BatchRun {
       this.#unknown.delete(requestId);
     }
     const now = this.parts.clock.now();
-    for (const [requestId, { fed, waitMs }] of parked) {
+    for (const [requestId, fed] of parked) {
       this.#lines.set(requestId, fed);
-      this.#parked.set(requestId, now + waitMs);
+      this.#parked.set(requestId, fed.until);
     }
     if (pauseMs > 0) this.#pausedUntil = now + pauseMs;
     if (waitsFor !== null && waitsFor !== this.#waitsFor) {

@@ -27,6 +27,8 @@ export interface FedLine {
   onCrash: 'rerun' | 'fail';
   /** How often providers could not take the line for now. */
   refused: number;
+  /** The line waits for another try until this moment of Redis time, unless it has providers: then it was sent. */
+  until?: number;
 }
 
 export interface Part {
@@ -268,7 +270,9 @@ function toBatch(fields: Record<string, string>): Batch | undefined {
     cost,
     usage: { input, cached, output, reasoning },
     codes: Object.fromEntries(codes.map(([field, count]) => [field.slice(CODE.length), Number(count)])),
-    waitsFor: isFinal(status as BatchStatus) ? undefined : waitsFor || undefined,
+    waitsFor: isFinal(status as BatchStatus)
+      ? undefined
+      : ((waitsFor || undefined) as BatchState['waitsFor']),
   };
   return { record: JSON.parse(record) as BatchRecord, state };
 }

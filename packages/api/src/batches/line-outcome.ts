@@ -2,7 +2,7 @@
 import { type ErrorInfo, GatewayError } from '@sluice/shared/errors';
 import type { ReplyHead } from '@sluice/shared/queue/job';
 import { answerContext, openError, type Payloads } from '@sluice/shared/queue/payload';
-import type { EndReason } from './batch-record.js';
+import type { EndReason, WaitReason } from './batch-record.js';
 import type { StoredResult } from './batch-store.js';
 
 /** A line that providers refuse for now is sent again at most this often. */
@@ -17,8 +17,6 @@ export interface LineUsage {
   output: number;
   reasoning: number;
 }
-
-export type WaitReason = 'budget' | 'limits' | 'providers';
 
 export type LineOutcome =
   | { as: 'answered'; text: string; usage: LineUsage; cost: number }

@@ -8,9 +8,9 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Files } from '../files/files.js';
-import type { BatchRecord } from './batch-record.js';
+import type { BatchRecord, WaitReason } from './batch-record.js';
 import { type Acknowledged, type BatchStore, codeField, type FedLine, type Part } from './batch-store.js';
-import { failedOutcome, judge, type LineOutcome, type WaitReason } from './line-outcome.js';
+import { failedOutcome, judge, type LineOutcome } from './line-outcome.js';
 
 /** Results are read in small groups, because each may be large. */
 const READ_AT_ONCE = 64;
@@ -31,15 +31,13 @@ export interface LineResultsParts {
   metrics: { batchLine(outcome: LineOutcome['as']): void };
 }
 
-export interface Parked {
-  fed: FedLine;
-  waitMs: number;
-}
+export type ParkedLine = FedLine & { until: number };
 
 export interface Stored {
   /** Request ids of lines that are over or continue under another id. */
   done: string[];
-  parked: Map<string, Parked>;
+  /** The lines that wait for another try. */
+  parked: Map<string, ParkedLine>;
   /** How long no line should be queued. */
   pauseMs: number;
   /** Why lines were put off. Undefined: a line has ended, so it goes on. Null: nothing was heard. */
@@ -167,9 +165,10 @@ export class LineResults {
           // The request is settled, so the line continues under another id.
           const again = makeRequestId();
           const customId = this.sealId(this.openId(fed.customId, requestId), again);
-          const parked = { ...fed, customId, refused: fed.refused + 1, providers: [] };
+          const until = this.parts.clock.now() + outcome.waitMs;
+          const parked = { ...fed, customId, refused: fed.refused + 1, providers: [], until };
           done.again.set(again, parked);
-          all.parked.set(again, { fed: parked, waitMs: outcome.waitMs });
+          all.parked.set(again, parked);
           if (all.waitsFor !== undefined) all.waitsFor = outcome.why;
           if (outcome.why !== 'providers') all.pauseMs = Math.max(all.pauseMs, outcome.waitMs);
           if (outcome.why === 'budget') await this.#noteBudget();

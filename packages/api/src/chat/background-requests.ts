@@ -13,11 +13,14 @@ import type { Redis } from 'ioredis';
 
 /** How long the record of a request that nobody has answered stays. */
 const DAY_MS = 86_400_000;
+/** A worker's answer may come a little after the deadline. A request that has none then was lost. */
+export const GRACE_MS = 60_000;
 
 /**
  * KEYS: record, the workspace's webhooks, and with an Idempotency-Key the record of that. ARGV: request id, deadline, ttl,
  * workspace, digest of the Idempotency-Key or empty, fingerprints. The key's record names the request that runs under it. A
- * request that fails removes that record (shared: queue/settle-scripts.ts), and the key may be used again.
+ * request that fails removes that record (shared: queue/settle-scripts.ts), and the key may be used again. So may the key of
+ * a request that was lost, as when its process died before the request was on a queue.
  */
 const beginScript = createScript<['new' | 'known' | 'conflict' | 'gone', string]>(
   'sluiceBeginInBackground',
@@ -30,9 +33,13 @@ if keyKey then
     local isSame = false
     for i = 6, #ARGV do isSame = isSame or known == ARGV[i] end
     if not isSame then return {'conflict', ''} end
+    local recordBefore = string.sub(keyKey, 1, -65) .. redis.call('HGET', keyKey, 'record')
+    local latest, head = unpack(redis.call('HMGET', recordBefore, 'deadline', 'head'))
     -- Other answers may have pushed its answer out. A second run would be a second bill.
-    local hasRecord = redis.call('EXISTS', string.sub(keyKey, 1, -65) .. redis.call('HGET', keyKey, 'record')) == 1
-    return {hasRecord and 'known' or 'gone', before}
+    if not latest then return {'gone', before} end
+    if head or redis.call('TIME')[1] * 1000 < latest + ${GRACE_MS} then return {'known', before} end
+    -- If it ends after all, it must not remove what is the key's record now.
+    redis.call('HDEL', recordBefore, 'key')
   end
   redis.call('HSET', keyKey, 'points', requestId, 'record', string.sub(recordKey, -64), 'fingerprint', fingerprint)
   redis.call('PEXPIRE', keyKey, ttl)

@@ -10,14 +10,12 @@ import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Authenticated } from '../http/authenticate.js';
 import type { RunsOn } from '../http/bytes-in-flight.js';
 import type { Admission } from './admission.js';
-import type { BackgroundRequests } from './background-requests.js';
+import { type BackgroundRequests, GRACE_MS } from './background-requests.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey } from './idempotent-dispatcher.js';
 import { writeReply } from './write-reply.js';
 
 const ASKS_AGAIN_AFTER_S = 1;
-/** A worker's answer may come a little after the deadline. */
-const GRACE_MS = 60_000;
 
 export function prefersBackground(ctx: ParameterizedContext): boolean {
   return ctx
