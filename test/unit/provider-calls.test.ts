@@ -7,6 +7,11 @@ import { ProviderCalls, type ProviderCallsParts } from '@sluice/worker/jobs/prov
 import { openai } from '@sluice/worker/providers/openai/index';
 import test from 'ava';
 
+const SENDS = {
+  endpoint: { chatPath: () => '/chat/completions', adapt: (body: unknown) => body },
+  credentials: { headersFor: () => ({}) },
+};
+
 test('an answer that makes our own code fail is an attempt, and the next entry may be tried', async (t) => {
   const parseResponse = () => {
     throw new TypeError('a fault of ours');
@@ -14,7 +19,7 @@ test('an answer that makes our own code fail is an attempt, and the next entry m
   const upstream = {
     config: { name: 'openai', kind: 'openai', timeoutMs: 1_000, cooldownMs: 0, maxCooldownMs: 0 },
     provider: { ...openai, parseResponse },
-    headers: {},
+    ...SENDS,
     http: { post: async () => ({ status: 200, headers: {}, body: {} }) },
     answerFits: () => true,
     pool: new Map(),
@@ -74,4 +79,34 @@ test('the words that are kept of a provider’s error repeat nothing of the prom
   );
   const plain = 'This model’s maximum context length is 4096 tokens.';
   t.is(keep(plain, 'Hello.'), plain);
+});
+
+test('a refusal of the provider is an attempt also when Redis cannot be asked for another key', async (t) => {
+  const upstream = {
+    config: { name: 'openai', kind: 'openai', timeoutMs: 1_000, cooldownMs: 0, maxCooldownMs: 0 },
+    provider: openai,
+    ...SENDS,
+    http: { post: async () => ({ status: 429, headers: {}, body: { error: { message: 'Slow down.' } } }) },
+    pool: new Map(),
+  };
+  const parts = {
+    upstreams: { of: () => upstream },
+    health: { calling: () => {}, record: () => {}, saidNothing: () => {} },
+    settlements: { switchKey: () => Promise.reject(new Error('Connection is closed.')) },
+    clock: { now: () => 0 },
+    logger: createLogger('test', 'silent'),
+    metrics: { called: () => {} },
+  } as unknown as ProviderCallsParts;
+  const entry = { provider: 'openai', model: 'gpt-4o' };
+  const job = { requestId: 'one', chain: [entry], deadline: 10_000, attempts: [], request: '' };
+  const progress: Progress = {
+    job: job as unknown as ChatJob,
+    rate: { key: 'a', reservedAt: 0, use: {} },
+  };
+  const run = { signal: {}, answer: {} } as unknown as Run;
+  const calls = new ProviderCalls(parts);
+  const { failure, nextKey } = await calls.call(progress, { messages: [] } as never, entry, run);
+  t.is(failure?.outcome, 'rate_limited');
+  t.is(nextKey, undefined);
+  t.like(progress.job.attempts[0], { outcome: 'rate_limited', said: 'Slow down.' });
 });

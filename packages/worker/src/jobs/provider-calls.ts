@@ -147,10 +147,17 @@ export class ProviderCalls {
       return undefined;
     const why = outcome === 'rate_limited' ? 'limited' : 'refused';
     const asked = why === 'limited' ? (retryAfterMs ?? cooldownMs) : REFUSED_KEY_MS;
-    const next = await this.parts.settlements.switchKey(job, rate.key, Math.min(asked, maxCooldownMs), why);
+    const { clock, logger, settlements } = this.parts;
+    let next = '';
+    try {
+      next = await settlements.switchKey(job, rate.key, Math.min(asked, maxCooldownMs), why);
+    } catch (error) {
+      if (!isRedisAway(error)) throw error;
+      logger.warn({ requestId: job.requestId, error: String(error) }, 'no other key could be asked for');
+    }
     if (next === '') return next;
     rate.key = next;
-    rate.reservedAt = this.parts.clock.now();
+    rate.reservedAt = clock.now();
     rate.use = {};
     return next;
   }
