@@ -720,12 +720,14 @@ test.serial('Webhooks offers only the workspaces whose webhooks the person may s
   const { redis, names } = gateway;
   for (const [digest, text] of Object.entries(await redis.hgetall(names.sessions))) {
     const session = JSON.parse(text);
-    if (session.principal.name !== wish.name) continue;
+    if (session.principal.tokenId !== token.id) continue;
     session.principal.grants.push({ role: 'viewer', workspaces: ['demo'] });
     await redis.hset(names.sessions, digest, JSON.stringify(session));
   }
-  await page.goto(`${gateway.adminUrl}/#/webhooks`);
+  await page.goto(`${gateway.adminUrl}/#/workspaces`);
   await page.reload();
+  await page.getByRole('link', { name: 'demo', exact: true }).waitFor();
+  await page.goto(`${gateway.adminUrl}/#/webhooks`);
   await page.getByText('thrifty has no webhooks.').waitFor();
   t.is(await page.getByLabel('Workspace').count(), 0, 'there is nothing to choose');
 });
