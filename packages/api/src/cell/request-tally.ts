@@ -35,11 +35,16 @@ export class RequestTally {
     const seconds = metrics.counter('requestSeconds');
     metrics.onScrape(async () => {
       for (const counter of [requests, unserved, seconds]) counter.reset();
+      const begun = new Set<string>();
       for (const [id, { routes, reasons }] of this.#workspaces) {
         const { workspace } = this.#labelsOf(id, null);
-        // Prometheus takes the first value of a series for its start. So every reason is there before it is counted.
-        for (const reason of ALL_REASONS)
-          unserved.inc({ workspace, kind: reasonKind(reason), reason }, reasons.get(reason) ?? 0);
+        const add = (reason: Reason, count: number) =>
+          unserved.inc({ workspace, kind: reasonKind(reason), reason }, count);
+        // Prometheus takes the first value of a series for its start. So every reason is there before it is counted, once for
+        // each label: thousands of workspaces may share the label `other`.
+        if (!begun.has(workspace)) for (const reason of ALL_REASONS) add(reason, 0);
+        begun.add(workspace);
+        for (const [reason, count] of reasons) add(reason, count);
         for (const [name, tally] of routes) {
           const labels = this.#labelsOf(id, name);
           for (const outcome of OUTCOMES) requests.inc({ ...labels, outcome }, tally.ended[outcome]);

@@ -17,7 +17,7 @@ export interface SendOutcome {
   outcome: string;
 }
 
-/** The message has ids and a state only: whoever is told asks the gateway for the rest, with a key. */
+/** The message has ids and a state only. Its receiver asks the gateway for the rest, with a key. */
 export function messageOf({ event, type, subject, at }: Delivery): string {
   return JSON.stringify({
     id: event,

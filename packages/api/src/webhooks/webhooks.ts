@@ -171,15 +171,18 @@ export class Webhooks {
     // An event that is read twice has the same id. A test is a new event each time.
     const event = `evt_${type === TEST_EVENT ? makeRequestId() : subject.slice(subject.indexOf('_') + 1)}`;
     const { current, evicted } = await this.parts.deliveries.add(workspace, {
-      ...{ id: `${event}-${webhook.id}`, webhook: webhook.id, event, type, subject, at },
-      ...{
-        since: this.parts.clock.now(),
-        state: 'waiting',
-        attempts: 0,
-        lastAt: null,
-        outcome: null,
-        nextAt: null,
-      },
+      id: `${event}-${webhook.id}`,
+      webhook: webhook.id,
+      event,
+      type,
+      subject,
+      at,
+      since: this.parts.clock.now(),
+      state: 'waiting',
+      attempts: 0,
+      lastAt: null,
+      outcome: null,
+      nextAt: null,
     });
     for (const id of evicted) if ((await this.#queue.remove(id)) === 1) this.parts.metrics.webhook('dropped');
     if (current.state === 'waiting') await this.#enqueue(workspace, current.id);

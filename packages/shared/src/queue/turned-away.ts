@@ -1,6 +1,6 @@
 /**
  * Counts of requests that were refused: by minute, workspace, key and reason. Most refusals come before a request is accepted,
- * and have no entry in the log, because anybody can cause as many as he likes. An api process counts in memory and adds its
+ * and have no entry in the log, because anybody can cause any number of them. An api process counts in memory and adds its
  * counts to Redis every few seconds, so a request does not wait for this.
  */
 import type { Redis } from 'ioredis';
@@ -81,7 +81,9 @@ export class TurnedAway {
     for (const [name, count] of counts) {
       const row = parseName(name);
       const hour = hourOf(row.minute);
-      byHour.set(hour, [...(byHour.get(hour) ?? []), [row, count]]);
+      const rows = byHour.get(hour);
+      if (rows) rows.push([row, count]);
+      else byHour.set(hour, [[row, count]]);
     }
     for (const [hour, rows] of byHour)
       for (let i = 0; i < rows.length; i += AT_ONCE) {
