@@ -1,16 +1,28 @@
 /** The log as files: every entry in one of them, once, whoever dies in between. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
+import { freePort } from '@sluice/cli/start/free-port';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
+import type { Status } from '@sluice/shared/admin-api';
+import { trimLog } from '@sluice/shared/queue/log-trim';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import { type FileStore, FolderStore } from '@sluice/worker/archive/file-store';
 import { LogFiles } from '@sluice/worker/archive/log-files';
 import type { Redis } from 'ioredis';
+import S3rver from 's3rver';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import type { WriterOptions } from '../helpers/log-files-writer.js';
 import test from '../helpers/needs-redis.js';
+import { scrape, sumOf } from '../helpers/scrape.js';
 import { startTestRedis } from '../helpers/test-redis.js';
+import { until } from '../helpers/until.js';
+import { spawnWithParent } from '../helpers/with-parent.js';
 
 const HOUR = 3_600_000;
 const START = Date.UTC(2026, 10, 15, 16);
@@ -40,13 +52,11 @@ async function stage(cell: string, maxEntries: number) {
   const pass = (ms: number) => {
     now += ms;
   };
-  return { writer, pass, place };
+  return { names, writer, pass, place };
 }
 
-function readAll(place: string): { files: string[]; ids: string[] } {
-  const files = readdirSync(place, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.gz'))
-    .sort();
+function readAll(place: string, isFile = (name: string) => name.endsWith('.gz')) {
+  const files = readdirSync(place, { recursive: true, encoding: 'utf8' }).filter(isFile).sort();
   const lines = files.flatMap((name) =>
     gunzipSync(readFileSync(join(place, name)))
       .toString()
@@ -96,4 +106,105 @@ test('a worker that dies before or after a file is there leaves it to another on
   pass(HOUR);
   await writer('last').turn();
   t.deepEqual(readAll(place).ids, all(150));
+});
+
+test('a slow worker does not replace the whole file of a faster one with the rest that the log still has', async (t) => {
+  const { names, writer, pass, place } = await stage('frozen', 1_000);
+  const good = new FolderStore(place);
+  /** Freezes before it reads the first line, until another worker has written the file and the log is trimmed. */
+  const frozen: FileStore = {
+    async write(name, lines, gzip) {
+      pass(61_000);
+      await writer('fast').turn();
+      await redis.xtrim(names.requestLog, 'MINID', `${START + 2 * HOUR}-0`);
+      await good.write(name, lines, gzip);
+    },
+    close() {},
+  };
+  await writer('frozen', frozen).turn();
+  pass(HOUR);
+  await writer('fast').turn();
+  t.deepEqual(readAll(place).ids, all(150));
+});
+
+/** As S3rver keeps an object on its disk. */
+const isObject = (name: string) => name.endsWith('.gz') || name.endsWith('.gz._S3rver_object');
+const KEY = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };
+
+async function startBucket(name: string, port = 0) {
+  const directory = join(folder, name);
+  const server = new S3rver({
+    ...{ port, silent: true, directory },
+    configureBuckets: [{ name: 'logs', configs: [] }],
+  });
+  const { port: chosen } = await server.run();
+  return { server, directory, endpoint: `http://127.0.0.1:${chosen}` };
+}
+
+for (const kind of ['a folder', 'a bucket'])
+  test(`kill -9 of the writer at every step leaves each entry in ${kind} once`, async (t) => {
+    const cell = kind.replace(' ', '-');
+    const bucket = await startBucket(cell);
+    t.teardown(() => bucket.server.close());
+    const { names, place } = { names: keyNames(cell), place: join(bucket.directory, 'logs') };
+    // Files of several pieces. In a bucket these are several parts, because nothing can be compressed.
+    const filler = () => (kind === 'a bucket' ? randomBytes(6_500).toString('base64') : '');
+    const COUNT = 1_800;
+    const added = redis.pipeline();
+    for (let i = 0; i < COUNT; i++)
+      added.xadd(
+        names.requestLog,
+        `${START + i}-0`,
+        'entry',
+        JSON.stringify({ id: `r${i}`, filler: filler() }),
+      );
+    await added.exec();
+    const inBucket = { place: 's3://logs/a/prefix', endpoint: bucket.endpoint };
+    const run = async (life: number, diesAt: number) => {
+      const options: WriterOptions = {
+        ...{ redisUrl: server.url, cell, maxEntries: 900, diesAt },
+        ...(kind === 'a bucket' ? inBucket : { place }),
+        // The lease of the one before has run out.
+        now: START + 3 * HOUR + life * 61_000,
+      };
+      const script = fileURLToPath(new URL('../helpers/log-files-writer.js', import.meta.url));
+      const child = spawnWithParent([process.execPath, script, JSON.stringify(options)], {
+        env: { ...process.env, ...KEY, AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' },
+        stdio: 'inherit',
+      });
+      return once(child, 'exit');
+    };
+    const STEPS = 5;
+    for (let life = 1; life <= STEPS; life++) t.deepEqual(await run(life, life), [null, 'SIGKILL']);
+    t.deepEqual(await run(STEPS + 1, 0), [0, null]);
+    const { files, ids } = readAll(place, isObject);
+    t.is(files.length, 2);
+    t.deepEqual(ids, all(COUNT));
+  });
+
+test('a worker writes the files when its bucket is back, and until then it says how far they are behind', async (t) => {
+  const port = await freePort();
+  const gateway: Gateway = await startGateway({
+    env: { LOG_FILES: 's3://logs', LOG_FILES_ENDPOINT: `http://127.0.0.1:${port}`, ...KEY },
+  });
+  t.teardown(() => gateway.stop());
+  const old = Date.now() - 3 * HOUR;
+  for (const id of ['a', 'b'])
+    await gateway.redis.xadd(gateway.names.requestLog, `${old}-*`, 'entry', JSON.stringify({ id }));
+  const [worker] = gateway.workers;
+  const lag = async () => worker && sumOf(await scrape(worker), 'gateway_log_files_lag_seconds');
+  const readStatus = async () => {
+    const headers = { authorization: `Bearer ${gateway.adminToken}` };
+    return (await (await fetch(`${gateway.adminUrl}/status`, { headers })).json()) as Status;
+  };
+  await until('a lag of three hours', async () => ((await lag()) ?? 0) >= (3 * HOUR) / 1000);
+  const { copies } = await readStatus();
+  t.true((copies.files?.behind_ms ?? 0) >= 3 * HOUR);
+  t.is(copies.postgres, null);
+  await trimLog(gateway.redis, gateway.names, 0, Date.now());
+  const bucket = await startBucket('back', port);
+  t.teardown(() => bucket.server.close());
+  await until('no lag', async () => (await lag()) === 0, 90_000);
+  t.deepEqual((await readStatus()).copies, { postgres: null, files: { behind_ms: 0 } });
+  t.deepEqual(readAll(join(bucket.directory, 'logs'), isObject).ids, ['a', 'b']);
 });

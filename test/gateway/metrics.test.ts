@@ -68,9 +68,11 @@ test('each process has exactly the metrics that the table gives it', (t) => {
       .map(({ name }) => name)
       .filter((name) => name.startsWith('gateway_'))
       .map((name) => name.replace(/_seconds_(?:bucket|sum|count)$/, '_seconds'));
-    // These need PostgreSQL, tags, a budget that is spent, or a provider with several keys or limits per minute.
+    // These need PostgreSQL, files of the log, tags, a budget that is spent, or a provider with several keys or limits per minute.
     const isElsewhere = (name: string) =>
-      /^gateway_(?:archive_|tag_cost_|workspace_refusing_|provider_key_|provider_rate_used_)/.test(name);
+      /^gateway_(?:archive_|log_files_|tag_cost_|workspace_refusing_|provider_key_|provider_rate_used_)/.test(
+        name,
+      );
     const expected = definitions
       .filter(({ roles, name }) => roles.includes(role) && !isElsewhere(name))
       .map(({ name }) => name);

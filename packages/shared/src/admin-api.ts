@@ -399,6 +399,11 @@ export interface Status {
     version: string;
     warnings: string[];
   } | null;
+  /** Where workers copy the request log to, and how far the copy is behind. Null: nowhere. */
+  copies: {
+    postgres: { behind_ms: number; spilled_entries: number } | null;
+    files: { behind_ms: number } | null;
+  };
   registry: { version: string; models: number };
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { addErasure, eraseUser } from '@sluice/shared/archive/erasures';
+import { readCopies } from '@sluice/shared/archive/state';
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
@@ -207,6 +208,7 @@ export async function startAdmin(
         ]);
         return { usedBytes: used, limitBytes: limit, logEntries, server };
       },
+      readCopies: () => readCopies(redis, names, clock.now()),
       askToReload: () => redis.publish(names.reloads, ''),
       readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
       readMonths: (workspace) => readMonths(redis, names, clock, workspace),

@@ -519,6 +519,22 @@ export const recordSchemas = {
         },
       }),
     ),
+    copies: s.object({
+      postgres: s.orNull(
+        s.object({
+          behind_ms: { ...s.whole, description: 'Age of the oldest entry that is not in PostgreSQL.' },
+          spilled_entries: { ...s.whole, description: 'Entries on the disks of workers.' },
+        }),
+      ),
+      files: s.orNull(
+        s.object({
+          behind_ms: {
+            ...s.whole,
+            description: 'Age of the oldest entry that is in no file. Up to an hour is normal.',
+          },
+        }),
+      ),
+    }),
     registry: s.object({ version: s.text, models: s.whole }),
   }),
 } satisfies Record<string, s.Schema>;

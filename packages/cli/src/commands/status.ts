@@ -19,7 +19,7 @@ export function addStatusCommand(program: Command, cli: Cli): void {
   });
 }
 
-function statusText({ time, processes, providers, redis, registry }: Status, style: Style): string {
+function statusText({ time, processes, providers, redis, copies, registry }: Status, style: Style): string {
   const now = Date.parse(time);
   const workers = processes.filter(({ role }) => role === 'worker').length;
   return [
@@ -100,6 +100,7 @@ function statusText({ time, processes, providers, redis, registry }: Status, sty
       problems.map((problem) => style.bad(`${role} ${host} ${pid}: ${problem}`)),
     ),
     ...(redis ? [redisText(redis)] : []),
+    ...copiesText(copies),
     `Model registry ${registry.version}: ${count(registry.models, 'model')}.`,
   ].join('\n');
 }
@@ -133,4 +134,16 @@ function redisText(redis: NonNullable<Status['redis']>): string {
   const limit = most === null ? 'no limit' : `of ${megabytes(most)}`;
   const used = megabytes(redis.memory_used_bytes);
   return `${product} ${version}: ${used} used (${limit}), ${count(redis.request_log_entries, 'request')} in the log.`;
+}
+
+function copiesText({ postgres, files }: Status['copies']): string[] {
+  const behind = (ms: number) => (ms === 0 ? 'all of it' : `all but the newest ${span(ms)}`);
+  const spilled = postgres?.spilled_entries ?? 0;
+  return [
+    ...(postgres ? [`PostgreSQL has ${behind(postgres.behind_ms)} of the log.`] : []),
+    ...(spilled > 0
+      ? [`The disks of workers have ${count(spilled, 'entry', 'entries')} for PostgreSQL.`]
+      : []),
+    ...(files ? [`The log files have ${behind(files.behind_ms)} of the log.`] : []),
+  ];
 }

@@ -1,6 +1,6 @@
-/** How far the archive is behind the log. */
+/** How far the copies of the log are behind it: the archive in PostgreSQL, and the files. */
 import type { Redis } from 'ioredis';
-import { ARCHIVED_UP_TO } from '../queue/log-trim.js';
+import { ARCHIVED_UP_TO, SWITCHED_OFF_AFTER_MS } from '../queue/log-trim.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
 
@@ -41,4 +41,32 @@ export async function readArchiveState(redis: Redis, names: KeyNames): Promise<A
     oldestMs: oldest === '' ? undefined : Number(oldest.split('-')[0]),
     spilled: spilled.reduce((sum, count) => sum + Number(count), 0),
   };
+}
+
+/** When the oldest entry that is in no file was logged, in ms. Undefined when every entry is in one. */
+export async function oldestOutsideFiles(redis: Redis, names: KeyNames): Promise<number | undefined> {
+  const upTo = (await redis.hget(names.archive, 'files:up-to')) ?? '0-0';
+  const [next] = await redis.xrange(names.requestLog, `(${upTo}`, '+', 'COUNT', 1);
+  return next && Number(next[0].split('-')[0]);
+}
+
+/** Undefined: nobody copies the log there, or it was switched off. */
+export interface CopyStates {
+  postgres: { behindMs: number; spilled: number } | undefined;
+  files: { behindMs: number } | undefined;
+}
+
+export async function readCopies(redis: Redis, names: KeyNames, now: number): Promise<CopyStates> {
+  const seen = await redis.hmget(names.archive, 'seen:postgres', 'seen:files');
+  const [toPostgres, toFiles] = seen.map((at) => at !== null && now - Number(at) < SWITCHED_OFF_AFTER_MS);
+  const archive = toPostgres ? await readArchiveState(redis, names) : undefined;
+  return {
+    postgres: archive && { behindMs: since(archive.oldestMs, now), spilled: archive.spilled },
+    files: toFiles ? { behindMs: since(await oldestOutsideFiles(redis, names), now) } : undefined,
+  };
+}
+
+/** 0 for no moment: then nothing is behind. */
+export function since(moment: number | undefined, now: number): number {
+  return moment === undefined ? 0 : Math.max(0, Math.round(now - moment));
 }

@@ -451,6 +451,13 @@ export const METRICS = {
     labels: [],
     help: 'Entries on this worker’s disk that PostgreSQL has still to take.',
   },
+  logFilesLag: {
+    name: 'gateway_log_files_lag_seconds',
+    type: 'gauge',
+    roles: WORKER,
+    labels: [],
+    help: 'Age of the oldest entry of the request log that is in none of the files of LOG_FILES. Up to an hour is normal, because an hour is written when it is over. The same from every worker.',
+  },
   buildInfo: {
     name: 'gateway_build_info',
     type: 'gauge',

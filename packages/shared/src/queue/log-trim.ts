@@ -10,7 +10,8 @@ import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
 /** The consumer group that writes to PostgreSQL. */
 export const ARCHIVE_GROUP = 'archive';
 
-const SWITCHED_OFF_AFTER_MS = 24 * 3_600_000;
+/** A copier that was not seen for so long is switched off. */
+export const SWITCHED_OFF_AFTER_MS = 24 * 3_600_000;
 /** A larger step would block Redis for too long. */
 const AT_ONCE = 20_000;
 

@@ -3,7 +3,7 @@
  * are trimmed from the log. So a crash repeats work and loses nothing, and writing is repeatable. While PostgreSQL is away
  * the entries wait in the log. When the log has outgrown its share of Redis' memory, the oldest entries go to a disk.
  */
-import { readArchiveState } from '@sluice/shared/archive/state';
+import { readArchiveState, since } from '@sluice/shared/archive/state';
 import type { Logger } from '@sluice/shared/process/logger';
 import { trimLog } from '@sluice/shared/queue/log-trim';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -129,7 +129,7 @@ export class Archiver {
   async #report(): Promise<void> {
     const { redis, names, clock, spill, metrics } = this.parts;
     const state = await readArchiveState(redis, names);
-    metrics.isBehind(state?.oldestMs === undefined ? 0 : Math.max(0, clock.now() - state.oldestMs));
+    metrics.isBehind(since(state?.oldestMs, clock.now()));
     if (!spill) return;
     const spilled = await spill.files.size();
     metrics.hasSpilled(spilled);

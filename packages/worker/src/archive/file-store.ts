@@ -4,6 +4,10 @@ import { Readable } from 'node:stream';
 import type { Gzip } from 'node:zlib';
 import { removeUnfinished, writeWholeFile } from '@sluice/shared/process/whole-file';
 
+const CONNECT_MS = 10_000;
+/** A part of an upload has 5 MB. */
+const PART_MS = 120_000;
+
 export interface FileStore {
   write(name: string, lines: AsyncIterable<string>, gzip: Gzip): Promise<void>;
   close(): void;
@@ -43,6 +47,7 @@ export async function openBucket(address: string, endpoint: string | undefined):
   const client = new S3Client({
     region: process.env.AWS_REGION ?? 'us-east-1',
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: PART_MS, throwOnRequestTimeout: true },
     // Not every server that speaks the protocol knows the newer checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',

@@ -53,6 +53,9 @@ return redis.call('HGET', KEYS[1], 'files:cut')
 `,
 );
 
+/** Another worker has written the file meanwhile, and the log may have been trimmed behind it. */
+class Overtaken extends Error {}
+
 export interface LogFilesParts {
   redis: Redis;
   names: KeyNames;
@@ -79,13 +82,24 @@ export class LogFiles {
   /** False when none is due. */
   async #writeOne(): Promise<boolean> {
     const { redis, names } = this.parts;
-    const after = (await redis.hget(names.archive, 'files:up-to')) ?? FIRST;
+    const after = await this.#upTo();
     const wish = await this.#nextCut(after);
     if (wish === undefined) return false;
     const upTo = await cutScript(redis, [names.archive], [wish]);
-    await this.#write(after, upTo);
+    try {
+      await this.#write(after, upTo);
+    } catch (error) {
+      if (error instanceof Overtaken) return true;
+      throw error;
+    }
     await doneScript(redis, [names.archive], [after, upTo]);
     return true;
+  }
+
+  /** The last entry of the last file that is written. */
+  async #upTo(): Promise<string> {
+    const { redis, names } = this.parts;
+    return (await redis.hget(names.archive, 'files:up-to')) ?? FIRST;
   }
 
   /** The last entry of the next file; undefined while it may still grow. Looks at each entry once. */
@@ -113,15 +127,18 @@ export class LogFiles {
   /** Its name is that of its last entry, which stands since the cut; entries may be erased meanwhile. */
   async #write(after: string, upTo: string): Promise<void> {
     const { redis, names, store } = this.parts;
+    const readUpTo = () => this.#upTo();
     const hour = new Date(msOf(upTo)).toISOString();
     const name = `${hour.slice(0, 10).replaceAll('-', '/')}/${hour.slice(11, 13)}/${upTo}.jsonl.gz`;
     async function* lines(): AsyncGenerator<string> {
       for (let from = after; ; ) {
         const some = await redis.xrange(names.requestLog, `(${from}`, upTo, 'COUNT', AT_ONCE);
         if (some.length > 0) yield some.map(([, fields]) => `${fields[1]}\n`).join('');
-        if (some.length < AT_ONCE) return;
+        if (some.length < AT_ONCE) break;
         from = some.at(-1)?.[0] ?? upTo;
       }
+      // The log is trimmed only behind the mark. If it has moved, these lines may be short, and must not replace the file.
+      if ((await readUpTo()) !== after) throw new Overtaken();
     }
     await store.write(name, lines(), createGzip());
   }

@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router';
 import type { ProviderStatus, Status } from '@sluice/shared/admin-api';
+import type { CopyStates } from '@sluice/shared/archive/state';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { Presence } from '@sluice/shared/process/presence';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
@@ -28,11 +29,13 @@ export interface StatusParts {
   presence: Presence;
   readQueue(provider: string): Promise<QueueReading>;
   readRedis(): Promise<RedisReading>;
+  readCopies(): Promise<CopyStates>;
 }
 
 /** /status: the processes, the queues, the cool-downs and the circuits. */
 export function addStatusRoutes(router: Router, parts: StatusParts): void {
-  const { clock, providers, registry, coolDowns, circuits, presence, readQueue, readRedis } = parts;
+  const { clock, providers, registry, coolDowns, circuits, presence, readQueue, readRedis, readCopies } =
+    parts;
 
   const presentProvider = async ({
     name,
@@ -67,10 +70,11 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
   router.get('/status', async (ctx) => {
     // Machines and memory concern all workspaces, so only somebody who sees all of them sees these.
     const isWhole = seenBy(ctx) === undefined;
-    const [processes, shown, redis] = await Promise.all([
+    const [processes, shown, redis, { postgres, files }] = await Promise.all([
       presence.alive(),
       Promise.all([...providers.values()].map(presentProvider)),
       readRedis(),
+      readCopies(),
     ]);
     ctx.body = {
       object: 'status',
@@ -99,6 +103,11 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
             warnings: worriesOf(redis.server).map(({ text }) => text),
           }
         : null,
+      copies: {
+        postgres:
+          isWhole && postgres ? { behind_ms: postgres.behindMs, spilled_entries: postgres.spilled } : null,
+        files: isWhole && files ? { behind_ms: files.behindMs } : null,
+      },
       registry: { version: registry.current.version, models: registry.current.models.length },
     } satisfies Status;
   });

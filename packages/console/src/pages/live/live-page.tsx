@@ -1,5 +1,5 @@
 import type { Status, TrafficReport } from '@sluice/shared/admin-api';
-import { bytes, count, counted, duration, percent, rate, timeOfDay } from '../../format.js';
+import { bytes, count, counted, duration, percent, rate, seconds, timeOfDay } from '../../format.js';
 import { changeQuery, formatPlace, type Place } from '../../location.js';
 import { Page } from '../../ui/page.js';
 import { Choice, Empty, Notice, Waiting } from '../../ui/small.js';
@@ -46,7 +46,7 @@ export function LivePage({ place }: { place: Place }) {
             <>
               <Processes status={status.data} />
               <Warnings processes={status.data.processes} redis={status.data.redis} />
-              <Small redis={status.data.redis} registry={status.data.registry} />
+              <Small redis={status.data.redis} copies={status.data.copies} registry={status.data.registry} />
             </>
           )}
         </>
@@ -59,15 +59,22 @@ export function LivePage({ place }: { place: Place }) {
 
 type RedisStatus = NonNullable<Status['redis']>;
 
-function Small({ redis, registry }: { redis: RedisStatus; registry: Status['registry'] }) {
+function Small({ redis, copies, registry }: Pick<Status, 'copies' | 'registry'> & { redis: RedisStatus }) {
+  const { postgres, files } = copies;
   return (
     <p class="muted small-print">
       Redis uses {bytes(redis.memory_used_bytes)}
       {redis.memory_limit_bytes === null ? '' : ` of ${bytes(redis.memory_limit_bytes)}`}; the request log has{' '}
-      {counted(redis.request_log_entries, 'entry', 'entries')}; model registry {registry.version} with{' '}
-      {counted(registry.models, 'model')}. <a href="/queues">The queues as BullMQ sees them</a>
+      {counted(redis.request_log_entries, 'entry', 'entries')}
+      {postgres && `; PostgreSQL has ${behind(postgres.behind_ms)} of it`}
+      {files && `; the log files have ${behind(files.behind_ms)} of it`}; model registry {registry.version}{' '}
+      with {counted(registry.models, 'model')}. <a href="/queues">The queues as BullMQ sees them</a>
     </p>
   );
+}
+
+function behind(ms: number): string {
+  return ms === 0 ? 'all' : `all but the newest ${seconds(ms)}`;
 }
 
 /** Problems that an operator should mend, although requests may still be answered. */
