@@ -235,6 +235,20 @@ test('every role has a Redis secret of its own, and only the admin process has t
   for (const role of ['api', 'worker', 'apply']) t.false(secretsOf(role).includes('sluice-admin'), role);
 });
 
+test('only workers are given the role that owns the tables, and it has a password of its own', (t) => {
+  const owners = services.filter(([, { environment }]) => environment && 'DATABASE_OWNER_URL' in environment);
+  t.deepEqual(
+    owners.map(([name]) => name),
+    ['worker'],
+  );
+  t.regex(composeText, /DATABASE_OWNER_URL: postgres:\/\/sluice_owner:\$\{POSTGRES_OWNER_PASSWORD:/);
+  t.regex(composeText, /DATABASE_URL: postgres:\/\/sluice:\$\{POSTGRES_PASSWORD:/);
+  const pods = objects.filter(
+    (object) => object.kind === 'Deployment' && JSON.stringify(object).includes('sluice-database-owner'),
+  );
+  t.deepEqual([...new Set(pods.map(({ metadata }) => metadata.name))], ['worker']);
+});
+
 test('Redis of docker-compose.yml has users with passwords, and nobody else', async (t) => {
   const script = fileURLToPath(new URL('deploy/redis/start.sh', repository));
   const folder = mkdtempSync(join(tmpdir(), 'sluice-users-'));

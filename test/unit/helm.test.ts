@@ -22,7 +22,7 @@ test('everything that the chart renders is valid by its kind’s published schem
   }
 });
 
-test('the chart gives each role its own user of Redis, and only workers the providers’ keys', (t) => {
+test('the chart gives each role its own user of Redis, and only workers the providers’ keys and the owner of the tables', (t) => {
   for (const { name, objects } of rendered)
     for (const role of ['api', 'worker', 'admin']) {
       const found = objects.find(
@@ -33,6 +33,12 @@ test('the chart gives each role its own user of Redis, and only workers the prov
       t.deepEqual(users, [role.toUpperCase()], `${name}: ${role}`);
       t.is(text.includes('sluice-providers'), name === 'full.yaml' && role === 'worker', `${name}: ${role}`);
       t.is(text.includes('ADMIN_TOKEN'), role === 'admin', `${name}: ${role}`);
+      t.is(text.includes('"DATABASE_URL"'), name === 'full.yaml', `${name}: ${role}`);
+      t.is(
+        text.includes('DATABASE_OWNER_URL'),
+        name === 'full.yaml' && role === 'worker',
+        `${name}: ${role}`,
+      );
       const hasFiles = name === 'full.yaml' && role !== 'worker';
       t.is(text.includes('"claimName":"gateway-files"'), hasFiles, `${name}: ${role}`);
       t.is(text.includes('FILES_FOLDER'), hasFiles, `${name}: ${role}`);

@@ -67,8 +67,14 @@ capabilities: { drop: [ALL] }
   valueFrom: { secretKeyRef: { name: {{ include "sluice.secret" .root }}, key: GATEWAY_KEY, optional: true } }
 {{- end }}
 {{- if and (ne .role "apply") (or .root.Values.postgres.bundled .root.Values.postgres.existingSecret) }}
+{{- $secret := .root.Values.postgres.existingSecret | default (printf "%s-postgres" .root.Release.Name) }}
 - name: DATABASE_URL
-  valueFrom: { secretKeyRef: { name: {{ .root.Values.postgres.existingSecret | default (printf "%s-postgres" .root.Release.Name) }}, key: DATABASE_URL } }
+  valueFrom: { secretKeyRef: { name: {{ $secret }}, key: DATABASE_URL } }
+{{- if eq .role "worker" }}
+# Workers make the tables. A secret without this key has a DATABASE_URL whose role owns them.
+- name: DATABASE_OWNER_URL
+  valueFrom: { secretKeyRef: { name: {{ $secret }}, key: DATABASE_OWNER_URL, optional: true } }
+{{- end }}
 {{- end }}
 {{- if and (has .role (list "api" "admin")) .root.Values.files.volume.enabled }}
 - { name: FILES_FOLDER, value: /var/lib/sluice/files }

@@ -21,7 +21,7 @@ import { findOrBringPostgres } from './find-postgres.js';
 import { findOrInstallRedis } from './find-redis.js';
 import { freePort } from './free-port.js';
 import { ManagedProcess } from './managed-process.js';
-import { startPostgres } from './postgres-server.js';
+import { preparePlace, startPostgres } from './postgres-server.js';
 import { startRedis } from './redis-server.js';
 import { findDeadKey, rememberKeys, shownKey } from './remember-keys.js';
 import { rememberSecret } from './remember-secret.js';
@@ -99,8 +99,10 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     }
 
     if (options.postgres && env.DATABASE_URL === undefined) {
-      const programs = findOrBringPostgres(folder, say);
-      const postgres = await startPostgres({ programs, folder: join(folder, 'postgres') });
+      const place = join(folder, 'postgres');
+      // Before anything is downloaded.
+      preparePlace(place);
+      const postgres = await startPostgres({ programs: findOrBringPostgres(folder, say), folder: place });
       stops.push(() => postgres.stop());
       Object.assign(processEnv, { DATABASE_URL: postgres.url, DATABASE_OWNER_URL: postgres.ownerUrl });
       say(`PostgreSQL keeps the log and what was spent: ${withoutPassword(postgres.url)}`);

