@@ -7,7 +7,7 @@ import type { Browser, Page } from 'playwright-core';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { REPOSITORY } from '../helpers/all-in-one.js';
 import { launchBrowser } from '../helpers/browser.js';
-import { openConsole, openPage, signIn } from '../helpers/console.js';
+import { audit, openConsole, openPage, signIn } from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { CHROMIUM } from '../helpers/tools.js';
@@ -372,9 +372,89 @@ test.serial('Providers shows how each is reached and what it has left, and tests
   const card = page.getByRole('article', { name: 'Provider anthropic' });
   await card.getByText('ANTHROPIC_API_KEY').waitFor();
   await card.getByText(/0 of [\d,]+ calls under way/).waitFor();
-  await card.getByRole('button', { name: 'Test anthropic' }).click();
+  await card.getByRole('button', { name: 'Test anthropic with one call' }).click();
   await card.getByText(/answered in/).waitFor();
   t.false((await card.innerText()).includes('does not work'));
+});
+
+test.serial(
+  'a provider is added, changed, given another key and removed, and its key is not shown',
+  async (t) => {
+    const page = await openConsole(t, browser, gateway, '/providers', { expected: /400|409/ });
+    await page.getByRole('button', { name: 'Add a provider' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog
+      .getByLabel('Provider', { exact: true })
+      .selectOption({ label: 'another one, by its address' });
+    await dialog.getByLabel('Name').fill('Own Server');
+    await dialog.getByRole('button', { name: 'Add the provider' }).click();
+    await dialog.getByText('Small letters, digits, - and _').waitFor();
+    await dialog.getByText('An address such as https://models.example.com/v1').waitFor();
+    await dialog.getByText('Correct the marked fields first.').waitFor();
+    await dialog.getByLabel('Name').fill('openai');
+    await dialog.getByText('A provider has this name already').waitFor();
+    await dialog.getByLabel('Name').fill('own');
+    await dialog.getByLabel('Base address').fill(gateway.simulator.openaiBaseUrl);
+    t.is(await dialog.getByLabel('Key', { exact: true }).getAttribute('type'), 'password');
+    await dialog.getByLabel('Key', { exact: true }).fill('sk-own-key');
+    await dialog.getByRole('button', { name: 'Add the provider' }).click();
+    const card = page.getByRole('article', { name: 'Provider own' });
+    await card.getByText('key stored here').waitFor();
+    t.deepEqual(await audit(page), []);
+    t.is((await admin('GET', '/providers')).body.data.at(-1).credentials, 'stored');
+
+    await card.getByRole('button', { name: 'Change own' }).click();
+    t.is(await dialog.getByLabel('Key', { exact: true }).inputValue(), '');
+    await dialog.getByLabel('Calls at a time').fill('3');
+    await dialog.getByRole('button', { name: 'Save the provider' }).click();
+    await card.getByText('0 of 3 calls under way').waitFor();
+    await card.getByRole('button', { name: 'Change own' }).click();
+    await dialog.getByLabel('Base address').fill('http://127.0.0.1:1/v1');
+    await dialog.getByRole('button', { name: 'Save the provider' }).click();
+    await dialog.getByText(/a key is sent only to the address that it was given for/).waitFor();
+    await page.keyboard.press('Escape');
+
+    await card.getByRole('button', { name: 'Replace the key of own' }).click();
+    await dialog.getByLabel('New key').fill('sk-other-key');
+    await dialog.getByRole('button', { name: 'Replace the key' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await until('a call with the other key', async () => {
+      await ask('own/gpt-4o-mini', 'hello');
+      return gateway.simulator.calls.at(-1)?.headers?.authorization === 'Bearer sk-other-key';
+    });
+    await card.getByRole('button', { name: 'Remove own' }).click();
+    await dialog.getByRole('button', { name: 'Remove the provider' }).click();
+    await card.waitFor({ state: 'detached' });
+  },
+);
+
+test.serial('Live tells what was refused, why, whose it was and since when, and leads there', async (t) => {
+  const limits = { budget_usd_per_month: 0.000001, budget: 'expected' };
+  await admin('POST', '/workspaces', { id: 'strapped', limits });
+  t.teardown(() => admin('DELETE', '/workspaces/strapped'));
+  const { body: key } = await admin('POST', '/workspaces/strapped/keys', { name: 'default' });
+  const question = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'dear' }] };
+  await until('a refusal', async () => (await gateway.chat(question, { key: key.value })).status === 429);
+  const page = await openConsole(t, browser, gateway, '/live');
+  const refusals = page.getByRole('table', { name: 'Refusals' });
+  const row = refusals.getByRole('row', { name: /budget/ });
+  await row
+    .getByText(/^\d\d:\d\d:\d\d$/)
+    .first()
+    .waitFor();
+  await row.getByText(/^default …/).waitFor();
+  t.deepEqual(await audit(page), []);
+  await row.getByRole('link', { name: 'strapped' }).click();
+  await page.getByText(/requests are refused since \d\d:\d\d:\d\d/).waitFor();
+  await page.goBack();
+  await row.getByRole('link', { name: /budget/ }).click();
+  await page.getByRole('heading', { level: 1, name: 'Requests' }).waitFor();
+  await page
+    .getByRole('link', { name: /^Request req_/ })
+    .first()
+    .waitFor();
+  t.regex(page.url(), /reason=budget_\w+&workspace=strapped|workspace=strapped&reason=budget_\w+/);
+  await admin('PUT', '/workspaces/research/limits', {});
 });
 
 test.serial('a route is created, changed and deleted, and never saved half', async (t) => {
@@ -590,7 +670,9 @@ test.serial('Live shows who is left alone, and lets an operator lift it', async 
   await ask('gpt-4.1-nano', 'too many');
   const page = await openConsole(t, browser, gateway, '/live');
   await page.getByText('gpt-4.1-nano: left alone for').waitFor();
-  const lift = page.getByRole('button', { name: 'Let openai be called again: gpt-4.1-nano' });
+  const lift = page.getByRole('button', { name: 'Lift the cool-down of openai: gpt-4.1-nano' });
+  await lift.waitFor();
+  t.deepEqual(await audit(page), []);
   await lift.click();
   await lift.waitFor({ state: 'detached' });
   t.is(await gateway.redis.hget(gateway.names.coolDowns, 'openai/gpt-4.1-nano'), null);
@@ -740,8 +822,9 @@ test.serial('a webhook is added, tested and removed, and its messages are seen a
   t.regex(await page.locator('.secret').innerText(), /^whsec_/);
   await page.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('button', { name: 'Send a test to https://nobody.invalid/hook' }).click();
-  const again = page.getByRole('button', { name: /^Send webhook\.test of wh_\S+ again$/ });
+  const again = page.getByRole('button', { name: /^Send again: webhook\.test of wh_\S+$/ });
   await again.waitFor();
+  t.deepEqual(await audit(page), []);
   t.deepEqual(await column(page, 'State'), ['waiting']);
   const resent = page.waitForResponse((response) => response.url().endsWith('/resend'));
   await again.click();

@@ -41,6 +41,7 @@ test.before(async () => {
       label: 'the test provider',
     },
     proxy: { addresses: ['127.0.0.1'] },
+    add_providers: false,
     groups: {
       platform: { role: 'admin' },
       'team-a': { role: 'viewer', workspaces: ['team-a'] },
@@ -169,4 +170,11 @@ test.serial('a trusted proxy says who is there; its word for nobody else, and no
   t.is(await ask(PROXIED, '127.0.0.1'), 200);
   const twice = { 'x-forwarded-email': ['pat@example.com', 'root@example.com'] };
   t.is(await ask({ ...PROXIED, ...twice }, '127.0.0.1'), 400);
+});
+
+test.serial('where gateway.yaml forbids it, nobody adds a provider', async (t) => {
+  const { status, body } = await admin('PUT', '/providers/acme', { preset: 'ollama' });
+  t.is(status, 403);
+  t.regex(body.error.message, /access\.add_providers is false/);
+  t.false((await admin('GET', '/providers')).body.can_add);
 });

@@ -11,6 +11,7 @@ import type { LiveConfig } from '@sluice/shared/process/live-config';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Presence } from '@sluice/shared/process/presence';
 import type { SecretKeys } from '@sluice/shared/process/secret-keys';
+import { AddedProviders } from '@sluice/shared/providers/added-providers';
 import { Availability } from '@sluice/shared/providers/availability';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
@@ -97,6 +98,9 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   const { payloads, digests } = readSecrets(options);
   const clock = new RedisClock();
   await clock.synchronise(redis);
+  const added = config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined;
+  const takeUpAdded = async () => added?.takeUp(live, false);
+  await takeUpAdded();
 
   // The cell, as this process knows it.
   const id = makeRequestId();
@@ -241,7 +245,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   });
 
   return {
-    ...{ id, names, payloads, digests, clock },
+    ...{ id, names, payloads, digests, clock, added, takeUpAdded },
     ...{ inbox, queues, coolDowns, circuits, presence, neighbours, memory },
     ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue, providerTests },
     ...{ metrics, apiMetrics, requestTally, gauges, directoryWatch, connectionLimit },

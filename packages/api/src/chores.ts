@@ -38,6 +38,7 @@ export async function startChores(
     // A subscriber sends nothing by itself. The ping shows whether its connection still works.
     subscription: () => subscriber.ping(),
     'model registry': () => parts.registry.refresh(),
+    'added providers': () => parts.takeUpAdded(),
   };
   await Promise.all(Object.values(housekeeping).map((work) => work()));
   await requireSecretAgreement(presence);

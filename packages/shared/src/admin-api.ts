@@ -355,13 +355,25 @@ export interface ProviderInfo {
   /** Where chat calls go. */
   address: string;
   prices: string;
-  /** The variable of its key, or those of its keys; or `token_file`, `token_command`, `sigv4` or `none`. */
+  /** `file`: gateway.yaml names it. `added`: it was added in the console or with `sluice providers set`. */
+  source: 'file' | 'added';
+  /** The settings of an added provider as they were written. Null for one of the file. */
+  settings: Record<string, unknown> | null;
+  /**
+   * The variable of its key, or those of its keys; or `token_file`, `token_command`, `sigv4` or `none`. `stored`: the key was
+   * given with an added provider, and is never shown.
+   */
   credentials: string;
   concurrency: number;
   max_wait_ms: number;
   limits: LimitUse[];
   /** Empty when it has only one key. */
   keys: ProviderKeyInfo[];
+}
+
+export interface ProviderList extends List<ProviderInfo> {
+  /** False: access.add_providers is false. */
+  can_add: boolean;
 }
 
 /** What came of one real call of a provider. */

@@ -34,7 +34,7 @@ import { SchemaChecker } from './answer-check/schema-checker.js';
 import type { ArchiveOptions } from './archive/start-archive.js';
 import type { LogFileOptions } from './archive/start-log-files.js';
 import { AnswerRoom } from './calls/answer-room.js';
-import { Pricing, SIMULATED_PRICING } from './calls/pricing.js';
+import { Pricing } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
 import { Upstreams } from './calls/upstreams.js';
 import type { Connections } from './connect.js';
@@ -51,8 +51,6 @@ export interface WorkerOptions {
   live: LiveConfig;
   /** The keys that encrypt prompts and answers. */
   payloadKeys?: SecretKeys | undefined;
-  /** Whether the providers are a simulated upstream, which bills nothing. */
-  isSimulated(): boolean;
   /** How many workspaces have a label of their own in metrics. */
   topWorkspaces: number;
   logger: Logger;
@@ -67,7 +65,7 @@ export interface WorkerOptions {
 export type WorkerParts = ReturnType<typeof assemble>;
 
 export function assemble(
-  { cell, live, payloadKeys, isSimulated, topWorkspaces, logger, tracer }: WorkerOptions,
+  { cell, live, payloadKeys, topWorkspaces, logger, tracer }: WorkerOptions,
   { redis }: Connections,
 ) {
   const { config } = live;
@@ -118,18 +116,8 @@ export function assemble(
     workerMetrics.update(known);
   });
   const settlements = new Settlements(queues);
-  let simulated = isSimulated();
-  live.onChange(() => {
-    simulated = isSimulated();
-  });
-  const realPricing = new Pricing(() => registry.current);
-  const realEstimate = new CostEstimate(config.providers, () => registry.current);
-  const pricing: Pick<Pricing, 'of'> = {
-    of: (...call) => (simulated ? SIMULATED_PRICING : realPricing).of(...call),
-  };
-  const estimate: Pick<CostEstimate, 'ofCall'> = {
-    ofCall: (...call) => (simulated ? 0 : realEstimate.ofCall(...call)),
-  };
+  const pricing = new Pricing(() => registry.current);
+  const estimate = new CostEstimate(config.providers, () => registry.current);
   const callers = new Callers(redis, names, clock);
   const availability = new Availability(config.providers, coolDowns, circuits);
   const health = new ProviderHealth({ coolDowns, circuits, callers, logger });

@@ -24,7 +24,8 @@ export function startChores(
     directoryWatch,
     queues,
     upstreams,
-  }: WorkerParts,
+    takeUpAdded,
+  }: WorkerParts & { takeUpAdded(): Promise<void> },
   { redis, subscriber }: Connections,
   workers: QueueWorkers,
 ): void {
@@ -38,6 +39,7 @@ export function startChores(
     clock: () => clock.synchronise(redis, 1),
     'model registry': () => registry.refresh(),
     directory: () => directoryWatch.refresh(),
+    'added providers': takeUpAdded,
     // A Redis that lost its data must not leave the providers without a limit.
     'limits of providers': () => setLimits(queues, config),
     // A subscriber sends nothing by itself. The ping shows whether its connection still works.

@@ -9,7 +9,7 @@ import { readEnv } from '@sluice/shared/process/env';
 import { createLogger, flushed } from '@sluice/shared/process/logger';
 import { RedisWatch } from '@sluice/shared/process/redis-watch';
 import { runProcess } from '@sluice/shared/process/run-process';
-import { isSimulated, needsSimulator, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
+import { needsSimulator, priceSimulated, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
 import { workerEnv } from './env.js';
 import { startWorker } from './worker.js';
@@ -25,6 +25,7 @@ await runProcess('worker', async () => {
       config = loadConfig(path, used);
       logger.warn({ url: env.SIMULATOR_URL }, 'no provider key is set: a SIMULATED upstream answers');
     }
+    if (env.SIMULATOR_URL !== undefined) priceSimulated(config, env.SIMULATOR_URL);
     return { config, keys: resolveProviderKeys(config, used), env: used };
   });
 
@@ -37,7 +38,6 @@ await runProcess('worker', async () => {
       cell: env.SLUICE_CELL,
       live,
       payloadKeys: env.PAYLOAD_KEY,
-      isSimulated: () => env.SIMULATOR_URL !== undefined && isSimulated(live.config, env.SIMULATOR_URL),
       topWorkspaces: env.METRICS_TOP_WORKSPACES,
       logger,
       tracer,

@@ -8,6 +8,9 @@ import { hearReloads } from '@sluice/shared/process/config-reloads';
 import type { ProviderChange } from '@sluice/shared/process/live-config';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import { within } from '@sluice/shared/process/within';
+import { AddedProviders } from '@sluice/shared/providers/added-providers';
+import { Payloads } from '@sluice/shared/queue/payload';
+import { keyNames } from '@sluice/shared/redis/key-names';
 import { startArchive } from './archive/start-archive.js';
 import { startLogFiles } from './archive/start-log-files.js';
 import { assemble, type WorkerOptions, type WorkerParts } from './assemble.js';
@@ -31,6 +34,15 @@ export interface RunningWorker {
 export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
   const { live, logger } = options;
   const connections = await connect(options.redisUrl);
+  const added = new AddedProviders(
+    connections.redis,
+    keyNames(options.cell),
+    new Payloads(options.payloadKeys),
+  );
+  const takeUpAdded = async () => {
+    if (live.config.access.addProviders) await added.takeUp(live, true);
+  };
+  await takeUpAdded();
   const parts = assemble(options, connections);
   for (const warning of parts.upstreams.keyless) logger.warn(warning);
   await startReading(options, parts, connections);
@@ -40,7 +52,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     [...live.config.providers.values()].map(({ name, concurrency }) => workers.put(name, concurrency)),
   );
   live.onChange((changes) => followChanges(changes, options, parts, workers));
-  startChores(chores, options, parts, connections, workers);
+  startChores(chores, options, { ...parts, takeUpAdded }, connections, workers);
   const archive =
     options.archive && startArchive(options.archive, { ...options, ...parts, config: live.config, chores });
   const logFiles =

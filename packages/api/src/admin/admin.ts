@@ -12,8 +12,10 @@ import { GatewayError } from '@sluice/shared/errors';
 import { listen } from '@sluice/shared/process/listen';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Presence } from '@sluice/shared/process/presence';
+import { AddedProviders } from '@sluice/shared/providers/added-providers';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import type { Payloads } from '@sluice/shared/queue/payload';
 import { Queues } from '@sluice/shared/queue/queues';
 import { readRateState } from '@sluice/shared/queue/rate-state';
 import { recordParts } from '@sluice/shared/queue/settle';
@@ -99,6 +101,8 @@ export interface AdminContext {
   countWrongKey(listener: string): void;
   countSignIn(way: string, outcome: string): void;
   publicUrl(): string;
+  payloads: Payloads;
+  takeUpAdded(): Promise<void>;
 }
 
 export interface RunningAdmin {
@@ -119,6 +123,7 @@ export async function startAdmin(
     connectionLimit,
     countWrongKey,
     countSignIn,
+    payloads,
     ...watched
   }: AdminContext,
 ): Promise<RunningAdmin> {
@@ -176,6 +181,7 @@ export async function startAdmin(
       snapshot: new DirectorySnapshot(directory),
       keyUse: new KeyUse(redis, names, clock),
       providers: config.providers,
+      added: config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined,
       traffic: new TrafficReader(log, archive, redis, names),
       search,
       followers,

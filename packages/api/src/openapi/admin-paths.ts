@@ -1,4 +1,5 @@
 import * as s from './parts.js';
+import { providerPaths } from './provider-paths.js';
 import { CHAT_ERRORS, COMPLETION_HEADERS } from './public-api.js';
 import { webhookPaths } from './webhook-paths.js';
 
@@ -412,24 +413,7 @@ export const adminPaths: Paths = guarded({
       responses: { '200': s.json('Resumed.', s.ref('Queue')), ...s.errors('not_found') },
     },
   },
-  '/providers': {
-    get: {
-      summary: 'How each provider is reached.',
-      responses: { '200': s.json('By their order in gateway.yaml.', s.listOf(s.ref('Provider'))) },
-    },
-  },
-  '/providers/{provider}/test': {
-    post: {
-      summary:
-        'Make one real call of a few tokens, and say in words what is wrong. It is not logged and not billed to anybody.',
-      parameters: [provider],
-      requestBody: s.body(s.object({}, { model: s.text }), false),
-      responses: {
-        '200': s.json('What came of it.', s.ref('ProviderTest')),
-        ...s.errors('not_found', 'invalid_request'),
-      },
-    },
-  },
+  ...providerPaths,
   '/reload': {
     post: {
       summary: 'Ask every process to read its gateway.yaml again. What came of it is in the status.',

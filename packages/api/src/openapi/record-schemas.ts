@@ -335,9 +335,18 @@ export const recordSchemas = {
     kind: s.text,
     address: s.text,
     prices: s.text,
+    source: {
+      ...s.oneOf('file', 'added'),
+      description: 'Added: it is not in gateway.yaml, but was added by PUT /providers/{provider}.',
+    },
+    settings: s.orNull({
+      type: 'object',
+      description: 'The settings of an added provider as they were written. Its key is not among them.',
+    }),
     credentials: {
       ...s.text,
-      description: 'The variable of its key, or token_file, token_command, sigv4 or none.',
+      description:
+        'The variable of its key, or token_file, token_command, sigv4 or none. Stored: the key of an added provider, which is never shown.',
     },
     concurrency: s.whole,
     max_wait_ms: s.whole,

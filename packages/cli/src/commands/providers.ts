@@ -5,14 +5,16 @@ import type { Cli } from '../cli.js';
 import { CliError } from '../output/cli-error.js';
 import { count, fromNow, whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
+import { addAddedProviderCommands } from './added-providers.js';
 import { group, withExamples } from './examples.js';
 
 export function addProviderCommands(program: Command, cli: Cli): void {
   const providers = group(
     program,
     'providers',
-    'The providers of gateway.yaml, as they are in force.',
+    'The providers of gateway.yaml and those that were added, as they are in force.',
     'providers list',
+    'providers set ollama --preset ollama',
     'providers test',
   );
   withExamples(
@@ -33,6 +35,7 @@ export function addProviderCommands(program: Command, cli: Cli): void {
             { title: 'KIND', cell: ({ kind }) => kind },
             { title: 'CHAT CALLS GO TO', cell: ({ address }) => address },
             { title: 'KEY', cell: ({ credentials }) => credentials },
+            { title: 'FROM', cell: ({ source }) => (source === 'file' ? 'gateway.yaml' : 'added') },
             { title: 'PRICES', cell: ({ prices }) => prices },
             { title: 'LIMITS A MINUTE', cell: ({ limits }) => limits.map(limitText).join(', ') },
           ],
@@ -48,7 +51,7 @@ export function addProviderCommands(program: Command, cli: Cli): void {
       .description(
         'Make one real call of a few tokens to each provider, or to one, and say in words what is wrong: the path, the key, the model. A worker makes the call, with its own keys. It is in no log and on no budget.',
       )
-      .argument('[provider]', 'name of the provider, as in gateway.yaml; default: all of them')
+      .argument('[provider]', 'name of the provider; default: all of them')
       .option(
         '--model <id>',
         'which model to ask; default: one of a route, else one that the provider lists',
@@ -72,6 +75,7 @@ export function addProviderCommands(program: Command, cli: Cli): void {
     if (broken > 0)
       throw new CliError(`${count(broken, 'provider')} of ${verdicts.length} cannot be used as configured`);
   });
+  addAddedProviderCommands(providers, cli);
 }
 
 function verdictText({ provider, model, works, problem, ms }: ProviderVerdict, { style }: Cli): string {

@@ -8,14 +8,23 @@ interface FieldProps {
   /** Says what is wrong with the value. */
   mistake?: string | undefined;
   hint?: ComponentChildren;
-  type?: 'text' | 'search' | 'url' | 'date';
+  type?: 'text' | 'search' | 'url' | 'date' | 'password';
   list?: string;
   placeholder?: string;
   inputMode?: 'decimal' | 'numeric';
   autoFocus?: boolean;
 }
 
-export function Field({ label, value, onInput, mistake, hint, autoFocus = false, ...rest }: FieldProps) {
+export function Field({
+  label,
+  value,
+  onInput,
+  mistake,
+  hint,
+  autoFocus = false,
+  type = 'text',
+  ...rest
+}: FieldProps) {
   const id = useId();
   const note = mistake ?? hint;
   return (
@@ -31,7 +40,10 @@ export function Field({ label, value, onInput, mistake, hint, autoFocus = false,
           if (autoFocus && input && document.activeElement?.tagName !== 'INPUT') input.focus();
         }}
         spellcheck={false}
-        autocomplete="off"
+        // A browser would fill in the operator's own password otherwise.
+        autocomplete={type === 'password' ? 'new-password' : 'off'}
+        // Preact's types allow a list for some types only, and the caller has chosen one of those.
+        type={type as 'text'}
         {...rest}
       />
       {note !== undefined && (

@@ -12,7 +12,13 @@ const MAX_WORKSPACES = 100;
 const MAX_PROXIES = 100;
 
 export function readAccess(reader: ConfigReader, value: unknown): AccessConfig {
-  const access = reader.fields(value ?? {}, 'access', ['console_url', 'oidc', 'proxy', 'groups']);
+  const access = reader.fields(value ?? {}, 'access', [
+    'console_url',
+    'oidc',
+    'proxy',
+    'groups',
+    'add_providers',
+  ]);
   const consoleUrl = isAbsent(access?.console_url)
     ? undefined
     : readConsoleUrl(reader, access.console_url, 'access.console_url');
@@ -25,7 +31,10 @@ export function readAccess(reader: ConfigReader, value: unknown): AccessConfig {
     reader.mistake('access.console_url', 'is missing; the provider of access.oidc sends people back to it');
   if ((oidc || proxy) && groups.length === 0)
     reader.mistake('access.groups', 'is missing; without a group nobody who signs in has a role');
-  return { consoleUrl, oidc, proxy, groups: new Map(groups) };
+  const addProviders = isAbsent(access?.add_providers)
+    ? true
+    : reader.flag(access.add_providers, 'access.add_providers');
+  return { consoleUrl, oidc, proxy, groups: new Map(groups), addProviders };
 }
 
 function readConsoleUrl(reader: ConfigReader, value: unknown, path: string): string {

@@ -1,4 +1,4 @@
-/** One provider of gateway.yaml. */
+/** One provider of gateway.yaml, or one that was added beside it. */
 import { ENDPOINT_FIELDS, readEndpoint, withPreset } from './endpoint-schema.js';
 import { PRICE_LISTS, priceListAt } from './price-lists.js';
 import { readProviderKeys, readProviderLimits } from './rate-schema.js';
@@ -6,39 +6,49 @@ import { type ConfigReader, join, type NumberRule, shownKey } from './reader.js'
 import { COUNT, DURATION_MS, ID } from './rules.js';
 import type { ProviderConfig } from './types.js';
 
-export function readProvider(reader: ConfigReader, name: string, value: unknown): ProviderConfig | undefined {
-  const path = join('providers', ID.pattern.test(name) ? name : shownKey(name));
+const FIELDS = [
+  ...ENDPOINT_FIELDS,
+  'prices',
+  'api_key',
+  'keys',
+  'limits',
+  'concurrency',
+  'max_wait_ms',
+  'max_backlog',
+  'timeout_ms',
+  'cooldown_ms',
+  'max_cooldown_ms',
+  'circuit_failures',
+  'circuit_open_ms',
+  'check_answers',
+];
+/** The fields that have no key and name none. */
+export const SETTINGS = FIELDS.filter((field) => field !== 'api_key' && field !== 'keys');
+
+/** `path` is where the provider stands in the file. */
+export function readProvider(
+  reader: ConfigReader,
+  name: string,
+  value: unknown,
+  path = join('providers', ID.pattern.test(name) ? name : shownKey(name)),
+): ProviderConfig | undefined {
   if (!ID.pattern.test(name)) reader.mistake(path, `the name of a provider must be ${ID.allowed}`);
-  const written = reader.fields(value, path, [
-    ...ENDPOINT_FIELDS,
-    'prices',
-    'api_key',
-    'keys',
-    'limits',
-    'concurrency',
-    'max_wait_ms',
-    'max_backlog',
-    'timeout_ms',
-    'cooldown_ms',
-    'max_cooldown_ms',
-    'circuit_failures',
-    'circuit_open_ms',
-    'check_answers',
-  ]);
+  const written = reader.fields(value, path, FIELDS);
   if (!written) return undefined;
   const provider = withPreset(reader, written, path);
   const number = (field: string, standard: number, rule: NumberRule): number =>
-    reader.number(provider[field] ?? standard, `${path}.${field}`, rule);
+    reader.number(provider[field] ?? standard, join(path, field), rule);
   const endpoint = readEndpoint(reader, provider, path);
   const { kind, baseUrl } = endpoint;
   return {
     name,
     ...endpoint,
     prices:
-      reader.oneOf(provider.prices ?? priceListAt(baseUrl) ?? kind, `${path}.prices`, PRICE_LISTS) ?? kind,
-    apiKeyEnv: reader.secret(provider.api_key, `${path}.api_key`),
-    keys: readProviderKeys(reader, provider.keys, `${path}.keys`),
-    limits: readProviderLimits(reader, provider.limits, `${path}.limits`),
+      reader.oneOf(provider.prices ?? priceListAt(baseUrl) ?? kind, join(path, 'prices'), PRICE_LISTS) ??
+      kind,
+    apiKeyEnv: reader.secret(provider.api_key, join(path, 'api_key')),
+    keys: readProviderKeys(reader, provider.keys, join(path, 'keys')),
+    limits: readProviderLimits(reader, provider.limits, join(path, 'limits')),
     concurrency: number('concurrency', 64, COUNT),
     maxWaitMs: number('max_wait_ms', 10_000, DURATION_MS),
     maxBacklog: number('max_backlog', 1000, COUNT),
@@ -48,7 +58,7 @@ export function readProvider(reader: ConfigReader, name: string, value: unknown)
     circuitFailures: number('circuit_failures', 8, { ...COUNT, min: 0 }),
     circuitOpenMs: number('circuit_open_ms', 5000, DURATION_MS),
     checkAnswers:
-      reader.oneOf(provider.check_answers ?? 'strict', `${path}.check_answers`, [
+      reader.oneOf(provider.check_answers ?? 'strict', join(path, 'check_answers'), [
         'strict',
         'always',
         'never',

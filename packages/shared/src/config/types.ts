@@ -87,6 +87,16 @@ export interface ProviderConfig extends EndpointConfig {
   /** The first of these pauses. A pause doubles with every probe that fails. */
   circuitOpenMs: number;
   checkAnswers: CheckAnswers;
+  /** Set for a provider that is not in gateway.yaml. */
+  added?: AddedProvider | undefined;
+}
+
+/** What is known about a provider that was added in the console or with `sluice providers set`. */
+export interface AddedProvider {
+  /** The fields as they were written. No secret is among them. */
+  settings: Readonly<Record<string, unknown>>;
+  /** Names the stored key. Another key has another id. Undefined: the provider needs no key. */
+  keyId: string | undefined;
 }
 
 /** The answers that have to fit the caller's JSON schema: those to strict schemas, to all schemas, or to none. */
@@ -227,6 +237,8 @@ export interface AccessConfig {
   proxy: ProxyConfig | undefined;
   /** What the members of a group may do, by the name of the group. */
   groups: ReadonlyMap<string, Grant>;
+  /** Whether admins may add providers beside those of gateway.yaml. */
+  addProviders: boolean;
 }
 
 export interface OidcConfig {

@@ -1,5 +1,5 @@
 /**
- * The configuration that is in force in this process. gateway.yaml is read again when somebody asks for it (SIGHUP,
+ * The configuration that is in force in this process: gateway.yaml, and the providers that were added beside it. The file is read again when somebody asks for it (SIGHUP,
  * `sluice apply`) and when the file, or a file with a secret, has changed. Only the providers change while a process runs.
  * The rest of the file takes effect at the next start. A file with mistakes changes nothing.
  */
@@ -29,6 +29,13 @@ export interface ProviderChange {
   pool: ReadonlyMap<string, string>;
 }
 
+/** A provider beside those of the file. */
+export interface TakenUp {
+  provider: ProviderConfig;
+  /** Undefined in an api process, and where no key is needed. */
+  key: string | undefined;
+}
+
 export type ReloadResult = 'changed' | 'unchanged' | 'failed';
 
 export interface LiveConfigOptions {
@@ -42,6 +49,11 @@ export interface LiveConfigOptions {
 export class LiveConfig {
   /** The map of providers is changed in place, so that everybody who holds it sees the newest. */
   readonly config: GatewayConfig;
+  /** What the file says. */
+  #file: Loaded;
+  #added: ReadonlyMap<string, TakenUp> = new Map();
+  #unreadable: readonly string[] = [];
+  /** The file and the added providers together. */
   #loaded: Loaded;
   #seen: string;
   /** A change that was seen once. The file is read when it has not changed since, because it may be half written. */
@@ -53,7 +65,8 @@ export class LiveConfig {
   /** Throws like `load`, because at the start there is no older configuration. */
   constructor(private readonly options: LiveConfigOptions) {
     this.#seen = this.#stamp();
-    this.#loaded = options.load();
+    this.#file = options.load();
+    this.#loaded = this.#file;
     this.config = { ...this.#loaded.config, providers: new Map(this.#loaded.config.providers) };
   }
 
@@ -67,7 +80,25 @@ export class LiveConfig {
 
   /** Problems that an operator should solve. */
   get warnings(): string[] {
-    return this.#problem === undefined ? [] : [this.#problem];
+    const clashing = [...this.#added.keys()].filter((name) => this.#file.config.providers.has(name));
+    return [
+      ...(this.#problem === undefined ? [] : [this.#problem]),
+      ...clashing.map(
+        (name) =>
+          `Provider ${name} was added, and gateway.yaml names it, too: the one of the file is in force.`,
+      ),
+      ...this.#unreadable.map(
+        (name) =>
+          `The added provider ${name} cannot be read: PAYLOAD_KEY lacks the key that it was stored with.`,
+      ),
+    ];
+  }
+
+  /** The providers beside the file. A name that the file has, too, means the file's. */
+  setAdded(added: ReadonlyMap<string, TakenUp>, unreadable: readonly string[]): void {
+    this.#added = added;
+    this.#unreadable = unreadable;
+    this.#use(this.#file, 'providers were added, changed or removed');
   }
 
   /** Called after the map of providers has changed. */
@@ -96,11 +127,19 @@ export class LiveConfig {
       return this.#count('failed');
     }
     this.#problem = undefined;
-    const changes = this.#changesTo(loaded);
     if (!isDeepStrictEqual(atStart(loaded.config), atStart(this.config)))
       logger.warn({ why }, 'settings beside the providers have changed: they take effect at the next start');
+    return this.#count(this.#use(loaded, why) ? 'changed' : 'unchanged');
+  }
+
+  /** Returns whether a provider has changed. */
+  #use(file: Loaded, why: string): boolean {
+    const { logger } = this.options;
+    const loaded = this.#withAdded(file);
+    const changes = this.#changesTo(loaded);
+    this.#file = file;
     this.#loaded = loaded;
-    if (changes.length === 0) return this.#count('unchanged');
+    if (changes.length === 0) return false;
     for (const { name, provider } of changes)
       if (provider) this.config.providers.set(name, provider);
       else this.config.providers.delete(name);
@@ -108,7 +147,18 @@ export class LiveConfig {
     const named = (isThere: boolean) =>
       changes.filter(({ provider }) => (provider !== undefined) === isThere).map(({ name }) => name);
     logger.info({ why, providers: named(true), removed: named(false) }, 'the providers have changed');
-    return this.#count('changed');
+    return true;
+  }
+
+  #withAdded(file: Loaded): Loaded {
+    const providers = new Map(file.config.providers);
+    const keys = new Map(file.keys);
+    for (const [name, { provider, key }] of this.#added) {
+      if (providers.has(name)) continue;
+      providers.set(name, provider);
+      if (key !== undefined) keys.set(name, key);
+    }
+    return { ...file, config: { ...file.config, providers }, keys };
   }
 
   #changesTo({ config, keys }: Loaded): ProviderChange[] {

@@ -24,6 +24,15 @@ export function simulatedEnv(config: GatewayConfig, simulatorUrl: string): Recor
   };
 }
 
+/** The price list of a simulated provider. Nobody bills its calls, so they cost nothing. */
+export const SIMULATED_PRICES = 'simulated';
+
+/** A provider at the simulator costs nothing. Providers elsewhere, such as added ones, keep their prices. */
+export function priceSimulated(config: GatewayConfig, simulatorUrl: string): void {
+  for (const provider of config.providers.values())
+    if (provider.baseUrl.startsWith(simulatorUrl)) provider.prices = SIMULATED_PRICES;
+}
+
 /** False when a provider has a fixed address. The gateway would call that address with an invalid key. */
 export function isSimulated(config: GatewayConfig, simulatorUrl: string): boolean {
   return [...config.providers.values()].every(({ baseUrl }) => baseUrl.startsWith(simulatorUrl));

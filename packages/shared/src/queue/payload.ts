@@ -88,9 +88,13 @@ export class Payloads {
     return MARK + key.id + bytes.toString('base64');
   }
 
+  isSealed(text: string): boolean {
+    return text.startsWith(MARK);
+  }
+
   /** Throws `UnreadablePayload`. */
   open(text: string, context: string): string {
-    if (!text.startsWith(MARK)) return text;
+    if (!this.isSealed(text)) return text;
     const id = text.slice(MARK.length, HEADER_LENGTH);
     const key = this.#held(id);
     const bytes = Buffer.from(text.slice(HEADER_LENGTH), 'base64');

@@ -101,6 +101,8 @@ export interface KeyNames {
   registryRevision: string;
   /** Held by the process that refreshes the registry by schedule. */
   registryLock: string;
+  /** Name of a provider that is not in gateway.yaml → its settings and its key, both sealed. */
+  addedProviders: string;
   /** Process id → when it was last seen. */
   processes: string;
   /** A sign-in link that nobody has used yet, by the digest of its secret. */
@@ -170,6 +172,7 @@ export function keyNames(cell: string): KeyNames {
     registryOverrides: `${prefix}:registry-overrides`,
     registryRevision: `${prefix}:registry-revision`,
     registryLock: `${prefix}:registry-lock`,
+    addedProviders: `${prefix}:added-providers`,
     processes: `${prefix}:processes`,
     signInLink: (digest) => `${prefix}:sign-in-link:${digest}`,
     sessions: `${prefix}:sessions`,

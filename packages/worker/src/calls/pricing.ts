@@ -1,3 +1,4 @@
+import { SIMULATED_PRICES } from '@sluice/shared/process/simulated-upstream';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { costOf, dearestCostOf, formatUsd, type PriceUsed, priceFor } from '@sluice/shared/registry/price';
 import type { ParsedResponse } from '../providers/types.js';
@@ -19,22 +20,16 @@ export interface PriceCalls {
   of(priceList: string, model: string, billed: Billed): Priced;
 }
 
-/** Nobody bills the calls of a simulated upstream. So they cost nothing, in the log, the ledger and the budgets. */
-export const SIMULATED_PRICING: PriceCalls = {
-  of: (_, model) => {
-    const free = { input: 0, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 };
-    return {
-      price: { ...free, model, registry: 'simulated', tier: 'simulated' },
-      cost: 0,
-      costUsd: formatUsd(0),
-    };
-  },
+const FREE = {
+  ...{ input: 0, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 },
+  ...{ registry: 'simulated', tier: 'simulated' },
 };
 
 export class Pricing implements PriceCalls {
   constructor(private readonly registry: () => ModelRegistry) {}
 
   of(priceList: string, model: string, { usage, serviceTier, hasAudio }: Billed): Priced {
+    if (priceList === SIMULATED_PRICES) return { price: { ...FREE, model }, cost: 0, costUsd: formatUsd(0) };
     const facts = this.registry().find(priceList, model);
     const price = (facts && !hasAudio && priceFor(facts, usage, serviceTier)) || null;
     const cost = price ? costOf(price, usage) : 0;

@@ -78,6 +78,10 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   'POST /queues/{provider}/resume': may('operator', 'gateway'),
   'POST /reload': may('operator', 'gateway'),
   'GET /providers': may('viewer', 'somewhere'),
+  // A provider is an address to which prompts are sent.
+  'PUT /providers/{provider}': may('admin', 'gateway'),
+  'PUT /providers/{provider}/key': may('admin', 'gateway'),
+  'DELETE /providers/{provider}': may('admin', 'gateway'),
   'POST /providers/{provider}/test': may('operator', 'gateway'),
   'GET /tokens': may('admin', 'gateway'),
   'POST /tokens': may('admin', 'gateway'),

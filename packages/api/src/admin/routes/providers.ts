@@ -1,25 +1,21 @@
 import type { Router } from '@koa/router';
-import type { LimitUse, ProviderInfo, ProviderKeyInfo } from '@sluice/shared/admin-api';
+import type { LimitUse, ProviderInfo, ProviderKeyInfo, ProviderList } from '@sluice/shared/admin-api';
 import { entriesOf } from '@sluice/shared/config/chain';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { MODEL } from '@sluice/shared/config/rules';
-import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { KeyState, LimitState, RateState } from '@sluice/shared/queue/rate-state';
-import type { Middleware } from 'koa';
 import type { Catalogue } from '../../cell/catalogue.js';
 import { failed, type ProviderTests } from '../../cell/provider-tests.js';
 import { iso, list } from '../present.js';
 import { readInput } from '../read-input.js';
+import { type AddedProviderParts, addAddedProviderRoutes } from './added-providers.js';
 
-export interface ProviderParts {
-  providers: ReadonlyMap<string, ProviderConfig>;
-  directory: Directory;
+export interface ProviderParts extends AddedProviderParts {
   catalogue: Catalogue;
   providerTests: ProviderTests;
   readRates(provider: ProviderConfig): Promise<RateState>;
-  readBody: Middleware;
 }
 
 /** /providers: how each is reached, as this process has it in force. */
@@ -29,7 +25,16 @@ export function addProviderRoutes(router: Router, parts: ProviderParts): void {
   router.get('/providers', async (ctx) => {
     const all = [...providers.values()];
     const states = await Promise.all(all.map(parts.readRates));
-    ctx.body = list(all.map((provider, i) => present(provider, states[i])));
+    const shown = all.map((provider, i) => present(provider, states[i]));
+    ctx.body = { ...list(shown), can_add: parts.added !== undefined } satisfies ProviderList;
+  });
+
+  addAddedProviderRoutes(router, {
+    ...parts,
+    async present(name) {
+      const provider = providers.get(name);
+      return provider && present(provider, await parts.readRates(provider));
+    },
   });
 
   router.post('/providers/:provider/test', readBody, async (ctx) => {
@@ -62,7 +67,19 @@ async function modelToTry(
 }
 
 function present(provider: ProviderConfig, rates: RateState | undefined): ProviderInfo {
-  const { name, kind, baseUrl, path, prices, apiKeyEnv, keys = [], auth, concurrency, maxWaitMs } = provider;
+  const {
+    name,
+    kind,
+    baseUrl,
+    path,
+    prices,
+    apiKeyEnv,
+    keys = [],
+    auth,
+    concurrency,
+    maxWaitMs,
+    added,
+  } = provider;
   const source = auth.sigv4
     ? 'sigv4'
     : auth.token
@@ -76,8 +93,12 @@ function present(provider: ProviderConfig, rates: RateState | undefined): Provid
     kind,
     address: baseUrl + path,
     prices,
+    source: added ? 'added' : 'file',
+    settings: added?.settings ?? null,
     credentials:
-      source ?? ([apiKeyEnv, ...keys.map((key) => key.apiKeyEnv)].filter(Boolean).join(', ') || 'none'),
+      source ??
+      (added?.keyId === undefined ? undefined : 'stored') ??
+      ([apiKeyEnv, ...keys.map((key) => key.apiKeyEnv)].filter(Boolean).join(', ') || 'none'),
     concurrency,
     max_wait_ms: maxWaitMs,
     limits: (rates?.limits ?? []).map(presentLimit),

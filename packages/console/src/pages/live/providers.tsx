@@ -127,7 +127,7 @@ function CoolDown({ provider, model, service_tier, remaining_ms, mayLift }: Cool
         <button
           type="button"
           class="small"
-          aria-label={`Let ${provider} be called again: ${subject}`}
+          aria-label={`Lift the cool-down of ${provider}: ${subject}`}
           disabled={action.busy}
           onClick={lift}
         >

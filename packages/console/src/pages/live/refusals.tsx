@@ -1,26 +1,57 @@
-import type { RefusalCount, RefusalReport } from '@sluice/shared/admin-api';
-import { count, moment } from '../../format.js';
+import type { DirectoryOverview, RefusalCount, RefusalReport } from '@sluice/shared/admin-api';
+import { count, moment, NOTHING } from '../../format.js';
+import { formatPlace } from '../../location.js';
 import { type Column, Table } from '../../ui/table.js';
 import { usePoll } from '../../use-poll.js';
+import { keyNames } from '../requests/key-names.js';
 
 const EVERY_MS = 5_000;
+const SLOWLY_MS = 60_000;
 const MOST = 12;
 
-const COLUMNS: Column<RefusalCount>[] = [
-  { id: 'reason', label: 'Why', head: true, cell: ({ text }) => text },
-  { id: 'workspace', label: 'Workspace', cell: ({ workspace }) => workspace ?? '–' },
-  { id: 'key', label: 'Key', cell: ({ key_id }) => (key_id === null ? '–' : <code>{key_id}</code>) },
-  { id: 'requests', label: 'Requests', numeric: true, cell: ({ requests }) => count(requests) },
-  { id: 'first', label: 'Since', cell: ({ first_at }) => moment(first_at) },
-  { id: 'last', label: 'Last', cell: ({ last_at }) => moment(last_at) },
-];
+function columns(nameOf: (keyId: string) => string): Column<RefusalCount>[] {
+  return [
+    {
+      id: 'reason',
+      label: 'Why',
+      head: true,
+      cell: ({ reason, text, workspace }) => (
+        <a href={formatPlace({ page: 'requests', query: { reason, ...(workspace ? { workspace } : {}) } })}>
+          {text}
+        </a>
+      ),
+    },
+    {
+      id: 'workspace',
+      label: 'Workspace',
+      cell: ({ workspace }) =>
+        workspace === null ? (
+          NOTHING
+        ) : (
+          <a href={formatPlace({ page: 'workspaces', item: workspace })}>{workspace}</a>
+        ),
+    },
+    {
+      id: 'key',
+      label: 'Key',
+      cell: ({ key_id }) => (key_id === null ? NOTHING : <span class="name">{nameOf(key_id)}</span>),
+    },
+    { id: 'requests', label: 'Requests', numeric: true, cell: ({ requests }) => count(requests) },
+    { id: 'first', label: 'Since', cell: ({ first_at }) => moment(first_at) },
+    { id: 'last', label: 'Last', cell: ({ last_at }) => moment(last_at) },
+  ];
+}
 
 /** What was refused in the time range, also before it was accepted. Nothing has failed here. */
 export function Refusals({ range }: { range: string }) {
   const { data } = usePoll(`refusals ${range}`, EVERY_MS, (client, signal) =>
     client.get<RefusalReport>(`/refusals?since=${range}`, signal),
   );
+  const directory = usePoll('directory', SLOWLY_MS, (client, signal) =>
+    client.get<DirectoryOverview>('/directory', signal),
+  );
   if (!data || data.data.length === 0) return null;
+  const hidden = data.data.length - MOST;
   return (
     <section aria-labelledby="refusals">
       <h2 id="refusals">
@@ -28,10 +59,16 @@ export function Refusals({ range }: { range: string }) {
       </h2>
       <Table
         caption="Refusals"
-        columns={COLUMNS}
+        columns={columns(keyNames(directory.data))}
         rows={data.data.slice(0, MOST)}
         rowKey={({ workspace, key_id, reason }) => `${workspace} ${key_id} ${reason}`}
       />
+      {hidden > 0 && (
+        <p class="muted small-print">
+          {data.has_more ? `More than ${count(hidden)}` : count(hidden)} further rows with fewer requests:{' '}
+          <code>sluice refusals</code> shows them.
+        </p>
+      )}
     </section>
   );
 }

@@ -15,16 +15,18 @@ import { stateOf } from '../../provider-state.js';
 import { Badge, Bar, explainFailure, Notice, type Tone } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
 import { useAction } from '../../ui/use-action.js';
+import { ProviderActions } from './provider-actions.js';
 
 interface ProviderCardProps {
   provider: ProviderInfo;
   status: ProviderStatus | undefined;
   /** The latest request that failed here. */
   failure: PresentedRequest | undefined;
+  onChanged(): void;
 }
 
-export function ProviderCard({ provider, status, failure }: ProviderCardProps) {
-  const { name, kind, address, credentials, prices, keys } = provider;
+export function ProviderCard({ provider, status, failure, onChanged }: ProviderCardProps) {
+  const { name, kind, address, prices, keys } = provider;
   const may = useMay();
   const state = stateOf(status);
   const limits = [
@@ -38,7 +40,7 @@ export function ProviderCard({ provider, status, failure }: ProviderCardProps) {
         {status && <Badge tone={state.tone}>{state.text}</Badge>}
       </h2>
       <p class="muted">
-        <code>{address}</code>, key from <code>{credentials}</code>, prices of {prices}.
+        <code>{address}</code>, {keySource(provider)}, prices of {prices}.
       </p>
       {status && <Load status={status} />}
       {keys.length > 0 && (
@@ -54,7 +56,20 @@ export function ProviderCard({ provider, status, failure }: ProviderCardProps) {
       )}
       <LastFailure failure={failure} />
       {may('operator') && <TestButton provider={name} />}
+      {may('admin') && provider.source === 'added' && (
+        <ProviderActions provider={provider} onDone={onChanged} />
+      )}
     </article>
+  );
+}
+
+function keySource({ credentials, source }: ProviderInfo) {
+  if (credentials === 'none') return 'called without a key';
+  if (source === 'added') return 'key stored here';
+  return (
+    <>
+      key from <code>{credentials}</code>
+    </>
   );
 }
 
@@ -148,14 +163,8 @@ function TestButton({ provider }: { provider: string }) {
   return (
     <>
       <p>
-        <button
-          type="button"
-          class="small"
-          aria-label={`Test ${provider}`}
-          disabled={action.busy}
-          onClick={test}
-        >
-          {action.busy ? 'Calling …' : 'Test with one call'}
+        <button type="button" class="small" disabled={action.busy} onClick={test}>
+          {action.busy ? 'Calling …' : `Test ${provider} with one call`}
         </button>
       </p>
       {verdict && (

@@ -175,7 +175,7 @@ function deliveryColumns(
           type="button"
           class="small"
           disabled={busy}
-          aria-label={`Send ${delivery.type} of ${delivery.subject} again`}
+          aria-label={`Send again: ${delivery.type} of ${delivery.subject}`}
           onClick={() => onResend(delivery)}
         >
           Send again

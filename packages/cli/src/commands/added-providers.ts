@@ -1,0 +1,121 @@
+/** The commands for providers that are not in gateway.yaml. */
+import type { ProviderInfo } from '@sluice/shared/admin-api';
+import { PRESETS } from '@sluice/shared/config/presets';
+import { type Command, Option } from 'commander';
+import { path } from '../admin/client.js';
+import { parseCount } from '../arguments/parse-arguments.js';
+import { readSecret } from '../arguments/read-secret.js';
+import type { Cli } from '../cli.js';
+import { UsageError } from '../output/cli-error.js';
+import { withExamples } from './examples.js';
+
+interface Given {
+  preset?: string;
+  kind?: string;
+  baseUrl?: string;
+  region?: string;
+  resource?: string;
+  prices?: string;
+  concurrency?: number;
+  requestsPerMinute?: number;
+  tokensPerMinute?: number;
+  keyFile?: string;
+}
+
+const NAME = 'name of the provider';
+const IN_FORCE = 'Every process knows it within two seconds.';
+
+export function addAddedProviderCommands(providers: Command, cli: Cli): void {
+  withExamples(
+    providers
+      .command('set')
+      .summary('Add a provider, or change one that was added.')
+      .description(
+        'Add a provider beside those of gateway.yaml, or change one that was added. An option that is left out stays as it is. The key is stored encrypted and never shown. Another address needs the key again.',
+      )
+      .argument('<name>', NAME)
+      .addOption(
+        new Option('--preset <name>', 'a provider that is known by its name').choices(Object.keys(PRESETS)),
+      )
+      .addOption(
+        new Option('--kind <format>', 'the format of any other server').choices(['openai', 'anthropic']),
+      )
+      .option('--base-url <address>', 'where it is; default: that of the preset')
+      .option('--region <region>', 'a part of the address of some presets')
+      .option('--resource <resource>', 'a part of the address of some presets')
+      .option('--prices <list>', 'whose prices hold; default: those of the preset')
+      .option('--concurrency <count>', 'the most calls at a time, over all workers', parseCount)
+      .option('--requests-per-minute <count>', 'further ones wait', parseCount)
+      .option('--tokens-per-minute <count>', 'further ones wait', parseCount)
+      .option('--key-file <file>', 'file with the provider’s key, or - for stdin'),
+    'providers set ollama --preset ollama --base-url http://10.0.0.7:11434/v1',
+    'providers set groq --preset groq --key-file groq.key --requests-per-minute 30',
+    'providers set models --kind openai --base-url https://models.example.com/v1 --key-file -',
+  ).action(async (name: string, given: Given) => {
+    const before = (await cli.admin.list<ProviderInfo>('/providers')).find((each) => each.name === name);
+    const settings = toSettings(before?.settings ?? {}, given);
+    if (settings.preset === undefined && settings.kind === undefined)
+      throw new UsageError('name a --preset, or a --kind and a --base-url');
+    const key = given.keyFile === undefined ? {} : { api_key: await readSecret(given.keyFile, cli.terminal) };
+    const place = path`/providers/${name}`;
+    const provider = await cli.admin.send<ProviderInfo>('PUT', place, { ...settings, ...key });
+    cli.show(
+      provider,
+      () => `${before ? 'Changed' : 'Added'} provider ${name}: ${provider.address}. ${IN_FORCE}`,
+    );
+  });
+
+  withExamples(
+    providers
+      .command('rotate')
+      .description('Give an added provider another key. Calls under way end with the old one.')
+      .argument('<name>', NAME)
+      .argument('<file>', 'file with the new key, or - for stdin'),
+    'providers rotate groq new.key',
+  ).action(async (name: string, file: string) => {
+    const body = { api_key: await readSecret(file, cli.terminal) };
+    const provider = await cli.admin.send<ProviderInfo>('PUT', path`/providers/${name}/key`, body);
+    cli.show(provider, () => `Provider ${name} has another key. ${IN_FORCE}`);
+  });
+
+  withExamples(
+    providers
+      .command('remove')
+      .description('Remove a provider that was added. Refused while a route leads to it.')
+      .argument('<name>', NAME)
+      .option('-y, --yes', 'do not ask'),
+    'providers remove ollama --yes',
+  ).action(async (name: string, { yes }: { yes?: boolean }) => {
+    await cli.confirm(`Removing provider ${name}`, yes);
+    const removed = await cli.admin.send('DELETE', path`/providers/${name}`);
+    cli.show(removed, () => `Removed provider ${name}.`);
+  });
+}
+
+/** What was given wins over what was there. Another preset replaces the address of the old one. */
+function toSettings(before: Record<string, unknown>, given: Given): Record<string, unknown> {
+  const { base_url, kind, ...others } = before;
+  const isOther = given.preset !== undefined && given.preset !== before.preset;
+  const kept = isOther ? others : before;
+  const limits = defined({
+    ...(before.limits as Record<string, unknown> | undefined),
+    ...defined({ requests_per_minute: given.requestsPerMinute, tokens_per_minute: given.tokensPerMinute }),
+  });
+  return {
+    ...kept,
+    ...defined({
+      preset: given.preset,
+      kind: given.kind,
+      base_url: given.baseUrl,
+      region: given.region,
+      resource: given.resource,
+      prices: given.prices,
+      concurrency: given.concurrency,
+    }),
+    ...(Object.keys(limits).length === 0 ? {} : { limits }),
+  };
+}
+
+function defined(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

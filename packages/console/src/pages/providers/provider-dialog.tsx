@@ -1,0 +1,152 @@
+import type { ProviderInfo } from '@sluice/shared/admin-api';
+import { useState } from 'preact/hooks';
+import { path } from '../../admin-client.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Field, Select } from '../../ui/field.js';
+import { explainFailure, Notice } from '../../ui/small.js';
+import { useAction } from '../../ui/use-action.js';
+import {
+  addressOf,
+  mistakesOf,
+  needsKey,
+  OFFERED_PRESETS,
+  OTHER,
+  type ProviderForm,
+  partsOf,
+  toForm,
+  toSettings,
+} from './provider-form.js';
+
+interface ProviderDialogProps {
+  /** Undefined: a new one. */
+  provider: ProviderInfo | undefined;
+  /** The names that are taken. */
+  names: readonly string[];
+  onClose(): void;
+  onDone(): void;
+}
+
+const PRESET_CHOICES = [
+  ...OFFERED_PRESETS.map((name) => [name, name] as const),
+  [OTHER, 'another one, by its address'] as const,
+];
+const KINDS = [
+  ['openai', 'OpenAI’s format'],
+  ['anthropic', 'Anthropic’s format'],
+] as const;
+
+/** Adds a provider, or changes one that was added. */
+export function ProviderDialog({ provider, names, onClose, onDone }: ProviderDialogProps) {
+  const [form, setForm] = useState(() => toForm(provider));
+  const [isTried, setTried] = useState(false);
+  const action = useAction();
+  const hasKey = provider?.credentials === 'stored';
+  const mistakes = mistakesOf(form, hasKey, !provider && names.includes(form.name));
+  const { parts: partMistakes, ...fieldMistakes } = mistakes;
+  const isValid = Object.keys(fieldMistakes).length + Object.keys(partMistakes).length === 0;
+  // An empty field is not called wrong before somebody wants to save.
+  const shown = (text: string, mistake: string | undefined) =>
+    text === '' && !isTried ? undefined : mistake;
+  const set = (field: keyof ProviderForm) => (text: string) => setForm({ ...form, [field]: text.trim() });
+  const choosePreset = (preset: string) =>
+    setForm({
+      ...form,
+      preset,
+      name: provider || form.name !== form.preset ? form.name : preset,
+      address: '',
+      parts: Object.fromEntries(partsOf(preset).map((part) => [part, ''])),
+    });
+  const save = async (event: Event) => {
+    event.preventDefault();
+    setTried(true);
+    if (!isValid) return;
+    const done = await action.run(async (client) => {
+      await client.send('PUT', path`/providers/${form.name}`, toSettings(form, provider?.settings ?? {}));
+    });
+    if (done) onDone();
+  };
+  return (
+    <Dialog title={provider ? `Change ${provider.name}` : 'Add a provider'} onClose={onClose}>
+      <form onSubmit={save} noValidate>
+        <div class="grid">
+          <Select label="Provider" value={form.preset} choices={PRESET_CHOICES} onChange={choosePreset} />
+          {!provider && (
+            <Field
+              label="Name"
+              value={form.name}
+              onInput={set('name')}
+              mistake={shown(form.name, mistakes.name)}
+              hint="Routes name it so"
+            />
+          )}
+          {form.preset === OTHER && (
+            <Select label="Format" value={form.kind} choices={KINDS} onChange={set('kind')} />
+          )}
+          {Object.entries(form.parts).map(([part, text]) => (
+            <Field
+              key={part}
+              label={part === 'resource' ? 'Resource' : 'Region'}
+              value={text}
+              onInput={(next) => setForm({ ...form, parts: { ...form.parts, [part]: next.trim() } })}
+              mistake={shown(text, partMistakes[part])}
+              hint={`A part of ${addressOf(form.preset)}`}
+            />
+          ))}
+          <Field
+            label="Base address"
+            value={form.address}
+            onInput={set('address')}
+            mistake={shown(form.address, mistakes.address)}
+            hint={form.preset === OTHER ? 'Mostly ends in /v1' : 'Empty: the usual one'}
+            placeholder={addressOf(form.preset)}
+          />
+          <Field
+            label="Key"
+            type="password"
+            value={form.key}
+            onInput={set('key')}
+            mistake={shown(form.key, mistakes.key)}
+            hint={
+              hasKey
+                ? 'Empty: the stored key stays, while the address stays the same'
+                : needsKey(form.preset)
+                  ? 'It is stored encrypted, and never shown again'
+                  : 'Empty: it is called without a key'
+            }
+          />
+          <Field
+            label="Calls at a time"
+            value={form.concurrency}
+            onInput={set('concurrency')}
+            mistake={mistakes.concurrency}
+            hint="Over all workers; empty: 64"
+            inputMode="numeric"
+          />
+          <Field
+            label="Requests a minute"
+            value={form.requests}
+            onInput={set('requests')}
+            mistake={mistakes.requests}
+            hint="Further ones wait; empty: no limit"
+            inputMode="numeric"
+          />
+          <Field
+            label="Tokens a minute"
+            value={form.tokens}
+            onInput={set('tokens')}
+            mistake={mistakes.tokens}
+            hint="Empty: no limit"
+            inputMode="numeric"
+          />
+        </div>
+        {isTried && !isValid && <Notice tone="warn">Correct the marked fields first.</Notice>}
+        {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
+        <div class="dialog-end">
+          <button type="submit" class="primary" disabled={action.busy}>
+            {provider ? 'Save the provider' : 'Add the provider'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

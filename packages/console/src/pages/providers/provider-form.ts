@@ -1,0 +1,127 @@
+/** A provider while it is being written: texts as typed, and what is wrong with them. */
+import type { ProviderInfo } from '@sluice/shared/admin-api';
+import { PRESETS } from '@sluice/shared/config/presets';
+
+/** No preset: any other server that speaks one of the two formats. */
+export const OTHER = '';
+
+export interface ProviderForm {
+  name: string;
+  preset: string;
+  kind: string;
+  address: string;
+  /** The parts of the preset's address, such as `region`. */
+  parts: Record<string, string>;
+  key: string;
+  concurrency: string;
+  requests: string;
+  tokens: string;
+}
+
+export type Mistakes = Partial<
+  Record<'name' | 'address' | 'key' | 'concurrency' | 'requests' | 'tokens', string>
+> & {
+  parts: Record<string, string>;
+};
+
+const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+const PART = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
+const KEY = /^[!-~]{1,4096}$/;
+const WHOLE = /^[1-9]\d{0,8}$/;
+const PART_IN_ADDRESS = /\{([a-z]+)-?\}/g;
+
+/** The presets that need no more than a key. The others fetch a token, which only gateway.yaml may tell them to do. */
+export const OFFERED_PRESETS: readonly string[] = Object.keys(PRESETS).filter(
+  (name) => !JSON.stringify(PRESETS[name]?.auth ?? '').includes('token_command'),
+);
+
+export function addressOf(preset: string): string {
+  const address = PRESETS[preset]?.base_url;
+  return typeof address === 'string' ? address : '';
+}
+
+export function partsOf(preset: string): string[] {
+  return [...new Set([...addressOf(preset).matchAll(PART_IN_ADDRESS)].map(([, part = '']) => part))];
+}
+
+export function needsKey(preset: string): boolean {
+  return PRESETS[preset]?.api_key !== undefined;
+}
+
+export function toForm(provider: ProviderInfo | undefined): ProviderForm {
+  const settings = provider?.settings ?? {};
+  const limits = (settings.limits ?? {}) as Record<string, unknown>;
+  const text = (value: unknown) => (value === undefined ? '' : String(value));
+  const preset = provider ? text(settings.preset) : 'ollama';
+  return {
+    name: provider?.name ?? preset,
+    preset,
+    kind: text(settings.kind) || 'openai',
+    address: text(settings.base_url),
+    parts: Object.fromEntries(partsOf(preset).map((part) => [part, text(settings[part])])),
+    key: '',
+    concurrency: text(settings.concurrency),
+    requests: text(limits.requests_per_minute),
+    tokens: text(limits.tokens_per_minute),
+  };
+}
+
+/** A field is wrong, or empty although it is needed. `isTaken`: a provider of this name is there already. */
+export function mistakesOf(form: ProviderForm, hasKey: boolean, isTaken: boolean): Mistakes {
+  const number = (text: string) => (text === '' || WHOLE.test(text) ? undefined : 'A whole number from 1');
+  const wanted = { ...form.parts };
+  const all = {
+    name: !NAME.test(form.name)
+      ? 'Small letters, digits, - and _, at most 63'
+      : isTaken
+        ? 'A provider has this name already'
+        : undefined,
+    address: addressMistake(form),
+    key:
+      form.key !== '' && !KEY.test(form.key)
+        ? 'Printable ASCII without spaces'
+        : form.key === '' && needsKey(form.preset) && !hasKey
+          ? 'This provider needs a key'
+          : undefined,
+    concurrency: number(form.concurrency),
+    requests: number(form.requests),
+    tokens: number(form.tokens),
+  };
+  const parts = Object.entries(wanted).filter(([, text]) => !PART.test(text));
+  return {
+    ...Object.fromEntries(Object.entries(all).filter(([, mistake]) => mistake !== undefined)),
+    parts: Object.fromEntries(parts.map(([part]) => [part, 'Letters, digits and -'])),
+  };
+}
+
+function addressMistake({ preset, address }: ProviderForm): string | undefined {
+  if (address === '')
+    return preset === OTHER ? 'An address such as https://models.example.com/v1' : undefined;
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) return 'An address with http or https';
+  if (url.username + url.password + url.search + url.hash !== '')
+    return 'Without user, password, query and fragment';
+  return undefined;
+}
+
+/** Keeps the settings that the form does not show. */
+export function toSettings(form: ProviderForm, before: Record<string, unknown>): Record<string, unknown> {
+  const { preset: _, kind: __, base_url: ___, concurrency: ____, limits, ...others } = before;
+  for (const part of partsOf(String(before.preset ?? OTHER))) delete others[part];
+  const number = (text: string) => (text === '' ? undefined : Number(text));
+  const allLimits = {
+    ...(limits as Record<string, unknown> | undefined),
+    requests_per_minute: number(form.requests),
+    tokens_per_minute: number(form.tokens),
+  };
+  const hasLimits = Object.values(allLimits).some((limit) => limit !== undefined);
+  return {
+    ...others,
+    ...form.parts,
+    ...(form.preset === OTHER ? { kind: form.kind } : { preset: form.preset }),
+    ...(form.address === '' ? {} : { base_url: form.address }),
+    ...(form.concurrency === '' ? {} : { concurrency: Number(form.concurrency) }),
+    ...(hasLimits ? { limits: allLimits } : {}),
+    ...(form.key === '' ? {} : { api_key: form.key }),
+  };
+}

@@ -1,0 +1,39 @@
+/**
+ * A provider that is not in gateway.yaml. It is read by the rules of the file, but it has no variables of the environment,
+ * reads no file and runs no command. Otherwise an admin of the console could read the secrets of the workers' machines.
+ */
+import { hasReference } from './interpolate.js';
+import { readProvider, SETTINGS } from './provider-schema.js';
+import { type ConfigReader, isAbsent } from './reader.js';
+import type { ProviderConfig } from './types.js';
+
+const NO_VARIABLES = 'must not name a variable of the environment; only gateway.yaml may';
+const ELSEWHERE = 'needs gateway.yaml: only there a provider may fetch a token or sign its calls';
+
+/** The reader must have no environment. `value` has the settings. `keyId` names the stored key, if there is one. */
+export function readAddedProvider(
+  reader: ConfigReader,
+  name: string,
+  value: unknown,
+  keyId: string | undefined,
+): ProviderConfig | undefined {
+  const written = reader.fields(value, '', SETTINGS);
+  if (!written) return undefined;
+  const settings = Object.fromEntries(Object.entries(written).filter(([, field]) => !isAbsent(field)));
+  for (const [field, value] of Object.entries(settings))
+    if (hasReference(JSON.stringify(value))) reader.mistake(field, NO_VARIABLES);
+  const provider = readProvider(reader, name, settings, '');
+  if (!provider) return undefined;
+  if (provider.auth.token || provider.auth.sigv4)
+    // A preset such as vertex fetches a token without being told to.
+    reader.mistake(isAbsent(settings.auth) ? 'preset' : 'auth', ELSEWHERE);
+  // Only a preset can name a variable here. The provider needs a key then, and the key is stored.
+  else if (provider.apiKeyEnv !== undefined && keyId === undefined)
+    reader.mistake('api_key', 'is missing; this preset needs a key');
+  return { ...provider, apiKeyEnv: undefined, added: { settings, keyId } };
+}
+
+/** Where a provider's key is sent. A stored key is kept only while this stays the same. */
+export function destinationOf({ baseUrl, path, auth }: ProviderConfig): string {
+  return [baseUrl, path, auth.header].join(' ');
+}

@@ -1,0 +1,189 @@
+/** Providers beside those of gateway.yaml: added, changed and removed by the admin api while the processes run. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { adminOf, type CallAdmin } from '../helpers/admin.js';
+import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
+import test from '../helpers/needs-redis.js';
+import { sluiceOf } from '../helpers/sluice.js';
+import { until } from '../helpers/until.js';
+
+let gateway: Gateway;
+let admin: CallAdmin;
+/** A server in OpenAI's format. */
+const settings = () => ({ kind: 'openai', base_url: gateway.simulator.openaiBaseUrl });
+
+test.before(async () => {
+  gateway = await startGateway({ workers: 2, apis: 2 });
+  admin = adminOf(gateway);
+});
+test.after.always(() => gateway?.stop());
+
+const say = (model: string, url = gateway.url): Promise<ChatAnswer> =>
+  gateway.chat({ model, messages: [{ role: 'user', content: 'hello' }] }, { url });
+const lastKey = () => gateway.simulator.calls.at(-1)?.headers?.authorization;
+
+/** A process knows a change after a second. Until then it does not know the model. */
+async function untilServed(model: string): Promise<void> {
+  for (const url of gateway.urls)
+    await until(`${model} served`, async () => (await say(model, url)).status === 200);
+}
+
+test.serial(
+  'an added provider serves at every process without a restart, and its key is never shown',
+  async (t) => {
+    const key = 'sk-added-0123456789';
+    const { status, body } = await admin('PUT', '/providers/acme', { ...settings(), api_key: key });
+    t.is(status, 201);
+    t.like(body, { name: 'acme', source: 'added', credentials: 'stored', settings: settings() });
+    await untilServed('acme/gpt-4o-mini');
+    t.is(lastKey(), `Bearer ${key}`);
+
+    const shown = [
+      body,
+      (await admin('GET', '/providers')).body,
+      (await admin('GET', '/audit')).body,
+      await gateway.redis.hgetall(gateway.names.addedProviders),
+      (await sluiceOf(gateway)('providers list --json')).out,
+      gateway.output(),
+    ];
+    t.notRegex(JSON.stringify(shown), new RegExp(key));
+    const [change] = (await admin('GET', '/audit')).body.data;
+    t.like(change, { action: 'PUT /providers/{provider}', path: '/providers/acme', who: 'root token' });
+    t.deepEqual(change.after, { name: 'acme', ...settings(), key: 'a new one' });
+  },
+);
+
+test.serial('a process that starts later knows it, too', async (t) => {
+  const [first, second] = gateway.workers;
+  await gateway.addWorker();
+  await Promise.all([first?.end(), second?.end()]);
+  gateway.workers.splice(0, 2);
+  t.is((await say('acme/gpt-4o-mini')).status, 200);
+});
+
+test.serial('its key is replaced while it is called, and no call fails', async (t) => {
+  t.is((await admin('PUT', '/providers/acme/key', { api_key: 'sk-second-key' })).status, 200);
+  await until('a call with the second key', async () => {
+    t.is((await say('acme/gpt-4o-mini')).status, 200);
+    return lastKey() === 'Bearer sk-second-key';
+  });
+  // Other settings leave the key as it is.
+  const changed = { ...settings(), concurrency: 3 };
+  t.is((await admin('PUT', '/providers/acme', changed)).body.concurrency, 3);
+  await untilServed('acme/gpt-4o-mini');
+  t.is(lastKey(), 'Bearer sk-second-key');
+});
+
+test.serial('a stored key is not sent to another address: it has to be given again', async (t) => {
+  const elsewhere = { kind: 'openai', base_url: 'http://127.0.0.1:1/v1' };
+  const refused = await admin('PUT', '/providers/acme', elsewhere);
+  t.is(refused.status, 400);
+  t.is(refused.body.error.param, 'api_key');
+  t.regex(refused.body.error.message, /only to the address that it was given for/);
+  const given = await admin('PUT', '/providers/acme', { ...elsewhere, api_key: 'sk-third-key' });
+  t.is(given.body.address, 'http://127.0.0.1:1/v1/chat/completions');
+  // Without a key it may go anywhere.
+  const without = await admin('PUT', '/providers/acme', { ...settings(), api_key: null });
+  t.is(without.body.credentials, 'none');
+});
+
+test.serial('a provider to which a route leads cannot be removed; without one it is gone', async (t) => {
+  await admin('PUT', '/workspaces/demo/routes/local', [{ provider: 'acme', model: 'gpt-4o-mini' }]);
+  const refused = await admin('DELETE', '/providers/acme');
+  t.is(refused.status, 409);
+  t.regex(refused.body.error.message, /Routes lead to provider acme: demo\/local\. Change them first\./);
+  await admin('DELETE', '/workspaces/demo/routes/local');
+  t.is((await admin('DELETE', '/providers/acme')).status, 200);
+  t.is((await admin('DELETE', '/providers/acme')).status, 404);
+  for (const url of gateway.urls)
+    await until('acme gone', async () => (await say('acme/gpt-4o-mini', url)).status === 404);
+});
+
+test.serial('bad settings are refused with the name of the field, and nothing is stored', async (t) => {
+  const cases: [name: string, body: unknown, status: number, param: string | null, words: RegExp][] = [
+    ['openai', settings(), 409, null, /is one of gateway\.yaml\. Change it there/],
+    ['Bad Name', settings(), 400, 'name', /must be/],
+    ['acme', { kind: 'openai' }, 400, 'base_url', /is missing/],
+    [
+      'acme',
+      { ...settings(), base_url: 'http://${ADMIN_TOKEN}/v1' },
+      400,
+      'base_url',
+      /must not name a variable/,
+    ],
+    ['acme', { preset: 'groq' }, 400, 'api_key', /this preset needs a key/],
+    ['acme', { preset: 'grok', api_key: 'x' }, 400, 'preset', /did you mean groq/],
+    ['acme', { preset: 'vertex', project: 'p', location: 'global' }, 400, 'preset', /needs gateway\.yaml/],
+    ['acme', { ...settings(), auth: { token_file: '/etc/passwd' } }, 400, 'auth', /needs gateway\.yaml/],
+    ['acme', { ...settings(), auth: { token_command: ['id'] } }, 400, 'auth', /needs gateway\.yaml/],
+    ['acme', { ...settings(), api_key: 'two words' }, 400, 'api_key', /without spaces/],
+    ['acme', { ...settings(), api_key: ['a'] }, 400, 'api_key', /must be/],
+    ['acme', { ...settings(), keys: [] }, 400, 'keys', /unknown field/],
+    ['acme', { ...settings(), headers: { authorization: 'x' } }, 400, 'headers.authorization', /auth says/],
+    ['acme', [], 400, 'kind', /is missing/],
+  ];
+  for (const [name, body, status, param, words] of cases) {
+    const answer = await admin('PUT', `/providers/${encodeURIComponent(name)}`, body);
+    t.is(answer.status, status, JSON.stringify(body));
+    t.is(answer.body.error.param, param, answer.body.error.message);
+    t.regex(answer.body.error.message, words);
+  }
+  t.is((await admin('PUT', '/providers/acme/key', { api_key: 'x' })).status, 404);
+  t.is(await gateway.redis.hlen(gateway.names.addedProviders), 0);
+});
+
+test.serial('a record that the gateway has not sealed is not used, and the processes say so', async (t) => {
+  const forged = JSON.stringify({ settings: JSON.stringify({ settings: settings() }) });
+  await gateway.redis.hset(gateway.names.addedProviders, 'forged', forged);
+  await until('the warning', async () => {
+    const { body } = await admin('GET', '/status');
+    return /The added provider forged cannot be read/.test(JSON.stringify(body));
+  });
+  t.is((await say('forged/gpt-4o-mini')).status, 404);
+  // It can still be written anew or removed.
+  t.is((await admin('DELETE', '/providers/forged')).status, 200);
+});
+
+test.serial('sluice adds, changes and removes a provider', async (t) => {
+  const sluice = sluiceOf(gateway);
+  const { openaiBaseUrl } = gateway.simulator;
+  const directory = mkdtempSync(join(tmpdir(), 'sluice-added-'));
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
+  writeFileSync(join(directory, 'the.key'), 'sk-of-a-file\n');
+  const wish = `providers set ollama --preset ollama --base-url ${openaiBaseUrl} --key-file the.key`;
+  const added = await sluice(wish, { directory });
+  t.is(added.code, 0, added.err);
+  t.regex(
+    added.out,
+    /Added provider ollama: http\S+\/chat\/completions\. Every process knows it within two seconds\./,
+  );
+  await untilServed('ollama/gpt-4o-mini');
+  t.is(lastKey(), 'Bearer sk-of-a-file');
+  t.regex((await sluice('providers list')).out, /ollama +openai +\S+ +stored +added +free/);
+
+  const changed = await sluice('providers set ollama --requests-per-minute 600 --json');
+  t.deepEqual(changed.json().settings, {
+    preset: 'ollama',
+    base_url: openaiBaseUrl,
+    limits: { requests_per_minute: 600 },
+  });
+  t.regex((await sluice('providers set new')).err, /name a --preset, or a --kind and a --base-url/);
+  t.regex((await sluice('providers rotate ollama /no/such/file')).err, /cannot be read \(ENOENT\)/);
+  const removed = await sluice('providers remove ollama --yes');
+  t.is(removed.code, 0, removed.err);
+  t.is(removed.out, 'Removed provider ollama.\n');
+});
+
+test.serial('two admins who add one provider at once do not mix their keys', async (t) => {
+  const tries = Array.from({ length: 6 }, (_, i) =>
+    admin('PUT', '/providers/race', { ...settings(), api_key: `sk-race-${i}` }),
+  );
+  const statuses = (await Promise.all(tries)).map(({ status }) => status);
+  t.true(
+    statuses.every((status) => [200, 201, 409].includes(status)),
+    String(statuses),
+  );
+  await untilServed('race/gpt-4o-mini');
+  t.regex(lastKey() ?? '', /^Bearer sk-race-\d$/);
+});
