@@ -188,6 +188,56 @@ test('a config of Bifrost becomes providers with several keys, and a workspace f
   t.regex(err, /token_max_limit: A limit of Sluice is for a minute\./);
 });
 
+test('what is switched off in a config of Bifrost stays off, and a key for some models is told', async (t) => {
+  const given = {
+    providers: {
+      openai: {
+        keys: [
+          { name: 'off', value: 'env.OFF', enabled: false },
+          { name: 'some', value: 'env.SOME', models: ['gpt-4o'] },
+        ],
+      },
+    },
+    governance: {
+      virtual_keys: [
+        { id: 'gone', value: 'env.GONE', is_active: false },
+        { id: 'here', value: 'env.HERE', is_active: true },
+      ],
+    },
+  };
+  const directory = folderWith(t, { 'given.json': JSON.stringify(given) });
+  const { out, err } = await sluice('import bifrost given.json', { directory });
+  t.deepEqual(parse(out), {
+    providers: { openai: { preset: 'openai', api_key: '${SOME}' } },
+    workspaces: [{ id: 'here', keys: [{ name: 'default', value: '${HERE}' }] }],
+  });
+  t.regex(err, /openai\.keys\[0\]: This key is switched off\. It was left out\./);
+  t.regex(err, /openai\.keys\[1\]\.models: A key of Sluice serves every model of its provider\./);
+  t.regex(err, /virtual_keys\[0\]: This key is switched off\. It was left out\./);
+});
+
+test('what LiteLLM knows of a model, and what Sluice cannot call, is told and never dropped in silence', async (t) => {
+  const { config, err } = await importLitellm(
+    t,
+    `model_list:
+  - { model_name: nothing, litellm_params: { model: azure/, api_base: "https://res.openai.azure.com/" } }
+  - model_name: a
+    litellm_params: { model: openai/gpt-4o, num_retries: 50 }
+    model_info: { id: "1", max_input_tokens: 80920, input_cost_per_token: 0.1, base_model: gpt-4o, team_id: t }
+`,
+  );
+  t.deepEqual(config.workspaces[0].routes, { a: [{ provider: 'openai', model: 'gpt-4o', retries: 5 }] });
+  for (const line of [
+    'line 2: model_list[0].litellm_params.model: Sluice needs a model id of 1 to 256 characters without spaces. This one was left out.',
+    'line 4: model_list[1].litellm_params.num_retries: An entry is retried 5 times at most.',
+    'line 5: model_list[1].model_info.max_input_tokens: Sluice has a list of models with their windows. Correct it with "sluice models set".',
+    'line 5: model_list[1].model_info.input_cost_per_token: Prices are not in gateway.yaml. Set them with "sluice models set".',
+    'line 5: model_list[1].model_info.base_model: Sluice finds prices by the name that is called. Set those of this deployment with "sluice models set".',
+    'line 5: model_list[1].model_info.team_id: This has no counterpart in Sluice.',
+  ])
+    t.true(err.includes(`${line}\n`), `${line} not in ${err}`);
+});
+
 test('the result of an import passes sluice check', async (t) => {
   const directory = folderWith(t);
   const made = await sluice('import litellm litellm.yaml --output gateway.yaml', { directory });

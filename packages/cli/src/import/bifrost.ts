@@ -77,8 +77,17 @@ function addProviders(draft: Draft, name: string, place: Place): void {
   const standard = PRESETS[preset]?.api_key;
   const keys = place.get('keys').items();
   const wanted = `${preset.toUpperCase()}_API_KEY`;
-  const pool = keys.map((key, i) => {
+  const pool = keys.filter(isEnabled).map((key, i) => {
     key.noteOthers(['name', 'id', 'value', 'models', 'weight', 'enabled']);
+    if (
+      !key
+        .get('models')
+        .texts()
+        .every((each) => each === '*')
+    )
+      key
+        .get('models')
+        .note('A key of Sluice serves every model of its provider. Make a provider of its own for it.');
     const api_key = readKey(draft, key.get('value'), wanted) ?? draft.reference(wanted);
     return { name: `key-${i + 1}`, api_key, ...weightOf(key.get('weight').number) };
   });
@@ -86,6 +95,12 @@ function addProviders(draft: Draft, name: string, place: Place): void {
   if (first === undefined && typeof standard === 'string') draft.reference(standard.slice(2, -1));
   if (pool.length > 1) draft.provider(name, { ...common, keys: pool });
   else draft.provider(name, first ? { ...common, api_key: first.api_key } : common);
+}
+
+function isEnabled(key: Place): boolean {
+  const isOff = key.get('enabled').value === false;
+  if (isOff) key.note('This key is switched off. It was left out.');
+  return !isOff;
 }
 
 function sizeOf(place: Place): Fields {
@@ -112,6 +127,10 @@ function addWorkspace(draft: Draft, key: Place, governance: Place): void {
   const id = toId(key.get('id').text ?? key.get('name').text ?? '');
   if (!ID.pattern.test(id) || draft.workspaces.some((each) => each.id === id)) {
     key.note('The workspace for this key would have an id that is taken or not allowed. It was left out.');
+    return;
+  }
+  if (key.get('is_active').value === false) {
+    key.note('This key is switched off. It was left out.');
     return;
   }
   const value = readKey(draft, key.get('value'), `GATEWAY_KEY_${toVariable(id)}`);

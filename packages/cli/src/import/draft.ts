@@ -1,7 +1,7 @@
 /** The gateway.yaml that an import writes. */
 import { isDeepStrictEqual } from 'node:util';
 import { parseConfigText } from '@sluice/shared/config/config';
-import { ID } from '@sluice/shared/config/rules';
+import { ID, MODEL } from '@sluice/shared/config/rules';
 import { ALIAS } from '@sluice/shared/config/schema';
 import { writeYaml } from '@sluice/shared/config/yaml';
 import type { Place } from './foreign-file.js';
@@ -113,8 +113,11 @@ export class Draft {
     return { timeout_ms: timeout };
   }
 
-  retries(times: number | undefined): Fields {
-    return times === undefined || times < 1 ? {} : { retries: Math.min(MOST_RETRIES, Math.round(times)) };
+  retries(place: Place): Fields {
+    const { number: times } = place;
+    if (times === undefined || times < 1) return {};
+    if (times > MOST_RETRIES) place.note(`An entry is retried ${MOST_RETRIES} times at most.`);
+    return { retries: Math.min(MOST_RETRIES, Math.round(times)) };
   }
 
   #withLimits(name: string, fields: Fields): Fields {
@@ -184,6 +187,13 @@ export function groupOf(members: readonly { entry: Entry; share: number }[]): En
       ...(isEven ? {} : { weight: wholeWeight(share * scale) }),
     })),
   };
+}
+
+/** Whether Sluice can call a model of this id. Notes it when it cannot. */
+export function isCallable(model: string, place: Place): boolean {
+  const isModel = MODEL.pattern.test(model);
+  if (!isModel) place.note(`Sluice needs ${MODEL.allowed}. This one was left out.`);
+  return isModel;
 }
 
 /** A text of another file, so that Sluice reads it as it stands. */

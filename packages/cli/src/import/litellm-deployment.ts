@@ -1,6 +1,6 @@
 /** One deployment of a LiteLLM model_list: the provider that it calls, and the model there. */
 import { PRESETS } from '@sluice/shared/config/presets';
-import { type Draft, type Fields, literal } from './draft.js';
+import { type Draft, type Fields, isCallable, literal } from './draft.js';
 import type { Place } from './foreign-file.js';
 
 /** LiteLLM's prefixes, and the presets for them. */
@@ -65,6 +65,7 @@ export function readDeployment(draft: Draft, params: Place, given: string): Depl
     place.note('The provider cannot be told from this model. Write an entry for it by hand.');
     return undefined;
   }
+  if (!isCallable(model, place)) return undefined;
   const preset = PREFIXES[prefix];
   if (preset === 'bedrock') return bedrock(draft, params, place, model);
   if (preset === 'vertex') return vertex(draft, params, model);

@@ -23,6 +23,19 @@ export const ABOUT_PARAMS: Sentences = {
   vertex_credentials: 'Sluice gets its token from gcloud, a file or a command: docs/providers.md.',
 };
 
+const WINDOW = 'Sluice has a list of models with their windows. Correct it with "sluice models set".';
+
+export const ABOUT_INFO: Sentences = {
+  input_cost_per_token: PRICE,
+  output_cost_per_token: PRICE,
+  base_model:
+    'Sluice finds prices by the name that is called. Set those of this deployment with "sluice models set".',
+  max_tokens: WINDOW,
+  max_input_tokens: WINDOW,
+  max_output_tokens: WINDOW,
+  access_groups: 'Set models of a workspace to what its callers may name.',
+};
+
 export const ABOUT_SETTINGS: Sentences = {
   callbacks: CALLBACKS,
   success_callback: CALLBACKS,

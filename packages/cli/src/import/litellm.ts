@@ -7,6 +7,7 @@ import { type Group, type Member, toGroup } from './litellm-group.js';
 import {
   ABOUT_FILE,
   ABOUT_GENERAL,
+  ABOUT_INFO,
   ABOUT_PARAMS,
   ABOUT_ROUTER,
   ABOUT_SETTINGS,
@@ -28,7 +29,7 @@ export function importLitellm(file: ForeignFile): Draft {
   const seconds = router.get('timeout').number ?? settings.get('request_timeout').number;
   const common = {
     ...draft.timeoutMs(seconds === undefined ? undefined : seconds * SECOND),
-    ...draft.retries(setting('num_retries').number),
+    ...draft.retries(setting('num_retries')),
   };
   const groups = readModelList(draft, root.get('model_list'), common);
   const cooldown = router.get('cooldown_time').number;
@@ -109,7 +110,7 @@ function entryFields(draft: Draft, params: Place): Fields {
   const maxTokens = params.get('max_tokens').number;
   return {
     ...draft.timeoutMs(seconds === undefined ? undefined : seconds * SECOND),
-    ...draft.retries(params.get('max_retries').number ?? params.get('num_retries').number),
+    ...draft.retries(params.get(params.get('max_retries').isThere ? 'max_retries' : 'num_retries')),
     ...(maxTokens === undefined || maxTokens < 1
       ? {}
       : { max_tokens: Math.min(1_000_000, Math.round(maxTokens)) }),
@@ -161,8 +162,12 @@ function key(draft: Draft, name: string, variable: string): { name: string; valu
 
 function noteItem(item: Place, params: Place): void {
   item.noteOthers(['model_name', 'litellm_params', 'model_info', 'rpm', 'tpm']);
+  item.get('model_info').noteOthers(READ_INFO, ABOUT_INFO);
   params.noteOthers(READ_PARAMS, ABOUT_PARAMS, DEFAULT_PARAMETER);
 }
+
+/** What LiteLLM itself only shows, besides the mode. */
+const READ_INFO = ['mode', 'id', 'description', 'type'];
 
 const READ_PARAMS = [
   'model',

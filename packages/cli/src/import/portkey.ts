@@ -6,6 +6,7 @@ import {
   type Fields,
   type Group,
   groupOf,
+  isCallable,
   isGroup,
   literal,
   type Routes,
@@ -60,7 +61,7 @@ function readTarget(draft: Draft, target: Place, inherited: Fields): (Entry | Gr
   const common = {
     ...inherited,
     ...draft.timeoutMs(target.get('request_timeout').number),
-    ...draft.retries(target.get('retry').get('attempts').number),
+    ...draft.retries(target.get('retry').get('attempts')),
   };
   target.noteOthers(READ, SENTENCES);
   target.get('retry').noteOthers(['attempts'], {}, 'Sluice decides by itself which failures it retries.');
@@ -135,6 +136,7 @@ function readLeaf(draft: Draft, target: Place, common: Fields): Entry[] {
     target.note(`The target names no model, so it is no entry. Callers may send ${name}/<model>.`);
     return [];
   }
+  if (!isCallable(model, params.get('model'))) return [];
   const maxTokens = params.get('max_tokens').number;
   return [
     { provider: name, model: literal(model), ...common, ...(maxTokens ? { max_tokens: maxTokens } : {}) },
