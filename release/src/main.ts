@@ -2,23 +2,25 @@
 /**
  * `npm run release -- <version>`: puts the version into every manifest and the changelog, makes and checks the package,
  * commits and tags. With --dry-run it changes nothing and says what it would do. Publishing is the workflow's work.
- * `npm run release -- --pack` only makes the package and the list of its components.
+ * `npm run release -- --pack` only makes the package, the list of its components and the notes; the workflow runs it with the
+ * tag that it was started by.
  */
-import { readdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { assemble } from './assemble.js';
-import { unreleased, withRelease } from './changelog.js';
+import { changesOf, unreleased } from './changelog.js';
 import { checkPackage } from './check-package.js';
-import { pathOf, readManifest, readText, run, writeJson } from './repository.js';
+import { pathOf, readManifest, readText, run } from './repository.js';
 import { checkSbom, writeSbom } from './sbom.js';
+import { rehearse, writeVersion } from './write-version.js';
 
-const USAGE = 'usage: npm run release -- <version> [--dry-run]   or   npm run release -- --pack';
+const USAGE =
+  'usage: npm run release -- <version> [--dry-run]   or   npm run release -- --pack [--tag v<version>]';
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
 class ReleaseError extends Error {}
 
 function release(version: string, dryRun: boolean): void {
-  const current = readManifest('.').version;
   if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))
     throw new ReleaseError(`${version} is no version; ${USAGE}`);
   if (!dryRun && run('git', ['branch', '--show-current']) !== 'main')
@@ -30,55 +32,43 @@ function release(version: string, dryRun: boolean): void {
   const changes = unreleased(readText('CHANGELOG.md'));
   if (changes === '') throw new ReleaseError('CHANGELOG.md has nothing under Unreleased');
 
-  pack(version);
+  pack(version, changes);
   const date = new Date().toISOString().slice(0, 10);
-  say(
-    `\nCHANGELOG.md: ${changes.split('\n').filter((line) => line.startsWith('- ')).length} changes go to ${version} - ${date}`,
-  );
-  say(`package.json: ${current} becomes ${version} in ${manifests().length} manifests and the lock file`);
   if (dryRun) {
-    say(`\nDry run: nothing was changed. Without --dry-run this commits, and tags v${version}.`);
+    say(`\nIn a clone, the release makes this commit and tags it v${version}:\n`);
+    say(rehearse(pathOf('.'), version, date));
+    say('\nDry run: nothing was changed here.');
     return;
   }
-
-  writeFileSync(pathOf('CHANGELOG.md'), withRelease(readText('CHANGELOG.md'), version, date));
-  for (const folder of manifests()) setVersion(folder, version);
-  run('npm', ['install', '--package-lock-only', '--ignore-scripts']);
-  run('git', ['commit', '--all', '--message', `Release ${version}`]);
-  run('git', ['tag', '--annotate', `v${version}`, '--message', `Sluice ${version}`]);
+  writeVersion(pathOf('.'), version, date);
   say(`\nCommitted and tagged v${version}. Push both: git push --follow-tags`);
 }
 
-function pack(version: string): void {
+/** What the workflow does with a tag: the package, its list of components, and the notes of the release. */
+function packTagged(tag: string | undefined): void {
+  const { version } = readManifest('.');
+  if (tag !== undefined && tag !== `v${version}`)
+    throw new ReleaseError(`the tag is ${tag}, and the manifests say ${version}`);
+  const changes = changesOf(readText('CHANGELOG.md'), version);
+  if (tag !== undefined && changes === '')
+    throw new ReleaseError(`CHANGELOG.md has no section for ${version}`);
+  pack(version, changes);
+}
+
+function pack(version: string, changes: string): void {
   const { tarball, files, bytes } = assemble(version);
   refuse(checkPackage(files, bytes));
   say(`Package: ${tarball}, ${files.length} files, ${Math.round(bytes / 1_000)} KB`);
   const { path, sbom } = writeSbom(tarball);
   refuse(checkSbom(sbom, readManifest('build/sluice').dependencies ?? {}));
   say(`Components: ${path}, ${sbom.components?.length} packages`);
+  const notes = tarball.replace(/\.tgz$/, '.notes.md');
+  writeFileSync(notes, `${changes}\n`);
+  say(`Notes: ${notes}, ${changes.split('\n').filter((line) => line.startsWith('- ')).length} changes`);
 }
 
 function refuse(mistakes: readonly string[]): void {
   if (mistakes.length > 0) throw new ReleaseError(`the package is not right:\n  ${mistakes.join('\n  ')}`);
-}
-
-function manifests(): string[] {
-  const packages = readdirSync(pathOf('packages')).map((name) => `packages/${name}`);
-  return ['.', 'bench', 'release', ...packages];
-}
-
-/** The packages of this repository depend on one another by the exact version. */
-function setVersion(folder: string, version: string): void {
-  const manifest = readManifest(folder);
-  const dependencies = Object.entries(manifest.dependencies ?? {}).map(([name, range]) => [
-    name,
-    name.startsWith('@sluice/') ? version : range,
-  ]);
-  writeJson(pathOf(`${folder}/package.json`), {
-    ...manifest,
-    version,
-    ...(manifest.dependencies && { dependencies: Object.fromEntries(dependencies) }),
-  });
 }
 
 try {
@@ -87,12 +77,13 @@ try {
     options: {
       'dry-run': { type: 'boolean', default: false },
       pack: { type: 'boolean', default: false },
+      tag: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
   const [version] = positionals;
   if (values.help) say(USAGE);
-  else if (values.pack) pack(readManifest('.').version);
+  else if (values.pack) packTagged(values.tag);
   else if (version === undefined) throw new ReleaseError(USAGE);
   else release(version, values['dry-run']);
 } catch (error) {

@@ -1,7 +1,10 @@
-import { unreleased, withRelease } from '@sluice/release/changelog';
+import { readFileSync } from 'node:fs';
+import { changesOf, unreleased, withRelease } from '@sluice/release/changelog';
 import { checkPackage } from '@sluice/release/check-package';
 import { checkSbom } from '@sluice/release/sbom';
+import { manifestFolders } from '@sluice/release/write-version';
 import test from 'ava';
+import { REPOSITORY } from '../helpers/all-in-one.js';
 
 const CHANGELOG = `# Changelog
 
@@ -26,6 +29,16 @@ test('a release moves the unreleased changes under its own heading', (t) => {
   const released = withRelease(CHANGELOG, '0.2.0', '2026-02-03');
   t.is(unreleased(released), '');
   t.true(released.includes('## 0.2.0 - 2026-02-03\n\n### Added\n\n- A thing.\n\n## 0.1.0'));
+  t.is(changesOf(released, '0.2.0'), '### Added\n\n- A thing.');
+  t.is(changesOf(released, '0.1.0'), '- Another thing.');
+  t.is(changesOf(released, '0.1'), '');
+});
+
+test('a release sets the version of every package that npm knows here', (t) => {
+  const lock = JSON.parse(readFileSync(`${REPOSITORY}/package-lock.json`, 'utf8'));
+  const packages = Object.values(lock.packages as Record<string, { link?: boolean; resolved: string }>);
+  const linked = packages.filter(({ link }) => link).map(({ resolved }) => resolved);
+  t.deepEqual(manifestFolders(REPOSITORY).sort(), ['.', ...linked].sort());
 });
 
 test('a package without its programs, or with what is private, is refused by name', (t) => {
