@@ -5,7 +5,7 @@
  */
 import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathOf, readManifest, run, writeJson } from './repository.js';
+import { pathOf, readManifest, run, withVersion, writeJson } from './repository.js';
 
 /** Every package that runs in production. */
 const PACKAGES = ['shared', 'console', 'simulator', 'api', 'worker', 'cli'];
@@ -36,7 +36,7 @@ export function assemble(version: string): Assembled {
         filter: (path) => !UNWANTED.test(path),
       });
     const manifest = readManifest(`packages/${name}`);
-    writeJson(join(target, 'package.json'), { ...manifest, version });
+    writeJson(join(target, 'package.json'), withVersion(manifest, version));
     Object.assign(dependencies, manifest.dependencies);
   }
   mkdirSync(join(folder, 'bin'));

@@ -24,6 +24,16 @@ export function readManifest(folder: string): Manifest {
   return JSON.parse(readText(`${folder}/package.json`)) as Manifest;
 }
 
+/** The packages of this repository depend on one another by the exact version. */
+export function withVersion(manifest: Manifest, version: string): Manifest {
+  if (!manifest.dependencies) return { ...manifest, version };
+  const dependencies = Object.entries(manifest.dependencies).map(([name, range]) => [
+    name,
+    name.startsWith('@sluice/') ? version : range,
+  ]);
+  return { ...manifest, version, dependencies: Object.fromEntries(dependencies) };
+}
+
 export function writeJson(path: string, value: unknown): void {
   writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
 }

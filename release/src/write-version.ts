@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { withRelease } from './changelog.js';
-import { type Manifest, run, writeJson } from './repository.js';
+import { type Manifest, run, withVersion, writeJson } from './repository.js';
 
 /** The folders of all packages, the repository's own first. */
 export function manifestFolders(checkout: string): string[] {
@@ -19,7 +19,8 @@ export function manifestFolders(checkout: string): string[] {
 export function writeVersion(checkout: string, version: string, date: string): void {
   const changelog = join(checkout, 'CHANGELOG.md');
   writeFileSync(changelog, withRelease(readFileSync(changelog, 'utf8'), version, date));
-  for (const folder of manifestFolders(checkout)) setVersion(checkout, folder, version);
+  for (const folder of manifestFolders(checkout))
+    writeJson(join(checkout, folder, 'package.json'), withVersion(read(checkout, folder), version));
   run('npm', ['install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund'], checkout);
   run('git', ['commit', '--all', '--message', `Release ${version}`], checkout);
   run('git', ['tag', '--annotate', `v${version}`, '--message', `Sluice ${version}`], checkout);
@@ -39,20 +40,6 @@ export function rehearse(checkout: string, version: string, date: string): strin
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/** The packages of this repository depend on one another by the exact version. */
-function setVersion(checkout: string, folder: string, version: string): void {
-  const manifest = read(checkout, folder);
-  const dependencies = Object.entries(manifest.dependencies ?? {}).map(([name, range]) => [
-    name,
-    name.startsWith('@sluice/') ? version : range,
-  ]);
-  writeJson(join(checkout, folder, 'package.json'), {
-    ...manifest,
-    version,
-    ...(manifest.dependencies && { dependencies: Object.fromEntries(dependencies) }),
-  });
 }
 
 function read(checkout: string, folder: string): Manifest {

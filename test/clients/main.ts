@@ -12,6 +12,9 @@ import { runProgram } from './run-program.js';
 import { PAGE } from './snippets.js';
 import { installOnce, tryClient } from './try-client.js';
 
+/** Of --only: it is no client of the table. */
+const GO_EXAMPLE = 'example-go';
+
 const HELP = `npm run clients -- [options]
 
   --only <name>   only this client; may be given more than once
@@ -30,9 +33,10 @@ const { values } = parseArgs({
     help: { type: 'boolean' },
   },
 });
-const unknown = values.only?.filter((name) => !CLIENTS.some((client) => client.name === name)) ?? [];
+const names = [...CLIENTS.map(({ name }) => name), GO_EXAMPLE];
+const unknown = values.only?.filter((name) => !names.includes(name)) ?? [];
 if (values.help) process.stdout.write(HELP);
-else if (values.list) process.stdout.write(`${CLIENTS.map(({ name }) => name).join('\n')}\n`);
+else if (values.list) process.stdout.write(`${names.join('\n')}\n`);
 else if (unknown.length > 0) fail(`no such client: ${unknown.join(', ')}; --list shows them`);
 else if (values.save !== undefined && (values.save !== 'docs' || values.only))
   fail('--save takes docs, and is for a run of all clients');
@@ -47,9 +51,9 @@ async function runAll(clients: readonly Client[]): Promise<void> {
       const results = await runOne(client, gateway);
       if (results) rows.push({ title, results });
     }
-    if (values.only === undefined) await runGoExample(gateway);
+    if (values.only?.includes(GO_EXAMPLE) ?? true) await runGoExample(gateway);
     const table = toTable(rows);
-    console.log(`\n${table}`);
+    if (rows.length > 0) console.log(`\n${table}`);
     if (values.save !== 'docs') return;
     if (rows.length < CLIENTS.length) return fail('not saved: clients were skipped');
     const about = `Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}.`;

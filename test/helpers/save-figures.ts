@@ -9,6 +9,7 @@ const PAGES = {
   batches: 'reliability',
   limits: 'reliability',
   containers: 'deploying',
+  front: 'production',
   'archive-faults': 'archive',
   'archive-rate': 'archive',
   'archive-away': 'archive',

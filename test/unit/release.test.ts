@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { changesOf, unreleased, withRelease } from '@sluice/release/changelog';
 import { checkPackage } from '@sluice/release/check-package';
+import { withVersion } from '@sluice/release/repository';
 import { checkSbom } from '@sluice/release/sbom';
 import { manifestFolders } from '@sluice/release/write-version';
 import test from 'ava';
@@ -39,6 +40,19 @@ test('a release sets the version of every package that npm knows here', (t) => {
   const packages = Object.values(lock.packages as Record<string, { link?: boolean; resolved: string }>);
   const linked = packages.filter(({ link }) => link).map(({ resolved }) => resolved);
   t.deepEqual(manifestFolders(REPOSITORY).sort(), ['.', ...linked].sort());
+});
+
+test('packages of this repository depend on one another by the version of the release', (t) => {
+  const manifest = {
+    name: '@sluice/api',
+    version: '0.1.0',
+    dependencies: { '@sluice/shared': '0.1.0', koa: '3.2.1' },
+  };
+  t.deepEqual(withVersion(manifest, '0.2.0'), {
+    name: '@sluice/api',
+    version: '0.2.0',
+    dependencies: { '@sluice/shared': '0.2.0', koa: '3.2.1' },
+  });
 });
 
 test('a package without its programs, or with what is private, is refused by name', (t) => {

@@ -8,6 +8,7 @@ import { studyEndurance } from './endurance.js';
 import { studyInFlight } from './in-flight.js';
 import { GROWTH_HELP, readGrowthOptions } from './options.js';
 import { studyProcesses } from './processes.js';
+import { studySizes } from './sizes.js';
 import type { StudyResult } from './study.js';
 
 const RUN = {
@@ -15,6 +16,7 @@ const RUN = {
   backlog: studyBacklog,
   directory: studyDirectory,
   'in-flight': studyInFlight,
+  sizes: studySizes,
   endurance: studyEndurance,
 };
 

@@ -57,10 +57,13 @@ export function useSignedIn() {
     setLink(undefined);
     become({ person });
   }, []);
-  const onEnded = useCallback(
-    () => become({ person: null, trouble: 'Your session has ended. Sign in again.' }),
-    [],
-  );
+  const way = state.person?.way;
+  const onEnded = useCallback(() => {
+    if (way !== 'proxy') return become({ person: null, trouble: 'Your session has ended. Sign in again.' });
+    // The proxy in front signs people in when the page itself is asked for.
+    rememberPlace();
+    location.reload();
+  }, [way]);
   const signOut = useCallback(async () => {
     await new AdminClient(() => {}).send('DELETE', '/session').catch(() => {});
     become({ person: null });
