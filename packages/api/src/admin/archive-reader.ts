@@ -3,52 +3,41 @@
  * is asked by itself: PostgreSQL knows what is rare in a month and chooses its way accordingly, which it does not when it is
  * asked for all months at once.
  */
-import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
+import {
+  type Connection,
+  type Database,
+  inTransaction,
+  openDatabase,
+  schemaOf,
+} from '@sluice/shared/archive/database';
 import { readVersion, SCHEMA_VERSION } from '@sluice/shared/archive/migrate';
-import type { LogEntry } from '@sluice/shared/queue/request-log';
+import { columnsOf, type Row, toRequest } from './archive-rows.js';
 import type { LogFilter } from './log-filter.js';
 import { compare, compareIds, type Place, placeOf, type Sort } from './log-order.js';
 import type { LoggedRequest } from './log-reader.js';
 
 const CONNECTIONS = 4;
-const STATEMENT_MS = 20_000;
+/** What a search may take in all, of however many months. */
+const SEARCH_MS = 20_000;
 /** Partitions go by the time of acceptance. An entry may be logged this much later. */
 const LONGEST_REQUEST_MS = 2 * 86_400_000;
 /** Allows for small differences between clocks. */
 const SKEW_MS = 60_000;
 
-const COLUMNS = `id, extract(epoch FROM accepted_at) * 1000 AS accepted_at, extract(epoch FROM settled_at) * 1000 AS settled_at,
-  logged_ms, logged_seq, workspace, key_id, route, model, status, code, reason, queue_ms, end_user, tags, details`;
-
 const SORTED_BY: Record<Sort, string> = { time: '', duration: 'duration_ms', cost: 'cost' };
-
-interface Row {
-  id: string;
-  accepted_at: string;
-  settled_at: string;
-  logged_ms: string;
-  logged_seq: string;
-  workspace: string;
-  key_id: string;
-  route: string | null;
-  model: string;
-  status: number;
-  code: LogEntry['code'];
-  reason: LogEntry['reason'] | null;
-  queue_ms: number;
-  end_user: string | null;
-  tags: Record<string, string> | null;
-  details: Pick<LogEntry, 'attempts'>;
-}
 
 export class ArchiveReader {
   readonly schema: string;
   readonly database: Database;
   #isThere = false;
 
-  constructor(url: string, cell: string) {
+  constructor(
+    url: string,
+    cell: string,
+    private readonly searchMs = SEARCH_MS,
+  ) {
     this.schema = schemaOf(cell);
-    this.database = openDatabase(url, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
+    this.database = openDatabase(url, { connections: CONNECTIONS, statementMs: searchMs });
   }
 
   close(): Promise<void> {
@@ -72,15 +61,31 @@ export class ArchiveReader {
     after: Place | undefined,
   ): Promise<LoggedRequest[]> {
     await this.check();
+    return inTransaction(this.database, (connection) =>
+      this.#page(connection, { filter, sort, limit, boundary, after }),
+    );
+  }
+
+  async #page(
+    connection: Connection,
+    { filter, sort, limit, boundary, after }: PageQuestion,
+  ): Promise<LoggedRequest[]> {
+    const begun = performance.now();
     const found: LoggedRequest[] = [];
     // Sorted by time, what comes after a place is older than it. A cursor may name any moment, also one to come.
     const end = sort === 'time' && after ? earlier(after.id, boundary) : boundary;
-    const months = sort === 'time' ? this.#months(filter, end) : this.#partitions(filter, boundary);
+    const months =
+      sort === 'time'
+        ? this.#months(filter, end, connection)
+        : this.#partitions(filter, boundary, connection);
     for await (const month of months) {
       const statement = pageStatement(this.schema, { filter: month, sort, limit, boundary, after });
-      const { rows } = await this.database.query<Row>(statement.text, statement.values);
+      const { rows } = await connection.query<Row>(statement.text, statement.values);
       found.push(...rows.map(toRequest));
       if (sort === 'time' && found.length >= limit) break;
+      // 0 would mean no limit.
+      const leftMs = Math.max(1, Math.floor(this.searchMs - (performance.now() - begun)));
+      await connection.query(`SET LOCAL statement_timeout = ${leftMs}`);
     }
     return found.sort((a, b) => compare(placeOf(a, sort), placeOf(b, sort))).slice(0, limit);
   }
@@ -93,7 +98,10 @@ export class ArchiveReader {
   }
 
   static findStatement(schema: string, id: string): Statement {
-    return { text: `SELECT ${COLUMNS} FROM ${schema}.requests WHERE id = $1 LIMIT 1`, values: [id] };
+    return {
+      text: `SELECT ${columnsOf(schema)} FROM ${schema}.requests WHERE id = $1 LIMIT 1`,
+      values: [id],
+    };
   }
 
   /** All matching entries, oldest first. */
@@ -105,14 +113,14 @@ export class ArchiveReader {
   ): AsyncGenerator<LoggedRequest[]> {
     await this.check();
     const months: LogFilter[] = [];
-    for await (const month of this.#months(filter, boundary)) months.unshift(month);
+    for await (const month of this.#months(filter, boundary, this.database)) months.unshift(month);
     for (const month of months) {
       let last: string | undefined;
       for (;;) {
         const query = new Conditions();
         query.filter(month, boundary, last ?? from);
         const { rows } = await this.database.query<Row>(
-          `SELECT ${COLUMNS} FROM ${this.schema}.requests WHERE ${query.text} ORDER BY logged_ms, logged_seq LIMIT ${atOnce}`,
+          `SELECT ${columnsOf(this.schema)} FROM ${this.schema}.requests WHERE ${query.text} ORDER BY logged_ms, logged_seq LIMIT ${atOnce}`,
           query.values,
         );
         const requests = rows.map(toRequest);
@@ -124,22 +132,26 @@ export class ArchiveReader {
   }
 
   /** The filter for each month that it reaches into, the newest first. */
-  async *#months(filter: LogFilter, boundary: string): AsyncGenerator<LogFilter> {
+  async *#months(
+    filter: LogFilter,
+    boundary: string,
+    database: Database | Connection,
+  ): AsyncGenerator<LogFilter> {
     let until = Math.min(Math.ceil(filter.until ?? Number.POSITIVE_INFINITY), msOf(boundary) + 1);
     let oldest: number | undefined;
     for (;;) {
       const since = Math.max(filter.since ?? 0, monthStart(until - 1));
       yield { ...filter, since, until };
       if (since <= (filter.since ?? 0)) return;
-      oldest ??= await this.#oldestMs();
+      oldest ??= await this.#oldestMs(database);
       if (since <= oldest) return;
       until = since;
     }
   }
 
   /** The filter for each partition that it reaches into. An order other than by time has no use for the time of logging. */
-  async *#partitions(filter: LogFilter, boundary: string): AsyncGenerator<MonthFilter> {
-    const begin = Math.max(filter.since ?? 0, await this.#oldestMs()) - LONGEST_REQUEST_MS;
+  async *#partitions(filter: LogFilter, boundary: string, database: Connection): AsyncGenerator<MonthFilter> {
+    const begin = Math.max(filter.since ?? 0, await this.#oldestMs(database)) - LONGEST_REQUEST_MS;
     let to = Math.min(filter.until ?? Number.POSITIVE_INFINITY, msOf(boundary)) + SKEW_MS;
     while (to > begin) {
       const from = monthStart(to - 1);
@@ -148,8 +160,8 @@ export class ArchiveReader {
     }
   }
 
-  async #oldestMs(): Promise<number> {
-    const { rows } = await this.database.query<{ oldest: string | null }>(
+  async #oldestMs(database: Database | Connection): Promise<number> {
+    const { rows } = await database.query<{ oldest: string | null }>(
       `SELECT min(logged_ms) AS oldest FROM ${this.schema}.requests`,
     );
     return Number(rows[0]?.oldest ?? Number.POSITIVE_INFINITY);
@@ -210,7 +222,7 @@ export function pageStatement(
   const order = ['logged_ms DESC', 'logged_seq DESC'];
   if (!isByTime) order.unshift(`${column} DESC`);
   return {
-    text: `SELECT ${COLUMNS} FROM ${schema}.requests WHERE ${query.text} ORDER BY ${order.join(', ')} LIMIT ${limit}`,
+    text: `SELECT ${columnsOf(schema)} FROM ${schema}.requests WHERE ${query.text} ORDER BY ${order.join(', ')} LIMIT ${limit}`,
     values: query.values,
   };
 }
@@ -284,25 +296,4 @@ export class Conditions {
     const [a, b] = [1, 0].map((back) => `$${this.values.length - back}`);
     this.#conditions.push(`(logged_ms, logged_seq) ${than} (${a}::bigint, ${b}::bigint)`);
   }
-}
-
-function toRequest(row: Row): LoggedRequest {
-  const { id, workspace, model, route, status, code, details } = row;
-  const entry: LogEntry = {
-    ...details,
-    id,
-    acceptedAt: Number(row.accepted_at),
-    settledAt: Number(row.settled_at),
-    workspace,
-    keyId: row.key_id,
-    model,
-    route,
-    status,
-    code,
-    queueMs: row.queue_ms,
-  };
-  if (row.tags) entry.tags = row.tags;
-  if (row.end_user !== null) entry.user = row.end_user;
-  if (row.reason) entry.reason = row.reason;
-  return { id: `${row.logged_ms}-${row.logged_seq}`, entry };
 }

@@ -137,13 +137,13 @@ function redisText(redis: NonNullable<Status['redis']>): string {
 }
 
 function copiesText({ postgres, files }: Status['copies']): string[] {
-  const behind = (ms: number) => (ms === 0 ? 'all of it' : `all but the newest ${span(ms)}`);
+  const behind = (ms: number) => (ms === 0 ? 'all of the log' : `all of the log but the newest ${span(ms)}`);
   const spilled = postgres?.spilled_entries ?? 0;
   return [
-    ...(postgres ? [`PostgreSQL has ${behind(postgres.behind_ms)} of the log.`] : []),
+    ...(postgres ? [`PostgreSQL has ${behind(postgres.behind_ms)}.`] : []),
     ...(spilled > 0
       ? [`The disks of workers have ${count(spilled, 'entry', 'entries')} for PostgreSQL.`]
       : []),
-    ...(files ? [`The log files have ${behind(files.behind_ms)} of the log.`] : []),
+    ...(files ? [`The log files have ${behind(files.behind_ms)}.`] : []),
   ];
 }

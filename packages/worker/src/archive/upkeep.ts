@@ -7,7 +7,9 @@ import { grantInsertAndSelect, migrate, readVersion, SCHEMA_VERSION } from '@slu
 import type { ArchiveConfig } from '@sluice/shared/config/types';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { eraseUser, eraseWorkspace } from './erase-rows.js';
 import { dropPartitions, makePartitions } from './partitions.js';
+import { SPEND_GROUP, SPEND_SUMS } from './spend-of.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -84,24 +86,16 @@ export class Upkeep {
       `SELECT id, workspace, end_user FROM ${schema}.erasures WHERE done_at IS NULL ORDER BY id`,
     );
     for (const { id, workspace, end_user: user } of rows) {
-      const before = `settled_at <= (SELECT erased_at FROM ${schema}.erasures WHERE id = $2)`;
-      // A request of an end user stays without the user: its row says that its cost is in the spend, once.
-      const erased = await (user === null
-        ? owner.query(`DELETE FROM ${schema}.requests WHERE workspace = $1 AND ${before}`, [workspace, id])
-        : owner.query(
-            `UPDATE ${schema}.requests SET end_user = NULL, tags = NULL WHERE workspace = $1 AND ${before}
-               AND encode(sha256(convert_to(end_user, 'UTF8')), 'hex') = $3`,
-            [workspace, id, user],
-          ));
-      // The table of spend has no end users.
-      if (user === null)
-        await owner.query(
-          `DELETE FROM ${schema}.spend WHERE workspace = $1
-             AND quarter <= (SELECT erased_at FROM ${schema}.erasures WHERE id = $2)`,
-          [workspace, id],
-        );
-      await owner.query(`UPDATE ${schema}.erasures SET done_at = now() WHERE id = $1`, [id]);
-      logger.info({ workspace, entries: erased.rowCount }, 'erased from the archive');
+      const entries = await inTransaction(owner, async (connection) => {
+        // Nobody merges rows of spend meanwhile.
+        await connection.query('SELECT pg_advisory_xact_lock($1)', [UPKEEP_LOCK]);
+        const erased = await (user === null
+          ? eraseWorkspace(connection, schema, workspace, id)
+          : eraseUser(connection, schema, workspace, user, id));
+        await connection.query(`UPDATE ${schema}.erasures SET done_at = now() WHERE id = $1`, [id]);
+        return erased;
+      });
+      logger.info({ workspace, entries }, 'erased from the archive');
     }
   }
 
@@ -109,10 +103,9 @@ export class Upkeep {
   async #merge(): Promise<void> {
     const { owner, schema, clock } = this.parts;
     const day = [new Date(clock.now() - 26 * HOUR_MS), new Date(clock.now() - HOUR_MS)];
-    const groups = 'quarter, workspace, key_id, route, provider, model, tags';
     const { rows } = await owner.query<{ quarter: Date }>(
       `SELECT quarter FROM ${schema}.spend WHERE quarter >= $1 AND quarter < $2 GROUP BY quarter
-        HAVING count(*) > 2 * count(DISTINCT (${groups}))`,
+        HAVING count(*) > 2 * count(DISTINCT (${SPEND_GROUP}))`,
       day,
     );
     for (const { quarter } of rows)
@@ -120,8 +113,8 @@ export class Upkeep {
         await connection.query('SELECT pg_advisory_xact_lock($1)', [UPKEEP_LOCK]);
         await connection.query(
           `WITH parts AS (DELETE FROM ${schema}.spend WHERE quarter = $1 RETURNING *)
-           INSERT INTO ${schema}.spend SELECT ${groups}, sum(requests), sum(cost), sum(input), sum(cached_input),
-             sum(cache_write), sum(output), sum(unknown), sum(estimated) FROM parts GROUP BY ${groups}`,
+           INSERT INTO ${schema}.spend SELECT ${SPEND_GROUP}, ${SPEND_SUMS.map((column) => `sum(${column})`).join(', ')}
+             FROM parts GROUP BY ${SPEND_GROUP}`,
           [quarter],
         );
       });

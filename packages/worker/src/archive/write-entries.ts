@@ -5,6 +5,7 @@
  */
 import { type Database, inTransaction, sqlState } from '@sluice/shared/archive/database';
 import { ERASURE_LOCK } from '@sluice/shared/archive/erasures';
+import { spendOf } from './spend-of.js';
 
 export interface StreamEntry {
   /** In the log's stream: `<ms>-<sequence>`. */
@@ -13,15 +14,24 @@ export interface StreamEntry {
   text: string;
 }
 
-/** The fields of a log entry that have their own columns. The rest is in `details`. */
-const COLUMNS = '{id,acceptedAt,settledAt,workspace,keyId,route,model,status,code,reason,queueMs,user,tags}';
+/** The fields of a log entry that have their own columns, and the attempts. The rest is in `details`. */
+const COLUMNS =
+  '{id,acceptedAt,settledAt,workspace,keyId,route,model,status,code,reason,queueMs,user,tags,served,attempts}';
+
+/** An attempt as `details` has it. What the row says already, and what nearly every attempt has, is left out. */
+const SLIM_ATTEMPT = `a
+  - CASE WHEN (a->>'provider', a->>'model') = (provider, provider_model) THEN '{provider,model}'::text[] ELSE '{}' END
+  - CASE WHEN a @> '{"outcome":"ok","status":200}' THEN '{outcome,status}'::text[] ELSE '{}' END`;
 
 const writeStatement = (schema: string) => `
 WITH batch AS MATERIALIZED (
   SELECT b.ms, b.seq, b.entry, e.*,
     timestamptz 'epoch' + e."acceptedAt" * interval '1 millisecond' AS accepted_at,
     timestamptz 'epoch' + e."settledAt" * interval '1 millisecond' AS settled_at,
-    coalesce((e.served->>'cost')::bigint, 0) AS cost,
+    coalesce(e.served->>'provider', e.attempts->-1->>'provider') AS provider,
+    coalesce(e.served->>'model', e.attempts->-1->>'model') AS provider_model,
+    coalesce((e.served->>'cost')::bigint, 0) AS cost, e.served->'usage' AS usage,
+    nullif(e.served->'price', 'null') AS price, hashtextextended(nullif(e.served->'price', 'null')::text, 0) AS price_id,
     EXISTS (SELECT FROM ${schema}.erasures x WHERE x.workspace = e.workspace
       AND x.erased_at >= timestamptz 'epoch' + e."settledAt" * interval '1 millisecond'
       AND x.end_user = encode(sha256(convert_to(e."user", 'UTF8')), 'hex')) AS is_forgotten
@@ -30,44 +40,36 @@ WITH batch AS MATERIALIZED (
       workspace text, "keyId" text, route text, model text, status smallint, code text, reason text,
       "queueMs" double precision, "user" text, tags jsonb, attempts jsonb, served jsonb)
 ),
+known AS (
+  -- In one order, so that two writers do not wait for each other.
+  INSERT INTO ${schema}.prices SELECT DISTINCT price_id, price FROM batch WHERE price IS NOT NULL ORDER BY 1
+  ON CONFLICT DO NOTHING
+),
 new AS (
   INSERT INTO ${schema}.requests (id, accepted_at, settled_at, logged_ms, logged_seq, workspace, key_id, route, model,
-    provider, provider_model, status, code, reason, fallback, duration_ms, queue_ms, cost, end_user, tags, details)
-  SELECT id, accepted_at, settled_at, ms, seq, workspace, "keyId", route, model,
-    coalesce(served->>'provider', attempts->-1->>'provider'), coalesce(served->>'model', attempts->-1->>'model'),
+    provider, provider_model, status, code, reason, fallback, duration_ms, queue_ms, cost, end_user, tags, details,
+    served_entry, latency_ms, input, cached_input, cache_write, cache_write_1h, output, price_id)
+  SELECT id, accepted_at, settled_at, ms, seq, workspace, "keyId", route, model, provider, provider_model,
     status, code, reason,
     CASE WHEN served IS NULL THEN false
       WHEN served ? 'entry' THEN (served->>'entry')::int > 0
       ELSE (served->>'provider', served->>'model') IS DISTINCT FROM (attempts->0->>'provider', attempts->0->>'model') END,
     greatest(0, ("settledAt" - "acceptedAt")::bigint), "queueMs", cost, CASE WHEN NOT is_forgotten THEN "user" END,
-    CASE WHEN NOT is_forgotten THEN tags END, entry - '${COLUMNS}'::text[]
+    CASE WHEN NOT is_forgotten THEN tags END,
+    CASE jsonb_array_length(attempts) WHEN 0 THEN entry - '${COLUMNS}'::text[]
+      ELSE (entry - '${COLUMNS}'::text[]) || jsonb_build_object('attempts',
+        (SELECT jsonb_agg(${SLIM_ATTEMPT} ORDER BY place) FROM jsonb_array_elements(attempts) WITH ORDINALITY AS x(a, place)))
+    END,
+    (served->>'entry')::smallint, (served->>'latencyMs')::integer, (usage->>'input')::bigint,
+    nullif((usage->>'cachedInput')::bigint, 0), nullif((usage->>'cacheWrite')::bigint, 0),
+    nullif((usage->>'cacheWrite1h')::bigint, 0), (usage->>'output')::bigint, price_id
   FROM batch
   WHERE NOT EXISTS (SELECT FROM ${schema}.erasures x WHERE x.workspace = batch.workspace
     AND x.erased_at >= batch.settled_at AND x.end_user IS NULL)
   ON CONFLICT DO NOTHING
-  RETURNING logged_ms, logged_seq
+  RETURNING *
 ),
-lines AS (
-  SELECT ms, seq, settled_at, workspace, "keyId", route, CASE WHEN NOT is_forgotten THEN tags END AS tags,
-    served->>'provider' AS provider, served->>'model' AS model,
-    1 AS requests, cost, (served->'usage'->>'input')::bigint AS input,
-    (served->'usage'->>'cachedInput')::bigint AS cached_input,
-    (served->'usage'->>'cacheWrite')::bigint + (served->'usage'->>'cacheWrite1h')::bigint AS cache_write,
-    (served->'usage'->>'output')::bigint AS output, 0 AS unknown, 0 AS estimated
-  FROM batch WHERE served IS NOT NULL
-  UNION ALL
-  SELECT ms, seq, settled_at, workspace, "keyId", route, CASE WHEN NOT is_forgotten THEN tags END,
-    a->>'provider', a->>'model',
-    0, 0, 0, 0, 0, 0, 1, (a->>'estimate')::bigint
-  FROM batch, jsonb_array_elements(attempts) a WHERE a ? 'estimate'
-),
-spent AS (
-  INSERT INTO ${schema}.spend
-  SELECT date_bin('15 minutes', settled_at, 'epoch'), workspace, "keyId", route, provider, model, tags,
-    sum(requests), sum(cost), sum(input), sum(cached_input), sum(cache_write), sum(output), sum(unknown), sum(estimated)
-  FROM lines JOIN new ON ms = logged_ms AND seq = logged_seq
-  GROUP BY 1, 2, 3, 4, 5, 6, 7
-)
+spent AS (INSERT INTO ${schema}.spend ${spendOf('new')})
 SELECT count(*)::int AS written FROM new`;
 
 export class EntryWriter {
