@@ -14,6 +14,7 @@ import {
 } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { rankOf } from '../config/priority.js';
+import { ScriptKeys } from '../redis/script.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { type ChatJob, jobIdOf, providerOf } from './job.js';
 import {
@@ -98,7 +99,7 @@ export interface QueueLook {
 }
 
 export class ChatQueueBackend extends RedisQueueBackend {
-  readonly #keys: string[];
+  readonly #keys: ScriptKeys;
   readonly #prefix: string;
   readonly #lockMs: number;
   readonly #concurrency: number;
@@ -129,7 +130,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
       blocking,
     );
     this.#prefix = queueKeys.toKey(name, '');
-    this.#keys = QUEUE_KEYS.map((key) => this.#prefix + key);
+    this.#keys = ScriptKeys.of(QUEUE_KEYS.map((key) => this.#prefix + key));
     this.#lockMs = lockDuration;
     this.#concurrency = concurrency;
   }
@@ -159,7 +160,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
       this.#rateOf(job),
     ];
     const [added] = await Promise.all([
-      addScript(this.redis, again ? [...this.#keys, this.#settledKey(job)] : this.#keys, args),
+      addScript(this.redis, again ? this.#keys.and(this.#settledKey(job)) : this.#keys, args),
       kept,
     ]);
     if (added === ALREADY_SETTLED) return 'settled';
@@ -172,11 +173,12 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
-    return withdrawScript(
-      this.redis,
-      [...this.#keys, this.#settledKey(job)],
-      [jobIdOf(job), job.workspace, shareOf(job), rankOf(job.priority)],
-    );
+    return withdrawScript(this.redis, this.#keys.and(this.#settledKey(job)), [
+      jobIdOf(job),
+      job.workspace,
+      shareOf(job),
+      rankOf(job.priority),
+    ]);
   }
 
   async settle(settlement: Settlement, by: Settler): Promise<SettleResult> {
@@ -224,7 +226,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
   ): Promise<MoveResult> {
     return moveScript(
       this.redis,
-      [...this.#keys, ...other.#keys, this.#settledKey(from), this.parts.names.inbox(from.inbox)],
+      this.#keys.joined(other.#keys).and(this.#settledKey(from), this.parts.names.inbox(from.inbox)),
       [
         jobIdOf(from),
         jobIdOf(to),
@@ -370,24 +372,20 @@ export class ChatQueueBackend extends RedisQueueBackend {
   #settle(settlement: Settlement, by: Settler, nextToken: string): Promise<[SettleResult, Taken]> {
     const { job, log } = settlement;
     const record = recordOf(settlement, this.parts);
-    return settleScript(
-      this.redis,
-      [...this.#keys, this.#settledKey(job), ...record.keys],
-      [
-        by.as,
-        jobIdOf(job),
-        job.requestId,
-        by.as === 'worker' ? by.token : by.as,
-        Math.ceil(Math.max(0, job.deadline - log.settledAt)) + SETTLED_GRACE_MS,
-        nextToken,
-        this.#lockMs,
-        job.workspace,
-        shareOf(job),
-        rankOf(job.priority),
-        settlement.used ?? '',
-        ...record.args,
-      ],
-    );
+    return settleScript(this.redis, this.#keys.and(this.#settledKey(job), ...record.keys), [
+      by.as,
+      jobIdOf(job),
+      job.requestId,
+      by.as === 'worker' ? by.token : by.as,
+      Math.ceil(Math.max(0, job.deadline - log.settledAt)) + SETTLED_GRACE_MS,
+      nextToken,
+      this.#lockMs,
+      job.workspace,
+      shareOf(job),
+      rankOf(job.priority),
+      settlement.used ?? '',
+      ...record.args,
+    ]);
   }
 
   /** BullMQ's own script takes the next job of a queue with a rate limit of BullMQ's own. */
@@ -447,9 +445,14 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 }
 
-/** The job in JSON, without its request. Overwriting a field is cheaper than copying all the others. */
+/** The job in JSON, without its request. Taking the request out for a moment is cheaper than copying all the other fields. */
 function dataOf(job: ChatJob): string {
-  return JSON.stringify({ ...job, request: undefined });
+  const { request } = job;
+  const rest: { request?: string } = job;
+  rest.request = undefined;
+  const json = JSON.stringify(rest);
+  job.request = request;
+  return json;
 }
 
 /** The job is built in one piece, because copying its fields from another object takes longer than all the rest. */

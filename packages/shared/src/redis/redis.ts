@@ -46,32 +46,65 @@ export function connectImpatiently(url: string, timeoutMs: number): Redis {
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
   });
-  const send = redis.sendCommand.bind(redis);
-  redis.sendCommand = (command, stream) => {
-    giveUpAfter(timeoutMs, command);
-    return send(command, stream);
-  };
+  giveUpAfter(timeoutMs, redis);
   return redis;
 }
 
+/** The commands that one turn of the event loop has sent. They leave together, at its end (`writeByTurn`). */
+interface Turn {
+  /** By `performance.now()`. */
+  leftAt: number;
+}
+
+/** The commands of an ioredis connection that have no reply yet. */
+interface CommandQueue {
+  length: number;
+  peekAt(index: number): { command: Timed } | undefined;
+}
+
+interface Timed extends Command {
+  turn?: Turn;
+}
+
 /**
- * Like ioredis's `commandTimeout`, but correct when this process itself was slow. After a busy stretch timers fire before
- * sockets are read, so a reply that has long arrived would count as missing.
+ * Like ioredis's `commandTimeout`, but with one timer for all commands, and correct when this process itself was slow. After
+ * a busy stretch timers fire before sockets are read, so a reply that has long arrived would count as missing.
  */
-function giveUpAfter(timeoutMs: number, command: Command): void {
-  let settled = false;
+function giveUpAfter(timeoutMs: number, redis: Redis): void {
+  const connection = redis as unknown as { commandQueue: CommandQueue };
+  let turn: Turn | undefined;
   let timer: NodeJS.Timeout | undefined;
-  const giveUp = () => command.reject(new CommandTimeout(timeoutMs));
-  const stop = () => {
-    settled = true;
-    clearTimeout(timer);
+
+  // Redis answers in order, so the first command has waited longest. One that was given up stays until its reply comes.
+  const check = () => {
+    timer = undefined;
+    const now = performance.now();
+    const { commandQueue } = connection;
+    for (let i = 0; i < commandQueue.length; i++) {
+      const command = commandQueue.peekAt(i)?.command;
+      const waited = now - (command?.turn?.leftAt ?? now);
+      if (waited < timeoutMs) return wait(timeoutMs - waited);
+      command?.reject(new CommandTimeout(timeoutMs));
+    }
   };
-  // The time runs from when the command leaves, which is after this turn of the event loop (`writeByTurn`). Sockets are
-  // read between a timer and the immediate that it sets.
-  setImmediate(() => {
-    if (!settled) timer = setTimeout(() => setImmediate(giveUp), timeoutMs);
-  });
-  command.promise.then(stop, stop);
+  // Sockets are read between a timer and the immediate that it sets.
+  const wait = (ms: number) => {
+    if (!timer) timer = setTimeout(() => setImmediate(check), ms);
+  };
+  const leave = () => {
+    if (turn) turn.leftAt = performance.now();
+    turn = undefined;
+    wait(timeoutMs);
+  };
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, stream) => {
+    if (!turn) {
+      turn = { leftAt: Number.POSITIVE_INFINITY };
+      setImmediate(leave);
+    }
+    (command as Timed).turn = turn;
+    return send(command, stream);
+  };
 }
 
 function connect(url: string, own: RedisOptions): Redis {
