@@ -2,6 +2,13 @@ import type { Middleware } from 'koa';
 import { parseJson } from '../http/parse-json.js';
 import { createReadText, type Received } from '../http/read-text.js';
 
+declare module 'koa' {
+  interface Request {
+    /** The parsed JSON. */
+    body?: unknown;
+  }
+}
+
 /** Reads a JSON body. The body may be missing, for routes on which every field has a default. */
 export function createReadBody(maxBytes: number): Middleware<Received> {
   const read = createReadText(maxBytes);

@@ -1,6 +1,6 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware, ParameterizedContext } from 'koa';
-import bodyParser from 'koa-bodyparser';
+import readBytes from 'raw-body';
 import { letSend } from './expect-continue.js';
 
 /** Nearly every client sends this content type. */
@@ -16,51 +16,37 @@ export interface Received {
 /** Leaves out a byte order mark at the start. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/**
- * Reads the text of a JSON body. koa-bodyparser only collects the bytes: by itself it would replace invalid UTF-8 by U+FFFD
- * and parse JSON of any size. Its errors carry the body, and are never passed on.
- */
+/** Reads the text of a JSON body. The errors of raw-body are never passed on. */
 export function createReadText(maxBytes: number): Middleware<Received> {
-  const options: bodyParser.Options & { encoding: string } = {
-    enableTypes: ['text'],
-    extendTypes: { text: ['application/json'] },
-    textLimit: `${maxBytes}b`,
-    // Without an encoding the parser returns bytes.
-    encoding: '',
-    onerror(error, ctx) {
-      const status = 'status' in error ? error.status : undefined;
+  const limits = { limit: maxBytes };
+  const read = async (ctx: ParameterizedContext): Promise<string> => {
+    try {
+      return decode(await readBytes(ctx.req, limits));
+    } catch (error) {
       // The rest is read and dropped. If the connection were closed instead, a caller that is still sending would see a
       // broken connection, and not the answer.
       ctx.req.resume();
       if (error instanceof GatewayError) throw error;
-      if (status === 413) throw tooLarge(maxBytes);
+      if (error instanceof Error && 'status' in error && error.status === 413) throw tooLarge(maxBytes);
       throw new GatewayError('invalid_request', 'The body could not be read.');
-    },
+    }
   };
-  const read = bodyParser(options);
-  return (ctx, next) => {
+  return async (ctx, next) => {
     const encoding = ctx.get('content-encoding').toLowerCase();
     if (encoding !== '' && encoding !== 'identity') {
       throw new GatewayError('unsupported_media_type', 'The body must not be compressed.');
     }
     if (!PLAIN_JSON.test(ctx.get('content-type'))) checkContentType(ctx);
-    // The parser reads the length as a number of 32 bits.
     if ((ctx.request.length ?? 0) > maxBytes) throw tooLarge(maxBytes);
     letSend(ctx.res);
-    return read(ctx, () => {
-      ctx.state.bodyText = decode(ctx.request.body);
-      // The bytes are released, so that they do not stay in memory while the caller waits.
-      ctx.request.body = undefined;
-      ctx.request.rawBody = undefined;
-      return next();
-    });
+    ctx.state.bodyText = await read(ctx);
+    await next();
   };
 }
 
-/** A request without a body has no bytes. */
-function decode(body: unknown): string {
+function decode(bytes: Buffer): string {
   try {
-    return Buffer.isBuffer(body) ? decoder.decode(body) : '';
+    return decoder.decode(bytes);
   } catch {
     throw new GatewayError('invalid_request', 'The body is not valid UTF-8.');
   }
