@@ -12,6 +12,7 @@ import { Progress, rest } from './progress.js';
 import { PROMPTS } from './prompts.js';
 import { startUpstream } from './simulator.js';
 import { type Sluice, startSluice } from './sluice.js';
+import { WARM_UP } from './warm-up.js';
 
 const HELP = `
 npm run bench -- against [options]    this checkout beside another, taking turns: is a change worth it?
@@ -28,7 +29,6 @@ npm run bench -- against [options]    this checkout beside another, taking turns
   --help
 `.trim();
 
-const WARM_UP = { connections: 64, seconds: 8 };
 const REST_MS = 500;
 
 interface Side {

@@ -16,14 +16,12 @@ import { startUpstream, type Upstream } from '../simulator.js';
 import { TARGETS } from '../targets/index.js';
 import { probe } from '../targets/probe.js';
 import type { RunningTarget, Target } from '../targets/target.js';
+import { WARM_UP } from '../warm-up.js';
 import { COMPARE_HELP, readCompareOptions } from './options.js';
 import { toPage } from './page.js';
 import { type Cell, type CellResult, type CompareResult, UPSTREAM } from './result.js';
 
 const IDLE_MS = 3_000;
-
-/** Gateways run for days: each is measured with its code compiled, whatever it is asked first. */
-const FIRST_WARM_UP = { connections: 64, seconds: 10 };
 
 interface Contestant {
   target: Target;
@@ -49,7 +47,7 @@ export async function compare(args: string[]): Promise<void> {
   const secondsOf = (cell: Cell) =>
     cell.warmUpSeconds + rounds * cell.seconds + ((rounds + 1) * restMs(cell.upstreamMs)) / 1000;
   const upstreams = [...new Set(cells.map((cell) => cell.upstreamMs))];
-  const firstSeconds = upstreams.length * FIRST_WARM_UP.seconds;
+  const firstSeconds = upstreams.length * WARM_UP.seconds;
   const progress = new Progress(
     targets.length * (cells.length * (rounds + 1) + upstreams.length),
     targets.length * (sum(cells.map(secondsOf)) + firstSeconds),
@@ -59,7 +57,7 @@ export async function compare(args: string[]): Promise<void> {
     const contestants = await startAll(targets, upstream, result);
     const range = new Range(generator, upstream, progress);
     for (const contestant of contestants)
-      await range.shoot({ prompt: 'small', upstreamMs, ...FIRST_WARM_UP }, contestant, 'first warm-up');
+      await range.shoot({ prompt: 'small', upstreamMs, ...WARM_UP }, contestant, 'first warm-up');
     for (const cell of cells.filter((cell) => cell.upstreamMs === upstreamMs))
       result.cells.push(await runCell(cell, contestants, rounds, range));
     for (const { running } of contestants) await running.stop();

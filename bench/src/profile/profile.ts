@@ -12,6 +12,7 @@ import { PROMPTS } from '../prompts.js';
 import { saveToDocs } from '../save.js';
 import { startUpstream } from '../simulator.js';
 import { startSluice } from '../sluice.js';
+import { WARM_UP } from '../warm-up.js';
 import { type CpuProfile, type Summary, summarise } from './cpu-profile.js';
 import { toDocs, toText } from './profile-text.js';
 
@@ -27,7 +28,6 @@ npm run bench -- profile [options]    where the CPU of api and worker goes; writ
 The .cpuprofile files beside the text open in Chrome's developer tools, or in speedscope, as flame graphs.
 `.trim();
 
-const WARM_UP_SECONDS = 3;
 const SAMPLE_EVERY_US = 500;
 const ROLES = ['api', 'worker'] as const;
 
@@ -50,10 +50,10 @@ export async function profile(args: string[]): Promise<void> {
       `--cpu-prof-interval=${SAMPLE_EVERY_US}`,
     ],
   });
-  const progress = new Progress(2, WARM_UP_SECONDS + seconds);
+  const progress = new Progress(2, WARM_UP.seconds + seconds);
   const shot = { urls: sluice.urls, callers: [sluice.caller], prompt, connections };
   progress.step('warm-up');
-  await generator.run({ ...shot, seconds: WARM_UP_SECONDS });
+  await generator.run({ ...shot, ...WARM_UP });
   progress.step('load');
   // V8's clock is the system's monotonic one, as ours: start-up and warm-up are left out.
   const from = nowUs();
