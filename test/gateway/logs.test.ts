@@ -113,3 +113,15 @@ test('health checks are not logged, and no line has a prompt or a key', async (t
   t.false(gateway.output().includes(PROMPT));
   t.false(gateway.output().includes(gateway.key));
 });
+
+test('LOG_REQUESTS=errors leaves out the lines of requests that went well', async (t) => {
+  const { url, end } = await gateway.addApi({ LOG_REQUESTS: 'errors' });
+  const served = await ask('hello', { url });
+  const refused = await gateway.chat({ model: 'nobody-has-this' }, { url });
+  t.deepEqual([served.status, refused.status], [200, 400]);
+  await end();
+  const requestLines = (id: string | null) =>
+    lines().filter(({ requestId, msg }) => requestId === id && msg === 'request');
+  t.is(requestLines(refused.headers.get('x-request-id')).length, 1);
+  t.is(requestLines(served.headers.get('x-request-id')).length, 0);
+});

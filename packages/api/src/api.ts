@@ -120,7 +120,7 @@ function leaveCell({ presence, inbox, queues }: ApiParts, { redis }: Connections
 }
 
 function toAppParts(
-  { live: { config }, logger, tracer }: ApiOptions,
+  { live: { config }, logger, logRequests, tracer }: ApiOptions,
   { id, apiMetrics, neighbours, ...parts }: ApiParts,
   state: Pick<AppParts, 'problems' | 'isDraining'>,
 ): AppParts {
@@ -129,6 +129,7 @@ function toAppParts(
     ...state,
     inboxId: id,
     logger,
+    logRequests,
     tracer,
     metrics: apiMetrics,
     providers: config.providers,

@@ -46,6 +46,7 @@ export interface AppParts extends ChatParts, FilesParts, BatchesParts {
   corsOrigins: readonly string[];
   byteLimits: ByteLimits;
   logger: Logger;
+  logRequests: 'all' | 'errors';
   metrics: ApiMetrics;
   requestTally: RequestTally;
   tracer: Tracer | undefined;

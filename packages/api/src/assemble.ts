@@ -83,6 +83,8 @@ export interface ApiOptions {
   /** How many workspaces have a label of their own in metrics. */
   topWorkspaces: number;
   logger: Logger;
+  /** The requests that get a line in the log. */
+  logRequests: 'all' | 'errors';
   tracer?: Tracer | undefined;
   descriptors: DescriptorWatch;
   /** Without it there is no admin listener. */

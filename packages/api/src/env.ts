@@ -1,4 +1,4 @@
-import { integer, port, secret, text, url } from '@sluice/shared/process/env';
+import { choice, integer, port, secret, text, url } from '@sluice/shared/process/env';
 import { databaseEnv, payloadEnv, pepperEnv, sharedEnv } from '@sluice/shared/process/shared-env';
 
 export const apiEnv = {
@@ -18,6 +18,10 @@ export const apiEnv = {
     minLength: 16,
     description:
       'token of the admin listener, 16 characters or more; without it `npm start` makes one, and `npm run api` has no admin listener',
+  }),
+  LOG_REQUESTS: choice(['all', 'errors'], {
+    default: 'all',
+    description: 'the requests of which an api process logs a line: all, or those that were not served',
   }),
   FILES_FOLDER: text({
     default: '.sluice/files',

@@ -39,6 +39,7 @@ await runProcess('api', async () => {
       store: { folder: env.FILES_FOLDER, bucket: env.FILES_BUCKET, endpoint: env.FILES_ENDPOINT },
       topWorkspaces: env.METRICS_TOP_WORKSPACES,
       logger,
+      logRequests: env.LOG_REQUESTS,
       tracer,
       descriptors,
       ...(env.ADMIN_TOKEN === undefined

@@ -12,6 +12,8 @@ export interface MeasureParts {
   metrics: ApiMetrics;
   requestTally: Pick<RequestTally, 'count'>;
   logger: Logger;
+  /** The requests that get a line in the log. */
+  logRequests: 'all' | 'errors';
   tracer: Tracer | undefined;
   clock: Clock;
 }
@@ -28,6 +30,7 @@ export function createMeasure({
   metrics,
   requestTally,
   logger,
+  logRequests,
   tracer,
   clock,
 }: MeasureParts): Middleware<MeasuredState> {
@@ -60,6 +63,7 @@ export function createMeasure({
         caller,
         state.trace,
       );
+      if (logRequests === 'errors' && status < 400) return;
       logger.info(toRequestLine(state, { method, path, status, code, ms }), 'request');
     });
     await next();
