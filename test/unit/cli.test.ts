@@ -10,6 +10,7 @@ import { warningsAbout } from '@sluice/cli/apply/check-config';
 import { chainText, parseEntry } from '@sluice/cli/arguments/chain-text';
 import { parseMoment, parseSpan } from '@sluice/cli/arguments/parse-arguments';
 import { cliReference, commandsOf, createReferenceProgram, helpOf, namesOf } from '@sluice/cli/cli-reference';
+import { workersFor } from '@sluice/cli/commands/processes';
 import { fromNow, moment, span } from '@sluice/cli/output/format';
 import { createStyle } from '@sluice/cli/output/style';
 import { table } from '@sluice/cli/output/table';
@@ -393,4 +394,8 @@ test('the command says that it is not built, and is marked as a program', (t) =>
   const { status, stderr } = spawnSync(join(folder, 'bin', 'sluice.js'), [], { encoding: 'utf8' });
   t.is(status, 1);
   t.is(stderr, 'sluice: not built yet; run "npm run build" first\n');
+});
+
+test('without a wish there are as many workers as api processes, and one more where there is a core for it', (t) => {
+  t.deepEqual([workersFor(1, 2), workersFor(1, 4), workersFor(3, 8)], [1, 2, 4]);
 });
