@@ -80,6 +80,7 @@ test('the shipped gateway.yaml is the same as the built-in default', (t) => {
     circuitFailures: 8,
     circuitOpenMs: 5000,
     checkAnswers: 'strict',
+    batchPriceFactor: 0.5,
   });
   t.deepEqual(shipped.workspaces[0]?.routes.get('fast'), {
     chain: [
@@ -204,7 +205,7 @@ colour: blue
     error.message,
     `my.yaml: 9 mistakes
   line 10: colour: unknown field; allowed: providers, workspaces, request, request_log, archive, registry, cors, files, batches, webhooks, access
-  line 3: providers.openai.bse_url: unknown field; allowed: preset, kind, base_url, resource, region, project, location, path, models_path, query, headers, auth, rename_models, anthropic_version, prices, api_key, keys, limits, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers; did you mean base_url?
+  line 3: providers.openai.bse_url: unknown field; allowed: preset, kind, base_url, resource, region, project, location, path, models_path, query, headers, auth, rename_models, anthropic_version, prices, api_key, keys, limits, concurrency, max_wait_ms, max_backlog, timeout_ms, cooldown_ms, max_cooldown_ms, circuit_failures, circuit_open_ms, check_answers, batch_price_factor; did you mean base_url?
   line 3: providers.openai.kind: must be one of openai, anthropic; did you mean openai?
   line 3: providers.openai.base_url: must be an http or https address without user name, password, query and fragment
   line 3: providers.openai.concurrency: must be a whole number from 1 to 1000000
@@ -302,6 +303,13 @@ test('a chain has one to eight entries', (t) => {
   t.deepEqual(workspaceMistakes({ id: 'a', routes: { r: { chain: [], on_crash: 'retry' } } }), [
     'workspaces[0].routes.r.chain: must be a list of 1 to 8 items',
     'workspaces[0].routes.r.on_crash: must be one of rerun, fail',
+  ]);
+  const handed = (...entries: unknown[]) =>
+    workspaceMistakes({ id: 'a', routes: { r: { chain: entries, provider_batches: true } } });
+  const entry = { provider: 'openai', model: 'm' };
+  t.deepEqual(handed(entry, { one_of: [entry, entry] }), []);
+  t.deepEqual(handed({ one_of: [entry, entry] }, entry), [
+    'workspaces[0].routes.r.provider_batches: needs a chain that begins with one model, not with one_of',
   ]);
 });
 

@@ -199,6 +199,7 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
     circuitFailures,
     circuitOpenMs,
     checkAnswers,
+    batchPriceFactor,
   } = providers.get('openai') ?? {};
   t.deepEqual(
     defaults('Provider'),
@@ -212,6 +213,7 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
       circuitFailures,
       circuitOpenMs,
       checkAnswers,
+      batchPriceFactor,
     ].map(String),
   );
   const { limits, ...times } = request;
@@ -272,6 +274,9 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.batchResults('<batch>'),
     names.batchParts('<batch>'),
     names.batches('<workspace>'),
+    names.providerBatch('<part>'),
+    names.providerBatchLease('<part>'),
+    names.providerBatchLines('<part>'),
     names.webhookQueueKey('<key>'),
     names.webhooks('<workspace>'),
     names.webhookDeliveries('<workspace>'),

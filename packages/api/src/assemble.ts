@@ -18,6 +18,7 @@ import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
 import { CLEAR_PAYLOADS, Payloads, requestContext } from '@sluice/shared/queue/payload';
+import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import { Queues } from '@sluice/shared/queue/queues';
 import { Refusals } from '@sluice/shared/queue/refusals';
 import { recordParts } from '@sluice/shared/queue/settle';
@@ -35,6 +36,7 @@ import type { Tracer } from '@sluice/shared/tracing/tracer';
 import type { AdminOptions } from './admin/admin.js';
 import { BatchRunner } from './batches/batch-runner.js';
 import { BatchStore } from './batches/batch-store.js';
+import { PartBudget } from './batches/part-budget.js';
 import { ProviderRoom } from './batches/provider-room.js';
 import { Catalogue } from './cell/catalogue.js';
 import { DirectoryCache } from './cell/directory-cache.js';
@@ -174,9 +176,10 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   });
   const estimate = new CostEstimate(config.providers, () => registry.current);
   const knownRefusals = new KnownRefusals();
+  const workspaceLimits = new WorkspaceLimits(redis, names);
   const admission = new Admission(
     directory,
-    new WorkspaceLimits(redis, names),
+    workspaceLimits,
     estimate,
     clock,
     knownRefusals,
@@ -226,6 +229,15 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     {
       ...{ store: batches, files, dispatcher, payloads, directory, clock, logger, inboxId: id },
       metrics: apiMetrics,
+      handed: new ProviderBatches(redis, names),
+      budget: new PartBudget({
+        directory,
+        limits: workspaceLimits,
+        estimate,
+        providers: config.providers,
+        clock,
+      }),
+      providerPollMs: config.batches.providerPollMs,
       room: new ProviderRoom(queues, availability, config.providers),
       providers: config.providers,
       protocol: () => neighbours.protocol,

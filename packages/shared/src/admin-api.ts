@@ -103,6 +103,8 @@ export interface Route {
   object: 'route';
   chain: RouteEntry[];
   on_crash: 'rerun' | 'fail';
+  /** Whether batches of the route are handed to the provider's own batch API. */
+  provider_batches: boolean;
   created_at: string;
 }
 
@@ -217,6 +219,8 @@ export interface PresentedAttempt {
   /** The provider's own words about a failure: cleaned, short, and without the prompt. */
   message?: string;
   upstream_id?: string;
+  /** It was no call, but a line of the provider's own batch, whose id is `upstream_id`. */
+  via?: 'provider_batch';
   billed?: 'unknown';
   estimated_usd?: string;
 }
@@ -630,6 +634,20 @@ export interface BatchView {
   errors_by_code: Record<string, number>;
   /** Why no line is given to the queues at the moment. */
   waits_for: string | null;
+  /** The part of the batch that is or was at the provider's own batch API. Null: no route of it asks for that. */
+  provider_batches: {
+    provider: string;
+    model: string;
+    /** When the first lines were handed over, in seconds. Null: none were. */
+    since: number | null;
+    /** Lines that were handed over, and those of them that the provider has ended. */
+    lines: number;
+    ended: number;
+    /** The provider's ids of its batches, the newest ones. */
+    ids: string[];
+    /** Why lines run one by one instead. Null: they do not. */
+    one_by_one: string | null;
+  } | null;
 }
 
 /** Where a workspace is told how its batches and requests in the background ended. */

@@ -39,7 +39,7 @@ interface Exchange {
   /** Beside the usual ones. */
   headers?(): Record<string, string>;
   /** Makes the normal answer; throws Refusal. */
-  respond(call: Call, action: Action): Fields;
+  respond(call: Call, action: Action): Fields | string;
 }
 
 /** One chat call, whose body has arrived (`null`: it was larger than allowed). */
@@ -126,6 +126,43 @@ export function serveOther(
   });
 }
 
+/** A call of a batch API. `answer` returns undefined for a path that it does not have. */
+export function serveBatches(
+  setting: Setting,
+  dialect: Dialect,
+  req: IncomingMessage,
+  res: ServerResponse,
+  answer: () => Fields | string | undefined,
+): void {
+  const { method = 'GET', url = '/' } = req;
+  const path = url.split('?', 1)[0] ?? url;
+  serve(setting, {
+    dialect,
+    req,
+    res,
+    chat: false,
+    path,
+    model: null,
+    textHash: '',
+    userText: '',
+    body: undefined,
+    respond() {
+      dialect.checkAuth(req.headers, setting.acceptKeys);
+      const answered = answer();
+      if (answered === undefined) throw dialect.notFound(method, path);
+      return answered;
+    },
+  });
+}
+
+export function parseJson(raw: Buffer): unknown {
+  try {
+    return JSON.parse(raw.toString());
+  } catch {
+    return undefined;
+  }
+}
+
 function serve(setting: Setting, exchange: Exchange): void {
   const { dialect, req, res, chat, path, model, textHash, userText: text, body } = exchange;
   const log = chat ? setting.chatLog : setting.otherLog;
@@ -171,12 +208,4 @@ function serve(setting: Setting, exchange: Exchange): void {
   };
   if (held === undefined) finishLater();
   else held.then(finishLater);
-}
-
-function parseJson(raw: Buffer): unknown {
-  try {
-    return JSON.parse(raw.toString());
-  } catch {
-    return undefined;
-  }
 }

@@ -1,13 +1,16 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { anthropic } from './anthropic.js';
+import { AnthropicBatches } from './anthropic-batches.js';
+import { Batches, type HoldLine, type SimulatedBatch } from './batches.js';
 import { type Call, CallLog, type Stats } from './call-log.js';
 import { answerControl, CONTROL_PREFIX } from './control.js';
 import type { ProviderName } from './dialect.js';
-import { type Latency, type Setting, serveChat, serveOther } from './exchange.js';
+import { type Latency, parseJson, type Setting, serveBatches, serveChat, serveOther } from './exchange.js';
 import { type Rule, Script } from './faults.js';
 import { MODELS, modelTest } from './models.js';
 import { openai } from './openai.js';
+import { type FormFields, OpenaiBatches } from './openai-batches.js';
 import { RateLimiter, type StrictLimits } from './rate-limiter.js';
 
 export interface SimulatorOptions {
@@ -20,6 +23,8 @@ export interface SimulatorOptions {
   models?: Partial<Record<ProviderName, readonly string[]>>;
   /** A function may also return a promise: the answer waits for it. */
   latencyMs?: number | ((call: Call) => Latency);
+  /** Holds lines of batches by their text. */
+  holdBatchLine?: HoldLine;
   /** False: the answer is always `ok` and nothing is hashed, for benchmarks. */
   echo?: boolean;
   /** False: neither bodies nor headers are kept in the call log. */
@@ -40,6 +45,8 @@ export interface Simulator {
   calls: readonly Call[];
   /** Keeps the limits per minute, if there are any. */
   limiters: Partial<Record<ProviderName, RateLimiter>>;
+  /** Batches that were created, oldest first. */
+  batches: readonly SimulatedBatch[];
   /** Model lists, wrong methods and unknown paths. */
   otherCalls: readonly Call[];
   /** Adds rules behind those already there. */
@@ -57,6 +64,9 @@ const MAX_BODY_BYTES = 32 * 1024 * 1024;
 export async function createSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const setting = createSetting(options);
   const { script, chatLog, otherLog } = setting;
+  const batches = new Batches(() => setting, options.holdBatchLine);
+  const openaiBatches = new OpenaiBatches(batches);
+  const anthropicBatches = new AnthropicBatches(batches);
   const reset = () => {
     script.clear();
     chatLog.reset();
@@ -70,6 +80,20 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
       readBody(req, (raw) => serveChat(setting, openai, req, res, raw));
     } else if (url === anthropic.chatPath && method === 'POST') {
       readBody(req, (raw) => serveChat(setting, anthropic, req, res, raw));
+    } else if (/^\/v1\/messages\/batches(?:[/?]|$)/.test(url)) {
+      readBody(req, (raw) =>
+        serveBatches(setting, anthropic, req, res, () =>
+          anthropicBatches.respond(String(method), toUrl(url), req.headers, raw && parseJson(raw)),
+        ),
+      );
+    } else if (/^\/v1\/(?:files|batches)(?:[/?]|$)/.test(url)) {
+      readBody(req, (raw) => {
+        void readForm(req, raw).then((form) =>
+          serveBatches(setting, openai, req, res, () =>
+            openaiBatches.respond(String(method), toUrl(url), req.headers, raw && parseJson(raw), form),
+          ),
+        );
+      });
     } else if (control !== undefined && url.startsWith(CONTROL_PREFIX)) {
       readBody(req, (raw) => {
         const [status, body] = answerControl(control, String(method), url, String(raw));
@@ -94,6 +118,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
     openaiBaseUrl: `${url}/v1`,
     anthropicBaseUrl: url,
     limiters: setting.limiters,
+    batches: batches.all,
     calls: chatLog.calls,
     otherCalls: otherLog.calls,
     script: (...rules) => script.add(rules),
@@ -129,6 +154,25 @@ function createSetting(options: SimulatorOptions): Setting {
     otherLog: new CallLog(maxCalls),
     nextCall: () => ++n,
   };
+}
+
+function toUrl(url: string): URL {
+  return new URL(url, 'http://simulator');
+}
+
+/** The fields of an upload. Undefined: the body is none. */
+async function readForm(req: IncomingMessage, raw: Buffer | null): Promise<FormFields | undefined> {
+  const type = req.headers['content-type'] ?? '';
+  if (raw === null || !type.startsWith('multipart/form-data')) return undefined;
+  try {
+    const form = await new Response(new Uint8Array(raw), { headers: { 'content-type': type } }).formData();
+    const file = form.get('file');
+    const fields: FormFields = { purpose: String(form.get('purpose') ?? '') };
+    if (file instanceof File) Object.assign(fields, { file: await file.text(), filename: file.name });
+    return fields;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Both providers list models under one path. */

@@ -8,7 +8,7 @@ export function wordAnswer(
   requestId: string,
   action: Action | undefined,
   body: unknown,
-  respond: () => Fields,
+  respond: () => Fields | string,
 ): Answer {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
@@ -33,10 +33,11 @@ function scripted(action: Action): Bare | undefined {
   return { status: action.status ?? 200, body: text };
 }
 
-function provided(dialect: Dialect, action: Action, body: unknown, respond: () => Fields): Bare {
+function provided(dialect: Dialect, action: Action, body: unknown, respond: () => Fields | string): Bare {
   if (action.status !== undefined && action.status >= 300) throw dialect.statusRefusal(action.status);
   if (action.contextLength === true) throw dialect.contextLength(body);
-  return { status: action.status ?? 200, body: JSON.stringify(respond()) };
+  const answer = respond();
+  return { status: action.status ?? 200, body: typeof answer === 'string' ? answer : JSON.stringify(answer) };
 }
 
 function refused(dialect: Dialect, requestId: string, make: () => Bare): Bare {

@@ -18,6 +18,7 @@ import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
+import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import { Queues } from '@sluice/shared/queue/queues';
 import { recordParts } from '@sluice/shared/queue/settle';
 import { Settlements } from '@sluice/shared/queue/settlements';
@@ -41,6 +42,8 @@ import type { Connections } from './connect.js';
 import { ChatProcessor } from './jobs/chat-processor.js';
 import { Ending } from './jobs/ending.js';
 import { Fallback } from './jobs/fallback.js';
+import { ProviderBatchResults } from './jobs/provider-batch-results.js';
+import { ProviderBatchSteps } from './jobs/provider-batches.js';
 import { ProviderCalls } from './jobs/provider-calls.js';
 import { Runs } from './jobs/runs.js';
 import { WorkerMetrics } from './jobs/worker-metrics.js';
@@ -142,6 +145,15 @@ export function assemble(
     metrics: workerMetrics,
   });
 
+  const providerBatches = new ProviderBatches(redis, names);
+  const batchSteps = new ProviderBatchSteps({
+    ...{ store: providerBatches, upstreams, payloads, clock, logger, metrics: workerMetrics },
+    results: new ProviderBatchResults({
+      ...{ store: providerBatches, settlements, ending, clock, metrics: workerMetrics },
+    }),
+    pollMs: () => config.batches.providerPollMs,
+  });
+
   const runs = new Runs(cancellations);
   const answers = new AnswerRoom(config.request.maxAnswerBytesInFlight);
 
@@ -158,6 +170,7 @@ export function assemble(
       answers,
       ending,
       chat,
+      batchSteps,
     },
   };
 }

@@ -6,6 +6,7 @@ import { trimLog } from '@sluice/shared/queue/log-trim';
 import type { Queues } from '@sluice/shared/queue/queues';
 import type { WorkerOptions, WorkerParts } from './assemble.js';
 import type { Connections } from './connect.js';
+import { LOOK_FOR_STEPS_EVERY_MS } from './jobs/provider-batches.js';
 import type { QueueWorkers } from './jobs/queue-workers.js';
 
 const HOUSEKEEPING_MS = 1_000;
@@ -25,6 +26,7 @@ export function startChores(
     queues,
     upstreams,
     takeUpAdded,
+    batchSteps,
   }: WorkerParts & { takeUpAdded(): Promise<void> },
   { redis, subscriber }: Connections,
   workers: QueueWorkers,
@@ -46,6 +48,7 @@ export function startChores(
     subscription: () => subscriber.ping(),
   }))
     chores.every(HOUSEKEEPING_MS, chore, work);
+  chores.every(LOOK_FOR_STEPS_EVERY_MS, 'batches at providers', () => batchSteps.look(), false);
   chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
   chores.every(HOUSEKEEPING_MS, 'queues of removed providers', () => workers.tidy(), false);
   const { maxEntries } = config.requestLog;

@@ -72,6 +72,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       // A command to a Redis that is gone waits for ever. When no job runs any more, closing does not wait for it.
       const idle = parts.runs.idle().then(() => within(CLOSE_MS, closed));
       await within(drainMs, Promise.race([closed, idle]));
+      await within(CLOSE_MS, parts.batchSteps.close());
       await Promise.all([archive?.close(), logFiles?.close()]);
       await within(1_000, parts.presence.leave());
       await within(1_000, parts.queues.close());

@@ -65,12 +65,16 @@ export function presentDurations(durations: Durations): PresentedDurations {
   };
 }
 
-export function presentRoute(alias: string, { chain, onCrash, created }: RouteRecord): Route {
+export function presentRoute(
+  alias: string,
+  { chain, onCrash, providerBatches, created }: RouteRecord,
+): Route {
   return {
     id: alias,
     object: 'route',
     chain,
     on_crash: onCrash,
+    provider_batches: providerBatches === true,
     created_at: iso(created),
   };
 }

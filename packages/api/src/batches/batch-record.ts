@@ -43,6 +43,24 @@ export interface BatchRecord {
   metadata: Record<string, string> | null;
 }
 
+/** How a batch stands that is handed to its provider's own batch API. */
+export interface HandedOver {
+  provider: string;
+  model: string;
+  /** When the first lines were handed over. */
+  since?: number;
+  lines: number;
+  /** Those of them that the provider has ended, and how many of these are in parts that are over. */
+  ended: number;
+  endedEarlier: number;
+  /** The parts that are under way. */
+  parts: string[];
+  /** The provider's ids of its batches. */
+  ids: string[];
+  /** Why lines run one by one instead, in words. */
+  oneByOne?: string;
+}
+
 /** The changing part of a batch. Each is a field of the batch's hash. */
 export interface BatchState {
   status: BatchStatus;
@@ -66,6 +84,8 @@ export interface BatchState {
   codes: Record<string, number>;
   /** Why no line is queued at the moment. */
   waitsFor: WaitReason | undefined;
+  /** Undefined: no route of the batch asks for the provider's own batches. */
+  handedOver: HandedOver | undefined;
 }
 
 export interface Batch {
@@ -121,7 +141,12 @@ export function toBatchView(batch: Batch) {
     fed: state.lines,
     errors_by_code: state.codes,
     waits_for: state.waitsFor ?? null,
+    provider_batches: state.handedOver ? toHandedView(state.handedOver) : null,
   };
+}
+
+function toHandedView({ provider, model, since, lines, ended, ids, oneByOne }: HandedOver) {
+  return { provider, model, since: seconds(since), lines, ended, ids, one_by_one: oneByOne ?? null };
 }
 
 export function isFinal(status: BatchStatus): boolean {

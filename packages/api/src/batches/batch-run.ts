@@ -10,6 +10,7 @@
  */
 import type { RequestLimits } from '@sluice/shared/config/types';
 import { GatewayError } from '@sluice/shared/errors';
+import { type FileLine, readLines } from '@sluice/shared/json/read-lines';
 import type { Logger } from '@sluice/shared/process/logger';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Dispatcher } from '../chat/dispatcher.js';
@@ -18,35 +19,38 @@ import type { Batch, BatchRecord, BatchState, BatchStatus, EndReason, WaitReason
 import type { BatchStore, FedLine } from './batch-store.js';
 import { checkLines } from './check-lines.js';
 import { finishBatch } from './finish-batch.js';
+import { HandOver, type HandOverParts, planHandOver } from './hand-over.js';
 import { LineResults, type LineResultsParts } from './line-results.js';
 import { isMistake, parseLine } from './parse-line.js';
 import type { ProviderRoom } from './provider-room.js';
-import { type FileLine, readLines } from './read-lines.js';
-import { prepareLine, type ReadyLine, type SendLineParts, toJob } from './send-line.js';
+import { prepareLine, type ReadyLine, toJob } from './send-line.js';
 
 /** The most bytes of a batch's requests that are in memory and in Redis at a time. The first request always fits. */
 const MOST_BYTES = 8 * 1024 * 1024;
 const LOOK_EVERY_MS = 250;
+/** How long a batch that is at its provider gives up its place at most. */
+const LONGEST_REST_MS = 5_000;
 /** How often the run looks after lines whose state it does not know. */
 const LOOK_AFTER_EVERY_MS = 2_000;
 /** When the batch ends, running requests get this long to end. */
 const LONGEST_END_MS = 10 * 60_000;
+/** A provider gets this long to end its own batch. */
+const LONGEST_PROVIDER_END_MS = 30 * 60_000;
 /** The bytes of a line beside its body. */
 const LINE_BYTES = 4_096;
 
-export interface BatchParts extends SendLineParts {
+export interface BatchParts extends HandOverParts {
   store: BatchStore;
   files: Files;
   dispatcher: Pick<Dispatcher, 'dispatch' | 'withdraw'>;
   room: ProviderRoom;
   hasRoom(bytes: number): boolean;
+  providerPollMs: number;
   linesInFlight: number;
   maxBodyBytes: number;
   logger: Logger;
   metrics: LineResultsParts['metrics'];
 }
-
-const NOTHING = { sums: {}, parts: [], results: [], requestIds: [] };
 
 function placesOf({ resolved }: ReadyLine): Pick<FedLine, 'providers' | 'onCrash'> {
   return { providers: resolved.chain.map(({ provider }) => provider), onCrash: resolved.onCrash };
@@ -68,6 +72,10 @@ export class BatchRun {
   #waitsFor: WaitReason | undefined;
   #lookedAfter = 0;
   #stopped = false;
+  #restMs = 0;
+  readonly #handOver: HandOver;
+  /** The lines whose results the provider's batch brings. */
+  readonly #handed = new Set<string>();
   #wake: () => void = () => {};
 
   constructor(
@@ -78,6 +86,7 @@ export class BatchRun {
     this.#record = record;
     this.#waitsFor = state.waitsFor;
     this.#results = new LineResults(parts, record, token);
+    this.#handOver = new HandOver(parts, record, token, this.#results, this.#limits, state.handedOver);
   }
 
   /** Runs until the batch is over, the lease is lost, or `stop` is called. */
@@ -104,6 +113,11 @@ export class BatchRun {
     }
   }
 
+  /** The provider has everything, so the run has ended for now. It goes on after this time. */
+  get restMs(): number {
+    return this.#restMs;
+  }
+
   stop(): void {
     this.#stopped = true;
     this.#wake();
@@ -116,18 +130,25 @@ export class BatchRun {
   async #check({ state }: Batch): Promise<void> {
     const { inputObject, inputBytes } = this.#record;
     const bytes = this.parts.files.sealed.read(inputObject, inputBytes);
-    const { total, mistakes } = await checkLines(bytes, this.#limits);
+    const { total, mistakes, models } = await checkLines(bytes, this.#limits);
     if (mistakes.length > 0) {
       const now = this.parts.clock.now();
       const times = { ...state.times, failed: now };
       const change = { status: 'failed', times, errors: mistakes } as const;
       await this.parts.store.finish(this.#record, this.token, change, now);
-    } else await this.#become('validating', 'in_progress', state, { total });
+    } else {
+      const handedOver = await planHandOver(this.parts, this.#record, models);
+      const isNew = await this.#become('validating', 'in_progress', state, {
+        total,
+        ...(handedOver ? { handedOver } : {}),
+      });
+      if (isNew) this.#handOver.follow(handedOver);
+    }
   }
 
   async #work(state: BatchState): Promise<void> {
     await this.#begin();
-    const next = this.#readFrom(state);
+    let next = this.#readFrom(state);
     let line = await next();
     let isOver = false;
     while (!this.#stopped) {
@@ -135,11 +156,25 @@ export class BatchRun {
       if ((await this.parts.store.statusOf(this.#record.id)) !== 'in_progress') return;
       const reason = state.endReason ?? (await this.#reasonToEnd());
       if (reason) return this.#end({ ...state, endReason: reason }, 'in_progress');
-      const claimed = await this.#feed(line, next);
+      const claimed = await (this.#handOver.isOn ? this.#feedProvider(line, next) : this.#feed(line, next));
       if (claimed === 'refused') return;
+      if (claimed === 'one_by_one') {
+        // Nothing of what was read has been claimed.
+        if (line) next = this.#readFrom({ offset: line.offset, lines: line.number - 1 });
+        line = await next();
+        continue;
+      }
       ({ line, isOver } = claimed);
-      await this.#collect(isOver && this.#inFlight === 0);
-      if (isOver && this.#lines.size === 0) return this.#become('in_progress', 'finalizing', state);
+      await this.#lookAtProvider();
+      await this.#collect((isOver && this.#inFlight === 0) || this.#handOver.isMerging);
+      if (isOver && this.#lines.size === 0 && !this.#handOver.hasParts) {
+        await this.#become('in_progress', 'finalizing', state);
+        return;
+      }
+      if (this.#isAtProvider(isOver)) {
+        this.#restMs = Math.min(this.parts.providerPollMs, LONGEST_REST_MS);
+        return;
+      }
       await this.#lookAfter();
       if (this.#results.budgetSpent)
         return this.#end({ ...state, endReason: 'budget_exceeded' }, 'in_progress');
@@ -150,13 +185,18 @@ export class BatchRun {
   /** Reads what an earlier run has left. */
   async #begin(): Promise<void> {
     this.#lines = await this.parts.store.lines(this.#record.id);
-    for (const [requestId, { until, providers }] of this.#lines)
-      if (until !== undefined && providers.length === 0) this.#parked.set(requestId, until);
+    await this.#handOver.begin();
+    for (const [requestId, fed] of this.#lines) {
+      const { until, providers } = fed;
+      if (this.#handOver.owns(fed)) this.#handed.add(requestId);
+      else if (fed.at !== undefined) this.#parked.set(requestId, 0);
+      else if (until !== undefined && providers.length === 0) this.#parked.set(requestId, until);
       else this.#unknown.add(requestId);
+    }
     await this.#collect(true);
   }
 
-  #readFrom({ offset, lines }: BatchState): () => Promise<FileLine | undefined> {
+  #readFrom({ offset, lines }: Pick<BatchState, 'offset' | 'lines'>): () => Promise<FileLine | undefined> {
     const { inputObject, inputBytes } = this.#record;
     const bytes = this.parts.files.sealed.read(inputObject, inputBytes, offset);
     const iterator = readLines(bytes, this.#limits.bytes, { offset, lines })[Symbol.asyncIterator]();
@@ -175,7 +215,7 @@ export class BatchRun {
   }
 
   get #inFlight(): number {
-    return this.#lines.size - this.#parked.size - this.#ended.size;
+    return this.#lines.size - this.#parked.size - this.#ended.size - this.#handed.size;
   }
 
   /** Queues lines that are due again, then new lines. Returns the first line that had no room. */
@@ -220,18 +260,25 @@ export class BatchRun {
 
   async #feedParked(): Promise<void> {
     const now = this.parts.clock.now();
+    const window = await this.#window();
     for (const [requestId, until] of this.#parked) {
       const fed = this.#lines.get(requestId);
       if (until > now || !fed) continue;
+      // The lines of a provider's batch that was refused are as many as those of a file.
+      if (fed.at !== undefined && (this.#inFlight >= window || !this.#hasRoom(fed))) return;
       this.#parked.delete(requestId);
-      await this.#sendAgain(requestId, fed);
+      this.#bytes.set(requestId, fed.end - fed.offset);
+      if (!(await this.#sendAgain(requestId, fed))) {
+        this.#parked.set(requestId, 0);
+        return;
+      }
       // One line finds out whether there is budget again; the others would only be refused with it.
       if (this.#waitsFor === 'budget') return;
     }
   }
 
-  /** Reads the line again, because it was not kept, and sends it. */
-  async #sendAgain(requestId: string, fed: FedLine): Promise<void> {
+  /** Reads the line again, because it was not kept, and sends it. False: its provider has no room for it. */
+  async #sendAgain(requestId: string, fed: FedLine): Promise<boolean> {
     const { inputObject, inputBytes } = this.#record;
     const bytes = this.parts.files.sealed.read(inputObject, inputBytes, fed.offset);
     for await (const { text } of readLines(bytes, this.#limits.bytes)) {
@@ -239,19 +286,22 @@ export class BatchRun {
       if (isMistake(parsed)) throw new Error('a line of a batch has changed');
       const prepared = await this.#prepare(requestId, parsed.body, parsed.customId);
       if (prepared) {
-        await this.#note(requestId, { ...fed, ...placesOf(prepared) });
+        const isAlone = this.#inFlight <= 1;
+        if (fed.at !== undefined && !(await this.parts.room.take(prepared.resolved.chain)) && !isAlone)
+          return false;
+        const { at: _, ...alone } = fed;
+        await this.#note(requestId, { ...alone, ...placesOf(prepared) });
         this.#send(requestId, prepared);
       }
-      return;
+      return true;
     }
+    return true;
   }
 
   /** Records the queues that the line's job may be in, before the job exists. */
   async #note(requestId: string, fed: FedLine): Promise<void> {
     this.#lines.set(requestId, fed);
-    const again = new Map([[requestId, fed]]);
-    const { store } = this.parts;
-    await store.acknowledge(this.#record.id, this.token, { ...NOTHING, again });
+    await this.parts.store.noteLines(this.#record.id, this.token, new Map([[requestId, fed]]));
   }
 
   /** Undefined: the line's request is invalid, and that is its outcome. */
@@ -292,7 +342,7 @@ export class BatchRun {
     return Math.min(this.parts.linesInFlight, share);
   }
 
-  #hasRoom({ offset, end }: FileLine): boolean {
+  #hasRoom({ offset, end }: Pick<FileLine, 'offset' | 'end'>): boolean {
     let bytes = end - offset;
     for (const taken of this.#bytes.values()) bytes += taken;
     if (this.#bytes.size > 0 && bytes > MOST_BYTES) return false;
@@ -308,6 +358,7 @@ export class BatchRun {
       this.#ended.delete(requestId);
       this.#bytes.delete(requestId);
       this.#unknown.delete(requestId);
+      this.#handed.delete(requestId);
     }
     const now = this.parts.clock.now();
     for (const [requestId, fed] of parked) {
@@ -344,10 +395,13 @@ export class BatchRun {
       const { endReason } = state;
       if (!(await this.parts.store.update(this.#record.id, this.token, from, { endReason }))) return;
     }
-    const latest = this.parts.clock.now() + LONGEST_END_MS;
+    const { hasParts } = this.#handOver;
+    const latest = this.parts.clock.now() + (hasParts ? LONGEST_PROVIDER_END_MS : LONGEST_END_MS);
+    await this.#handOver.cancel();
     for (const requestId of this.#lines.keys()) this.parts.dispatcher.withdraw(requestId);
     // A line that has ended still counts here, until its outcome is stored. Only parked lines are left over.
-    while (!this.#stopped && this.#lines.size > this.#parked.size && this.parts.clock.now() < latest) {
+    while (!this.#stopped && this.#isUnfinished && this.parts.clock.now() < latest) {
+      await this.#lookAtProvider();
       await this.#collect(true);
       for (const requestId of [...this.#unknown]) {
         const fed = this.#lines.get(requestId);
@@ -357,7 +411,52 @@ export class BatchRun {
       }
       await this.#wait();
     }
-    if (!this.#stopped) await this.#become(from, 'finalizing', state);
+    if (this.#stopped) return;
+    // Lines that the provider still has are left over like those that were never sent.
+    if (this.#handOver.hasParts) await this.#lookAtProvider(true);
+    await this.#become(from, 'finalizing', state);
+  }
+
+  get #isUnfinished(): boolean {
+    return this.#lines.size > this.#parked.size || this.#handOver.hasParts;
+  }
+
+  /** Hands the next lines to the provider, if it has taken the last ones. */
+  async #feedProvider(first: FileLine | undefined, next: () => Promise<FileLine | undefined>) {
+    if (this.#parked.size > 0 && this.parts.clock.now() >= this.#pausedUntil) await this.#feedParked();
+    if (!first || this.#handOver.isFull) return { line: first, isOver: first === undefined };
+    const handed = await this.#handOver.next(first, next);
+    if (typeof handed === 'string') return handed;
+    for (const [requestId, fed] of handed.skipped) {
+      this.#lines.set(requestId, fed);
+      this.#parked.set(requestId, 0);
+    }
+    return { line: handed.line, isOver: handed.line === undefined };
+  }
+
+  /** Takes up what became of the parts at the provider. Lines that it has not answered run one by one. */
+  async #lookAtProvider(isOver = false): Promise<void> {
+    if (!this.#handOver.hasParts) return;
+    const { recorded, over } = await this.#handOver.look(isOver);
+    for (const [requestId, fed] of recorded) {
+      this.#lines.set(requestId, fed);
+      this.#handed.add(requestId);
+    }
+    if (over.length === 0) return;
+    // Everything that was settled is stored first. The rest was not answered.
+    await this.#collect(true);
+    for (const requestId of [...this.#handed]) {
+      const fed = this.#lines.get(requestId);
+      if (fed && this.#handOver.owns(fed)) continue;
+      this.#handed.delete(requestId);
+      if (fed) this.#parked.set(requestId, 0);
+    }
+  }
+
+  /** Whether there is nothing to do until the provider has. */
+  #isAtProvider(isOver: boolean): boolean {
+    const { hasParts, isMerging, isOn, isFull } = this.#handOver;
+    return hasParts && !isMerging && this.#lines.size === 0 && (isOver || (isOn && isFull));
   }
 
   async #become(
@@ -365,10 +464,10 @@ export class BatchRun {
     status: BatchStatus,
     state: BatchState,
     more: Partial<BatchState> = {},
-  ): Promise<void> {
+  ): Promise<boolean> {
     const times = { ...state.times, [status]: this.parts.clock.now() };
     // The update is refused if the batch was cancelled meanwhile. The batch is read again then.
-    await this.parts.store.update(this.#record.id, this.token, from, { status, times, ...more });
+    return this.parts.store.update(this.#record.id, this.token, from, { status, times, ...more });
   }
 
   #wait(): Promise<void> {

@@ -34,6 +34,8 @@ export class BatchRunner {
   #workspaces = new Map<string, string>();
   /** When a workspace last got a place. */
   #lastTurn = new Map<string, number>();
+  /** Batches that are at their provider → until when nothing is to be done. */
+  readonly #resting = new Map<string, number>();
   #open = true;
 
   constructor(
@@ -45,7 +47,10 @@ export class BatchRunner {
   async look(): Promise<void> {
     if (!this.#open) return;
     const { store } = this.parts;
-    const left = new Set((await store.active()).filter((id) => !this.#running.has(id)));
+    const now = performance.now();
+    for (const [id, until] of this.#resting) if (until <= now) this.#resting.delete(id);
+    const isFree = (id: string) => !this.#running.has(id) && !this.#resting.has(id);
+    const left = new Set((await store.active()).filter(isFree));
     this.#workspaces = new Map([...this.#workspaces].filter(([id]) => left.has(id)));
     const forgotten = performance.now() - REMEMBER_TURNS_MS;
     this.#lastTurn = new Map([...this.#lastTurn].filter(([, turn]) => turn > forgotten));
@@ -146,6 +151,7 @@ export class BatchRunner {
       .catch(() => {})
       .finally(() => {
         this.#running.delete(id);
+        if (run.restMs > 0) this.#resting.set(id, performance.now() + run.restMs);
       });
     const began = performance.now();
     this.#lastTurn.set(workspace, began);

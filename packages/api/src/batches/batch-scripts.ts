@@ -80,6 +80,26 @@ return 1
 );
 
 /**
+ * Hands a part of the batch over, and claims the lines in it that run one by one. KEYS: lease, batch, lines, part, all parts,
+ * lines of the part. ARGV: token, offset, lines, how the batch is handed over, id of the part or '', due, how long its lines
+ * are kept, its record, then request ids and lines in turn.
+ */
+export const handOverScript = createScript<0 | 1>(
+  'sluiceHandOverLines',
+  `${OWNED}
+if redis.call('HGET', batchKey, 'status') ~= 'in_progress' then return 0 end
+redis.call('HSET', batchKey, 'offset', ARGV[2], 'lines', ARGV[3], 'handedOver', ARGV[4])
+if ARGV[5] ~= '' then
+  redis.call('HSET', KEYS[4], 'part', ARGV[8], 'status', 'waiting')
+  redis.call('ZADD', KEYS[5], ARGV[6], ARGV[5])
+  redis.call('PEXPIRE', KEYS[6], ARGV[7])
+end
+if #ARGV > 8 then redis.call('HSET', KEYS[3], unpack(ARGV, 9)) end
+return 1
+`,
+);
+
+/**
  * The outcomes of lines are in the store. So Redis counts and forgets them. KEYS: lease, batch, lines, results, parts.
  * ARGV: token, how many sums, the sums as fields and values, how many parts, the parts, how many results, their ids, how
  * many lines, their request ids, then lines that wait for another try as request ids and lines.

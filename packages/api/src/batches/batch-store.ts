@@ -1,22 +1,33 @@
 /** Batches in Redis: small records, and only the lines that are under way. */
+import type { HandedLine, HandedPart } from '@sluice/shared/queue/provider-batches';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
-import { type Batch, type BatchRecord, type BatchState, type BatchStatus, isFinal } from './batch-record.js';
+import {
+  type Batch,
+  type BatchRecord,
+  type BatchState,
+  type BatchStatus,
+  type HandedOver,
+  isFinal,
+} from './batch-record.js';
 import {
   acknowledgeScript,
   cancelScript,
   claimScript,
   createBatchScript,
   finishScript,
+  handOverScript,
   releaseScript,
   renewScript,
   updateScript,
 } from './batch-scripts.js';
 
 const LEASE_MS = 10_000;
+/** Longer than a batch takes. */
+const HANDED_LINES_MS = 2 * 86_400_000;
 
 /** A line that was queued. Its request's id is its name. */
-export interface FedLine {
+export interface FedLine extends Partial<HandedLine> {
   line: number;
   offset: number;
   end: number;
@@ -149,6 +160,36 @@ export class BatchStore {
     return (await claimScript(this.redis, keys, [token, at.offset, at.lines, ...lines])) === 1;
   }
 
+  /** Claims lines in order to hand them to the provider. Those of `oneByOne` run like any other line. */
+  async handOver(
+    id: string,
+    token: string,
+    at: { offset: number; lines: number },
+    oneByOne: ReadonlyMap<string, FedLine>,
+    plan: HandedOver,
+    part: HandedPart | undefined,
+  ): Promise<boolean> {
+    const { names } = this;
+    const partId = part?.id ?? '';
+    const keys = [
+      names.batchLease(id),
+      names.batch(id),
+      names.batchLines(id),
+      names.providerBatch(partId),
+      names.providerBatches,
+      names.providerBatchLines(partId),
+    ];
+    const lines = [...oneByOne].flatMap(([requestId, line]) => [requestId, JSON.stringify(line)]);
+    const head = [token, at.offset, at.lines, JSON.stringify(plan), partId, Math.ceil(part?.created ?? 0)];
+    const args = [...head, HANDED_LINES_MS, JSON.stringify(part ?? null), ...lines];
+    return (await handOverScript(this.redis, keys, args)) === 1;
+  }
+
+  /** Records lines, or changes their records. */
+  noteLines(id: string, token: string, again: Map<string, FedLine>): Promise<boolean> {
+    return this.acknowledge(id, token, { sums: {}, parts: [], results: [], requestIds: [], again });
+  }
+
   async lines(id: string): Promise<Map<string, FedLine>> {
     const lines = await this.redis.hgetall(this.names.batchLines(id));
     return new Map(
@@ -242,7 +283,7 @@ function toFields(change: Partial<BatchState>): string[] {
 }
 
 function toBatch(fields: Record<string, string>): Batch | undefined {
-  const { record, status, times, errors, endReason, outputFile, errorFile, waitsFor } = fields;
+  const { record, status, times, errors, endReason, outputFile, errorFile, waitsFor, handedOver } = fields;
   if (record === undefined || status === undefined) return undefined;
   const number = (field: string) => Number(fields[field] ?? 0);
   const [completed, failed, cost, input, cached, output, reasoning] = SUMS.map(number) as [
@@ -273,6 +314,7 @@ function toBatch(fields: Record<string, string>): Batch | undefined {
     waitsFor: isFinal(status as BatchStatus)
       ? undefined
       : ((waitsFor || undefined) as BatchState['waitsFor']),
+    handedOver: handedOver ? (JSON.parse(handedOver) as HandedOver) : undefined,
   };
   return { record: JSON.parse(record) as BatchRecord, state };
 }

@@ -1,15 +1,17 @@
 /** Checks a whole file before its first line runs, as a stream. Each line's request is checked when its turn comes. */
 import { createHash } from 'node:crypto';
 import type { JsonLimits } from '@sluice/shared/json/measure';
+import { readLines } from '@sluice/shared/json/read-lines';
 import type { LineMistake } from './batch-record.js';
 import { isMistake, parseLine } from './parse-line.js';
-import { readLines } from './read-lines.js';
 
 export const MAX_LINES = 50_000;
 /** No more mistakes than this are reported. */
 const MAX_MISTAKES = 100;
 /** After this many lines, other work of the process gets a turn. */
 const BREATHE_EVERY = 500;
+/** Only whether it is one model matters, and whether the route of one of them wants something. */
+const MOST_MODELS = 8;
 
 export interface LineLimits extends JsonLimits {
   /** The most bytes of one line. */
@@ -19,18 +21,21 @@ export interface LineLimits extends JsonLimits {
 export interface CheckedLines {
   total: number;
   mistakes: LineMistake[];
+  /** The models that the lines name, or several of them. */
+  models: Set<string>;
 }
 
 export async function checkLines(bytes: AsyncIterable<Buffer>, limits: LineLimits): Promise<CheckedLines> {
   const mistakes: LineMistake[] = [];
   // The set holds digests, so that long ids take no more room than short ones.
   const seen = new Set<string>();
+  const models = new Set<string>();
   let total = 0;
   for await (const { number, text } of readLines(bytes, limits.bytes)) {
     total = number;
     if (total > MAX_LINES) {
       const message = `A batch has ${MAX_LINES} lines at most.`;
-      return { total, mistakes: [{ code: 'too_many_tasks', line: null, message, param: null }] };
+      return { total, mistakes: [{ code: 'too_many_tasks', line: null, message, param: null }], models };
     }
     if (total % BREATHE_EVERY === 0) await new Promise((resolve) => setImmediate(resolve));
     if (mistakes.length >= MAX_MISTAKES) continue;
@@ -45,8 +50,9 @@ export async function checkLines(bytes: AsyncIterable<Buffer>, limits: LineLimit
       mistakes.push({ code: 'duplicate_custom_id', line: number, message, param: 'custom_id' });
     }
     seen.add(digest);
+    if (models.size < MOST_MODELS) models.add(line.model);
   }
   if (total === 0)
     mistakes.push({ code: 'empty_file', line: null, message: 'The file has no lines.', param: null });
-  return { total, mistakes };
+  return { total, mistakes, models };
 }

@@ -1,6 +1,7 @@
 /** Makes the output and the error file of a batch whose lines are over, and ends it. Repeating it keeps the files' ids. */
 import { createHash } from 'node:crypto';
 import type { RequestLimits } from '@sluice/shared/config/types';
+import { readLines } from '@sluice/shared/json/read-lines';
 import type { Payloads } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Files } from '../files/files.js';
@@ -8,7 +9,6 @@ import type { Batch, BatchState, BatchStatus, EndReason } from './batch-record.j
 import { type BatchStore, codeField, type Part } from './batch-store.js';
 import { leftOverLine } from './line-outcome.js';
 import { isMistake, parseLine } from './parse-line.js';
-import { readLines } from './read-lines.js';
 
 export interface FinishParts {
   store: BatchStore;

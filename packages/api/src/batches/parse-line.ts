@@ -10,6 +10,8 @@ export interface BatchLine {
   customId: string;
   /** JSON with unchanged numbers. */
   body: string;
+  /** What the body names as `model`. */
+  model: string;
 }
 
 type Mistake = Omit<LineMistake, 'line'>;
@@ -34,7 +36,8 @@ export function parseLine(text: string | undefined, limits: JsonLimits): BatchLi
     return mistake('url_mismatch', `url must be the batch’s endpoint, ${BATCH_ENDPOINT}.`, 'url');
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     return mistake('invalid_request', 'body must be a JSON object.', 'body');
-  return { customId, body: writeExactly(body) };
+  const model: unknown = Reflect.get(body, 'model');
+  return { customId, body: writeExactly(body), model: typeof model === 'string' ? model : '' };
 }
 
 export function isMistake(line: BatchLine | Mistake): line is Mistake {

@@ -58,6 +58,7 @@ export class SharedGauges {
   readonly #workers;
   readonly #batches;
   readonly #batchOldest;
+  readonly #providerBatches;
   readonly #webhooks;
   readonly #redisUp;
   readonly #ledger;
@@ -84,6 +85,7 @@ export class SharedGauges {
     this.#workers = metrics.gauge('workers');
     this.#batches = metrics.gauge('batches');
     this.#batchOldest = metrics.gauge('batchOldest');
+    this.#providerBatches = metrics.gauge('providerBatches');
     this.#webhooks = metrics.gauge('webhooksWaiting');
     this.#redisUp = metrics.gauge('redisUp');
     this.#ledger = metrics.counter('ledgerCost');
@@ -113,6 +115,7 @@ export class SharedGauges {
     this.#redisUp.set(known ? 1 : 0);
     this.#batches.set(known?.batches.active ?? 0);
     this.#batchOldest.set(known?.batches.oldestS ?? 0);
+    this.#providerBatches.set(known?.batches.atProviders ?? 0);
     this.#webhooks.set(known?.webhooks ?? 0);
     this.#workers.set(this.parts.workersSeen());
     for (const queue of known?.queues ?? []) this.#showQueue(queue);
@@ -132,7 +135,7 @@ export class SharedGauges {
     queues: QueueReading[];
     rates: { provider: string; rates: RateState }[];
     spend: SpendReading[];
-    batches: { active: number; oldestS: number };
+    batches: { active: number; oldestS: number; atProviders: number };
     webhooks: number;
   }> {
     const { clock } = this.parts;
@@ -157,13 +160,15 @@ export class SharedGauges {
     return waiting + delayed;
   }
 
-  async #readBatches(): Promise<{ active: number; oldestS: number }> {
+  async #readBatches(): Promise<{ active: number; oldestS: number; atProviders: number }> {
     const { redis, names, clock } = this.parts;
-    const [[, created], active] = await Promise.all([
+    const [[, created], active, atProviders] = await Promise.all([
       redis.zrange(names.activeBatches, '0', '0', 'WITHSCORES'),
       redis.zcard(names.activeBatches),
+      redis.zcard(names.providerBatches),
     ]);
-    return { active, oldestS: created === undefined ? 0 : (clock.now() - Number(created)) / 1000 };
+    const oldestS = created === undefined ? 0 : (clock.now() - Number(created)) / 1000;
+    return { active, oldestS, atProviders };
   }
 
   async #readRates(provider: ProviderConfig): Promise<{ provider: string; rates: RateState }> {

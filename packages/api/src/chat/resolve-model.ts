@@ -13,6 +13,8 @@ export interface Resolved {
   route: string | null;
   chain: ChainEntry[];
   onCrash: OnCrash;
+  /** Batches of the route go to the provider's own batch API where that is possible. */
+  providerBatches?: boolean;
 }
 
 /** An alias of the workspace wins over a direct model id of the same name. A model that is not allowed is not found. */
@@ -29,7 +31,11 @@ export async function resolveModel(
   const chain = route
     ? chooseMembers(route.chain, requestId).filter((entry) => providers.has(entry.provider))
     : [];
-  if (route && chain.length > 0) return { route: model, chain, onCrash: route.onCrash };
+  if (route && chain.length > 0) {
+    const resolved: Resolved = { route: model, chain, onCrash: route.onCrash };
+    if (route.providerBatches) resolved.providerBatches = true;
+    return resolved;
+  }
 
   const entry = PRINTABLE.test(model) ? directEntry(model, providers) : undefined;
   if (!entry || !providers.has(entry.provider)) throw notFound();

@@ -171,4 +171,15 @@ export const batchViewSchema = s.object({
   fed: s.whole,
   errors_by_code: { type: 'object', additionalProperties: s.whole },
   waits_for: s.textOrNull,
+  provider_batches: s.orNull(
+    s.object({
+      provider: s.text,
+      model: s.text,
+      since: s.orNull(s.whole),
+      lines: s.whole,
+      ended: s.whole,
+      ids: { type: 'array', items: s.text },
+      one_by_one: s.textOrNull,
+    }),
+  ),
 });

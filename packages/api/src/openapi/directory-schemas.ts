@@ -72,6 +72,11 @@ const route = {
     ...s.oneOf('rerun', 'fail'),
     description: 'What becomes of a request whose worker dies in mid-call.',
   },
+  provider_batches: {
+    type: 'boolean',
+    default: false,
+    description: 'Whether batches of the route are handed to the provider’s own batch API.',
+  },
 };
 
 export const directorySchemas = {
@@ -155,5 +160,13 @@ export const directorySchemas = {
   }),
   RouteEntry: { anyOf: [s.ref('ChainEntry'), s.ref('EntryGroup')] },
   Route: s.object({ id: s.text, object: { const: 'route' }, ...route, created_at: s.moment }),
-  RouteInput: { anyOf: [s.object({ chain: route.chain }, { on_crash: route.on_crash }), route.chain] },
+  RouteInput: {
+    anyOf: [
+      s.object(
+        { chain: route.chain },
+        { on_crash: route.on_crash, provider_batches: route.provider_batches },
+      ),
+      route.chain,
+    ],
+  },
 } satisfies Record<string, s.Schema>;

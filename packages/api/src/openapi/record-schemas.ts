@@ -185,6 +185,7 @@ export const recordSchemas = {
           },
           message: { ...s.text, description: 'The provider’s own words, cleaned, without the prompt.' },
           upstream_id: s.text,
+          via: { const: 'provider_batch' },
           billed: { const: 'unknown' },
           estimated_usd: s.usd,
         },

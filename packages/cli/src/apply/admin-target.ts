@@ -51,7 +51,12 @@ function toKnownWorkspace({ id, name, models, limits, routes, keys }: WholeWorks
     name,
     models: models ?? undefined,
     limits: fromWire(limits),
-    routes: new Map(routes.map(({ id, chain, on_crash }) => [id, { chain, onCrash: on_crash }])),
+    routes: new Map(
+      routes.map(({ id, chain, on_crash, provider_batches }) => [
+        id,
+        { chain, onCrash: on_crash, ...(provider_batches ? { providerBatches: true } : {}) },
+      ]),
+    ),
     keys: keys.map(toKnownKey),
   };
 }
@@ -70,8 +75,12 @@ export function createAdminTarget(admin: AdminClient): ConfigTarget {
     },
     changeWorkspace: (id, facts) => send('PATCH', path`/workspaces/${id}`, factsToWire(facts)),
     deleteWorkspace: (id) => remove(path`/workspaces/${id}`),
-    putRoute: (workspace, alias, { chain, onCrash }) =>
-      send('PUT', path`/workspaces/${workspace}/routes/${alias}`, { chain, on_crash: onCrash }),
+    putRoute: (workspace, alias, { chain, onCrash, providerBatches }) =>
+      send('PUT', path`/workspaces/${workspace}/routes/${alias}`, {
+        chain,
+        on_crash: onCrash,
+        ...(providerBatches ? { provider_batches: true } : {}),
+      }),
     deleteRoute: (workspace, alias) => remove(path`/workspaces/${workspace}/routes/${alias}`),
     async issueKey(workspace, { name, value, priority, maxPriority }) {
       const wish = { name, value, priority, max_priority: maxPriority };

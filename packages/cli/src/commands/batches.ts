@@ -2,6 +2,7 @@ import type { BatchView } from '@sluice/shared/admin-api';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
 import type { Cli } from '../cli.js';
+import { CliError } from '../output/cli-error.js';
 import { whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
 import { group, withExamples } from './examples.js';
@@ -11,7 +12,12 @@ const COLUMNS: Column<BatchView>[] = [
   { title: 'WORKSPACE', cell: ({ workspace }) => workspace },
   {
     title: 'STATUS',
-    cell: ({ status, waits_for }) => (waits_for === null ? status : `${status}, waits for ${waits_for}`),
+    cell: ({ status, waits_for, provider_batches: handed }) =>
+      waits_for !== null
+        ? `${status}, waits for ${waits_for}`
+        : handed && handed.since !== null && status === 'in_progress'
+          ? `${status} at ${handed.provider}`
+          : status,
   },
   { title: 'LINES', right: true, cell: ({ request_counts }) => whole(request_counts.total) },
   { title: 'ANSWERED', right: true, cell: ({ request_counts }) => whole(request_counts.completed) },
@@ -27,12 +33,24 @@ const COLUMNS: Column<BatchView>[] = [
   },
 ];
 
+/** "At openai since 2026-11-15T20:00:00.000Z, 40 of 100 lines". Undefined: no route of it asks for that. */
+function handedText({ provider_batches: handed }: BatchView): string | undefined {
+  if (!handed) return undefined;
+  const { provider, model, since, lines, ended, ids, one_by_one } = handed;
+  const why = one_by_one === null ? [] : [`Lines run one by one: ${one_by_one}`];
+  if (since === null) return why.join('\n');
+  const moment = new Date(since * 1000).toISOString();
+  const at = `At ${provider} (${model}) since ${moment}, ${whole(ended)} of ${whole(lines)} lines`;
+  return [at, ...(ids.length > 0 ? [`The provider’s batches: ${ids.join(', ')}`] : []), ...why].join('\n');
+}
+
 export function addBatchCommands(program: Command, cli: Cli): void {
   const batches = group(
     program,
     'batches',
     'Batches: files of requests that run in the background.',
     'batches list',
+    'batches show batch_V1StGXR8Z5jdHi6BmyT0',
     'batches cancel demo batch_V1StGXR8Z5jdHi6BmyT0',
   );
 
@@ -47,6 +65,22 @@ export function addBatchCommands(program: Command, cli: Cli): void {
     const rows = await cli.admin.list<BatchView>('/batches');
     const shown = rows.filter((row) => workspace === undefined || row.workspace === workspace);
     cli.showTable(shown, COLUMNS, 'There are no batches.');
+  });
+
+  withExamples(
+    batches
+      .command('show')
+      .description('Show one batch, and what its provider’s own batch API has of it.')
+      .argument('<batch>', 'id of the batch'),
+    'batches show batch_V1StGXR8Z5jdHi6BmyT0',
+  ).action(async (id: string) => {
+    const rows = await cli.admin.list<BatchView>('/batches');
+    const batch = rows.find((row) => row.id === id);
+    if (!batch) throw new CliError(`There is no batch ${id} among the newest ones.`);
+    cli.show(batch, () => {
+      const handed = handedText(batch);
+      return `${table(COLUMNS, [batch], cli.style)}${handed === undefined ? '' : `\n${handed}`}`;
+    });
   });
 
   withExamples(

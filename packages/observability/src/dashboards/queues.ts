@@ -67,6 +67,20 @@ export const queuesDashboard: DashboardSpec = {
         legend: 'under way',
       },
       { expr: 'max(gateway_batch_oldest_seconds) / 3600', legend: 'age of the oldest, hours' },
+      { expr: 'max(gateway_provider_batches_active)', legend: 'parts at providers' },
+    ),
+    panel(
+      'Batches at providers',
+      'Lines that were handed to providers’ own batch APIs and came back, and the calls of these APIs.',
+      'short',
+      {
+        expr: 'sum by (provider, outcome) (rate(gateway_provider_batch_lines_total{provider=~"$provider"}[$__rate_interval]))',
+        legend: '{{provider}} lines {{outcome}}',
+      },
+      {
+        expr: 'sum by (provider, result) (rate(gateway_provider_batch_calls_total{provider=~"$provider"}[$__rate_interval]))',
+        legend: '{{provider}} calls {{result}}',
+      },
     ),
     panel('Lines of batches', 'That ended, and tries that were put off.', 'short', {
       expr: 'sum by (outcome) (rate(gateway_batch_lines_total[$__rate_interval]))',

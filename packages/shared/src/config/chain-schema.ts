@@ -11,7 +11,7 @@ const MAX_MEMBERS = 8;
 /** A request carries its whole chain. */
 const MAX_MODELS = 16;
 
-/** A route is a chain, or a map with the chain and with what to do when a worker dies in mid-call. */
+/** A route is a chain, or a map with the chain and with settings of the whole route. */
 export function readRoute(
   reader: ConfigReader,
   value: unknown,
@@ -23,11 +23,17 @@ export function readRoute(
     reader.mistake(path, `must be a list of entries such as [${ENTRY_EXAMPLE}], not a string`);
     return undefined;
   }
-  const route = reader.fields(value, path, ['chain', 'on_crash']);
+  const route = reader.fields(value, path, ['chain', 'on_crash', 'provider_batches']);
   if (!route) return undefined;
+  const chain = readChain(reader, route.chain, join(path, 'chain'), providers);
+  const at = join(path, 'provider_batches');
+  const handsOver = reader.flag(route.provider_batches, at);
+  if (handsOver && chain[0] && 'one_of' in chain[0])
+    reader.mistake(at, 'needs a chain that begins with one model, not with one_of');
   return {
-    chain: readChain(reader, route.chain, join(path, 'chain'), providers),
+    chain,
     onCrash: reader.oneOf(route.on_crash ?? 'rerun', join(path, 'on_crash'), ['rerun', 'fail']) ?? 'rerun',
+    ...(handsOver ? { providerBatches: true } : {}),
   };
 }
 

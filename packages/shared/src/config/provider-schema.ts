@@ -21,6 +21,7 @@ const FIELDS = [
   'circuit_failures',
   'circuit_open_ms',
   'check_answers',
+  'batch_price_factor',
 ];
 /** The fields that have no key and name none. */
 export const SETTINGS = FIELDS.filter((field) => field !== 'api_key' && field !== 'keys');
@@ -63,5 +64,6 @@ export function readProvider(
         'always',
         'never',
       ]) ?? 'strict',
+    batchPriceFactor: number('batch_price_factor', 0.5, { min: 0, max: 1, whole: false }),
   };
 }

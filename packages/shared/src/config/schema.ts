@@ -193,15 +193,25 @@ function readFiles(reader: ConfigReader, value: unknown): GatewayConfig['files']
 
 const LINES_IN_FLIGHT: NumberRule = { min: 1, max: 1_000 };
 const ACTIVE_BATCHES: NumberRule = { min: 0, max: 1_000 };
+const PROVIDER_POLL_MS: NumberRule = { min: 100, max: 600_000 };
 
 function readBatches(reader: ConfigReader, value: unknown): GatewayConfig['batches'] {
-  const batches = reader.fields(value ?? {}, 'batches', ['lines_in_flight', 'max_active_per_workspace']);
+  const batches = reader.fields(value ?? {}, 'batches', [
+    'lines_in_flight',
+    'max_active_per_workspace',
+    'provider_poll_ms',
+  ]);
   return {
     linesInFlight: reader.number(batches?.lines_in_flight ?? 32, 'batches.lines_in_flight', LINES_IN_FLIGHT),
     maxActivePerWorkspace: reader.number(
       batches?.max_active_per_workspace ?? 20,
       'batches.max_active_per_workspace',
       ACTIVE_BATCHES,
+    ),
+    providerPollMs: reader.number(
+      batches?.provider_poll_ms ?? 30_000,
+      'batches.provider_poll_ms',
+      PROVIDER_POLL_MS,
     ),
   };
 }

@@ -87,6 +87,8 @@ export interface ProviderConfig extends EndpointConfig {
   /** The first of these pauses. A pause doubles with every probe that fails. */
   circuitOpenMs: number;
   checkAnswers: CheckAnswers;
+  /** The price of a line in the provider's own batches, as a share of the normal price. */
+  batchPriceFactor: number;
   /** Set for a provider that is not in gateway.yaml. */
   added?: AddedProvider | undefined;
 }
@@ -105,6 +107,8 @@ export type CheckAnswers = 'strict' | 'always' | 'never';
 export interface RouteConfig {
   chain: RouteEntry[];
   onCrash: OnCrash;
+  /** Batches of this route are handed to the provider's own batch API where that is possible. */
+  providerBatches?: boolean;
 }
 
 export interface KeyConfig extends KeyPriority {
@@ -214,6 +218,8 @@ export interface GatewayConfig {
     /** The most lines of one batch that wait or run at a time. */
     linesInFlight: number;
     maxActivePerWorkspace: number;
+    /** How long after its creation a provider's batch is first asked for. Later waits grow. */
+    providerPollMs: number;
   };
   webhooks: {
     /** Whether a webhook may lead into a private network, or have an address without TLS. */

@@ -39,6 +39,8 @@ export interface KeyRecord extends KeyPriority {
 export interface RouteRecord {
   chain: RouteEntry[];
   onCrash: OnCrash;
+  /** Batches of this route are handed to the provider's own batch API where that is possible. */
+  providerBatches?: boolean;
   created: number;
 }
 

@@ -211,6 +211,27 @@ export const METRICS = {
     labels: ['outcome'],
     help: 'Lines of batches that have ended (answered, failed), and tries that ended with nothing decided (not_now).',
   },
+  providerBatches: {
+    name: 'gateway_provider_batches_active',
+    type: 'gauge',
+    roles: API,
+    labels: [],
+    help: 'Parts of batches that are at providers’ own batch APIs. The same from every api process.',
+  },
+  providerBatchLines: {
+    name: 'gateway_provider_batch_lines_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'outcome'],
+    help: 'Lines at providers’ own batch APIs: handed_over, then merged with their answer or error, or left and run one by one.',
+  },
+  providerBatchSteps: {
+    name: 'gateway_provider_batch_calls_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'result'],
+    help: 'Steps with providers’ own batch APIs, such as asking how far a batch is: ok, failed and to be tried again, refused.',
+  },
   webhooks: {
     name: 'gateway_webhook_deliveries_total',
     type: 'counter',

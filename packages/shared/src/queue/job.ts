@@ -20,6 +20,8 @@ export interface Attempt {
   said?: string;
   /** Upstream's own request id, for a support ticket. */
   upstreamId?: string;
+  /** It was no call, but a line of the provider's own batch, whose id is `upstreamId`. */
+  via?: 'provider_batch';
   /** An estimate of the call's cost in picodollars. Set when nobody knows what the provider bills for the call. */
   estimate?: number;
 }

@@ -93,6 +93,14 @@ return {'', 0}
 `,
 );
 
+const releaseScript = createScript<number>(
+  'sluiceReleaseReservation',
+  `
+if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end
+return redis.call('DECRBY', KEYS[2], ARGV[2])
+`,
+);
+
 export interface LimitedRequest {
   requestId: string;
   workspace: string;
@@ -159,6 +167,21 @@ export class WorkspaceLimits {
           },
         );
     }
+  }
+
+  /** A reservation that still stands lapses at another moment. */
+  async prolong(workspace: string, id: string, picodollars: number, until: number): Promise<void> {
+    const member = reservationOf(id, picodollars);
+    await this.redis.zadd(this.names.reservations(workspace), 'XX', Math.ceil(until), member);
+  }
+
+  async release(workspace: string, id: string, picodollars: number): Promise<void> {
+    const { names } = this;
+    await releaseScript(
+      this.redis,
+      [names.reservations(workspace), names.reserved(workspace)],
+      [reservationOf(id, picodollars), picodollars],
+    );
   }
 
   /** Gives back the place of a request that is not settled, because it never costs anything. */

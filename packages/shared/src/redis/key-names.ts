@@ -79,6 +79,14 @@ export interface KeyNames {
   batches(workspace: string): string;
   /** All batches that are under way. */
   activeBatches: string;
+  /** A part of a batch that is handed to a provider's own batch API. */
+  providerBatch(id: string): string;
+  /** Held by the worker that does the next step of it. */
+  providerBatchLease(id: string): string;
+  /** Its lines, until the provider has them. */
+  providerBatchLines(id: string): string;
+  /** All of them, by when a worker looks at them next. */
+  providerBatches: string;
   /** Prefix that BullMQ puts before `:webhooks:<key>`, the queue of deliveries. */
   webhookQueuePrefix: string;
   /** A key of that queue. */
@@ -161,6 +169,10 @@ export function keyNames(cell: string): KeyNames {
     batchParts: (id) => `${prefix}:batch-parts:${id}`,
     batches: (workspace) => `${prefix}:batches:${workspace}`,
     activeBatches: `${prefix}:active-batches`,
+    providerBatch: (id) => `${prefix}:provider-batch:${id}`,
+    providerBatchLease: (id) => `${prefix}:provider-batch-lease:${id}`,
+    providerBatchLines: (id) => `${prefix}:provider-batch-lines:${id}`,
+    providerBatches: `${prefix}:provider-batches`,
     webhookQueuePrefix: prefix,
     webhookQueueKey: (key) => `${prefix}:webhooks:${key}`,
     webhooks: (workspace) => `${prefix}:webhook-endpoints:${workspace}`,

@@ -18,6 +18,8 @@ export interface Priced {
 
 export interface PriceCalls {
   of(priceList: string, model: string, billed: Billed): Priced;
+  /** The price of a line in the provider's own batch. `factor`: its share of the normal price. */
+  ofBatch(priceList: string, model: string, billed: Billed, factor: number): Priced;
 }
 
 const FREE = {
@@ -37,4 +39,29 @@ export class Pricing implements PriceCalls {
     if (facts && !price) priced.estimate = dearestCostOf(facts, usage);
     return priced;
   }
+
+  /** The registry's own price of the tier `batch`, where it has one, is taken as it is. */
+  ofBatch(priceList: string, model: string, { usage, hasAudio }: Billed, factor: number): Priced {
+    const facts = priceList === SIMULATED_PRICES ? undefined : this.registry().find(priceList, model);
+    if (!facts || hasAudio) return this.of(priceList, model, hasAudio ? { usage, hasAudio } : { usage });
+    const price = priceFor(facts, usage, 'batch') ?? reduced(priceFor(facts, usage), factor);
+    const cost = price ? costOf(price, usage) : 0;
+    return { price: price ?? null, cost, costUsd: formatUsd(cost) };
+  }
+}
+
+/** Prices are whole picodollars, so that price and usage give the cost again. */
+function reduced(price: PriceUsed | undefined, factor: number): PriceUsed | undefined {
+  if (!price) return undefined;
+  const part = (rate: number) => Math.round(rate * factor);
+  return {
+    ...price,
+    input: part(price.input),
+    cachedInput: part(price.cachedInput),
+    cacheWrite: part(price.cacheWrite),
+    cacheWrite1h: part(price.cacheWrite1h),
+    output: part(price.output),
+    tier: price.tier.replace(/^base/, 'batch'),
+    ...(price.request === undefined ? {} : { request: part(price.request) }),
+  };
 }

@@ -31,16 +31,22 @@ export interface Answer {
   prices: string;
   response: ParsedResponse;
   callMs: number;
+  /** Of a line in the provider's own batch: its share of the normal price. */
+  batchFactor?: number;
 }
 
 export class Ending {
   constructor(private readonly parts: EndingParts) {}
 
-  served(job: ChatJob, { entry, prices, response, callMs }: Answer): Settlement {
+  served(job: ChatJob, { entry, prices, response, callMs, batchFactor }: Answer): Settlement {
     const { usage, completion } = response;
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
-    const { price, cost, costUsd, estimate } = this.parts.pricing.of(prices, model, response);
+    const { pricing } = this.parts;
+    const { price, cost, costUsd, estimate } =
+      batchFactor === undefined
+        ? pricing.of(prices, model, response)
+        : pricing.ofBatch(prices, model, response, batchFactor);
     if (estimate !== undefined) job = withEstimate(job, estimate);
     return {
       job,

@@ -23,6 +23,8 @@ const PICODOLLARS_PER_USD = 1e12;
 const MAX_DIRECT_SERIES = 2_000;
 /** Callers choose the values of tags, so their number is limited. */
 const MAX_TAG_VALUES = 100;
+const BATCH_LINE_OUTCOMES = ['handed_over', 'merged', 'left'] as const;
+const BATCH_STEP_RESULTS = ['ok', 'failed', 'refused'] as const;
 const TOKEN_TYPES = ['input', 'cached_input', 'cache_write', 'output'] as const;
 export class WorkerMetrics {
   readonly #queueWait;
@@ -43,6 +45,8 @@ export class WorkerMetrics {
   /** Tag → the values that have a series. */
   readonly #tagValues: Map<string, Set<string>>;
   readonly #tokenFetches;
+  readonly #batchLines;
+  readonly #batchSteps;
 
   constructor(
     metrics: Metrics,
@@ -69,6 +73,8 @@ export class WorkerMetrics {
     this.#late = metrics.counter('lateResults');
     this.#answerChecks = metrics.counter('answerChecks');
     this.#tokenFetches = metrics.counter('tokenFetches');
+    this.#batchLines = metrics.counter('providerBatchLines');
+    this.#batchSteps = metrics.counter('providerBatchSteps');
     for (const provider of providers) this.know(provider);
   }
 
@@ -79,6 +85,8 @@ export class WorkerMetrics {
       this.#rateLimited.inc({ provider, reason }, 0);
     for (const result of ['ok', 'failed']) this.#tokenFetches.inc({ provider, result }, 0);
     for (const result of ['fits', 'unfit', 'unchecked']) this.#answerChecks.inc({ provider, result }, 0);
+    for (const outcome of BATCH_LINE_OUTCOMES) this.#batchLines.inc({ provider, outcome }, 0);
+    for (const result of BATCH_STEP_RESULTS) this.#batchSteps.inc({ provider, result }, 0);
     for (const counter of [this.#recovered, this.#quarantined, this.#late]) counter.inc({ provider }, 0);
     this.#knowModel(provider, OTHER);
   }
@@ -179,6 +187,14 @@ export class WorkerMetrics {
 
   fetchedToken(provider: string, worked: boolean): void {
     this.#tokenFetches.inc({ provider, result: worked ? 'ok' : 'failed' });
+  }
+
+  batchLines(provider: string, outcome: (typeof BATCH_LINE_OUTCOMES)[number], lines: number): void {
+    this.#batchLines.inc({ provider, outcome }, lines);
+  }
+
+  batchStep(provider: string, result: (typeof BATCH_STEP_RESULTS)[number]): void {
+    this.#batchSteps.inc({ provider, result });
   }
 
   refusedLate(provider: string): void {

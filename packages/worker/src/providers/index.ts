@@ -1,10 +1,17 @@
 import type { ProviderConfig, ProviderKind } from '@sluice/shared/config/config';
 import { isOpenaiItself, priceListAt } from '@sluice/shared/config/price-lists';
+import { anthropicBatches } from './anthropic/batches.js';
 import { anthropic } from './anthropic/index.js';
+import { openaiBatches } from './openai/batches.js';
 import { openai, openaiCompatible, strictlyCompatible } from './openai/index.js';
-import type { Provider } from './types.js';
+import type { BatchFormat, Provider } from './types.js';
 
 export const providers = { openai, anthropic } satisfies Record<ProviderKind, Provider>;
+
+export const batchFormats = {
+  openai: openaiBatches,
+  anthropic: anthropicBatches,
+} satisfies Record<ProviderKind, BatchFormat>;
 
 /** Servers that answer 400 or 422 to fields of messages that they do not know. */
 const STRICT: ReadonlySet<string> = new Set(['cerebras', 'groq', 'mistral']);

@@ -63,6 +63,45 @@ export interface ModelsPage {
   next?: string;
 }
 
+/** How a provider's own batch API speaks. Everything here is pure, too. */
+export interface BatchFormat {
+  /** One line of the batch as JSON. `id` comes back with its result. */
+  line(id: string, body: Record<string, unknown>): string;
+  /** The body that creates the batch: of uploaded lines (`file`), or with the lines themselves. */
+  create(mark: string, file: string, lines: readonly string[]): string;
+  /** Throws UnusableResponse, like the other readers. */
+  parseBatch(body: unknown): BatchNews;
+  listQuery(after?: string): Record<string, string>;
+  parseList(body: unknown): { batches: BatchNews[]; next?: string };
+  /** Where the results are: paths behind that of the batches, or behind that of the files. */
+  results(news: BatchNews): { of: 'batches' | 'files'; path: string }[];
+  parseResult(line: unknown): BatchResult;
+}
+
+/** What the provider says about one of its batches. */
+export interface BatchNews {
+  id: string;
+  status: 'under_way' | 'ended' | 'failed';
+  /** When it was created, in ms. */
+  created: number;
+  /** All lines, and those that have ended. */
+  total: number;
+  ended: number;
+  /** The mark that was given at its creation, where the provider keeps one. */
+  mark?: string;
+  /** Files with results. */
+  files: string[];
+  /** Of a failed one: the provider's code for it. */
+  code?: string;
+}
+
+/** The result of a line. Without a status the provider has not run it. */
+export interface BatchResult {
+  id: string;
+  status?: number;
+  body?: unknown;
+}
+
 /** A 2xx answer that is not usable as a completion. */
 export class UnusableResponse extends Error {
   override readonly name = 'UnusableResponse';

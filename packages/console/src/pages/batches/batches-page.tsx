@@ -1,6 +1,6 @@
 import type { BatchView, List } from '@sluice/shared/admin-api';
 import { path } from '../../admin-client.js';
-import { ago, count, duration, NOTHING, rate, usd } from '../../format.js';
+import { ago, count, duration, moment, NOTHING, rate, usd } from '../../format.js';
 import type { Place } from '../../location.js';
 import { useMay } from '../../permissions.js';
 import { download } from '../../ui/download.js';
@@ -35,8 +35,7 @@ export function BatchesPage(_: { place: Place }) {
     {
       id: 'status',
       label: 'Status',
-      cell: ({ status, waits_for }) =>
-        waits_for === null ? status.replace('_', ' ') : `waits for ${waits_for}`,
+      cell: (batch) => <Status batch={batch} />,
     },
     {
       id: 'progress',
@@ -96,6 +95,24 @@ export function BatchesPage(_: { place: Place }) {
         <Table caption="Batches" columns={columns} rows={batches.data.data} rowKey={({ id }) => id} />
       )}
     </Page>
+  );
+}
+
+function Status({ batch }: { batch: BatchView }) {
+  const { status, waits_for, provider_batches: handed } = batch;
+  return (
+    <>
+      {waits_for === null ? status.replace('_', ' ') : `waits for ${waits_for}`}
+      {handed && handed.since !== null && (
+        <div class="muted" title={`The provider’s batches: ${handed.ids.join(', ')}`}>
+          at {handed.provider} since {moment(new Date(handed.since * 1000).toISOString())},{' '}
+          {count(handed.ended)} of {count(handed.lines)} lines
+        </div>
+      )}
+      {handed && handed.one_by_one !== null && (
+        <div class="muted">lines run one by one: {handed.one_by_one}</div>
+      )}
+    </>
   );
 }
 

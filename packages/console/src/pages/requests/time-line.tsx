@@ -56,7 +56,7 @@ interface AttemptProps {
 }
 
 function AttemptStep({ attempt, number, span, total }: AttemptProps) {
-  const { provider, model, outcome, status, ms, upstream_id, message } = attempt;
+  const { provider, model, outcome, status, ms, upstream_id, message, via } = attempt;
   const tone = outcomeTone(outcome);
   return (
     <Step
@@ -68,6 +68,7 @@ function AttemptStep({ attempt, number, span, total }: AttemptProps) {
           {status === undefined ? '' : ` (${status})`}
           {span && span.from > 0 && `; after ${duration(span.from)}`}
           {message && <>; it said “{message}”</>}
+          {via && '; a line of the provider’s own batch'}
           {upstream_id && (
             <>
               ; upstream’s id <code>{upstream_id}</code>

@@ -17,7 +17,7 @@ interface RouteCardProps {
 }
 
 export function RouteCard({ route, status, traffic, mayEdit, onEdit, onDelete }: RouteCardProps) {
-  const { id, workspace, chain, on_crash } = route;
+  const { id, workspace, chain, on_crash, provider_batches } = route;
   const [isOpen, setOpen] = useState(false);
   const served = (traffic?.served ?? []).reduce((sum, each) => sum + each, 0);
   return (
@@ -27,6 +27,11 @@ export function RouteCard({ route, status, traffic, mayEdit, onEdit, onDelete }:
           <span class="name">{id}</span> <span class="muted">{workspace}</span>{' '}
           {on_crash === 'fail' && (
             <Badge title="A request whose worker dies in mid-call is not sent again.">fails on a crash</Badge>
+          )}
+          {provider_batches && (
+            <Badge title="Batches are handed to the batch API of the first provider, at its batch price.">
+              provider batches
+            </Badge>
           )}
         </h3>
         <p class="muted">

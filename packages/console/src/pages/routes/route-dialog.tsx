@@ -39,6 +39,11 @@ const CRASH = [
   ['fail', 'The request fails: never two calls'],
 ] as const;
 
+const BATCHES = [
+  ['lines', 'Lines run one by one, with fallback'],
+  ['provider', 'The first provider’s batch API takes them, at its batch price'],
+] as const;
+
 /** The whole route is sent at once, and only when nothing is wrong with it: nothing is ever saved half. */
 export function RouteDialog({
   first,
@@ -68,7 +73,11 @@ export function RouteDialog({
     event.preventDefault();
     if (mistakes.size > 0) return;
     const url = path`/workspaces/${form.workspace}/routes/${form.alias}`;
-    const route = { chain: toChain(form.chain), on_crash: form.on_crash };
+    const route = {
+      chain: toChain(form.chain),
+      on_crash: form.on_crash,
+      provider_batches: form.provider_batches,
+    };
     if (await action.run(async (client) => void (await client.send('PUT', url, route)))) onSaved();
   };
 
@@ -127,6 +136,12 @@ export function RouteDialog({
           value={form.on_crash}
           choices={CRASH}
           onChange={(on_crash) => setForm({ ...form, on_crash })}
+        />
+        <Select
+          label="Batches"
+          value={form.provider_batches ? 'provider' : 'lines'}
+          choices={BATCHES}
+          onChange={(way) => setForm({ ...form, provider_batches: way === 'provider' })}
         />
         <p class="hint">
           If gateway.yaml has this route, the next <code>sluice apply</code> or <code>npm start</code> brings

@@ -32,6 +32,7 @@ export interface RouteForm {
   workspace: string;
   alias: string;
   on_crash: 'rerun' | 'fail';
+  provider_batches: boolean;
   chain: EntryForm[];
 }
 
@@ -65,14 +66,15 @@ export function blankEntry(provider = ''): EntryForm {
 }
 
 export function blankForm(workspace: string): RouteForm {
-  return { workspace, alias: '', on_crash: 'rerun', chain: [blankEntry()] };
+  return { workspace, alias: '', on_crash: 'rerun', provider_batches: false, chain: [blankEntry()] };
 }
 
-export function toRouteForm({ workspace, id, chain, on_crash }: PlacedRoute): RouteForm {
+export function toRouteForm({ workspace, id, chain, on_crash, provider_batches }: PlacedRoute): RouteForm {
   return {
     workspace,
     alias: id,
     on_crash,
+    provider_batches,
     chain: chain.flatMap((entry) =>
       isGroup(entry)
         ? entry.one_of.map((member, i) => toEntryForm(member, i > 0))
@@ -96,7 +98,7 @@ function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
 }
 
 /** Whether the route is what the form was filled with. */
-export function isSame(form: RouteForm, { chain, on_crash }: PlacedRoute): boolean {
+export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: PlacedRoute): boolean {
   const inOrder = (entry: GroupMember) => [
     entry.provider,
     entry.model,
@@ -109,11 +111,15 @@ export function isSame(form: RouteForm, { chain, on_crash }: PlacedRoute): boole
     JSON.stringify(
       entries.map((entry) => (isGroup(entry) ? { one_of: entry.one_of.map(inOrder) } : inOrder(entry))),
     );
-  return form.on_crash === on_crash && text(toChain(form.chain)) === text(chain);
+  const isSet = form.on_crash === on_crash && form.provider_batches === provider_batches;
+  return isSet && text(toChain(form.chain)) === text(chain);
 }
 
 /** By path, as the gateway names them: `alias`, `chain[0].model`. */
-export function mistakesOf({ alias, chain }: RouteForm, providers: readonly string[]): Map<string, string> {
+export function mistakesOf(
+  { alias, chain, provider_batches }: RouteForm,
+  providers: readonly string[],
+): Map<string, string> {
   const mistakes = new Map<string, string>();
   if (!ALIAS.test(alias)) mistakes.set('alias', 'Letters, digits and . _ - : / @, at most 128');
   chain.forEach((entry, i) => {
@@ -134,6 +140,11 @@ export function mistakesOf({ alias, chain }: RouteForm, providers: readonly stri
   if (groups.length > MAX_ENTRIES) mistakes.set('chain', `At most ${MAX_ENTRIES} entries`);
   if (groups.some(({ length }) => length > MAX_MEMBERS))
     mistakes.set('chain', `At most ${MAX_MEMBERS} models share a place`);
+  if (provider_batches && isMember(chain, 0))
+    mistakes.set(
+      'chain',
+      'For provider batches the chain begins with one model, not with several that share a place',
+    );
   return mistakes;
 }
 

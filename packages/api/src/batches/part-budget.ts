@@ -1,0 +1,66 @@
+/** The budget of the lines that are handed to a provider's own batch API. A part of a batch has one reservation. */
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { ChainEntry, ProviderConfig } from '@sluice/shared/config/types';
+import type { HandedPart } from '@sluice/shared/queue/provider-batches';
+import type { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
+import type { DirectoryCache } from '../cell/directory-cache.js';
+
+/** A process that dies before it has recorded the part leaves the reservation for this long. */
+const UNRECORDED_MS = 60_000;
+const KEPT_MS = 27 * 3_600_000;
+
+export interface PartBudgetParts {
+  directory: DirectoryCache;
+  limits: WorkspaceLimits;
+  estimate: CostEstimate;
+  providers: ReadonlyMap<string, ProviderConfig>;
+  clock: Clock;
+}
+
+export class PartBudget {
+  constructor(private readonly parts: PartBudgetParts) {}
+
+  /**
+   * What the line may cost in a batch of this entry's provider, in picodollars. Undefined: the workspace's limits may refuse
+   * it, which the request itself finds out.
+   */
+  async costOf(workspace: string, entry: ChainEntry, request: ChatRequest): Promise<number | undefined> {
+    const { directory, estimate, providers } = this.parts;
+    const record = await directory.findWorkspace(workspace);
+    if (!record) return undefined;
+    const { limits, models } = record;
+    const { budgetUsdPerMonth, unpricedModels, budget = 'strict' } = limits;
+    const hasBudget = budgetUsdPerMonth !== undefined;
+    if (models !== undefined && unpricedModels !== 'allow' && estimate.unknownField([entry], request))
+      return undefined;
+    const refusesUnpriced = (unpricedModels ?? (hasBudget ? 'refuse' : 'allow')) === 'refuse';
+    if (!hasBudget && !refusesUnpriced) return 0;
+    const { retries: _, ...once } = entry;
+    const { cost, unpriced } = estimate.ofChain([once], request, budget);
+    if (refusesUnpriced && unpriced !== undefined) return undefined;
+    return hasBudget ? Math.ceil(cost * (providers.get(entry.provider)?.batchPriceFactor ?? 1)) : 0;
+  }
+
+  /** Whether the budget covers the part. */
+  async reserve({ id, workspace, reserved }: HandedPart): Promise<boolean> {
+    const { directory, limits, clock } = this.parts;
+    const found = (await directory.findWorkspace(workspace))?.limits;
+    if (reserved === undefined || found?.budgetUsdPerMonth === undefined) return true;
+    const now = clock.now();
+    const asked = { requestId: id, workspace, estimate: reserved, now, deadline: now + UNRECORDED_MS };
+    const onlyBudget = { ...found, requestsPerMinute: undefined, concurrentRequests: undefined };
+    return (await limits.admit(asked, onlyBudget)) === undefined;
+  }
+
+  /** The part is recorded, so its reservation stays until the part is taken up again. */
+  async keep({ id, workspace, reserved }: HandedPart): Promise<void> {
+    const { limits, clock } = this.parts;
+    if (reserved !== undefined) await limits.prolong(workspace, id, reserved, clock.now() + KEPT_MS);
+  }
+
+  async release({ id, workspace, reserved }: HandedPart): Promise<void> {
+    if (reserved !== undefined) await this.parts.limits.release(workspace, id, reserved);
+  }
+}

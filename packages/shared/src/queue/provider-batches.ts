@@ -1,0 +1,255 @@
+/**
+ * Parts of batches that are at a provider's own batch API. An api process makes a part and takes up what became of it. A
+ * worker, which has the provider's key, does the steps between:
+ *
+ *   waiting ─► creating ─► at_provider ─► ended ─(api: its lines are recorded again)─► merging ─► merged
+ *      └───────────┴────────────┴──► refused
+ *
+ * A worker holds the lease of a part while it does a step, and writes nothing without it.
+ */
+import type { Redis } from 'ioredis';
+import type { ChainEntry } from '../config/types.js';
+import type { KeyNames } from '../redis/key-names.js';
+import { createScript } from '../redis/script.js';
+
+export type PartStatus = 'waiting' | 'creating' | 'at_provider' | 'ended' | 'merging' | 'merged' | 'refused';
+
+/** The fixed part of the record. Times are Redis time, in ms. */
+export interface HandedPart {
+  id: string;
+  batch: string;
+  workspace: string;
+  keyId: string;
+  /** What the caller sent as `model`, the same in all lines. */
+  model: string;
+  route: string | null;
+  entry: ChainEntry;
+  /** How many lines the provider is to get. */
+  lines: number;
+  /** Where the part is in the batch's file, and how many lines are before it. */
+  offset: number;
+  end: number;
+  before: number;
+  /** Numbers of lines in between that the provider does not get, because they are invalid. */
+  skipped: number[];
+  created: number;
+  /** What was reserved of the workspace's budget, in picodollars. */
+  reserved?: number;
+}
+
+export interface PartState {
+  status: PartStatus;
+  /** The provider's id of its batch. Of several that may be ours, the first is tried first. */
+  candidates: string[];
+  /** The first one is ours for certain. */
+  isCertain: boolean;
+  /** The key of the provider's pool that made it. */
+  key: string;
+  /** The uploaded file of lines. */
+  inputFile: string;
+  /** When the call that creates the batch was last sent. */
+  creatingAt: number;
+  /** When the provider had it. */
+  since: number;
+  /** Lines that the provider has ended. */
+  ended: number;
+  /** Steps in a row that failed, and polls that found it under way. */
+  failures: number;
+  polls: number;
+  /** Why the provider did not take the part, in words. */
+  reason: string;
+  /** The batch is cancelled or its time is over. */
+  isCancelled: boolean;
+  cancelSent: boolean;
+}
+
+export interface HandedBatch {
+  part: HandedPart;
+  state: PartState;
+}
+
+/** A line as it waits for its provider. `request` is the caller's body, sealed in the context of its request. */
+export interface WaitingLine {
+  requestId: string;
+  request: string;
+}
+
+/** What the batch's own record of a line says about its part, for the worker that merges its result. */
+export interface HandedLine {
+  /** The part that the line belongs to. */
+  at: string;
+  tags?: Record<string, string>;
+  user?: string;
+}
+
+const LEASE_MS = 15_000;
+/** Lines whose part was never recorded, because the process died. */
+const ORPHAN_TTL_MS = 600_000;
+
+/** KEYS: lease, part, parts. ARGV: token, id, due, then fields and values. */
+const stepScript = createScript<0 | 1>(
+  'sluiceStepHandedPart',
+  `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] or redis.call('EXISTS', KEYS[2]) == 0 then return 0 end
+if #ARGV > 3 then redis.call('HSET', KEYS[2], unpack(ARGV, 4)) end
+redis.call('ZADD', KEYS[3], ARGV[3], ARGV[2])
+return 1
+`,
+);
+
+/** KEYS: lease. ARGV: token, ttl. 0: prolongs no lease of another. */
+const renewScript = createScript<0 | 1>(
+  'sluiceRenewHandedPart',
+  `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+`,
+);
+
+/** KEYS: part, parts. ARGV: id, due, then the status that it must have or '', fields and values. */
+const changeScript = createScript<0 | 1>(
+  'sluiceChangeHandedPart',
+  `
+local status = redis.call('HGET', KEYS[1], 'status')
+if not status or (ARGV[3] ~= '' and status ~= ARGV[3]) then return 0 end
+redis.call('HSET', KEYS[1], unpack(ARGV, 4))
+redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
+return 1
+`,
+);
+
+export class ProviderBatches {
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+  ) {}
+
+  /** For the api. Adds lines of a part that is not recorded yet. */
+  async addLines(id: string, lines: readonly WaitingLine[]): Promise<void> {
+    const key = this.names.providerBatchLines(id);
+    await this.redis.rpush(key, ...lines.map((line) => JSON.stringify(line)));
+    await this.redis.pexpire(key, ORPHAN_TTL_MS);
+  }
+
+  async dropLines(id: string): Promise<void> {
+    await this.redis.del(this.names.providerBatchLines(id));
+  }
+
+  async lines(id: string, from: number, count: number): Promise<WaitingLine[]> {
+    const key = this.names.providerBatchLines(id);
+    const lines = await this.redis.lrange(key, from, from + count - 1);
+    return lines.map((line) => JSON.parse(line) as WaitingLine);
+  }
+
+  async find(id: string): Promise<HandedBatch | undefined> {
+    return toHandedBatch(await this.redis.hgetall(this.names.providerBatch(id)));
+  }
+
+  /** For the api, which holds the lease of the batch. False: the part is gone or is in another state. */
+  async change(id: string, from: PartStatus | '', change: Partial<PartState>, due: number): Promise<boolean> {
+    const keys = [this.names.providerBatch(id), this.names.providerBatches];
+    return (await changeScript(this.redis, keys, [id, Math.ceil(due), from, ...toFields(change)])) === 1;
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.redis.zrem(this.names.providerBatches, id);
+    await this.redis.del(this.names.providerBatch(id), this.names.providerBatchLines(id));
+  }
+
+  /** For workers: the parts whose next step is due. */
+  due(now: number, most: number): Promise<string[]> {
+    return this.redis.zrangebyscore(
+      this.names.providerBatches,
+      '-inf',
+      String(Math.floor(now)),
+      'LIMIT',
+      0,
+      most,
+    );
+  }
+
+  async lease(id: string, token: string): Promise<boolean> {
+    return (await this.redis.set(this.names.providerBatchLease(id), token, 'PX', LEASE_MS, 'NX')) === 'OK';
+  }
+
+  async renew(id: string, token: string): Promise<boolean> {
+    return (await renewScript(this.redis, [this.names.providerBatchLease(id)], [token, LEASE_MS])) === 1;
+  }
+
+  async release(id: string, token: string): Promise<void> {
+    await renewScript(this.redis, [this.names.providerBatchLease(id)], [token, 1]);
+  }
+
+  /** For workers. False: the lease is lost or the part is gone, and nothing was written. */
+  async step(id: string, token: string, change: Partial<PartState>, due: number): Promise<boolean> {
+    const keys = [
+      this.names.providerBatchLease(id),
+      this.names.providerBatch(id),
+      this.names.providerBatches,
+    ];
+    return (await stepScript(this.redis, keys, [token, id, Math.ceil(due), ...toFields(change)])) === 1;
+  }
+
+  /** Of these requests, the lines of the part that are not merged yet. */
+  async linesOf({ id, batch }: HandedPart, requestIds: readonly string[]): Promise<Map<string, HandedLine>> {
+    const found = await this.redis.hmget(this.names.batchLines(batch), ...requestIds);
+    const lines = new Map<string, HandedLine>();
+    for (const [i, requestId] of requestIds.entries()) {
+      const line = JSON.parse(found[i] ?? 'null') as HandedLine | null;
+      if (line?.at === id) lines.set(requestId, line);
+    }
+    return lines;
+  }
+
+  /** Whether a line that the provider named is one of the part's. */
+  async isLineOf(part: HandedPart, requestId: string): Promise<boolean> {
+    return (await this.linesOf(part, [requestId])).size === 1;
+  }
+
+  /** How many outcomes the api has not stored yet. */
+  unstored(batch: string): Promise<number> {
+    return this.redis.xlen(this.names.batchResults(batch));
+  }
+
+  /** The provider's ids of all batches that are certainly those of a part. */
+  async certainIds(): Promise<string[]> {
+    const parts = await this.redis.zrange(this.names.providerBatches, '0', '-1');
+    const found = await Promise.all(parts.map((id) => this.find(id)));
+    return found.flatMap((handed) => (handed?.state.isCertain ? handed.state.candidates : []));
+  }
+
+  /** Whether the batch of a part still exists. It goes with its workspace. */
+  async hasBatch(batch: string): Promise<boolean> {
+    return (await this.redis.exists(this.names.batch(batch))) === 1;
+  }
+}
+
+function toFields(change: Partial<PartState>): string[] {
+  return Object.entries(change).flatMap(([field, value]) => [
+    field,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+}
+
+function toHandedBatch(fields: Record<string, string>): HandedBatch | undefined {
+  const { part, status } = fields;
+  if (part === undefined || status === undefined) return undefined;
+  const number = (field: string) => Number(fields[field] ?? 0);
+  const state: PartState = {
+    status: status as PartStatus,
+    candidates: JSON.parse(fields.candidates ?? '[]') as string[],
+    isCertain: fields.isCertain === 'true',
+    key: fields.key ?? '',
+    inputFile: fields.inputFile ?? '',
+    creatingAt: number('creatingAt'),
+    since: number('since'),
+    ended: number('ended'),
+    failures: number('failures'),
+    polls: number('polls'),
+    reason: fields.reason ?? '',
+    isCancelled: fields.isCancelled === 'true',
+    cancelSent: fields.cancelSent === 'true',
+  };
+  return { part: JSON.parse(part) as HandedPart, state };
+}

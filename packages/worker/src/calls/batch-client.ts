@@ -1,0 +1,172 @@
+/** Calls of a provider's own batch API. They are rare, so they share nothing with the calls of requests. */
+import { Blob } from 'node:buffer';
+import type { BatchApi } from '@sluice/shared/config/batch-api';
+import { batchApiOf } from '@sluice/shared/config/batch-api';
+import { parseExactly } from '@sluice/shared/json/exact';
+import { findExcess } from '@sluice/shared/json/measure';
+import { readLines } from '@sluice/shared/json/read-lines';
+import { type Dispatcher, FormData, request } from 'undici';
+import { batchFormats } from '../providers/index.js';
+import { isObject, toText } from '../providers/json.js';
+import { type BatchFormat, type BatchNews, type BatchResult, UnusableResponse } from '../providers/types.js';
+import type { Upstream } from './call-provider.js';
+
+const TIMEOUT_MS = 30_000;
+/** An upload has some megabytes. */
+const UPLOAD_TIMEOUT_MS = 120_000;
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+const MAX_RESULT_BYTES = 16 * 1024 * 1024;
+const MAX_PAGES = 20;
+const RESULT_LIMITS = { depth: 1_000, keys: Number.POSITIVE_INFINITY, elements: Number.POSITIVE_INFINITY };
+/** The file of lines is deleted by the provider after three days. */
+const FILE_SECONDS = 3 * 86_400;
+
+/** The provider answered, and does not do it. The words are ours, and hold nothing of the batch. */
+export class BatchRefused extends Error {
+  override readonly name = 'BatchRefused';
+  constructor(
+    readonly status: number,
+    code: string | undefined,
+  ) {
+    const known = code !== undefined && /^[\w.-]{1,64}$/.test(code) ? `, ${code}` : '';
+    super(`its batch API answers ${status}${known}`);
+  }
+}
+
+export class BatchClient {
+  readonly #format: BatchFormat;
+  readonly #api: BatchApi;
+
+  constructor(private readonly upstream: Upstream) {
+    const api = batchApiOf(upstream.config);
+    if (!api) throw new BatchRefused(404, 'no_batch_api');
+    this.#api = api;
+    this.#format = batchFormats[upstream.config.kind];
+  }
+
+  line(id: string, body: Record<string, unknown>): string {
+    return this.#format.line(id, body);
+  }
+
+  /** Uploads the lines where the provider wants a file. Returns the id of the file, or ''. */
+  async upload(lines: readonly string[]): Promise<string> {
+    if (this.#api.files === '') return '';
+    const form = new FormData();
+    form.append('purpose', 'batch');
+    form.append('expires_after[anchor]', 'created_at');
+    form.append('expires_after[seconds]', String(FILE_SECONDS));
+    form.append('file', new Blob([`${lines.join('\n')}\n`]), 'lines.jsonl');
+    const file = await this.#json('POST', this.#api.files, {}, form, UPLOAD_TIMEOUT_MS);
+    const id = isObject(file) ? toText(file.id) : undefined;
+    if (id === undefined) throw new UnusableResponse('the uploaded file has no id');
+    return id;
+  }
+
+  async create(mark: string, file: string, lines: readonly string[]): Promise<BatchNews> {
+    const body = this.#format.create(mark, file, lines);
+    return this.#format.parseBatch(await this.#json('POST', this.#api.batches, {}, body, UPLOAD_TIMEOUT_MS));
+  }
+
+  /** The provider's batches since a moment, newest first. */
+  async listSince(since: number): Promise<BatchNews[]> {
+    const found: BatchNews[] = [];
+    let after: string | undefined;
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const query = this.#format.listQuery(after);
+      const { batches, next } = this.#format.parseList(await this.#json('GET', this.#api.batches, query));
+      found.push(...batches.filter(({ created }) => created >= since));
+      if (next === undefined || batches.some(({ created }) => created < since)) break;
+      after = next;
+    }
+    return found;
+  }
+
+  async get(id: string): Promise<BatchNews> {
+    return this.#format.parseBatch(await this.#json('GET', this.#pathOf(id)));
+  }
+
+  async cancel(id: string): Promise<void> {
+    await this.#json('POST', `${this.#pathOf(id)}/cancel`, {}, '');
+  }
+
+  /** Streams the results. A line that cannot be read is left out, and so counts as not run. */
+  async *results(news: BatchNews): AsyncIterable<BatchResult> {
+    for (const { of, path } of this.#format.results(news)) {
+      const { body } = await this.#send('GET', this.#api[of] + path, {}, undefined, undefined);
+      for await (const { text } of readLines(body, MAX_RESULT_BYTES)) {
+        if (text === undefined || findExcess(text, RESULT_LIMITS)) continue;
+        const line = parse(text);
+        if (line !== undefined) yield this.#format.parseResult(line);
+      }
+    }
+  }
+
+  #pathOf(id: string): string {
+    return `${this.#api.batches}/${encodeURIComponent(id)}`;
+  }
+
+  async #json(
+    method: 'GET' | 'POST',
+    path: string,
+    query: Record<string, string> = {},
+    body?: string | FormData,
+    timeoutMs = TIMEOUT_MS,
+  ): Promise<unknown> {
+    const answer = await this.#send(method, path, query, body, timeoutMs);
+    const parsed = parse(await readText(answer.body));
+    if (parsed === undefined) throw new UnusableResponse('the answer is not JSON');
+    return parsed;
+  }
+
+  /** Throws BatchRefused for any answer but 2xx. Redirects are not followed. */
+  async #send(
+    method: 'GET' | 'POST',
+    path: string,
+    query: Record<string, string>,
+    body: string | FormData | undefined,
+    timeoutMs: number | undefined,
+  ): Promise<Dispatcher.ResponseData> {
+    const { config, credentials } = this.upstream;
+    const search = new URLSearchParams({ ...config.query, ...query }).toString();
+    const url = config.baseUrl + path + (search === '' ? '' : `?${search}`);
+    const found = await credentials.headersFor({ method, url, body: typeof body === 'string' ? body : '' });
+    if (!found || this.upstream.missingKey !== undefined) throw new BatchRefused(401, 'no_key');
+    const { 'content-type': json, ...headers } = found;
+    const answer = await request(url, {
+      method,
+      headers:
+        typeof body === 'string' ? { ...headers, 'content-type': json ?? 'application/json' } : headers,
+      body: body ?? null,
+      headersTimeout: timeoutMs ?? TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+      ...(timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) }),
+    });
+    if (answer.statusCode >= 200 && answer.statusCode < 300) return answer;
+    const error = parse(await readText(answer.body).catch(() => ''));
+    throw new BatchRefused(answer.statusCode, codeIn(error));
+  }
+}
+
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) throw new UnusableResponse('the answer is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function parse(text: string): unknown {
+  try {
+    return parseExactly(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function codeIn(body: unknown): string | undefined {
+  const error = isObject(body) && isObject(body.error) ? body.error : undefined;
+  return toText(error?.code) ?? toText(error?.type);
+}

@@ -1,0 +1,149 @@
+/**
+ * Settles the lines of a provider's batch by its results. A line whose result is missing or says "another time" is left: the
+ * api runs it like any other line. Every line is settled once, because its request leaves a mark, and because a line that
+ * the api has stored is not among the recorded lines any more.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Attempt, ChatJob } from '@sluice/shared/queue/job';
+import type { HandedBatch, HandedLine, ProviderBatches } from '@sluice/shared/queue/provider-batches';
+import type { Settlement } from '@sluice/shared/queue/settle';
+import type { Settlements } from '@sluice/shared/queue/settlements';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { Upstream } from '../calls/call-provider.js';
+import { type BatchResult, UnusableResponse } from '../providers/types.js';
+import type { Ending } from './ending.js';
+import { toErrorInfo } from './failed-job.js';
+import type { WorkerMetrics } from './worker-metrics.js';
+
+const AT_ONCE = 32;
+/** When this many outcomes wait for the api, the results are read no further. */
+const MOST_UNSTORED = 256;
+const LOOK_EVERY_MS = 100;
+const LONGEST_WAIT_MS = 60_000;
+/** The mark of a line has to outlive the time until the api has stored its outcome. */
+const MARK_MS = 3_600_000;
+
+export interface ProviderBatchResultsParts {
+  store: ProviderBatches;
+  settlements: Settlements;
+  ending: Ending;
+  clock: Clock;
+  metrics: Pick<WorkerMetrics, 'batchLines' | 'called'>;
+}
+
+export class ProviderBatchResults {
+  constructor(private readonly parts: ProviderBatchResultsParts) {}
+
+  /** False: the api is not ready for it. */
+  async merge(
+    handed: HandedBatch,
+    upstream: Upstream,
+    results: AsyncIterable<BatchResult>,
+    providerId: string,
+    lease: AbortSignal,
+  ): Promise<boolean> {
+    const { store, metrics } = this.parts;
+    const { part } = handed;
+    // What an earlier worker settled is stored first. Then the recorded lines are exactly those that are left.
+    if ((await store.unstored(part.batch)) > 0) return false;
+    let merged = 0;
+    let group: BatchResult[] = [];
+    const settleGroup = async (): Promise<void> => {
+      const lines = await store.linesOf(
+        part,
+        group.map(({ id }) => id),
+      );
+      for (const result of group) {
+        const line = lines.get(result.id);
+        const settlement = line && this.#settlementOf(handed, upstream, line, result, providerId);
+        if (!settlement) continue;
+        const settled = await this.parts.settlements.settle(settlement, { as: 'refuser' });
+        if (settled === 'settled') this.parts.ending.recorded(settlement, settled);
+        lines.delete(result.id);
+        merged++;
+      }
+      group = [];
+      await this.#wait(part.batch, lease);
+    };
+    for await (const result of results) {
+      group.push(result);
+      if (group.length >= AT_ONCE) await settleGroup();
+    }
+    if (group.length > 0) await settleGroup();
+    metrics.batchLines(part.entry.provider, 'merged', merged);
+    metrics.batchLines(part.entry.provider, 'left', Math.max(0, part.lines - merged));
+    return true;
+  }
+
+  /** Undefined: the provider did not decide the line. */
+  #settlementOf(
+    { part }: HandedBatch,
+    { provider, config }: Upstream,
+    line: HandedLine,
+    { id, status, body }: BatchResult,
+    providerId: string,
+  ): Settlement | undefined {
+    const { ending, clock, metrics } = this.parts;
+    if (status === undefined) return undefined;
+    const { entry } = part;
+    const now = clock.now();
+    const attempt: Attempt = {
+      provider: entry.provider,
+      model: entry.model,
+      outcome: 'ok',
+      status,
+      // A line in a batch has no time of its own.
+      ms: 0,
+      upstreamId: providerId,
+      via: 'provider_batch',
+    };
+    const job: ChatJob = {
+      requestId: id,
+      workspace: part.workspace,
+      keyId: part.keyId,
+      model: part.model,
+      route: part.route,
+      chain: [entry],
+      entry: 0,
+      onCrash: 'rerun',
+      inbox: '',
+      batch: part.batch,
+      acceptedAt: part.created,
+      priority: 'background',
+      queuedAt: part.created,
+      waitUntil: part.created,
+      deadline: now + MARK_MS,
+      queueMs: 0,
+      attempts: [attempt],
+      request: '',
+      ...(line.tags ? { tags: line.tags } : {}),
+      ...(line.user === undefined ? {} : { user: line.user }),
+    };
+    if (status >= 200 && status < 300) {
+      try {
+        const response = provider.parseResponse(body, now);
+        metrics.called(entry, 'ok', undefined);
+        const { prices, batchPriceFactor: batchFactor } = config;
+        return ending.served(job, { entry, prices, response, callMs: 0, batchFactor });
+      } catch (error) {
+        if (error instanceof UnusableResponse) return undefined;
+        throw error;
+      }
+    }
+    const failure = provider.parseError(status, {}, body, now);
+    if (failure.fallback) return undefined;
+    metrics.called(entry, failure.outcome, undefined);
+    const attempts = [{ ...attempt, outcome: failure.outcome }];
+    return ending.failed({ ...job, attempts }, toErrorInfo(attempts, failure));
+  }
+
+  /** Waits until the api has stored enough of what was settled. */
+  async #wait(batch: string, lease: AbortSignal): Promise<void> {
+    const latest = performance.now() + LONGEST_WAIT_MS;
+    while ((await this.parts.store.unstored(batch)) > MOST_UNSTORED) {
+      if (performance.now() > latest) throw new Error('the results are not stored');
+      await sleep(LOOK_EVERY_MS);
+    }
+    if (lease.aborted) throw new Error('the lease is lost');
+  }
+}
