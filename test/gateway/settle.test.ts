@@ -1,7 +1,8 @@
 import { parseConfig } from '@sluice/shared/config/config';
 import { type ChatJob, jobIdOf } from '@sluice/shared/queue/job';
 import { ARCHIVE_GROUP, trimLog } from '@sluice/shared/queue/log-trim';
-import { QUEUE_KEYS, takeScript } from '@sluice/shared/queue/queue-scripts';
+import { QUEUE_KEYS } from '@sluice/shared/queue/scripts/layout';
+import { takeScript } from '@sluice/shared/queue/scripts/take';
 import { ledgerRow, stamp } from '@sluice/shared/queue/settle';
 import type { ExecutionContext } from 'ava';
 import test from '../helpers/needs-redis.js';

@@ -157,7 +157,7 @@ test('a job that nobody here runs fails by itself, and the requests behind it ar
 });
 
 /**
- * Our scripts (queue-scripts.ts) rely on what these of BullMQ's do to the keys of a queue. When one has changed, compare
+ * Our scripts (queue/scripts) rely on what these of BullMQ's do to the keys of a queue. When one has changed, compare
  * it with the version before, adapt ours where they are concerned, and write down its new digest.
  */
 const RELIED_ON = {

@@ -2,7 +2,7 @@
  * The steps of a batch in Redis. The process that runs a batch holds its lease, and every step is refused without it. So a
  * process that was taken for dead and wakes up changes nothing.
  */
-import { TELL } from '@sluice/shared/queue/settle-scripts';
+import { TELL } from '@sluice/shared/queue/scripts/record';
 import { createScript } from '@sluice/shared/redis/script';
 
 const OWNED = `

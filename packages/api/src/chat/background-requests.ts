@@ -19,7 +19,7 @@ export const GRACE_MS = 60_000;
 /**
  * KEYS: record, the workspace's webhooks, and with an Idempotency-Key the record of that. ARGV: request id, deadline, ttl,
  * workspace, digest of the Idempotency-Key or empty, fingerprints. The key's record names the request that runs under it. A
- * request that fails removes that record (shared: queue/settle-scripts.ts), and the key may be used again. So may the key of
+ * request that fails removes that record (shared: queue/scripts/record.ts), and the key may be used again. So may the key of
  * a request that was lost, as when its process died before the request was on a queue.
  */
 const beginScript = createScript<['new' | 'known' | 'conflict' | 'gone', string]>(

@@ -1,5 +1,5 @@
 /**
- * The queue of one provider, as BullMQ's `Queue` and `Worker` use it. This class and its Lua (queue-scripts.ts) are the only
+ * The queue of one provider, as BullMQ's `Queue` and `Worker` use it. This class and its Lua (the folder scripts) are the only
  * places that know how BullMQ lays out a queue in Redis. The class does each step of a chat job in one script, and leaves
  * everything else to BullMQ.
  */
@@ -17,29 +17,16 @@ import { rankOf } from '../config/priority.js';
 import { ScriptKeys } from '../redis/script.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { type ChatJob, jobIdOf, providerOf } from './job.js';
-import {
-  ADDED,
-  ALREADY_SETTLED,
-  addScript,
-  finishScript,
-  giveBackScript,
-  LARGE_REQUEST,
-  leaveScript,
-  lookScript,
-  type MoveResult,
-  missingScript,
-  moveScript,
-  QUEUE_KEYS,
-  reserveAgainScript,
-  type SettleResult,
-  settleScript,
-  switchKeyScript,
-  type Taken,
-  type TakenFields,
-  takeScript,
-  withdrawScript,
-} from './queue-scripts.js';
 import { type KeyTrouble, rateOf } from './rates.js';
+import { ADDED, ALREADY_SETTLED, addScript } from './scripts/add.js';
+import { reserveAgainScript, switchKeyScript } from './scripts/call-again.js';
+import { LARGE_REQUEST, QUEUE_KEYS } from './scripts/layout.js';
+import { lookScript, missingScript } from './scripts/look.js';
+import { type MoveResult, moveScript } from './scripts/move.js';
+import { giveBackScript, leaveScript } from './scripts/put-back.js';
+import { finishScript, type SettleResult, settleScript } from './scripts/settle.js';
+import { type Taken, type TakenFields, takeScript } from './scripts/take.js';
+import { withdrawScript } from './scripts/withdraw.js';
 import {
   type NextEntry,
   type RecordParts,

@@ -1,4 +1,4 @@
-/** The limits per minute and the provider keys that a job has to find room at; rate-scripts.ts reads this. */
+/** The limits per minute and the provider keys that a job has to find room at; scripts/rates.ts reads this. */
 import type { ProviderConfig, ProviderLimits, RateLimits } from '../config/types.js';
 import { isAllowed } from '../directory/allowed-models.js';
 import type { KeyNames } from '../redis/key-names.js';
@@ -101,7 +101,7 @@ export interface RateUse {
   left?: RatesLeft;
 }
 
-/** How the reservation of a job is corrected when it ends; see `release` in rate-scripts.ts. */
+/** How the reservation of a job is corrected when it ends; see `release` in scripts/rates.ts. */
 export function usedOf(job: ChatJob, { sentAt, answeredAt, usage, left }: RateUse): string {
   if (sentAt === undefined) return 'none';
   const times = {

@@ -50,7 +50,7 @@ export function recordParts(names: KeyNames, { request, providers }: GatewayConf
   return { names, keptAnswerBytes: request.maxKeptAnswerBytes, providers };
 }
 
-/** The keys and arguments of what settle-scripts.ts writes. */
+/** The keys and arguments of what scripts/record.ts writes. */
 export function recordOf(
   { job, log, head, body, isCounted = false, wasNeverQueued = false }: Settlement,
   { names, keptAnswerBytes }: RecordParts,

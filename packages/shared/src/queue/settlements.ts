@@ -6,9 +6,10 @@
  * crash, a worker that wakes up late and a job that was added again find the mark, or their job gone, and change nothing.
  */
 import { type ChatJob, providerOf } from './job.js';
-import type { MoveResult, SettleResult } from './queue-scripts.js';
 import type { Queues } from './queues.js';
 import type { KeyTrouble } from './rates.js';
+import type { MoveResult } from './scripts/move.js';
+import type { SettleResult } from './scripts/settle.js';
 import type { NextEntry, Settlement, Settler } from './settle.js';
 
 export class Settlements {

@@ -1,6 +1,6 @@
 /**
- * The Lua of limits per minute and of pools of provider keys; a part of queue-scripts.ts. Only jobs with a field `rate`
- * (rates.ts) come here.
+ * The Lua of limits per minute and of pools of provider keys; a part of other scripts. Only jobs with a field `rate`
+ * (../rates.ts) come here.
  *
  * A limit is a window of a minute in half seconds: what was reserved in each of them, and their sum. A call is in the half
  * second in which it reaches the provider at the latest: until it ends, that is ARRIVAL_MS after its reservation, and

@@ -1,10 +1,10 @@
 /**
  * Writes the end of a request: the log entry, the ledger row, the reply, the release of its reservation, and the answer to
- * an Idempotency-Key. This Lua is part of the settle script (queue-scripts.ts), which also takes the job off its queue.
+ * an Idempotency-Key. This Lua is part of the settle script (settle.ts), which also takes the job off its queue.
  */
 
-import { SEND_OUTCOME, SEND_REPLY } from './inbox.js';
-import { COUNT_REFUSAL } from './refusals.js';
+import { SEND_OUTCOME, SEND_REPLY } from '../inbox.js';
+import { COUNT_REFUSAL } from '../refusals.js';
 
 const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 /** A waiting request looks at its leader more often than this. */

@@ -1,0 +1,56 @@
+/** A job that runs is to call its provider with another key, or once more. */
+import { createScript } from '../../redis/script.js';
+import { QUEUE } from './layout.js';
+import { RATES } from './rates.js';
+import { SCORES } from './turns.js';
+
+/**
+ * A key of the pool was refused, or is rate limited: it is left alone for a while, and the job gets another one at once, if
+ * there is one. Returns its name, or ''.
+ */
+export const switchKeyScript = createScript<string>(
+  'sluiceSwitchKey',
+  `${QUEUE}${SCORES}${RATES}
+local jobId, name, closedMs, why = unpack(ARGV)
+local jobKey = queue.prefix .. jobId
+local rateText, key = unpack(redis.call('HMGET', jobKey, 'rate', 'key'))
+local now = readClock()
+redis.call('HSET', queue.prefix .. 'pool', 'until:' .. name, string.format('%.0f', now + tonumber(closedMs)),
+  'why:' .. name, why)
+if not rateText or key ~= name then return '' end
+freeKey(queue, jobKey, name)
+local rate = cjson.decode(rateText)
+local _, found = chooseKey(queue, rate[4], now)
+if not found or addTo(found.plan, rate[3], now) > 0 then return '' end
+reserve(jobKey, found.plan, now)
+useKey(queue, jobKey, found)
+return found.name
+`,
+);
+
+/**
+ * A job that runs is about to call its provider again, or later than its reservation is for. Used is what the call before
+ * took, or '' when there was none: then its reservation is moved to now. Returns 0, or for how long it would have to wait.
+ */
+export const reserveAgainScript = createScript<number>(
+  'sluiceReserveAgain',
+  `${QUEUE}${SCORES}${RATES}
+local jobId, used = unpack(ARGV)
+local jobKey = queue.prefix .. jobId
+local rateText, slot, key = unpack(redis.call('HMGET', jobKey, 'rate', 'slot', 'key'))
+if not rateText then return 0 end
+local now, buckets = readClock(), bucketsOf(cjson.decode(rateText), key)
+if used == '' then
+  if slot then correct(buckets, tonumber(slot), 'none', now) end
+elseif slot then
+  correct(buckets, tonumber(slot), used, now)
+  -- The call before stays counted, whatever becomes of the next.
+  redis.call('HDEL', jobKey, 'slot')
+end
+local plan = {}
+local wait = addTo(plan, buckets, now)
+if wait > 0 and used ~= '' then return math.ceil(wait) end
+reserve(jobKey, plan, now)
+return 0
+`,
+);

@@ -1,0 +1,77 @@
+/**
+ * How BullMQ lays out a queue in Redis. The scripts of this folder know it, and backend.ts.
+ *
+ * Redis runs the whole text of a script each time, and so builds each `local function` that it comes by. Its garbage
+ * collector then works for longer than the functions do. So a function that few calls need is built where it is needed.
+ */
+
+/** The keys of a queue, in the order in which every script gets them. '' is the prefix of the keys of jobs. */
+export const QUEUE_KEYS = [
+  '',
+  'wait',
+  'prioritized',
+  'active',
+  'stalled',
+  'marker',
+  'meta',
+  'delayed',
+] as const;
+
+/**
+ * A job's request is in the job's hash. A large request has its own key, which no script reads, because Lua walks through
+ * every byte of a string that it gets.
+ */
+export const LARGE_REQUEST = ':request';
+
+export const QUEUE = `
+local function queueAt(i)
+  return {prefix = KEYS[i], wait = KEYS[i + 1], prioritized = KEYS[i + 2], active = KEYS[i + 3], stalled = KEYS[i + 4],
+    marker = KEYS[i + 5], meta = KEYS[i + 6], delayed = KEYS[i + 7]}
+end
+local queue = queueAt(1)
+
+local function waiting(q)
+  local plain, ranked = redis.call('LLEN', q.wait), redis.call('ZCARD', q.prioritized)
+  return plain + ranked, plain, ranked
+end
+
+-- The classes of jobs are BullMQ's priorities: 1 interactive, 2 normal, 3 background. Background jobs leave some slots free,
+-- so that a more urgent job that comes later does not wait for one of them to end.
+local PRIORITY_1 = 0x100000000
+local NORMAL, BACKGROUND = 2, 3
+-- Jobs of a class that wait for a limit per minute have scores from here on, times the class (rate-scripts.ts).
+local PARKED = 1024
+
+local function slotsOf(limit, class)
+  limit = tonumber(limit)
+  return class == BACKGROUND and limit > 1 and limit - math.ceil(limit / 16) or limit
+end
+
+-- Tells one idle worker that there is a job, if a worker may take one.
+local function wake(q, class)
+  local paused, limit = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency'))
+  if paused or limit and redis.call('LLEN', q.active) >= slotsOf(limit, class) then return end
+  redis.call('ZADD', q.marker, 0, '0')
+end
+
+local function readClock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+`;
+
+export const END = `
+-- The job leaves its lists. A job whose worker was taken for dead may be waiting again.
+local function unlist(q, jobId)
+  if redis.call('LREM', q.active, -1, jobId) == 0 and redis.call('LREM', q.wait, -1, jobId) == 0 then
+    redis.call('ZREM', q.prioritized, jobId)
+  end
+  redis.call('SREM', q.stalled, jobId)
+end
+
+local function drop(q, jobId)
+  local jobKey = q.prefix .. jobId
+  unlist(q, jobId)
+  redis.call('DEL', jobKey, jobKey .. ':lock', jobKey .. '${LARGE_REQUEST}')
+end
+`;

@@ -1,0 +1,46 @@
+import { createScript } from '../../redis/script.js';
+import { SEND_MOVED } from '../inbox.js';
+import { END, LARGE_REQUEST, QUEUE } from './layout.js';
+import { RATE_STEPS } from './take.js';
+import { IS_FULL, PUSH } from './turns.js';
+
+/** The result of `moveScript`. A number says how many jobs wait at the next entry, whose queue is full. */
+export type MoveResult = 'moved' | 'closed' | number;
+
+/**
+ * Moves a request to its next entry: the job leaves this queue and joins the next in one step. The next queue's limit holds
+ * as for a new job. The api is told, because it watches the waiting time.
+ */
+export const moveScript = createScript<MoveResult>(
+  'sluiceMove',
+  `${QUEUE}${PUSH}${IS_FULL}${END}${RATE_STEPS}${SEND_MOVED}
+local nextQueue = queueAt(9)
+local settledKey, inboxKey = KEYS[17], KEYS[18]
+local jobId, nextId, requestId, data, timestamp, workspace, share, class, most, inboxPrefix, notice, rate, used = unpack(ARGV)
+share, class = tonumber(share), tonumber(class)
+local jobKey, nextKey = queue.prefix .. jobId, nextQueue.prefix .. nextId
+if redis.call('EXISTS', settledKey) == 1 then return 'closed' end
+if redis.call('EXISTS', jobKey) == 0 then return redis.call('EXISTS', nextKey) == 1 and 'moved' or 'closed' end
+local count, plain, ranked = waiting(nextQueue)
+local full = isFull(nextQueue, tonumber(most), plain, count, workspace, share, class, inboxPrefix)
+if full then return full end
+if used ~= '' then rateSteps().release(queue, jobId, used) end
+unlist(queue, jobId)
+redis.call('DEL', jobKey .. ':lock')
+if (waiting(queue)) > 0 then wake(queue) end
+sendMoved(inboxKey, requestId, notice)
+if redis.call('EXISTS', nextKey) == 1 then
+  redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
+  return 'moved'
+end
+redis.call('RENAME', jobKey, nextKey)
+redis.call('HDEL', nextKey, 'ats', 'stc', 'processedOn', 'rate')
+if rate ~= '' then redis.call('HSET', nextKey, 'rate', rate) end
+local priority = push(nextQueue, nextId, workspace, share, class, plain, ranked, rate ~= '')
+redis.call('HSET', nextKey, 'data', data, 'timestamp', timestamp, 'priority', priority)
+if redis.call('EXISTS', jobKey .. '${LARGE_REQUEST}') == 1 then
+  redis.call('RENAME', jobKey .. '${LARGE_REQUEST}', nextKey .. '${LARGE_REQUEST}')
+end
+return 'moved'
+`,
+);
