@@ -1,6 +1,7 @@
 /**
  * `npm run tasks`: does each task of an operator in a real Chromium and with the `sluice` command, counts the steps, and lets
- * axe look at every page on the way. `--save docs` writes the table into docs/console.md.
+ * axe look at every page on the way. `--save docs` writes the table into docs/console.md, `--only slow` does the tasks with
+ * this word in their title.
  */
 import { parseArgs } from 'node:util';
 import type { Browser } from 'playwright-core';
@@ -14,8 +15,19 @@ import { signInAtProvider } from './sign-in-task.js';
 import { TASKS, type Task } from './tasks.js';
 import { startWorld, type World } from './world.js';
 
-const { values } = parseArgs({ options: { save: { type: 'string' } } });
+const { values } = parseArgs({ options: { save: { type: 'string' }, only: { type: 'string' } } });
 const save = figuresSaver('tasks', values.save);
+
+/** Every task begins in a gateway that was just started, in the console and again with the command. */
+async function inNewWorld(task: Task, work: (world: World) => Promise<string>): Promise<string> {
+  const world = await startWorld();
+  try {
+    await task.before?.(world);
+    return await work(world);
+  } finally {
+    await world.stop();
+  }
+}
 
 async function doInConsole(task: Task, world: World, browser: Browser): Promise<string> {
   const context = await browser.newContext({
@@ -53,22 +65,24 @@ async function attempt(what: string, work: () => Promise<string>): Promise<strin
   }
 }
 
-const [world, browser] = await Promise.all([startWorld(), launchBrowser()]);
+const browser = await launchBrowser();
 const rows = [['Task', 'Steps in the console', 'Steps with sluice']];
 try {
-  for (const task of TASKS) {
-    await task.before?.(world);
+  for (const task of TASKS.filter(({ title }) => title.includes(values.only ?? '')))
     rows.push([
       task.title,
-      await attempt(`${task.title}, console`, () => doInConsole(task, world, browser)),
-      await attempt(`${task.title}, sluice`, () => doInTerminal(task, world)),
+      await attempt(`${task.title}, console`, () =>
+        inNewWorld(task, (world) => doInConsole(task, world, browser)),
+      ),
+      await attempt(`${task.title}, sluice`, () => inNewWorld(task, (world) => doInTerminal(task, world))),
     ]);
-  }
-  const signedIn = await attempt('Sign in', () => signInAtProvider(world, browser));
+  const signedIn = await attempt('Sign in', async () => {
+    const world = await startWorld();
+    return signInAtProvider(world, browser).finally(() => world.stop());
+  });
   rows.push(['Sign in through OpenID Connect', signedIn, 'by token: no step']);
 } finally {
   await browser.close();
-  await world.stop();
 }
 const table = toMarkdownTable(rows);
 process.stdout.write(`${table}\n`);

@@ -1,8 +1,11 @@
 /** The tasks of an operator, each done in the console and with the `sluice` command. */
 import { writeFileSync } from 'node:fs';
+import { moment } from '@sluice/cli/output/format';
 import { until } from '../helpers/until.js';
 import type { Hand, Terminal } from './hand.js';
 import type { World } from './world.js';
+
+const NEW_KEY = 'sk-the-new-key';
 
 export interface Task {
   title: string;
@@ -14,8 +17,14 @@ export interface Task {
 
 export const TASKS: readonly Task[] = [
   {
-    title: 'Route to an Ollama that gateway.yaml names',
+    title: 'Add an Ollama and route to it',
     async inConsole(hand, world) {
+      await hand.go('Providers');
+      await hand.press('Add a provider');
+      await hand.choose('Provider', 'ollama');
+      await hand.fill('Base address', world.upstream.baseUrl);
+      await hand.press('Add the provider');
+      await hand.page.getByRole('article', { name: 'Provider ollama' }).waitFor();
       await hand.go('Routes');
       await hand.press('New route');
       await hand.choose('Workspace', 'team');
@@ -27,8 +36,9 @@ export const TASKS: readonly Task[] = [
       await expectServed(world, 'local');
     },
     async inTerminal(terminal, world) {
-      await terminal.run('routes set team near ollama/llama3.2');
-      await expectServed(world, 'near');
+      await terminal.run(`providers set ollama --preset ollama --base-url ${world.upstream.baseUrl}`);
+      await terminal.run('routes set team local ollama/llama3.2');
+      await expectServed(world, 'local');
     },
   },
   {
@@ -73,24 +83,36 @@ export const TASKS: readonly Task[] = [
     },
   },
   {
-    title: 'Find out why requests are refused',
-    async before({ gateway, ask }) {
-      const refused = await until('a refusal', async () => {
-        const { status } = await ask('gpt-4o-mini', 'x', gateway.keys.spent);
-        return status === 429;
-      });
-      if (!refused) throw new Error('nothing was refused');
+    title: 'Find out why a team’s requests are refused, and since when',
+    /** Others are refused at the same time, for other reasons. */
+    async before({ gateway, admin, ask }) {
+      await ask('nonesuch', 'x');
+      await ask('gpt-4o-mini', 'x', `${gateway.key}x`);
+      await expectOk(ask('gpt-4o-mini', 'x', gateway.keys.spent));
+      await admin('PATCH', '/workspaces/spent/limits', { budget_usd_per_month: 0.000001 });
+      await until(
+        'a spent budget',
+        async () => (await ask('gpt-4o-mini', 'x', gateway.keys.spent)).status === 429,
+      );
+      await until('the counts', async () => (await admin('GET', '/refusals')).body.data.length >= 3);
     },
-    async inConsole(hand) {
+    async inConsole(hand, world) {
       await hand.go('Live');
-      await hand.click(hand.page.getByRole('link', { name: /^budget_/ }).first());
-      await hand.page.getByRole('heading', { level: 1, name: 'Requests' }).waitFor();
-      await hand.click(hand.page.getByRole('link', { name: /^Request req_/ }).first());
-      await hand.sees(/monthly budget/);
+      const row = hand.page.getByRole('table', { name: 'Refusals' }).getByRole('row', { name: /spent/ });
+      await row.getByText('The monthly budget of the workspace was spent.').waitFor();
+      await hand.click(row.getByRole('link', { name: 'spent', exact: true }));
+      const time = await hand.page.evaluate(
+        (moment) => new Date(moment).toLocaleTimeString('en', { hourCycle: 'h23' }),
+        await refusingSince(world),
+      );
+      await hand.sees(`requests are refused since ${time}`);
     },
-    async inTerminal(terminal) {
-      await terminal.sees('requests --workspace spent --status 429 --since 1h', /budget/);
-      await terminal.sees('limits list spent', /0\.000001/);
+    async inTerminal(terminal, world) {
+      await terminal.sees(
+        'refusals --workspace spent',
+        /budget_spent .* The monthly budget of the workspace was spent/,
+      );
+      await terminal.sees('limits list spent', new RegExp(moment(await refusingSince(world))));
     },
   },
   {
@@ -110,14 +132,26 @@ export const TASKS: readonly Task[] = [
     },
   },
   {
-    title: 'Rotate a provider’s key without a failed call',
+    title: 'Replace a provider’s key without a failed call',
+    async before({ admin, upstream }) {
+      const settings = { kind: 'openai', base_url: upstream.baseUrl };
+      await admin('PUT', '/providers/acme', { ...settings, api_key: 'sk-the-old-key' });
+    },
     async inConsole(hand, world) {
-      hand.steps++;
-      await rotateProviderKey(world, 'sk-a-new-key');
+      await withoutFailure(world, async () => {
+        await hand.go('Providers');
+        await hand.press('Replace the key of acme');
+        await hand.fill('New key', NEW_KEY);
+        await hand.press('Replace the key');
+      });
     },
     async inTerminal(terminal, world) {
-      terminal.steps++;
-      await rotateProviderKey(world, 'sk-another-key');
+      await withoutFailure(world, async () => {
+        // Somebody puts the key into a file first.
+        terminal.steps++;
+        writeFileSync(world.newKeyFile, NEW_KEY);
+        await terminal.run(`providers rotate acme ${world.newKeyFile}`);
+      });
     },
   },
   {
@@ -183,11 +217,19 @@ async function expectServed({ ask, gateway }: World, route: string): Promise<voi
   await until(`${route} served`, async () => (await ask(route, 'hello', gateway.keys.team)).status === 200);
 }
 
-/** The processes watch the file. Calls go on all the while, and none fails. */
-async function rotateProviderKey({ keyFile, upstream, ask }: World, key: string): Promise<void> {
-  writeFileSync(keyFile, key);
-  await until('a call with the new key', async () => {
-    await expectOk(ask('acme', `with ${key}`));
-    return upstream.keys.includes(key);
-  });
+/** Calls go on while the key is replaced, from the old key to the new one, and none fails. */
+async function withoutFailure({ upstream, ask }: World, replace: () => Promise<void>): Promise<void> {
+  const callUntil = (key: string) =>
+    until(`a call with ${key}`, async () => {
+      await expectOk(ask('acme/gpt-4o-mini', 'hello'));
+      return upstream.keys.includes(key);
+    });
+  await until('acme served', async () => (await ask('acme/gpt-4o-mini', 'hello')).status === 200);
+  await callUntil('sk-the-old-key');
+  await Promise.all([replace(), callUntil(NEW_KEY)]);
+}
+
+async function refusingSince({ admin }: World): Promise<string> {
+  const { body } = await admin('GET', '/workspaces/spent/limits');
+  return body.used.refusing_since;
 }

@@ -10,13 +10,16 @@ export interface Upstream {
   close(): void;
 }
 
+const MODELS = JSON.stringify({ object: 'list', data: [{ id: 'llama3.2', object: 'model' }] });
+
 export async function startUpstream(): Promise<Upstream> {
   const keys: string[] = [];
   const server = createServer(async (request, response) => {
+    response.setHeader('content-type', 'application/json');
+    if (request.method === 'GET') return response.end(MODELS);
     const { model } = (await json(request)) as { model: string };
     keys.push((request.headers.authorization ?? '').replace('Bearer ', ''));
-    response.setHeader('content-type', 'application/json');
-    response.end(
+    return response.end(
       JSON.stringify({
         id: `chatcmpl-${keys.length}`,
         object: 'chat.completion',
