@@ -18,6 +18,7 @@ import { freePort } from '@sluice/cli/start/free-port';
 import { loadConfig, parseConfig } from '@sluice/shared/config/config';
 import test, { type ExecutionContext } from 'ava';
 import { BIN, sluice } from '../helpers/sluice.js';
+import { skipAll } from '../helpers/test-needing.js';
 
 const repository = new URL('../../../', import.meta.url);
 const plain = createStyle({ stdout: process.stdout, env: { NO_COLOR: '1' } });
@@ -371,11 +372,55 @@ test('bash completes commands, subcommands, options and choices', async (t) => {
   t.deepEqual(complete('sluice keys rotate --gr'), ['--grace']);
   t.deepEqual(complete('sluice keys --json rotate demo/ci --gr'), ['--grace']);
   t.deepEqual(complete('sluice completion f'), ['fish']);
-  for (const [shell, begins] of [
-    ['zsh', '#compdef sluice'],
-    ['fish', 'function __sluice_at'],
-  ])
-    t.true((await sluice(`completion ${shell}`)).out.startsWith(String(begins)));
+});
+
+/** Not every machine has every shell. */
+const testIn = (shell: string) =>
+  spawnSync(shell, ['--version']).status === 0 ? test : skipAll(test, `${shell} is not installed`);
+
+testIn('fish')('fish completes the same, and offers files only where a command may take one', async (t) => {
+  const { out } = await sluice('completion fish');
+  const complete = (line: string) =>
+    spawnSync('fish', ['--no-config', '-c', `${out}\ncomplete -C '${line}'`], {
+      cwd: new URL(repository).pathname,
+      encoding: 'utf8',
+    })
+      .stdout.trim()
+      .split('\n');
+  t.deepEqual(complete('sluice work'), ['worker', 'workspaces']);
+  t.deepEqual(complete('sluice keys ro'), ['rotate']);
+  t.deepEqual(complete('sluice keys --json rotate demo/ci --gr'), ['--grace']);
+  t.deepEqual(complete('sluice completion f'), ['fish']);
+  t.false(complete('sluice keys ').includes('package.json'));
+  t.true(complete('sluice check pack').includes('package.json'));
+});
+
+testIn('zsh')('zsh completes the same, on a terminal', async (t) => {
+  const folder = folderOf(t, { _sluice: (await sluice('completion zsh')).out });
+  // Each line is typed into a zsh on a terminal, with a Tab at its end, and runs what the Tab has made of it.
+  const complete = (load: string, line: string) =>
+    spawnSync(
+      'zsh',
+      [
+        '-fc',
+        `zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z 'autoload -Uz compinit; ${load}; sluice() { print -r -- "<""$*"">" }; print -r -- RE""ADY'
+zpty -r z out '*READY*'
+zpty -w z $'${line}\t'
+zpty -r z out '*<*>*'
+print -r -- "\${\${out##*<}%%>*}"
+zpty -d z`,
+      ],
+      { encoding: 'utf8', cwd: folder, timeout: 60_000 },
+    ).stdout.trim();
+  const sourced = 'compinit -D -u; source ./_sluice';
+  const inPath = 'fpath=($PWD $fpath); compinit -D -u';
+  for (const load of [sourced, inPath]) {
+    t.is(complete(load, 'sluice keys ro'), 'keys rotate', load);
+    t.is(complete(load, 'sluice keys rotate demo/ci --gr'), 'keys rotate demo/ci --grace', load);
+  }
+  t.is(complete(sourced, 'sluice completion f'), 'completion fish');
 });
 
 test('npx finds the command in a checkout', (t) => {

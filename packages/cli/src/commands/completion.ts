@@ -10,6 +10,8 @@ type Shell = (typeof SHELLS)[number];
 interface Step {
   at: string;
   words: string[];
+  /** A command that only holds others takes no names of files. */
+  isGroup: boolean;
 }
 
 export function addCompletionCommand(program: Command, cli: Cli): void {
@@ -23,7 +25,7 @@ export function addCompletionCommand(program: Command, cli: Cli): void {
         `
 Put one of these lines into the file that your shell reads at its start:
   bash  source <(sluice completion bash)
-  zsh   source <(sluice completion zsh)
+  zsh   source <(sluice completion zsh)   (after compinit)
   fish  sluice completion fish | source`,
       ),
     'completion bash > /etc/bash_completion.d/sluice',
@@ -37,7 +39,7 @@ function stepsOf(command: Command, at: string): Step[] {
   const global = at === '' ? [] : ['--json'];
   const words = [...subcommands.map((each) => each.name()), ...choices, ...options, ...global, '--help'];
   return [
-    { at, words: [...new Set(words)] },
+    { at, words: [...new Set(words)], isGroup: subcommands.length > 0 },
     ...subcommands.flatMap((each) => stepsOf(each, `${at} ${each.name()}`)),
   ];
 }
@@ -75,11 +77,12 @@ _sluice() {
     esac
   done
   case "$at" in
-${steps.map(({ at, words }) => `    "${at}") compadd -- ${words.join(' ')} ;;`).join('\n')}
+${steps.map(({ at, words, isGroup }) => `    "${at}") compadd -- ${words.join(' ')}${isGroup ? '; return' : ''} ;;`).join('\n')}
   esac
   _files
 }
-compdef _sluice sluice`,
+# zsh runs the file itself when it was put into a folder of fpath.
+if [[ $funcstack[1] = _sluice ]]; then _sluice "$@"; else compdef _sluice sluice; fi`,
 
   fish: (steps) => `function __sluice_at
   set -l at ''
@@ -91,5 +94,5 @@ compdef _sluice sluice`,
   end
   test "$at" = "$argv[1]"
 end
-${steps.map(({ at, words }) => `complete -c sluice -n "__sluice_at '${at}'" -a "${words.join(' ')}"`).join('\n')}`,
+${steps.map(({ at, words, isGroup }) => `complete -c sluice ${isGroup ? '-f ' : ''}-n "__sluice_at '${at}'" -a "${words.join(' ')}"`).join('\n')}`,
 };
