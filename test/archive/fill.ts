@@ -1,8 +1,9 @@
 /**
  * Fills the archive's tables with made-up requests of a year. PostgreSQL makes the rows by itself, a month at a time on each
- * connection, and without indexes: those are built afterwards, which takes a fraction of the time.
+ * connection. A month is emptied, filled and given its indexes in one transaction, of which nothing is written to the
+ * write-ahead log, and while its rows are in memory.
  */
-import { type Database, openDatabase } from '@sluice/shared/archive/database';
+import { type Database, inTransaction, openDatabase } from '@sluice/shared/archive/database';
 import { migrate } from '@sluice/shared/archive/migrate';
 import { type Month, makePartitions, monthAt } from '@sluice/worker/archive/partitions';
 
@@ -24,28 +25,19 @@ SELECT 'made-' || i, t, t + took * interval '1 ms', (extract(epoch FROM t) * 100
   CASE WHEN h / 19 % 1000 = 0 THEN 'provider_timeout' WHEN h / 19 % 50 = 0 THEN 'provider_error' END, NULL,
   h / 23 % 31 = 0, took, 3, h * 7 % 5000000000, 'user-' || h / 17 % 10000,
   jsonb_build_object('feature', (ARRAY['search', 'chat', 'summary'])[1 + h / 11 % 3], 'customer', (h / 13 % 500)::text),
-  details
+  details, NULL, took, 100 + h % 900, NULL, NULL, NULL, 50 + h % 300, 1
 FROM (SELECT i, (i * 2654435761) % 4294967296 AS h, 100 + (i * 7919) % 20000 AS took,
     timestamptz 'epoch' + ($3::bigint + (i - $1::bigint) * $4::bigint / $5::bigint) * interval '1 ms' AS t
   FROM generate_series($1::bigint, $2::bigint) AS i) AS made,
   (SELECT $6::jsonb AS details, $7::boolean AS is_old) AS constants`;
 
-/** As long as that of a real request. */
+/** As long as those of a real request. */
 const DETAILS = JSON.stringify({
-  attempts: [
-    {
-      ...{ provider: 'openai', model: 'gpt-4o-mini', outcome: 'ok', status: 200, ms: 700 },
-      upstreamId: 'chatcmpl-BnVqXw0hYd3kqK2m5o8rT1uZ',
-    },
-  ],
-  served: {
-    ...{ provider: 'openai', model: 'gpt-4o-mini', latencyMs: 700, cost: 172_500_000 },
-    usage: { input: 350, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 200 },
-    price: {
-      ...{ registry: '2026-11-15', model: 'gpt-4o-mini', tier: 'standard', input: 150_000 },
-      ...{ cachedInput: 75_000, cacheWrite: 150_000, cacheWrite1h: 150_000, output: 600_000 },
-    },
-  },
+  attempts: [{ ms: 700, startMs: 4, upstreamId: 'chatcmpl-BnVqXw0hYd3kqK2m5o8rT1uZ' }],
+});
+const PRICE = JSON.stringify({
+  ...{ registry: '2026-11-15', model: 'gpt-4o-mini', tier: 'standard', input: 150_000 },
+  ...{ cachedInput: 75_000, cacheWrite: 150_000, cacheWrite1h: 150_000, output: 600_000 },
 });
 
 export interface Filled {
@@ -65,13 +57,11 @@ export async function fill(
   await migrate(database, schema);
   for (let month = -MONTHS; month <= 0; month += 4)
     await makePartitions(database, schema, monthAt(Date.now(), month).from.getTime());
+  await database.query(`INSERT INTO ${schema}.prices VALUES (1, $1)`, [PRICE]);
   const indexes = await dropIndexes(database, schema);
-  await fillMonths(database, schema, entries, say);
-  for (const index of indexes) {
-    const began = performance.now();
-    await buildIndex(database, index);
-    say(`${seconds(began)}: ${index}`);
-  }
+  await fillMonths(database, schema, entries, indexes, say);
+  // Those of the months are there already, and become part of these.
+  for (const { onAll } of indexes) await database.query(onAll);
   await fillSpend(database, schema);
   await database.query(`ANALYZE ${schema}.requests`);
   await database.query(`ANALYZE ${schema}.spend`);
@@ -84,6 +74,7 @@ async function fillMonths(
   database: Database,
   schema: string,
   entries: number,
+  indexes: readonly Index[],
   say: (line: string) => void,
 ): Promise<void> {
   const months = Array.from({ length: MONTHS }, (_, i) => monthAt(Date.now(), i - MONTHS + 1));
@@ -96,9 +87,9 @@ async function fillMonths(
     const [i, month] = next;
     const began = performance.now();
     const from = i * inAMonth;
-    const count = Math.min(inAMonth, entries - from);
-    if (count > 0) await fillMonth(database, schema, month, { from, count, isOld: i < MONTHS / 3 });
-    done += Math.max(0, count);
+    const count = Math.max(0, Math.min(inAMonth, entries - from));
+    await fillMonth(database, schema, month, { from, count, isOld: i < MONTHS / 3, indexes });
+    done += count;
     say(`${month.name}: ${count} rows in ${seconds(began)}, ${done} of ${entries}`);
     await fillNext();
   };
@@ -109,36 +100,45 @@ async function fillMonth(
   database: Database,
   schema: string,
   month: Month,
-  { from, count, isOld }: { from: number; count: number; isOld: boolean },
+  { from, count, isOld, indexes }: { from: number; count: number; isOld: boolean; indexes: readonly Index[] },
 ): Promise<void> {
+  const partition = `${schema}.requests_${month.name}`;
   // The month that is not over yet is filled up to now.
   const length = Math.min(month.to.getTime(), Date.now() - 60_000) - month.from.getTime();
-  await database.query(`INSERT INTO ${schema}.requests_${month.name} ${ROWS}`, [
-    ...[from, from + count - 1, month.from.getTime(), length, count, DETAILS, isOld],
-  ]);
+  await inTransaction(database, async (connection) => {
+    // Both connections are at work, so that helpers would only take time from each other.
+    await connection.query(
+      `SET LOCAL maintenance_work_mem = '512MB'; SET LOCAL max_parallel_maintenance_workers = 0; TRUNCATE ${partition}`,
+    );
+    await connection.query(`INSERT INTO ${partition} ${ROWS}`, [
+      ...[from, from + count - 1, month.from.getTime(), length, Math.max(1, count), DETAILS, isOld],
+    ]);
+    for (const { onMonth } of indexes) await connection.query(onMonth(partition));
+  });
 }
 
-/** Returns the statements that make them again. */
-async function dropIndexes(database: Database, schema: string): Promise<string[]> {
+interface Index {
+  onMonth(partition: string): string;
+  onAll: string;
+}
+
+/** Returns how to make them again. */
+async function dropIndexes(database: Database, schema: string): Promise<Index[]> {
   const { rows } = await database.query<{ name: string; definition: string }>(
     `SELECT c.relname AS name, pg_get_indexdef(i.indexrelid) AS definition FROM pg_index i
-       JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = to_regclass($1) ORDER BY i.indisprimary DESC`,
+       JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = to_regclass($1) AND NOT i.indisprimary`,
     [`${schema}.requests`],
   );
   await database.query(`ALTER TABLE ${schema}.requests DROP CONSTRAINT requests_pkey`);
-  const others = rows.filter(({ name }) => name !== 'requests_pkey');
-  for (const { name } of others) await database.query(`DROP INDEX ${schema}.${name}`);
+  for (const { name } of rows) await database.query(`DROP INDEX ${schema}.${name}`);
+  const key = (table: string) => `ALTER TABLE ${table} ADD PRIMARY KEY (id, accepted_at)`;
   return [
-    `ALTER TABLE ${schema}.requests ADD CONSTRAINT requests_pkey PRIMARY KEY (id, accepted_at)`,
-    ...others.map(({ definition }) => definition.replace(' ON ONLY ', ' ON ')),
+    { onMonth: key, onAll: key(`${schema}.requests`) },
+    ...rows.map(({ definition }) => ({
+      onMonth: (partition: string) => definition.replace(/ \w+ ON ONLY \S+/, ` ON ${partition}`),
+      onAll: definition.replace(' ON ONLY ', ' ON '),
+    })),
   ];
-}
-
-async function buildIndex(database: Database, statement: string): Promise<void> {
-  const connection = await database.connect();
-  await connection.query(`SET maintenance_work_mem = '512MB'`);
-  await connection.query(statement);
-  connection.release();
 }
 
 async function fillSpend(database: Database, schema: string): Promise<void> {

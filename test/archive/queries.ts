@@ -2,10 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ArchiveReader, pageStatement, type Statement } from '@sluice/api/admin/archive-reader';
-import { spendStatement } from '@sluice/api/admin/archive-spend';
+import { SPEND_TRANSACTION, spendStatement } from '@sluice/api/admin/archive-spend';
 import type { LogFilter } from '@sluice/api/admin/log-filter';
 import type { Sort } from '@sluice/api/admin/log-order';
-import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
+import { type Database, inTransaction, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { monthAt } from '@sluice/worker/archive/partitions';
 import { startTestPostgres } from '../helpers/test-postgres.js';
 import { type Filled, fill, MONTHS } from './fill.js';
@@ -144,7 +144,11 @@ function spendQuestions(database: Database, schema: string): Question[] {
     const statement = spendStatement(schema, question);
     return {
       name: `Spend ${name}`,
-      ask: () => database.query(statement.text, statement.values),
+      ask: () =>
+        inTransaction(database, async (connection) => {
+          await connection.query(SPEND_TRANSACTION);
+          await connection.query(statement.text, statement.values);
+        }),
       statements: [statement],
     };
   });

@@ -15,7 +15,7 @@ import type {
   Statement,
   TrafficReport,
 } from '@sluice/shared/admin-api';
-import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
+import { type Database, inTransaction, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { eraseUser } from '@sluice/shared/archive/erasures';
 import { readArchiveState } from '@sluice/shared/archive/state';
 import { monthOf } from '@sluice/shared/calendar';
@@ -243,6 +243,21 @@ test.serial('what PostgreSQL gives back is the entry of the log, to the last fie
   await database.query(`DELETE FROM ${SCHEMA}.requests WHERE id LIKE 'field-%'`);
   await database.query(`DELETE FROM ${SCHEMA}.spend WHERE cost = 0`);
 });
+
+test.serial(
+  'a connection that breaks within a transaction fails the transaction, and not the process',
+  async (t) => {
+    const broken = inTransaction(database, async (connection) => {
+      const { rows } = await connection.query('SELECT pg_backend_pid() AS pid');
+      const isOver = new Promise<void>((resolve) => connection.on('end', resolve));
+      await database.query('SELECT pg_terminate_backend($1)', [rows[0].pid]);
+      await isOver;
+      await connection.query('SELECT 1');
+    });
+    await t.throwsAsync(broken);
+    t.is((await database.query('SELECT 1 AS one')).rows[0].one, 1);
+  },
+);
 
 test.serial('a search of many months has one time limit for all of them', async (t) => {
   const reader = new ArchiveReader(postgres.url, 'test', 3_000);

@@ -28,6 +28,9 @@ const TAIL_AT_ONCE = 500;
 const MAX_TAIL = 50_000;
 const MAX_GROUPS = 100_000;
 
+/** With less memory PostgreSQL sorts on its disk what it could add up at once. */
+export const SPEND_TRANSACTION = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL work_mem = '32MB'`;
+
 type Group = SpendRow['group'];
 interface Line {
   group: Group;
@@ -46,7 +49,7 @@ export class ArchiveSpend {
       await this.archive.check();
       const { entries, isComplete } = await this.#tail();
       return await inTransaction(this.archive.database, async (connection) => {
-        await connection.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+        await connection.query(SPEND_TRANSACTION);
         const rows = await this.#sum(connection, question);
         const written = await this.#written(connection, entries);
         for (const entry of entries)
@@ -110,31 +113,46 @@ export function spendStatement(schema: string, question: SpendQuestion): Stateme
   const { by, from, to, timeZone, filter, tags = [], workspaces } = question;
   const where = new Conditions();
   where.values.push(timeZone, from, to);
-  // Rows are grouped by what is quick to compute, and a group gets its text.
-  const groups = by.map((field): { key: string; text?: string } => {
-    const day = `(quarter AT TIME ZONE $1)::date`;
-    if (field === 'day') return { key: day, text: `to_char(${day}, 'YYYY-MM-DD')` };
-    const month = `date_trunc('month', quarter AT TIME ZONE $1)`;
-    if (field === 'month') return { key: month, text: `to_char(${month}, 'YYYY-MM')` };
-    if (!field.startsWith('tag:')) return { key: field === 'key' ? 'key_id' : field };
+  // Days and months are counted from the first one, and a group gets its text: local time is slow to compute for each row.
+  const groups = by.map((field, i): { key: string; text: string } => {
+    if (field === 'day')
+      return {
+        key: countedBy('day'),
+        text: `to_char(${firstOf('day')} + (g${i} - 1) * interval '1 day', 'YYYY-MM-DD')`,
+      };
+    if (field === 'month')
+      return {
+        key: countedBy('month'),
+        text: `to_char(${firstOf('month')} + (g${i} - 1) * interval '1 month', 'YYYY-MM')`,
+      };
+    if (!field.startsWith('tag:')) return { key: field === 'key' ? 'key_id' : field, text: `g${i}` };
     where.values.push(field.slice(4));
-    return { key: `tags->>$${where.values.length}` };
+    return { key: `tags->>$${where.values.length}`, text: `g${i}` };
   });
-  const columns = [
-    ...groups.map(({ key, text = key }, i) => `${text} AS g${i}`),
-    ...COLUMNS.map((column) => `sum(${column}) AS ${column}`),
-  ];
   for (const [field, value] of Object.entries(filter))
     where.add((p) => `${field === 'key' ? 'key_id' : field} = ${p}`, value);
   for (const [name, value] of tags)
     where.add((p) => `tags @> ${p}::jsonb`, JSON.stringify({ [name]: value }));
   if (workspaces) where.add((p) => `workspace = ANY(${p})`, [...workspaces]);
-  const text = `SELECT ${columns.join(', ')}
+  const sums = COLUMNS.map((column) => `sum(${column}) AS ${column}`);
+  const text = `SELECT ${[...groups.map(({ text }, i) => `${text} AS g${i}`), ...COLUMNS].join(', ')} FROM (
+      SELECT ${[...groups.map(({ key }, i) => `${key} AS g${i}`), ...sums].join(', ')}
        FROM ${schema}.spend
       WHERE quarter >= ($2::date)::timestamp AT TIME ZONE $1 AND quarter < ($3::date + 1)::timestamp AT TIME ZONE $1
         AND ${where.text}
-      ${by.length > 0 ? `GROUP BY ${groups.map(({ key }) => key).join(', ')}` : ''} LIMIT ${MAX_GROUPS + 1}`;
+      ${by.length > 0 ? `GROUP BY ${groups.map((_, i) => i + 1).join(', ')}` : ''} LIMIT ${MAX_GROUPS + 1}) AS summed`;
   return { text, values: where.values };
+}
+
+/** The local day or month in which the question begins. */
+function firstOf(unit: 'day' | 'month'): string {
+  return `date_trunc('${unit}', $2::date::timestamp)`;
+}
+
+/** The number of a row's local day or month, from 1 for the first. PostgreSQL makes the array of their beginnings once. */
+function countedBy(unit: 'day' | 'month'): string {
+  return `width_bucket(quarter, ARRAY(SELECT begin AT TIME ZONE $1
+    FROM generate_series(${firstOf(unit)}, $3::date::timestamp, interval '1 ${unit}') AS begin))`;
 }
 
 function addLine(rows: Map<string, SpendRow>, { group, sums }: Line): void {

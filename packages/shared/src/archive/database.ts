@@ -39,6 +39,11 @@ export async function inTransaction<T>(
 ): Promise<T> {
   const connection = await database.connect();
   let broken: Error | undefined;
+  // A connection that breaks between two statements says so by this event, which would end the process if nobody listened.
+  const onError = (error: Error) => {
+    broken = error;
+  };
+  connection.on('error', onError);
   try {
     await connection.query('BEGIN');
     const result = await work(connection);
@@ -49,6 +54,7 @@ export async function inTransaction<T>(
     broken = error instanceof Error ? error : new Error(String(error));
     throw error;
   } finally {
+    connection.off('error', onError);
     connection.release(broken);
   }
 }

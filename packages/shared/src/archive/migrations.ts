@@ -119,4 +119,12 @@ CREATE TABLE $schema.prices (
   price jsonb NOT NULL
 );
 `,
+  // The dearest and the longest requests of a workspace or key: the index itself says whose they are, so that nobody reads the
+  // rows of all the others.
+  `
+DROP INDEX $schema.requests_duration;
+DROP INDEX $schema.requests_cost;
+CREATE INDEX requests_duration ON $schema.requests (duration_ms, logged_ms, logged_seq, workspace, key_id);
+CREATE INDEX requests_cost ON $schema.requests (cost, logged_ms, logged_seq, workspace, key_id);
+`,
 ];
