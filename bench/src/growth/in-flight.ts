@@ -1,6 +1,7 @@
 /** What calls that take long cost, as real ones do: while they run, and by the memory they hold. */
 import type { Generator } from '../load/load.js';
 import { figure, table } from '../markdown.js';
+import { sum } from '../numbers.js';
 import { cpuOf, residentOf } from '../process-cost.js';
 import { Progress, rest } from '../progress.js';
 import { startUpstream } from '../simulator.js';
@@ -8,7 +9,7 @@ import { type Sluice, startSluice } from '../sluice.js';
 import type { GrowthOptions } from './options.js';
 import type { StudyResult } from './study.js';
 
-const CALLERS = [200, 1_000, 4_000];
+const CALLERS = [200, 1_000, 5_000];
 /** Spread, so that answers come evenly; ten seconds in the mean. */
 const CALL_MS = '5000-15000';
 const STEADY_AFTER_S = 20;
@@ -21,6 +22,8 @@ interface InFlight {
   perSecond: number;
   cpuUs: Record<string, number>;
   residentMb: Record<string, number>;
+  /** What each waiting caller adds to the memory of api and worker together, from the start of the processes on. */
+  callerKb: number;
   errors: number;
 }
 
@@ -42,6 +45,7 @@ export async function studyInFlight(_options: GrowthOptions, generator: Generato
 /** In the middle of the load: neither its beginning nor the requests that its end cuts off are in it. */
 async function measureSteady(sluice: Sluice, callers: number, generator: Generator): Promise<InFlight> {
   const { urls, caller, processes } = sluice;
+  const idleMb = residentOf(processes);
   const seconds = STEADY_AFTER_S + MEASURED_S + REST_S;
   const load = generator.run({ urls, callers: [caller], prompt: 'small', connections: callers, seconds });
   await rest(STEADY_AFTER_S * 1_000);
@@ -52,8 +56,16 @@ async function measureSteady(sluice: Sluice, callers: number, generator: Generat
     [...cpuOf(processes)].map(([name, us]) => [name, (us - (cpuBefore.get(name) ?? 0)) / requests]),
   );
   const residentMb = residentOf(processes);
+  const added = ['api', 'worker'].map((name) => (residentMb[name] ?? 0) - (idleMb[name] ?? 0));
   const { errors } = await load;
-  return { callers, perSecond: requests / MEASURED_S, cpuUs, residentMb, errors };
+  return {
+    callers,
+    perSecond: requests / MEASURED_S,
+    cpuUs,
+    residentMb,
+    callerKb: (1024 * sum(added)) / callers,
+    errors,
+  };
 }
 
 async function settled({ redis, names }: Sluice): Promise<number> {
@@ -74,17 +86,19 @@ function toTable(rows: readonly InFlight[]): string {
     'memory MB: api',
     'worker',
     'redis',
+    'KB for each caller, api and worker',
     'errors',
   ];
   const names = ['api', 'worker', 'redis'];
   return table(
     head,
-    rows.map(({ callers, perSecond, cpuUs, residentMb, errors }) => [
+    rows.map(({ callers, perSecond, cpuUs, residentMb, callerKb, errors }) => [
       callers.toLocaleString('en'),
       figure(perSecond),
       ...names.map((name) => figure(cpuUs[name])),
       ...names.map((name) => figure(((cpuUs[name] ?? 0) * perSecond) / 1e6)),
       ...names.map((name) => figure(residentMb[name])),
+      figure(callerKb),
       String(errors),
     ]),
     0,
