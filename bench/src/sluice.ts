@@ -30,6 +30,8 @@ export interface SluiceOptions {
   workers?: number;
   /** Calls at a time to the provider. Far above any load here unless given. */
   concurrency?: number;
+  /** Limits per minute of the first provider. */
+  providerLimits?: Readonly<Record<string, number>>;
   execArgv?(role: 'api' | 'worker'): string[];
   /** For api and worker, beside what they need. */
   env?: Readonly<Record<string, string>>;
@@ -67,7 +69,13 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     // JSON is YAML.
     JSON.stringify({
       providers: {
-        openai: { kind: 'openai', base_url: `${upstreamUrl}/v1`, api_key: '${OPENAI_API_KEY}', ...limits },
+        openai: {
+          kind: 'openai',
+          base_url: `${upstreamUrl}/v1`,
+          api_key: '${OPENAI_API_KEY}',
+          ...limits,
+          ...(options.providerLimits ? { limits: options.providerLimits } : {}),
+        },
         anthropic: { kind: 'anthropic', base_url: upstreamUrl, api_key: '${ANTHROPIC_API_KEY}', ...limits },
       },
       workspaces: [

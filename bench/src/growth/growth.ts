@@ -5,6 +5,7 @@ import { saveResult, saveToDocs } from '../save.js';
 import { studyBacklog } from './backlog.js';
 import { studyDirectory } from './directory.js';
 import { studyEndurance } from './endurance.js';
+import { studyFeatures } from './features.js';
 import { studyInFlight } from './in-flight.js';
 import { GROWTH_HELP, readGrowthOptions } from './options.js';
 import { studyProcesses } from './processes.js';
@@ -16,6 +17,7 @@ const RUN = {
   backlog: studyBacklog,
   directory: studyDirectory,
   'in-flight': studyInFlight,
+  features: studyFeatures,
   sizes: studySizes,
   endurance: studyEndurance,
 };

@@ -1,6 +1,14 @@
 import { choices, readArgs, savesToDocs, wholeNumber } from '../options.js';
 
-export const STUDIES = ['processes', 'backlog', 'directory', 'in-flight', 'sizes', 'endurance'] as const;
+export const STUDIES = [
+  'processes',
+  'backlog',
+  'directory',
+  'in-flight',
+  'features',
+  'sizes',
+  'endurance',
+] as const;
 export type Study = (typeof STUDIES)[number];
 
 export interface GrowthOptions {
@@ -16,11 +24,12 @@ export interface GrowthOptions {
 export const GROWTH_HELP = `
 npm run bench -- growth [options]     does the cost of a request stay the same as things grow?
 
-  --studies processes,backlog,directory,in-flight,sizes,endurance
+  --studies processes,backlog,directory,in-flight,features,sizes,endurance
             processes   1, 2, 4 workers × 1, 2 api processes
             backlog     0, 1,000, 10,000 jobs waiting in the provider's queue
             directory   1, 100, 10,000 workspaces, each with its key and route; and as many routes of one workspace
-            in-flight   200, 1,000, 4,000 calls of ten seconds at a time
+            in-flight   200, 1,000, 5,000 calls of ten seconds at a time
+            features    with encryption, limits per minute and the archive in PostgreSQL on
             sizes       memory of the api and of Redis for a request that waits, and bytes of an entry of the log
             endurance   memory and latency over many requests
   --requests 1000000      of the endurance run

@@ -4,6 +4,7 @@ import { measure, type Sample } from '../measure.js';
 import { medianOf, sum } from '../numbers.js';
 import { type Progress, rest } from '../progress.js';
 import type { Sluice } from '../sluice.js';
+import { WARM_UP } from '../warm-up.js';
 import type { GrowthOptions } from './options.js';
 
 export interface StudyResult {
@@ -37,12 +38,13 @@ export interface PointParts {
 export async function measurePoint(parts: PointParts): Promise<Point> {
   const { study, title, sluice, options, generator, progress, callers = [sluice.caller] } = parts;
   const { seconds, rounds, connections } = options;
-  const shot = { urls: sluice.urls, callers, prompt: 'small' as const, connections, seconds };
+  const shot = { urls: sluice.urls, callers, prompt: 'small' as const, connections };
   const samples: Sample[] = [];
   for (let round = 0; round <= rounds; round++) {
     progress.step(`${study}: ${title} · ${round === 0 ? 'warm-up' : `round ${round}`}`);
     await parts.beforeLoad?.();
-    const sample = await measure(generator, shot, sluice.processes);
+    const how = { ...shot, seconds: round === 0 ? WARM_UP.seconds : seconds };
+    const sample = await measure(generator, how, sluice.processes);
     await parts.afterLoad?.();
     if (round > 0) samples.push(sample);
     await rest(REST_MS);
