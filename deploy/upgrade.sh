@@ -3,6 +3,8 @@
 # new containers come up beside the old ones, and then the old ones drain and go. When a new one does not get ready, the
 # new ones are taken away again and the old ones go on.
 # Usage: sh deploy/upgrade.sh [options of docker compose, such as -f docker-compose.yml -f deploy/compose/tls.yml]
+# With the checkout of the version before it is a rollback: it then waits until the newer workers have done what only they
+# understand, for WAIT_SECONDS at most (330). With 0 it does not wait, and the workers that are left do not run those requests.
 # COMPOSE names another command than `docker compose`; READY_SECONDS is how long a new container may take (120).
 set -eu
 cd "$(dirname "$0")/.."
@@ -22,6 +24,20 @@ wait_until_healthy() {
   done
 }
 
+# `docker compose run` starts the image of this checkout.
+wait_until_understood() {
+  [ "${WAIT_SECONDS:-330}" = 0 ] ||
+    $compose run --rm --no-deps apply node packages/cli/dist/apply/wait-for-newer-jobs.js "${WAIT_SECONDS:-330}"
+}
+
+# They may have begun something.
+take_away() {
+  docker stop --time 360 "$@" > /dev/null
+  docker rm --force "$@" > /dev/null
+  say 'The old containers go on; nothing else was replaced.'
+  exit 1
+}
+
 replace() {
   service=$1
   old=$($compose ps -q "$service")
@@ -32,9 +48,12 @@ replace() {
   if ! wait_until_healthy $new; then
     say "$service: a new container did not get ready. Its log ends with:"
     docker logs --tail 20 "$(echo "$new" | head -n 1)" >&2
-    docker rm --force $new > /dev/null
-    say 'The old containers go on; nothing else was replaced.'
-    exit 1
+    take_away $new
+  fi
+  if [ "$service" = worker ] && ! wait_until_understood; then
+    say 'Requests are left that only the old workers understand, or Redis could not be asked.'
+    say 'Run this again when there is less to do, or with a larger WAIT_SECONDS.'
+    take_away $new
   fi
   say "$service: draining the old ones"
   docker stop --time 360 $old > /dev/null

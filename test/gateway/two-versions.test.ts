@@ -1,10 +1,14 @@
 /** Processes of two adjacent versions on one Redis, as during an upgrade. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { Queues } from '@sluice/shared/queue/queues';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { speaking } from '../helpers/other-version.js';
 import { jobFor } from '../helpers/settle-bench.js';
 import { until } from '../helpers/until.js';
+import { withParent } from '../helpers/with-parent.js';
 
 const NEXT = speaking({ oldest: 1, newest: 2 });
 const messages = [{ role: 'user', content: 'Hello.' }];
@@ -95,5 +99,51 @@ test('a job that no worker understands is not run, and can be withdrawn', async 
   await until('the worker to leave it', async () => (await redis.zscore(delayed, 'never-0')) !== null);
   await until('it to be withdrawn', async () => (await queues.backendOf(job).withdraw(job)) === 'withdrawn');
   t.is(await redis.exists(names.queueKey('openai', 'never-0')), 0);
+  await queues.close();
+});
+
+/** As deploy/upgrade.sh runs it before the workers of the version before end. */
+async function waitForNewerJobs({ redisServer, configPath, simulator }: Gateway, seconds: number) {
+  const program = fileURLToPath(import.meta.resolve('@sluice/cli/apply/wait-for-newer-jobs'));
+  const env = {
+    PATH: process.env.PATH,
+    REDIS_URL: redisServer.url,
+    SLUICE_CELL: 'test',
+    GATEWAY_CONFIG: configPath,
+    OPENAI_BASE_URL: simulator.openaiBaseUrl,
+    ANTHROPIC_BASE_URL: simulator.anthropicBaseUrl,
+  };
+  const [node = '', ...args] = [...withParent(), process.execPath, program, String(seconds)];
+  const child = spawn(node, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  child.stdout?.on('data', (part) => {
+    said += part;
+  });
+  const [code] = await once(child, 'close');
+  return { code, said };
+}
+
+test('a rollback waits for what only the newer version understands, and gives up after its time', async (t) => {
+  const gateway = await startGateway({ workers: 0 });
+  t.teardown(() => gateway.stop());
+  const { redis, names } = gateway;
+  t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 0, said: '' }, 'nothing is queued');
+  const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
+  const now = Date.now();
+  const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 600_000, deadline: now + 900_000 };
+  const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
+  await queues.addChat({ ...jobFor('newer'), ...times, chain, protocol: 2 });
+  await queues.addChat({ ...jobFor('ours'), ...times, chain });
+  const one = '1 requests are left that only the newer version understands.\n';
+  t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 1, said: one }, 'nobody does it');
+
+  const waited = waitForNewerJobs(gateway, 90);
+  await gateway.addWorker(NEXT);
+  const { code, said } = await waited;
+  t.is(code, 0, said);
+  t.true(
+    (await gateway.log()).some(({ id }) => id === 'newer'),
+    'it was done when the wait was over',
+  );
   await queues.close();
 });
