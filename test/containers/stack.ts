@@ -9,6 +9,17 @@ import { fileURLToPath } from 'node:url';
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
 const PROJECT = 'sluice-containers';
 
+/** The one of the tests, with the Node of the image that is built. */
+const BUCKET_SERVER = {
+  image: 'node:24-bookworm-slim',
+  command: [
+    ...['node', '/srv/node_modules/s3rver/bin/s3rver.js', '--address', '0.0.0.0', '--port', '9000'],
+    ...['--directory', '/tmp/bucket', '--no-vhost-buckets', '--configure-bucket', 'sluice'],
+  ],
+  volumes: [`${join(repository, 'node_modules')}:/srv/node_modules:ro`],
+  networks: ['egress'],
+};
+
 function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
   const { status, stdout, stderr } = spawnSync(command, args, {
     cwd: repository,
@@ -91,6 +102,28 @@ export class Stack {
     const compose = readFileSync(join(repository, 'docker-compose.yml'), 'utf8');
     const image = new RegExp(`^  ${service}:\\n    image: (\\S+)`, 'm').exec(compose)?.[1] ?? '';
     return run('docker', ['image', 'inspect', image]).ok || run('docker', ['pull', '-q', image]).ok;
+  }
+
+  /** From now on the files of batches are in a bucket, which a server beside the others has. */
+  useBucket(): void {
+    const file = join(this.#folder, 'bucket-server.yml');
+    // JSON is YAML.
+    writeFileSync(file, JSON.stringify({ services: { bucket: BUCKET_SERVER } }));
+    this.#options.push('-f', 'deploy/compose/bucket.yml', '-f', file);
+    Object.assign(this.#env, {
+      FILES_BUCKET: 's3://sluice/files',
+      FILES_ENDPOINT: 'http://bucket:9000',
+      AWS_ACCESS_KEY_ID: 'S3RVER',
+      AWS_SECRET_ACCESS_KEY: 'S3RVER',
+    });
+  }
+
+  /** How many objects are in the bucket. */
+  objects(): number {
+    const find = ['find', '/tmp/bucket/sluice/files', '-name', '*_object'];
+    return this.compose('exec', '-T', 'bucket', ...find)
+      .split('\n')
+      .filter(Boolean).length;
   }
 
   set(name: string, value: string): void {

@@ -32,6 +32,7 @@ export async function tryEverything(stack: Stack, tell: Tell): Promise<void> {
     await downAndUp(stack, callers, tell);
     answerSlowly(stack);
     await rehearseRestore(stack, batch, tell);
+    await useBucket(stack, callers, tell);
   } finally {
     callers.close();
   }
@@ -207,6 +208,21 @@ async function rehearseRestore(stack: Stack, batch: BatchOutcome, tell: Tell): P
     '`deploy/backup.sh`, `down --volumes`, `deploy/restore.sh`',
     `${isSame ? 'the ledger, the log and the files are' : 'not everything is'} as before, and the request that ran is answered; ${seconds}`,
     isSame && isAnswered,
+  );
+}
+
+async function useBucket(stack: Stack, callers: Callers, tell: Tell): Promise<void> {
+  stack.useBucket();
+  stack.compose('up', '--detach');
+  await firstAnswer(callers);
+  answerSlowly(stack);
+  const { PORT, GATEWAY_KEY = '' } = stack.settings;
+  const batch = await runBatchDuring(`http://127.0.0.1:${PORT}`, GATEWAY_KEY, LINE, async () => {});
+  const objects = stack.objects();
+  tell(
+    `\`deploy/compose/bucket.yml\`, and a batch of ${batch.lines} lines`,
+    `${batch.answered} lines answered, each once; ${objects} objects in the bucket`,
+    batch.answered === batch.lines && objects > 0,
   );
 }
 
