@@ -17,6 +17,8 @@ import type {
 } from '@sluice/shared/admin-api';
 import { type Database, inTransaction, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { eraseUser } from '@sluice/shared/archive/erasures';
+import { checkReadable } from '@sluice/shared/archive/migrate';
+import { MIGRATIONS } from '@sluice/shared/archive/migrations';
 import { readArchiveState } from '@sluice/shared/archive/state';
 import { monthOf } from '@sluice/shared/calendar';
 import { keyNames } from '@sluice/shared/redis/key-names';
@@ -136,6 +138,57 @@ test.serial('the role of the workers may add rows and read them, and nothing els
     await t.throwsAsync(writer.query(statement), { message: /permission denied|must be owner/ }, statement);
   t.is((await writer.query(`SELECT count(*)::int AS count FROM ${SCHEMA}.requests`)).rows[0].count > 0, true);
   await writer.end();
+});
+
+/** Of any table of the archive, by the type of the column. */
+const SOME_VALUE: Record<string, string> = {
+  text: `'x'`,
+  smallint: '1',
+  integer: '1',
+  bigint: '1',
+  'double precision': '1',
+  boolean: 'true',
+  jsonb: `'{}'`,
+  'timestamp with time zone': 'now()',
+};
+
+test.serial('after each step of the tables a worker of the step before still writes its rows', async (t) => {
+  for (let step = 1; step < MIGRATIONS.length; step++) {
+    const schema = `step_${step}`;
+    const apply = (sql: string) => database.query(sql.replaceAll('$schema', schema));
+    await database.query(`CREATE SCHEMA ${schema}`);
+    for (const sql of MIGRATIONS.slice(0, step)) await apply(sql);
+    const { rows } = await database.query<{ name: string; columns: string[]; types: string[] }>(
+      `SELECT table_name AS name, array_agg(column_name::text) AS columns, array_agg(data_type::text) AS types
+         FROM information_schema.columns WHERE table_schema = $1 AND is_identity = 'NO' GROUP BY table_name`,
+      [schema],
+    );
+    t.true(rows.length >= 4);
+    await apply(MIGRATIONS[step] ?? '');
+    for (const { name, columns, types } of rows) {
+      const values = types.map((type) => SOME_VALUE[type]);
+      await t.notThrowsAsync(
+        database.query(`INSERT INTO ${schema}.${name} (${columns}) VALUES (${values})`),
+        `${name} after step ${step + 1}`,
+      );
+    }
+    await database.query(`DROP SCHEMA ${schema} CASCADE`);
+  }
+});
+
+test.serial('rows that a newer version has written otherwise are not shown by an older one', async (t) => {
+  const note = (version: number, readableFrom: number) =>
+    database.query(`INSERT INTO ${SCHEMA}.migrations (version, readable_from) VALUES ($1, $2)`, [
+      version,
+      readableFrom,
+    ]);
+  t.teardown(() => database.query(`DELETE FROM ${SCHEMA}.migrations WHERE version > 900`));
+  await note(901, 1);
+  await t.notThrowsAsync(checkReadable(database, SCHEMA), 'a step that added something');
+  await note(902, 902);
+  await t.throwsAsync(checkReadable(database, SCHEMA), {
+    message: 'a newer version has written the archive, and this one would misread it',
+  });
 });
 
 test.serial(

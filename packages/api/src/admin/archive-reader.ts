@@ -10,13 +10,15 @@ import {
   openDatabase,
   schemaOf,
 } from '@sluice/shared/archive/database';
-import { readVersion, SCHEMA_VERSION } from '@sluice/shared/archive/migrate';
+import { checkReadable } from '@sluice/shared/archive/migrate';
 import { columnsOf, type Row, toRequest } from './archive-rows.js';
 import type { LogFilter } from './log-filter.js';
 import { compare, compareIds, type Place, placeOf, type Sort } from './log-order.js';
 import type { LoggedRequest } from './log-reader.js';
 
 const CONNECTIONS = 4;
+/** A worker of a newer version may change the tables at any time. */
+const CHECKED_FOR_MS = 10_000;
 /** What a search may take in all, of however many months. */
 const SEARCH_MS = 20_000;
 /** Partitions go by the time of acceptance. An entry may be logged this much later. */
@@ -29,7 +31,7 @@ const SORTED_BY: Record<Sort, string> = { time: '', duration: 'duration_ms', cos
 export class ArchiveReader {
   readonly schema: string;
   readonly database: Database;
-  #isThere = false;
+  #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     url: string,
@@ -44,12 +46,11 @@ export class ArchiveReader {
     return this.database.end();
   }
 
-  /** Throws when the database is away, or a worker has not made the tables yet. */
+  /** Throws when the database is away, a worker has not made the tables yet, or a newer one has changed them. */
   async check(): Promise<void> {
-    if (this.#isThere) return;
-    if ((await readVersion(this.database, this.schema)) < SCHEMA_VERSION)
-      throw new Error('the archive has no tables yet');
-    this.#isThere = true;
+    if (performance.now() - this.#checkedAt < CHECKED_FOR_MS) return;
+    await checkReadable(this.database, this.schema);
+    this.#checkedAt = performance.now();
   }
 
   /** Up to `limit` entries before the boundary, and after the place where an earlier page ended. */

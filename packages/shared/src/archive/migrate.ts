@@ -8,6 +8,12 @@ export const SCHEMA_VERSION = MIGRATIONS.length;
 /** The number is arbitrary, but must be the same in every version. */
 const MIGRATION_LOCK = 7_401_733;
 
+/**
+ * Steps after which a process of an earlier step would misread the rows: the facts that it looks for are elsewhere. It can go on
+ * writing rows. Every other step only adds what an earlier one does not need.
+ */
+const MISREAD_BEFORE: ReadonlySet<number> = new Set([3]);
+
 export async function migrate(database: Database, schema: string): Promise<void> {
   await inTransaction(database, async (connection) => {
     await connection.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
@@ -15,14 +21,32 @@ export async function migrate(database: Database, schema: string): Promise<void>
     await connection.query(
       `CREATE TABLE IF NOT EXISTS ${schema}.migrations (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`,
     );
+    // The earliest step whose processes read the rows rightly.
+    await connection.query(
+      `ALTER TABLE ${schema}.migrations ADD COLUMN IF NOT EXISTS readable_from integer NOT NULL DEFAULT 1`,
+    );
     const version = await readVersion(connection, schema);
     if (version > SCHEMA_VERSION) return;
     for (const [i, step] of MIGRATIONS.entries()) {
       if (i < version) continue;
       await connection.query(step.replaceAll('$schema', schema));
-      await connection.query(`INSERT INTO ${schema}.migrations (version) VALUES ($1)`, [i + 1]);
+      await connection.query(`INSERT INTO ${schema}.migrations (version, readable_from) VALUES ($1, $2)`, [
+        i + 1,
+        MISREAD_BEFORE.has(i + 1) ? i + 1 : 1,
+      ]);
     }
   });
+}
+
+/** Throws when the rows cannot be read as they are: there are no tables yet, or a newer version has written them. */
+export async function checkReadable(database: Database, schema: string): Promise<void> {
+  if ((await readVersion(database, schema)) < SCHEMA_VERSION)
+    throw new Error('the archive has no tables yet');
+  const { rows } = await database.query<{ since: number }>(
+    `SELECT max(readable_from) AS since FROM ${schema}.migrations`,
+  );
+  if ((rows[0]?.since ?? 0) > SCHEMA_VERSION)
+    throw new Error('a newer version has written the archive, and this one would misread it');
 }
 
 /** 0 when there are no tables yet. A newer version than ours is fine: a newer process has brought them up to date. */
