@@ -123,27 +123,30 @@ async function waitForNewerJobs({ redisServer, configPath, simulator }: Gateway,
   return { code, said };
 }
 
-test('a rollback waits for what only the newer version understands, and gives up after its time', async (t) => {
-  const gateway = await startGateway({ workers: 0 });
-  t.teardown(() => gateway.stop());
-  const { redis, names } = gateway;
-  t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 0, said: '' }, 'nothing is queued');
-  const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
-  const now = Date.now();
-  const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 600_000, deadline: now + 900_000 };
-  const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
-  await queues.addChat({ ...jobFor('newer'), ...times, chain, protocol: 2 });
-  await queues.addChat({ ...jobFor('ours'), ...times, chain });
-  const one = '1 requests are left that only the newer version understands.\n';
-  t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 1, said: one }, 'nobody does it');
+test.serial(
+  'a rollback waits for what only the newer version understands, and gives up after its time',
+  async (t) => {
+    const gateway = await startGateway({ workers: 0 });
+    t.teardown(() => gateway.stop());
+    const { redis, names } = gateway;
+    t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 0, said: '' }, 'nothing is queued');
+    const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
+    const now = Date.now();
+    const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 600_000, deadline: now + 900_000 };
+    const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
+    await queues.addChat({ ...jobFor('newer'), ...times, chain, protocol: 2 });
+    await queues.addChat({ ...jobFor('ours'), ...times, chain });
+    const one = '1 requests are left that only the newer version understands.\n';
+    t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 1, said: one }, 'nobody does it');
 
-  const waited = waitForNewerJobs(gateway, 90);
-  await gateway.addWorker(NEXT);
-  const { code, said } = await waited;
-  t.is(code, 0, said);
-  t.true(
-    (await gateway.log()).some(({ id }) => id === 'newer'),
-    'it was done when the wait was over',
-  );
-  await queues.close();
-});
+    const waited = waitForNewerJobs(gateway, 90);
+    await gateway.addWorker(NEXT);
+    const { code, said } = await waited;
+    t.is(code, 0, said);
+    t.true(
+      (await gateway.log()).some(({ id }) => id === 'newer'),
+      'it was done when the wait was over',
+    );
+    await queues.close();
+  },
+);
