@@ -1,7 +1,7 @@
 /** Limits per minute, under which requests wait, and pools of provider keys. The upstream keeps its limits strictly. */
 
 import { adminOf } from '../helpers/admin.js';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { type Sample, scrape, sumOf } from '../helpers/scrape.js';
 import { until } from '../helpers/until.js';
@@ -22,6 +22,7 @@ const routes = {
   alone: [{ provider: 'brief', model: 'gpt-4o-mini' }],
   pool: [{ provider: 'pool', model: 'gpt-4o-mini' }],
   revoked: [{ provider: 'two', model: 'gpt-4o-mini' }],
+  forbidden: [{ provider: 'forbidden', model: 'gpt-4o-mini' }],
   again: [{ provider: 'again', model: 'gpt-again', retries: 3 }],
   shares: [{ provider: 'shares', model: 'gpt-4o-mini' }],
   plain: [{ provider: 'openai', model: 'gpt-4o-mini' }],
@@ -39,6 +40,7 @@ test.before(async () => {
       brief: { ...own, max_wait_ms: 20_000, limits: { requests_per_minute: 1 } },
       pool: { ...own, keys: [key('a'), key('b'), key('revoked')] },
       two: { ...own, keys: [key('c'), key('d')] },
+      forbidden: { ...own, keys: [key('c'), key('d')] },
       again: { ...own, limits: { requests_per_minute: 2 } },
       shares: { ...own, keys: [key('a', { weight: 7 }), key('b', { weight: 3 })] },
     },
@@ -65,6 +67,11 @@ function scrapeApi(): Promise<Sample[]> {
   const [api] = gateway.apis;
   if (!api) throw new Error('no api process');
   return scrape(api);
+}
+
+async function reasonOf({ headers }: ChatAnswer): Promise<string> {
+  const { body } = await adminOf(gateway)('GET', `/requests/${headers.get('x-request-id')}`);
+  return body.reason;
 }
 
 const keysUsed = () => gateway.simulator.calls.map(({ headers }) => headers?.authorization?.slice(7));
@@ -119,6 +126,9 @@ test.serial('tokens per minute of a workspace hold it and nobody else', async (t
   const refused = await ask('plain', more, { key });
   t.is(refused.status, 429);
   t.true(Number(refused.headers.get('retry-after')) > 30);
+  t.is(await reasonOf(refused), 'workspace_tokens_per_minute');
+  // Its own limit is the one that is used up, also at a provider that has limits of its own.
+  t.is(await reasonOf(await ask('again/gpt-4o-mini', more, { key })), 'workspace_tokens_per_minute');
   t.is((await ask('plain', more)).status, 200);
 });
 
@@ -134,6 +144,21 @@ test.serial('a refused key leaves the others working, and no call fails', async 
   t.true(revoked >= 1);
   const pool = await gateway.redis.hgetall(gateway.names.queueKey('pool', 'pool'));
   for (const name of ['a', 'b', 'revoked']) t.is(Number(pool[`busy:${name}`] ?? 0), 0, name);
+});
+
+test.serial('a key that is refused with 403, as some providers do, is left alone as well', async (t) => {
+  const error = { message: 'This API key was revoked.', type: 'permission_error', code: 'key_revoked' };
+  gateway.simulator.script({ times: 1, action: { status: 403, body: { error } } });
+  const { status, headers } = await ask('forbidden');
+  t.is(status, 200, 'the request went to the other key');
+  t.is(headers.get('x-gateway-provider'), 'forbidden');
+  const [refused = '', second = ''] = keysUsed();
+  t.not(refused, second);
+  gateway.simulator.reset();
+  await Promise.all(Array.from({ length: 6 }, () => ask('forbidden')));
+  t.deepEqual(new Set(keysUsed()), new Set([second]));
+  const { keys } = await shownProvider('forbidden');
+  t.deepEqual(keys.map(({ state }: { state: string }) => state).sort(), ['open', 'refused']);
 });
 
 test.serial('a provider that closes its keys for no time is called once with each key', async (t) => {

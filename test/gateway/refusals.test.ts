@@ -215,16 +215,27 @@ test.serial('requests that were never accepted are counted by workspace, key and
   for (let i = 0; i < 3; i++) await gateway.chat({ model: 'no-such-model', ...text });
   await gateway.chat({ model: 'solo' });
   await gateway.chat({ model: 'solo', ...text }, { key: makeGatewayKey() });
+  const { body: revoked } = await admin('POST', '/workspaces/third/keys', { name: 'leaked' });
+  t.is((await gateway.chat({ model: 'solo', ...text }, { key: revoked.value })).status, 200);
+  await admin('DELETE', `/keys/${revoked.id}`);
+  const after = await until('the revoked key refused', async () => {
+    const answer = await gateway.chat({ model: 'solo', ...text }, { key: revoked.value });
+    return answer.status === 401 && answer;
+  });
+  t.is(after.body.error.code, 'invalid_api_key', 'callers do not learn that there was such a key');
   const rows = await until('the counts', async () => {
     const { body } = await admin('GET', '/refusals?since=1h');
     const has = (reason: string) => body.data.some((row: { reason: string }) => row.reason === reason);
-    return has('unknown_model') && has('bad_request') && has('key_unknown') ? body.data : undefined;
+    return has('unknown_model') && has('bad_request') && has('key_unknown') && has('key_revoked')
+      ? body.data
+      : undefined;
   });
   const row = (reason: string, workspace: string | null) =>
     rows.find((each: RefusalCount) => each.reason === reason && each.workspace === workspace);
   t.like(row('unknown_model', 'demo'), { key_id: demo, requests: 3, kind: 'caller' });
   t.like(row('bad_request', 'demo'), { key_id: demo, requests: 1 });
   t.like(row('key_unknown', null), { key_id: null, requests: 1, kind: 'caller' });
+  t.like(row('key_revoked', 'third'), { key_id: revoked.id, requests: 1, kind: 'policy' });
   t.like(row('workspace_concurrency', 'busy'), { requests: 1, kind: 'policy' });
   t.like((await admin('GET', '/refusals?reason=unknown_model&workspace=demo')).body, { requests: 3 });
   t.is((await admin('GET', '/refusals?since=7d')).status, 400);

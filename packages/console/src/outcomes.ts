@@ -22,6 +22,7 @@ const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
   cooldown: 'passed over: cooling down',
   concurrency: 'passed over: no turn in time',
   limit: 'passed over: the limit per minute is used up',
+  workspace_limit: 'passed over: the tokens per minute of the workspace are used up',
   backlog: 'passed over: too many waiting',
   paused: 'passed over: its queue is paused',
   circuit_open: 'passed over: circuit open',

@@ -205,6 +205,14 @@ export const OUTCOMES = {
     reason: 'provider_rate_used_up',
     fallback: true,
   },
+  workspace_limit: {
+    kind: 'blocked',
+    words: 'has to wait for the tokens per minute of the workspace',
+    code: 'rate_limited',
+    message: NOT_CALLED,
+    reason: 'workspace_tokens_per_minute',
+    fallback: true,
+  },
   backlog: {
     kind: 'blocked',
     words: 'has too many requests waiting',

@@ -25,6 +25,9 @@ export const REASONS = {
   // The workspace's own rules.
   workspace_concurrency: policy('The workspace had as many requests at once as its limit allows.'),
   workspace_requests_per_minute: policy('The workspace had sent as many requests a minute as it may.'),
+  workspace_tokens_per_minute: policy(
+    'The workspace had used up its tokens a minute, and the wait would have been too long.',
+  ),
   budget_spent: policy('The monthly budget of the workspace was spent.'),
   budget_too_small: policy('The request might have cost more than was left of the monthly budget.'),
   budget_second_call: policy(
@@ -37,10 +40,11 @@ export const REASONS = {
   too_many_uploads: policy('The workspace was sending as many files at once as it may.'),
   large_bodies: policy('The workspace was sending as many large requests at once as it may.'),
   key_expired: policy('The key had expired.'),
+  key_revoked: policy('The key had been revoked.'),
 
   // Mistakes of the caller.
   key_missing: caller('The request had no key.'),
-  key_unknown: caller('No workspace has this key. It may be mistyped or revoked.'),
+  key_unknown: caller('No workspace has or had this key. It may be mistyped.'),
   key_guessing: caller('The caller’s address had sent too many wrong keys.'),
   forbidden: caller('The caller may not do this.'),
   unknown_model: caller('The model is neither a route of the workspace nor a model id that it may use.'),
@@ -61,7 +65,9 @@ export const REASONS = {
   // Nobody had room for it in time.
   provider_rate_limited: failed('The provider answered that the gateway sends too much (429).'),
   provider_cooling_down: failed('The provider was left alone for a while after a 429.'),
-  provider_rate_used_up: failed('A limit per minute was used up, and the wait would have been too long.'),
+  provider_rate_used_up: failed(
+    'A limit per minute of the provider was used up, and the wait would have been too long.',
+  ),
   provider_request_too_large: failed('The request was larger than the provider takes within a minute.'),
   backlog_full: failed('Too many requests were waiting for the provider.'),
   waited_too_long: failed('The request got no turn within the provider’s waiting time.'),

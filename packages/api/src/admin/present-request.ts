@@ -88,7 +88,13 @@ const WAITED: ReadonlySet<Reason> = new Set([
   'no_workers',
   'job_lost',
 ]);
-const WAITED_AT: ReadonlySet<AttemptOutcome> = new Set(['concurrency', 'limit', 'paused', 'unknown']);
+const WAITED_AT: ReadonlySet<AttemptOutcome> = new Set([
+  'concurrency',
+  'limit',
+  'workspace_limit',
+  'paused',
+  'unknown',
+]);
 
 function wasQueued({ served, queueMs, reason, attempts }: LogEntry): boolean {
   if (served || queueMs > 0 || (reason !== undefined && WAITED.has(reason))) return true;

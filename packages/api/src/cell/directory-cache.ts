@@ -4,7 +4,13 @@
  * has not confirmed the version lately, the next look-up asks Redis, and fails if Redis is away.
  */
 import { hash } from 'node:crypto';
-import type { Directory, RouteRecord, StoredKey, WorkspaceRecord } from '@sluice/shared/directory/directory';
+import type {
+  Directory,
+  RevokedKey,
+  RouteRecord,
+  StoredKey,
+  WorkspaceRecord,
+} from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 
 export const CONFIRM_EVERY_MS = 500;
@@ -49,6 +55,11 @@ export class DirectoryCache {
       if (cache === this.#keys) remember(cache, name, key);
     }
     return key;
+  }
+
+  /** Asks Redis each time, because anyone can make up keys. */
+  findRevoked(value: string): Promise<RevokedKey | undefined> {
+    return this.directory.findRevoked(this.digests.all(value));
   }
 
   async findRoute(workspace: string, alias: string): Promise<RouteRecord | undefined> {

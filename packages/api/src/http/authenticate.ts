@@ -1,5 +1,5 @@
 import { isWellFormedKey } from '@sluice/shared/config/gateway-key';
-import type { KeyRecord } from '@sluice/shared/directory/directory';
+import type { KeyRecord, RevokedKey } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware } from 'koa';
@@ -9,12 +9,14 @@ import type { WrongKeys } from './wrong-keys.js';
 
 export interface Authenticated {
   key: KeyRecord;
-  /** The key of a request that was refused because its key has expired. */
-  expiredKey?: KeyRecord;
+  /** The key of a request that was refused because its key has expired or was revoked. */
+  formerKey?: RevokedKey | undefined;
 }
 
+type Refused = 'key_unknown' | 'key_expired' | 'key_revoked';
+
 /** One message for every reason: a caller without a valid key learns nothing about which keys exist. */
-const refusal = (reason: 'key_missing' | 'key_unknown' | 'key_expired') =>
+const refusal = (reason: 'key_missing' | Refused) =>
   new GatewayError(
     'invalid_api_key',
     'Incorrect or missing API key. Send it as "Authorization: Bearer <GATEWAY_KEY>".',
@@ -31,7 +33,7 @@ export function createAuthenticate(
   wrongKeys: WrongKeys,
 ): Middleware<Authenticated> {
   return async (ctx, next) => {
-    const refuse = async (reason: 'key_unknown' | 'key_expired') => {
+    const refuse = async (reason: Refused) => {
       await wrongKeys.slowDown(ctx.req.socket.remoteAddress);
       throw refusal(reason);
     };
@@ -40,9 +42,12 @@ export function createAuthenticate(
     if (scheme.toLowerCase() !== 'bearer' || !key || rest.length > 0 || !isWellFormedKey(key))
       return refuse('key_unknown');
     const stored = await directory.findKey(key);
-    if (!stored) return refuse('key_unknown');
+    if (!stored) {
+      ctx.state.formerKey = await directory.findRevoked(key);
+      return refuse(ctx.state.formerKey ? 'key_revoked' : 'key_unknown');
+    }
     if (stored.key.expires !== undefined && stored.key.expires <= clock.now()) {
-      ctx.state.expiredKey = stored.key;
+      ctx.state.formerKey = stored.key;
       return refuse('key_expired');
     }
     keyUse.saw(stored.digest);

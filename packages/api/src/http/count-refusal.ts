@@ -5,9 +5,9 @@ import type { MeasuredState } from './measured.js';
 
 /** Counts what was refused, and what failed without an entry in the request log. */
 export function createCountRefusal(turnedAway: TurnedAway, clock: Clock) {
-  return ({ key, expiredKey, reply }: MeasuredState, reason: Reason): void => {
+  return ({ key, formerKey, reply }: MeasuredState, reason: Reason): void => {
     if (reply && !isRefusal(reason)) return;
-    const { workspace = '', id = '' } = key ?? expiredKey ?? {};
+    const { workspace = '', id = '' } = key ?? formerKey ?? {};
     turnedAway.count(clock.now(), workspace, id, reason);
   };
 }

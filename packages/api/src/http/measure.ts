@@ -51,12 +51,7 @@ export function createMeasure({
       const { method, state } = ctx;
       if (path === CHAT_PATH) {
         const reason = isAnswered ? state.reason : 'caller_left';
-        requestTally.count(
-          (state.key ?? state.expiredKey)?.workspace,
-          state.route ?? null,
-          reason,
-          ms / 1000,
-        );
+        requestTally.count((state.key ?? state.formerKey)?.workspace, state.route ?? null, reason, ms / 1000);
       }
       tracer?.record(
         toRequestSpan(state, { method, path, status, code, ms }, clock.now()),

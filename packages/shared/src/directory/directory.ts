@@ -67,6 +67,8 @@ const MAX_REVOKED = 100_000;
 
 type Changed = 'done' | 'no_workspace' | 'changed';
 
+export type RevokedKey = Pick<KeyRecord, 'id' | 'workspace'>;
+
 export class Directory {
   constructor(
     private readonly redis: Redis,
@@ -199,10 +201,10 @@ export class Directory {
 
   /** Removes the key. Its value cannot be issued again. */
   async revokeKey(digest: string, now: number): Promise<void> {
-    const { directoryVersion, keys, keyUse, revokedKeys } = this.names;
+    const { directoryVersion, keys, keyUse, revokedKeys, revokedKeyIds } = this.names;
     await revokeKeyScript(
       this.redis,
-      [directoryVersion, keys, keyUse, revokedKeys],
+      [directoryVersion, keys, keyUse, revokedKeys, revokedKeyIds],
       [digest, now, MAX_REVOKED],
     );
   }
@@ -212,6 +214,13 @@ export class Directory {
     const times = await this.redis.zmscore(this.names.revokedKeys, ...digests);
     const found = times.find((time) => time !== null);
     return found === undefined || found === null ? undefined : Number(found);
+  }
+
+  /** The revoked key of one of these digests. */
+  async findRevoked(digests: readonly string[]): Promise<RevokedKey | undefined> {
+    const texts = await this.redis.hmget(this.names.revokedKeyIds, ...digests);
+    const [id, workspace] = texts.find((text) => text !== null)?.split(' ') ?? [];
+    return id === undefined || workspace === undefined ? undefined : { id, workspace };
   }
 
   /** False when there is no such workspace. */

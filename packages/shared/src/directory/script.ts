@@ -2,12 +2,18 @@ import { createScript } from '../redis/script.js';
 
 /**
  * Takes a key away and remembers that it was revoked, in one step. Keys: the version, the keys, their last use, the revoked
- * keys. Arguments: the digest, the moment in ms, how many revoked keys are remembered.
+ * keys, their ids. Arguments: the digest, the moment in ms, how many revoked keys are remembered.
  */
 export const revokeKeyScript = createScript<number>(
   'sluiceRevokeKey',
   `
+local record = redis.call('HGET', KEYS[2], ARGV[1])
+if record then
+  local key = cjson.decode(record)
+  redis.call('HSET', KEYS[5], ARGV[1], key.id .. ' ' .. key.workspace)
+end
 redis.call('ZADD', KEYS[4], ARGV[2], ARGV[1])
+for _, digest in ipairs(redis.call('ZRANGE', KEYS[4], 0, -1 - ARGV[3])) do redis.call('HDEL', KEYS[5], digest) end
 redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -1 - ARGV[3])
 redis.call('HDEL', KEYS[3], ARGV[1])
 redis.call('HDEL', KEYS[2], ARGV[1])

@@ -69,8 +69,14 @@ export interface TakenJson extends JobJson {
   providerKey?: string;
   /** When its call was reserved, in Redis time. */
   reservedAt?: number;
-  /** It would have to wait for so long, which is too long. */
-  lateMs?: number;
+  late?: Late;
+}
+
+/** A job would have to wait too long for a limit per minute. */
+export interface Late {
+  ms: number;
+  /** Says whose limit it is. */
+  outcome: 'limit' | 'workspace_limit';
 }
 
 export interface QueueLook {
@@ -468,7 +474,8 @@ function toTakenJson(
   if (verdict === 'run') {
     job.providerKey = String(detail);
     job.reservedAt = Number(decidedAt);
-  } else if (verdict === 'late') job.lateMs = Number(detail);
+  } else if (verdict === 'late') job.late = { ms: Number(detail), outcome: 'limit' };
+  else if (verdict === 'late_by_workspace') job.late = { ms: Number(detail), outcome: 'workspace_limit' };
   return job;
 }
 

@@ -7,7 +7,7 @@ import type { ChatJob } from './job.js';
 
 /** Requests, all tokens, input and output tokens. */
 export type BucketType = 'r' | 't' | 'i' | 'o';
-type Bucket = [key: string, type: BucketType, limit: number, amount: number];
+type Bucket = [key: string, type: BucketType, limit: number, amount: number, isWorkspaces?: 1];
 
 /** A job that nobody estimated: its sealed request is about as long as the prompt. */
 const USUAL_OUTPUT_TOKENS = 1_000;
@@ -26,7 +26,7 @@ export function rateOf(job: ChatJob, provider: ProviderConfig | undefined, names
   const own = bucketsOf(limits, limitKey(names, name), model, estimate);
   if (job.tokensPerMinute !== undefined) {
     const amount = estimate.input + estimate.output;
-    own.push([names.workspaceTokens(job.workspace), 't', job.tokensPerMinute, amount]);
+    own.push([names.workspaceTokens(job.workspace), 't', job.tokensPerMinute, amount, 1]);
   }
   const pool = keys.map((key) => [
     key.name,

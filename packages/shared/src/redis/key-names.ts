@@ -16,6 +16,8 @@ export interface KeyNames {
   keyUse: string;
   /** Key digests by when they were revoked, so that a revoked value is not issued again. */
   revokedKeys: string;
+  /** Digest of a revoked key → its id and its workspace. */
+  revokedKeyIds: string;
   routes(workspace: string): string;
   inbox(api: string): string;
   /** Who settled a request. It outlives the request's job. */
@@ -135,6 +137,7 @@ export function keyNames(cell: string): KeyNames {
     keys: `${prefix}:keys`,
     keyUse: `${prefix}:key-use`,
     revokedKeys: `${prefix}:revoked-keys`,
+    revokedKeyIds: `${prefix}:revoked-key-ids`,
     routes: (workspace) => `${prefix}:routes:${workspace}`,
     inbox: (api) => `${prefix}:inbox:${api}`,
     settled: (requestId) => `${prefix}:settled:${requestId}`,

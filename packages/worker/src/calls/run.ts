@@ -1,3 +1,4 @@
+import type { Late } from '@sluice/shared/queue/backend';
 import type { AnswerShare } from './answer-room.js';
 import type { StopSignal } from './stop-signal.js';
 
@@ -15,6 +16,5 @@ export interface Run {
   providerKey?: string | undefined;
   /** When its call was reserved, in Redis time. */
   reservedAt?: number | undefined;
-  /** Set when the job would have to wait too long: the wait. */
-  lateMs?: number | undefined;
+  late?: Late | undefined;
 }

@@ -120,8 +120,8 @@ export class ChatProcessor {
     const request = this.#read(job);
     const tier = tierApart(request);
     const blocked =
-      run.lateMs !== undefined
-        ? { outcome: 'limit' as const, retryAfterMs: run.lateMs }
+      run.late !== undefined
+        ? { outcome: run.late.outcome, retryAfterMs: run.late.ms }
         : waited
           ? { outcome: 'concurrency' as const, retryAfterMs: 1_000 }
           : (availability.blocked(entry.provider, entry.model, tier) ??

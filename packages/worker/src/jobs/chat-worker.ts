@@ -5,6 +5,7 @@ import {
   type BackendParts,
   type ChatQueueBackend,
   chatBackend,
+  type Late,
   type TakenJson,
 } from '@sluice/shared/queue/backend';
 import type { ChatJob } from '@sluice/shared/queue/job';
@@ -32,7 +33,7 @@ export class TakenJob extends Job<unknown, Settlement | undefined> {
   readonly request: string;
   readonly providerKey: string | undefined;
   readonly reservedAt: number | undefined;
-  readonly lateMs: number | undefined;
+  readonly late: Late | undefined;
 
   constructor(
     queue: ConstructorParameters<typeof Job>[0],
@@ -45,7 +46,7 @@ export class TakenJob extends Job<unknown, Settlement | undefined> {
     this.request = json.request;
     this.providerKey = json.providerKey;
     this.reservedAt = json.reservedAt;
-    this.lateMs = json.lateMs;
+    this.late = json.late;
     this.timestamp = json.timestamp;
     this.attemptsStarted = json.attemptsStarted;
     if (json.processedOn !== undefined) this.processedOn = json.processedOn;

@@ -15,7 +15,7 @@ export class Runs {
 
   async run<T>(
     { requestId, workspace }: ChatJob,
-    { id, lock, attemptsStarted, answer, providerKey, reservedAt, lateMs }: TakenJob,
+    { id, lock, attemptsStarted, answer, providerKey, reservedAt, late }: TakenJob,
     process: (run: Run) => Promise<T>,
   ): Promise<T> {
     const signal = new StopSignal();
@@ -31,7 +31,7 @@ export class Runs {
         answer,
         providerKey,
         reservedAt,
-        lateMs,
+        late,
       });
     } finally {
       if (this.#running.get(requestId) === running) this.#running.delete(requestId);

@@ -266,6 +266,16 @@ local function costOf(rate)
   return cost
 end
 
+-- Whether the limit that is used up for longest is the workspace's own, and not the provider's.
+local function isWorkspaces(rate, now)
+  local longest, own = -1, false
+  for _, bucket in ipairs(rate[3]) do
+    local wait = waitFor(bucket, now)
+    if wait > longest then longest, own = wait, bucket[5] == 1 end
+  end
+  return own
+end
+
 -- Decides about a job with limits that is about to be taken: it runs now (its key, if it has one, is returned), it is parked,
 -- or its wait would be too long: then the wait is returned, and its worker passes it on.
 local function admit(q, jobId, class, tag, rateText, starts, now, open)
@@ -290,7 +300,7 @@ local function admit(q, jobId, class, tag, rateText, starts, now, open)
   local whole = wait + (closed > now and ahead or 0) * costOf(rate)
   if starts == 0 and now + whole > rate[2] then
     redis.call('ZREM', q.prioritized, jobId)
-    return 'late', math.ceil(whole)
+    return isWorkspaces(rate, now) and 'late_by_workspace' or 'late', math.ceil(whole)
   end
   if closed <= now then
     redis.call('ZADD', q.prefix .. 'due', string.format('%.0f', now + math.ceil(wait)), lane)

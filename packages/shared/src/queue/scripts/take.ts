@@ -182,7 +182,7 @@ export type TakenFields = [
   request: string | null,
   starts: number,
   /** Of a job with limits per minute: it may run, or its wait would be too long. */
-  verdict?: 'run' | 'late' | null,
+  verdict?: 'run' | 'late' | 'late_by_workspace' | null,
   /** The key of the pool that it is to be called with, or for how long it would have to wait. */
   detail?: string | number | null,
   /** When this was decided, in Redis time. */
