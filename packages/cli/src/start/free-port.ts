@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the range that systems give to outgoing connections (from 32768 on): one of those could take the port before
- * its process listens on it. Each process begins somewhere else, offers no port twice, and leaves room after each for
- * those who take the next ones too.
+ * This is below the range that systems give to outgoing connections (from 32768 on). Such a connection could take the port
+ * before its process listens on it. Each process begins at another number, offers no port twice, and leaves some ports free
+ * after each one, for processes that also take the next ones.
  */
 const FIRST = 12_000;
 const LAST = 32_000;

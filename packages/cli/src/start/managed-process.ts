@@ -12,8 +12,8 @@ export interface ManagedOptions {
 }
 
 /**
- * A process that is kept running: one that ends by itself is started again. It gets no signal of ours but the one that
- * `stop` sends (a process group of its own), and ends by itself when we are gone (the channel to us closes).
+ * A process that is kept running: when it ends by itself, it is started again. It has a process group of its own, so that
+ * only `stop` sends it a signal. When this process is gone, the channel between the two closes, and it ends.
  */
 export class ManagedProcess {
   #child: ChildProcess | undefined;

@@ -1,6 +1,6 @@
 /**
- * Where a request came from. Behind a proxy that we trust, that is whom the proxy names. Nobody else is believed: a header
- * that anybody can send proves nothing.
+ * Where a request came from. A proxy that the operator trusts names the address of its caller. The header of anybody else is
+ * ignored, because anybody can send it.
  */
 import ipaddr from 'ipaddr.js';
 import type { Middleware, ParameterizedContext } from 'koa';

@@ -5,8 +5,8 @@ const TICKET_MS = 10 * 60_000;
 const PART = /^[\w.~-]{16,200}$/;
 
 /**
- * Remembers a sign-in by OpenID Connect that has begun, in the browser that began it: whoever comes back in another browser
- * is not let in. It has to be sent when another site leads back to us, so that it cannot be as strict as the session's.
+ * Remembers in a browser that it has begun a sign-in by OpenID Connect. Another browser cannot end that sign-in. The browser
+ * has to send this cookie when the other site leads back to us, so the cookie cannot be as strict as the session's.
  */
 export class TicketCookie {
   readonly #name: string;

@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto';
 const TAKEN = /^[a-zA-Z0-9_-]+$/;
 
 /**
- * The ids of tool calls, as Anthropic takes them: of few characters, and each for one call of the conversation. Other
- * clients and models make others, or count from zero in every turn. The caller never sees the ones that stand in for
- * theirs: an answer holds new calls only, with ids of Anthropic's own.
+ * The ids of tool calls, as Anthropic takes them. Anthropic allows letters, digits, `_` and `-`, and wants each id for one
+ * call of the conversation only. Other clients and models use other characters, or count from zero in every turn. So an id
+ * that Anthropic would refuse is replaced. The caller never sees the replacement, because an answer has new calls only, with
+ * ids that Anthropic made.
  */
 export class ToolIds {
   readonly #used = new Set<string>();
