@@ -265,11 +265,12 @@ export class BatchRun {
       const fed = this.#lines.get(requestId);
       if (until > now || !fed) continue;
       // The lines of a provider's batch that was refused are as many as those of a file.
-      if (fed.at !== undefined && (this.#inFlight >= window || !this.#hasRoom(fed))) return;
+      if (this.#inFlight >= window || !this.#hasRoom(fed)) return;
       this.#parked.delete(requestId);
       this.#bytes.set(requestId, fed.end - fed.offset);
       if (!(await this.#sendAgain(requestId, fed))) {
         this.#parked.set(requestId, 0);
+        this.#bytes.delete(requestId);
         return;
       }
       // One line finds out whether there is budget again; the others would only be refused with it.

@@ -35,7 +35,7 @@ export type ParkedLine = FedLine & { until: number };
 
 export interface Stored {
   /** Request ids of lines that are over or continue under another id. */
-  done: string[];
+  done: Set<string>;
   /** The lines that wait for another try. */
   parked: Map<string, ParkedLine>;
   /** How long no line should be queued. */
@@ -104,7 +104,7 @@ export class LineResults {
   async store(lines: ReadonlyMap<string, FedLine>): Promise<Stored> {
     this.#waiting = 0;
     this.#firstCame = undefined;
-    const all: Stored = { done: [], parked: new Map(), pauseMs: 0, waitsFor: null };
+    const all: Stored = { done: new Set(), parked: new Map(), pauseMs: 0, waitsFor: null };
     for (;;) {
       const results = await this.parts.store.results(this.record.id, READ_AT_ONCE);
       const outcomes = new Map(this.#failed);
@@ -112,7 +112,7 @@ export class LineResults {
       for (const result of results) {
         const { requestId } = result;
         const fed = lines.get(requestId);
-        if (!fed || all.done.includes(requestId)) continue;
+        if (!fed || all.done.has(requestId)) continue;
         const line = {
           workspace: this.record.workspace,
           customId: this.openId(fed.customId, requestId),
@@ -145,7 +145,7 @@ export class LineResults {
     for (const [requestId, outcome] of outcomes) {
       const fed = lines.get(requestId);
       if (!fed) continue;
-      all.done.push(requestId);
+      all.done.add(requestId);
       done.requestIds.push(requestId);
       this.parts.metrics.batchLine(outcome.as);
       switch (outcome.as) {

@@ -37,8 +37,11 @@ export function addRouteCommands(program: Command, cli: Cli): void {
         { title: 'WORKSPACE', cell: (route) => route.workspace },
         { title: 'ROUTE', cell: (route) => route.id },
         { title: 'ON CRASH', cell: (route) => route.on_crash },
-        { title: 'PROVIDER BATCHES', cell: (route) => (route.provider_batches ? 'yes' : '') },
-        { title: 'CHAIN', cell: (route) => chainText(route.chain) },
+        {
+          title: 'CHAIN',
+          cell: ({ chain, provider_batches }) =>
+            `${chainText(chain)}${provider_batches ? ' (provider batches)' : ''}`,
+        },
       ],
       'There are no routes. Make one with "sluice routes set <workspace> <alias> <provider>/<model>".',
     );

@@ -91,8 +91,11 @@ const stepScript = createScript<0 | 1>(
   'sluiceStepHandedPart',
   `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] or redis.call('EXISTS', KEYS[2]) == 0 then return 0 end
-if #ARGV > 3 then redis.call('HSET', KEYS[2], unpack(ARGV, 4)) end
-redis.call('ZADD', KEYS[3], ARGV[3], ARGV[2])
+redis.call('HSET', KEYS[2], unpack(ARGV, 4))
+local isCancelled, cancelSent = unpack(redis.call('HMGET', KEYS[2], 'isCancelled', 'cancelSent'))
+-- The batch was cancelled during the step, so the next one is due at once.
+local due = isCancelled == 'true' and cancelSent ~= 'true' and '0' or ARGV[3]
+redis.call('ZADD', KEYS[3], due, ARGV[2])
 return 1
 `,
 );
@@ -113,7 +116,7 @@ const changeScript = createScript<0 | 1>(
   `
 local status = redis.call('HGET', KEYS[1], 'status')
 if not status or (ARGV[3] ~= '' and status ~= ARGV[3]) then return 0 end
-redis.call('HSET', KEYS[1], unpack(ARGV, 4))
+if #ARGV > 3 then redis.call('HSET', KEYS[1], unpack(ARGV, 4)) end
 redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
 return 1
 `,
@@ -146,7 +149,7 @@ export class ProviderBatches {
     return toHandedBatch(await this.redis.hgetall(this.names.providerBatch(id)));
   }
 
-  /** For the api, which holds the lease of the batch. False: the part is gone or is in another state. */
+  /** For the api, which holds the lease of the batch, and for what concerns no step. False: it is in another state. */
   async change(id: string, from: PartStatus | '', change: Partial<PartState>, due: number): Promise<boolean> {
     const keys = [this.names.providerBatch(id), this.names.providerBatches];
     return (await changeScript(this.redis, keys, [id, Math.ceil(due), from, ...toFields(change)])) === 1;

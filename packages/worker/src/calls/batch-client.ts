@@ -28,9 +28,13 @@ export class BatchRefused extends Error {
     readonly status: number,
     code: string | undefined,
   ) {
-    const known = code !== undefined && /^[\w.-]{1,64}$/.test(code) ? `, ${code}` : '';
-    super(`its batch API answers ${status}${known}`);
+    super(`its batch API answers ${status}${inWords(code)}`);
   }
+}
+
+/** The provider's own word for what is wrong, if it is one. */
+export function inWords(code: string | undefined): string {
+  return code !== undefined && /^[\w.-]{1,64}$/.test(code) ? `, ${code}` : '';
 }
 
 export class BatchClient {

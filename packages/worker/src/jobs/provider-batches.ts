@@ -9,12 +9,13 @@ import type {
   HandedBatch,
   HandedPart,
   PartState,
+  PartStatus,
   ProviderBatches,
 } from '@sluice/shared/queue/provider-batches';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { makeRequestId } from '@sluice/shared/request-id';
-import { BatchClient, BatchRefused } from '../calls/batch-client.js';
+import { BatchClient, BatchRefused, inWords } from '../calls/batch-client.js';
 import type { Upstream } from '../calls/call-provider.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import type { BatchNews, BatchResult } from '../providers/types.js';
@@ -89,6 +90,12 @@ export class ProviderBatchSteps {
         const handed = await store.find(id);
         if (!handed) return await store.remove(id);
         if (!(await store.hasBatch(handed.part.batch))) return await this.#abandon(handed);
+        const { status } = handed.state;
+        if (!isWorkers(status)) {
+          // The api has the next step. Its change must not be put off by this one.
+          await store.change(id, status, {}, clock.now() + this.#later(MOST_WAITS));
+          return;
+        }
         const { dueInMs, ...change } = await this.#stepOrFail(handed, token, lease.signal);
         if (!(await store.step(id, token, change, clock.now() + dueInMs))) return;
         if (dueInMs > 0) return;
@@ -142,8 +149,7 @@ export class ProviderBatchSteps {
       case 'merging':
         return this.#merge(handed, lease);
       default:
-        // The api has the next step.
-        return { dueInMs: this.#later(MOST_WAITS) };
+        throw new Error(`a part that is ${handed.state.status} has no step here`);
     }
   }
 
@@ -231,7 +237,7 @@ export class ProviderBatchSteps {
     if (news.status === 'failed')
       return {
         status: 'refused',
-        reason: `${part.entry.provider} did not take the lines: ${new BatchRefused(400, news.code).message}`,
+        reason: `${part.entry.provider} did not take the lines: its batch has failed${inWords(news.code)}`,
         dueInMs: this.#later(0),
       };
     const { ended } = news;
@@ -307,6 +313,10 @@ export class ProviderBatchSteps {
   #later(times: number): number {
     return Math.round(this.parts.pollMs() * Math.min(MOST_WAITS, 1.5 ** times));
   }
+}
+
+function isWorkers(status: PartStatus): boolean {
+  return status !== 'ended' && status !== 'refused' && status !== 'merged';
 }
 
 /** Whether it is of no use to ask again soon. */
