@@ -1,8 +1,11 @@
 /** Requests under faults: what callers got, the log in PostgreSQL, the ledger and the export are the same, row by row. */
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { readArchiveState } from '@sluice/shared/archive/state';
 import { monthOf } from '@sluice/shared/calendar';
 import { formatUsd } from '@sluice/shared/registry/price';
+import type { Gateway } from '../helpers/gateway.js';
 import { until } from '../helpers/until.js';
 import type { Shown } from './shown.js';
 import { callUntil, type Stage, startStage } from './stage.js';
@@ -52,11 +55,7 @@ export async function showFaults(
   const otherCost = [...served].filter(
     ([id, cost]) => formatUsd(BigInt(archived.get(id)?.cost ?? -1)) !== cost,
   ).length;
-  const response = await fetch(`${gateway.adminUrl}/requests/export`, {
-    headers: { authorization: `Bearer ${gateway.adminToken}` },
-  });
-  const lines = (await response.text()).trim().split('\n');
-  const exported = new Set(lines.map((line) => (JSON.parse(line) as { id: string }).id.replace('req_', '')));
+  const { exported, lines } = await readExport(gateway);
   const notExported = rows.filter(({ id }) => !exported.has(id)).length;
   const sums = await database.query<{ spend: string; cost: string }>(
     `SELECT (SELECT coalesce(sum(cost), 0) FROM ${SCHEMA}.spend) AS spend, (SELECT coalesce(sum(cost), 0) FROM ${SCHEMA}.requests) AS cost`,
@@ -66,7 +65,7 @@ export async function showFaults(
   await database.end();
   await stage.stop();
   const twice = rows.length - archived.size;
-  const exportedTwice = lines.length - exported.size;
+  const exportedTwice = lines - exported.size;
   return {
     rows: [
       ['Answers to callers', answers.toLocaleString('en')],
@@ -76,7 +75,7 @@ export async function showFaults(
       ['Served, and missing in PostgreSQL', String(missing)],
       ['Twice in PostgreSQL', String(twice)],
       ['With another cost than the caller was told', String(otherCost)],
-      ['Lines of the export', lines.length.toLocaleString('en')],
+      ['Lines of the export', lines.toLocaleString('en')],
       ['Rows that the export lacks', String(notExported)],
       ['Twice in the export', String(exportedTwice)],
       ['Picodollars: ledger in Redis', String(ledger)],
@@ -85,12 +84,30 @@ export async function showFaults(
     ],
     failures: [
       ...(missing + twice + otherCost === 0 ? [] : ['PostgreSQL does not have what callers were answered']),
-      ...(notExported + exportedTwice === 0 && lines.length === rows.length
+      ...(notExported + exportedTwice === 0 && lines === rows.length
         ? []
         : ['the export is not what PostgreSQL has']),
       ...(ledger === spend && spend === cost ? [] : ['the sums differ']),
     ],
   };
+}
+
+/** Line by line, because a million lines are more than a string may have. */
+async function readExport({
+  adminUrl,
+  adminToken,
+}: Gateway): Promise<{ exported: Set<string>; lines: number }> {
+  const response = await fetch(`${adminUrl}/requests/export`, {
+    headers: { authorization: `Bearer ${adminToken}` },
+  });
+  const exported = new Set<string>();
+  let lines = 0;
+  if (response.status !== 200 || !response.body) throw new Error(`the export answered ${response.status}`);
+  for await (const line of createInterface({ input: Readable.fromWeb(response.body) })) {
+    exported.add((JSON.parse(line) as { id: string }).id.replace('req_', ''));
+    lines++;
+  }
+  return { exported, lines };
 }
 
 /** One fault after another: a worker, PostgreSQL, Redis. */

@@ -57,6 +57,8 @@ export async function fill(
   await migrate(database, schema);
   for (let month = -MONTHS; month <= 0; month += 4)
     await makePartitions(database, schema, monthAt(Date.now(), month).from.getTime());
+  // What an earlier run left in the folder goes.
+  await database.query(`TRUNCATE ${schema}.prices, ${schema}.spend`);
   await database.query(`INSERT INTO ${schema}.prices VALUES (1, $1)`, [PRICE]);
   const indexes = await dropIndexes(database, schema);
   await fillMonths(database, schema, entries, indexes, say);
