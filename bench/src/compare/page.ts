@@ -1,6 +1,7 @@
 import { machineLines } from '../machine.js';
 import { figure, table, times } from '../markdown.js';
 import { duration } from '../progress.js';
+import { glanceTable } from './glance.js';
 import { goalRows } from './goals.js';
 import { type CellResult, type CompareResult, type Row, rowsOf } from './result.js';
 
@@ -46,6 +47,7 @@ export function toPage(result: CompareResult): string {
   const parts = [
     intro.join('\n'),
     ...(goals.length > 0 ? [`### Goals\n\n${table(['what', 'goal', 'measured', ''], goals, 2)}`] : []),
+    `### At a glance\n\n${glanceTable(result)}`,
     ...groups(result).map(([title, cells]) => `### ${title}\n\n${table(HEAD, cells.flatMap(toLines), 2)}`),
   ];
   return parts.join('\n\n');
