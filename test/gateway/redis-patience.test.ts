@@ -31,6 +31,27 @@ test.serial('a reply that came while this process was busy is not counted as mis
   t.deepEqual(await replies, ['PONG', [[null, 'PONG']]]);
 });
 
+test.serial('a command that is sent just before the others are looked at gets its full time', async (t) => {
+  const own = connectImpatiently(server.url, TIMEOUT_MS);
+  const warnings: string[] = [];
+  const note = ({ name }: Error) => warnings.push(name);
+  process.on('warning', note);
+  t.teardown(() => {
+    process.off('warning', note);
+    own.disconnect();
+  });
+  await waitForRedis(own, 20_000);
+  const pause = () => new Promise((resolve) => setTimeout(resolve, 2 * TIMEOUT_MS));
+  await pause();
+  await new Promise((resolve, reject) => {
+    own.ping().catch(reject);
+    // In the same turn as the connection's own timer, and right after it.
+    setImmediate(() => setTimeout(() => own.ping().then(resolve, reject), TIMEOUT_MS));
+  });
+  await pause();
+  t.deepEqual(warnings, [], 'Node could not keep a timer');
+});
+
 test.serial('a Redis that is silent for too long is given up', async (t) => {
   const other = connectPatiently(server.url);
   t.teardown(() => other.disconnect());

@@ -82,7 +82,8 @@ function giveUpAfter(timeoutMs: number, redis: Redis): void {
     const { commandQueue } = connection;
     for (let i = 0; i < commandQueue.length; i++) {
       const command = commandQueue.peekAt(i)?.command;
-      const waited = now - (command?.turn?.leftAt ?? now);
+      // A command of this very turn has not left yet.
+      const waited = Math.max(0, now - (command?.turn?.leftAt ?? now));
       if (waited < timeoutMs) return wait(timeoutMs - waited);
       command?.reject(new CommandTimeout(timeoutMs));
     }
