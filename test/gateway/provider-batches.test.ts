@@ -249,3 +249,16 @@ test.serial('the provider is told when the workspace of its batch is deleted', a
     PATIENCE_MS,
   );
 });
+
+test.serial('a provider whose batch API fails for a while gets the batch later, and once', async (t) => {
+  const client = sdkFor(gateway);
+  const before = gateway.simulator.batches.length;
+  // The first is the call that creates the batch, the second the list in which it is looked for.
+  const path = '/v1/messages/batches';
+  gateway.simulator.script({ match: { path }, times: 2, action: { status: 500 } });
+  const { id } = await createBatch(client, toJsonl(many(2, 'claude')));
+  const batch = await batchEnd(client, id, PATIENCE_MS);
+  t.like(batch.request_counts, { total: 2, completed: 2, failed: 0 });
+  t.is(made(before).length, 1);
+  t.is((await handedOf(id))?.one_by_one, null);
+});

@@ -91,6 +91,8 @@ function admit(limiter: RateLimiter, dialect: Dialect, req: IncomingMessage, bod
   }
 }
 
+const NO_CHAT = { chat: false, model: null, textHash: '', userText: '', body: undefined } as const;
+
 /** Everything that is no chat call: model lists, wrong methods, unknown paths. */
 export function serveOther(
   setting: Setting,
@@ -104,12 +106,8 @@ export function serveOther(
     dialect,
     req,
     res,
-    chat: false,
     path,
-    model: null,
-    textHash: '',
-    userText: '',
-    body: undefined,
+    ...NO_CHAT,
     respond() {
       const isList = path === '/v1/models';
       const id = path.startsWith('/v1/models/') ? path.slice('/v1/models/'.length) : undefined;
@@ -140,12 +138,8 @@ export function serveBatches(
     dialect,
     req,
     res,
-    chat: false,
     path,
-    model: null,
-    textHash: '',
-    userText: '',
-    body: undefined,
+    ...NO_CHAT,
     respond() {
       dialect.checkAuth(req.headers, setting.acceptKeys);
       const answered = answer();

@@ -62,7 +62,7 @@ export class OpenaiBatches {
   }
 
   #upload(key: string, form: FormFields | undefined): Fields {
-    if (!form?.file) throw missing('file');
+    if (form?.file === undefined) throw missing('file');
     if (form.purpose !== 'batch') throw invalidValue('purpose', form.purpose ?? '', ['batch']);
     if (!form.filename?.endsWith('.jsonl')) throw refuse('Invalid file format for Batch API. Must be .jsonl');
     const id = `file-sim${++this.#count}`;

@@ -19,9 +19,11 @@ import type { Batch, BatchRecord, BatchState, BatchStatus, EndReason, WaitReason
 import type { BatchStore, FedLine } from './batch-store.js';
 import { checkLines } from './check-lines.js';
 import { finishBatch } from './finish-batch.js';
-import { HandOver, type HandOverParts, planHandOver } from './hand-over.js';
+import { HandOver, type HandOverParts } from './hand-over.js';
+import { HandedLines } from './handed-lines.js';
 import { LineResults, type LineResultsParts } from './line-results.js';
 import { isMistake, parseLine } from './parse-line.js';
+import { planHandOver } from './plan-hand-over.js';
 import type { ProviderRoom } from './provider-room.js';
 import { prepareLine, type ReadyLine, toJob } from './send-line.js';
 
@@ -86,7 +88,8 @@ export class BatchRun {
     this.#record = record;
     this.#waitsFor = state.waitsFor;
     this.#results = new LineResults(parts, record, token);
-    this.#handOver = new HandOver(parts, record, token, this.#results, this.#limits, state.handedOver);
+    const lines = new HandedLines(this.#results, this.#limits);
+    this.#handOver = new HandOver(parts, record, token, lines, state.handedOver);
   }
 
   /** Runs until the batch is over, the lease is lost, or `stop` is called. */

@@ -30,6 +30,11 @@ export class BatchRefused extends Error {
   ) {
     super(`its batch API answers ${status}${inWords(code)}`);
   }
+
+  /** It is of no use to ask again soon, and nothing was done. */
+  get isFinal(): boolean {
+    return this.status < 500 && this.status !== 408 && this.status !== 409;
+  }
 }
 
 /** The provider's own word for what is wrong, if it is one. */

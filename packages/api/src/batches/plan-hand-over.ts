@@ -1,0 +1,33 @@
+import { batchApiOf } from '@sluice/shared/config/batch-api';
+import { type Resolved, resolveModel } from '../chat/resolve-model.js';
+import type { BatchRecord, HandedOver } from './batch-record.js';
+import type { GatherParts } from './gather-part.js';
+
+/** Whether the batch is handed over, and if its route asks for that and it is not: why. */
+export async function planHandOver(
+  { directory, providers }: Pick<GatherParts, 'directory' | 'providers'>,
+  { id, workspace }: BatchRecord,
+  models: ReadonlySet<string>,
+): Promise<HandedOver | undefined> {
+  const found: Resolved[] = [];
+  for (const model of models) {
+    const resolved = await resolveModel(model, workspace, directory, providers, id).catch(() => undefined);
+    if (resolved?.providerBatches) found.push(resolved);
+  }
+  const [entry] = found[0]?.chain ?? [];
+  if (!entry) return undefined;
+  const plan: HandedOver = {
+    provider: entry.provider,
+    model: entry.model,
+    lines: 0,
+    ended: 0,
+    endedEarlier: 0,
+    parts: [],
+    ids: [],
+  };
+  const config = providers.get(entry.provider);
+  if (models.size > 1) plan.oneByOne = 'The lines name several models.';
+  else if (!config || !batchApiOf(config))
+    plan.oneByOne = `${entry.provider} has no batch API that the gateway speaks.`;
+  return plan;
+}
