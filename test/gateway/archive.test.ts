@@ -741,7 +741,7 @@ test.serial(
     await redis.xreadgroup('GROUP', 'archive', 'me', 'COUNT', 1, 'STREAMS', names.requestLog, '>');
     await add('new', 'u');
     await add('of another', 'v');
-    t.is(await eraseUser(redis, names, 'w', 'u'), 3);
+    t.is(await eraseUser(redis, names, 'w', 'u', Date.now()), 3);
     const left = await redis.xrange(names.requestLog, '-', '+');
     t.deepEqual(
       left.map(([, [, text = '']]) => JSON.parse(text)),

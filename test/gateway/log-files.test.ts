@@ -9,6 +9,7 @@ import { gunzipSync } from 'node:zlib';
 import { freePort } from '@sluice/cli/start/free-port';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import type { Status } from '@sluice/shared/admin-api';
+import { eraseUser } from '@sluice/shared/archive/erasures';
 import { trimLog } from '@sluice/shared/queue/log-trim';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
@@ -125,6 +126,29 @@ test('a slow worker does not replace the whole file of a faster one with the res
   pass(HOUR);
   await writer('fast').turn();
   t.deepEqual(readAll(place).ids, all(150));
+});
+
+test('an erased end user’s entry that is in no file yet gets into one, without the user', async (t) => {
+  const { names, writer, place } = await stage('erased', 1_000);
+  const now = START + 150 * 60_000;
+  const add = (minute: number, id: string) =>
+    redis.xadd(
+      names.requestLog,
+      `${now + minute}-0`,
+      'entry',
+      JSON.stringify({ id, workspace: 'w', user: 'u' }),
+    );
+  await add(1, 'late');
+  await writer('a').turn();
+  t.is(await eraseUser(redis, names, 'w', 'u', now), 1);
+  const left = await redis.xrange(names.requestLog, '-', '+');
+  t.deepEqual(JSON.parse(left.at(-1)?.[1][1] ?? ''), { id: 'late', workspace: 'w' });
+  // Nobody writes files any more.
+  await redis.del(names.requestLog);
+  await add(2, 'gone');
+  t.is(await eraseUser(redis, names, 'w', 'u', now + 25 * HOUR), 1);
+  t.is(await redis.xlen(names.requestLog), 0);
+  t.deepEqual(readAll(place).ids, all(120));
 });
 
 /** As S3rver keeps an object on its disk. */

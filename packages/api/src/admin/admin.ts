@@ -186,7 +186,7 @@ export async function startAdmin(
       search,
       followers,
       readSpend: (question) => readSpend(redis, names, question),
-      eraseUser: (workspace, user) => eraseUser(redis, names, workspace, user),
+      eraseUser: (workspace, user) => eraseUser(redis, names, workspace, user, clock.now()),
       eraseArchive:
         archive &&
         (async (whom) => {

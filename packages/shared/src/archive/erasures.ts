@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { ARCHIVED_UP_TO } from '../queue/log-trim.js';
+import { ARCHIVED_UP_TO, SWITCHED_OFF_AFTER_MS } from '../queue/log-trim.js';
 import type { LogEntry } from '../queue/request-log.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
@@ -34,18 +34,26 @@ export async function addErasure(
   });
 }
 
-/** An entry that PostgreSQL lacks stays in the log as a new entry, because nobody else knows what it cost. */
+/** An entry that PostgreSQL or the files lack stays in the log as a new entry, because nobody else knows what it cost. */
 const forgetScript = createScript<number>(
   'sluiceForgetUser',
   `${ARCHIVED_UP_TO}
-local logKey = KEYS[1]
+local logKey, archiveKey = unpack(KEYS)
+local now = tonumber(ARGV[1])
 local upTo, pending = archivedUpTo(logKey)
-for i = 1, #ARGV, 2 do
-  local id, text = ARGV[i], ARGV[i + 1]
-  local isWritten = not upTo or (isAtMost(id, upTo) and not (id == upTo and pending > 0))
-  if redis.call('XDEL', logKey, id) == 1 and not isWritten then redis.call('XADD', logKey, '*', 'entry', text) end
+local function postgresLacks(id)
+  return upTo and not (isAtMost(id, upTo) and not (id == upTo and pending > 0))
 end
-return #ARGV / 2
+local seen, inFiles = unpack(redis.call('HMGET', archiveKey, 'seen:files', 'files:up-to'))
+local function filesLack(id)
+  return seen and now - tonumber(seen) < ${SWITCHED_OFF_AFTER_MS} and not isAtMost(id, inFiles or '0-0')
+end
+for i = 2, #ARGV, 2 do
+  local id, text = ARGV[i], ARGV[i + 1]
+  local isLacking = postgresLacks(id) or filesLack(id)
+  if redis.call('XDEL', logKey, id) == 1 and isLacking then redis.call('XADD', logKey, '*', 'entry', text) end
+end
+return (#ARGV - 1) / 2
 `,
 );
 
@@ -55,6 +63,7 @@ export async function eraseUser(
   names: KeyNames,
   workspace: string,
   endUser: string,
+  now: number,
 ): Promise<number> {
   let erased = 0;
   for (let from = '-'; ; ) {
@@ -63,7 +72,8 @@ export async function eraseUser(
       const { user, tags: _, ...rest } = JSON.parse(fields[1] ?? '') as LogEntry;
       return rest.workspace === workspace && user === endUser ? [id, JSON.stringify(rest)] : [];
     });
-    if (meant.length > 0) erased += await forgetScript(redis, [names.requestLog], meant);
+    if (meant.length > 0)
+      erased += await forgetScript(redis, [names.requestLog, names.archive], [Math.round(now), ...meant]);
     if (entries.length < AT_ONCE) return erased;
     from = `(${entries.at(-1)?.[0]}`;
   }
