@@ -762,6 +762,9 @@ test('what is wrong about reaching a provider is told with its place', (t) => {
   ];
   for (const [fields, words] of mistakes)
     t.regex(mistakesOf(() => parseConfig(provider(fields), {})).join('\n'), words);
+  // The address and the signature both need the region.
+  const twice = mistakesOf(() => parseConfig(provider({ preset: 'bedrock', auth: { sigv4: true } }), {}));
+  t.is(twice.filter((mistake) => mistake.includes('AWS_REGION')).length, 1);
 });
 
 test('a mistake has the line of its field, and a missing field that of what it is missing from', (t) => {

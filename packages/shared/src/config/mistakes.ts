@@ -17,10 +17,12 @@ export class MistakesError extends Error {
   readonly mistakes: readonly Mistake[];
 
   constructor(source: string, mistakes: readonly Mistake[]) {
-    const lines = mistakes.map((mistake) => `  ${mistakeText(mistake)}`);
-    const count = mistakes.length === 1 ? '1 mistake' : `${mistakes.length} mistakes`;
+    // A field that is needed in two places is wrong once.
+    const distinct = new Map(mistakes.map((mistake) => [mistakeText(mistake), mistake]));
+    const lines = [...distinct.keys()].map((text) => `  ${text}`);
+    const count = lines.length === 1 ? '1 mistake' : `${lines.length} mistakes`;
     super([`${source}: ${count}`, ...lines].join('\n'));
-    this.mistakes = mistakes;
+    this.mistakes = [...distinct.values()];
   }
 }
 
