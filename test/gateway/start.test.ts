@@ -171,7 +171,7 @@ test('a provider with an address of its own is not passed off as simulated', asy
   t.notRegex(gateway.output(), /SIMULATED/);
   t.regex(
     gateway.output(),
-    /^No key is set for own \(OWN_SERVER_KEY\): calls of it fail\. The simulated upstream/m,
+    /^No key is set for own \(OWN_SERVER_KEY\): every call fails until you set one and start again\. The simulated upstream stands in only for/m,
   );
   const key = /^Key of workspace team: (\S+)$/m.exec(gateway.output())?.[1] ?? '';
   const spare =

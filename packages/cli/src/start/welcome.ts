@@ -31,11 +31,7 @@ export function welcome({
     simulated
       ? 'No provider key is set: a SIMULATED upstream answers. Set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real one.'
       : `Providers: ${[...config.providers.keys()].join(', ')}`,
-    ...(keyless.size > 0
-      ? [
-          `No key is set for ${[...keyless].map(([name, variable]) => `${name} (${variable})`).join(', ')}: calls of it fail. The simulated upstream only runs while no provider can be called.`,
-        ]
-      : []),
+    ...(keyless.size > 0 ? [aboutKeyless(keyless, config.providers.size)] : []),
     '',
     'Try it:',
     `  curl -i ${url}/v1/chat/completions -H 'authorization: Bearer ${key ?? '<key>'}' -H 'content-type: application/json' -d '${body}'`,
@@ -49,4 +45,11 @@ function firstModel(routes: ReadonlyMap<string, RouteConfig>, keyless: ReadonlyM
     ('one_of' in entry ? entry.one_of : [entry]).some(({ provider }) => !keyless.has(provider));
   const [first] = [...routes].filter(([, { chain }]) => chain.some(canServe));
   return first?.[0] ?? [...routes.keys()][0] ?? 'gpt-4o-mini';
+}
+
+function aboutKeyless(keyless: ReadonlyMap<string, string>, providers: number): string {
+  const names = [...keyless].map(([name, variable]) => `${name} (${variable})`).join(', ');
+  return keyless.size < providers
+    ? `No key is set for ${names}: calls of it fail. The simulated upstream only runs while no provider can be called.`
+    : `No key is set for ${names}: every call fails until you set one and start again. The simulated upstream stands in only for providers whose base_url reads OPENAI_BASE_URL or ANTHROPIC_BASE_URL.`;
 }
