@@ -1,12 +1,11 @@
 /** The log as files: every entry in one of them, once, whoever dies in between. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
-import { freePort } from '@sluice/cli/start/free-port';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import type { Status } from '@sluice/shared/admin-api';
 import { eraseUser } from '@sluice/shared/archive/erasures';
@@ -155,14 +154,12 @@ test('an erased end user’s entry that is in no file yet gets into one, without
 const isObject = (name: string) => name.endsWith('.gz') || name.endsWith('.gz._S3rver_object');
 const KEY = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };
 
-async function startBucket(name: string, port = 0) {
+async function startBucket(name: string, buckets = ['logs']) {
   const directory = join(folder, name);
-  const server = new S3rver({
-    ...{ port, silent: true, directory },
-    configureBuckets: [{ name: 'logs', configs: [] }],
-  });
-  const { port: chosen } = await server.run();
-  return { server, directory, endpoint: `http://127.0.0.1:${chosen}` };
+  const configureBuckets = buckets.map((name) => ({ name, configs: [] }));
+  const server = new S3rver({ port: 0, silent: true, directory, configureBuckets });
+  const { port } = await server.run();
+  return { server, directory, endpoint: `http://127.0.0.1:${port}` };
 }
 
 for (const kind of ['a folder', 'a bucket'])
@@ -207,9 +204,10 @@ for (const kind of ['a folder', 'a bucket'])
   });
 
 test('a worker writes the files when its bucket is back, and until then it says how far they are behind', async (t) => {
-  const port = await freePort();
+  const bucket = await startBucket('back', []);
+  t.teardown(() => bucket.server.close());
   const gateway: Gateway = await startGateway({
-    env: { LOG_FILES: 's3://logs', LOG_FILES_ENDPOINT: `http://127.0.0.1:${port}`, ...KEY },
+    env: { LOG_FILES: 's3://logs', LOG_FILES_ENDPOINT: bucket.endpoint, ...KEY },
   });
   t.teardown(() => gateway.stop());
   const old = Date.now() - 3 * HOUR;
@@ -226,8 +224,8 @@ test('a worker writes the files when its bucket is back, and until then it says 
   t.true((copies.files?.behind_ms ?? 0) >= 3 * HOUR);
   t.is(copies.postgres, null);
   await trimLog(gateway.redis, gateway.names, 0, Date.now());
-  const bucket = await startBucket('back', port);
-  t.teardown(() => bucket.server.close());
+  // That is what a bucket is for S3rver.
+  mkdirSync(join(bucket.directory, 'logs'), { recursive: true });
   await until('no lag', async () => (await lag()) === 0, 90_000);
   t.deepEqual((await readStatus()).copies, { postgres: null, files: { behind_ms: 0 } });
   t.deepEqual(readAll(join(bucket.directory, 'logs'), isObject).ids, ['a', 'b']);
