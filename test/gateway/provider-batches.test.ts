@@ -191,6 +191,8 @@ test.serial('cancel is passed on, and what the provider has answered is kept and
   const { id } = await createBatch(client, toJsonl(lines));
   await until('the first lines are answered', () => made(before)[0]?.lines[2]?.end, PATIENCE_MS);
   t.true(Number(await gateway.redis.get(gateway.names.reserved('frugal'))) > 0);
+  // The part takes no place among the requests in flight.
+  t.is(await gateway.redis.zcard(gateway.names.reservations('frugal')), 0);
   await client.batches.cancel(id);
   await until('the provider is told', () => made(before)[0]?.isCancelled, PATIENCE_MS);
   release();

@@ -188,7 +188,6 @@ export class BatchRun {
   /** Reads what an earlier run has left. */
   async #begin(): Promise<void> {
     this.#lines = await this.parts.store.lines(this.#record.id);
-    await this.#handOver.begin();
     for (const [requestId, fed] of this.#lines) {
       const { until, providers } = fed;
       if (this.#handOver.owns(fed)) this.#handed.add(requestId);

@@ -81,8 +81,9 @@ return 1
 
 /**
  * Hands a part of the batch over, and claims the lines in it that run one by one. KEYS: lease, batch, lines, part, all parts,
- * lines of the part. ARGV: token, offset, lines, how the batch is handed over, id of the part or '', due, how long its lines
- * are kept, its record, then request ids and lines in turn.
+ * lines of the part, reservations, reserved. ARGV: token, offset, lines, how the batch is handed over, id of the part or '',
+ * due, how long its lines are kept, its record, its reservation or '', the reserved cost, then request ids and lines in turn.
+ * The reservation becomes the part's own: it lapses no more, and takes no place of a request.
  */
 export const handOverScript = createScript<0 | 1>(
   'sluiceHandOverLines',
@@ -94,7 +95,11 @@ if ARGV[5] ~= '' then
   redis.call('ZADD', KEYS[5], ARGV[6], ARGV[5])
   redis.call('PEXPIRE', KEYS[6], ARGV[7])
 end
-if #ARGV > 8 then redis.call('HSET', KEYS[3], unpack(ARGV, 9)) end
+if ARGV[9] ~= '' then
+  if redis.call('ZREM', KEYS[7], ARGV[9]) == 0 then redis.call('INCRBY', KEYS[8], ARGV[10]) end
+  redis.call('HSET', KEYS[4], 'reserved', ARGV[10])
+end
+if #ARGV > 10 then redis.call('HSET', KEYS[3], unpack(ARGV, 11)) end
 return 1
 `,
 );

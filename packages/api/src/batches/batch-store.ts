@@ -1,5 +1,6 @@
 /** Batches in Redis: small records, and only the lines that are under way. */
 import type { HandedLine, HandedPart } from '@sluice/shared/queue/provider-batches';
+import { reservationOf } from '@sluice/shared/queue/workspace-limits';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import {
@@ -178,10 +179,14 @@ export class BatchStore {
       names.providerBatch(partId),
       names.providerBatches,
       names.providerBatchLines(partId),
+      names.reservations(part?.workspace ?? ''),
+      names.reserved(part?.workspace ?? ''),
     ];
     const lines = [...oneByOne].flatMap(([requestId, line]) => [requestId, JSON.stringify(line)]);
     const head = [token, at.offset, at.lines, JSON.stringify(plan), partId, Math.ceil(part?.created ?? 0)];
-    const args = [...head, HANDED_LINES_MS, JSON.stringify(part ?? null), ...lines];
+    const { reserved } = part ?? {};
+    const reservation = reserved === undefined ? ['', 0] : [reservationOf(partId, reserved), reserved];
+    const args = [...head, HANDED_LINES_MS, JSON.stringify(part ?? null), ...reservation, ...lines];
     return (await handOverScript(this.redis, keys, args)) === 1;
   }
 

@@ -101,10 +101,7 @@ export class HandOver {
       return 'refused';
     }
     this.plan = planned;
-    if (part) {
-      this.#waiting = part.id;
-      await budget.keep(part);
-    }
+    if (part) this.#waiting = part.id;
     return { line, skipped };
   }
 
@@ -112,7 +109,7 @@ export class HandOver {
   async look(isOver = false): Promise<Looked> {
     const looked: Looked = { recorded: new Map(), over: [] };
     if (!this.plan) return looked;
-    const { handed, budget, clock } = this.parts;
+    const { handed, clock } = this.parts;
     const plan = { ...this.plan, ended: 0 };
     this.#isMerging = false;
     for (const id of plan.parts) {
@@ -130,7 +127,7 @@ export class HandOver {
       if ((status === 'ended' || status === 'merging') && !isOver) this.#isMerging = true;
       else if (isBack) {
         if (status === 'refused') plan.oneByOne ??= reason;
-        if (found) await budget.release(found.part);
+        if (found) await handed.releaseBudget(found.part);
         looked.over.push(id);
         plan.endedEarlier += ended;
         continue;
@@ -148,14 +145,6 @@ export class HandOver {
   async cancel(): Promise<void> {
     const { handed, clock } = this.parts;
     for (const id of this.plan?.parts ?? []) await handed.change(id, '', { isCancelled: true }, clock.now());
-  }
-
-  /** A process that died may have recorded a part without keeping its reservation. */
-  async begin(): Promise<void> {
-    for (const id of this.plan?.parts ?? []) {
-      const found = await this.parts.handed.find(id);
-      if (found) await this.parts.budget.keep(found.part);
-    }
   }
 
   /** A part is forgotten before it is removed. */

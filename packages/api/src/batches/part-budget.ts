@@ -9,7 +9,6 @@ import type { DirectoryCache } from '../cell/directory-cache.js';
 
 /** A process that dies before it has recorded the part leaves the reservation for this long. */
 const UNRECORDED_MS = 60_000;
-const KEPT_MS = 27 * 3_600_000;
 
 export interface PartBudgetParts {
   directory: DirectoryCache;
@@ -43,7 +42,7 @@ export class PartBudget {
     return hasBudget ? Math.ceil(cost * (providers.get(entry.provider)?.batchPriceFactor ?? 1)) : 0;
   }
 
-  /** Whether the budget covers the part. */
+  /** Whether the budget covers the part. The step that records the part takes the reservation over. */
   async reserve({ id, workspace, reserved }: HandedPart): Promise<boolean> {
     const { directory, limits, clock } = this.parts;
     const found = (await directory.findWorkspace(workspace))?.limits;
@@ -54,12 +53,7 @@ export class PartBudget {
     return (await limits.admit(asked, onlyBudget)) === undefined;
   }
 
-  /** The part is recorded, so its reservation stays until the part is taken up again. */
-  async keep({ id, workspace, reserved }: HandedPart): Promise<void> {
-    const { limits, clock } = this.parts;
-    if (reserved !== undefined) await limits.prolong(workspace, id, reserved, clock.now() + KEPT_MS);
-  }
-
+  /** The part was not recorded after all. */
   async release({ id, workspace, reserved }: HandedPart): Promise<void> {
     if (reserved !== undefined) await this.parts.limits.release(workspace, id, reserved);
   }

@@ -122,6 +122,17 @@ return 1
 `,
 );
 
+/** KEYS: part, the workspace's reserved cost. The part's reservation is given back once. */
+const releaseScript = createScript<number>(
+  'sluiceReleaseHandedPart',
+  `
+local reserved = redis.call('HGET', KEYS[1], 'reserved')
+if not reserved then return 0 end
+redis.call('HDEL', KEYS[1], 'reserved')
+return redis.call('DECRBY', KEYS[2], reserved)
+`,
+);
+
 export class ProviderBatches {
   constructor(
     private readonly redis: Redis,
@@ -153,6 +164,11 @@ export class ProviderBatches {
   async change(id: string, from: PartStatus | '', change: Partial<PartState>, due: number): Promise<boolean> {
     const keys = [this.names.providerBatch(id), this.names.providerBatches];
     return (await changeScript(this.redis, keys, [id, Math.ceil(due), from, ...toFields(change)])) === 1;
+  }
+
+  /** For the api: the lines of the part are settled, or reserve for themselves. */
+  async releaseBudget({ id, workspace }: HandedPart): Promise<void> {
+    await releaseScript(this.redis, [this.names.providerBatch(id), this.names.reserved(workspace)], []);
   }
 
   async remove(id: string): Promise<void> {

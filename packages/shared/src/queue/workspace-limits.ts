@@ -169,12 +169,7 @@ export class WorkspaceLimits {
     }
   }
 
-  /** A reservation that still stands lapses at another moment. */
-  async prolong(workspace: string, id: string, picodollars: number, until: number): Promise<void> {
-    const member = reservationOf(id, picodollars);
-    await this.redis.zadd(this.names.reservations(workspace), 'XX', Math.ceil(until), member);
-  }
-
+  /** Gives back a reservation of something that does not happen. */
   async release(workspace: string, id: string, picodollars: number): Promise<void> {
     const { names } = this;
     await releaseScript(
