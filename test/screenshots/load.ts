@@ -1,3 +1,4 @@
+import { adminOf } from '../helpers/admin.js';
 import type { Gateway, GatewayOptions } from '../helpers/gateway.js';
 
 const entry = (provider: string, model: string, more = {}) => ({ provider, model, ...more });
@@ -25,18 +26,32 @@ export const GATEWAY: GatewayOptions = {
       routes: { chat: [entry('openai', 'gpt-4o-mini'), entry('openai', 'gpt-4o')] },
       limits: { budget_usd_per_month: 40, requests_per_minute: 3000 },
     },
+    interns: { routes: { chat: [entry('openai', 'gpt-4o-mini')] }, limits: { budget_usd_per_month: 0.002 } },
   },
 };
 
-/** Workspace, model, and how often of ten. */
+/** Workspace and model, by turns. The budget of the interns is soon spent. */
 const PLAN = [
   ...Array<[string, string]>(4).fill(['demo', 'fast']),
   ...Array<[string, string]>(2).fill(['support', 'chat']),
   ['research', 'smart'],
+  ['interns', 'chat'],
   ['demo', 'careful'],
   ['demo', 'long-context'],
   ['demo', 'gpt-4o'],
 ] as const;
+
+/** Adds a provider, and a key that is refused from then on. */
+export async function addDetails(gateway: Gateway): Promise<void> {
+  const admin = adminOf(gateway);
+  const limits = { requests_per_minute: 120, tokens_per_minute: 60_000 };
+  await admin('PUT', '/providers/ollama', { preset: 'ollama', concurrency: 4, limits });
+  await admin('PUT', '/providers/groq', { preset: 'groq', api_key: 'gsk-shown-nowhere' });
+  const { body } = await admin('POST', '/workspaces/demo/keys', { name: 'leaked' });
+  await admin('DELETE', `/keys/${body.id}`);
+  const request = { model: 'fast', messages: [{ role: 'user', content: 'Hello.' }] };
+  for (let i = 0; i < 7; i++) await gateway.chat(request, { key: body.value });
+}
 
 /** Keeps sending until it is stopped; now and then a provider fails, is slow or rate-limits. */
 export function runLoad(gateway: Gateway): { stop(): Promise<void> } {
@@ -59,7 +74,11 @@ export function runLoad(gateway: Gateway): { stop(): Promise<void> } {
               ? 'slow '
               : '';
       const content = `${mark}${'word '.repeat(20 + ((sent * 37) % 700))}`;
-      const request = { model, max_tokens: 400, messages: [{ role: 'user', content }] };
+      const request = {
+        model: sent % 97 === 0 ? 'gpt-40' : model,
+        max_tokens: 400,
+        messages: [{ role: 'user', content }],
+      };
       await gateway.chat(request, { key: gateway.keys[workspace] ?? '' }).catch(() => {});
       await new Promise((resolve) => setTimeout(resolve, 120 + 110 * Math.sin(Date.now() / 9000)));
     }

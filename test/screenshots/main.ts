@@ -9,7 +9,7 @@ import { REPOSITORY } from '../helpers/all-in-one.js';
 import { launchBrowser } from '../helpers/browser.js';
 import { load } from '../helpers/console.js';
 import { startGateway } from '../helpers/gateway.js';
-import { backdateSpend, GATEWAY, runLoad } from './load.js';
+import { addDetails, backdateSpend, GATEWAY, runLoad } from './load.js';
 import { takeTimings } from './timings.js';
 
 const FOLDER = join(REPOSITORY, 'docs/images');
@@ -52,10 +52,24 @@ const editRoute = async (page: Page) => {
   await page.getByRole('dialog').waitFor();
 };
 
+const showRefusals = async (page: Page) => {
+  const refusals = page.getByRole('heading', { name: /^Refusals/ });
+  await refusals.waitFor();
+  await refusals.evaluate((heading) => heading.scrollIntoView({ block: 'start' }));
+};
+const addProvider = async (page: Page) => {
+  await page.getByRole('button', { name: 'Add a provider' }).click();
+  await page.getByRole('dialog').getByLabel('Provider', { exact: true }).selectOption('azure');
+};
+
 const SHOTS: Shot[] = [
   { name: 'live', place: '/live?range=5m' },
   { name: 'live-dark', place: '/live?range=5m', dark: true },
   { name: 'live-phone', place: '/live?range=5m', narrow: true },
+  { name: 'refusals', place: '/live?range=5m', before: showRefusals },
+  { name: 'providers', place: '/providers' },
+  { name: 'providers-phone', place: '/providers', narrow: true },
+  { name: 'provider-editor', place: '/providers', before: addProvider },
   { name: 'requests', place: '/requests' },
   { name: 'requests-phone', place: '/requests', narrow: true },
   { name: 'request', place: '/requests', before: openFallback },
@@ -106,6 +120,7 @@ const browser = await launchBrowser();
 try {
   say(`Sending requests for ${LOAD_MS / 1000} s …`);
   const requests = runLoad(gateway);
+  await addDetails(gateway);
   await new Promise((resolve) => setTimeout(resolve, LOAD_MS));
   await backdateSpend(gateway);
   if (timingsOnly) {

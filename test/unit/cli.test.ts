@@ -350,11 +350,33 @@ test('help takes a command and its subcommand, and every argument is explained',
   const unknown = await sluice('help keys isue');
   t.deepEqual(
     [unknown.code, unknown.err],
-    [2, 'sluice: there is no command "keys isue"; see "sluice help"\n'],
+    [2, 'sluice: there is no command "keys isue"; did you mean issue?\n'],
   );
   for (const command of commandsOf(createReferenceProgram()))
     for (const argument of command.registeredArguments)
       t.not(argument.description, '', namesOf(command).join(' '));
+});
+
+test('a wrong command line is told what was meant, and which commands or arguments there are', async (t) => {
+  const cases: [line: string, err: string][] = [
+    [
+      'workspce list',
+      'unknown command \'workspce\'\n(Did you mean workspaces?)\n"sluice help" lists the commands.\n',
+    ],
+    ['queues stop x', "unknown command 'stop'\nCommands: pause, resume\n"],
+    [
+      'keys issue demo',
+      "missing required argument 'name'\nUsage: sluice keys issue [options] <workspace> <name>\n",
+    ],
+    ['spend --bye model', "unknown option '--bye'\n(Did you mean --by?)\nUsage: sluice spend [options]\n"],
+    ['help nokeys', 'there is no command "nokeys"; did you mean keys?\n'],
+  ];
+  for (const [line, expected] of cases) {
+    const { code, out, err } = await sluice(line);
+    t.deepEqual([code, out, err], [2, '', `sluice: ${expected}`]);
+    const asJson = await sluice(`${line} --json`);
+    t.is(JSON.parse(asJson.err).error.code, 'wrong_usage', line);
+  }
 });
 
 test('bash completes commands, subcommands, options and choices', async (t) => {

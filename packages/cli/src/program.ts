@@ -9,7 +9,7 @@ import { addCheckCommand } from './commands/check.js';
 import { addCompletionCommand } from './commands/completion.js';
 import { addCoolDownCommands } from './commands/cooldowns.js';
 import { withExamples } from './commands/examples.js';
-import { addHelpCommand, explainEnvironment } from './commands/help.js';
+import { addHelpCommand, explainEnvironment, explainUsage } from './commands/help.js';
 import { addImportCommands } from './commands/import.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLimitCommands } from './commands/limits.js';
@@ -98,5 +98,7 @@ Exit status:
   addCompletionCommand(program, cli);
   addHelpCommand(program);
   for (const command of program.commands) explainEnvironment(command);
+  // With --json the error is all that is printed.
+  if (!cli.json) explainUsage(program);
   return program;
 }

@@ -29,6 +29,7 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
   withExamples(
     providers
       .command('set')
+      .alias('add')
       .summary('Add a provider, or change one that was added.')
       .description(
         'Add a provider beside those of gateway.yaml, or change one that was added. An option that is left out stays as it is. The key is stored encrypted and never shown. Another address needs the key again.',

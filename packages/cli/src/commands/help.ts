@@ -1,3 +1,4 @@
+import { closest } from '@sluice/shared/config/mistakes';
 import type { Command } from 'commander';
 import { UsageError } from '../output/cli-error.js';
 import { withExamples } from './examples.js';
@@ -36,9 +37,27 @@ export function addHelpCommand(program: Command): void {
     let command = program;
     for (const word of words) {
       const next = command.commands.find((each) => each.name() === word);
-      if (!next) throw new UsageError(`there is no command "${words.join(' ')}"; see "sluice help"`);
+      if (!next) throw new UsageError(noCommand(words, word, command));
       command = next;
     }
     command.outputHelp();
   });
+}
+
+function noCommand(words: readonly string[], wrong: string, among: Command): string {
+  const meant = closest(
+    wrong,
+    among.commands.map((each) => each.name()),
+  );
+  const hint = meant === undefined ? 'see "sluice help"' : `did you mean ${meant}?`;
+  return `there is no command "${words.join(' ')}"; ${hint}`;
+}
+
+/** A line after the error of a wrong command line: the form of the command, or the commands that there are. */
+export function explainUsage(command: Command): void {
+  const names = command.commands.map((each) => each.name());
+  const usage = command.createHelp().commandUsage(command);
+  const line = names.length > 0 ? `Commands: ${names.join(', ')}` : `Usage: ${usage}`;
+  command.showHelpAfterError(command.parent ? line : '"sluice help" lists the commands.');
+  for (const each of command.commands) explainUsage(each);
 }

@@ -24,27 +24,25 @@ export function ProviderActions({ provider, onDone }: ProviderActionsProps) {
   };
   return (
     <>
-      <p class="actions">
-        <button type="button" class="small" aria-label={`Change ${name}`} onClick={() => setDoing('change')}>
-          Change
-        </button>
-        <button
-          type="button"
-          class="small"
-          aria-label={`Replace the key of ${name}`}
-          onClick={() => setDoing('rotate')}
-        >
-          Replace the key
-        </button>
-        <button
-          type="button"
-          class="small danger"
-          aria-label={`Remove ${name}`}
-          onClick={() => setDoing('remove')}
-        >
-          Remove
-        </button>
-      </p>
+      <button type="button" class="small" aria-label={`Change ${name}`} onClick={() => setDoing('change')}>
+        Change
+      </button>
+      <button
+        type="button"
+        class="small"
+        aria-label={`Replace the key of ${name}`}
+        onClick={() => setDoing('rotate')}
+      >
+        Replace the key
+      </button>
+      <button
+        type="button"
+        class="small danger"
+        aria-label={`Remove ${name}`}
+        onClick={() => setDoing('remove')}
+      >
+        Remove
+      </button>
       {doing === 'change' && <ProviderDialog provider={provider} names={[]} onClose={close} onDone={done} />}
       {doing === 'rotate' && <KeyDialog provider={name} onClose={close} onDone={done} />}
       {doing === 'remove' && (

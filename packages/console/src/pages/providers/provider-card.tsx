@@ -6,6 +6,7 @@ import type {
   ProviderStatus,
   ProviderVerdict,
 } from '@sluice/shared/admin-api';
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { ago, count, duration, percent } from '../../format.js';
@@ -34,13 +35,14 @@ export function ProviderCard({ provider, status, failure, onChanged }: ProviderC
     ...keys.flatMap((key) => key.limits.map((limit) => ({ key: key.name, ...limit }))),
   ];
   return (
-    <article class="card" aria-label={`Provider ${name}`}>
+    <article class="card stack" aria-label={`Provider ${name}`}>
       <h2>
         <span class="name">{name}</span> <span class="muted">{kind}</span>{' '}
         {status && <Badge tone={state.tone}>{state.text}</Badge>}
       </h2>
       <p class="muted">
-        <code>{address}</code>, {keySource(provider)}, prices of {prices}.
+        <code>{address}</code>, {keySource(provider)},{' '}
+        {prices === 'free' ? 'free of charge' : `prices of ${prices}`}.
       </p>
       {status && <Load status={status} />}
       {keys.length > 0 && (
@@ -55,9 +57,12 @@ export function ProviderCard({ provider, status, failure, onChanged }: ProviderC
         />
       )}
       <LastFailure failure={failure} />
-      {may('operator') && <TestButton provider={name} />}
-      {may('admin') && provider.source === 'added' && (
-        <ProviderActions provider={provider} onDone={onChanged} />
+      {may('operator') && (
+        <TestButton provider={name}>
+          {may('admin') && provider.source === 'added' && (
+            <ProviderActions provider={provider} onDone={onChanged} />
+          )}
+        </TestButton>
       )}
     </article>
   );
@@ -150,8 +155,14 @@ function LastFailure({ failure }: { failure: PresentedRequest | undefined }) {
   );
 }
 
+interface TestButtonProps {
+  provider: string;
+  /** Further buttons in the same row. */
+  children: ComponentChildren;
+}
+
 /** A worker makes one real call of a few tokens. */
-function TestButton({ provider }: { provider: string }) {
+function TestButton({ provider, children }: TestButtonProps) {
   const action = useAction();
   const [verdict, setVerdict] = useState<ProviderVerdict | undefined>();
   const test = () => {
@@ -162,11 +173,12 @@ function TestButton({ provider }: { provider: string }) {
   };
   return (
     <>
-      <p>
+      <div class="actions">
         <button type="button" class="small" disabled={action.busy} onClick={test}>
           {action.busy ? 'Calling …' : `Test ${provider} with one call`}
         </button>
-      </p>
+        {children}
+      </div>
       {verdict && (
         <Notice tone={verdict.works ? 'good' : 'bad'}>
           {verdict.works

@@ -89,7 +89,7 @@ export function ProviderDialog({ provider, names, onClose, onDone }: ProviderDia
               value={text}
               onInput={(next) => setForm({ ...form, parts: { ...form.parts, [part]: next.trim() } })}
               mistake={shown(text, partMistakes[part])}
-              hint={`A part of ${addressOf(form.preset)}`}
+              hint={`The {${part}} of the address below`}
             />
           ))}
           <Field
