@@ -13,6 +13,8 @@ const test = testNeeding(REDIS, CHROMIUM);
 
 /** Without spaces, so that it can be a model's id too. */
 const HOSTILE = '"><img/src=x/onerror=window.hacked=1><script>window.hacked=1</script>';
+/** As long as a name may be. */
+const LONG = 'a-long-name-'.repeat(6).slice(0, 62);
 const AWAY = /ERR_CONNECTION|Failed to load resource/;
 
 let gateway: Gateway;
@@ -30,6 +32,11 @@ test.before(async () => {
     capabilities: [HOSTILE],
   });
   await admin('POST', '/workspaces/demo/keys', { name: `=1+1 ${HOSTILE}` });
+  await admin('PUT', `/providers/${LONG}`, {
+    kind: 'openai',
+    base_url: `https://${LONG}.example.com/v1`,
+    limits: { requests_per_minute: 10 },
+  });
   gateway.simulator.script({
     match: { model: HOSTILE },
     action: { status: 400, body: { error: { message: HOSTILE, type: 'invalid_request_error', code: null } } },
@@ -120,6 +127,7 @@ test.serial('axe finds nothing serious in the dialogs', async (t) => {
   await check('Keys', /^Issue/);
   await check('Keys', /^Revoke /);
   await check('Providers', /^Add a provider/);
+  await check('Providers', /^Remove a-long-name/);
   await check('Webhooks', /^Add a webhook/);
   await check('Access', /^Create a token/);
   await go(page, 'Requests');

@@ -7,7 +7,7 @@ import type { Browser, Page } from 'playwright-core';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { REPOSITORY } from '../helpers/all-in-one.js';
 import { launchBrowser } from '../helpers/browser.js';
-import { audit, openConsole, openPage, signIn } from '../helpers/console.js';
+import { audit, load, openConsole, openPage, signIn } from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { CHROMIUM } from '../helpers/tools.js';
@@ -110,12 +110,12 @@ test.serial('a wrong token is refused in words; the right one is exchanged for a
   );
   t.false(kept.includes(gateway.adminToken));
   t.false(kept.includes('session'), 'no script sees the cookie');
-  await page.reload();
+  await load(page);
   await page.getByRole('heading', { name: 'Models', level: 1 }).waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('Admin token').waitFor();
   t.is(await page.getByRole('navigation').count(), 0);
-  await page.reload();
+  await load(page);
   await page.getByLabel('Admin token').waitFor();
 });
 
@@ -372,7 +372,7 @@ test.serial('Providers shows how each is reached and what it has left, and tests
   const card = page.getByRole('article', { name: 'Provider anthropic' });
   await card.getByText('ANTHROPIC_API_KEY').waitFor();
   await card.getByText(/0 of [\d,]+ calls under way/).waitFor();
-  await card.getByRole('button', { name: 'Test anthropic with one call' }).click();
+  await card.getByRole('button', { name: 'Test with one call: anthropic' }).click();
   await card.getByText(/answered in/).waitFor();
   t.false((await card.innerText()).includes('does not work'));
 });

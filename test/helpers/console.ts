@@ -50,14 +50,14 @@ export async function openPage(
   return page;
 }
 
-/** Loads the page again when the machine's network changed meanwhile. */
-export async function load(page: Page, url: string): Promise<void> {
+/** Goes to the address, or loads the page anew without one; once more when the machine's network changed meanwhile. */
+export async function load(page: Page, url?: string): Promise<void> {
   let changed = false;
   const watch = (message: ConsoleMessage) => {
     changed ||= message.text().includes(NETWORK_CHANGED);
   };
   page.on('console', watch);
-  await page.goto(url);
+  await (url === undefined ? page.reload() : page.goto(url));
   for (let tried = 1; changed && tried < LOADS; tried++) {
     changed = false;
     await page.reload();

@@ -90,6 +90,13 @@ function LazyPage({ place, load }: { place: Place; load(): Promise<PageComponent
   }, [load]);
   if (loaded === undefined) return null;
   if (loaded === 'failed')
-    return <Empty title="This page could not be loaded.">Reload when the gateway answers again.</Empty>;
+    // A browser does not ask again for a module that it could not get.
+    return (
+      <Empty title="This page could not be loaded.">
+        <button type="button" onClick={() => location.reload()}>
+          Reload
+        </button>
+      </Empty>
+    );
   return <loaded.Page place={place} />;
 }

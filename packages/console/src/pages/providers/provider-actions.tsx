@@ -7,6 +7,7 @@ import { Field } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { ProviderDialog } from './provider-dialog.js';
+import { keyMistake } from './provider-form.js';
 
 interface ProviderActionsProps {
   provider: ProviderInfo;
@@ -86,12 +87,17 @@ function KeyDialog({ provider, onClose, onDone }: KeyDialogProps) {
           type="password"
           value={key}
           onInput={(text) => setKey(text.trim())}
+          mistake={keyMistake(key)}
           hint="Calls under way end with the old key. Revoke that one at the provider a minute later"
           autoFocus
         />
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
-          <button type="submit" class="primary" disabled={key === '' || action.busy}>
+          <button
+            type="submit"
+            class="primary"
+            disabled={key === '' || keyMistake(key) !== undefined || action.busy}
+          >
             Replace the key
           </button>
         </div>

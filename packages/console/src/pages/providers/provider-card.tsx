@@ -174,8 +174,15 @@ function TestButton({ provider, children }: TestButtonProps) {
   return (
     <>
       <div class="actions">
-        <button type="button" class="small" disabled={action.busy} onClick={test}>
-          {action.busy ? 'Calling …' : `Test ${provider} with one call`}
+        <button
+          type="button"
+          class="small"
+          // It has to begin with the words that are seen.
+          aria-label={action.busy ? `Calling … ${provider}` : `Test with one call: ${provider}`}
+          disabled={action.busy}
+          onClick={test}
+        >
+          {action.busy ? 'Calling …' : 'Test with one call'}
         </button>
         {children}
       </div>

@@ -69,7 +69,6 @@ export function toForm(provider: ProviderInfo | undefined): ProviderForm {
 /** A field is wrong, or empty although it is needed. `isTaken`: a provider of this name is there already. */
 export function mistakesOf(form: ProviderForm, hasKey: boolean, isTaken: boolean): Mistakes {
   const number = (text: string) => (text === '' || WHOLE.test(text) ? undefined : 'A whole number from 1');
-  const wanted = { ...form.parts };
   const all = {
     name: !NAME.test(form.name)
       ? 'Small letters, digits, - and _, at most 63'
@@ -78,20 +77,22 @@ export function mistakesOf(form: ProviderForm, hasKey: boolean, isTaken: boolean
         : undefined,
     address: addressMistake(form),
     key:
-      form.key !== '' && !KEY.test(form.key)
-        ? 'Printable ASCII without spaces'
-        : form.key === '' && needsKey(form.preset) && !hasKey
-          ? 'This provider needs a key'
-          : undefined,
+      form.key === '' && needsKey(form.preset) && !hasKey
+        ? 'This provider needs a key'
+        : keyMistake(form.key),
     concurrency: number(form.concurrency),
     requests: number(form.requests),
     tokens: number(form.tokens),
   };
-  const parts = Object.entries(wanted).filter(([, text]) => !PART.test(text));
+  const parts = Object.entries(form.parts).filter(([, text]) => !PART.test(text));
   return {
     ...Object.fromEntries(Object.entries(all).filter(([, mistake]) => mistake !== undefined)),
     parts: Object.fromEntries(parts.map(([part]) => [part, 'Letters, digits and -'])),
   };
+}
+
+export function keyMistake(key: string): string | undefined {
+  return key === '' || KEY.test(key) ? undefined : 'Printable ASCII without spaces';
 }
 
 function addressMistake({ preset, address }: ProviderForm): string | undefined {
