@@ -136,8 +136,9 @@ export class HandOver {
     }
     plan.ended += plan.endedEarlier;
     plan.parts = plan.parts.filter((id) => !looked.over.includes(id));
-    await this.#write(plan);
+    // A part that is gone is over, so a process that dies between these steps leaves nothing behind.
     for (const id of looked.over) await handed.remove(id);
+    await this.#write(plan);
     return looked;
   }
 
@@ -147,7 +148,6 @@ export class HandOver {
     for (const id of this.plan?.parts ?? []) await handed.change(id, '', { isCancelled: true }, clock.now());
   }
 
-  /** A part is forgotten before it is removed. */
   async #write(plan: HandedOver): Promise<void> {
     const hasChanged = JSON.stringify(plan) !== JSON.stringify(this.plan);
     this.plan = plan;
