@@ -29,9 +29,10 @@ export class ScriptKeys {
 
 /**
  * A Lua script as a function. Redis gets the text once for each connection, and then its digest. ioredis has this too
- * (`defineCommand`), but handles each argument several times, and every request passes here three times.
+ * (`defineCommand`), but handles each argument several times, and every request passes here three times. Errors of ioredis
+ * have the name.
  */
-export function createScript<Result>(_name: string, lua: string) {
+export function createScript<Result>(name: string, lua: string) {
   const digest = createHash('sha1').update(lua).digest('hex');
   const knowing = new WeakSet<Socket>();
 
@@ -40,7 +41,7 @@ export function createScript<Result>(_name: string, lua: string) {
       readonly count: number,
       readonly rest: string,
     ) {
-      super('evalsha', [], { replyEncoding: 'utf8' });
+      super(name, [], { replyEncoding: 'utf8' });
     }
 
     /** Called when the command is written, and again when it is written to another connection. */
