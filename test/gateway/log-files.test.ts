@@ -47,8 +47,8 @@ async function stage(cell: string, maxEntries: number) {
     await redis.xadd(names.requestLog, `${START + i * 60_000}-0`, 'entry', JSON.stringify({ id: `r${i}` }));
   let now = START + 150 * 60_000;
   const place = join(folder, cell);
-  const writer = (worker: string, store: FileStore = new FolderStore(place)) =>
-    new LogFiles({ redis, names, clock: { now: () => now }, worker, store, maxEntries });
+  const writer = (worker: string, store: FileStore = new FolderStore(place), own = redis) =>
+    new LogFiles({ redis: own, names, clock: { now: () => now }, worker, store, maxEntries });
   const pass = (ms: number) => {
     now += ms;
   };
@@ -122,6 +122,29 @@ test('a slow worker does not replace the whole file of a faster one with the res
     close() {},
   };
   await writer('frozen', frozen).turn();
+  pass(HOUR);
+  await writer('fast').turn();
+  t.deepEqual(readAll(place).ids, all(150));
+});
+
+test('a slow worker that chose the end of a file before it was written does not make others write it again', async (t) => {
+  const { writer, pass, place } = await stage('late-cut', 1_000);
+  const own = connectPatiently(server.url);
+  t.teardown(() => own.disconnect());
+  const look = own.xrange.bind(own) as (...range: unknown[]) => ReturnType<Redis['xrange']>;
+  let isFirst = true;
+  /** Freezes when it has seen the entries, until another worker has written their files. */
+  const lookSlowly = async (...range: unknown[]) => {
+    const entries = await look(...range);
+    if (isFirst) {
+      isFirst = false;
+      pass(61_000);
+      await writer('fast').turn();
+    }
+    return entries;
+  };
+  Object.assign(own, { xrange: lookSlowly });
+  await writer('frozen', undefined, own).turn();
   pass(HOUR);
   await writer('fast').turn();
   t.deepEqual(readAll(place).ids, all(150));

@@ -44,11 +44,12 @@ return 1
 `,
 );
 
-// The cut stands until its file is written.
+// The cut stands until its file is written. Empty: that file is written, and one that was frozen must not cut it again.
 const cutScript = createScript<string>(
   'sluiceCutFile',
   `
-redis.call('HSETNX', KEYS[1], 'files:cut', ARGV[1])
+if (redis.call('HGET', KEYS[1], 'files:up-to') or '${FIRST}') ~= ARGV[1] then return '' end
+redis.call('HSETNX', KEYS[1], 'files:cut', ARGV[2])
 return redis.call('HGET', KEYS[1], 'files:cut')
 `,
 );
@@ -85,7 +86,8 @@ export class LogFiles {
     const after = await this.#upTo();
     const wish = await this.#nextCut(after);
     if (wish === undefined) return false;
-    const upTo = await cutScript(redis, [names.archive], [wish]);
+    const upTo = await cutScript(redis, [names.archive], [after, wish]);
+    if (upTo === '') return true;
     try {
       await this.#write(after, upTo);
     } catch (error) {
