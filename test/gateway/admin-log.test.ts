@@ -120,6 +120,20 @@ test.serial('the log is followed live, filtered, and taken up again where it was
   t.deepEqual(missed, newest.slice(0, 2).reverse());
 });
 
+test.serial('a follower of a log in which nothing happens gets an empty line now and then', async (t) => {
+  const stop = new AbortController();
+  t.teardown(() => stop.abort());
+  const { body } = await fetch(`${gateway.adminUrl}/requests/follow`, {
+    headers: { authorization: `Bearer ${gateway.adminToken}` },
+    signal: AbortSignal.any([stop.signal, AbortSignal.timeout(60_000)]),
+  });
+  const reader = body?.getReader();
+  let text = '';
+  // The first one comes at once.
+  while (text.length < 3) text += new TextDecoder().decode((await reader?.read())?.value);
+  t.is(text.slice(0, 3), '\n\n\n');
+});
+
 test.serial(
   'whoever only asks for the headers of a live log takes no place among its followers',
   async (t) => {

@@ -4,13 +4,12 @@
  */
 import { GatewayError } from '@sluice/shared/errors';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
-import { connectPatiently } from '@sluice/shared/redis/redis';
+import { BLOCK_MS, connectPatiently } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 import { type LogFilter, matches } from './log-filter.js';
 import { type LoggedRequest, toRequest } from './log-reader.js';
 
 const MAX_FOLLOWERS = 32;
-const BLOCK_MS = 5_000;
 const BATCH = 250;
 
 export class LogFollowers {

@@ -9,9 +9,9 @@
 
 import { INBOX_TTL_MS, type InboxMessage, readInboxMessage } from '@sluice/shared/queue/inbox';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { BLOCK_MS } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 
-const BLOCK_MS = 2_000;
 /** How many replies are read at once. All of them are in memory together, and each may be large. */
 const BATCH = { least: 2, most: 256 };
 /** After a batch with this many bytes, the next batch is as small as possible. */

@@ -6,6 +6,9 @@ import { CommandTimeout } from './away.js';
 /** The first retries are quick, so that a restarted Redis is used again at once. Later ones come once a second. */
 const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
 
+/** How long a command may block. One that blocks as long as `socketTimeout` would never get its reply. */
+export const BLOCK_MS = 2_000;
+
 const common: RedisOptions = {
   retryStrategy,
   enableReadyCheck: true,
@@ -13,7 +16,7 @@ const common: RedisOptions = {
   disableClientInfo: true,
   connectTimeout: 5000,
   // A connection may go silent without being closed (a pulled cable, a firewall that forgot it). It is given up when a
-  // command has waited this long for any byte. No blocking command waits as long, and Redis does not pause as long.
+  // command has waited this long for any byte. No command blocks as long, and Redis does not pause as long.
   socketTimeout: 5000,
   // After a failover the old primary is a replica. The client connects to the new primary and sends the command again.
   reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
