@@ -1,7 +1,8 @@
 /** Providers beside those of gateway.yaml: added, changed and removed by the admin api while the processes run. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
@@ -50,7 +51,8 @@ test.serial(
     t.notRegex(JSON.stringify(shown), new RegExp(key));
     const [change] = (await admin('GET', '/audit')).body.data;
     t.like(change, { action: 'PUT /providers/{provider}', path: '/providers/acme', who: 'root token' });
-    t.deepEqual(change.after, { name: 'acme', ...settings(), key: 'a new one' });
+    const address = `${settings().base_url}/chat/completions`;
+    t.deepEqual(change.after, { name: 'acme', address, ...settings(), key: 'a new one' });
   },
 );
 
@@ -81,6 +83,18 @@ test.serial('a stored key is not sent to another address: it has to be given aga
   t.is(refused.status, 400);
   t.is(refused.body.error.param, 'api_key');
   t.regex(refused.body.error.message, /only to the address that it was given for/);
+  // A proxy at the address may forward the call to wherever these say.
+  const turned: object[] = [
+    { path: '/../other/chat' },
+    { models_path: '/../other/models' },
+    { query: { target: 'http://127.0.0.1:1' } },
+    { headers: { 'x-forward-to': 'http://127.0.0.1:1' } },
+    { auth: { header: 'x-seen' } },
+  ];
+  for (const turn of turned) {
+    const { status, body } = await admin('PUT', '/providers/acme', { ...settings(), ...turn });
+    t.deepEqual([status, body.error?.param], [400, 'api_key'], JSON.stringify(turn));
+  }
   const given = await admin('PUT', '/providers/acme', { ...elsewhere, api_key: 'sk-third-key' });
   t.is(given.body.address, 'http://127.0.0.1:1/v1/chat/completions');
   // Without a key it may go anywhere.
@@ -101,6 +115,7 @@ test.serial('a provider to which a route leads cannot be removed; without one it
 });
 
 test.serial('bad settings are refused with the name of the field, and nothing is stored', async (t) => {
+  const manyModels = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`model-${i}`, {}]));
   const cases: [name: string, body: unknown, status: number, param: string | null, words: RegExp][] = [
     ['openai', settings(), 409, null, /is one of gateway\.yaml\. Change it there/],
     ['Bad Name', settings(), 400, 'name', /must be/],
@@ -122,6 +137,7 @@ test.serial('bad settings are refused with the name of the field, and nothing is
     ['acme', { ...settings(), keys: [] }, 400, 'keys', /unknown field/],
     ['acme', { ...settings(), headers: { authorization: 'x' } }, 400, 'headers.authorization', /auth says/],
     ['acme', [], 400, 'kind', /is missing/],
+    ['acme', { ...settings(), limits: { models: manyModels } }, 400, null, /at most 32768 characters/],
   ];
   for (const [name, body, status, param, words] of cases) {
     const answer = await admin('PUT', `/providers/${encodeURIComponent(name)}`, body);
@@ -168,6 +184,8 @@ test.serial('sluice adds, changes and removes a provider', async (t) => {
     base_url: openaiBaseUrl,
     limits: { requests_per_minute: 600 },
   });
+  t.regex((await sluice('providers set openai --concurrency 3')).err, /is one of gateway\.yaml/);
+  t.regex((await sluice('providers set v --preset vertex')).err, /Allowed choices are openai, /);
   t.regex((await sluice('providers set new')).err, /name a --preset, or a --kind and a --base-url/);
   t.regex((await sluice('providers rotate ollama /no/such/file')).err, /cannot be read \(ENOENT\)/);
   const removed = await sluice('providers remove ollama --yes');
@@ -186,4 +204,45 @@ test.serial('two admins who add one provider at once do not mix their keys', asy
   );
   await untilServed('race/gpt-4o-mini');
   t.regex(lastKey() ?? '', /^Bearer sk-race-\d$/);
+});
+
+test.serial('only an admin of the whole gateway sees the settings of an added provider', async (t) => {
+  const seenBy = async (wish: object) => {
+    const { body } = await admin('POST', '/tokens', { name: 'curious', ...wish });
+    const answer = await admin('GET', '/providers', undefined, { token: body.value });
+    await admin('DELETE', `/tokens/${body.id}`);
+    return answer.body.data.find(({ name }: { name: string }) => name === 'race').settings;
+  };
+  t.deepEqual(await seenBy({ role: 'admin' }), settings());
+  t.is(await seenBy({ role: 'operator' }), null);
+  t.is(await seenBy({ role: 'admin', workspaces: ['demo'] }), null);
+});
+
+test.serial(
+  'a provider that the file names later is the one of the file, and the other can be removed',
+  async (t) => {
+    const file = parse(readFileSync(gateway.configPath, 'utf8'));
+    file.providers.race = { ...settings(), api_key: '${OPENAI_API_KEY}' };
+    writeFileSync(gateway.configPath, stringify(file));
+    await admin('POST', '/reload');
+    const warned = async () =>
+      JSON.stringify((await admin('GET', '/status')).body).includes('Provider race was added');
+    await until('the warning', warned);
+    t.is((await admin('PUT', '/providers/race', settings())).status, 409);
+    // Routes lead to the one of the file, so they do not matter.
+    await admin('PUT', '/workspaces/demo/routes/race', [{ provider: 'race', model: 'gpt-4o-mini' }]);
+    t.is((await admin('DELETE', '/providers/race')).status, 200);
+    await until('no warning', async () => !(await warned()));
+    t.is((await admin('DELETE', '/providers/race')).status, 409);
+    t.is((await say('race')).status, 200);
+  },
+);
+
+test.serial('without PAYLOAD_KEY no provider is added, because nobody would use its record', async (t) => {
+  const open = await startGateway({ env: { PAYLOAD_KEY: '' } });
+  t.teardown(() => open.stop());
+  const { status, body } = await adminOf(open)('PUT', '/providers/ollama', { preset: 'ollama' });
+  t.is(status, 409);
+  t.regex(body.error.message, /PAYLOAD_KEY is not set/);
+  t.is(await open.redis.hlen(open.names.addedProviders), 0);
 });

@@ -1,5 +1,5 @@
 /** The paths of providers. */
-import { PRESETS } from '@sluice/shared/config/presets';
+import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/config/presets';
 import * as s from './parts.js';
 
 const provider = s.inPath('provider', 'Name of a provider.');
@@ -28,13 +28,13 @@ export const providerPaths: Record<string, Record<string, s.Operation>> = {
         description:
           'The fields of a provider in gateway.yaml, without keys, and without an auth that fetches a token or signs calls.',
         properties: {
-          preset: s.oneOf(...Object.keys(PRESETS)),
+          preset: s.oneOf(...PRESETS_WITHOUT_TOKEN),
           kind: s.oneOf('openai', 'anthropic'),
           base_url: s.text,
           api_key: {
             ...s.textOrNull,
             description:
-              'The provider’s key. It is stored encrypted and never shown. Left out: the stored key stays, while the address stays the same. Null: no key.',
+              'The provider’s key. It is stored encrypted and never shown. Left out: the stored key stays, while base_url, path, models_path, query, headers and auth.header stay the same. Null: no key.',
           },
         },
         additionalProperties: true,

@@ -342,7 +342,8 @@ export const recordSchemas = {
     },
     settings: s.orNull({
       type: 'object',
-      description: 'The settings of an added provider as they were written. Its key is not among them.',
+      description:
+        'The settings of an added provider as they were written, for admins of the gateway. Its key is not among them.',
     }),
     credentials: {
       ...s.text,

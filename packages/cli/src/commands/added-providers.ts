@@ -1,6 +1,6 @@
 /** The commands for providers that are not in gateway.yaml. */
 import type { ProviderInfo } from '@sluice/shared/admin-api';
-import { PRESETS } from '@sluice/shared/config/presets';
+import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/config/presets';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import { parseCount } from '../arguments/parse-arguments.js';
@@ -32,11 +32,11 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
       .alias('add')
       .summary('Add a provider, or change one that was added.')
       .description(
-        'Add a provider beside those of gateway.yaml, or change one that was added. An option that is left out stays as it is. The key is stored encrypted and never shown. Another address needs the key again.',
+        'Add a provider beside those of gateway.yaml, or change one that was added. An option that is left out stays as it is. The key is stored encrypted and never shown. Another address needs the key again. A preset that fetches a token, such as vertex, needs gateway.yaml.',
       )
       .argument('<name>', NAME)
       .addOption(
-        new Option('--preset <name>', 'a provider that is known by its name').choices(Object.keys(PRESETS)),
+        new Option('--preset <name>', 'a provider that is known by its name').choices(PRESETS_WITHOUT_TOKEN),
       )
       .addOption(
         new Option('--kind <format>', 'the format of any other server').choices(['openai', 'anthropic']),
@@ -55,7 +55,8 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
   ).action(async (name: string, given: Given) => {
     const before = (await cli.admin.list<ProviderInfo>('/providers')).find((each) => each.name === name);
     const settings = toSettings(before?.settings ?? {}, given);
-    if (settings.preset === undefined && settings.kind === undefined)
+    // For one of gateway.yaml the gateway says where it is changed.
+    if (before?.source !== 'file' && settings.preset === undefined && settings.kind === undefined)
       throw new UsageError('name a --preset, or a --kind and a --base-url');
     const key = given.keyFile === undefined ? {} : { api_key: await readSecret(given.keyFile, cli.terminal) };
     const place = path`/providers/${name}`;

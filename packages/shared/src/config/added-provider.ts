@@ -8,6 +8,8 @@ import { type ConfigReader, isAbsent } from './reader.js';
 import type { ProviderConfig } from './types.js';
 
 const NO_VARIABLES = 'must not name a variable of the environment; only gateway.yaml may';
+/** Every process reads all added providers once a second. */
+const MOST_CHARACTERS = 32_768;
 const ELSEWHERE = 'needs gateway.yaml: only there a provider may fetch a token or sign its calls';
 
 /** The reader must have no environment. `value` has the settings. `keyId` names the stored key, if there is one. */
@@ -20,6 +22,8 @@ export function readAddedProvider(
   const written = reader.fields(value, '', SETTINGS);
   if (!written) return undefined;
   const settings = Object.fromEntries(Object.entries(written).filter(([, field]) => !isAbsent(field)));
+  if (JSON.stringify(settings).length > MOST_CHARACTERS)
+    reader.mistake('', `all settings together must be at most ${MOST_CHARACTERS} characters of JSON`);
   for (const [field, value] of Object.entries(settings))
     if (hasReference(JSON.stringify(value))) reader.mistake(field, NO_VARIABLES);
   const provider = readProvider(reader, name, settings, '');
@@ -33,7 +37,11 @@ export function readAddedProvider(
   return { ...provider, apiKeyEnv: undefined, added: { settings, keyId } };
 }
 
-/** Where a provider's key is sent. A stored key is kept only while this stays the same. */
-export function destinationOf({ baseUrl, path, auth }: ProviderConfig): string {
-  return [baseUrl, path, auth.header].join(' ');
+/**
+ * Where a provider's key is sent. A stored key is kept only while this stays the same. Query and headers belong to it, because
+ * a proxy at the address may forward the call to wherever they say.
+ */
+export function destinationOf({ baseUrl, path, modelsPath, query, headers, auth }: ProviderConfig): string {
+  const sorted = (pairs: Readonly<Record<string, string>>) => Object.entries(pairs).sort();
+  return JSON.stringify([baseUrl, path, modelsPath ?? null, auth.header, sorted(query), sorted(headers)]);
 }

@@ -101,6 +101,11 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
   vllm: { kind: 'openai', base_url: 'http://127.0.0.1:8000/v1', prices: 'free' },
 };
 
+/** The presets that need no more than a key. The others fetch a token, which only gateway.yaml may tell a worker to do. */
+export const PRESETS_WITHOUT_TOKEN: readonly string[] = Object.keys(PRESETS).filter(
+  (name) => !JSON.stringify(PRESETS[name]?.auth ?? '').includes('token_command'),
+);
+
 /** The variable that is read when the file leaves out a part of an address. A part not listed must be in the file. */
 export const ADDRESS_PARTS: Readonly<Record<string, string | undefined>> = {
   resource: undefined,

@@ -85,7 +85,7 @@ export class LiveConfig {
       ...(this.#problem === undefined ? [] : [this.#problem]),
       ...clashing.map(
         (name) =>
-          `Provider ${name} was added, and gateway.yaml names it, too: the one of the file is in force.`,
+          `Provider ${name} was added, and gateway.yaml names it, too: the one of the file is in force. Remove the other with sluice providers remove ${name}.`,
       ),
       ...this.#unreadable.map(
         (name) =>

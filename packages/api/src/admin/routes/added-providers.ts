@@ -38,14 +38,21 @@ export function addAddedProviderRoutes(
   router: Router,
   { providers, directory, added, takeUpAdded, readBody, present }: AddedProviderParts & Presenting,
 ): void {
+  const isOfFile = (name: string) => {
+    const provider = providers.get(name);
+    return provider !== undefined && !provider.added;
+  };
   /** The store, and what it has under the name of the path. */
   const open = async (ctx: ParameterizedContext) => {
     const name: string = ctx.params.provider ?? '';
     if (!added)
       throw new GatewayError('permission_denied', 'gateway.yaml forbids it: access.add_providers is false.');
-    if (providers.get(name) && !providers.get(name)?.added)
-      throw new GatewayError('conflict', `Provider ${shown(name)} is one of gateway.yaml. Change it there.`);
     return { name, added, before: await added.find(name) };
+  };
+  const openToChange = async (ctx: ParameterizedContext) => {
+    const opened = await open(ctx);
+    if (isOfFile(opened.name)) throw ofFile(opened.name);
+    return opened;
   };
 
   const write = async (
@@ -54,10 +61,11 @@ export function addAddedProviderRoutes(
     provider: ProviderConfig,
     key: string | undefined,
   ) => {
-    if (key !== undefined && !added.canSeal)
+    // Processes use no record that is not encrypted.
+    if (!added.canSeal)
       throw new GatewayError(
         'conflict',
-        'PAYLOAD_KEY is not set, so the provider’s key could not be stored encrypted. Set PAYLOAD_KEY, or name the provider in gateway.yaml.',
+        'PAYLOAD_KEY is not set, so the provider could not be stored encrypted. Set PAYLOAD_KEY, or name the provider in gateway.yaml.',
       );
     const written = await added.put(name, before, provider, key);
     if (written === 'full')
@@ -69,11 +77,11 @@ export function addAddedProviderRoutes(
     });
     await takeUpAdded();
     ctx.status = before ? 200 : 201;
-    ctx.body = await present(name);
+    ctx.body = await present(ctx, name);
   };
 
   router.put('/providers/:provider', readBody, async (ctx) => {
-    const opened = await open(ctx);
+    const opened = await openToChange(ctx);
     const { before } = opened;
     const { provider, key } = readInput((reader) => {
       if (!ID.pattern.test(opened.name)) reader.mistake('name', `must be ${ID.allowed}`);
@@ -93,7 +101,7 @@ export function addAddedProviderRoutes(
   });
 
   router.put('/providers/:provider/key', readBody, async (ctx) => {
-    const opened = await open(ctx);
+    const opened = await openToChange(ctx);
     const { provider } = opened.before ?? {};
     if (!provider?.added) throw noProvider();
     const key = readInput((reader) => {
@@ -105,8 +113,9 @@ export function addAddedProviderRoutes(
 
   router.delete('/providers/:provider', async (ctx) => {
     const { name, added, before } = await open(ctx);
-    if (!before) throw noProvider();
-    const users = await routesTo(directory, name);
+    if (!before) throw isOfFile(name) ? ofFile(name) : noProvider();
+    // Routes lead to the file's provider of this name, if there is one.
+    const users = isOfFile(name) ? [] : await routesTo(directory, name);
     if (users.length > 0)
       throw new GatewayError(
         'conflict',
@@ -120,7 +129,7 @@ export function addAddedProviderRoutes(
 }
 
 interface Presenting {
-  present(name: string): Promise<unknown>;
+  present(ctx: ParameterizedContext, name: string): Promise<unknown>;
 }
 
 type Body = Record<string, unknown>;
@@ -155,12 +164,18 @@ async function routesTo(directory: Directory, provider: string): Promise<string[
   return all.flat();
 }
 
-function withoutKey({ name, added }: ProviderConfig) {
-  return { name, ...added?.settings, key: added?.keyId === undefined ? 'none' : 'stored' };
+/** The address comes first, because the audit trail shortens what is long. */
+function withoutKey({ name, baseUrl, path, added }: ProviderConfig) {
+  const key = added?.keyId === undefined ? 'none' : 'stored';
+  return { name, address: baseUrl + path, key, ...added?.settings };
 }
 
 function shown(name: string): string {
   return ID.pattern.test(name) ? name : 'of this name';
+}
+
+function ofFile(name: string): GatewayError {
+  return new GatewayError('conflict', `Provider ${shown(name)} is one of gateway.yaml. Change it there.`);
 }
 
 function noProvider(): GatewayError {

@@ -6,8 +6,11 @@ import { isAbsent } from '@sluice/shared/config/reader';
 import { MODEL } from '@sluice/shared/config/rules';
 import { GatewayError } from '@sluice/shared/errors';
 import type { KeyState, LimitState, RateState } from '@sluice/shared/queue/rate-state';
+import type { ParameterizedContext } from 'koa';
 import type { Catalogue } from '../../cell/catalogue.js';
 import { failed, type ProviderTests } from '../../cell/provider-tests.js';
+import { principalOf } from '../access/guard.js';
+import { hasRole } from '../access/principal.js';
 import { iso, list } from '../present.js';
 import { readInput } from '../read-input.js';
 import { type AddedProviderParts, addAddedProviderRoutes } from './added-providers.js';
@@ -25,15 +28,15 @@ export function addProviderRoutes(router: Router, parts: ProviderParts): void {
   router.get('/providers', async (ctx) => {
     const all = [...providers.values()];
     const states = await Promise.all(all.map(parts.readRates));
-    const shown = all.map((provider, i) => present(provider, states[i]));
+    const shown = all.map((provider, i) => present(ctx, provider, states[i]));
     ctx.body = { ...list(shown), can_add: parts.added !== undefined } satisfies ProviderList;
   });
 
   addAddedProviderRoutes(router, {
     ...parts,
-    async present(name) {
+    async present(ctx, name) {
       const provider = providers.get(name);
-      return provider && present(provider, await parts.readRates(provider));
+      return provider && present(ctx, provider, await parts.readRates(provider));
     },
   });
 
@@ -66,7 +69,11 @@ async function modelToTry(
   return listed?.startsWith(`${provider}/`) ? listed.slice(provider.length + 1) : listed;
 }
 
-function present(provider: ProviderConfig, rates: RateState | undefined): ProviderInfo {
+function present(
+  ctx: ParameterizedContext,
+  provider: ProviderConfig,
+  rates: RateState | undefined,
+): ProviderInfo {
   const {
     name,
     kind,
@@ -94,7 +101,8 @@ function present(provider: ProviderConfig, rates: RateState | undefined): Provid
     address: baseUrl + path,
     prices,
     source: added ? 'added' : 'file',
-    settings: added?.settings ?? null,
+    // Only those who may change them need them, and headers may say more than others should know.
+    settings: (hasRole(principalOf(ctx), 'admin') && added?.settings) || null,
     credentials:
       source ??
       (added?.keyId === undefined ? undefined : 'stored') ??

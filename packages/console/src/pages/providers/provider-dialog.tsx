@@ -1,4 +1,5 @@
 import type { ProviderInfo } from '@sluice/shared/admin-api';
+import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/config/presets';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -9,7 +10,6 @@ import {
   addressOf,
   mistakesOf,
   needsKey,
-  OFFERED_PRESETS,
   OTHER,
   type ProviderForm,
   partsOf,
@@ -27,7 +27,7 @@ interface ProviderDialogProps {
 }
 
 const PRESET_CHOICES = [
-  ...OFFERED_PRESETS.map((name) => [name, name] as const),
+  ...PRESETS_WITHOUT_TOKEN.map((name) => [name, name] as const),
   [OTHER, 'another one, by its address'] as const,
 ];
 const KINDS = [

@@ -30,11 +30,6 @@ const KEY = /^[!-~]{1,4096}$/;
 const WHOLE = /^[1-9]\d{0,8}$/;
 const PART_IN_ADDRESS = /\{([a-z]+)-?\}/g;
 
-/** The presets that need no more than a key. The others fetch a token, which only gateway.yaml may tell them to do. */
-export const OFFERED_PRESETS: readonly string[] = Object.keys(PRESETS).filter(
-  (name) => !JSON.stringify(PRESETS[name]?.auth ?? '').includes('token_command'),
-);
-
 export function addressOf(preset: string): string {
   const address = PRESETS[preset]?.base_url;
   return typeof address === 'string' ? address : '';
@@ -107,7 +102,7 @@ function addressMistake({ preset, address }: ProviderForm): string | undefined {
 
 /** Keeps the settings that the form does not show. */
 export function toSettings(form: ProviderForm, before: Record<string, unknown>): Record<string, unknown> {
-  const { preset: _, kind: __, base_url: ___, concurrency: ____, limits, ...others } = before;
+  const { preset, kind, base_url: _, concurrency: __, limits, ...others } = before;
   for (const part of partsOf(String(before.preset ?? OTHER))) delete others[part];
   const number = (text: string) => (text === '' ? undefined : Number(text));
   const allLimits = {
@@ -120,6 +115,8 @@ export function toSettings(form: ProviderForm, before: Record<string, unknown>):
     ...others,
     ...form.parts,
     ...(form.preset === OTHER ? { kind: form.kind } : { preset: form.preset }),
+    // A preset with another format than its own was written elsewhere.
+    ...(form.preset !== OTHER && form.preset === preset && kind !== undefined ? { kind } : {}),
     ...(form.address === '' ? {} : { base_url: form.address }),
     ...(form.concurrency === '' ? {} : { concurrency: Number(form.concurrency) }),
     ...(hasLimits ? { limits: allLimits } : {}),
