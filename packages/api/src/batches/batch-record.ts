@@ -68,6 +68,8 @@ export interface BatchState {
   times: Partial<Record<BatchStatus, number>>;
   errors: LineMistake[];
   endReason: EndReason | undefined;
+  /** When it began to end for that reason. */
+  endingSince: number | undefined;
   outputFile: string | null;
   errorFile: string | null;
   /** How many lines the file has. It is known when the file has been checked. */

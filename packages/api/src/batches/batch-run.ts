@@ -394,12 +394,14 @@ export class BatchRun {
   /** Takes waiting lines off their queues, lets running ones end, and then makes the files. */
   async #end(state: BatchState, from: BatchStatus): Promise<void> {
     if (this.#lines.size === 0) await this.#begin();
+    // The batch may give its place to others meanwhile. Its time to end does not begin again then.
+    const since = state.times.cancelling ?? state.endingSince ?? this.parts.clock.now();
     if (from === 'in_progress') {
-      const { endReason } = state;
-      if (!(await this.parts.store.update(this.#record.id, this.token, from, { endReason }))) return;
+      const change = { endReason: state.endReason, endingSince: since };
+      if (!(await this.parts.store.update(this.#record.id, this.token, from, change))) return;
     }
     const { hasParts } = this.#handOver;
-    const latest = this.parts.clock.now() + (hasParts ? LONGEST_PROVIDER_END_MS : LONGEST_END_MS);
+    const latest = since + (hasParts ? LONGEST_PROVIDER_END_MS : LONGEST_END_MS);
     await this.#handOver.cancel();
     for (const requestId of this.#lines.keys()) this.parts.dispatcher.withdraw(requestId);
     // A line that has ended still counts here, until its outcome is stored. Only parked lines are left over.

@@ -306,6 +306,7 @@ function toBatch(fields: Record<string, string>): Batch | undefined {
     times: JSON.parse(times ?? '{}'),
     errors: JSON.parse(errors ?? '[]'),
     endReason: (endReason || undefined) as BatchState['endReason'],
+    endingSince: fields.endingSince ? number('endingSince') : undefined,
     outputFile: outputFile === undefined ? null : JSON.parse(outputFile),
     errorFile: errorFile === undefined ? null : JSON.parse(errorFile),
     total: number('total'),
