@@ -1,4 +1,6 @@
 /** Batches that are handed to the provider's own batch API: each line once, at half the price, whatever dies meanwhile. */
+import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
+import { keyNames } from '@sluice/shared/redis/key-names';
 import { adminOf } from '../helpers/admin.js';
 import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
@@ -23,6 +25,7 @@ function holdSlowLines() {
 test.before(async () => {
   gateway = await startGateway({
     batches: { provider_poll_ms: 100 },
+    env: { OPENAI_API_KEY: 'canary-key-that-looks-like-nothing' },
     simulator: {
       holdBatchLine: (text) => (text.includes('slow') ? held : undefined),
     },
@@ -263,4 +266,111 @@ test.serial('a provider whose batch API fails for a while gets the batch later, 
   t.like(batch.request_counts, { total: 2, completed: 2, failed: 0 });
   t.is(made(before).length, 1);
   t.is((await handedOf(id))?.one_by_one, null);
+});
+
+test.serial('results that cannot be read are read again, and no line of them runs one by one', async (t) => {
+  const client = sdkFor(gateway);
+  const { simulator } = gateway;
+  const [calls, before, logged] = [
+    simulator.calls.length,
+    simulator.batches.length,
+    (await gateway.log()).length,
+  ];
+  const paths = [
+    `/v1/files/file-out-batch_sim${before + 1}/content`,
+    `/v1/messages/batches/msgbatch_sim${before + 2}/results`,
+  ];
+  for (const path of paths)
+    simulator.script(
+      { match: { path }, times: 1, action: { html200: true } },
+      { match: { path }, times: 1, action: { status: 200, body: 'null\n7\n{"custom_id":"' } },
+      { match: { path }, times: 1, action: { truncate: true } },
+    );
+  const ended = [];
+  for (const { model } of KINDS) {
+    const { id } = await createBatch(client, toJsonl(many(3, model)));
+    ended.push(await batchEnd(client, id, PATIENCE_MS));
+  }
+  for (const { request_counts } of ended) t.like(request_counts, { total: 3, completed: 3, failed: 0 });
+  t.is(made(before).length, 2);
+  t.is(simulator.calls.length, calls);
+  t.is((await gateway.log()).length - logged, 6);
+});
+
+test.serial('results for other lines, for a line twice and with the key in them do no harm', async (t) => {
+  const client = sdkFor(gateway);
+  const before = gateway.simulator.batches.length;
+  const logged = (await gateway.log()).length;
+  holdSlowLines();
+  const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'half'), ...many(1, 'half')]));
+  const batch = await until('it is at the provider', () => made(before)[0], PATIENCE_MS);
+  const [slow = '', other = ''] = batch.lines.map(({ customId }) => customId);
+  const errored = (customId: string) => ({
+    custom_id: customId,
+    response: {
+      status_code: 400,
+      body: { error: { message: `Wrong: ${batch.key}`, type: 'invalid_request_error' } },
+    },
+    error: null,
+  });
+  const results = [
+    null,
+    errored('unknown'),
+    errored('x'.repeat(100_000)),
+    errored(slow),
+    errored(slow),
+    { custom_id: other, response: { status_code: 200, body: 'no completion' } },
+  ];
+  const path = `/v1/files/file-out-${batch.id}/content`;
+  const body = results.map((result) => JSON.stringify(result)).join('\n');
+  gateway.simulator.script({ match: { path }, times: 1, action: { status: 200, body } });
+  release();
+  const ended = await batchEnd(client, id, PATIENCE_MS);
+  t.like(ended.request_counts, { total: 2, completed: 1, failed: 1 });
+  const [failed] = await readResults(client, ended.error_file_id);
+  t.is(failed?.custom_id, 'slow');
+  t.regex(JSON.stringify(failed), /Wrong: \[redacted\]/);
+  t.is((await gateway.log()).length - logged, 2);
+});
+
+test.serial('a worker that lost a part stops the batch that it made for it', async (t) => {
+  const client = sdkFor(gateway);
+  const { redis, names, simulator } = gateway;
+  const before = simulator.batches.length;
+  const path = '/v1/messages/batches';
+  holdSlowLines();
+  simulator.script({ match: { path }, times: 1, action: { delayMs: 3_000 } });
+  const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'claude'), ...many(1, 'claude')]));
+  const key = await until(
+    'the call is sent',
+    async () => {
+      const parts = await redis.keys(names.providerBatch('*'));
+      for (const part of parts) if ((await redis.hget(part, 'status')) === 'creating') return part;
+      return undefined;
+    },
+    PATIENCE_MS,
+  );
+  const part = key.slice(names.providerBatch('').length);
+  // Another worker took it for dead, and made a batch of its own.
+  await redis.set(names.providerBatchLease(part), 'another');
+  await redis.hset(key, 'status', 'at_provider', 'candidates', '["another"]', 'isCertain', 'true');
+  await until('it is stopped', () => made(before)[0]?.isCancelled, PATIENCE_MS);
+  release();
+  await redis.hset(key, 'candidates', JSON.stringify([made(before)[0]?.id]));
+  await redis.del(names.providerBatchLease(part));
+  const ended = await batchEnd(client, id, PATIENCE_MS);
+  t.like(ended.request_counts, { total: 2, completed: 2, failed: 0 });
+});
+
+test.serial('a step that fails after a cancel is put off like any other', async (t) => {
+  const names = keyNames('steps');
+  const store = new ProviderBatches(gateway.redis, names);
+  const due = async () => Number(await gateway.redis.zscore(names.providerBatches, 'part'));
+  await gateway.redis.hset(names.providerBatch('part'), 'part', '{}', 'status', 'at_provider');
+  t.true(await store.lease('part', 'worker'));
+  await store.change('part', '', { isCancelled: true }, 1);
+  t.true(await store.step('part', 'worker', { failures: 1 }, 5_000, false));
+  t.is(await due(), 0);
+  t.true(await store.step('part', 'worker', { failures: 2 }, 5_000, true));
+  t.is(await due(), 5_000);
 });

@@ -86,15 +86,15 @@ const LEASE_MS = 15_000;
 /** Lines whose part was never recorded, because the process died. */
 const ORPHAN_TTL_MS = 600_000;
 
-/** KEYS: lease, part, parts. ARGV: token, id, due, then fields and values. */
+/** KEYS: lease, part, parts. ARGV: token, id, due, whether the step knew of a cancel, then fields and values. */
 const stepScript = createScript<0 | 1>(
   'sluiceStepHandedPart',
   `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] or redis.call('EXISTS', KEYS[2]) == 0 then return 0 end
-redis.call('HSET', KEYS[2], unpack(ARGV, 4))
-local isCancelled, cancelSent = unpack(redis.call('HMGET', KEYS[2], 'isCancelled', 'cancelSent'))
+redis.call('HSET', KEYS[2], unpack(ARGV, 5))
 -- The batch was cancelled during the step, so the next one is due at once.
-local due = isCancelled == 'true' and cancelSent ~= 'true' and '0' or ARGV[3]
+local isCancelled = redis.call('HGET', KEYS[2], 'isCancelled') == 'true'
+local due = isCancelled and ARGV[4] ~= 'true' and '0' or ARGV[3]
 redis.call('ZADD', KEYS[3], due, ARGV[2])
 return 1
 `,
@@ -201,13 +201,27 @@ export class ProviderBatches {
   }
 
   /** For workers. False: the lease is lost or the part is gone, and nothing was written. */
-  async step(id: string, token: string, change: Partial<PartState>, due: number): Promise<boolean> {
+  async step(
+    id: string,
+    token: string,
+    change: Partial<PartState>,
+    due: number,
+    knewCancel: boolean,
+  ): Promise<boolean> {
     const keys = [
       this.names.providerBatchLease(id),
       this.names.providerBatch(id),
       this.names.providerBatches,
     ];
-    return (await stepScript(this.redis, keys, [token, id, Math.ceil(due), ...toFields(change)])) === 1;
+    return (
+      (await stepScript(this.redis, keys, [
+        token,
+        id,
+        Math.ceil(due),
+        String(knewCancel),
+        ...toFields(change),
+      ])) === 1
+    );
   }
 
   /** Of these requests, the lines of the part that are not merged yet. */

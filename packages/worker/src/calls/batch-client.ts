@@ -2,24 +2,29 @@
 import { Blob } from 'node:buffer';
 import type { BatchApi } from '@sluice/shared/config/batch-api';
 import { batchApiOf } from '@sluice/shared/config/batch-api';
-import { parseExactly } from '@sluice/shared/json/exact';
-import { findExcess } from '@sluice/shared/json/measure';
 import { readLines } from '@sluice/shared/json/read-lines';
 import { type Dispatcher, FormData, request } from 'undici';
 import { batchFormats } from '../providers/index.js';
-import { isObject, toText } from '../providers/json.js';
+import { isObject, toId, toText } from '../providers/json.js';
 import { type BatchFormat, type BatchNews, type BatchResult, UnusableResponse } from '../providers/types.js';
 import type { Upstream } from './call-provider.js';
+import { parseJson } from './http-client.js';
 
 const TIMEOUT_MS = 30_000;
 /** An upload has some megabytes. */
 const UPLOAD_TIMEOUT_MS = 120_000;
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 const MAX_RESULT_BYTES = 16 * 1024 * 1024;
+/** The results are read as fast as they are stored. When the time is over, they are read again, without those that are. */
+const RESULTS_TIMEOUT_MS = 1_800_000;
 const MAX_PAGES = 20;
-const RESULT_LIMITS = { depth: 1_000, keys: Number.POSITIVE_INFINITY, elements: Number.POSITIVE_INFINITY };
+/** No line of ours has a longer id. */
+const MAX_LINE_ID = 64;
 /** The file of lines is deleted by the provider after three days. */
 const FILE_SECONDS = 3 * 86_400;
+
+/** `bytes`: how long its text is. */
+export type ReadResult = BatchResult & { bytes: number };
 
 /** The provider answered, and does not do it. The words are ours, and hold nothing of the batch. */
 export class BatchRefused extends Error {
@@ -66,7 +71,7 @@ export class BatchClient {
     form.append('expires_after[seconds]', String(FILE_SECONDS));
     form.append('file', new Blob([`${lines.join('\n')}\n`]), 'lines.jsonl');
     const file = await this.#json('POST', this.#api.files, {}, form, UPLOAD_TIMEOUT_MS);
-    const id = isObject(file) ? toText(file.id) : undefined;
+    const id = isObject(file) ? toId(file.id) : undefined;
     if (id === undefined) throw new UnusableResponse('the uploaded file has no id');
     return id;
   }
@@ -99,15 +104,28 @@ export class BatchClient {
   }
 
   /** Streams the results. A line that cannot be read is left out, and so counts as not run. */
-  async *results(news: BatchNews): AsyncIterable<BatchResult> {
+  async *results(news: BatchNews): AsyncIterable<ReadResult> {
     for (const { of, path } of this.#format.results(news)) {
-      const { body } = await this.#send('GET', this.#api[of] + path, {}, undefined, undefined);
+      const { body } = await this.#send('GET', this.#api[of] + path, {}, undefined, RESULTS_TIMEOUT_MS);
       for await (const { text } of readLines(body, MAX_RESULT_BYTES)) {
-        if (text === undefined || findExcess(text, RESULT_LIMITS)) continue;
-        const line = parse(text);
-        if (line !== undefined) yield this.#format.parseResult(line);
+        const result = text === undefined ? undefined : this.#readResult(text);
+        if (result) yield result;
       }
     }
+  }
+
+  #readResult(text: string): ReadResult | undefined {
+    const result = this.#parseResult(text, []);
+    if (!result || result.id === '' || result.id.length > MAX_LINE_ID) return undefined;
+    const isError = result.status !== undefined && result.status >= 300;
+    // The words of an error go to the caller. A provider may quote the key in them.
+    const shown = isError ? this.#parseResult(text, this.upstream.credentials.secrets()) : result;
+    return shown && { ...shown, bytes: text.length };
+  }
+
+  #parseResult(text: string, secrets: readonly string[]): BatchResult | undefined {
+    const line = parseJson(text, secrets);
+    return isObject(line) ? this.#format.parseResult(line) : undefined;
   }
 
   #pathOf(id: string): string {
@@ -122,7 +140,7 @@ export class BatchClient {
     timeoutMs = TIMEOUT_MS,
   ): Promise<unknown> {
     const answer = await this.#send(method, path, query, body, timeoutMs);
-    const parsed = parse(await readText(answer.body));
+    const parsed = parseJson(await readText(answer.body), []);
     if (parsed === undefined) throw new UnusableResponse('the answer is not JSON');
     return parsed;
   }
@@ -133,7 +151,7 @@ export class BatchClient {
     path: string,
     query: Record<string, string>,
     body: string | FormData | undefined,
-    timeoutMs: number | undefined,
+    timeoutMs: number,
   ): Promise<Dispatcher.ResponseData> {
     const { config, credentials } = this.upstream;
     const search = new URLSearchParams({ ...config.query, ...query }).toString();
@@ -146,12 +164,12 @@ export class BatchClient {
       headers:
         typeof body === 'string' ? { ...headers, 'content-type': json ?? 'application/json' } : headers,
       body: body ?? null,
-      headersTimeout: timeoutMs ?? TIMEOUT_MS,
+      headersTimeout: Math.min(timeoutMs, UPLOAD_TIMEOUT_MS),
       bodyTimeout: TIMEOUT_MS,
-      ...(timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) }),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     if (answer.statusCode >= 200 && answer.statusCode < 300) return answer;
-    const error = parse(await readText(answer.body).catch(() => ''));
+    const error = parseJson(await readText(answer.body).catch(() => ''), credentials.secrets());
     throw new BatchRefused(answer.statusCode, codeIn(error));
   }
 }
@@ -165,14 +183,6 @@ async function readText(body: AsyncIterable<Buffer>): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
-}
-
-function parse(text: string): unknown {
-  try {
-    return parseExactly(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function codeIn(body: unknown): string | undefined {

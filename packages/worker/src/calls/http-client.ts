@@ -177,7 +177,8 @@ function toReason(error: Error): HttpFailure['reason'] {
 const ANSWER_LIMITS = { depth: 1_000, keys: Number.POSITIVE_INFINITY, elements: Number.POSITIVE_INFINITY };
 const SHORT = 2 * ANSWER_LIMITS.depth;
 
-function parseJson(text: string, secrets: readonly string[]): unknown {
+/** Undefined: the text is not usable JSON. `secrets` are removed from its strings. */
+export function parseJson(text: string, secrets: readonly string[]): unknown {
   const hide = (_key: string, value: unknown) =>
     typeof value === 'string'
       ? secrets.reduce((shown, secret) => shown.replaceAll(secret, '[redacted]'), value)

@@ -9,15 +9,22 @@ import type { HandedBatch, HandedLine, ProviderBatches } from '@sluice/shared/qu
 import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
+import type { ReadResult } from '../calls/batch-client.js';
 import type { Upstream } from '../calls/call-provider.js';
-import { type BatchResult, UnusableResponse } from '../providers/types.js';
+import { type BatchNews, type BatchResult, UnusableResponse } from '../providers/types.js';
 import type { Ending } from './ending.js';
 import { toErrorInfo } from './failed-job.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 const AT_ONCE = 32;
+/** Results that are in memory at a time. One may be larger than that. */
+const BYTES_AT_ONCE = 4 * 1024 * 1024;
 /** When this many outcomes wait for the api, the results are read no further. */
 const MOST_UNSTORED = 256;
+/** When so much was settled, all of it is stored before more is read. */
+const MOST_UNSTORED_BYTES = 8 * 1024 * 1024;
+/** Results that are fewer than the provider says are read this often again. Then the missing lines run one by one. */
+const MOST_READS = 8;
 const LOOK_EVERY_MS = 100;
 const LONGEST_WAIT_MS = 60_000;
 /** The mark of a line has to outlive the time until the api has stored its outcome. */
@@ -38,16 +45,17 @@ export class ProviderBatchResults {
   async merge(
     handed: HandedBatch,
     upstream: Upstream,
-    results: AsyncIterable<BatchResult>,
-    providerId: string,
+    results: AsyncIterable<ReadResult>,
+    news: BatchNews,
     lease: AbortSignal,
   ): Promise<boolean> {
     const { store, metrics } = this.parts;
-    const { part } = handed;
+    const { part, state } = handed;
     // What an earlier worker settled is stored first. Then the recorded lines are exactly those that are left.
     if ((await store.unstored(part.batch)) > 0) return false;
-    let merged = 0;
-    let group: BatchResult[] = [];
+    let [merged, undecided, read] = [0, 0, 0];
+    let [bytes, unstoredBytes] = [0, 0];
+    let group: ReadResult[] = [];
     const settleGroup = async (): Promise<void> => {
       const lines = await store.linesOf(
         part,
@@ -55,23 +63,31 @@ export class ProviderBatchResults {
       );
       for (const result of group) {
         const line = lines.get(result.id);
-        const settlement = line && this.#settlementOf(handed, upstream, line, result, providerId);
+        const settlement = line && this.#settlementOf(handed, upstream, line, result, news.id);
+        if (line && !settlement) undecided++;
         if (!settlement) continue;
         const settled = await this.parts.settlements.settle(settlement, { as: 'refuser' });
         if (settled === 'settled') this.parts.ending.recorded(settlement, settled);
         lines.delete(result.id);
         merged++;
       }
-      group = [];
-      await this.#wait(part.batch, lease);
+      unstoredBytes += bytes;
+      [group, bytes] = [[], 0];
+      const isMuch = unstoredBytes >= MOST_UNSTORED_BYTES;
+      await this.#wait(part.batch, isMuch ? 0 : MOST_UNSTORED, lease);
+      if (isMuch) unstoredBytes = 0;
     };
     for await (const result of results) {
+      read++;
       group.push(result);
-      if (group.length >= AT_ONCE) await settleGroup();
+      bytes += result.bytes;
+      if (group.length >= AT_ONCE || bytes >= BYTES_AT_ONCE) await settleGroup();
     }
     if (group.length > 0) await settleGroup();
+    if (read < Math.min(news.ended, part.lines) && state.failures < MOST_READS)
+      throw new UnusableResponse('results are missing');
     metrics.batchLines(part.entry.provider, 'merged', merged);
-    metrics.batchLines(part.entry.provider, 'left', Math.max(0, part.lines - merged));
+    metrics.batchLines(part.entry.provider, 'left', undecided + Math.max(0, part.lines - read));
     return true;
   }
 
@@ -138,9 +154,9 @@ export class ProviderBatchResults {
   }
 
   /** Waits until the api has stored enough of what was settled. */
-  async #wait(batch: string, lease: AbortSignal): Promise<void> {
+  async #wait(batch: string, most: number, lease: AbortSignal): Promise<void> {
     const latest = performance.now() + LONGEST_WAIT_MS;
-    while ((await this.parts.store.unstored(batch)) > MOST_UNSTORED) {
+    while ((await this.parts.store.unstored(batch)) > most) {
       if (performance.now() > latest) throw new Error('the results are not stored');
       await sleep(LOOK_EVERY_MS);
     }

@@ -11,7 +11,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import { BatchClient, BatchRefused, inWords } from '../calls/batch-client.js';
 import type { Upstream } from '../calls/call-provider.js';
 import type { Upstreams } from '../calls/upstreams.js';
-import type { BatchNews, BatchResult } from '../providers/types.js';
+import { type BatchNews, UnusableResponse } from '../providers/types.js';
 import { parseRequest } from './parse-request.js';
 import type { ProviderBatchResults } from './provider-batch-results.js';
 import type { WorkerMetrics } from './worker-metrics.js';
@@ -79,7 +79,7 @@ export class ProviderBatchStep {
 
   /** The record says that the call is sent before it is sent. So a worker that dies is not followed by a second batch. */
   async #create(
-    { part, state: { inputFile, key } }: HandedBatch,
+    { part, state: { inputFile, key, isCancelled } }: HandedBatch,
     token: string,
     client: BatchClient,
     lines: readonly string[],
@@ -87,13 +87,13 @@ export class ProviderBatchStep {
     const { store, clock, metrics } = this.parts;
     const now = clock.now();
     const sent = { status: 'creating', inputFile, key, creatingAt: now } as const;
-    if (!(await store.step(part.id, token, sent, now + this.parts.later(0))))
+    if (!(await store.step(part.id, token, sent, now + this.parts.later(0), isCancelled)))
       throw new Error('the lease is lost');
     const { id } = await client.create(part.id, inputFile, lines).catch((error: unknown) => {
       throw error instanceof BatchRefused && error.isFinal ? error : new OutcomeUnknown(String(error));
     });
     metrics.batchLines(part.entry.provider, 'handed_over', lines.length);
-    return this.#taken([id], true);
+    return { ...this.#taken([id], true), creatingAt: now };
   }
 
   #taken(candidates: string[], isCertain: boolean): StepEnd {
@@ -160,7 +160,7 @@ export class ProviderBatchStep {
         reason: `${part.entry.provider} did not take the lines: its batch has failed${inWords(news.code)}`,
         dueInMs: this.parts.later(0),
       };
-    const { ended } = news;
+    const ended = Math.min(news.ended, part.lines);
     if (news.status === 'ended') return { status: 'ended', ended, dueInMs: this.parts.later(0) };
     return { ended, polls: state.polls + 1, dueInMs: this.parts.later(state.isCancelled ? 0 : state.polls) };
   }
@@ -175,25 +175,41 @@ export class ProviderBatchStep {
     if (news.status === 'under_way') return { dueInMs: this.parts.later(0) };
     if (!state.isCertain) {
       // Only its results tell whose it is. No line of ours is settled yet, so all of them are recorded.
-      const isOurs = await this.#hasLineOf(part, client.results(news));
+      const isOurs = await this.#hasLineOf(part, client, news);
       return isOurs ? { isCertain: true, dueInMs: AT_ONCE } : { candidates: others, dueInMs: AT_ONCE };
     }
-    const isReady = await this.parts.results.merge(handed, own, client.results(news), id, lease);
-    if (!isReady) return { dueInMs: SOON_MS };
+    const isReady = await this.parts.results.merge(handed, own, client.results(news), news, lease);
+    if (!isReady) return { failures: state.failures, dueInMs: SOON_MS };
     return { status: 'merged', dueInMs: this.parts.later(0) };
   }
 
-  async #hasLineOf(part: HandedPart, results: AsyncIterable<BatchResult>): Promise<boolean> {
-    for await (const { id } of results) return this.parts.store.isLineOf(part, id);
+  async #hasLineOf(part: HandedPart, client: BatchClient, news: BatchNews): Promise<boolean> {
+    for await (const { id } of client.results(news)) return this.parts.store.isLineOf(part, id);
+    if (news.ended > 0) throw new UnusableResponse('results are missing');
     return false;
+  }
+
+  /**
+   * The end of a step could not be recorded, because another worker has the part now. It may have made a batch of its own,
+   * so one that this step has made is stopped. If it has made none yet, it finds this one.
+   */
+  async disown({ part }: HandedBatch, { creatingAt, candidates: [id] = [] }: StepEnd): Promise<void> {
+    if (creatingAt === undefined || id === undefined) return;
+    const now = (await this.parts.store.find(part.id))?.state;
+    if (now?.candidates.includes(id) || (now?.status === 'creating' && now.creatingAt === creatingAt)) return;
+    const { own } = this.#upstreamOf(part.entry.provider, now?.key);
+    await new BatchClient(own).cancel(id);
   }
 
   /** The workspace was deleted, and the batch with it. */
   async abandon({ part, state }: HandedBatch): Promise<void> {
     const [id] = state.candidates;
     if (id !== undefined && state.isCertain && state.status === 'at_provider') {
-      const { own } = this.#upstreamOf(part.entry.provider, state.key);
-      await new BatchClient(own).cancel(id).catch(() => {});
+      try {
+        await new BatchClient(this.#upstreamOf(part.entry.provider, state.key).own).cancel(id);
+      } catch {
+        // The provider may be gone from the configuration as well. Nobody waits for the batch.
+      }
     }
     await this.parts.store.remove(part.id);
   }

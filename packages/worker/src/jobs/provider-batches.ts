@@ -25,6 +25,8 @@ import type { WorkerMetrics } from './worker-metrics.js';
 export const LOOK_FOR_STEPS_EVERY_MS = 500;
 /** Each may have some megabytes of lines in memory. */
 const MOST_STEPS = 4;
+/** Those that other workers are at are among them. */
+const MOST_LOOKED_AT = 100;
 const RENEW_EVERY_MS = 5_000;
 /** The waits between polls grow by half up to this many times the first. */
 const MOST_WAITS = 10;
@@ -49,7 +51,7 @@ export class ProviderBatchSteps {
   async look(): Promise<void> {
     if (!this.#open || this.#running.size >= MOST_STEPS) return;
     const { store, clock } = this.parts;
-    for (const id of await store.due(clock.now(), MOST_STEPS + this.#running.size)) {
+    for (const id of await store.due(clock.now(), MOST_LOOKED_AT)) {
       if (this.#running.size >= MOST_STEPS) return;
       if (this.#running.has(id)) continue;
       const token = makeRequestId();
@@ -85,8 +87,11 @@ export class ProviderBatchSteps {
           await store.change(id, status, {}, clock.now() + this.#later(MOST_WAITS));
           return;
         }
-        const { dueInMs, ...change } = await this.#stepOrFail(handed, token, lease.signal);
-        if (!(await store.step(id, token, change, clock.now() + dueInMs))) return;
+        const end = await this.#stepOrFail(handed, token, lease.signal);
+        const { dueInMs, ...change } = end;
+        const { isCancelled } = handed.state;
+        if (!(await store.step(id, token, change, clock.now() + dueInMs, isCancelled)))
+          return await this.#step.disown(handed, end);
         if (dueInMs > 0) return;
       }
     } catch (error) {

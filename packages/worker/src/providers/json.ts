@@ -10,6 +10,14 @@ export function toText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
+const MAX_ID_LENGTH = 128;
+
+/** An id that the provider made. What is longer is none, because ids are kept. */
+export function toId(value: unknown): string | undefined {
+  const id = toText(value);
+  return id !== undefined && id.length <= MAX_ID_LENGTH ? id : undefined;
+}
+
 /** Ten times any context there is; beyond it a count is nonsense, and the price of it no exact integer. */
 const MAX_TOKENS = 1e8;
 

@@ -1,5 +1,5 @@
 import { writeExactly } from '@sluice/shared/json/exact';
-import { isObject, toNaturalNumber, toText } from '../json.js';
+import { isObject, toId, toNaturalNumber, toText } from '../json.js';
 import { type BatchFormat, type BatchNews, UnusableResponse } from '../types.js';
 
 const PAGE = '100';
@@ -44,7 +44,7 @@ export const anthropicBatches: BatchFormat = {
 };
 
 function parseBatch(body: unknown): BatchNews {
-  const id = isObject(body) ? toText(body.id) : undefined;
+  const id = isObject(body) ? toId(body.id) : undefined;
   if (!isObject(body) || id === undefined) throw new UnusableResponse('the batch has no id');
   const { request_counts: counts } = body;
   const count = (field: string) => (isObject(counts) ? toNaturalNumber(counts[field]) : 0);

@@ -1,5 +1,5 @@
 import { toPlainNumber, writeExactly } from '@sluice/shared/json/exact';
-import { isObject, toNaturalNumber, toText } from '../json.js';
+import { isObject, toId, toNaturalNumber, toText } from '../json.js';
 import { type BatchFormat, type BatchNews, UnusableResponse } from '../types.js';
 
 const ENDPOINT = '/v1/chat/completions';
@@ -44,7 +44,7 @@ export const openaiBatches: BatchFormat = {
 };
 
 function parseBatch(body: unknown): BatchNews {
-  const id = isObject(body) ? toText(body.id) : undefined;
+  const id = isObject(body) ? toId(body.id) : undefined;
   if (!isObject(body) || id === undefined) throw new UnusableResponse('the batch has no id');
   const { status, metadata, request_counts: counts } = body;
   const count = (field: string) => (isObject(counts) ? toNaturalNumber(counts[field]) : 0);
@@ -54,7 +54,7 @@ function parseBatch(body: unknown): BatchNews {
     created: 1_000 * toNaturalNumber(body.created_at),
     total: count('total'),
     ended: count('completed') + count('failed'),
-    files: [body.output_file_id, body.error_file_id].flatMap((file) => toText(file) ?? []),
+    files: [body.output_file_id, body.error_file_id].flatMap((file) => toId(file) ?? []),
   };
   const mark = isObject(metadata) ? toText(metadata[MARK]) : undefined;
   if (mark !== undefined) news.mark = mark;
