@@ -1,5 +1,6 @@
 /** The log in PostgreSQL: every entry once, whatever dies. */
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -242,9 +243,14 @@ test.serial(
     t.deepEqual(rows, [{ model: 'a\ufffdb' }, { model: 'a\ufffdb' }]);
     t.deepEqual(refused, []);
     t.is(await writer.write([toEntry('odd', { status: 'none' }), toEntry('fine', {}, 2)]), 1);
-    t.is(refused.length, 1);
-    t.is((await database.query(`SELECT FROM ${SCHEMA}.refused_entries`)).rowCount, 1);
-    await database.query(`DELETE FROM ${SCHEMA}.requests WHERE id IN ('twice', 'nul', 'half', 'fine')`);
+    // Longer than an index takes, and nothing that could be compressed.
+    const long = toEntry('long', { model: randomBytes(9_000).toString('base64') });
+    t.is(await writer.write([long, toEntry('short', {}, 2)]), 1);
+    t.is(refused.length, 2);
+    t.is((await database.query(`SELECT FROM ${SCHEMA}.refused_entries`)).rowCount, 2);
+    await database.query(
+      `DELETE FROM ${SCHEMA}.requests WHERE id IN ('twice', 'nul', 'half', 'fine', 'short')`,
+    );
   },
 );
 

@@ -173,6 +173,34 @@ test('an erased end user’s entry that is in no file yet gets into one, without
   t.deepEqual(readAll(place).ids, all(120));
 });
 
+test('an end user who is erased while a file is written is not in it, and the entry is in a later file once', async (t) => {
+  const { names, writer, pass, place } = await stage('erased-meanwhile', 1_000);
+  const now = START + 150 * 60_000;
+  const text = JSON.stringify({ id: 'erased', workspace: 'w', user: 'u' });
+  await redis.xadd(names.requestLog, `${now}-0`, 'entry', text);
+  const good = new FolderStore(place);
+  let isErased = false;
+  /** The user is erased when all lines have been read. */
+  const store: FileStore = {
+    async write(name, lines, gzip) {
+      await good.write(name, lines, gzip);
+      if (!isErased && name.startsWith('2026/11/15/18')) {
+        isErased = true;
+        await eraseUser(redis, names, 'w', 'u', now + HOUR);
+      }
+    },
+    close() {},
+  };
+  pass(HOUR);
+  await writer('a', store).turn();
+  t.true(isErased);
+  t.deepEqual(readAll(place).ids, all(150));
+  // The entry that replaces it has the time of the test's Redis.
+  pass(Date.now() + 2 * HOUR);
+  await writer('a', store).turn();
+  t.deepEqual(readAll(place).ids, [...all(150), 'erased']);
+});
+
 /** As S3rver keeps an object on its disk. */
 const isObject = (name: string) => name.endsWith('.gz') || name.endsWith('.gz._S3rver_object');
 const KEY = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };

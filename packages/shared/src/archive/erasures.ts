@@ -50,8 +50,11 @@ local function filesLack(id)
 end
 for i = 2, #ARGV, 2 do
   local id, text = ARGV[i], ARGV[i + 1]
-  local isLacking = postgresLacks(id) or filesLack(id)
-  if redis.call('XDEL', logKey, id) == 1 and isLacking then redis.call('XADD', logKey, '*', 'entry', text) end
+  if redis.call('XDEL', logKey, id) == 1 then
+    -- A file that is just being written may have the entry already, and is written again without it.
+    if filesLack(id) then redis.call('HINCRBY', archiveKey, 'files:forgotten', 1) end
+    if postgresLacks(id) or filesLack(id) then redis.call('XADD', logKey, '*', 'entry', text) end
+  end
 end
 return (#ARGV - 1) / 2
 `,

@@ -33,24 +33,27 @@ return 1
 `,
 );
 
-// Only from where it stood: one that was frozen moves nothing back.
+// Only from where it stood: one that was frozen moves nothing back. Entries that were erased meanwhile may be in the file, and
+// come again later. Then the mark stays, and the file is written again without them.
 const doneScript = createScript<number>(
   'sluiceFileDone',
   `
 if (redis.call('HGET', KEYS[1], 'files:up-to') or '${FIRST}') ~= ARGV[1] then return 0 end
+if (redis.call('HGET', KEYS[1], 'files:forgotten') or '0') ~= ARGV[3] then return 0 end
 redis.call('HSET', KEYS[1], 'files:up-to', ARGV[2])
 redis.call('HDEL', KEYS[1], 'files:cut')
 return 1
 `,
 );
 
-// The cut stands until its file is written. Empty: that file is written, and one that was frozen must not cut it again.
-const cutScript = createScript<string>(
+// The cut stands until its file is written. It comes with how many entries were erased so far. Null: another worker has written
+// that file, and one that was frozen must not cut it again.
+const cutScript = createScript<[upTo: string, forgotten: string] | null>(
   'sluiceCutFile',
   `
-if (redis.call('HGET', KEYS[1], 'files:up-to') or '${FIRST}') ~= ARGV[1] then return '' end
+if (redis.call('HGET', KEYS[1], 'files:up-to') or '${FIRST}') ~= ARGV[1] then return nil end
 redis.call('HSETNX', KEYS[1], 'files:cut', ARGV[2])
-return redis.call('HGET', KEYS[1], 'files:cut')
+return {redis.call('HGET', KEYS[1], 'files:cut'), redis.call('HGET', KEYS[1], 'files:forgotten') or '0'}
 `,
 );
 
@@ -86,15 +89,16 @@ export class LogFiles {
     const after = await this.#upTo();
     const wish = await this.#nextCut(after);
     if (wish === undefined) return false;
-    const upTo = await cutScript(redis, [names.archive], [after, wish]);
-    if (upTo === '') return true;
+    const cut = await cutScript(redis, [names.archive], [after, wish]);
+    if (!cut) return true;
+    const [upTo, forgotten] = cut;
     try {
       await this.#write(after, upTo);
     } catch (error) {
       if (error instanceof Overtaken) return true;
       throw error;
     }
-    await doneScript(redis, [names.archive], [after, upTo]);
+    await doneScript(redis, [names.archive], [after, upTo, forgotten]);
     return true;
   }
 

@@ -130,9 +130,9 @@ export function toJson(entries: readonly StreamEntry[]): string {
   return `[${items.join(',')}]`;
 }
 
-/** Whether the error is about a value or a constraint of a row. */
+/** Whether the error is about a value or a constraint of a row, or about a value that is too long for an index. */
 function isAboutTheData(error: unknown): boolean {
-  return /^2[23]/.test(sqlState(error) ?? '');
+  return /^(?:2[23]|54)/.test(sqlState(error) ?? '');
 }
 
 function cleanText(text: string): string {
