@@ -39,7 +39,7 @@ end
 -- so that a more urgent job that comes later does not wait for one of them to end.
 local PRIORITY_1 = 0x100000000
 local NORMAL, BACKGROUND = 2, 3
--- Jobs of a class that wait for a limit per minute have scores from here on, times the class (rate-scripts.ts).
+-- Jobs of a class that wait for a limit per minute have scores from here on, times the class (rates.ts).
 local PARKED = 1024
 
 local function slotsOf(limit, class)
