@@ -3,7 +3,7 @@ import { REDIS } from '@sluice/cli/start/find-redis';
 import type { Browser, Page } from 'playwright-core';
 import { adminOf } from '../helpers/admin.js';
 import { launchBrowser } from '../helpers/browser.js';
-import { audit, openConsole, openPage } from '../helpers/console.js';
+import { audit, load, openConsole, openPage } from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { CHROMIUM } from '../helpers/tools.js';
@@ -162,7 +162,7 @@ test.serial('every page fits a phone, and the choice of a theme is kept', async 
     const now = await ground();
     return now !== light && now;
   });
-  await page.reload();
+  await load(page);
   await page.getByLabel('Theme').waitFor();
   t.is(await ground(), dark);
 });

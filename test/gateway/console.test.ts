@@ -119,6 +119,24 @@ test.serial('a wrong token is refused in words; the right one is exchanged for a
   await page.getByLabel('Admin token').waitFor();
 });
 
+test.serial('nobody is shown as signed out while their session lives', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/keys', { expected: /401|ERR_FAILED/ });
+  const isSignOut = (url: URL) => url.pathname === '/session';
+  await page.route(isSignOut, (route) => route.abort());
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('You are still signed in').waitFor();
+  t.is(await page.getByRole('navigation', { name: 'Pages', exact: true }).count(), 1);
+  await page.unroute(isSignOut);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Admin token').waitFor();
+});
+
+test.serial('the statement of a workspace that does not exist says so, and names no sum', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/spend/nowhere', { expected: /401|404/ });
+  await page.getByText('There is no workspace of this id.').waitFor();
+  t.notRegex(await page.getByRole('main').innerText(), /\$0|Nothing was spent/);
+});
+
 test.serial('a sign-in link signs in once, leaves the address, and asks one who is signed in', async (t) => {
   const makeLink = async () => gateway.adminUrl + (await admin('POST', '/sign-in-links')).body.path;
   const link = await makeLink();
@@ -807,7 +825,7 @@ test.serial('Webhooks offers only the workspaces whose webhooks the person may s
     await redis.hset(names.sessions, digest, JSON.stringify(session));
   }
   await page.goto(`${gateway.adminUrl}/#/workspaces`);
-  await page.reload();
+  await load(page);
   await page.getByRole('link', { name: 'demo', exact: true }).waitFor();
   await page.goto(`${gateway.adminUrl}/#/webhooks`);
   await page.getByText('thrifty has no webhooks.').waitFor();

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
-import type { Browser, ConsoleMessage, Page } from 'playwright-core';
+import type { Browser, Page, Request } from 'playwright-core';
 import type { Gateway } from './gateway.js';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
@@ -11,6 +11,7 @@ const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 const NETWORK_CHANGED = 'ERR_NETWORK_CHANGED';
 const LOADS = 4;
 const PATIENCE_MS = 60_000;
+const QUIET_MS = 10_000;
 
 export interface ConsoleOptions {
   width?: number;
@@ -50,19 +51,32 @@ export async function openPage(
   return page;
 }
 
-/** Goes to the address, or loads the page anew without one; once more when the machine's network changed meanwhile. */
+/**
+ * Goes to the address, or loads the page anew without one. It does so once more when the machine's network changed meanwhile:
+ * then a module is missing, and a browser does not ask for it again. Modules of the console also come after its first ones, so
+ * the page is waited for until it asks for nothing. A page that always asks is waited for no longer than a while.
+ */
 export async function load(page: Page, url?: string): Promise<void> {
-  let changed = false;
-  const watch = (message: ConsoleMessage) => {
-    changed ||= message.text().includes(NETWORK_CHANGED);
-  };
-  page.on('console', watch);
-  await (url === undefined ? page.reload() : page.goto(url));
-  for (let tried = 1; changed && tried < LOADS; tried++) {
-    changed = false;
-    await page.reload();
+  let address = url;
+  for (let tries = LOADS; ; tries--) {
+    let changed = false;
+    const watch = (request: Request) => {
+      changed ||= request.failure()?.errorText.includes(NETWORK_CHANGED) ?? false;
+    };
+    page.on('requestfailed', watch);
+    try {
+      await (address === undefined ? page.reload() : page.goto(address));
+      // Going to the same address once more would only change the place within the page.
+      address = undefined;
+      await page.waitForLoadState('networkidle', { timeout: QUIET_MS }).catch(() => {});
+    } catch (error) {
+      if (tries === 1 || !String(error).includes(NETWORK_CHANGED)) throw error;
+      changed = true;
+    } finally {
+      page.off('requestfailed', watch);
+    }
+    if (!changed || tries === 1) return;
   }
-  page.off('console', watch);
 }
 
 export async function signIn(page: Page, token: string): Promise<void> {

@@ -33,7 +33,7 @@ export function App() {
 interface ConsoleProps {
   person: Person;
   onEnded(): void;
-  onSignOut(): void;
+  onSignOut(): Promise<void>;
   theme: [Theme, (theme: Theme) => void];
 }
 
@@ -48,18 +48,26 @@ function Console({ person, onEnded, onSignOut, theme }: ConsoleProps) {
     return { client: new AdminClient(onEnded), person, report };
   }, [onEnded, person]);
   const page = findPage(place.page);
+  const [isStillIn, setStillIn] = useState(false);
+  const signOut = async () => {
+    setStillIn(false);
+    await onSignOut().catch(() => setStillIn(true));
+  };
   return (
     <SessionContext.Provider value={session}>
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
         Skip to the page
       </button>
-      <Navigation place={place} person={person} onSignOut={onSignOut} theme={theme} />
+      <Navigation place={place} person={person} onSignOut={signOut} theme={theme} />
       <main id="main" tabIndex={-1}>
         <div class="alerts" aria-live="assertive">
           {lost && (
             <div class="notice bad lost">
               {lost.what} at {timeOfDay(lost.at)}. What is shown is from before; trying again …
             </div>
+          )}
+          {isStillIn && (
+            <div class="notice bad">You are still signed in: the gateway did not answer. Try again.</div>
           )}
         </div>
         {page ? (

@@ -64,8 +64,11 @@ export function useSignedIn() {
     rememberPlace();
     location.reload();
   }, [way]);
+  /** Throws an AdminError while the session may still be valid: nobody must believe that they are signed out then. */
   const signOut = useCallback(async () => {
-    await new AdminClient(() => {}).send('DELETE', '/session').catch(() => {});
+    const end = () => new AdminClient(() => {}).send('DELETE', '/session');
+    // The first try may fail because the machine has just changed its network.
+    await end().catch(end);
     become({ person: null });
   }, []);
   return { ...state, link, signIn, signOut, onEnded };

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import type { PresentedSpend, Spend, SpendSums, Statement } from '@sluice/shared/admin-api';
+import type { Directory } from '@sluice/shared/directory/directory';
+import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
@@ -17,6 +19,7 @@ const CSV = 'text/csv; charset=utf-8; header=present';
 const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'";
 
 export interface SpendParts {
+  directory: Pick<Directory, 'findWorkspace'>;
   clock: Clock;
   /** From the ledger in Redis. */
   readSpend(question: SpendQuestion): Promise<SpendAnswer>;
@@ -25,7 +28,10 @@ export interface SpendParts {
 }
 
 /** /spend: what was spent, summed; and a workspace's monthly statement. */
-export function addSpendRoutes(router: Router, { clock, readSpend, readArchiveSpend }: SpendParts): void {
+export function addSpendRoutes(
+  router: Router,
+  { directory, clock, readSpend, readArchiveSpend }: SpendParts,
+): void {
   const read = (question: SpendQuestion): Promise<SpendAnswer> => {
     if (!needsArchive(question)) return readSpend(question);
     if (readArchiveSpend) return readArchiveSpend(question);
@@ -106,6 +112,9 @@ export function addSpendRoutes(router: Router, { clock, readSpend, readArchiveSp
       parts: parts.map((part, i) => ({ ...part, data: (answers[i]?.rows ?? []).map(presentRow) })),
       total: presentSums(answers[0]?.total ?? noSums()),
     } satisfies Statement;
+    // A workspace that was deleted still has its statements.
+    const isEmpty = statement.total.requests + statement.total.unknown_bills === 0;
+    if (isEmpty && !(await directory.findWorkspace(workspace))) throw noWorkspace();
     if (format === 'csv' && !statement.complete) throw notComplete();
     if (format === 'json') ctx.body = statement;
     else if (format === 'csv') {
