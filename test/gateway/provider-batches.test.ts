@@ -374,3 +374,33 @@ test.serial('a step that fails after a cancel is put off like any other', async 
   t.true(await store.step('part', 'worker', { failures: 2 }, 5_000, true));
   t.is(await due(), 5_000);
 });
+
+test.serial('lines whose results cannot be read when the batch is over count by an estimate', async (t) => {
+  const client = sdkFor(gateway, { apiKey: gateway.keys.frugal ?? '' });
+  const { redis, names, simulator } = gateway;
+  const before = simulator.batches.length;
+  const logged = (await gateway.log()).length;
+  holdSlowLines();
+  const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'half'), ...many(2, 'half')]));
+  const atProvider = await until('it is at the provider', () => made(before)[0], PATIENCE_MS);
+  await until('that is recorded', async () => (await handedOf(id))?.ids.length === 1, PATIENCE_MS);
+  simulator.script({ match: { path: `/v1/batches/${atProvider.id}` }, action: { status: 500 } });
+  // It was cancelled long ago.
+  const times = JSON.stringify({ cancelling: Date.now() - 3_600_000 });
+  await redis.hset(names.batch(id), 'endReason', 'batch_cancelled', 'times', times, 'status', 'cancelling');
+  const batch = await batchEnd(client, id, PATIENCE_MS);
+  release();
+  t.like(batch, { status: 'cancelled', request_counts: { total: 3, completed: 0, failed: 3 } });
+  const errors = await readResults(client, batch.error_file_id);
+  t.deepEqual(ids(errors), ['line-0', 'line-1', 'slow']);
+  t.true(errors.every((error) => JSON.stringify(error).includes('provider_outcome_unknown')));
+  const log = (await gateway.log()).slice(logged);
+  t.is(log.length, 3);
+  const estimated = log.reduce((sum, { attempts }) => sum + (attempts[0]?.estimate ?? 0), 0);
+  t.true(estimated > 0);
+  const spent = await redis.hgetall(names.spent('frugal'));
+  const [, booked] = Object.entries(spent).find(([month]) => month.endsWith(':estimated')) ?? [];
+  t.is(Number(booked), estimated);
+  t.is(Number(await redis.get(names.reserved('frugal'))), 0);
+  t.deepEqual(await redis.keys(names.providerBatch('*')), []);
+});

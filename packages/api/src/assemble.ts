@@ -230,6 +230,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
       ...{ store: batches, files, dispatcher, payloads, directory, clock, logger, inboxId: id },
       metrics: apiMetrics,
       handed: new ProviderBatches(redis, names),
+      settlements,
       budget: new PartBudget({
         directory,
         limits: workspaceLimits,

@@ -405,7 +405,7 @@ export class BatchRun {
     await this.#handOver.cancel();
     for (const requestId of this.#lines.keys()) this.parts.dispatcher.withdraw(requestId);
     // A line that has ended still counts here, until its outcome is stored. Only parked lines are left over.
-    while (!this.#stopped && this.#isUnfinished && this.parts.clock.now() < latest) {
+    while (!this.#stopped && this.#isUnfinished) {
       await this.#lookAtProvider();
       await this.#collect(true);
       for (const requestId of [...this.#unknown]) {
@@ -414,10 +414,13 @@ export class BatchRun {
         this.#unknown.delete(requestId);
         if (fed) this.#parked.set(requestId, latest);
       }
+      // Results that come in at the last moment are paid for.
+      const more = this.#handOver.isMerging ? LONGEST_PROVIDER_END_MS : 0;
+      if (this.parts.clock.now() >= latest + more) break;
       await this.#wait();
     }
     if (this.#stopped) return;
-    // Lines that the provider still has are left over like those that were never sent.
+    // The provider may bill the lines that it still has.
     if (this.#handOver.hasParts) await this.#lookAtProvider(true);
     await this.#become(from, 'finalizing', state);
   }

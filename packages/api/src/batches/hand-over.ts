@@ -10,12 +10,15 @@ import type { BatchRecord, HandedOver } from './batch-record.js';
 import type { BatchStore, FedLine } from './batch-store.js';
 import { type GatherParts, gatherPart } from './gather-part.js';
 import { type HandedLines, requestIdOf } from './handed-lines.js';
+import { type SettleUnknownParts, settleUnknown } from './settle-unknown.js';
 
 const RECORD_AT_ONCE = 500;
 /** So many ids of the provider's batches are shown. */
 const MOST_IDS = 20;
+/** Longer than it takes to end the lines of a part. */
+const NO_STEP_MS = 3_600_000;
 
-export interface HandOverParts extends GatherParts {
+export interface HandOverParts extends GatherParts, Pick<SettleUnknownParts, 'settlements'> {
   store: BatchStore;
   files: Files;
 }
@@ -123,6 +126,7 @@ export class HandOver {
       if (found && isBack && !isRecorded)
         for (const [requestId, line] of await this.#recordLines(found.part))
           looked.recorded.set(requestId, line);
+      if (found && isOver && mayBeBilled(found)) await this.#giveUp(found);
       if (status === 'ended' && !isOver) await handed.change(id, 'ended', { status: 'merging' }, clock.now());
       if ((status === 'ended' || status === 'merging') && !isOver) this.#isMerging = true;
       else if (isBack) {
@@ -162,6 +166,15 @@ export class HandOver {
     return (await this.parts.store.update(this.record.id, this.token, '', change)) ? 'one_by_one' : 'refused';
   }
 
+  /** The lines are recorded. So the part is as one whose results come in, and a process that dies here is followed by another. */
+  async #giveUp(handed: HandedBatch): Promise<void> {
+    const { store, clock } = this.parts;
+    const { id } = handed.part;
+    await this.parts.handed.change(id, '', { status: 'merging' }, clock.now() + NO_STEP_MS);
+    const open = await store.lines(this.record.id);
+    await settleUnknown(this.parts, this.record, this.lines.limits, handed, open);
+  }
+
   /** Records the lines of a part again, from the file. They have the same ids as when they were handed over. */
   async #recordLines({ id, offset, end, before, skipped }: HandedPart): Promise<Map<string, FedLine>> {
     const { inputObject, inputBytes } = this.record;
@@ -185,6 +198,12 @@ export class HandOver {
     await write();
     return recorded;
   }
+}
+
+/** The provider has the part, or nobody knows whether it has. */
+function mayBeBilled({ state: { status, candidates } }: HandedBatch): boolean {
+  if (status === 'waiting' || status === 'refused' || status === 'merged') return false;
+  return status === 'creating' || candidates.length > 0;
 }
 
 function withId(ids: string[], { state: { candidates, isCertain } }: HandedBatch): string[] {

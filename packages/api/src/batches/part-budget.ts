@@ -42,6 +42,13 @@ export class PartBudget {
     return hasBudget ? Math.ceil(cost * (providers.get(entry.provider)?.batchPriceFactor ?? 1)) : 0;
   }
 
+  /** What a line of which nobody knows the bill may have cost, in picodollars. */
+  estimateOf(entry: ChainEntry, body: string): number {
+    const { estimate, providers } = this.parts;
+    const factor = providers.get(entry.provider)?.batchPriceFactor ?? 1;
+    return Math.ceil(estimate.ofCall(JSON.parse(body) as ChatRequest, entry) * factor);
+  }
+
   /** Whether the budget covers the part. The step that records the part takes the reservation over. */
   async reserve({ id, workspace, reserved }: HandedPart): Promise<boolean> {
     const { directory, limits, clock } = this.parts;

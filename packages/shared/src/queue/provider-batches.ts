@@ -11,6 +11,7 @@ import type { Redis } from 'ioredis';
 import type { ChainEntry } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
+import type { Attempt, ChatJob } from './job.js';
 
 export type PartStatus = 'waiting' | 'creating' | 'at_provider' | 'ended' | 'merging' | 'merged' | 'refused';
 
@@ -83,6 +84,8 @@ export interface HandedLine {
 }
 
 const LEASE_MS = 15_000;
+/** The mark of a line has to outlive the time until the api has stored its outcome. */
+const MARK_MS = 3_600_000;
 /** Lines whose part was never recorded, because the process died. */
 const ORPHAN_TTL_MS = 600_000;
 
@@ -256,6 +259,38 @@ export class ProviderBatches {
   async hasBatch(batch: string): Promise<boolean> {
     return (await this.redis.exists(this.names.batch(batch))) === 1;
   }
+}
+
+/** The request of a line that its provider had. It was in no queue. */
+export function jobOfLine(
+  part: HandedPart,
+  { tags, user }: Pick<HandedLine, 'tags' | 'user'>,
+  requestId: string,
+  now: number,
+  attempt: Attempt,
+): ChatJob {
+  return {
+    requestId,
+    workspace: part.workspace,
+    keyId: part.keyId,
+    model: part.model,
+    route: part.route,
+    chain: [part.entry],
+    entry: 0,
+    onCrash: 'rerun',
+    inbox: '',
+    batch: part.batch,
+    acceptedAt: part.created,
+    priority: 'background',
+    queuedAt: part.created,
+    waitUntil: part.created,
+    deadline: now + MARK_MS,
+    queueMs: 0,
+    attempts: [attempt],
+    request: '',
+    ...(tags ? { tags } : {}),
+    ...(user === undefined ? {} : { user }),
+  };
 }
 
 function toFields(change: Partial<PartState>): string[] {

@@ -4,8 +4,13 @@
  * the api has stored is not among the recorded lines any more.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Attempt, ChatJob } from '@sluice/shared/queue/job';
-import type { HandedBatch, HandedLine, ProviderBatches } from '@sluice/shared/queue/provider-batches';
+import type { Attempt } from '@sluice/shared/queue/job';
+import {
+  type HandedBatch,
+  type HandedLine,
+  jobOfLine,
+  type ProviderBatches,
+} from '@sluice/shared/queue/provider-batches';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -27,8 +32,6 @@ const MOST_UNSTORED_BYTES = 8 * 1024 * 1024;
 const MOST_READS = 8;
 const LOOK_EVERY_MS = 100;
 const LONGEST_WAIT_MS = 60_000;
-/** The mark of a line has to outlive the time until the api has stored its outcome. */
-const MARK_MS = 3_600_000;
 
 export interface ProviderBatchResultsParts {
   store: ProviderBatches;
@@ -113,28 +116,7 @@ export class ProviderBatchResults {
       upstreamId: providerId,
       via: 'provider_batch',
     };
-    const job: ChatJob = {
-      requestId: id,
-      workspace: part.workspace,
-      keyId: part.keyId,
-      model: part.model,
-      route: part.route,
-      chain: [entry],
-      entry: 0,
-      onCrash: 'rerun',
-      inbox: '',
-      batch: part.batch,
-      acceptedAt: part.created,
-      priority: 'background',
-      queuedAt: part.created,
-      waitUntil: part.created,
-      deadline: now + MARK_MS,
-      queueMs: 0,
-      attempts: [attempt],
-      request: '',
-      ...(line.tags ? { tags: line.tags } : {}),
-      ...(line.user === undefined ? {} : { user: line.user }),
-    };
+    const job = jobOfLine(part, line, id, now, attempt);
     if (status >= 200 && status < 300) {
       try {
         const response = provider.parseResponse(body, now);

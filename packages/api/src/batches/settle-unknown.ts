@@ -1,0 +1,66 @@
+/**
+ * Ends the lines that a provider may have run in its own batch, and whose results nobody could read before the batch was
+ * over. The provider may bill them. So each has a log entry with an estimate of its cost, like a call whose worker died.
+ */
+import type { ErrorInfo } from '@sluice/shared/errors';
+import { readLines } from '@sluice/shared/json/read-lines';
+import { answerContext, type Payloads, sealError } from '@sluice/shared/queue/payload';
+import { type HandedBatch, jobOfLine } from '@sluice/shared/queue/provider-batches';
+import { failedLogEntry } from '@sluice/shared/queue/request-log';
+import type { Settlements } from '@sluice/shared/queue/settlements';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { Files } from '../files/files.js';
+import type { BatchRecord } from './batch-record.js';
+import type { FedLine } from './batch-store.js';
+import type { LineLimits } from './check-lines.js';
+import { requestIdOf } from './handed-lines.js';
+import { isMistake, parseLine } from './parse-line.js';
+import type { PartBudget } from './part-budget.js';
+
+const CODE = 'provider_outcome_unknown';
+const REASON = 'outcome_unknown';
+const UNKNOWN: ErrorInfo = {
+  code: CODE,
+  message:
+    'The provider had this line in a batch of its own, and its result could not be read before the batch was over. The provider may have answered and billed the line.',
+  reason: REASON,
+};
+
+export interface SettleUnknownParts {
+  settlements: Pick<Settlements, 'settle'>;
+  budget: PartBudget;
+  payloads: Payloads;
+  clock: Clock;
+  files: Files;
+}
+
+/** `open`: the lines of the batch that are recorded, and so are not settled yet. */
+export async function settleUnknown(
+  { settlements, budget, payloads, clock, files }: SettleUnknownParts,
+  { id, inputObject, inputBytes }: BatchRecord,
+  limits: LineLimits,
+  { part, state }: HandedBatch,
+  open: ReadonlyMap<string, FedLine>,
+): Promise<void> {
+  const { offset, end, before, entry } = part;
+  const [upstreamId] = state.isCertain ? state.candidates : [];
+  const bytes = files.sealed.read(inputObject, inputBytes, offset);
+  for await (const line of readLines(bytes, limits.bytes, { offset, lines: before })) {
+    if (line.offset >= end) return;
+    const requestId = requestIdOf(id, line.number);
+    const fed = open.get(requestId);
+    const parsed = parseLine(line.text, limits);
+    if (fed?.at !== part.id || isMistake(parsed)) continue;
+    const job = jobOfLine(part, fed, requestId, clock.now(), {
+      provider: entry.provider,
+      model: entry.model,
+      outcome: 'unknown',
+      via: 'provider_batch',
+      estimate: budget.estimateOf(entry, parsed.body),
+      ...(upstreamId === undefined ? {} : { upstreamId }),
+    });
+    const log = failedLogEntry(job, CODE, REASON, clock.now());
+    const head = { queueMs: 0, attempts: 1, error: sealError(payloads, UNKNOWN, answerContext(job)) };
+    await settlements.settle({ job, log, head }, { as: 'refuser' });
+  }
+}
