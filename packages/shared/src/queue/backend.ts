@@ -14,6 +14,7 @@ import {
 } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { rankOf } from '../config/priority.js';
+import { BLOCK_MS } from '../redis/redis.js';
 import { ScriptKeys } from '../redis/script.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { type ChatJob, jobIdOf, providerOf } from './job.js';
@@ -207,6 +208,11 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   // --- The worker's side ---
+
+  /** How long a worker waits for the next job, in seconds. BullMQ's ten would end the connection as a silent one. */
+  override get maximumBlockTimeout(): number {
+    return BLOCK_MS / 1000;
+  }
 
   /** The job of `from` leaves this queue, and that of `to` joins the other one. */
   move(
