@@ -404,3 +404,21 @@ test.serial('lines whose results cannot be read when the batch is over count by 
   t.is(Number(await redis.get(names.reserved('frugal'))), 0);
   t.deepEqual(await redis.keys(names.providerBatch('*')), []);
 });
+
+test.serial('a line counts by an estimate when its answer does not say what it used', async (t) => {
+  const client = sdkFor(gateway, { apiKey: gateway.keys.frugal ?? '' });
+  const logged = (await gateway.log()).length;
+  const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  gateway.simulator.script({ match: { textIncludes: 'says nothing' }, times: 1, action: { usage } });
+  const lines = [line('silent', 'says nothing', 'half'), line('plain', 'hello', 'half')];
+  const { id } = await createBatch(client, toJsonl(lines));
+  t.is((await batchEnd(client, id, PATIENCE_MS)).request_counts?.completed, 2);
+  const log = (await gateway.log()).slice(logged);
+  t.deepEqual(
+    log.map(({ served, attempts: [attempt] }) => [served?.cost === 0, (attempt?.estimate ?? 0) > 0]).sort(),
+    [
+      [false, false],
+      [true, true],
+    ],
+  );
+});

@@ -141,7 +141,7 @@ function read(provider: Provider, answer: HttpAnswer, now: number): CallResult {
 }
 
 /** A compatible server may leave its usage out. A real usage is never zero, because no prompt is empty. */
-function isEmpty({ input, cachedInput, cacheWrite, cacheWrite1h, output }: TokenUsage): boolean {
+export function isEmpty({ input, cachedInput, cacheWrite, cacheWrite1h, output }: TokenUsage): boolean {
   return input + cachedInput + cacheWrite + cacheWrite1h + output === 0;
 }
 

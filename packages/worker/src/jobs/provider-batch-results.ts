@@ -15,7 +15,7 @@ import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ReadResult } from '../calls/batch-client.js';
-import type { Upstream } from '../calls/call-provider.js';
+import { isEmpty, type Upstream } from '../calls/call-provider.js';
 import { type BatchNews, type BatchResult, UnusableResponse } from '../providers/types.js';
 import type { Ending } from './ending.js';
 import { toErrorInfo } from './failed-job.js';
@@ -122,6 +122,9 @@ export class ProviderBatchResults {
         const response = provider.parseResponse(body, now);
         metrics.called(entry, 'ok', undefined);
         const { prices, batchPriceFactor: batchFactor } = config;
+        // Nobody knows the bill of an answer without usage. The part has reserved this much for a line.
+        const estimate = Math.ceil((part.reserved ?? 0) / part.lines);
+        if (isEmpty(response.usage)) job.attempts = [{ ...attempt, estimate }];
         return ending.served(job, { entry, prices, response, callMs: 0, batchFactor });
       } catch (error) {
         if (error instanceof UnusableResponse) return undefined;

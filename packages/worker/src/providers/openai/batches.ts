@@ -38,10 +38,14 @@ export const openaiBatches: BatchFormat = {
     const id = toText(line.custom_id) ?? '';
     const { response } = line;
     const status = isObject(response) ? toPlainNumber(response.status_code) : undefined;
-    if (!isObject(response) || typeof status !== 'number') return { id };
+    if (!isObject(response) || !isStatus(status)) return { id };
     return { id, status, body: response.body };
   },
 };
+
+function isStatus(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 100 && Number(value) <= 599;
+}
 
 function parseBatch(body: unknown): BatchNews {
   const id = isObject(body) ? toId(body.id) : undefined;
