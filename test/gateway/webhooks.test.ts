@@ -169,6 +169,25 @@ test.serial(
   },
 );
 
+test.serial(
+  'a process that waits for the next try of a message blocks for less time than a silent connection is given',
+  async (t) => {
+    const monitor = await gateway.redis.monitor();
+    t.teardown(() => monitor.disconnect());
+    const seconds: number[] = [];
+    monitor.on('monitor', (_time: string, [command = '', key = '', timeout]: string[]) => {
+      if (/^bzpopmin$/i.test(command) && key.endsWith(':webhooks:marker')) seconds.push(Number(timeout));
+    });
+    const webhook = await addWebhook('demo', '/failing');
+    receiver.answers.set('/failing', (res) => res.writeHead(503).end());
+    await admin('POST', `/workspaces/demo/webhooks/${webhook.id}/test`);
+    // Without such a message they block for a second. Each try comes much later than the one before.
+    await until('a wait for a later try', () => seconds.some((each) => each > 1), PATIENCE_MS);
+    t.true(Math.max(...seconds) <= 2, seconds.join(' '));
+    await remove('demo', webhook);
+  },
+);
+
 test.serial('a message is not lost when Redis fails while it is sent', async (t) => {
   const webhook = await addWebhook('demo', '/unsure');
   let answer = () => {};

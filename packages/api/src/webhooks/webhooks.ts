@@ -11,6 +11,7 @@ import type { Logger } from '@sluice/shared/process/logger';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { BLOCK_MS } from '@sluice/shared/redis/redis';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -55,9 +56,16 @@ export interface WebhooksParts {
   metrics: { webhook(outcome: DeliveryOutcome): void };
 }
 
+/** BullMQ would block for ten seconds while messages wait for their next try, and the connection would end as a silent one. */
+class Deliverer extends Worker<DeliveryJob> {
+  override get maximumBlockTimeout(): number {
+    return BLOCK_MS / 1000;
+  }
+}
+
 export class Webhooks {
   readonly #queue: Queue<DeliveryJob>;
-  #worker: Worker<DeliveryJob> | undefined;
+  #worker: Deliverer | undefined;
   readonly #underWay = new Map<string, number>();
 
   constructor(private readonly parts: WebhooksParts) {
@@ -91,7 +99,7 @@ export class Webhooks {
 
   /** Begins to send. BullMQ needs a connection of its own, on which it waits. */
   start(connection: Redis): void {
-    this.#worker = new Worker(QUEUE, (job, token) => this.#deliver(job, token), {
+    this.#worker = new Deliverer(QUEUE, (job, token) => this.#deliver(job, token), {
       connection,
       prefix: this.parts.names.webhookQueuePrefix,
       concurrency: MOST,
