@@ -9,7 +9,7 @@ const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 
 /** The machine's doing, and not the page's: a container or another interface came or went. */
 const NETWORK_CHANGED = 'ERR_NETWORK_CHANGED';
-const LOADS = 4;
+const LOADS = 8;
 const PATIENCE_MS = 60_000;
 const QUIET_MS = 10_000;
 

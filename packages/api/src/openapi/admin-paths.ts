@@ -348,7 +348,7 @@ export const adminPaths: Paths = guarded({
       ],
       responses: {
         '200': s.json('The statement.', s.ref('Statement')),
-        ...s.errors('invalid_request', 'service_unavailable'),
+        ...s.errors('invalid_request', 'not_found', 'service_unavailable'),
       },
     },
   },

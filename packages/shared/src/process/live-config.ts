@@ -1,7 +1,8 @@
 /**
- * The configuration that is in force in this process: gateway.yaml, and the providers that were added beside it. The file is read again when somebody asks for it (SIGHUP,
- * `sluice apply`) and when the file, or a file with a secret, has changed. Only the providers change while a process runs.
- * The rest of the file takes effect at the next start. A file with mistakes changes nothing.
+ * The configuration that is in force in this process: gateway.yaml, and the providers that were added beside it. The file is
+ * read again when somebody asks for it (SIGHUP, `sluice apply`) and when the file, or a file with a secret, has changed. Only
+ * the providers change while a process runs. The rest of the file takes effect at the next start. A file with mistakes changes
+ * nothing.
  */
 import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
