@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import { parse, stringify } from 'yaml';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
@@ -108,6 +109,17 @@ test.serial('a provider to which a route leads cannot be removed; without one it
   t.is(refused.status, 409);
   t.regex(refused.body.error.message, /Routes lead to provider acme: demo\/local\. Change them first\./);
   await admin('DELETE', '/workspaces/demo/routes/local');
+  const handed = new ProviderBatches(gateway.redis, gateway.names);
+  const part = { id: 'part_1', batch: 'batch_1', entry: { provider: 'acme', model: 'm' } };
+  await gateway.redis.hset(gateway.names.providerBatch('part_1'), {
+    part: JSON.stringify(part),
+    status: 'at_provider',
+  });
+  await gateway.redis.zadd(gateway.names.providerBatches, Date.now() + 600_000, 'part_1');
+  const busy = await admin('DELETE', '/providers/acme');
+  t.is(busy.status, 409);
+  t.regex(busy.body.error.message, /Provider acme runs a batch/);
+  await handed.remove('part_1');
   t.is((await admin('DELETE', '/providers/acme')).status, 200);
   t.is((await admin('DELETE', '/providers/acme')).status, 404);
   for (const url of gateway.urls)

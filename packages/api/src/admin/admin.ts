@@ -16,6 +16,7 @@ import { AddedProviders } from '@sluice/shared/providers/added-providers';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { Payloads } from '@sluice/shared/queue/payload';
+import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import { Queues } from '@sluice/shared/queue/queues';
 import { readRateState } from '@sluice/shared/queue/rate-state';
 import { recordParts } from '@sluice/shared/queue/settle';
@@ -181,6 +182,7 @@ export async function startAdmin(
       snapshot: new DirectorySnapshot(directory),
       keyUse: new KeyUse(redis, names, clock),
       providers: config.providers,
+      handed: new ProviderBatches(redis, names),
       added: config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined,
       traffic: new TrafficReader(log, archive, redis, names),
       search,

@@ -46,7 +46,7 @@ export const providerPaths: Record<string, Record<string, s.Operation>> = {
       },
     },
     delete: {
-      summary: 'Remove an added provider. Refused while a route leads to it.',
+      summary: 'Remove an added provider. Refused while a route leads to it, or while it runs a batch.',
       parameters: [provider],
       responses: {
         '200': s.json('Removed.', s.deleted('provider')),

@@ -83,7 +83,9 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
   withExamples(
     providers
       .command('remove')
-      .description('Remove a provider that was added. Refused while a route leads to it.')
+      .description(
+        'Remove a provider that was added. Refused while a route leads to it, or while it runs a batch.',
+      )
       .argument('<name>', NAME)
       .option('-y, --yes', 'do not ask'),
     'providers remove ollama --yes',

@@ -250,9 +250,18 @@ export class ProviderBatches {
 
   /** The provider's ids of all batches that are certainly those of a part. */
   async certainIds(): Promise<string[]> {
-    const parts = await this.redis.zrange(this.names.providerBatches, '0', '-1');
-    const found = await Promise.all(parts.map((id) => this.find(id)));
-    return found.flatMap((handed) => (handed?.state.isCertain ? handed.state.candidates : []));
+    return (await this.#all()).flatMap(({ state }) => (state.isCertain ? state.candidates : []));
+  }
+
+  /** Whether a part waits for the provider, or is there. */
+  async isUsing(provider: string): Promise<boolean> {
+    return (await this.#all()).some(({ part }) => part.entry.provider === provider);
+  }
+
+  async #all(): Promise<HandedBatch[]> {
+    const ids = await this.redis.zrange(this.names.providerBatches, '0', '-1');
+    const found = await Promise.all(ids.map((id) => this.find(id)));
+    return found.flatMap((handed) => handed ?? []);
   }
 
   /** Whether the batch of a part still exists. It goes with its workspace. */

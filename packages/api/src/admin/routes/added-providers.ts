@@ -12,6 +12,7 @@ import {
   MOST_ADDED_PROVIDERS,
   type StoredProvider,
 } from '@sluice/shared/providers/added-providers';
+import type { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import type { Middleware, ParameterizedContext } from 'koa';
 import { noteChange } from '../access/audit.js';
 import { readInput } from '../read-input.js';
@@ -19,6 +20,8 @@ import { readInput } from '../read-input.js';
 export interface AddedProviderParts {
   providers: ReadonlyMap<string, ProviderConfig>;
   directory: Directory;
+  /** The batches that providers run. */
+  handed: Pick<ProviderBatches, 'isUsing'>;
   /** Undefined: access.add_providers is false. */
   added: AddedProviders | undefined;
   /** Makes this process know what was changed. The others know it a second later. */
@@ -36,7 +39,7 @@ const MOST_NAMED_ROUTES = 5;
 /** /providers/{provider}: the providers beside those of gateway.yaml. */
 export function addAddedProviderRoutes(
   router: Router,
-  { providers, directory, added, takeUpAdded, readBody, present }: AddedProviderParts & Presenting,
+  { providers, directory, handed, added, takeUpAdded, readBody, present }: AddedProviderParts & Presenting,
 ): void {
   const isOfFile = (name: string) => {
     const provider = providers.get(name);
@@ -121,6 +124,9 @@ export function addAddedProviderRoutes(
         'conflict',
         `Routes lead to provider ${name}: ${users.slice(0, MOST_NAMED_ROUTES).join(', ')}${users.length > MOST_NAMED_ROUTES ? ' and others' : ''}. Change them first.`,
       );
+    // Nobody could ask the provider for the answers any more, and the batch would not end.
+    if (!isOfFile(name) && (await handed.isUsing(name)))
+      throw new GatewayError('conflict', `Provider ${name} runs a batch. Wait for it, or cancel it first.`);
     if ((await added.remove(name, before)) === 'changed') throw changedMeanwhile();
     if (before.provider) noteChange(ctx, { before: withoutKey(before.provider) });
     await takeUpAdded();

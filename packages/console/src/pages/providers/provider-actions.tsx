@@ -55,7 +55,7 @@ export function ProviderActions({ provider, onDone }: ProviderActionsProps) {
           onDone={done}
         >
           Nobody is called at <code>{provider.address}</code> any more, and its key is forgotten. Calls under
-          way end. A provider to which a route leads cannot be removed.
+          way end. A provider to which a route leads, or that runs a batch, cannot be removed.
         </Confirm>
       )}
     </>
