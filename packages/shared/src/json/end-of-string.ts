@@ -1,19 +1,18 @@
 const QUOTE = 34;
 const BACKSLASH = 92;
 
-/** Most strings are shorter than this. For a longer one a native search is worth its start. */
+/** Most strings are shorter than this. For a longer one the native search is several times as fast. */
 const SHORT = 64;
 
 /** Where the string that opens at `start` has its closing quote, or the text's length when it has none. */
 export function endOfString(text: string, start: number): number {
   let at = start + 1;
+  for (const near = Math.min(at + SHORT, text.length); at < near; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at;
+    if (code === BACKSLASH) at++;
+  }
   while (at < text.length) {
-    const near = Math.min(at + SHORT, text.length);
-    for (; at < near; at++) {
-      const code = text.charCodeAt(at);
-      if (code === QUOTE) return at;
-      if (code === BACKSLASH) at++;
-    }
     const quote = text.indexOf('"', at);
     if (quote < 0) return text.length;
     // An even number of backslashes escape each other, so the quote is a real one.

@@ -18,6 +18,7 @@ import { BLOCK_MS } from '../redis/redis.js';
 import { ScriptKeys } from '../redis/script.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { type ChatJob, jobIdOf, providerOf } from './job.js';
+import { isSealed } from './payload.js';
 import { type KeyTrouble, rateOf } from './rates.js';
 import { ADDED, ALREADY_SETTLED, addScript } from './scripts/add.js';
 import { reserveAgainScript, switchKeyScript } from './scripts/call-again.js';
@@ -432,7 +433,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
   async #keepLarge(job: ChatJob): Promise<void> {
     const { request, deadline, queuedAt } = job;
     const ms = Math.ceil(Math.max(0, deadline - queuedAt)) + LARGE_GRACE_MS;
-    await this.redis.set(this.#largeKey(jobIdOf(job)), request, 'PX', ms);
+    await this.redis.set(this.#largeKey(jobIdOf(job)), bytesOf(request), 'PX', ms);
   }
 
   #largeKey(jobId: string): string {
@@ -483,6 +484,11 @@ function toTakenJson(
   } else if (verdict === 'late') job.late = { ms: Number(detail), outcome: 'limit' };
   else if (verdict === 'late_by_workspace') job.late = { ms: Number(detail), outcome: 'workspace_limit' };
   return job;
+}
+
+/** A sealed text is ASCII, which becomes bytes several times as fast when Node is told. */
+function bytesOf(request: string): Buffer {
+  return Buffer.from(request, isSealed(request) ? 'latin1' : 'utf8');
 }
 
 /** The distance between two turns of a workspace. */

@@ -89,7 +89,7 @@ export class Payloads {
   }
 
   isSealed(text: string): boolean {
-    return text.startsWith(MARK);
+    return isSealed(text);
   }
 
   /** Throws `UnreadablePayload`. */
@@ -140,6 +140,10 @@ export class Payloads {
     const [first] = keyed;
     return this.#writer && first !== undefined ? [first, ...keyed.slice(1), plain] : [plain, ...keyed];
   }
+}
+
+export function isSealed(text: string): boolean {
+  return text.startsWith(MARK);
 }
 
 /** The error text is sealed, because an upstream's error may quote the prompt. */
