@@ -1,10 +1,20 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { freePort } from '@sluice/cli/start/free-port';
 import { scratch, startOther } from '../children.js';
 import { findProgram } from '../find-program.js';
 import { MODEL, PROVIDER_KEY, type Target } from './target.js';
+
+const PRICES = {
+  [MODEL]: {
+    provider: 'openai',
+    mode: 'chat',
+    input_cost_per_token: 1.5e-7,
+    output_cost_per_token: 6e-7,
+  },
+};
 
 const find = () => findProgram('bifrost-http', 'bifrost');
 
@@ -24,11 +34,19 @@ export const bifrost: Target = {
       network_config: { base_url: upstreamUrl, default_request_timeout_in_seconds: 120 },
       concurrency_and_buffer_size: { concurrency: 4_096, buffer_size: 16_384 },
     };
+    // Without these files it fetches both from the internet, and does not start where there is none.
+    const files = { pricing_url: PRICES, model_parameters_url: {} };
+    for (const [name, content] of Object.entries(files))
+      writeFileSync(join(folder, name), JSON.stringify(content));
+    const pricing = Object.fromEntries(
+      Object.keys(files).map((name) => [name, pathToFileURL(join(folder, name)).href]),
+    );
     writeFileSync(
       join(folder, 'config.json'),
       JSON.stringify({
         client: { enable_logging: false, drop_excess_requests: false },
         providers: { openai },
+        framework: { pricing },
         config_store: { enabled: false },
         logs_store: { enabled: false },
       }),
