@@ -27,7 +27,7 @@ export function glanceTable(result: CompareResult): string {
     return [
       title,
       one?.addedP50 === undefined ? '–' : figure(one.addedP50),
-      best ? `${figure(best.perSecond)} (${best.callers} callers)` : '–',
+      best ? `${figure(best.perSecond)} (callers: ${best.callers})` : '–',
       many ? figure(many.gatewayUs) : '–',
       many ? figure(memoryOf(many)) : '–',
     ];

@@ -15,7 +15,7 @@ import { startUpstream } from '../simulator.js';
 import { CHAIN, PROVIDER, type Sluice, startSluice } from '../sluice.js';
 import { addWorkspaces } from './add-workspaces.js';
 import type { GrowthOptions } from './options.js';
-import { measurePoint, type Point, pointTable, type StudyResult } from './study.js';
+import { measurePoint, type Point, pointSeconds, pointTable, type StudyResult } from './study.js';
 
 const WAITING = [0, 1_000, 10_000];
 const UPSTREAM_MS = 20;
@@ -26,8 +26,8 @@ const AT_ONCE = 500;
 const NEARLY = 0.02;
 
 export async function studyBacklog(options: GrowthOptions, generator: Generator): Promise<StudyResult> {
-  const steps = WAITING.length * (options.rounds + 1);
-  const progress = new Progress(steps, steps * (options.seconds + 1));
+  const pointCount = WAITING.length;
+  const progress = new Progress(pointCount * (options.rounds + 1), pointCount * pointSeconds(options));
   const upstream = await startUpstream(UPSTREAM_MS);
   const points: Point[] = [];
   const ran: number[] = [];

@@ -4,7 +4,7 @@ import { startUpstream } from '../simulator.js';
 import { type Sluice, startSluice } from '../sluice.js';
 import { addRoutes, addWorkspaces } from './add-workspaces.js';
 import type { GrowthOptions } from './options.js';
-import { measurePoint, type Point, pointTable, type StudyResult } from './study.js';
+import { measurePoint, type Point, pointSeconds, pointTable, type StudyResult } from './study.js';
 
 const SIZES = [1, 100, 10_000];
 const GROWS: Record<string, (sluice: Sluice, count: number) => Promise<Caller[]>> = {
@@ -14,8 +14,8 @@ const GROWS: Record<string, (sluice: Sluice, count: number) => Promise<Caller[]>
 
 /** Every one of them is used: the callers take turns among all. */
 export async function studyDirectory(options: GrowthOptions, generator: Generator): Promise<StudyResult> {
-  const steps = 2 * SIZES.length * (options.rounds + 1);
-  const progress = new Progress(steps, steps * (options.seconds + 1));
+  const pointCount = 2 * SIZES.length;
+  const progress = new Progress(pointCount * (options.rounds + 1), pointCount * pointSeconds(options));
   const upstream = await startUpstream(0);
   const parts: string[] = [];
   const data: Record<string, Point[]> = {};

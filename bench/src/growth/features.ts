@@ -6,9 +6,8 @@ import type { Generator } from '../load/load.js';
 import { Progress } from '../progress.js';
 import { startUpstream } from '../simulator.js';
 import { type SluiceOptions, startSluice } from '../sluice.js';
-import { WARM_UP } from '../warm-up.js';
 import type { GrowthOptions } from './options.js';
-import { measurePoint, type Point, pointTable, type StudyResult } from './study.js';
+import { measurePoint, type Point, pointSeconds, pointTable, type StudyResult } from './study.js';
 
 /** So much that no request has to wait for it. */
 const LIMITS = { requests_per_minute: 1_000_000, tokens_per_minute: 1_000_000_000 };
@@ -27,8 +26,7 @@ export async function studyFeatures(options: GrowthOptions, generator: Generator
     ['all of them', { providerLimits: LIMITS, env: archive }],
   ];
   const steps = situations.length * (options.rounds + 1);
-  const seconds = situations.length * (options.rounds * (options.seconds + 1) + WARM_UP.seconds);
-  const progress = new Progress(steps, seconds);
+  const progress = new Progress(steps, situations.length * pointSeconds(options));
   const upstream = await startUpstream(0);
   const points: Point[] = [];
   for (const [title, situation] of situations) {

@@ -3,15 +3,15 @@ import { Progress } from '../progress.js';
 import { startUpstream } from '../simulator.js';
 import { startSluice } from '../sluice.js';
 import type { GrowthOptions } from './options.js';
-import { measurePoint, type Point, pointTable, type StudyResult } from './study.js';
+import { measurePoint, type Point, pointSeconds, pointTable, type StudyResult } from './study.js';
 
 const APIS = [1, 2];
 const WORKERS = [1, 2, 4];
 
 /** On a machine with few cores more processes cannot bring more; that a request costs the same is the point. */
 export async function studyProcesses(options: GrowthOptions, generator: Generator): Promise<StudyResult> {
-  const steps = APIS.length * WORKERS.length * (options.rounds + 1);
-  const progress = new Progress(steps, steps * (options.seconds + 1));
+  const pointCount = APIS.length * WORKERS.length;
+  const progress = new Progress(pointCount * (options.rounds + 1), pointCount * pointSeconds(options));
   const upstream = await startUpstream(0);
   const points: Point[] = [];
   for (const apis of APIS) {

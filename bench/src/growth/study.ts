@@ -34,6 +34,11 @@ export interface PointParts {
   afterLoad?(): Promise<void>;
 }
 
+/** How long one point takes, with its warm-up and the rests. */
+export function pointSeconds({ rounds, seconds }: GrowthOptions): number {
+  return WARM_UP.seconds + rounds * seconds + ((rounds + 1) * REST_MS) / 1_000;
+}
+
 /** A warm-up and the rounds; the medians. */
 export async function measurePoint(parts: PointParts): Promise<Point> {
   const { study, title, sluice, options, generator, progress, callers = [sluice.caller] } = parts;
