@@ -10,7 +10,7 @@ RUN npx tsc -b packages/cli
 
 FROM node:24-bookworm-slim
 WORKDIR /app
-ENV NODE_ENV=production HOST=0.0.0.0 METRICS_HOST=0.0.0.0
+ENV NODE_ENV=production HOST=0.0.0.0 METRICS_HOST=0.0.0.0 NODE_OPTIONS=--max-semi-space-size=16
 # For `sluice status` and the like in a running container.
 ENV PATH=/app/node_modules/.bin:$PATH
 COPY package.json package-lock.json ./

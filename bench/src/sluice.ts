@@ -9,6 +9,7 @@ import { loadConfig } from '@sluice/shared/config/config';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { Directory } from '@sluice/shared/directory/directory';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
+import { NODE_OPTIONS } from '@sluice/shared/process/node-options';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
@@ -91,6 +92,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   const digests = new KeyDigests({ keys: [pepper], writes: true });
   const env = {
     PATH: process.env.PATH,
+    NODE_OPTIONS,
     REDIS_URL: redisServer.url,
     SLUICE_CELL: CELL,
     GATEWAY_CONFIG: configPath,

@@ -2,6 +2,7 @@
  * One attack's run: a gateway with two workspaces, `attacker` and `innocent`. The innocent one sends a little all the
  * time, and what it notices is measured, alone and under attack.
  */
+import { NODE_OPTIONS } from '@sluice/shared/process/node-options';
 import { type ChatAnswer, type Gateway, type GatewayOptions, startGateway } from '../helpers/gateway.js';
 import { limitMemory, type MemoryLimit, SHIPPED_MEMORY_BYTES, SHIPPED_NODE_OPTIONS } from './memory-limit.js';
 
@@ -49,7 +50,7 @@ export class Stage {
       routes: SOLO,
       simulator: { latencyMs: 20 },
       ...attack.gateway,
-      ...(attack.confined ? { env: { NODE_OPTIONS: SHIPPED_NODE_OPTIONS } } : {}),
+      ...(attack.confined ? { env: { NODE_OPTIONS: `${SHIPPED_NODE_OPTIONS} ${NODE_OPTIONS}` } } : {}),
       workspaces: {
         attacker: { routes: SOLO, ...limits },
         innocent: { routes: SOLO },

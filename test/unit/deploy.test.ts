@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { apiEnv } from '@sluice/api/env';
+import { NODE_OPTIONS } from '@sluice/shared/process/node-options';
 import { workerEnv } from '@sluice/worker/env';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import test from 'ava';
@@ -217,6 +218,16 @@ test('a process has the memory, and Node the part of it, that npm run hostile tr
     t.is(container?.resources.limits.memory, `${SHIPPED_MEMORY_BYTES / 1024 / 1024}Mi`, name);
     t.true(container?.command.includes(SHIPPED_NODE_OPTIONS), name);
   }
+});
+
+test('the image and the systemd units bound the young generation as npm start does', (t) => {
+  t.regex(read('Dockerfile'), new RegExp(`^ENV .*\\bNODE_OPTIONS=${NODE_OPTIONS}$`, 'm'));
+  for (const name of readdirSync(new URL('deploy/systemd/', repository)))
+    t.regex(
+      read(`deploy/systemd/${name}`),
+      new RegExp(`^Environment="NODE_OPTIONS=${SHIPPED_NODE_OPTIONS} ${NODE_OPTIONS}"$`, 'm'),
+      name,
+    );
 });
 
 test('every role has a Redis secret of its own, and only the admin process has the admin token', (t) => {

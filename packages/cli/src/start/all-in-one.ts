@@ -11,6 +11,7 @@ import { lookupEnv } from '@sluice/shared/config/env-lookup';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer } from '@sluice/shared/directory/key-issuer';
 import { readEnv } from '@sluice/shared/process/env';
+import { NODE_OPTIONS } from '@sluice/shared/process/node-options';
 import { pepperEnv } from '@sluice/shared/process/shared-env';
 import { isSimulated, needsSimulator, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
 import { AdminClient } from '../admin/client.js';
@@ -76,7 +77,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     const managed = new ManagedProcess({
       name,
       script: fileURLToPath(import.meta.resolve(module)),
-      env,
+      env: { NODE_OPTIONS, ...env },
       say,
     });
     stops.push(() => managed.stop());
