@@ -193,7 +193,8 @@ async function useEverything(): Promise<void> {
   const halved = new OpenAI({ baseURL: `${gateway.urls[1]}/v1`, apiKey: gateway.keys.limited ?? '' });
   await batchEnd(halved, (await createBatch(halved, toJsonl([line('a', 'one', 'half')]))).id);
   await client.batches.list();
-  await client.files.list();
+  const [file] = (await client.files.list()).data;
+  for (const order of ['asc', 'desc'] as const) await client.files.list({ order, after: file?.id ?? '' });
   await admin('GET', webhooks);
   await admin('GET', '/workspaces/demo/webhook-deliveries');
   await admin('DELETE', `${webhooks}/${webhook.id}`);

@@ -266,6 +266,8 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.turnedAway('<hour>'),
     names.files('<workspace>'),
     names.fileBytes('<workspace>'),
+    names.fileOrder('<workspace>', '<purpose>'),
+    names.fileOrderBytes('<workspace>'),
     names.signInLink('<digest>'),
     names.audit('<kind>'),
     names.batch('<batch>'),

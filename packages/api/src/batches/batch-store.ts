@@ -2,6 +2,7 @@
 import type { HandedLine, HandedPart } from '@sluice/shared/queue/provider-batches';
 import { reservationOf } from '@sluice/shared/queue/workspace-limits';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import type { Redis } from 'ioredis';
 import {
   type Batch,
@@ -104,8 +105,8 @@ export class BatchStore {
   }
 
   /** Newest first. */
-  async idsOf(workspace: string): Promise<string[]> {
-    return (await this.redis.zrange(this.names.batches(workspace), '0', '-1')).reverse();
+  inOrder(workspace: string): OrderedIds {
+    return new OrderedIds(this.redis, this.names.batches(workspace), 'desc');
   }
 
   /** Those that are still remembered. */

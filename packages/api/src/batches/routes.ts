@@ -7,7 +7,7 @@ import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Files } from '../files/files.js';
 import { readExpiry } from '../files/routes.js';
 import type { Authenticated } from '../http/authenticate.js';
-import { toPage } from '../http/page.js';
+import { readPage } from '../http/page.js';
 import { parseJson } from '../http/parse-json.js';
 import type { Received } from '../http/read-text.js';
 import { BATCH_ENDPOINT, type Batch, toBatchObject } from './batch-record.js';
@@ -70,15 +70,9 @@ export function createBatchesRoutes({ batches, files, directory, clock, maxActiv
   };
 
   const list: Middleware<Authenticated> = async (ctx) => {
-    // Only those of the page are read: a workspace may have a thousand, and may ask as often as it likes.
-    const ids = await batches.idsOf(ctx.state.key.workspace);
-    const page = toPage(
-      ids.map((id) => ({ id })),
-      ctx.query,
-      PAGE,
-    );
-    const found = await batches.findAll(page.data.map(({ id }) => id));
-    ctx.body = { ...page, data: found.map(toBatchObject) };
+    const ids = batches.inOrder(ctx.state.key.workspace);
+    const find = async (some: string[]) => (await batches.findAll(some)).map(toBatchObject);
+    ctx.body = await readPage(ids, find, ctx.query, PAGE);
   };
 
   const retrieve: Middleware<Authenticated> = async (ctx) => {

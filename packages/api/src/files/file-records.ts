@@ -3,10 +3,13 @@
  * removed. An object is listed before its first byte is written, so that a process that dies leaves none behind.
  */
 import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import { createScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
+import { mendOrderScript } from './mend-order.js';
 
-export type FilePurpose = 'batch' | 'batch_output';
+export const FILE_PURPOSES = ['batch', 'batch_output'] as const;
+export type FilePurpose = (typeof FILE_PURPOSES)[number];
 
 /** Times are Redis time, in ms. */
 export interface FileRecord {
@@ -30,8 +33,8 @@ const EXPIRED_AT_ONCE = 100;
 const addScript = createScript<'' | 'bytes' | 'files'>(
   'sluiceAddFile',
   `
-local filesKey, bytesKey, objectsKey = unpack(KEYS)
-local id, record, bytes, object, expires, maxBytes, maxFiles = unpack(ARGV)
+local filesKey, bytesKey, orderBytesKey, objectsKey = unpack(KEYS)
+local id, record, bytes, object, created, expires, maxBytes, maxFiles = unpack(ARGV)
 if redis.call('HEXISTS', filesKey, id) == 1 then
   redis.call('ZADD', objectsKey, expires, object)
   return ''
@@ -40,7 +43,9 @@ if redis.call('HLEN', filesKey) >= tonumber(maxFiles) then return 'files' end
 if tonumber(redis.call('GET', bytesKey) or '0') + tonumber(bytes) > tonumber(maxBytes) then return 'bytes' end
 redis.call('HSET', filesKey, id, record)
 redis.call('INCRBY', bytesKey, bytes)
+redis.call('INCRBY', orderBytesKey, bytes)
 redis.call('ZADD', objectsKey, expires, object)
+for i = 5, #KEYS do redis.call('ZADD', KEYS[i], created, id) end
 return ''
 `,
 );
@@ -49,11 +54,13 @@ return ''
 const removeScript = createScript<0 | 1>(
   'sluiceRemoveFile',
   `
-local filesKey, bytesKey, objectsKey = unpack(KEYS)
+local filesKey, bytesKey, orderBytesKey, objectsKey = unpack(KEYS)
 local id, bytes, object = unpack(ARGV)
 if redis.call('HDEL', filesKey, id) == 0 then return 0 end
 redis.call('DECRBY', bytesKey, bytes)
+redis.call('DECRBY', orderBytesKey, bytes)
 redis.call('ZADD', objectsKey, 0, object)
+for i = 5, #KEYS do redis.call('ZREM', KEYS[i], id) end
 return 1
 `,
 );
@@ -76,11 +83,12 @@ export class FileRecords {
     record: FileRecord,
     { maxBytes, maxFiles }: FileQuota,
   ): Promise<'' | 'bytes' | 'files'> {
-    return addScript(this.redis, this.#keys(workspace), [
+    return addScript(this.redis, this.#keys(workspace, record.purpose), [
       record.id,
       JSON.stringify(record),
       record.bytes,
       record.object,
+      record.created,
       record.expires,
       maxBytes,
       maxFiles,
@@ -92,13 +100,41 @@ export class FileRecords {
     return record === null ? undefined : (JSON.parse(record) as FileRecord);
   }
 
-  async list(workspace: string): Promise<FileRecord[]> {
-    const records = await this.redis.hvals(this.names.files(workspace));
-    return records.map((record) => JSON.parse(record) as FileRecord);
+  /** The ids by age. Files that an older version has stored or removed are put in order first. */
+  async inOrder(
+    workspace: string,
+    purpose: FilePurpose | undefined,
+    order: 'asc' | 'desc',
+  ): Promise<OrderedIds> {
+    await this.mendOrder(workspace, []);
+    return new OrderedIds(this.redis, this.names.fileOrder(workspace, purpose), order);
   }
 
-  async remove(workspace: string, { id, bytes, object }: FileRecord): Promise<boolean> {
-    return (await removeScript(this.redis, this.#keys(workspace), [id, bytes, object])) === 1;
+  /** `missing`: ids that were in the order and have no record. True: the order was made again. */
+  async mendOrder(workspace: string, missing: readonly string[]): Promise<boolean> {
+    const { names } = this;
+    const keys = [
+      names.files(workspace),
+      names.fileBytes(workspace),
+      names.fileOrderBytes(workspace),
+      names.fileOrder(workspace),
+      ...FILE_PURPOSES.map((purpose) => names.fileOrder(workspace, purpose)),
+    ];
+    return (await mendOrderScript(this.redis, keys, [...FILE_PURPOSES, ...missing])) === 1;
+  }
+
+  /** The records of those that exist, and the ids of the others. */
+  async findAll(
+    workspace: string,
+    ids: readonly string[],
+  ): Promise<{ records: FileRecord[]; missing: string[] }> {
+    const found = await this.redis.hmget(this.names.files(workspace), ...ids);
+    const records = found.flatMap((record) => (record === null ? [] : (JSON.parse(record) as FileRecord)));
+    return { records, missing: ids.filter((_, i) => found[i] === null) };
+  }
+
+  async remove(workspace: string, { id, bytes, object, purpose }: FileRecord): Promise<boolean> {
+    return (await removeScript(this.redis, this.#keys(workspace, purpose), [id, bytes, object])) === 1;
   }
 
   async used(workspace: string): Promise<{ bytes: number; files: number }> {
@@ -118,8 +154,15 @@ export class FileRecords {
     await this.redis.zrem(this.names.fileObjects, object);
   }
 
-  #keys(workspace: string): string[] {
+  #keys(workspace: string, purpose: FilePurpose): string[] {
     const { names } = this;
-    return [names.files(workspace), names.fileBytes(workspace), names.fileObjects];
+    return [
+      names.files(workspace),
+      names.fileBytes(workspace),
+      names.fileOrderBytes(workspace),
+      names.fileObjects,
+      names.fileOrder(workspace),
+      names.fileOrder(workspace, purpose),
+    ];
   }
 }

@@ -2,12 +2,14 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { makeRequestId } from '@sluice/shared/request-id';
+import { type Page, type PageQuery, readPage } from '../http/page.js';
 import type { FilePurpose, FileRecord, FileRecords } from './file-records.js';
 import type { SealedFiles } from './sealed-files.js';
 
 /** Longer than any upload takes. */
 const UNFINISHED_MS = 2 * 3_600_000;
 const MAX_NAME_LENGTH = 255;
+const PAGE = { standard: 10_000, most: 10_000 };
 
 /** An object of the store that is not a file yet. */
 export interface StoredObject {
@@ -20,6 +22,12 @@ export interface NewFile {
   filename: string;
   purpose: FilePurpose;
   expiresInMs: number;
+}
+
+export interface FileList {
+  /** Undefined: files of every purpose. */
+  purpose: FilePurpose | undefined;
+  order: 'asc' | 'desc';
 }
 
 export class Files {
@@ -91,9 +99,22 @@ export class Files {
     return record;
   }
 
-  async list(workspace: string): Promise<FileRecord[]> {
+  /** A page of the files by age. */
+  async list(workspace: string, { purpose, order }: FileList, query: PageQuery): Promise<Page<FileRecord>> {
     const now = this.clock.now();
-    return (await this.records.list(workspace)).filter(({ expires }) => expires > now);
+    const gone: string[] = [];
+    const find = async (ids: string[]) => {
+      const { records, missing } = await this.records.findAll(workspace, ids);
+      gone.push(...missing);
+      return records.filter(({ expires }) => expires > now);
+    };
+    const read = async () => {
+      const ids = await this.records.inOrder(workspace, purpose, order);
+      return readPage(ids, find, query, PAGE);
+    };
+    const page = await read();
+    if (gone.length === 0 || !(await this.records.mendOrder(workspace, gone.splice(0)))) return page;
+    return read();
   }
 
   read({ object, bytes }: FileRecord, from = 0): AsyncIterable<Buffer> {

@@ -6,9 +6,9 @@ import { UnreadablePayload } from '@sluice/shared/queue/payload';
 import type { Middleware } from 'koa';
 import type { Authenticated } from '../http/authenticate.js';
 import { letSend } from '../http/expect-continue.js';
-import { toPage } from '../http/page.js';
+import { EMPTY_PAGE } from '../http/page.js';
 import { allowSlowBody } from '../http/slow-bodies.js';
-import type { FileRecord } from './file-records.js';
+import { FILE_PURPOSES, type FileRecord } from './file-records.js';
 import type { Files } from './files.js';
 import { receiveUpload } from './receive-upload.js';
 import { MissingObject } from './store.js';
@@ -18,7 +18,6 @@ const DEFAULT_EXPIRY_S = 30 * 86_400;
 const SHORTEST_EXPIRY_S = 3_600;
 /** The fields of a form beside its file. */
 const FORM_BYTES = 65_536;
-const PAGE = { standard: 10_000, most: 10_000 };
 
 export interface FilesParts {
   files: Files;
@@ -79,11 +78,13 @@ export function createFilesRoutes(parts: FilesParts) {
   const list: Middleware<Authenticated> = async (ctx) => {
     const { purpose, order = 'desc' } = ctx.query;
     if (order !== 'asc' && order !== 'desc') throw invalid('order must be asc or desc.', 'order');
-    const records = (await files.list(ctx.state.key.workspace))
-      .filter((record) => purpose === undefined || record.purpose === purpose)
-      .sort(newestFirst);
-    if (order === 'asc') records.reverse();
-    ctx.body = toPage(records.map(toFileObject), ctx.query, PAGE);
+    const known = FILE_PURPOSES.find((name) => name === purpose);
+    if (purpose !== undefined && known === undefined) {
+      ctx.body = EMPTY_PAGE;
+      return;
+    }
+    const page = await files.list(ctx.state.key.workspace, { purpose: known, order }, ctx.query);
+    ctx.body = { ...page, data: page.data.map(toFileObject) };
   };
 
   const retrieve: Middleware<Authenticated> = async (ctx) => {
@@ -115,11 +116,6 @@ export function createFilesRoutes(parts: FilesParts) {
 
 async function* resume(first: IteratorResult<Buffer>, rest: AsyncIterator<Buffer>): AsyncIterable<Buffer> {
   for (let next = first; !next.done; next = await rest.next()) yield next.value;
-}
-
-/** Newest first. Files of one moment are sorted by id, so that pages do not overlap. */
-export function newestFirst(a: { created: number; id: string }, b: { created: number; id: string }): number {
-  return b.created - a.created || (a.id < b.id ? -1 : 1);
 }
 
 export function toFileObject({ id, bytes, created, expires, filename, purpose }: FileRecord): FileObject {

@@ -39,7 +39,12 @@ async function eraseFiles(redis: Redis, names: KeyNames, workspace: string): Pro
     const { object } = JSON.parse(record) as { object: string };
     await redis.zadd(names.fileObjects, '0', object);
   }
-  await redis.del(names.files(workspace), names.fileBytes(workspace));
+  await redis.del(
+    names.files(workspace),
+    names.fileBytes(workspace),
+    names.fileOrderBytes(workspace),
+    ...[undefined, 'batch', 'batch_output'].map((purpose) => names.fileOrder(workspace, purpose)),
+  );
 }
 
 /** An api process that runs one of these batches finds it gone and stops. */

@@ -65,6 +65,10 @@ export interface KeyNames {
   files(workspace: string): string;
   /** How many bytes a workspace has stored. */
   fileBytes(workspace: string): string;
+  /** The ids of a workspace's files, or of those with one purpose, by when they were created. */
+  fileOrder(workspace: string, purpose?: string): string;
+  /** The sum of the bytes of the files in that order. */
+  fileOrderBytes(workspace: string): string;
   /** Every object of the store of files, by when it is to be removed. */
   fileObjects: string;
   /** The record of a batch, and how far it has come. */
@@ -164,6 +168,8 @@ export function keyNames(cell: string): KeyNames {
     outcome: (requestId) => `${prefix}:outcome:${requestId}`,
     files: (workspace) => `${prefix}:files:${workspace}`,
     fileBytes: (workspace) => `${prefix}:file-bytes:${workspace}`,
+    fileOrder: (workspace, purpose = 'all') => `${prefix}:file-order:${purpose}:${workspace}`,
+    fileOrderBytes: (workspace) => `${prefix}:file-order-bytes:${workspace}`,
     fileObjects: `${prefix}:file-objects`,
     batch: (id) => `${prefix}:batch:${id}`,
     batchLease: (id) => `${prefix}:batch-lease:${id}`,
