@@ -50,7 +50,7 @@ export async function showAway(folder: string, minutes: number, say: (line: stri
     'everything in PostgreSQL',
     async () => {
       const state = await readArchiveState(gateway.redis, gateway.names);
-      return state !== undefined && state.oldestMs === undefined && state.spilled === 0;
+      return state.oldestMs === undefined && state.spilled === 0;
     },
     CATCH_UP_MS,
   );

@@ -43,7 +43,7 @@ export async function showFaults(
     'everything in PostgreSQL',
     async () => {
       const state = await readArchiveState(gateway.redis, gateway.names);
-      return state !== undefined && state.oldestMs === undefined && state.spilled === 0;
+      return state.oldestMs === undefined && state.spilled === 0;
     },
     DRAIN_MS,
   );

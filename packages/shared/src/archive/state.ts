@@ -13,28 +13,31 @@ export interface ArchiveState {
   spilled: number;
 }
 
-const stateScript = createScript<[string, string, string[]] | null>(
+// A group that was handed nothing yet is a new one, also of a Redis that lost its data. Then PostgreSQL may have everything that
+// is older than this log.
+const stateScript = createScript<[string, string, string[]]>(
   'sluiceArchiveState',
   `${ARCHIVED_UP_TO}
 local logKey, archiveKey = unpack(KEYS)
 local upTo, pending = archivedUpTo(logKey)
-if not upTo then return nil end
+upTo, pending = upTo or '0-0', pending or 0
 local boundary, oldest = upTo, upTo
 if pending == 0 then
   local next = redis.call('XRANGE', logKey, '(' .. upTo, '+', 'COUNT', 1)[1]
   oldest = next and next[1] or ''
   local ms, sequence = string.match(upTo, '^(%d+)-(%d+)$')
   boundary = ms .. '-' .. string.format('%d', sequence + 1)
+  if upTo == '0-0' then
+    local time = redis.call('TIME')
+    boundary = next and oldest or string.format('%d-0', time[1] * 1000 + math.floor(time[2] / 1000))
+  end
 end
 return {boundary, oldest, redis.call('HGETALL', archiveKey)}
 `,
 );
 
-/** Undefined when no archive has ever read the log. */
-export async function readArchiveState(redis: Redis, names: KeyNames): Promise<ArchiveState | undefined> {
-  const answer = await stateScript(redis, [names.requestLog, names.archive], []);
-  if (!answer) return undefined;
-  const [boundary, oldest, fields] = answer;
+export async function readArchiveState(redis: Redis, names: KeyNames): Promise<ArchiveState> {
+  const [boundary, oldest, fields] = await stateScript(redis, [names.requestLog, names.archive], []);
   const spilled = fields.filter((_, i) => fields[i - 1]?.startsWith('spilled:'));
   return {
     boundary,

@@ -129,7 +129,7 @@ export class Archiver {
   async #report(): Promise<void> {
     const { redis, names, clock, spill, metrics } = this.parts;
     const state = await readArchiveState(redis, names);
-    metrics.isBehind(since(state?.oldestMs, clock.now()));
+    metrics.isBehind(since(state.oldestMs, clock.now()));
     if (!spill) return;
     const spilled = await spill.files.size();
     metrics.hasSpilled(spilled);
