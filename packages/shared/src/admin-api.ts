@@ -287,6 +287,8 @@ export interface RequestPage extends List<PresentedRequest> {
   next_before: string | null;
   /** False: PostgreSQL is away, or lacks entries that Redis no longer has. */
   complete: boolean;
+  /** Why it is not complete, as a sentence. Null when it is. */
+  problem: string | null;
 }
 
 export interface ProviderStatus {
@@ -417,7 +419,8 @@ export interface Status {
   } | null;
   /** Where workers copy the request log to, and how far the copy is behind. Null: nowhere. */
   copies: {
-    postgres: { behind_ms: number; spilled_entries: number } | null;
+    /** `problem`: why the api that answers cannot read PostgreSQL, as a sentence. */
+    postgres: { behind_ms: number; spilled_entries: number; problem: string | null } | null;
     files: { behind_ms: number } | null;
   };
   registry: { version: string; models: number };

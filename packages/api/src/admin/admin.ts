@@ -4,6 +4,7 @@
  */
 
 import { addErasure, eraseUser } from '@sluice/shared/archive/erasures';
+import { explainFailure } from '@sluice/shared/archive/explain';
 import { readCopies } from '@sluice/shared/archive/state';
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
@@ -132,9 +133,9 @@ export async function startAdmin(
   try {
     await waitForRedis(redis, REDIS_START_MS);
     const log = new LogReader(redis, names, config.requestLog.maxEntries);
-    const archive = databaseUrl === undefined ? undefined : new ArchiveReader(databaseUrl, cell);
+    const archive = databaseUrl === undefined ? undefined : new ArchiveReader(databaseUrl, cell, { logger });
     const archiveSpend = archive && new ArchiveSpend(archive, redis, names);
-    const search = new RequestSearch(log, archive, redis, names, logger);
+    const search = new RequestSearch(log, archive, redis, names);
     const followers = new LogFollowers(redisUrl, names);
     const queues = new Queues(redis, recordParts(names, config));
     const directory = new Directory(redis, names);
@@ -194,14 +195,10 @@ export async function startAdmin(
         (async (whom) => {
           try {
             await addErasure(archive.database, archive.schema, { ...whom, at: clock.now() });
-          } catch {
-            throw new GatewayError(
-              'service_unavailable',
-              'PostgreSQL is away: nothing was erased. Try again.',
-              {
-                retryAfterMs: 5_000,
-              },
-            );
+          } catch (error) {
+            throw new GatewayError('service_unavailable', `Nothing was erased. ${explainFailure(error)}`, {
+              retryAfterMs: 5_000,
+            });
           }
         }),
       readArchiveSpend: archiveSpend && ((question) => archiveSpend.read(question)),
@@ -217,6 +214,7 @@ export async function startAdmin(
         return { usedBytes: used, limitBytes: limit, logEntries, server };
       },
       readCopies: () => readCopies(redis, names, clock.now()),
+      readArchiveProblem: async () => archive?.problem(),
       askToReload: () => redis.publish(names.reloads, ''),
       readLimitUse: (workspace) => readLimitUse(redis, names, clock, workspace),
       readMonths: (workspace) => readMonths(redis, names, clock, workspace),

@@ -11,14 +11,21 @@ import {
   schemaOf,
 } from '@sluice/shared/archive/database';
 import { checkReadable } from '@sluice/shared/archive/migrate';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Logger } from '@sluice/shared/process/logger';
+import { within } from '@sluice/shared/process/within';
+import { ArchiveHealth } from './archive-health.js';
 import { columnsOf, type Row, toRequest } from './archive-rows.js';
 import type { LogFilter } from './log-filter.js';
 import { compare, compareIds, type Place, placeOf, type Sort } from './log-order.js';
 import type { LoggedRequest } from './log-reader.js';
 
 const CONNECTIONS = 4;
+const RETRY_AFTER_MS = 5_000;
 /** A worker of a newer version may change the tables at any time. */
 const CHECKED_FOR_MS = 10_000;
+/** Whoever asks whether the archive can be read waits at most so long for a new answer. */
+const LOOK_MS = 500;
 /** What a search may take in all, of however many months. */
 const SEARCH_MS = 20_000;
 /** Partitions go by the time of acceptance. An entry may be logged this much later. */
@@ -31,23 +38,58 @@ const SORTED_BY: Record<Sort, string> = { time: '', duration: 'duration_ms', cos
 export class ArchiveReader {
   readonly schema: string;
   readonly database: Database;
+  readonly #searchMs: number;
+  readonly #health: ArchiveHealth;
   #checkedAt = Number.NEGATIVE_INFINITY;
+  #looking: Promise<unknown> | undefined;
 
   constructor(
     url: string,
     cell: string,
-    private readonly searchMs = SEARCH_MS,
+    { searchMs = SEARCH_MS, logger }: { searchMs?: number; logger?: Logger } = {},
   ) {
     this.schema = schemaOf(cell);
     this.database = openDatabase(url, { connections: CONNECTIONS, statementMs: searchMs });
+    this.#searchMs = searchMs;
+    this.#health = new ArchiveHealth(logger);
   }
 
   close(): Promise<void> {
     return this.database.end();
   }
 
+  /** Asks, and remembers how it went. Throws the refusal of a question as it is, and everything else as a sentence. */
+  async ask<T>(question: () => Promise<T>): Promise<T> {
+    try {
+      await this.#check();
+      const answer = await question();
+      this.#health.worked();
+      return answer;
+    } catch (error) {
+      if (error instanceof GatewayError) throw error;
+      throw this.failed(error);
+    }
+  }
+
+  /** Remembers the failure, and returns it as an answer. */
+  failed(error: unknown): GatewayError {
+    this.#checkedAt = Number.NEGATIVE_INFINITY;
+    return new GatewayError('service_unavailable', this.#health.failed(error), {
+      retryAfterMs: RETRY_AFTER_MS,
+    });
+  }
+
+  /** Why the archive cannot be read now, as a sentence. A database that hangs is reported a little later. */
+  async problem(): Promise<string | undefined> {
+    this.#looking ??= this.ask(async () => {}).finally(() => {
+      this.#looking = undefined;
+    });
+    await within(LOOK_MS, this.#looking);
+    return this.#health.problem;
+  }
+
   /** Throws when the database is away, a worker has not made the tables yet, or a newer one has changed them. */
-  async check(): Promise<void> {
+  async #check(): Promise<void> {
     if (performance.now() - this.#checkedAt < CHECKED_FOR_MS) return;
     await checkReadable(this.database, this.schema);
     this.#checkedAt = performance.now();
@@ -61,9 +103,10 @@ export class ArchiveReader {
     boundary: string,
     after: Place | undefined,
   ): Promise<LoggedRequest[]> {
-    await this.check();
-    return inTransaction(this.database, (connection) =>
-      this.#page(connection, { filter, sort, limit, boundary, after }),
+    return this.ask(() =>
+      inTransaction(this.database, (connection) =>
+        this.#page(connection, { filter, sort, limit, boundary, after }),
+      ),
     );
   }
 
@@ -85,16 +128,15 @@ export class ArchiveReader {
       found.push(...rows.map(toRequest));
       if (sort === 'time' && found.length >= limit) break;
       // 0 would mean no limit.
-      const leftMs = Math.max(1, Math.floor(this.searchMs - (performance.now() - begun)));
+      const leftMs = Math.max(1, Math.floor(this.#searchMs - (performance.now() - begun)));
       await connection.query(`SET LOCAL statement_timeout = ${leftMs}`);
     }
     return found.sort((a, b) => compare(placeOf(a, sort), placeOf(b, sort))).slice(0, limit);
   }
 
   async find(id: string): Promise<LoggedRequest | undefined> {
-    await this.check();
     const { text, values } = ArchiveReader.findStatement(this.schema, id);
-    const { rows } = await this.database.query<Row>(text, values);
+    const { rows } = await this.ask(() => this.database.query<Row>(text, values));
     return rows.map(toRequest)[0];
   }
 
@@ -112,7 +154,7 @@ export class ArchiveReader {
     atOnce: number,
     from?: string,
   ): AsyncGenerator<LoggedRequest[]> {
-    await this.check();
+    await this.#check();
     const months: LogFilter[] = [];
     for await (const month of this.#months(filter, boundary, this.database)) months.unshift(month);
     for (const month of months) {

@@ -45,33 +45,27 @@ export class ArchiveSpend {
   ) {}
 
   async read(question: SpendQuestion): Promise<SpendAnswer> {
-    try {
-      await this.archive.check();
-      const { entries, isComplete } = await this.#tail();
-      return await inTransaction(this.archive.database, async (connection) => {
+    const { entries, isComplete } = await this.#tail();
+    return this.archive.ask(() =>
+      inTransaction(this.archive.database, async (connection) => {
         await connection.query(SPEND_TRANSACTION);
         const rows = await this.#sum(connection, question);
         const written = await this.#written(connection, entries);
         for (const entry of entries)
           if (!written.has(entry.id)) for (const line of linesOf(entry, question)) addLine(rows, line);
         return { ...finishSpend([...rows.values()], question), isComplete };
-      });
-    } catch (error) {
-      if (error instanceof GatewayError) throw error;
-      throw new GatewayError('service_unavailable', 'PostgreSQL, which has what this asks for, is away.', {
-        retryAfterMs: 5_000,
-      });
-    }
+      }),
+    );
   }
 
   async #tail(): Promise<{ entries: LogEntry[]; isComplete: boolean }> {
     const state = await readArchiveState(this.redis, this.names);
     const entries: LogEntry[] = [];
-    let from = state?.boundary ?? '-';
+    let from = state.boundary;
     for (;;) {
       const chunk = await this.redis.xrange(this.names.requestLog, from, '+', 'COUNT', TAIL_AT_ONCE);
       entries.push(...chunk.map((each) => toRequest(each).entry));
-      if (chunk.length < TAIL_AT_ONCE) return { entries, isComplete: (state?.spilled ?? 0) === 0 };
+      if (chunk.length < TAIL_AT_ONCE) return { entries, isComplete: state.spilled === 0 };
       if (entries.length >= MAX_TAIL) return { entries, isComplete: false };
       from = `(${chunk.at(-1)?.[0]}`;
     }

@@ -49,7 +49,7 @@ export class TrafficReader {
     if (!this.archive) return false;
     try {
       const state = await readArchiveState(this.redis, this.names);
-      if (!state || state.spilled > 0) return false;
+      if (state.spilled > 0) return false;
       const boundary = oldest ?? state.boundary;
       // Entries between what PostgreSQL has and what the index has: there are some when PostgreSQL lags behind a large log.
       if (compareIds(state.boundary, boundary) < 0) {
@@ -57,9 +57,10 @@ export class TrafficReader {
         const between = await this.redis.xrange(this.names.requestLog, ...range, 'COUNT', 1);
         if (between.length > 0) return false;
       }
-      return await addArchived(this.archive, traffic, span, boundary);
+      const { archive } = this;
+      return await archive.ask(() => addArchived(archive, traffic, span, boundary));
     } catch {
-      // The search says in the log of the process that PostgreSQL is away.
+      // The reader has put the reason into the log of the process.
       return false;
     }
   }
@@ -88,7 +89,6 @@ async function addArchived(
   { since, bucketMs, workspaces }: TrafficSpan,
   boundary: string,
 ): Promise<boolean> {
-  await archive.check();
   const where = new Conditions();
   where.filter({ since, workspaces }, boundary);
   where.values.push(since, bucketMs);

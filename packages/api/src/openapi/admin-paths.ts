@@ -278,7 +278,12 @@ export const adminPaths: Paths = guarded({
       responses: {
         '200': s.json(
           'A page.',
-          s.listOf(s.ref('Request'), { has_more: s.flag, next_before: s.textOrNull, complete: s.flag }),
+          s.listOf(s.ref('Request'), {
+            has_more: s.flag,
+            next_before: s.textOrNull,
+            complete: s.flag,
+            problem: { ...s.textOrNull, description: 'Why it is not complete, as a sentence.' },
+          }),
           { 'server-timing': { description: 'What it took.', schema: s.text } },
         ),
         ...s.errors('invalid_request'),

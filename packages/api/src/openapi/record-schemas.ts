@@ -535,6 +535,7 @@ export const recordSchemas = {
         s.object({
           behind_ms: { ...s.whole, description: 'Age of the oldest entry that is not in PostgreSQL.' },
           spilled_entries: { ...s.whole, description: 'Entries on the disks of workers.' },
+          problem: { ...s.textOrNull, description: 'Why this api cannot read PostgreSQL, as a sentence.' },
         }),
       ),
       files: s.orNull(

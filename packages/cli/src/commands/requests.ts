@@ -115,6 +115,7 @@ async function listRequests(cli: Cli, query: Query, limit: number): Promise<void
 async function latest(cli: Cli, query: Query, limit: number): Promise<PresentedRequest[]> {
   const rows: PresentedRequest[] = [];
   let before: string | undefined;
+  let problem: string | null = null;
   do {
     const page = await cli.admin.get<RequestPage>('/requests', {
       ...query,
@@ -123,9 +124,11 @@ async function latest(cli: Cli, query: Query, limit: number): Promise<PresentedR
     });
     rows.push(...page.data);
     before = page.next_before ?? undefined;
+    problem ??= page.problem;
     if (limit > PAGE) cli.progress(`${rows.length} requests read…`);
   } while (before !== undefined && rows.length < limit);
   cli.progress('');
+  if (problem !== null) cli.note(`sluice: older requests may be missing. ${problem}`);
   return rows;
 }
 

@@ -100,7 +100,7 @@ function statusText({ time, processes, providers, redis, copies, registry }: Sta
       problems.map((problem) => style.bad(`${role} ${host} ${pid}: ${problem}`)),
     ),
     ...(redis ? [redisText(redis)] : []),
-    ...copiesText(copies),
+    ...copiesText(copies, style),
     `Model registry ${registry.version}: ${count(registry.models, 'model')}.`,
   ].join('\n');
 }
@@ -136,11 +136,12 @@ function redisText(redis: NonNullable<Status['redis']>): string {
   return `${product} ${version}: ${used} used (${limit}), ${count(redis.request_log_entries, 'request')} in the log.`;
 }
 
-function copiesText({ postgres, files }: Status['copies']): string[] {
+function copiesText({ postgres, files }: Status['copies'], style: Style): string[] {
   const behind = (ms: number) => (ms === 0 ? 'all of the log' : `all of the log but the newest ${span(ms)}`);
   const spilled = postgres?.spilled_entries ?? 0;
   return [
     ...(postgres ? [`PostgreSQL has ${behind(postgres.behind_ms)}.`] : []),
+    ...(postgres?.problem ? [style.bad(`The api cannot read it: ${postgres.problem}`)] : []),
     ...(spilled > 0
       ? [`The disks of workers have ${count(spilled, 'entry', 'entries')} for PostgreSQL.`]
       : []),

@@ -1,6 +1,7 @@
 /** Brings the archive's tables up to date. Many processes may start at once: one of them migrates, and the others wait. */
 import pg from 'pg';
 import { type Connection, type Database, inTransaction } from './database.js';
+import { UnreadableTables } from './explain.js';
 import { MIGRATIONS } from './migrations.js';
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
@@ -13,6 +14,9 @@ const MIGRATION_LOCK = 7_401_733;
  * writing rows. Every other step only adds what an earlier one does not need.
  */
 const MISREAD_BEFORE: ReadonlySet<number> = new Set([3]);
+
+/** The step that has everything that is read. Later ones only make it quicker. */
+const READ_SINCE = 3;
 
 export async function migrate(database: Database, schema: string): Promise<void> {
   await inTransaction(database, async (connection) => {
@@ -40,13 +44,22 @@ export async function migrate(database: Database, schema: string): Promise<void>
 
 /** Throws when the rows cannot be read as they are: there are no tables yet, or a newer version has written them. */
 export async function checkReadable(database: Database, schema: string): Promise<void> {
-  if ((await readVersion(database, schema)) < SCHEMA_VERSION)
-    throw new Error('the archive has no tables yet');
+  const version = await readVersion(database, schema);
+  if (version === 0)
+    throw new UnreadableTables(
+      'PostgreSQL has no tables for the log yet. A worker with DATABASE_URL makes them.',
+    );
+  if (version < READ_SINCE)
+    throw new UnreadableTables(
+      'The tables in PostgreSQL are of an older version. A worker of this version brings them up to date.',
+    );
   const { rows } = await database.query<{ since: number }>(
     `SELECT max(readable_from) AS since FROM ${schema}.migrations`,
   );
   if ((rows[0]?.since ?? 0) > SCHEMA_VERSION)
-    throw new Error('a newer version has written the archive, and this one would misread it');
+    throw new UnreadableTables(
+      'A newer version has changed the tables in PostgreSQL, and this one would misread them. Upgrade this api.',
+    );
 }
 
 /** 0 when there are no tables yet. A newer version than ours is fine: a newer process has brought them up to date. */

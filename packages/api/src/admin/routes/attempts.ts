@@ -56,10 +56,10 @@ export function addAttemptRoutes(router: Router, { search, clock }: AttemptParts
 async function readNewest(search: RequestSearch, filter: LogFilter, sums: AttemptSums): Promise<boolean> {
   let after: Place | undefined;
   for (let read = 0; read < MAX_REQUESTS; read += AT_ONCE) {
-    const { requests, hasMore, isComplete } = await search.page(filter, 'time', AT_ONCE, after);
+    const { requests, hasMore, problem } = await search.page(filter, 'time', AT_ONCE, after);
     for (const { entry } of requests) sums.add(entry);
     const last = requests.at(-1);
-    if (!hasMore || !last) return isComplete;
+    if (!hasMore || !last) return problem === undefined;
     after = placeOf(last, 'time');
   }
   return false;

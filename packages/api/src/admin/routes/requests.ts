@@ -42,14 +42,15 @@ export function addRequestRoutes(router: Router, { search, followers, clock }: R
       };
     });
     const started = performance.now();
-    const { requests, hasMore, isComplete } = await search.page(filter, sort, limit, before);
+    const { requests, hasMore, problem } = await search.page(filter, sort, limit, before);
     ctx.set('server-timing', `log;dur=${(performance.now() - started).toFixed(1)}`);
     const last = requests.at(-1);
     ctx.body = {
       ...list(requests.map(presentRequest)),
       has_more: hasMore,
       next_before: hasMore && last ? toCursor(placeOf(last, sort), sort) : null,
-      complete: isComplete,
+      complete: problem === undefined,
+      problem: problem ?? null,
     } satisfies RequestPage;
   });
 

@@ -30,12 +30,14 @@ export interface StatusParts {
   readQueue(provider: string): Promise<QueueReading>;
   readRedis(): Promise<RedisReading>;
   readCopies(): Promise<CopyStates>;
+  /** Why this api cannot read PostgreSQL, as a sentence. */
+  readArchiveProblem(): Promise<string | undefined>;
 }
 
 /** /status: the processes, the queues, the cool-downs and the circuits. */
 export function addStatusRoutes(router: Router, parts: StatusParts): void {
-  const { clock, providers, registry, coolDowns, circuits, presence, readQueue, readRedis, readCopies } =
-    parts;
+  const { clock, providers, registry, coolDowns, circuits, presence } = parts;
+  const { readQueue, readRedis, readCopies, readArchiveProblem } = parts;
 
   const presentProvider = async ({
     name,
@@ -70,11 +72,12 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
   router.get('/status', async (ctx) => {
     // Machines and memory concern all workspaces, so only somebody who sees all of them sees these.
     const isWhole = seenBy(ctx) === undefined;
-    const [processes, shown, redis, { postgres, files }] = await Promise.all([
+    const [processes, shown, redis, { postgres, files }, problem] = await Promise.all([
       presence.alive(),
       Promise.all([...providers.values()].map(presentProvider)),
       readRedis(),
       readCopies(),
+      readArchiveProblem(),
     ]);
     ctx.body = {
       object: 'status',
@@ -105,7 +108,13 @@ export function addStatusRoutes(router: Router, parts: StatusParts): void {
         : null,
       copies: {
         postgres:
-          isWhole && postgres ? { behind_ms: postgres.behindMs, spilled_entries: postgres.spilled } : null,
+          isWhole && postgres
+            ? {
+                behind_ms: postgres.behindMs,
+                spilled_entries: postgres.spilled,
+                problem: problem ?? null,
+              }
+            : null,
         files: isWhole && files ? { behind_ms: files.behindMs } : null,
       },
       registry: { version: registry.current.version, models: registry.current.models.length },

@@ -45,7 +45,11 @@ export function LivePage({ place }: { place: Place }) {
           {status.data.redis && (
             <>
               <Processes status={status.data} />
-              <Warnings processes={status.data.processes} redis={status.data.redis} />
+              <Warnings
+                copies={status.data.copies}
+                processes={status.data.processes}
+                redis={status.data.redis}
+              />
               <Small redis={status.data.redis} copies={status.data.copies} registry={status.data.registry} />
             </>
           )}
@@ -78,9 +82,14 @@ function behind(ms: number): string {
 }
 
 /** Problems that an operator should mend, although requests may still be answered. */
-function Warnings({ processes, redis }: { processes: Status['processes']; redis: RedisStatus }) {
+function Warnings({
+  processes,
+  redis,
+  copies,
+}: Pick<Status, 'processes' | 'copies'> & { redis: RedisStatus }) {
   const warnings = [
     ...redis.warnings,
+    ...(copies.postgres?.problem ? [`Older requests may be missing. ${copies.postgres.problem}`] : []),
     ...processes.flatMap(({ role, host, pid, problems }) =>
       problems.map((problem) => `${role} ${host} ${pid}: ${problem}`),
     ),

@@ -88,7 +88,7 @@ export function RequestsPage({ place }: { place: Place }) {
       <RequestFilters query={place.query} choices={choices.data} onChange={filter} />
       {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
       {log.data && !log.data.complete && (
-        <Notice tone="warn">PostgreSQL is away or behind: older requests are missing here for now.</Notice>
+        <Notice tone="warn">Older requests may be missing here. {log.data.problem}</Notice>
       )}
       {compare && place.item === undefined && (
         <Notice tone="info">
