@@ -34,8 +34,10 @@ import { RegistryStore } from '@sluice/shared/registry/store';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import type { AdminOptions } from './admin/admin.js';
+import { BatchLeases } from './batches/batch-lease.js';
 import { BatchRunner } from './batches/batch-runner.js';
 import { BatchStore } from './batches/batch-store.js';
+import { LineStore } from './batches/line-store.js';
 import { PartBudget } from './batches/part-budget.js';
 import { ProviderRoom } from './batches/provider-room.js';
 import { Catalogue } from './cell/catalogue.js';
@@ -228,6 +230,8 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   const runner = new BatchRunner(
     {
       ...{ store: batches, files, dispatcher, payloads, directory, clock, logger, inboxId: id },
+      leases: new BatchLeases(redis, names),
+      lineStore: new LineStore(redis, names),
       metrics: apiMetrics,
       handed: new ProviderBatches(redis, names),
       settlements,

@@ -46,7 +46,7 @@ export class BatchRunner {
   /** Starts the batches that nobody runs. */
   async look(): Promise<void> {
     if (!this.#open) return;
-    const { store } = this.parts;
+    const { store, leases } = this.parts;
     const now = performance.now();
     for (const [id, until] of this.#resting) if (until <= now) this.#resting.delete(id);
     const isFree = (id: string) => !this.#running.has(id) && !this.#resting.has(id);
@@ -65,11 +65,11 @@ export class BatchRunner {
       // The others have as many places already, or more: nobody gives one up for them either.
       if (isFull && !crowding) return;
       const token = makeRequestId();
-      if (!(await store.lease(id, token))) continue;
+      if (!(await leases.lease(id, token))) continue;
       const batch = await store.find(id);
       if (!batch || isFinal(batch.state.status)) {
         await store.forgetActive(id);
-        await store.release(id, token);
+        await leases.release(id, token);
         continue;
       }
       if (crowding) {
@@ -128,11 +128,11 @@ export class BatchRunner {
   }
 
   #start(batch: Batch, token: string): void {
-    const { store } = this.parts;
+    const { leases } = this.parts;
     const { id, workspace } = batch.record;
     const run = new BatchRun(this.parts, batch, token);
     const renew = setInterval(() => {
-      store.renew(id, token).then(
+      leases.renew(id, token).then(
         (holds) => {
           if (!holds) run.stop();
         },
@@ -147,7 +147,7 @@ export class BatchRunner {
           this.logger.warn({ batch: id, error: String(error) }, 'a batch was interrupted');
       })
       .finally(() => clearInterval(renew))
-      .then(() => store.release(id, token))
+      .then(() => leases.release(id, token))
       .catch(() => {})
       .finally(() => {
         this.#running.delete(id);

@@ -5,13 +5,16 @@ import { readLines } from '@sluice/shared/json/read-lines';
 import type { Payloads } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Files } from '../files/files.js';
+import { codeField } from './batch-fields.js';
 import type { Batch, BatchState, BatchStatus, EndReason } from './batch-record.js';
-import { type BatchStore, codeField, type Part } from './batch-store.js';
+import type { BatchStore } from './batch-store.js';
 import { leftOverLine } from './line-outcome.js';
+import type { LineStore, Part } from './line-store.js';
 import { isMistake, parseLine } from './parse-line.js';
 
 export interface FinishParts {
   store: BatchStore;
+  lineStore: LineStore;
   files: Files;
   payloads: Payloads;
   clock: Clock;
@@ -26,10 +29,10 @@ const FINAL: Record<EndReason, BatchStatus> = {
 };
 
 export async function finishBatch(parts: FinishParts, batch: Batch, token: string): Promise<void> {
-  const { store, files, clock } = parts;
+  const { store, lineStore, files, clock } = parts;
   const { record, state } = batch;
   const { id } = record;
-  const stored = await store.parts(id);
+  const stored = await lineStore.parts(id);
   const left = { count: 0 };
   const outputFile = await makeFile(parts, batch, 'output', contentOf(parts, stored, 'output'));
   const errors = concat(contentOf(parts, stored, 'error'), leftOver(parts, batch, left));
@@ -65,7 +68,7 @@ async function* leftOver(parts: FinishParts, { record, state }: Batch, left: { c
   if (endReason === undefined || state.total === 0) return;
   const { id, inputObject, inputBytes } = record;
   const most = parts.maxBodyBytes + 4_096;
-  const waiting = [...(await parts.store.lines(id)).values()].sort((a, b) => a.line - b.line);
+  const waiting = [...(await parts.lineStore.underWay(id)).values()].sort((a, b) => a.line - b.line);
   const read = (offset: number, lines: number) =>
     readLines(parts.files.sealed.read(inputObject, inputBytes, offset), most, { offset, lines });
   for (const { offset, line } of waiting) {

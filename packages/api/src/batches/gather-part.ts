@@ -7,8 +7,8 @@ import type { HandedPart, ProviderBatches, WaitingLine } from '@sluice/shared/qu
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Resolved } from '../chat/resolve-model.js';
 import type { BatchRecord, HandedOver } from './batch-record.js';
-import type { FedLine } from './batch-store.js';
 import { type HandedLines, requestIdOf } from './handed-lines.js';
+import type { FedLine } from './line-store.js';
 import { isMistake, parseLine } from './parse-line.js';
 import type { PartBudget } from './part-budget.js';
 import { prepareLine, type SendLineParts } from './send-line.js';

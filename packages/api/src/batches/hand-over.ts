@@ -7,9 +7,10 @@ import { type FileLine, readLines } from '@sluice/shared/json/read-lines';
 import type { HandedBatch, HandedPart } from '@sluice/shared/queue/provider-batches';
 import type { Files } from '../files/files.js';
 import type { BatchRecord, HandedOver } from './batch-record.js';
-import type { BatchStore, FedLine } from './batch-store.js';
+import type { BatchStore } from './batch-store.js';
 import { type GatherParts, gatherPart } from './gather-part.js';
 import { type HandedLines, requestIdOf } from './handed-lines.js';
+import type { FedLine, LineStore } from './line-store.js';
 import { type SettleUnknownParts, settleUnknown } from './settle-unknown.js';
 
 const RECORD_AT_ONCE = 500;
@@ -20,6 +21,7 @@ const NO_STEP_MS = 3_600_000;
 
 export interface HandOverParts extends GatherParts, Pick<SettleUnknownParts, 'settlements'> {
   store: BatchStore;
+  lineStore: LineStore;
   files: Files;
 }
 
@@ -98,7 +100,7 @@ export class HandOver {
         }
       : plan;
     const at = { offset: last.end, lines: last.number };
-    if (!(await this.parts.store.handOver(this.record.id, this.token, at, skipped, planned, part))) {
+    if (!(await this.parts.lineStore.handOver(this.record.id, this.token, at, skipped, planned, part))) {
       if (part) await handed.dropLines(part.id);
       if (part) await budget.release(part);
       return 'refused';
@@ -168,10 +170,10 @@ export class HandOver {
 
   /** The lines are recorded. So the part is as one whose results come in, and a process that dies here is followed by another. */
   async #giveUp(handed: HandedBatch): Promise<void> {
-    const { store, clock } = this.parts;
+    const { lineStore, clock } = this.parts;
     const { id } = handed.part;
     await this.parts.handed.change(id, '', { status: 'merging' }, clock.now() + NO_STEP_MS);
-    const open = await store.lines(this.record.id);
+    const open = await lineStore.underWay(this.record.id);
     await settleUnknown(this.parts, this.record, this.lines.limits, handed, open);
   }
 
@@ -183,7 +185,7 @@ export class HandOver {
     let group = new Map<string, FedLine>();
     const write = async () => {
       if (group.size === 0) return;
-      if (!(await this.parts.store.noteLines(this.record.id, this.token, group)))
+      if (!(await this.parts.lineStore.noteLines(this.record.id, this.token, group)))
         throw new Error('the lease of the batch is lost');
       for (const [requestId, line] of group) recorded.set(requestId, line);
       group = new Map();

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { FileLine } from '@sluice/shared/json/read-lines';
 import { readTags, readUser } from '../chat/tags.js';
-import type { FedLine } from './batch-store.js';
 import type { LineLimits } from './check-lines.js';
 import type { LineResults } from './line-results.js';
+import type { FedLine } from './line-store.js';
 import { isMistake, parseLine } from './parse-line.js';
 
 export class HandedLines {

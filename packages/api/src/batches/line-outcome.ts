@@ -3,7 +3,7 @@ import { type ErrorInfo, GatewayError } from '@sluice/shared/errors';
 import type { ReplyHead } from '@sluice/shared/queue/job';
 import { answerContext, openError, type Payloads } from '@sluice/shared/queue/payload';
 import type { EndReason, WaitReason } from './batch-record.js';
-import type { StoredResult } from './batch-store.js';
+import type { StoredResult } from './line-store.js';
 
 /** A line that providers refuse for now is sent again at most this often. */
 const MOST_REFUSALS = 20;

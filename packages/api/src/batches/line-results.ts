@@ -8,9 +8,10 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Files } from '../files/files.js';
+import { codeField } from './batch-fields.js';
 import type { BatchRecord, WaitReason } from './batch-record.js';
-import { type Acknowledged, type BatchStore, codeField, type FedLine, type Part } from './batch-store.js';
 import { failedOutcome, judge, type LineOutcome } from './line-outcome.js';
+import type { Acknowledged, FedLine, LineStore, Part } from './line-store.js';
 
 /** Results are read in small groups, because each may be large. */
 const READ_AT_ONCE = 64;
@@ -23,7 +24,7 @@ const LATEST_MS = 30_000;
 const DAY_MS = 86_400_000;
 
 export interface LineResultsParts {
-  store: BatchStore;
+  lineStore: LineStore;
   files: Files;
   payloads: Payloads;
   directory: DirectoryCache;
@@ -106,7 +107,7 @@ export class LineResults {
     this.#firstCame = undefined;
     const all: Stored = { done: new Set(), parked: new Map(), pauseMs: 0, waitsFor: null };
     for (;;) {
-      const results = await this.parts.store.results(this.record.id, READ_AT_ONCE);
+      const results = await this.parts.lineStore.results(this.record.id, READ_AT_ONCE);
       const outcomes = new Map(this.#failed);
       this.#failed.clear();
       for (const result of results) {
@@ -124,7 +125,7 @@ export class LineResults {
       acknowledged.results = results.map(({ entryId }) => entryId);
       if (acknowledged.results.length + acknowledged.requestIds.length > 0) {
         const { id } = this.record;
-        if (!(await this.parts.store.acknowledge(id, this.token, acknowledged)))
+        if (!(await this.parts.lineStore.acknowledge(id, this.token, acknowledged)))
           throw new Error('the lease of the batch is lost');
       }
       if (results.length < READ_AT_ONCE) return all;

@@ -11,9 +11,9 @@ import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Files } from '../files/files.js';
 import type { BatchRecord } from './batch-record.js';
-import type { FedLine } from './batch-store.js';
 import type { LineLimits } from './check-lines.js';
 import { requestIdOf } from './handed-lines.js';
+import type { FedLine } from './line-store.js';
 import { isMistake, parseLine } from './parse-line.js';
 import type { PartBudget } from './part-budget.js';
 

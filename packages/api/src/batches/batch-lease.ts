@@ -1,0 +1,25 @@
+/** The lease of a batch. The api process that holds it runs the batch. */
+import type { KeyNames } from '@sluice/shared/redis/key-names';
+import type { Redis } from 'ioredis';
+import { releaseScript, renewScript } from './batch-scripts.js';
+
+const LEASE_MS = 10_000;
+
+export class BatchLeases {
+  constructor(
+    private readonly redis: Redis,
+    private readonly names: KeyNames,
+  ) {}
+
+  async lease(id: string, token: string): Promise<boolean> {
+    return (await this.redis.set(this.names.batchLease(id), token, 'PX', LEASE_MS, 'NX')) === 'OK';
+  }
+
+  async renew(id: string, token: string): Promise<boolean> {
+    return (await renewScript(this.redis, [this.names.batchLease(id)], [token, LEASE_MS])) === 1;
+  }
+
+  async release(id: string, token: string): Promise<void> {
+    await releaseScript(this.redis, [this.names.batchLease(id)], [token]);
+  }
+}
