@@ -103,6 +103,122 @@ test.serial('a stored key is not sent to another address: it has to be given aga
   t.is(without.body.credentials, 'none');
 });
 
+test.serial(
+  'the value of a header is never shown, stays when it is left as it is, and goes to no other address',
+  async (t) => {
+    const secret = 'of-the-header-0123';
+    const given = { ...settings(), headers: { 'x-team': secret } };
+    const { body } = await admin('PUT', '/providers/acme', { ...given, api_key: 'sk-one' });
+    t.deepEqual(body.settings, { ...settings(), headers: { 'x-team': true } });
+    const kept = await admin('PUT', '/providers/acme', { ...body.settings, concurrency: 5 });
+    t.is(kept.status, 200, JSON.stringify(kept.body));
+    await until('a call with the header', async () => {
+      t.is((await say('acme/gpt-4o-mini')).status, 200);
+      return gateway.simulator.calls.at(-1)?.headers?.['x-team'] === secret;
+    });
+    const elsewhere = await admin('PUT', '/providers/acme', {
+      ...body.settings,
+      base_url: 'http://127.0.0.1:1/v1',
+      api_key: 'sk-two',
+    });
+    t.deepEqual([elsewhere.status, elsewhere.body.error.param], [400, 'headers.x-team']);
+    await admin('PUT', '/providers/acme', { ...settings(), api_key: null });
+    const shown = [
+      body,
+      kept.body,
+      (await admin('GET', '/audit')).body,
+      (await admin('GET', '/providers')).body,
+    ];
+    t.notRegex(JSON.stringify(shown), new RegExp(secret));
+  },
+);
+
+test.serial(
+  'keys are added, changed and removed one by one while it is called, and no call fails',
+  async (t) => {
+    const key = async (method: string, name: string, body?: object) => {
+      const answer = await admin(method, `/providers/acme/keys/${name}`, body);
+      t.is(answer.status, 200, JSON.stringify(answer.body));
+      return answer.body;
+    };
+    const used = () =>
+      new Set(gateway.simulator.calls.slice(-8).map(({ headers }) => headers?.authorization));
+    const untilUsed = (...keys: string[]) =>
+      until(`calls with ${keys}`, async () => {
+        for (let i = 0; i < 8; i++)
+          t.is((await say('acme/gpt-4o-mini', gateway.urls[i % gateway.urls.length])).status, 200);
+        return (
+          [...used()].sort().join() ===
+          keys
+            .map((each) => `Bearer ${each}`)
+            .sort()
+            .join()
+        );
+      });
+    // The simulator refuses a call without a key.
+    await admin('PUT', '/providers/acme', { ...settings(), api_key: 'sk-one' });
+    await untilUsed('sk-one');
+    const added = await key('PUT', 'second', { api_key: 'sk-two', weight: 1 });
+    t.deepEqual(added.settings.keys, [{ name: 'default' }, { name: 'second', weight: 1 }]);
+    t.deepEqual(
+      added.keys.map(({ name, weight }: { name: string; weight: number }) => [name, weight]),
+      [
+        ['default', null],
+        ['second', 1],
+      ],
+    );
+    await untilUsed('sk-one', 'sk-two');
+    const limited = await key('PUT', 'second', { limits: { requests_per_minute: 5000 } });
+    t.deepEqual(limited.settings.keys[1], {
+      name: 'second',
+      weight: 1,
+      limits: { requests_per_minute: 5000 },
+    });
+    await key('PUT', 'second', { api_key: 'sk-three', weight: null });
+    await untilUsed('sk-one', 'sk-three');
+    // Other settings leave the keys as they are.
+    t.is((await admin('PUT', '/providers/acme', { ...settings(), concurrency: 7 })).body.keys.length, 2);
+    await key('DELETE', 'default');
+    await untilUsed('sk-three');
+
+    const refused = [
+      await admin('DELETE', '/providers/acme/keys/second'),
+      await admin('DELETE', '/providers/acme/keys/default'),
+      await admin('PUT', '/providers/acme/key', { api_key: 'sk-x' }),
+      await admin('PUT', '/providers/acme/keys/third', { weight: 2 }),
+      await admin('PUT', '/providers/acme/keys/No%20Name', { api_key: 'sk-x' }),
+      await admin('PUT', '/providers/none/keys/a', { api_key: 'sk-x' }),
+      await admin('PUT', '/providers/openai/keys/a', { api_key: 'sk-x' }),
+    ];
+    t.deepEqual(
+      refused.map(({ status, body }) => [status, body.error.param]),
+      [
+        [409, null],
+        [404, null],
+        [409, null],
+        [400, 'api_key'],
+        [400, 'name'],
+        [404, null],
+        [409, null],
+      ],
+    );
+    const moved = { kind: 'openai', base_url: 'http://127.0.0.1:1/v1' };
+    t.is((await admin('PUT', '/providers/acme', moved)).body.error.param, 'keys[0].api_key');
+    const shown = [
+      added,
+      limited,
+      (await admin('GET', '/audit')).body,
+      (await admin('GET', '/providers')).body,
+    ];
+    shown.push(await gateway.redis.hgetall(gateway.names.addedProviders), gateway.output());
+    t.notRegex(JSON.stringify(shown), /sk-(?:one|two|three)/);
+    const [change] = (await admin('GET', '/audit')).body.data.filter(
+      ({ action, after }: { action: string; after: unknown }) => action.endsWith('/keys/{key}') && after,
+    );
+    t.is(change.before.keys.length, 2);
+  },
+);
+
 test.serial('a provider to which a route leads cannot be removed; without one it is gone', async (t) => {
   await admin('PUT', '/workspaces/demo/routes/local', [{ provider: 'acme', model: 'gpt-4o-mini' }]);
   const refused = await admin('DELETE', '/providers/acme');
@@ -126,6 +242,8 @@ test.serial('a provider to which a route leads cannot be removed; without one it
     await until('acme gone', async () => (await say('acme/gpt-4o-mini', url)).status === 404);
 });
 
+const twice = (name: string) => [1, 2].map(() => ({ name, api_key: 'sk-1' }));
+
 test.serial('bad settings are refused with the name of the field, and nothing is stored', async (t) => {
   const manyModels = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`model-${i}`, {}]));
   const cases: [name: string, body: unknown, status: number, param: string | null, words: RegExp][] = [
@@ -146,7 +264,27 @@ test.serial('bad settings are refused with the name of the field, and nothing is
     ['acme', { ...settings(), auth: { token_command: ['id'] } }, 400, 'auth', /needs gateway\.yaml/],
     ['acme', { ...settings(), api_key: 'two words' }, 400, 'api_key', /without spaces/],
     ['acme', { ...settings(), api_key: ['a'] }, 400, 'api_key', /must be/],
-    ['acme', { ...settings(), keys: [] }, 400, 'keys', /unknown field/],
+    ['acme', { ...settings(), keys: [] }, 400, 'keys', /a list of 1 to 64 items/],
+    ['acme', { ...settings(), keys: 'a' }, 400, 'keys', /must be a list/],
+    ['acme', { ...settings(), keys: [{ name: 'a' }] }, 400, 'keys[0].api_key', /is missing/],
+    ['acme', { ...settings(), keys: [{ api_key: 'a' }] }, 400, 'keys[0].name', /is missing/],
+    ['acme', { ...settings(), keys: twice('constructor') }, 400, 'keys[1].name', /is a duplicate/],
+    [
+      'acme',
+      { ...settings(), keys: [{ name: 'a', api_key: 'b c' }] },
+      400,
+      'keys[0].api_key',
+      /without spaces/,
+    ],
+    ['acme', { ...settings(), keys: twice('a'), api_key: 'x' }, 400, 'api_key', /is not used beside keys/],
+    [
+      'acme',
+      { ...settings(), keys: [{ ...twice('a')[0], weight: 1001 }] },
+      400,
+      'keys[0].weight',
+      /a whole number/,
+    ],
+    ['acme', { ...settings(), headers: { 'x-team': true } }, 400, 'headers.x-team', /not a boolean/],
     ['acme', { ...settings(), headers: { authorization: 'x' } }, 400, 'headers.authorization', /auth says/],
     ['acme', [], 400, 'kind', /is missing/],
     ['acme', { ...settings(), limits: { models: manyModels } }, 400, null, /at most 32768 characters/],
@@ -200,6 +338,17 @@ test.serial('sluice adds, changes and removes a provider', async (t) => {
   t.regex((await sluice('providers set v --preset vertex')).err, /Allowed choices are openai, /);
   t.regex((await sluice('providers set new')).err, /name a --preset, or a --kind and a --base-url/);
   t.regex((await sluice('providers rotate ollama /no/such/file')).err, /cannot be read \(ENOENT\)/);
+  writeFileSync(join(directory, 'other.key'), 'sk-of-another-file\n');
+  const pooled = await sluice('providers set-key ollama other --key-file other.key --weight 2 --json', {
+    directory,
+  });
+  t.is(pooled.code, 0, pooled.err);
+  t.deepEqual(pooled.json().settings.keys, [{ name: 'default' }, { name: 'other', weight: 2 }]);
+  t.regex((await sluice('providers set-key ollama other --tokens-per-minute 9000')).out, /Stored key other/);
+  t.regex((await sluice('providers list')).out, /other +open/);
+  t.regex((await sluice('providers set-key ollama other')).err, /name a --key-file/);
+  t.regex((await sluice('providers rotate ollama the.key', { directory })).err, /has named keys/);
+  t.regex((await sluice('providers remove-key ollama default --yes')).out, /Removed key default/);
   const removed = await sluice('providers remove ollama --yes');
   t.is(removed.code, 0, removed.err);
   t.is(removed.out, 'Removed provider ollama.\n');

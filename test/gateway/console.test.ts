@@ -440,6 +440,34 @@ test.serial(
       await ask('own/gpt-4o-mini', 'hello');
       return gateway.simulator.calls.at(-1)?.headers?.authorization === 'Bearer sk-other-key';
     });
+    await card.getByRole('button', { name: 'Add a key to own' }).click();
+    await dialog.getByText('The key that own has now is named default').waitFor();
+    await dialog.getByLabel('Name').fill('default');
+    await dialog.getByRole('button', { name: 'Add the key' }).click();
+    await dialog.getByText('A key has this name already').waitFor();
+    await dialog.getByText('The key is missing').waitFor();
+    await dialog.getByLabel('Name').fill('second');
+    await dialog.getByLabel('Key', { exact: true }).fill('sk-second-key');
+    await dialog.getByLabel('Weight').fill('3');
+    await dialog.getByLabel('Requests a minute').fill('500');
+    await dialog.getByRole('button', { name: 'Add the key' }).click();
+    await card.getByText('keys stored here').waitFor();
+    await card.getByText('500 requests').waitFor();
+    t.deepEqual(await audit(page), []);
+    await card.getByRole('button', { name: 'Change key second of own' }).click();
+    t.is(await dialog.getByLabel('New key').inputValue(), '');
+    t.is(await dialog.getByLabel('Weight').inputValue(), '3');
+    await dialog.getByLabel('Requests a minute').fill('700');
+    await dialog.getByRole('button', { name: 'Save the key' }).click();
+    await card.getByText('700 requests').waitFor();
+    await card.getByRole('button', { name: 'Remove key default of own' }).click();
+    await dialog.getByRole('button', { name: 'Remove the key' }).click();
+    await card.getByRole('button', { name: 'Remove key default of own' }).waitFor({ state: 'detached' });
+    await until('a call with the second key', async () => {
+      await ask('own/gpt-4o-mini', 'hello');
+      return gateway.simulator.calls.at(-1)?.headers?.authorization === 'Bearer sk-second-key';
+    });
+
     await card.getByRole('button', { name: 'Remove own' }).click();
     await dialog.getByRole('button', { name: 'Remove the provider' }).click();
     await card.waitFor({ state: 'detached' });

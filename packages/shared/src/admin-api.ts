@@ -363,7 +363,10 @@ export interface ProviderInfo {
   prices: string;
   /** `file`: gateway.yaml names it. `added`: it was added in the console or with `sluice providers set`. */
   source: 'file' | 'added';
-  /** The settings of an added provider as they were written. Null for one of the file, and for those who are no admins. */
+  /**
+   * The settings of an added provider as they were written, without keys, and with true instead of each header's value. Null
+   * for one of the file, and for those who are no admins.
+   */
   settings: Record<string, unknown> | null;
   /**
    * The variable of its key, or those of its keys; or `token_file`, `token_command`, `sigv4` or `none`. `stored`: the key was

@@ -3,6 +3,14 @@ import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/config/presets';
 import * as s from './parts.js';
 
 const provider = s.inPath('provider', 'Name of a provider.');
+const key = s.inPath('key', 'Name of one of its keys.');
+
+/** Of an added provider. */
+const weight = {
+  ...s.wholeOrNull,
+  description: 'Its share of the calls. Null: the least busy key is taken.',
+};
+const limits = { type: ['object', 'null'], description: 'The limits per minute, as in gateway.yaml.' };
 
 export const providerPaths: Record<string, Record<string, s.Operation>> = {
   '/providers': {
@@ -26,7 +34,7 @@ export const providerPaths: Record<string, Record<string, s.Operation>> = {
       requestBody: s.body({
         type: 'object',
         description:
-          'The fields of a provider in gateway.yaml, without keys, and without an auth that fetches a token or signs calls.',
+          'The fields of a provider in gateway.yaml, without an auth that fetches a token or signs calls. A value of headers may be true: then the stored one stays.',
         properties: {
           preset: s.oneOf(...PRESETS_WITHOUT_TOKEN),
           kind: s.oneOf('openai', 'anthropic'),
@@ -35,6 +43,11 @@ export const providerPaths: Record<string, Record<string, s.Operation>> = {
             ...s.textOrNull,
             description:
               'The provider’s key. It is stored encrypted and never shown. Left out: the stored key stays, while base_url, path, models_path, query, headers and auth.header stay the same. Null: no key.',
+          },
+          keys: {
+            ...s.orNull(s.arrayOf(s.object({ name: s.text }, { api_key: s.textOrNull, weight, limits }))),
+            description:
+              'Several keys instead of api_key. A key without api_key stays as it is stored. Left out together with api_key: all stay.',
           },
         },
         additionalProperties: true,
@@ -56,12 +69,35 @@ export const providerPaths: Record<string, Record<string, s.Operation>> = {
   },
   '/providers/{provider}/key': {
     put: {
-      summary: 'Give an added provider another key. Calls under way end with the old one.',
+      summary: 'Give an added provider with one key another one. Calls under way end with the old one.',
       parameters: [provider],
       requestBody: s.body(s.object({ api_key: s.text })),
       responses: {
         '200': s.json('Changed.', s.ref('Provider')),
         ...s.errors('invalid_request', 'not_found', 'conflict'),
+      },
+    },
+  },
+  '/providers/{provider}/keys/{key}': {
+    put: {
+      summary:
+        'Add a key to an added provider, or change one. Calls under way end with the old one. A provider’s only key is named default then.',
+      parameters: [provider, key],
+      requestBody: s.body({
+        ...s.object({}, { api_key: s.text, weight, limits }),
+        description: 'A field that is left out stays as it is. A new key needs api_key.',
+      }),
+      responses: {
+        '200': s.json('Added or changed.', s.ref('Provider')),
+        ...s.errors('invalid_request', 'not_found', 'conflict'),
+      },
+    },
+    delete: {
+      summary: 'Remove a key of an added provider. Refused for the only one, and while a batch needs it.',
+      parameters: [provider, key],
+      responses: {
+        '200': s.json('Removed.', s.ref('Provider')),
+        ...s.errors('not_found', 'conflict'),
       },
     },
   },

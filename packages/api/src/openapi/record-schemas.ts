@@ -343,7 +343,7 @@ export const recordSchemas = {
     settings: s.orNull({
       type: 'object',
       description:
-        'The settings of an added provider as they were written, for admins of the gateway. Its key is not among them.',
+        'The settings of an added provider as they were written, for admins of the gateway. Its keys are not among them, and a header says only that it is set: true.',
     }),
     credentials: {
       ...s.text,

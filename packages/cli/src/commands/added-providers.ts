@@ -23,6 +23,7 @@ interface Given {
 }
 
 const NAME = 'name of the provider';
+const KEY_NAME = 'name of the key, such as second';
 const IN_FORCE = 'Every process knows it within two seconds.';
 
 export function addAddedProviderCommands(providers: Command, cli: Cli): void {
@@ -48,7 +49,10 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
       .option('--concurrency <count>', 'the most calls at a time, over all workers', parseCount)
       .option('--requests-per-minute <count>', 'further ones wait', parseCount)
       .option('--tokens-per-minute <count>', 'further ones wait', parseCount)
-      .option('--key-file <file>', 'file with the provider’s key, or - for stdin'),
+      .option(
+        '--key-file <file>',
+        'file with the provider’s key, or - for stdin; it replaces all keys that are stored',
+      ),
     'providers set ollama --preset ollama --base-url http://10.0.0.7:11434/v1',
     'providers set groq --preset groq --key-file groq.key --requests-per-minute 30',
     'providers set models --kind openai --base-url https://models.example.com/v1 --key-file -',
@@ -58,9 +62,12 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
     // For one of gateway.yaml the gateway says where it is changed.
     if (before?.source !== 'file' && settings.preset === undefined && settings.kind === undefined)
       throw new UsageError('name a --preset, or a --kind and a --base-url');
-    const key = given.keyFile === undefined ? {} : { api_key: await readSecret(given.keyFile, cli.terminal) };
-    const place = path`/providers/${name}`;
-    const provider = await cli.admin.send<ProviderInfo>('PUT', place, { ...settings, ...key });
+    const { keys, ...others } = settings;
+    const body =
+      given.keyFile === undefined
+        ? settings
+        : { ...others, api_key: await readSecret(given.keyFile, cli.terminal) };
+    const provider = await cli.admin.send<ProviderInfo>('PUT', path`/providers/${name}`, body);
     cli.show(
       provider,
       () => `${before ? 'Changed' : 'Added'} provider ${name}: ${provider.address}. ${IN_FORCE}`,
@@ -70,7 +77,7 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
   withExamples(
     providers
       .command('rotate')
-      .description('Give an added provider another key. Calls under way end with the old one.')
+      .description('Give an added provider with one key another one. Calls under way end with the old one.')
       .argument('<name>', NAME)
       .argument('<file>', 'file with the new key, or - for stdin'),
     'providers rotate groq new.key',
@@ -79,6 +86,8 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
     const provider = await cli.admin.send<ProviderInfo>('PUT', path`/providers/${name}/key`, body);
     cli.show(provider, () => `Provider ${name} has another key. ${IN_FORCE}`);
   });
+
+  addPoolCommands(providers, cli);
 
   withExamples(
     providers
@@ -94,6 +103,65 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
     const removed = await cli.admin.send('DELETE', path`/providers/${name}`);
     cli.show(removed, () => `Removed provider ${name}.`);
   });
+}
+
+interface GivenKey {
+  keyFile?: string;
+  weight?: number;
+  requestsPerMinute?: number;
+  tokensPerMinute?: number;
+}
+
+function addPoolCommands(providers: Command, cli: Cli): void {
+  withExamples(
+    providers
+      .command('set-key')
+      .summary('Add one of several keys to an added provider, or change it.')
+      .description(
+        'Add one of several keys to an added provider, or change it. An option that is left out stays as it is. Calls under way end with the old key. If the provider had only one key, that one is named default from then on.',
+      )
+      .argument('<name>', NAME)
+      .argument('<key>', KEY_NAME)
+      .option('--key-file <file>', 'file with the key, or - for stdin')
+      .option('--weight <weight>', 'its share of the calls; default: the least busy key is taken', parseCount)
+      .option('--requests-per-minute <count>', 'of this key; further ones take another key', parseCount)
+      .option('--tokens-per-minute <count>', 'of this key', parseCount),
+    'providers set-key groq second --key-file second.key --requests-per-minute 30',
+    'providers set-key groq second --weight 3',
+  ).action(async (name: string, key: string, given: GivenKey) => {
+    const { keyFile, weight, requestsPerMinute, tokensPerMinute } = given;
+    if (Object.keys(given).length === 0) throw new UsageError('name a --key-file, a --weight or a limit');
+    const rates = defined({ requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute });
+    const limits =
+      Object.keys(rates).length === 0 ? undefined : { ...(await limitsOf(cli, name, key)), ...rates };
+    const api_key = keyFile === undefined ? undefined : await readSecret(keyFile, cli.terminal);
+    const body = defined({ api_key, weight, limits });
+    const provider = await cli.admin.send<ProviderInfo>('PUT', path`/providers/${name}/keys/${key}`, body);
+    cli.show(provider, () => `Stored key ${key} of provider ${name}. ${IN_FORCE}`);
+  });
+
+  withExamples(
+    providers
+      .command('remove-key')
+      .description(
+        'Remove one of several keys of an added provider. Calls that wait take another key. Refused for the only key, and while a batch needs it.',
+      )
+      .argument('<name>', NAME)
+      .argument('<key>', KEY_NAME)
+      .option('-y, --yes', 'do not ask'),
+    'providers remove-key groq second --yes',
+  ).action(async (name: string, key: string, { yes }: { yes?: boolean }) => {
+    await cli.confirm(`Removing key ${key} of provider ${name}`, yes);
+    const provider = await cli.admin.send<ProviderInfo>('DELETE', path`/providers/${name}/keys/${key}`);
+    cli.show(provider, () => `Removed key ${key} of provider ${name}. ${IN_FORCE}`);
+  });
+}
+
+/** The limits that a key has, as they were written. */
+async function limitsOf(cli: Cli, name: string, key: string): Promise<Record<string, unknown>> {
+  const provider = (await cli.admin.list<ProviderInfo>('/providers')).find((each) => each.name === name);
+  const keys = (provider?.settings?.keys ?? []) as { name: string; limits?: Record<string, unknown> }[];
+  return keys.find((each) => each.name === key)?.limits ?? {};
 }
 
 /** What was given wins over what was there. Another preset replaces the address of the old one. */

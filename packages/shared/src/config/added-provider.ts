@@ -5,19 +5,19 @@
 import { hasReference } from './interpolate.js';
 import { readProvider, SETTINGS } from './provider-schema.js';
 import { type ConfigReader, isAbsent } from './reader.js';
-import type { ProviderConfig } from './types.js';
+import { ONLY_KEY, type ProviderConfig } from './types.js';
 
 const NO_VARIABLES = 'must not name a variable of the environment; only gateway.yaml may';
 /** Every process reads all added providers once a second. */
 const MOST_CHARACTERS = 32_768;
 const ELSEWHERE = 'needs gateway.yaml: only there a provider may fetch a token or sign its calls';
 
-/** The reader must have no environment. `value` has the settings. `keyId` names the stored key, if there is one. */
+/** The reader must have no environment. `value` has the settings. `keyIds` names the stored keys. */
 export function readAddedProvider(
   reader: ConfigReader,
   name: string,
   value: unknown,
-  keyId: string | undefined,
+  keyIds: ReadonlyMap<string, string>,
 ): ProviderConfig | undefined {
   const written = reader.fields(value, '', SETTINGS);
   if (!written) return undefined;
@@ -32,9 +32,11 @@ export function readAddedProvider(
     // A preset such as vertex fetches a token without being told to.
     reader.mistake(isAbsent(settings.auth) ? 'preset' : 'auth', ELSEWHERE);
   // Only a preset can name a variable here. The provider needs a key then, and the key is stored.
-  else if (provider.apiKeyEnv !== undefined && keyId === undefined)
+  else if (provider.apiKeyEnv !== undefined && !keyIds.has(ONLY_KEY))
     reader.mistake('api_key', 'is missing; this preset needs a key');
-  return { ...provider, apiKeyEnv: undefined, added: { settings, keyId } };
+  for (const [i, key] of (provider.keys ?? []).entries())
+    if (key.name !== '' && !keyIds.has(key.name)) reader.mistake(`keys[${i}].api_key`, 'is missing');
+  return { ...provider, apiKeyEnv: undefined, added: { settings, keyIds } };
 }
 
 /**

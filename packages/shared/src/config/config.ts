@@ -8,7 +8,7 @@ import type { LineOf } from './places.js';
 import type { KeyPriority } from './priority.js';
 import { ConfigReader } from './reader.js';
 import { readGatewayConfig } from './schema.js';
-import type { GatewayConfig, ProviderConfig } from './types.js';
+import { type GatewayConfig, ONLY_KEY, type ProviderConfig } from './types.js';
 import { parseYaml } from './yaml.js';
 
 export type * from './types.js';
@@ -95,9 +95,9 @@ export function resolveProviderKeys(config: GatewayConfig, env: Env): Map<string
   return keys;
 }
 
-/** The name under which a key of a pool is found beside the single keys of other providers. */
-function pooledKeyName(provider: string, key: string): string {
-  return `${provider}/${key}`;
+/** The name under which a key is found beside the keys of other providers. */
+export function keyNameOf(provider: string, key: string): string {
+  return key === ONLY_KEY ? provider : `${provider}/${key}`;
 }
 
 /** The values of a provider's several keys, by their names. */
@@ -106,7 +106,7 @@ export function poolKeysOf(
   keys: ReadonlyMap<string, string>,
 ): Map<string, string> {
   const named = (provider?.keys ?? []).flatMap(({ name }): [string, string][] => {
-    const value = keys.get(pooledKeyName(provider?.name ?? '', name));
+    const value = keys.get(keyNameOf(provider?.name ?? '', name));
     return value === undefined ? [] : [[name, value]];
   });
   return new Map(named);
@@ -119,7 +119,7 @@ function variablesOf({
   return [...providers.values()].flatMap(({ name, apiKeyEnv, keys = [] }) => [
     { name, path: `providers.${name}.api_key`, apiKeyEnv },
     ...keys.map((key) => ({
-      name: pooledKeyName(name, key.name),
+      name: keyNameOf(name, key.name),
       path: `providers.${name}.keys.${key.name}.api_key`,
       apiKeyEnv: key.apiKeyEnv,
     })),

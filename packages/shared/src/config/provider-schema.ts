@@ -23,8 +23,8 @@ const FIELDS = [
   'check_answers',
   'batch_price_factor',
 ];
-/** The fields that have no key and name none. */
-export const SETTINGS = FIELDS.filter((field) => field !== 'api_key' && field !== 'keys');
+/** The fields of a provider whose keys are stored apart. */
+export const SETTINGS = FIELDS.filter((field) => field !== 'api_key');
 
 /** `path` is where the provider stands in the file. */
 export function readProvider(

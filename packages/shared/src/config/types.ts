@@ -95,11 +95,14 @@ export interface ProviderConfig extends EndpointConfig {
 
 /** What is known about a provider that was added in the console or with `sluice providers set`. */
 export interface AddedProvider {
-  /** The fields as they were written. No secret is among them. */
+  /** The fields as they were written, without keys. Values of headers may be secret. */
   settings: Readonly<Record<string, unknown>>;
-  /** Names the stored key. Another key has another id. Undefined: the provider needs no key. */
-  keyId: string | undefined;
+  /** The id of each stored key by the key's name, which is ONLY_KEY for a single one. Another key has another id. */
+  keyIds: ReadonlyMap<string, string>;
 }
+
+/** The name of a provider's key when it has no pool of keys. */
+export const ONLY_KEY = '';
 
 /** The answers that have to fit the caller's JSON schema: those to strict schemas, to all schemas, or to none. */
 export type CheckAnswers = 'strict' | 'always' | 'never';

@@ -6,7 +6,7 @@
  */
 import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { type GatewayConfig, type ProviderConfig, poolKeysOf } from '../config/config.js';
+import { type GatewayConfig, keyNameOf, type ProviderConfig, poolKeysOf } from '../config/config.js';
 import type { Env } from '../config/env-lookup.js';
 import type { Logger } from './logger.js';
 
@@ -33,8 +33,8 @@ export interface ProviderChange {
 /** A provider beside those of the file. */
 export interface TakenUp {
   provider: ProviderConfig;
-  /** Undefined in an api process, and where no key is needed. */
-  key: string | undefined;
+  /** By their names. Empty in an api process, and where no key is needed. */
+  keys: ReadonlyMap<string, string>;
 }
 
 export type ReloadResult = 'changed' | 'unchanged' | 'failed';
@@ -154,10 +154,10 @@ export class LiveConfig {
   #withAdded(file: Loaded): Loaded {
     const providers = new Map(file.config.providers);
     const keys = new Map(file.keys);
-    for (const [name, { provider, key }] of this.#added) {
+    for (const [name, { provider, keys: own }] of this.#added) {
       if (providers.has(name)) continue;
       providers.set(name, provider);
-      if (key !== undefined) keys.set(name, key);
+      for (const [keyName, key] of own) keys.set(keyNameOf(name, keyName), key);
     }
     return { ...file, config: { ...file.config, providers }, keys };
   }

@@ -1,12 +1,12 @@
 /**
- * The providers that were added in the console or with `sluice providers set`. Settings and key are sealed apart: an api
- * process opens the settings only. Both are bound to the provider's name, and the key to the id that the settings name.
+ * The providers that were added in the console or with `sluice providers set`. Settings and keys are sealed apart: an api
+ * process opens the settings only. All are bound to the provider's name, and each key to the id that the settings name.
  * So nobody who can write to Redis can invent a provider, or send a key to another address.
  */
 import type { Redis } from 'ioredis';
 import { readAddedProvider } from '../config/added-provider.js';
 import { ConfigReader } from '../config/reader.js';
-import type { ProviderConfig } from '../config/types.js';
+import { ONLY_KEY, type ProviderConfig } from '../config/types.js';
 import type { LiveConfig, TakenUp } from '../process/live-config.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
@@ -21,9 +21,18 @@ interface Sealer {
   open(text: string, context: string): string;
 }
 
+/** The record in Redis. A provider has `key`, or `keys` by their names, or neither. */
 interface Sealed {
   settings: string;
   key?: string | undefined;
+  keys?: [name: string, sealed: string][] | undefined;
+}
+
+/** The text in `Sealed.settings`. */
+interface Opened {
+  settings: unknown;
+  keyId?: string | undefined;
+  keyIds?: [name: string, id: string][] | undefined;
 }
 
 export interface StoredProvider {
@@ -70,16 +79,28 @@ export class AddedProviders {
     return record === null ? undefined : { provider: this.#open(name, record, false)?.provider, record };
   }
 
-  /** Without `key` the stored one stays, if the provider still names it. */
-  put(name: string, before: StoredProvider | undefined, { added }: ProviderConfig, key: string | undefined) {
-    const { settings, keyId } = added ?? { settings: {} };
-    const kept =
-      keyId !== undefined && before?.provider?.added?.keyId === keyId
-        ? (JSON.parse(before.record) as Sealed).key
-        : undefined;
+  /** `secrets` has the new keys by their names. The others stay as they are stored. */
+  put(
+    name: string,
+    before: StoredProvider | undefined,
+    { added }: ProviderConfig,
+    secrets: ReadonlyMap<string, string>,
+  ) {
+    const { settings, keyIds } = added ?? { settings: {}, keyIds: new Map<string, string>() };
+    const stored = before ? this.#sealedById(before) : new Map<string, string>();
+    const keys = [...keyIds].map(([keyName, id]): [string, string] => {
+      const secret = secrets.get(keyName);
+      const sealed = secret === undefined ? stored.get(id) : this.sealer.seal(secret, keyContext(name, id));
+      if (sealed === undefined) throw new Error(`no key ${id} of provider ${name} is stored`);
+      return [keyName, sealed];
+    });
+    const isSingle = keyIds.has(ONLY_KEY);
+    const opened: Opened = isSingle
+      ? { settings, keyId: keyIds.get(ONLY_KEY) }
+      : { settings, ...(keyIds.size > 0 ? { keyIds: [...keyIds] } : {}) };
     const sealed: Sealed = {
-      settings: this.sealer.seal(JSON.stringify({ settings, keyId }), settingsContext(name)),
-      key: key === undefined ? kept : this.sealer.seal(key, keyContext(name, keyId)),
+      settings: this.sealer.seal(JSON.stringify(opened), settingsContext(name)),
+      ...(isSingle ? { key: keys[0]?.[1] } : keys.length > 0 ? { keys } : {}),
     };
     return this.#change(name, before, JSON.stringify(sealed));
   }
@@ -109,27 +130,44 @@ export class AddedProviders {
     );
   }
 
+  #sealedById({ provider, record }: StoredProvider): Map<string, string> {
+    const sealed = sealedKeys(JSON.parse(record) as Sealed);
+    const ids = [...(provider?.added?.keyIds ?? [])];
+    return new Map(ids.map(([keyName, id]) => [id, sealed.get(keyName) ?? '']));
+  }
+
   /** Undefined for a record that was stored with another payload key, or that the gateway has not written. */
-  #open(name: string, record: string, withKey: boolean): TakenUp | undefined {
+  #open(name: string, record: string, withKeys: boolean): TakenUp | undefined {
     try {
-      const { settings: sealed, key } = JSON.parse(record) as Sealed;
-      if (![sealed, key ?? sealed].every((text) => this.sealer.isSealed(text))) return undefined;
-      const { settings, keyId } = JSON.parse(this.sealer.open(sealed, settingsContext(name)));
+      const stored = JSON.parse(record) as Sealed;
+      const sealed = sealedKeys(stored);
+      if (![stored.settings, ...sealed.values()].every((text) => this.sealer.isSealed(text)))
+        return undefined;
+      const opened = JSON.parse(this.sealer.open(stored.settings, settingsContext(name))) as Opened;
+      const keyIds = new Map(opened.keyId === undefined ? opened.keyIds : [[ONLY_KEY, opened.keyId]]);
       const reader = new ConfigReader([], undefined);
-      const provider = readAddedProvider(reader, name, settings, keyId);
+      const provider = readAddedProvider(reader, name, opened.settings, keyIds);
       if (!provider || reader.mistakes.length > 0) return undefined;
-      const opens = withKey && key !== undefined;
-      return { provider, key: opens ? this.sealer.open(key, keyContext(name, keyId)) : undefined };
+      const keys = withKeys
+        ? [...keyIds].map(([keyName, id]): [string, string] => {
+            return [keyName, this.sealer.open(sealed.get(keyName) ?? '', keyContext(name, id))];
+          })
+        : [];
+      return { provider, keys: new Map(keys) };
     } catch {
       return undefined;
     }
   }
 }
 
+function sealedKeys({ key, keys }: Sealed): Map<string, string> {
+  return new Map(key === undefined ? keys : [[ONLY_KEY, key]]);
+}
+
 function settingsContext(name: string): string {
   return `added provider\n${name}`;
 }
 
-function keyContext(name: string, keyId: string | undefined): string {
+function keyContext(name: string, keyId: string): string {
   return `key of added provider\n${name}\n${keyId}`;
 }

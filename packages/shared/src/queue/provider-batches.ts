@@ -253,9 +253,12 @@ export class ProviderBatches {
     return (await this.#all()).flatMap(({ state }) => (state.isCertain ? state.candidates : []));
   }
 
-  /** Whether a part waits for the provider, or is there. */
-  async isUsing(provider: string): Promise<boolean> {
-    return (await this.#all()).some(({ part }) => part.entry.provider === provider);
+  /** Whether a part waits for the provider, or is there. `key`: whether it was, or may have been, made with this key. */
+  async isUsing(provider: string, key?: string): Promise<boolean> {
+    const isWith = (used: string) => key === undefined || used === key || used === '';
+    return (await this.#all()).some(
+      ({ part, state }) => part.entry.provider === provider && isWith(state.key),
+    );
   }
 
   async #all(): Promise<HandedBatch[]> {

@@ -115,7 +115,7 @@ export interface KeyNames {
   registryRevision: string;
   /** Held by the process that refreshes the registry by schedule. */
   registryLock: string;
-  /** Name of a provider that is not in gateway.yaml → its settings and its key, both sealed. */
+  /** Name of a provider that is not in gateway.yaml → its settings and its keys, each sealed. */
   addedProviders: string;
   /** Process id → when it was last seen. */
   processes: string;

@@ -36,6 +36,17 @@ export interface Upstream {
   answerFits: AnswerFits;
 }
 
+/**
+ * The provider with the key of its pool that a job was given. The pool may have changed since, and then any of its keys
+ * will do: without a key the provider would refuse the call.
+ */
+export function withKey(whole: Upstream, name = ''): Upstream {
+  const named = whole.pool.get(name);
+  if (named || whole.pool.size === 0) return named ?? whole;
+  const [first = whole] = whole.pool.values();
+  return [...whole.pool.values()].find(({ missingKey }) => missingKey === undefined) ?? first;
+}
+
 export type CallResult = {
   /** The exact duration. Absent when nothing was sent. */
   ms?: number;

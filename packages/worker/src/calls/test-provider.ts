@@ -1,6 +1,7 @@
 /** One real call of a provider, and in words what is wrong when it fails. For an operator, not for callers. */
 import type { ProviderVerdict } from '@sluice/shared/admin-api';
 import type { ChatRequest } from '@sluice/shared/chat';
+import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import { isObject, toText } from '../providers/json.js';
 import { UnusableResponse } from '../providers/types.js';
@@ -85,14 +86,18 @@ async function problemOf(upstream: Upstream, model: string, answer: HttpAnswer):
   }
   if (outcome === 'model_not_found') return unknownModel(upstream, model);
   if (outcome === 'auth') {
-    const { auth, apiKeyEnv } = config;
-    const source =
-      apiKeyEnv ?? (auth.sigv4 ? 'the credentials of AWS' : auth.token ? 'the token' : 'a missing key');
-    return `it refuses ${source} (${answer.status})`;
+    return `it refuses ${credentialsOf(config)} (${answer.status})`;
   }
   if (outcome === 'rate_limited') return 'the key works, and it is rate limiting now (429)';
   const words = cleanUpstreamText(messageIn(answer.body));
   return `it answers ${answer.status}${words === '' ? '' : `: ${words}`}`;
+}
+
+function credentialsOf({ auth, apiKeyEnv, added }: ProviderConfig): string {
+  if (apiKeyEnv !== undefined) return apiKeyEnv;
+  if (auth.sigv4) return 'the credentials of AWS';
+  if (auth.token) return 'the token';
+  return added && added.keyIds.size > 0 ? 'the stored key' : 'a missing key';
 }
 
 function unknownModel({ endpoint }: Upstream, model: string): string {

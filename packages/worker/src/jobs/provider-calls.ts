@@ -13,7 +13,7 @@ import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
-import { type CallResult, callProvider, type Upstream } from '../calls/call-provider.js';
+import { type CallResult, callProvider, type Upstream, withKey } from '../calls/call-provider.js';
 import type { PriceCalls } from '../calls/pricing.js';
 import type { ProviderHealth } from '../calls/provider-health.js';
 import type { Run } from '../calls/run.js';
@@ -84,7 +84,7 @@ export class ProviderCalls {
     const { job } = progress;
     const { rate } = progress;
     const whole = upstreams.of(entry);
-    const upstream = whole.pool.get(rate?.key ?? '') ?? whole;
+    const upstream = withKey(whole, rate?.key);
     const limitMs = this.#limitMs(entry);
     if (rate && clock.now() - rate.reservedAt > SENT_LATE_MS) await this.reserveAgain(progress);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));

@@ -81,6 +81,8 @@ export const PERMISSIONS: Readonly<Record<string, Permission>> = {
   // A provider is an address to which prompts are sent.
   'PUT /providers/{provider}': may('admin', 'gateway'),
   'PUT /providers/{provider}/key': may('admin', 'gateway'),
+  'PUT /providers/{provider}/keys/{key}': may('admin', 'gateway'),
+  'DELETE /providers/{provider}/keys/{key}': may('admin', 'gateway'),
   'DELETE /providers/{provider}': may('admin', 'gateway'),
   'POST /providers/{provider}/test': may('operator', 'gateway'),
   'GET /tokens': may('admin', 'gateway'),

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Router } from '@koa/router';
-import { destinationOf, readAddedProvider } from '@sluice/shared/config/added-provider';
 import { entriesOf } from '@sluice/shared/config/chain';
 import type { ProviderConfig } from '@sluice/shared/config/config';
-import { type ConfigReader, isAbsent, type TextRule } from '@sluice/shared/config/reader';
 import { ID } from '@sluice/shared/config/rules';
+import { ONLY_KEY } from '@sluice/shared/config/types';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import {
@@ -16,6 +15,14 @@ import type { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import type { Middleware, ParameterizedContext } from 'koa';
 import { noteChange } from '../access/audit.js';
 import { readInput } from '../read-input.js';
+import {
+  readKeyWish,
+  readSecretKey,
+  readWish,
+  shownSettings,
+  type Wish,
+  withoutKey,
+} from './added-provider-input.js';
 
 export interface AddedProviderParts {
   providers: ReadonlyMap<string, ProviderConfig>;
@@ -29,11 +36,6 @@ export interface AddedProviderParts {
   readBody: Middleware;
 }
 
-/** A header cannot carry any other character. */
-const KEY: TextRule = {
-  pattern: /^[!-~]{1,4096}$/,
-  allowed: 'the provider’s key: printable ASCII without spaces, at most 4,096 characters',
-};
 const MOST_NAMED_ROUTES = 5;
 
 /** /providers/{provider}: the providers beside those of gateway.yaml. */
@@ -58,25 +60,32 @@ export function addAddedProviderRoutes(
     return opened;
   };
 
+  const openExisting = async (ctx: ParameterizedContext) => {
+    const opened = await openToChange(ctx);
+    const { provider } = opened.before ?? {};
+    if (!provider) throw noProvider();
+    return { ...opened, provider };
+  };
+
   const write = async (
     ctx: ParameterizedContext,
     { name, added, before }: { name: string; added: AddedProviders; before: StoredProvider | undefined },
-    provider: ProviderConfig,
-    key: string | undefined,
+    { provider, secrets }: Wish,
   ) => {
+    if (!provider) return;
     // Processes use no record that is not encrypted.
     if (!added.canSeal)
       throw new GatewayError(
         'conflict',
         'PAYLOAD_KEY is not set, so the provider could not be stored encrypted. Set PAYLOAD_KEY, or name the provider in gateway.yaml.',
       );
-    const written = await added.put(name, before, provider, key);
+    const written = await added.put(name, before, provider, secrets);
     if (written === 'full')
       throw new GatewayError('quota_exceeded', `At most ${MOST_ADDED_PROVIDERS} providers can be added.`);
     if (written === 'changed') throw changedMeanwhile();
     noteChange(ctx, {
-      ...(before?.provider ? { before: withoutKey(before.provider) } : {}),
-      after: { ...withoutKey(provider), ...(key === undefined ? {} : { key: 'a new one' }) },
+      ...(before?.provider ? { before: withoutSecrets(before.provider) } : {}),
+      after: { ...withoutSecrets(provider), ...newKeys(secrets) },
     });
     await takeUpAdded();
     ctx.status = before ? 200 : 201;
@@ -85,33 +94,54 @@ export function addAddedProviderRoutes(
 
   router.put('/providers/:provider', readBody, async (ctx) => {
     const opened = await openToChange(ctx);
-    const { before } = opened;
-    const { provider, key } = readInput((reader) => {
+    const wish = readInput((reader) => {
       if (!ID.pattern.test(opened.name)) reader.mistake('name', `must be ${ID.allowed}`);
-      const { api_key, ...settings } = (isMap(ctx.request.body) ? ctx.request.body : {}) as Body;
-      const key = isAbsent(api_key) ? undefined : reader.text(api_key, 'api_key', KEY);
-      const kept = api_key === undefined ? before?.provider?.added?.keyId : undefined;
-      const provider = readAddedProvider(
-        reader,
-        opened.name,
-        settings,
-        key === undefined ? kept : randomUUID(),
-      );
-      if (kept !== undefined) demandSameDestination(reader, before?.provider, provider);
-      return { provider, key };
+      return readWish(reader, opened.name, ctx.request.body, opened.before?.provider);
     });
-    if (provider) await write(ctx, opened, provider, key);
+    await write(ctx, opened, wish);
   });
 
   router.put('/providers/:provider/key', readBody, async (ctx) => {
-    const opened = await openToChange(ctx);
-    const { provider } = opened.before ?? {};
-    if (!provider?.added) throw noProvider();
-    const key = readInput((reader) => {
+    const { provider, ...opened } = await openExisting(ctx);
+    if (provider.keys)
+      throw new GatewayError(
+        'conflict',
+        `Provider ${opened.name} has named keys. Replace one of them with PUT /providers/{provider}/keys/{key}, or sluice providers set-key.`,
+      );
+    const wish = readInput((reader): Wish => {
       const body = reader.fields(ctx.request.body, '', ['api_key']);
-      return reader.text(body?.api_key, 'api_key', KEY);
+      const secrets = new Map([[ONLY_KEY, readSecretKey(reader, body?.api_key)]]);
+      const keyIds = new Map([[ONLY_KEY, randomUUID()]]);
+      const settings = provider.added?.settings ?? {};
+      return { provider: { ...provider, added: { settings, keyIds } }, secrets };
     });
-    await write(ctx, opened, { ...provider, added: { ...provider.added, keyId: randomUUID() } }, key);
+    await write(ctx, opened, wish);
+  });
+
+  router.put('/providers/:provider/keys/:key', readBody, async (ctx) => {
+    const { provider, ...opened } = await openExisting(ctx);
+    const key: string = ctx.params.key ?? '';
+    const wish = readInput((reader) => readKeyWish(reader, provider, key, ctx.request.body));
+    await write(ctx, opened, wish);
+  });
+
+  router.delete('/providers/:provider/keys/:key', async (ctx) => {
+    const { provider, ...opened } = await openExisting(ctx);
+    const key: string = ctx.params.key ?? '';
+    if (provider.keys?.length === 1 && provider.keys[0]?.name === key)
+      throw new GatewayError(
+        'conflict',
+        `It is the only key of provider ${opened.name}. Replace it, or remove the provider.`,
+      );
+    const wish = provider.keys && readInput((reader) => withoutKey(reader, provider, key));
+    if (!wish) throw new GatewayError('not_found', 'The provider has no named key of this name.');
+    // The batch has to be asked for with the key that made it.
+    if (await handed.isUsing(opened.name, key))
+      throw new GatewayError(
+        'conflict',
+        `A batch runs with the key ${key}. Wait for it, or cancel it first.`,
+      );
+    await write(ctx, opened, wish);
   });
 
   router.delete('/providers/:provider', async (ctx) => {
@@ -128,7 +158,7 @@ export function addAddedProviderRoutes(
     if (!isOfFile(name) && (await handed.isUsing(name)))
       throw new GatewayError('conflict', `Provider ${name} runs a batch. Wait for it, or cancel it first.`);
     if ((await added.remove(name, before)) === 'changed') throw changedMeanwhile();
-    if (before.provider) noteChange(ctx, { before: withoutKey(before.provider) });
+    if (before.provider) noteChange(ctx, { before: withoutSecrets(before.provider) });
     await takeUpAdded();
     ctx.body = { id: name, object: 'provider', deleted: true };
   });
@@ -136,25 +166,6 @@ export function addAddedProviderRoutes(
 
 interface Presenting {
   present(ctx: ParameterizedContext, name: string): Promise<unknown>;
-}
-
-type Body = Record<string, unknown>;
-
-function isMap(body: unknown): boolean {
-  return typeof body === 'object' && body !== null && !Array.isArray(body);
-}
-
-/** Otherwise an admin could have a key, which nobody may see, sent to an address of their own. */
-function demandSameDestination(
-  reader: ConfigReader,
-  before: ProviderConfig | undefined,
-  after: ProviderConfig | undefined,
-): void {
-  if (before && after && reader.mistakes.length === 0 && destinationOf(before) !== destinationOf(after))
-    reader.mistake(
-      'api_key',
-      'is missing; a key is sent only to the address that it was given for, so give it again',
-    );
 }
 
 /** `workspace/route`, for each route with an entry of the provider. */
@@ -171,9 +182,15 @@ async function routesTo(directory: Directory, provider: string): Promise<string[
 }
 
 /** The address comes first, because the audit trail shortens what is long. */
-function withoutKey({ name, baseUrl, path, added }: ProviderConfig) {
-  const key = added?.keyId === undefined ? 'none' : 'stored';
-  return { name, address: baseUrl + path, key, ...added?.settings };
+function withoutSecrets({ name, baseUrl, path, added }: ProviderConfig) {
+  const key = added?.keyIds.size ? 'stored' : 'none';
+  return { name, address: baseUrl + path, key, ...shownSettings(added?.settings ?? {}) };
+}
+
+/** Says which keys are new. */
+function newKeys(secrets: ReadonlyMap<string, string>) {
+  if (secrets.size === 0) return {};
+  return secrets.has(ONLY_KEY) ? { key: 'a new one' } : { new_keys: [...secrets.keys()] };
 }
 
 function shown(name: string): string {

@@ -13,6 +13,7 @@ import { principalOf } from '../access/guard.js';
 import { hasRole } from '../access/principal.js';
 import { iso, list } from '../present.js';
 import { readInput } from '../read-input.js';
+import { shownSettings } from './added-provider-input.js';
 import { type AddedProviderParts, addAddedProviderRoutes } from './added-providers.js';
 
 export interface ProviderParts extends AddedProviderParts {
@@ -101,11 +102,11 @@ function present(
     address: baseUrl + path,
     prices,
     source: added ? 'added' : 'file',
-    // Only those who may change them need them, and headers may say more than others should know.
-    settings: (hasRole(principalOf(ctx), 'admin') && added?.settings) || null,
+    // Only those who may change them need them.
+    settings: added && hasRole(principalOf(ctx), 'admin') ? shownSettings(added.settings) : null,
     credentials:
       source ??
-      (added?.keyId === undefined ? undefined : 'stored') ??
+      (added?.keyIds.size ? 'stored' : undefined) ??
       ([apiKeyEnv, ...keys.map((key) => key.apiKeyEnv)].filter(Boolean).join(', ') || 'none'),
     concurrency,
     max_wait_ms: maxWaitMs,

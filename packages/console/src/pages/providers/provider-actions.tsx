@@ -2,22 +2,18 @@ import type { ProviderInfo } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { Confirm } from '../../ui/confirm.js';
-import { Dialog } from '../../ui/dialog.js';
-import { Field } from '../../ui/field.js';
-import { explainFailure, Notice } from '../../ui/small.js';
-import { useAction } from '../../ui/use-action.js';
+import { KeyDialog } from './key-dialog.js';
 import { ProviderDialog } from './provider-dialog.js';
-import { keyMistake } from './provider-form.js';
 
 interface ProviderActionsProps {
   provider: ProviderInfo;
   onDone(): void;
 }
 
-/** Change, rotate, remove. Only for a provider that was added: gateway.yaml decides about the others. */
+/** Change, add a key, replace the only one, remove. Only for a provider that was added: gateway.yaml decides about the others. */
 export function ProviderActions({ provider, onDone }: ProviderActionsProps) {
   const { name } = provider;
-  const [doing, setDoing] = useState<'change' | 'rotate' | 'remove' | undefined>();
+  const [doing, setDoing] = useState<'change' | 'rotate' | 'add' | 'remove' | undefined>();
   const close = () => setDoing(undefined);
   const done = () => {
     close();
@@ -28,13 +24,18 @@ export function ProviderActions({ provider, onDone }: ProviderActionsProps) {
       <button type="button" class="small" aria-label={`Change ${name}`} onClick={() => setDoing('change')}>
         Change
       </button>
-      <button
-        type="button"
-        class="small"
-        aria-label={`Replace the key of ${name}`}
-        onClick={() => setDoing('rotate')}
-      >
-        Replace the key
+      {provider.credentials === 'stored' && provider.keys.length === 0 && (
+        <button
+          type="button"
+          class="small"
+          aria-label={`Replace the key of ${name}`}
+          onClick={() => setDoing('rotate')}
+        >
+          Replace the key
+        </button>
+      )}
+      <button type="button" class="small" aria-label={`Add a key to ${name}`} onClick={() => setDoing('add')}>
+        Add a key
       </button>
       <button
         type="button"
@@ -45,7 +46,8 @@ export function ProviderActions({ provider, onDone }: ProviderActionsProps) {
         Remove
       </button>
       {doing === 'change' && <ProviderDialog provider={provider} names={[]} onClose={close} onDone={done} />}
-      {doing === 'rotate' && <KeyDialog provider={name} onClose={close} onDone={done} />}
+      {doing === 'rotate' && <KeyDialog provider={provider} use="only" onClose={close} onDone={done} />}
+      {doing === 'add' && <KeyDialog provider={provider} use="new" onClose={close} onDone={done} />}
       {doing === 'remove' && (
         <Confirm
           title={`Remove ${name}?`}
@@ -59,49 +61,5 @@ export function ProviderActions({ provider, onDone }: ProviderActionsProps) {
         </Confirm>
       )}
     </>
-  );
-}
-
-interface KeyDialogProps {
-  provider: string;
-  onClose(): void;
-  onDone(): void;
-}
-
-function KeyDialog({ provider, onClose, onDone }: KeyDialogProps) {
-  const [key, setKey] = useState('');
-  const action = useAction();
-  const replace = async (event: Event) => {
-    event.preventDefault();
-    const body = { api_key: key };
-    const send = action.run(async (client) => {
-      await client.send('PUT', path`/providers/${provider}/key`, body);
-    });
-    if (await send) onDone();
-  };
-  return (
-    <Dialog title={`Replace the key of ${provider}`} onClose={onClose}>
-      <form onSubmit={replace} noValidate>
-        <Field
-          label="New key"
-          type="password"
-          value={key}
-          onInput={(text) => setKey(text.trim())}
-          mistake={keyMistake(key)}
-          hint="Calls under way end with the old key. Revoke that one at the provider a minute later"
-          autoFocus
-        />
-        {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
-        <div class="dialog-end">
-          <button
-            type="submit"
-            class="primary"
-            disabled={key === '' || keyMistake(key) !== undefined || action.busy}
-          >
-            Replace the key
-          </button>
-        </div>
-      </form>
-    </Dialog>
   );
 }

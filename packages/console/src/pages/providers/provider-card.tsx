@@ -16,6 +16,7 @@ import { stateOf } from '../../provider-state.js';
 import { Badge, Bar, explainFailure, Notice, type Tone } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
 import { useAction } from '../../ui/use-action.js';
+import { KeyActions } from './key-actions.js';
 import { ProviderActions } from './provider-actions.js';
 
 interface ProviderCardProps {
@@ -34,6 +35,13 @@ export function ProviderCard({ provider, status, failure, onChanged }: ProviderC
     ...provider.limits.map((limit) => ({ key: '', ...limit })),
     ...keys.flatMap((key) => key.limits.map((limit) => ({ key: key.name, ...limit }))),
   ];
+  const mayChange = may('admin') && provider.source === 'added';
+  const actions: Column<ProviderKeyInfo> = {
+    id: 'actions',
+    label: 'Actions',
+    cell: (key) => <KeyActions provider={provider} name={key.name} onDone={onChanged} />,
+  };
+  const keyColumns = mayChange ? [...KEY_COLUMNS, actions] : KEY_COLUMNS;
   return (
     <article class="card stack" aria-label={`Provider ${name}`}>
       <h2>
@@ -46,7 +54,7 @@ export function ProviderCard({ provider, status, failure, onChanged }: ProviderC
       </p>
       {status && <Load status={status} />}
       {keys.length > 0 && (
-        <Table caption={`Keys of ${name}`} columns={KEY_COLUMNS} rows={keys} rowKey={(key) => key.name} />
+        <Table caption={`Keys of ${name}`} columns={keyColumns} rows={keys} rowKey={(key) => key.name} />
       )}
       {limits.length > 0 && (
         <Table
@@ -59,18 +67,16 @@ export function ProviderCard({ provider, status, failure, onChanged }: ProviderC
       <LastFailure failure={failure} />
       {may('operator') && (
         <TestButton provider={name}>
-          {may('admin') && provider.source === 'added' && (
-            <ProviderActions provider={provider} onDone={onChanged} />
-          )}
+          {mayChange && <ProviderActions provider={provider} onDone={onChanged} />}
         </TestButton>
       )}
     </article>
   );
 }
 
-function keySource({ credentials, source }: ProviderInfo) {
+function keySource({ credentials, source, keys }: ProviderInfo) {
   if (credentials === 'none') return 'called without a key';
-  if (source === 'added') return 'key stored here';
+  if (source === 'added') return keys.length > 0 ? 'keys stored here' : 'key stored here';
   return (
     <>
       key from <code>{credentials}</code>

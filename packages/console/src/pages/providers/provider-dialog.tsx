@@ -107,11 +107,13 @@ export function ProviderDialog({ provider, names, onClose, onDone }: ProviderDia
             onInput={set('key')}
             mistake={shown(form.key, mistakes.key)}
             hint={
-              hasKey
-                ? 'Empty: the stored key stays, while the address stays the same'
-                : needsKey(form.preset)
-                  ? 'It is stored encrypted, and never shown again'
-                  : 'Empty: it is called without a key'
+              provider && provider.keys.length > 0
+                ? 'Empty: the stored keys stay, while the address stays the same. A key here replaces all of them'
+                : hasKey
+                  ? 'Empty: the stored key stays, while the address stays the same'
+                  : needsKey(form.preset)
+                    ? 'It is stored encrypted, and never shown again'
+                    : 'Empty: it is called without a key'
             }
           />
           <Field

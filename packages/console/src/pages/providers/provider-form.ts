@@ -1,6 +1,7 @@
 /** A provider while it is being written: texts as typed, and what is wrong with them. */
 import type { ProviderInfo } from '@sluice/shared/admin-api';
 import { PRESETS } from '@sluice/shared/config/presets';
+import { count } from '../../format.js';
 
 /** No preset: any other server that speaks one of the two formats. */
 export const OTHER = '';
@@ -24,10 +25,11 @@ export type Mistakes = Partial<
   parts: Record<string, string>;
 };
 
-const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+export const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 const PART = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
 const KEY = /^[!-~]{1,4096}$/;
-const WHOLE = /^[1-9]\d{0,8}$/;
+export const NAME_RULE = 'Small letters, digits, - and _, at most 63';
+const WHOLE = /^[1-9]\d{0,9}$/;
 const PART_IN_ADDRESS = /\{([a-z]+)-?\}/g;
 
 export function addressOf(preset: string): string {
@@ -46,7 +48,6 @@ export function needsKey(preset: string): boolean {
 export function toForm(provider: ProviderInfo | undefined): ProviderForm {
   const settings = provider?.settings ?? {};
   const limits = (settings.limits ?? {}) as Record<string, unknown>;
-  const text = (value: unknown) => (value === undefined ? '' : String(value));
   const preset = provider ? text(settings.preset) : 'ollama';
   return {
     name: provider?.name ?? preset,
@@ -61,23 +62,27 @@ export function toForm(provider: ProviderInfo | undefined): ProviderForm {
   };
 }
 
+export function text(value: unknown): string {
+  return value === undefined ? '' : String(value);
+}
+
+export function countMistake(typed: string, most = 1_000_000_000): string | undefined {
+  if (typed === '' || (WHOLE.test(typed) && Number(typed) <= most)) return undefined;
+  return `A whole number from 1 to ${count(most)}`;
+}
+
 /** A field is wrong, or empty although it is needed. `isTaken`: a provider of this name is there already. */
 export function mistakesOf(form: ProviderForm, hasKey: boolean, isTaken: boolean): Mistakes {
-  const number = (text: string) => (text === '' || WHOLE.test(text) ? undefined : 'A whole number from 1');
   const all = {
-    name: !NAME.test(form.name)
-      ? 'Small letters, digits, - and _, at most 63'
-      : isTaken
-        ? 'A provider has this name already'
-        : undefined,
+    name: !NAME.test(form.name) ? NAME_RULE : isTaken ? 'A provider has this name already' : undefined,
     address: addressMistake(form),
     key:
       form.key === '' && needsKey(form.preset) && !hasKey
         ? 'This provider needs a key'
         : keyMistake(form.key),
-    concurrency: number(form.concurrency),
-    requests: number(form.requests),
-    tokens: number(form.tokens),
+    concurrency: countMistake(form.concurrency, 1_000_000),
+    requests: countMistake(form.requests, 1_000_000),
+    tokens: countMistake(form.tokens),
   };
   const parts = Object.entries(form.parts).filter(([, text]) => !PART.test(text));
   return {
@@ -87,7 +92,7 @@ export function mistakesOf(form: ProviderForm, hasKey: boolean, isTaken: boolean
 }
 
 export function keyMistake(key: string): string | undefined {
-  return key === '' || KEY.test(key) ? undefined : 'Printable ASCII without spaces';
+  return key === '' || KEY.test(key) ? undefined : 'Printable ASCII without spaces, at most 4,096';
 }
 
 function addressMistake({ preset, address }: ProviderForm): string | undefined {
@@ -102,7 +107,7 @@ function addressMistake({ preset, address }: ProviderForm): string | undefined {
 
 /** Keeps the settings that the form does not show. */
 export function toSettings(form: ProviderForm, before: Record<string, unknown>): Record<string, unknown> {
-  const { preset, kind, base_url: _, concurrency: __, limits, ...others } = before;
+  const { preset, kind, base_url: _, concurrency: __, limits, keys, ...others } = before;
   for (const part of partsOf(String(before.preset ?? OTHER))) delete others[part];
   const number = (text: string) => (text === '' ? undefined : Number(text));
   const allLimits = {
@@ -120,6 +125,7 @@ export function toSettings(form: ProviderForm, before: Record<string, unknown>):
     ...(form.address === '' ? {} : { base_url: form.address }),
     ...(form.concurrency === '' ? {} : { concurrency: Number(form.concurrency) }),
     ...(hasLimits ? { limits: allLimits } : {}),
-    ...(form.key === '' ? {} : { api_key: form.key }),
+    // A key that is given replaces all that are stored.
+    ...(form.key !== '' ? { api_key: form.key } : keys === undefined ? {} : { keys }),
   };
 }

@@ -1,0 +1,71 @@
+/** One of several keys of an added provider while it is being written: texts as typed, and what is wrong with them. */
+import type { ProviderInfo } from '@sluice/shared/admin-api';
+import { countMistake, keyMistake, NAME, NAME_RULE, text } from './provider-form.js';
+
+export interface KeyForm {
+  name: string;
+  key: string;
+  weight: string;
+  requests: string;
+  tokens: string;
+}
+
+interface StoredKey {
+  name: string;
+  weight?: number;
+  limits?: Record<string, unknown>;
+}
+
+const WEIGHT = /^(?:[1-9]\d{0,2}|1000)$/;
+
+function storedKey({ settings }: ProviderInfo, name: string | undefined): StoredKey | undefined {
+  return ((settings?.keys ?? []) as StoredKey[]).find((each) => each.name === name);
+}
+
+/** `name`: a key that is stored. Undefined: a new one. */
+export function toKeyForm(provider: ProviderInfo, name: string | undefined): KeyForm {
+  const { weight, limits = {} } = storedKey(provider, name) ?? {};
+  return {
+    name: name ?? '',
+    key: '',
+    weight: text(weight),
+    requests: text(limits.requests_per_minute),
+    tokens: text(limits.tokens_per_minute),
+  };
+}
+
+export function keyMistakes(
+  form: KeyForm,
+  isNew: boolean,
+  names: readonly string[],
+): Partial<Record<keyof KeyForm, string>> {
+  const nameMistake = !NAME.test(form.name)
+    ? NAME_RULE
+    : names.includes(form.name)
+      ? 'A key has this name already'
+      : undefined;
+  const all = {
+    name: isNew ? nameMistake : undefined,
+    key: form.key === '' && isNew ? 'The key is missing' : keyMistake(form.key),
+    weight: form.weight === '' || WEIGHT.test(form.weight) ? undefined : 'A whole number from 1 to 1,000',
+    requests: countMistake(form.requests, 1_000_000),
+    tokens: countMistake(form.tokens),
+  };
+  return Object.fromEntries(Object.entries(all).filter(([, mistake]) => mistake !== undefined));
+}
+
+/** Keeps the limits that the form does not show. */
+export function toKeyBody(form: KeyForm, provider: ProviderInfo): Record<string, unknown> {
+  const number = (typed: string) => (typed === '' ? undefined : Number(typed));
+  const limits = {
+    ...storedKey(provider, form.name)?.limits,
+    requests_per_minute: number(form.requests),
+    tokens_per_minute: number(form.tokens),
+  };
+  const hasLimits = Object.values(limits).some((limit) => limit !== undefined);
+  return {
+    ...(form.key === '' ? {} : { api_key: form.key }),
+    weight: number(form.weight) ?? null,
+    limits: hasLimits ? limits : null,
+  };
+}
