@@ -354,6 +354,42 @@ test.serial('sluice adds, changes and removes a provider', async (t) => {
   t.is(removed.out, 'Removed provider ollama.\n');
 });
 
+test.serial(
+  'check, apply and a new start know the added providers that routes of the file name',
+  async (t) => {
+    await admin('PUT', '/providers/beside', { ...settings(), api_key: 'sk-beside', prices: 'openai' });
+    const file = parse(readFileSync(gateway.configPath, 'utf8'));
+    const before = stringify(file);
+    t.teardown(() => writeFileSync(gateway.configPath, before));
+    file.workspaces[0].routes = {
+      ...file.workspaces[0].routes,
+      aside: [{ provider: 'beside', model: 'gpt-4o-mini' }],
+    };
+    const write = () => writeFileSync(gateway.configPath, stringify(file));
+    write();
+    const { openaiBaseUrl: OPENAI_BASE_URL, anthropicBaseUrl: ANTHROPIC_BASE_URL } = gateway.simulator;
+    const env = { OPENAI_BASE_URL, ANTHROPIC_BASE_URL };
+    const sluice = (args: string[]) => sluiceOf(gateway)(args, { env });
+    const checked = await sluice(['check', gateway.configPath]);
+    t.is(checked.code, 0, checked.err);
+    t.notRegex(checked.out, /no price for beside/);
+    const applied = await sluice(['apply', gateway.configPath]);
+    t.is(applied.code, 0, applied.err);
+    t.is((await say('aside')).status, 200);
+    // The processes read the same file, and stay content with it.
+    t.notRegex(JSON.stringify((await admin('GET', '/status')).body), /has mistakes/);
+    await gateway.addWorker();
+
+    file.workspaces[0].routes.aside[0].provider = 'besid';
+    write();
+    const wrong = await sluice(['check', gateway.configPath]);
+    t.is(wrong.code, 1);
+    t.regex(wrong.err, /line \d+: .*provider: must be one of .*beside; did you mean beside\?$/m);
+    await admin('DELETE', `/workspaces/${file.workspaces[0].id}/routes/aside`);
+    t.is((await admin('DELETE', '/providers/beside')).status, 200);
+  },
+);
+
 test.serial('two admins who add one provider at once do not mix their keys', async (t) => {
   const tries = Array.from({ length: 6 }, (_, i) =>
     admin('PUT', '/providers/race', { ...settings(), api_key: `sk-race-${i}` }),

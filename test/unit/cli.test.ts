@@ -148,7 +148,7 @@ test('check warns of a model that its provider withdraws soon, and the shipped f
     const chain = [{ provider: 'openai', model }];
     const openai = { kind: 'openai', base_url: 'https://api.openai.com/v1' };
     const file = { providers: { openai }, workspaces: [{ id: 'demo', routes: { fast: chain } }] };
-    return warningsAbout(parseConfig(file, {}), {}, Date.parse(at)).map(({ message }) => message);
+    return warningsAbout(parseConfig(file, {}), {}, { now: Date.parse(at) }).map(({ message }) => message);
   };
   const withdrawn = [
     'the provider withdraws openai/gpt-4-turbo on 2026-10-23, as far as the shipped registry knows',
@@ -159,7 +159,7 @@ test('check warns of a model that its provider withdraws soon, and the shipped f
   t.deepEqual(about('gpt-4o', '2027-09-01'), []);
 
   const shipped = loadConfig(fileURLToPath(new URL('gateway.yaml', repository)), {});
-  const told = warningsAbout(shipped, {}, Date.parse('2026-11-15')).map(({ message }) => message);
+  const told = warningsAbout(shipped, {}, { now: Date.parse('2026-11-15') }).map(({ message }) => message);
   t.deepEqual(
     told.filter((message) => message.includes('withdraws')),
     [],
@@ -203,6 +203,24 @@ test('check shows every mistake of a file with its line, and exit status 1', asy
     json.json().mistakes.map(({ line }: { line: number }) => line),
     [2, 2, 1, 1],
   );
+});
+
+test('check says of a provider that it does not know why it cannot know whether it was added', async (t) => {
+  const directory = folderOf(t, {
+    'gateway.yaml': 'workspaces: [{ id: UPPER, routes: { fast: [{ provider: opnai, model: gpt-4o }] } }]',
+  });
+  const without = await sluice('check', { directory });
+  t.is(without.code, 1);
+  t.regex(without.err, /2 mistakes/);
+  t.regex(
+    without.err,
+    /provider: must be one of openai, anthropic; did you mean openai\?\. Or it is a provider that/,
+  );
+  t.regex(without.err, /that is not known here, because there is no admin token/);
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const away = await sluice('check --json', { directory, env: { ADMIN_URL: url, ADMIN_TOKEN: 'token' } });
+  const [first, second] = away.json().mistakes.map(({ message }: { message: string }) => message);
+  t.regex(`${first} ${second}`, /not known here, because cannot reach the admin api at \S+ \(ECONNREFUSED\)/);
 });
 
 test('check needs a file, and a well-formed key in the environment', async (t) => {

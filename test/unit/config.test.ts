@@ -48,7 +48,7 @@ const entryMistakes = (fields: object): string[] =>
 
 test('the shipped gateway.yaml is the same as the built-in default', (t) => {
   const shipped = loadConfig(SHIPPED, {});
-  t.deepEqual(shipped, loadConfig(undefined, {}, dir));
+  t.deepEqual(shipped, loadConfig(undefined, {}, { directory: dir }));
   t.deepEqual([...shipped.providers.keys()], ['openai', 'anthropic']);
   t.deepEqual(shipped.providers.get('anthropic'), {
     name: 'anthropic',
@@ -116,7 +116,7 @@ test('a missing explicit file is a mistake, and so is an unreadable default one'
   const directory = join(dir, 'unreadable');
   mkdirSync(join(directory, 'gateway.yaml'), { recursive: true });
   t.deepEqual(
-    mistakesOf(() => loadConfig(undefined, {}, directory)),
+    mistakesOf(() => loadConfig(undefined, {}, { directory })),
     [': cannot be read (EISDIR)'],
   );
 });

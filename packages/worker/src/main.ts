@@ -19,10 +19,10 @@ await runProcess('worker', async () => {
   const logger = createLogger('worker', env.LOG_LEVEL);
   const live = startLiveConfig(env.GATEWAY_CONFIG, logger, (path) => {
     let used: Env = process.env;
-    let config = loadConfig(path, used);
+    let config = loadConfig(path, used, { added: 'any' });
     if (env.SIMULATOR_URL !== undefined && needsSimulator(config, used)) {
       used = { ...used, ...simulatedEnv(config, env.SIMULATOR_URL) };
-      config = loadConfig(path, used);
+      config = loadConfig(path, used, { added: 'any' });
       logger.warn({ url: env.SIMULATOR_URL }, 'no provider key is set: a SIMULATED upstream answers');
     }
     if (env.SIMULATOR_URL !== undefined) priceSimulated(config, env.SIMULATOR_URL);

@@ -22,17 +22,22 @@ export interface Applied {
   notes: string[];
 }
 
-/** Keys whose variable is not set, and which Redis does not have yet, are made; their values are shown only here. */
+/**
+ * Keys whose variable is not set, and which Redis does not have yet, are made; their values are shown only here. `added`: the
+ * providers beside the file, which its routes may name.
+ */
 export async function applyConfig(
   config: GatewayConfig,
   env: Env,
   directory: Directory,
   clock: Clock,
   digests: KeyDigests,
+  added: readonly string[] = [],
 ): Promise<Applied> {
   const keys = resolveWorkspaceKeys(config, env);
   const issuer = new KeyIssuer(directory, clock, digests);
-  const known = await readKnown(config, keys, directory, issuer, clock);
+  const providers = [...config.providers.keys(), ...added];
+  const known = { ...(await readKnown(config, keys, directory, issuer, clock)), providers };
   const steps = planConfig(config, keys, known, { prune: false });
   const applied: Applied = { made: [], notes: [] };
   const target = createRedisTarget(directory, clock, issuer);
@@ -57,7 +62,7 @@ async function readKnown(
   directory: Directory,
   issuer: KeyIssuer,
   clock: Clock,
-): Promise<KnownState> {
+): Promise<Omit<KnownState, 'providers'>> {
   const keysOf = new Map<string, KnownKey[]>(config.workspaces.map(({ id }) => [id, []]));
   for (const { key } of await directory.listAllStoredKeys()) keysOf.get(key.workspace)?.push(toKnownKey(key));
   const values = new Map<string, KnownValue>();
@@ -80,7 +85,7 @@ async function readKnown(
       keys: keysOf.get(id) ?? [],
     })),
   );
-  return { workspaces, providers: [...config.providers.keys()], values, now: clock.now() };
+  return { workspaces, values, now: clock.now() };
 }
 
 function toKnownKey({ id, workspace, name, lastFour, expires }: KeyRecord): KnownKey {

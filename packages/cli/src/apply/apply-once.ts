@@ -10,9 +10,16 @@ import { withDirectory } from './open-directory.js';
 
 try {
   const env = readEnv(process.env, { ...sharedEnv, ...pepperEnv });
-  const config = loadConfig(env.GATEWAY_CONFIG, process.env);
-  const { made, notes } = await withDirectory(env.REDIS_URL, env.SLUICE_CELL, (directory, clock) =>
-    applyConfig(config, process.env, directory, clock, new KeyDigests(env.KEY_PEPPER)),
+  // Mistakes are told before Redis is waited for. Only Redis knows which other providers there are.
+  loadConfig(env.GATEWAY_CONFIG, process.env, { added: 'any' });
+  const { config, made, notes } = await withDirectory(
+    env.REDIS_URL,
+    env.SLUICE_CELL,
+    async (directory, clock, added) => {
+      const config = loadConfig(env.GATEWAY_CONFIG, process.env, { added });
+      const digests = new KeyDigests(env.KEY_PEPPER);
+      return { config, ...(await applyConfig(config, process.env, directory, clock, digests, added)) };
+    },
   );
   for (const { workspace, name, value } of made)
     console.log(`New key "${name}" of workspace ${workspace}, shown only now: ${value}`);

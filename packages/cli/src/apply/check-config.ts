@@ -7,8 +7,12 @@ import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 /** How long before its provider withdraws a model somebody should know. */
 const WITHDRAWN_SOON_MS = 60 * 24 * 3_600_000;
 
-/** Warns about things that are allowed and probably not meant. */
-export function warningsAbout(config: GatewayConfig, env: Env, now = Date.now()): Mistake[] {
+/** Warns about things that are allowed and probably not meant. `added`: the price lists of providers beside the file. */
+export function warningsAbout(
+  config: GatewayConfig,
+  env: Env,
+  { now = Date.now(), added = new Map() }: { now?: number; added?: ReadonlyMap<string, string> } = {},
+): Mistake[] {
   const isSet = (name: string) => Object.keys(lookupEnv(env, name)).length > 0;
   const registry = loadShippedRegistry();
   const warnings: Mistake[] = [];
@@ -44,7 +48,7 @@ export function warningsAbout(config: GatewayConfig, env: Env, now = Date.now())
     }
     for (const [alias, { chain }] of routes) {
       for (const [place, { provider, model }] of placedEntries(chain)) {
-        const prices = config.providers.get(provider)?.prices ?? '';
+        const prices = config.providers.get(provider)?.prices ?? added.get(provider) ?? '';
         const facts = registry.find(prices, model);
         const withdrawn = facts?.deprecated;
         if (withdrawn !== undefined && Date.parse(withdrawn) < now + WITHDRAWN_SOON_MS)

@@ -6,18 +6,23 @@ import { connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
 
 const REDIS_MS = 10_000;
 
-/** The directory in Redis, without a running gateway; the connection lasts as long as `work`. */
+/**
+ * The directory in Redis, without a running gateway; the connection lasts as long as `work`. `added`: the names of the
+ * providers beside the file.
+ */
 export async function withDirectory<Result>(
   redisUrl: string,
   cell: string,
-  work: (directory: Directory, clock: Clock) => Promise<Result>,
+  work: (directory: Directory, clock: Clock, added: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
   const redis = connectPatiently(redisUrl);
   try {
     await waitForRedis(redis, REDIS_MS);
     const clock = new RedisClock();
     await clock.synchronise(redis);
-    return await work(new Directory(redis, keyNames(cell)), clock);
+    const names = keyNames(cell);
+    const added = Object.keys(await redis.hgetall(names.addedProviders));
+    return await work(new Directory(redis, names), clock, added);
   } finally {
     redis.disconnect();
   }

@@ -146,7 +146,7 @@ function planRoute(
     .map(({ provider }) => provider)
     .find((name) => !providers.includes(name));
   if (unknown !== undefined) {
-    const reason = `the running gateway has no provider ${unknown}; restart its processes with this file first`;
+    const reason = `the running gateway has no provider ${unknown}; put it into the gateway.yaml of its processes, or add it with sluice providers set`;
     return { kind: 'route', action: 'refuse', workspace, name, before, after, reason };
   }
   const same =

@@ -24,7 +24,7 @@ try {
 
 async function waitFor(seconds: number): Promise<number> {
   const env = readEnv(process.env, sharedEnv);
-  const { providers } = loadConfig(env.GATEWAY_CONFIG, process.env);
+  const { providers } = loadConfig(env.GATEWAY_CONFIG, process.env, { added: 'any' });
   const redis = connectPatiently(env.REDIS_URL);
   try {
     await waitForRedis(redis, REDIS_MS);

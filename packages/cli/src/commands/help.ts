@@ -12,7 +12,7 @@ const ENVIRONMENT: Record<string, string> = {
   start: PROCESS,
   api: PROCESS,
   worker: PROCESS,
-  check: FILE,
+  check: `${FILE}\n  ${ADMIN}`,
   apply: `${ADMIN}\n  ${FILE}`,
   import: 'nothing',
   help: 'nothing',

@@ -24,7 +24,7 @@ export async function runApply(
   given: string | undefined,
   { dryRun = false, prune = false, yes }: ApplyOptions,
 ): Promise<void> {
-  const config = readConfigFile(configFile(given, cli.terminal), cli.terminal);
+  const { config } = await readConfigFile(configFile(given, cli.terminal), cli);
   const keys = resolveWorkspaceKeys(config, cli.terminal.env);
   // First of all: a route may name a provider that is new in the file.
   if (!dryRun) await reload(cli);

@@ -7,12 +7,12 @@ import type { Cli } from '../cli.js';
 import { SaidError } from '../output/cli-error.js';
 import { count } from '../output/format.js';
 
-export function runCheck(cli: Cli, given: string | undefined): void {
+export async function runCheck(cli: Cli, given: string | undefined): Promise<void> {
   const file = configFile(given, cli.terminal);
   try {
-    const config = readConfigFile(file, cli.terminal);
+    const { config, added } = await readConfigFile(file, cli);
     resolveWorkspaceKeys(config, cli.terminal.env);
-    const warnings = warningsAbout(config, cli.terminal.env);
+    const warnings = warningsAbout(config, cli.terminal.env, { added });
     const total = {
       providers: config.providers.size,
       workspaces: config.workspaces.length,

@@ -86,7 +86,8 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
   };
 
   try {
-    let config = loadConfig(env.GATEWAY_CONFIG, processEnv);
+    // Which providers were added is known when Redis is there.
+    let config = loadConfig(env.GATEWAY_CONFIG, processEnv, { added: 'any' });
     const firstPort = await freePort(env.PORT, env.HOST);
     if (env.PORT !== 0 && firstPort !== env.PORT)
       throw new Error(`port ${env.PORT} of ${env.HOST} is in use; set PORT to another one`);
@@ -116,7 +117,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       const port = await freePort();
       const url = `http://${LOOPBACK}:${port}`;
       const simulatedProcessEnv = { ...processEnv, ...simulatedEnv(config, url) };
-      const simulatedConfig = loadConfig(env.GATEWAY_CONFIG, simulatedProcessEnv);
+      const simulatedConfig = loadConfig(env.GATEWAY_CONFIG, simulatedProcessEnv, { added: 'any' });
       simulated = isSimulated(simulatedConfig, url);
       if (simulated) {
         const place = { PORT: String(port), HOST: LOOPBACK };
@@ -130,13 +131,18 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     if (env.PAYLOAD_KEY === undefined) processEnv.PAYLOAD_KEY_FILE = rememberSecret(folder, 'payload-key');
     if (env.KEY_PEPPER === undefined) processEnv.KEY_PEPPER_FILE = rememberSecret(folder, 'key-pepper');
     const { KEY_PEPPER } = readEnv(processEnv, pepperEnv);
-    const { applied, key } = await withDirectory(redisUrl, env.SLUICE_CELL, async (directory, clock) => {
-      const digests = new KeyDigests(KEY_PEPPER);
-      const isDead = findDeadKey(new KeyIssuer(directory, clock, digests), clock);
-      Object.assign(processEnv, await rememberKeys(config, processEnv, join(folder, 'keys'), isDead));
-      const applied = await applyConfig(config, processEnv, directory, clock, digests);
-      return { applied, key: await shownKey(config, processEnv, isDead) };
-    });
+    const { applied, key } = await withDirectory(
+      redisUrl,
+      env.SLUICE_CELL,
+      async (directory, clock, added) => {
+        config = loadConfig(env.GATEWAY_CONFIG, processEnv, { added });
+        const digests = new KeyDigests(KEY_PEPPER);
+        const isDead = findDeadKey(new KeyIssuer(directory, clock, digests), clock);
+        Object.assign(processEnv, await rememberKeys(config, processEnv, join(folder, 'keys'), isDead));
+        const applied = await applyConfig(config, processEnv, directory, clock, digests, added);
+        return { applied, key: await shownKey(config, processEnv, isDead) };
+      },
+    );
 
     // A port that is free now may be one that a process to come was promised.
     const promised = new Set([firstPort]);

@@ -1,7 +1,7 @@
 /** A route of gateway.yaml and of the admin api. */
 import { entriesOf } from './chain.js';
 import { type ConfigReader, type Fields, isAbsent, join, type NumberRule } from './reader.js';
-import { COUNT, DURATION_MS, MODEL, WEIGHT } from './rules.js';
+import { COUNT, DURATION_MS, ID, MODEL, WEIGHT } from './rules.js';
 import type { ChainEntry, EntryGroup, GroupMember, RouteConfig, RouteEntry } from './types.js';
 
 const ENTRY_EXAMPLE = '{ provider: openai, model: gpt-4o-mini }';
@@ -11,12 +11,15 @@ const MAX_MEMBERS = 8;
 /** A request carries its whole chain. */
 const MAX_MODELS = 16;
 
+/** The names that an entry may have. `any`: every name, because they are not known here. */
+type Providers = readonly string[] | 'any';
+
 /** A route is a chain, or a map with the chain and with settings of the whole route. */
 export function readRoute(
   reader: ConfigReader,
   value: unknown,
   path: string,
-  providers: readonly string[],
+  providers: Providers,
 ): RouteConfig | undefined {
   if (Array.isArray(value)) return { chain: readChain(reader, value, path, providers), onCrash: 'rerun' };
   if (typeof value === 'string') {
@@ -37,12 +40,7 @@ export function readRoute(
   };
 }
 
-function readChain(
-  reader: ConfigReader,
-  value: unknown,
-  path: string,
-  providers: readonly string[],
-): RouteEntry[] {
+function readChain(reader: ConfigReader, value: unknown, path: string, providers: Providers): RouteEntry[] {
   const chain = reader.list(value, path, 1, 8).flatMap((item, i): RouteEntry[] => {
     const at = `${path}[${i}]`;
     if (typeof item === 'object' && item !== null && 'one_of' in item)
@@ -55,12 +53,7 @@ function readChain(
   return chain;
 }
 
-function readGroup(
-  reader: ConfigReader,
-  item: object,
-  path: string,
-  providers: readonly string[],
-): EntryGroup[] {
+function readGroup(reader: ConfigReader, item: object, path: string, providers: Providers): EntryGroup[] {
   const group = reader.fields(item, path, ['one_of']);
   const members = reader.list(group?.one_of, `${path}.one_of`, 2, MAX_MEMBERS).flatMap((each, i) => {
     const at = `${path}.one_of[${i}]`;
@@ -84,20 +77,20 @@ function fieldsOf(
   return undefined;
 }
 
-function readEntry(
-  reader: ConfigReader,
-  fields: Fields,
-  at: string,
-  providers: readonly string[],
-): ChainEntry {
+function readEntry(reader: ConfigReader, fields: Fields, at: string, providers: Providers): ChainEntry {
   const number = (field: 'timeout_ms' | 'max_tokens' | 'retries', rule: NumberRule): Partial<ChainEntry> =>
     isAbsent(fields[field]) ? {} : { [field]: reader.number(fields[field], `${at}.${field}`, rule) };
   return {
-    // When there are no providers at all, that mistake is already reported.
-    provider: (providers.length > 0 && reader.oneOf(fields.provider, `${at}.provider`, providers)) || '',
+    provider: readProviderName(reader, fields.provider, `${at}.provider`, providers),
     model: reader.text(fields.model, `${at}.model`, MODEL),
     ...number('timeout_ms', DURATION_MS),
     ...number('max_tokens', COUNT),
     ...number('retries', { min: 0, max: 5 }),
   };
+}
+
+function readProviderName(reader: ConfigReader, value: unknown, path: string, providers: Providers): string {
+  if (providers === 'any') return reader.text(value, path, ID);
+  // When there are no providers at all, that mistake is already reported.
+  return (providers.length > 0 && reader.oneOf(value, path, providers)) || '';
 }

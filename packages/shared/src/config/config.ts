@@ -7,7 +7,7 @@ import { type Mistake, MistakesError } from './mistakes.js';
 import type { LineOf } from './places.js';
 import type { KeyPriority } from './priority.js';
 import { ConfigReader } from './reader.js';
-import { readGatewayConfig } from './schema.js';
+import { type AddedNames, readGatewayConfig } from './schema.js';
 import { type GatewayConfig, ONLY_KEY, type ProviderConfig } from './types.js';
 import { parseYaml } from './yaml.js';
 
@@ -24,8 +24,15 @@ export function configPath(path: string | undefined, directory = process.cwd()):
   return path ?? join(directory, DEFAULT_PATH);
 }
 
-/** Without a path: gateway.yaml of the directory, or the defaults if there is none. */
-export function loadConfig(path: string | undefined, env: Env, directory = process.cwd()): GatewayConfig {
+/**
+ * Without a path: gateway.yaml of the directory, or the defaults if there is none. `added`: the providers beside the file
+ * that its routes may name.
+ */
+export function loadConfig(
+  path: string | undefined,
+  env: Env,
+  { directory = process.cwd(), added }: { directory?: string; added?: AddedNames } = {},
+): GatewayConfig {
   const file = configPath(path, directory);
   let text: string;
   try {
@@ -35,15 +42,20 @@ export function loadConfig(path: string | undefined, env: Env, directory = proce
     if (path === undefined && code === 'ENOENT') return parseConfig(DEFAULT_FILE, env);
     throw new ConfigError(file, [{ path: '', message: `cannot be read (${code})` }]);
   }
-  return parseConfigText(text, env, file);
+  return parseConfigText(text, env, file, added);
 }
 
 /** `source` names the text in the error. */
-export function parseConfigText(text: string, env: Env, source = DEFAULT_PATH): GatewayConfig {
+export function parseConfigText(
+  text: string,
+  env: Env,
+  source = DEFAULT_PATH,
+  added?: AddedNames,
+): GatewayConfig {
   const mistakes: Mistake[] = [];
   const parsed = parseYaml(text, mistakes);
   if (!parsed || mistakes.length > 0) throw new ConfigError(source, mistakes);
-  const config = parseConfig(parsed.value, env, source, parsed.lineOf);
+  const config = parseConfig(parsed.value, env, source, parsed.lineOf, added);
   linesOf.set(config, parsed.lineOf);
   return config;
 }
@@ -62,9 +74,10 @@ export function parseConfig(
   env: Env,
   source = DEFAULT_PATH,
   lineOf: LineOf = () => undefined,
+  added?: AddedNames,
 ): GatewayConfig {
   const reader = new ConfigReader([], env);
-  const config = readGatewayConfig(reader, value);
+  const config = readGatewayConfig(reader, value, added);
   if (reader.mistakes.length > 0)
     throw new ConfigError(
       source,

@@ -38,8 +38,18 @@ const LOG_ENTRIES: NumberRule = { min: 1, max: 100_000_000 };
 const HOUR_MS = 3_600_000;
 const BUDGET_USD: NumberRule = { min: 0, max: 1_000_000_000, whole: false };
 
+/**
+ * The providers beside the file (docs/adr/0028). `any`: the reader cannot know them, and does not use the routes; whoever
+ * brings the routes into the gateway checks them.
+ */
+export type AddedNames = readonly string[] | 'any';
+
 /** Reads the whole of gateway.yaml. The result is meaningless when the reader has mistakes. */
-export function readGatewayConfig(reader: ConfigReader, value: unknown): GatewayConfig {
+export function readGatewayConfig(
+  reader: ConfigReader,
+  value: unknown,
+  added: AddedNames = [],
+): GatewayConfig {
   const file = reader.fields(value ?? {}, '', [
     'providers',
     'workspaces',
@@ -57,7 +67,8 @@ export function readGatewayConfig(reader: ConfigReader, value: unknown): Gateway
   const providerItems = reader.entries(file?.providers ?? DEFAULT_PROVIDERS, 'providers', 1);
   const providers = providerItems.flatMap(([name, item]) => readProvider(reader, name, item) ?? []);
   // A provider with mistakes is included, since a route may rightly name it.
-  const providerNames = providerItems.map(([name]) => name).filter((name) => ID.pattern.test(name));
+  const ofFile = providerItems.map(([name]) => name).filter((name) => ID.pattern.test(name));
+  const providerNames = added === 'any' ? added : [...ofFile, ...added];
 
   const ids = new Map<string, string>();
   const workspaces = reader.list(file?.workspaces, 'workspaces').flatMap((item, i) => {
@@ -255,7 +266,7 @@ function readWorkspace(
   reader: ConfigReader,
   value: unknown,
   path: string,
-  providers: string[],
+  providers: AddedNames,
 ): WorkspaceConfig | undefined {
   const workspace = reader.fields(value, path, ['id', 'name', 'keys', 'routes', 'models', 'limits']);
   if (!workspace) return undefined;
