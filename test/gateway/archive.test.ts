@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ArchiveReader } from '@sluice/api/admin/archive-reader';
 import { ArchiveSpend } from '@sluice/api/admin/archive-spend';
+import { LogReader } from '@sluice/api/admin/log-reader';
 import { findPostgres } from '@sluice/cli/start/find-postgres';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
 import type {
@@ -791,6 +792,49 @@ test.serial(
     );
   },
 );
+
+test.serial('an erased end user’s entries count once, however often they are in the log', async (t) => {
+  const names = keyNames('counted');
+  const { redis } = gateway;
+  const add = (id: string, user = 'u') =>
+    redis.xadd(
+      names.requestLog,
+      '*',
+      'entry',
+      JSON.stringify({
+        ...{ id, workspace: 'w', user, keyId: 'k', model: 'm', route: null, status: 200, code: null },
+        ...{ acceptedAt: 1, settledAt: 2, queueMs: 0, attempts: [] },
+      }),
+    );
+  await add('of another', 'v');
+  await add('in PostgreSQL');
+  await redis.xgroup('CREATE', names.requestLog, 'archive', '0');
+  await redis.xreadgroup('GROUP', 'archive', 'me', 'STREAMS', names.requestLog, '>');
+  for (const [id] of await redis.xrange(names.requestLog, '-', '+'))
+    await redis.xack(names.requestLog, 'archive', id);
+  await add('nowhere yet');
+  // Files are written, and have none of them.
+  await redis.hset(names.archive, 'seen:files', Date.now());
+  const log = new LogReader(redis, names, 1_000);
+  t.teardown(() => log.close());
+  const count = async () => {
+    let requests = 0;
+    await log.visit(0, (request) => {
+      requests += request.count;
+    });
+    return requests;
+  };
+  t.is(await count(), 3);
+  t.is(await eraseUser(redis, names, 'w', 'u', Date.now()), 2);
+  t.is(await redis.xlen(names.requestLog), 3, 'the files get all');
+  t.is(await count(), 3);
+  const listed = (requests: { entry: { id: string } }[]) => requests.map(({ entry }) => entry.id);
+  t.deepEqual(listed(await log.page({}, 'time', 10, '0-0')), ['nowhere yet', 'of another']);
+  t.is(await log.find('in PostgreSQL'), undefined);
+  const exported = [];
+  for await (const some of log.all({}, '0-0')) exported.push(...listed(some));
+  t.deepEqual(exported, ['of another', 'nowhere yet'], 'PostgreSQL has the third one');
+});
 
 test.serial('a PostgreSQL whose starter was killed is taken over, and only then', async (t) => {
   const place = join(folder, 'abandoned');

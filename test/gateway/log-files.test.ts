@@ -9,6 +9,7 @@ import { gunzipSync } from 'node:zlib';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import type { Status } from '@sluice/shared/admin-api';
 import { eraseUser } from '@sluice/shared/archive/erasures';
+import { oldestOutsideFiles } from '@sluice/shared/archive/state';
 import { trimLog } from '@sluice/shared/queue/log-trim';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
@@ -199,6 +200,29 @@ test('an end user who is erased while a file is written is not in it, and the en
   pass(Date.now() + 2 * HOUR);
   await writer('a', store).turn();
   t.deepEqual(readAll(place).ids, [...all(150), 'erased']);
+});
+
+test('an erased end user’s entry that a file has already is in no later one', async (t) => {
+  const { names, writer, pass, place } = await stage('erased-later', 1_000);
+  const now = START + 150 * 60_000;
+  await redis.xadd(
+    names.requestLog,
+    `${now}-0`,
+    'entry',
+    JSON.stringify({ id: 'written', workspace: 'w', user: 'u' }),
+  );
+  pass(HOUR);
+  await writer('a').turn();
+  t.deepEqual(readAll(place).ids, [...all(150), 'written']);
+  // PostgreSQL lacks it, so it stays in the log.
+  await redis.xgroup('CREATE', names.requestLog, 'archive', '0');
+  t.is(await eraseUser(redis, names, 'w', 'u', now + HOUR), 1);
+  t.is(await redis.xlen(names.requestLog), 151);
+  await redis.xadd(names.requestLog, '*', 'entry', JSON.stringify({ id: 'later' }));
+  pass(Date.now() + 2 * HOUR);
+  await writer('a').turn();
+  t.deepEqual(readAll(place).ids, [...all(150), 'written', 'later']);
+  t.is(await oldestOutsideFiles(redis, names), undefined, 'the files have all of the log');
 });
 
 /** As S3rver keeps an object on its disk. */

@@ -4,6 +4,7 @@
  */
 import type { SpendField } from '@sluice/shared/admin-api';
 import { type Connection, inTransaction } from '@sluice/shared/archive/database';
+import { isForFilesAlone } from '@sluice/shared/archive/replacement';
 import { readArchiveState } from '@sluice/shared/archive/state';
 import { GatewayError } from '@sluice/shared/errors';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
@@ -51,8 +52,12 @@ export class ArchiveSpend {
         await connection.query(SPEND_TRANSACTION);
         const rows = await this.#sum(connection, question);
         const written = await this.#written(connection, entries);
-        for (const entry of entries)
-          if (!written.has(entry.id)) for (const line of linesOf(entry, question)) addLine(rows, line);
+        for (const entry of entries) {
+          if (written.has(entry.id)) continue;
+          for (const line of linesOf(entry, question)) addLine(rows, line);
+          // An erasure between two reads may have put the same request at the end once more.
+          written.add(entry.id);
+        }
         return { ...finishSpend([...rows.values()], question), isComplete };
       }),
     );
@@ -64,7 +69,8 @@ export class ArchiveSpend {
     let from = state.boundary;
     for (;;) {
       const chunk = await this.redis.xrange(this.names.requestLog, from, '+', 'COUNT', TAIL_AT_ONCE);
-      entries.push(...chunk.map((each) => toRequest(each).entry));
+      const due = chunk.filter(([, fields]) => !isForFilesAlone(fields));
+      entries.push(...due.map((each) => toRequest(each).entry));
       if (chunk.length < TAIL_AT_ONCE) return { entries, isComplete: state.spilled === 0 };
       if (entries.length >= MAX_TAIL) return { entries, isComplete: false };
       from = `(${chunk.at(-1)?.[0]}`;

@@ -2,6 +2,7 @@
  * Follows the request log as it grows. Every follower has its own Redis connection, which waits for the next entries. The
  * connection is closed when the follower leaves or the listener ends.
  */
+import { replacementOf } from '@sluice/shared/archive/replacement';
 import { GatewayError } from '@sluice/shared/errors';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { BLOCK_MS, connectPatiently } from '@sluice/shared/redis/redis';
@@ -51,8 +52,10 @@ export class LogFollowers {
       yield [];
       while (!left.aborted) {
         const streams = await redis.xread('COUNT', BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', key, last);
-        const requests = (streams?.[0]?.[1] ?? []).map(toRequest);
-        last = requests.at(-1)?.id ?? last;
+        const items = streams?.[0]?.[1] ?? [];
+        last = items.at(-1)?.[0] ?? last;
+        // An entry that replaces another one was shown as that one.
+        const requests = items.filter(([, fields]) => !replacementOf(fields)).map(toRequest);
         yield requests.filter(({ entry }) => matches(entry, filter));
       }
     } catch (error) {

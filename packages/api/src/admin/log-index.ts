@@ -34,7 +34,7 @@ interface Columns {
   cost: Float64Array;
   /** One bit for each tag, by its hash. If the bit is not set, the entry does not have the tag. */
   tagBits: Uint32Array;
-  /** How many requests the entry stands for. */
+  /** How many requests the entry stands for. 0: the entry is hidden. */
   count: Uint32Array;
   /** 1: served, 2: by another entry than the first. */
   flags: Uint8Array;
@@ -110,6 +110,13 @@ export class LogIndex {
     this.#next++;
   }
 
+  /** The entry is neither found nor visited any more. */
+  hide(id: string): void {
+    const position = this.positionOf(id);
+    if (position < this.#next && this.idAt(position) === id)
+      this.#columns.count[position % this.#columns.capacity] = 0;
+  }
+
   /** Forgets the entries before this id of the stream. Undefined forgets all. */
   dropBefore(id: string | undefined): void {
     this.#first = id === undefined ? this.#next : this.positionOf(id);
@@ -134,7 +141,7 @@ export class LogIndex {
 
   /** Positions of up to `limit` likely hits before `end`, newest first. */
   search(filter: LogFilter, start: number, end: number, limit: number): number[] {
-    const { capacity, status, hashes, tookMs, cost, tagBits, flags } = this.#columns;
+    const { capacity, status, hashes, tookMs, cost, tagBits, count, flags } = this.#columns;
     const since = filter.since === undefined ? this.#first : this.positionOf(`${Math.ceil(filter.since)}-0`);
     const from = Math.max(since, start);
     const wanted: { column: Uint32Array; value: number }[] = [];
@@ -154,6 +161,7 @@ export class LogIndex {
     const found: number[] = [];
     for (let position = Math.min(end, this.#next) - 1; position >= from; position--) {
       const at = position % capacity;
+      if (count[at] === 0) continue;
       const code = status[at] ?? 0;
       if (code < low || code > high) continue;
       if (((tagBits[at] ?? 0) & bits) !== bits) continue;
@@ -188,6 +196,7 @@ export class LogIndex {
     const end = Math.min(from + limit, this.#next);
     for (let position = Math.max(from, this.#first); position < end; position++) {
       const at = position % capacity;
+      if (count[at] === 0) continue;
       const flag = flags[at] ?? 0;
       request.ms = ms[at] ?? 0;
       request.tookMs = tookMs[at] ?? 0;
@@ -211,11 +220,12 @@ export class LogIndex {
 
   /** Likely positions of a request, newest first. */
   findRequest(requestId: string): number[] {
-    const { capacity, hashes } = this.#columns;
+    const { capacity, count, hashes } = this.#columns;
     const wanted = hash(requestId);
     const found: number[] = [];
     for (let position = this.#next - 1; position >= this.#first; position--)
-      if (hashes.request[position % capacity] === wanted) found.push(position);
+      if (hashes.request[position % capacity] === wanted && count[position % capacity] !== 0)
+        found.push(position);
     return found;
   }
 

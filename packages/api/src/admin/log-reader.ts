@@ -4,6 +4,7 @@
  * has asked lately, it also catches up by itself. Otherwise it costs nothing, and the next question waits for it.
  */
 
+import { isForFilesAlone, replacementOf } from '@sluice/shared/archive/replacement';
 import { repeatEvery } from '@sluice/shared/process/repeat-every';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
@@ -128,7 +129,7 @@ export class LogReader {
     let from = compareIds(since, first) > 0 ? since : first;
     for (;;) {
       const chunk = await this.redis.xrange(this.names.requestLog, from, end, 'COUNT', CHUNK);
-      const requests = chunk.map(toRequest);
+      const requests = chunk.filter(([, fields]) => !isForFilesAlone(fields)).map(toRequest);
       yield requests.filter(({ entry }) => matches(entry, filter));
       if (chunk.length < CHUNK) return;
       from = `(${chunk.at(-1)?.[0]}`;
@@ -160,6 +161,8 @@ export class LogReader {
       for (const each of chunk) {
         const { id, entry } = toRequest(each);
         this.#index.add(id, entry);
+        const replacement = replacementOf(each[1]);
+        if (replacement) this.#index.hide(isForFilesAlone(each[1]) ? id : replacement.was);
       }
       if (chunk.length < CHUNK) return;
     }

@@ -34,7 +34,7 @@ export async function addErasure(
   });
 }
 
-/** An entry that PostgreSQL or the files lack stays in the log as a new entry, because nobody else knows what it cost. */
+/** An entry that PostgreSQL or the files lack is replaced (replacement.ts), because nobody else knows what it cost. */
 const forgetScript = createScript<number>(
   'sluiceForgetUser',
   `${ARCHIVED_UP_TO}
@@ -53,7 +53,11 @@ for i = 2, #ARGV, 2 do
   if redis.call('XDEL', logKey, id) == 1 then
     -- A file that is just being written may have the entry already, and is written again without it.
     if filesLack(id) then redis.call('HINCRBY', archiveKey, 'files:forgotten', 1) end
-    if postgresLacks(id) or filesLack(id) then redis.call('XADD', logKey, '*', 'entry', text) end
+    local lacking
+    if not postgresLacks(id) then lacking = filesLack(id) and 'files'
+    elseif inFiles and isAtMost(id, inFiles) then lacking = 'postgres'
+    else lacking = 'both' end
+    if lacking then redis.call('XADD', logKey, '*', 'entry', text, 'was', id, 'lacking', lacking) end
   end
 end
 return (#ARGV - 1) / 2

@@ -7,6 +7,7 @@
  * entries. So every entry is in one file, once. One worker at a time does it; a second one that thinks so too writes the same.
  */
 import { createGzip } from 'node:zlib';
+import { replacementOf } from '@sluice/shared/archive/replacement';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { createScript } from '@sluice/shared/redis/script';
@@ -139,7 +140,9 @@ export class LogFiles {
     async function* lines(): AsyncGenerator<string> {
       for (let from = after; ; ) {
         const some = await redis.xrange(names.requestLog, `(${from}`, upTo, 'COUNT', AT_ONCE);
-        if (some.length > 0) yield some.map(([, fields]) => `${fields[1]}\n`).join('');
+        // An entry that replaces one of an earlier file is not for the files.
+        const due = some.filter(([, fields]) => replacementOf(fields)?.lacking !== 'postgres');
+        if (due.length > 0) yield due.map(([, fields]) => `${fields[1]}\n`).join('');
         if (some.length < AT_ONCE) break;
         from = some.at(-1)?.[0] ?? upTo;
       }
