@@ -220,7 +220,8 @@ test.serial(
   async (t) => {
     const client = sdkFor(gateway);
     const before = gateway.simulator.batches.length;
-    gateway.simulator.script({ match: { path: '/v1/files' }, times: 1, action: { status: 429 } });
+    const body = { error: { message: 'Pay first.', code: 'insufficient_quota' } };
+    gateway.simulator.script({ match: { path: '/v1/files' }, times: 1, action: { status: 429, body } });
     const [refused, mixed] = await Promise.all([
       createBatch(client, toJsonl(many(40, 'half'))),
       createBatch(client, toJsonl([line('a', 'hello', 'half'), line('b', 'hello', 'fast')])),
@@ -233,7 +234,7 @@ test.serial(
     t.is(made(before).length, 0);
     t.is(
       (await handedOf(refused.id))?.one_by_one,
-      'openai did not take the lines: its batch API answers 429, rate_limit_exceeded',
+      'openai did not take the lines: its batch API answers 429, insufficient_quota',
     );
     t.is((await handedOf(mixed.id))?.one_by_one, 'The lines name several models.');
   },
@@ -267,6 +268,129 @@ test.serial('a provider whose batch API fails for a while gets the batch later, 
   t.is(made(before).length, 1);
   t.is((await handedOf(id))?.one_by_one, null);
 });
+
+test.serial('a provider that is too busy for a batch gets it later, and its file once', async (t) => {
+  const client = sdkFor(gateway);
+  const { simulator } = gateway;
+  const before = simulator.batches.length;
+  const uploads = () => simulator.otherCalls.filter(({ path }) => path === '/v1/files').length;
+  const uploaded = uploads();
+  const busy = { status: 429 };
+  simulator.script(
+    { match: { path: '/v1/files' }, times: 2, action: busy },
+    { match: { path: '/v1/batches' }, times: 2, action: busy },
+    { match: { path: '/v1/messages/batches' }, times: 2, action: { status: 529 } },
+  );
+  const batches = await Promise.all(KINDS.map(({ model }) => createBatch(client, toJsonl(many(2, model)))));
+  for (const { id } of batches) {
+    t.like((await batchEnd(client, id, PATIENCE_MS)).request_counts, { total: 2, completed: 2, failed: 0 });
+    t.is((await handedOf(id))?.one_by_one, null);
+  }
+  t.is(made(before).length, 2);
+  t.is(uploads() - uploaded, 3);
+});
+
+test.serial('lines run one by one when their provider has been too busy for long enough', async (t) => {
+  const client = sdkFor(gateway);
+  const { redis, names, simulator } = gateway;
+  const before = simulator.batches.length;
+  const path = '/v1/messages/batches';
+  simulator.script({ match: { path }, times: 8, action: { status: 429 } });
+  const { id } = await createBatch(client, toJsonl(many(2, 'claude')));
+  const [key = ''] = await until('its part', async () => {
+    const keys = await redis.keys(names.providerBatch('*'));
+    return keys.length > 0 ? keys : undefined;
+  });
+  const part = JSON.parse((await redis.hget(key, 'part')) ?? '{}');
+  await redis.hset(key, 'part', JSON.stringify({ ...part, created: part.created - 3_600_000 }));
+  const batch = await batchEnd(client, id, PATIENCE_MS);
+  t.like(batch.request_counts, { total: 2, completed: 2, failed: 0 });
+  t.is(made(before).length, 0);
+  t.regex(
+    (await handedOf(id))?.one_by_one ?? '',
+    /^anthropic did not take the lines: its batch API answers 429/,
+  );
+});
+
+/** The one part that is in this state, and its key. */
+async function partThatIs(status: string): Promise<{ key: string; part: string }> {
+  const { redis, names } = gateway;
+  const key = await until(
+    `a part that is ${status}`,
+    async () => {
+      for (const each of await redis.keys(names.providerBatch('*')))
+        if ((await redis.hget(each, 'status')) === status) return each;
+      return undefined;
+    },
+    PATIENCE_MS,
+  );
+  return { key, part: key.slice(names.providerBatch('').length) };
+}
+
+test.serial('a call that its provider carries out late leaves one batch that runs', async (t) => {
+  const client = sdkFor(gateway);
+  const { redis, names, simulator } = gateway;
+  const before = simulator.batches.length;
+  const logged = (await gateway.log()).length;
+  let carryOut = () => {};
+  const late = new Promise<void>((resolve) => {
+    carryOut = resolve;
+  });
+  holdSlowLines();
+  simulator.script({ match: { path: '/v1/batches' }, times: 1, action: { late } });
+  const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'half'), ...many(2, 'half')]));
+  const { key, part } = await partThatIs('creating');
+  const calls = () => simulator.otherCalls.filter(({ path }) => path === '/v1/batches').length;
+  await until('the call is at the provider', () => calls() > 0);
+  await gateway.workers.pop()?.end('SIGKILL');
+  await redis.del(names.providerBatchLease(part));
+  const sent = calls();
+  await gateway.addWorker();
+  // As long as the call may be carried out, the list is read and no batch is made.
+  await until('the list is read several times', () => calls() >= sent + 3, PATIENCE_MS);
+  t.is(made(before).length, 0);
+  t.is(await redis.hget(key, 'status'), 'creating');
+  // It seems lost for good now. So a second call is sent, and then the first one is carried out after all.
+  await redis.hset(key, 'creatingAt', String(Date.now() - 3_600_000));
+  await until('the second call', () => made(before).length === 1, PATIENCE_MS);
+  carryOut();
+  await until('the twin is stopped', () => made(before)[1]?.isCancelled, PATIENCE_MS);
+  t.false(made(before)[0]?.isCancelled);
+  release();
+  const batch = await batchEnd(client, id, PATIENCE_MS);
+  t.like(batch.request_counts, { total: 3, completed: 3, failed: 0 });
+  const log = (await gateway.log()).slice(logged);
+  t.deepEqual(
+    log.map(({ attempts }) => attempts[0]?.upstreamId),
+    Array.from({ length: 3 }, () => made(before)[0]?.id),
+  );
+});
+
+test.serial(
+  'a process that does not know of handing over cannot take a batch that is at its provider',
+  async (t) => {
+    const client = sdkFor(gateway);
+    const { redis, names } = gateway;
+    holdSlowLines();
+    const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'half'), ...many(1, 'half')]));
+    await until('it is at the provider', async () => (await handedOf(id))?.ids.length === 1, PATIENCE_MS);
+    // The batch rests most of the time. Then nobody runs it.
+    const lease = () => redis.set(names.batchLease(id), 'older version', 'PX', 10_000, 'NX');
+    await until(
+      'nobody runs it',
+      async () => {
+        t.is(await lease(), null);
+        return (await redis.exists(`${names.batchLease(id)}:handed-over`)) === 0;
+      },
+      PATIENCE_MS,
+    );
+    t.is(await lease(), null);
+    release();
+    const batch = await batchEnd(client, id, PATIENCE_MS);
+    t.like(batch.request_counts, { total: 2, completed: 2, failed: 0 });
+    t.deepEqual(await redis.keys(`${names.batchLease(id)}*`), []);
+  },
+);
 
 test.serial('results that cannot be read are read again, and no line of them runs one by one', async (t) => {
   const client = sdkFor(gateway);

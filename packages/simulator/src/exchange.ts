@@ -182,6 +182,11 @@ function serve(setting: Setting, exchange: Exchange): void {
     else sendBadly(res, answer, action, progress);
   };
 
+  if (action?.late !== undefined) {
+    res.once('close', () => log.end(call, true));
+    void action.late.then(() => exchange.respond(call, action));
+    return;
+  }
   const latency = (chat && setting.latency?.(call)) || 0;
   const held = typeof latency === 'number' ? undefined : latency;
   const delay = (typeof latency === 'number' ? latency : 0) + (action?.delayMs ?? 0);

@@ -12,6 +12,8 @@ export interface Action extends Overrides {
   contextLength?: boolean;
   /** Take the request and never answer. */
   hang?: boolean;
+  /** Never answer, and carry the request out when this is over, whether the caller is still there or not. */
+  late?: Promise<unknown>;
   reset?: 'before_headers' | 'after_headers';
   /** Promise more bytes than are sent, then close. */
   truncate?: boolean;
@@ -78,7 +80,10 @@ function matches(match: Match, subject: Subject): boolean {
   return match.textIncludes === undefined || subject.text.includes(match.textIncludes);
 }
 
-const ACTION_TYPES: Record<keyof Action, 'number' | 'string' | 'boolean' | 'object' | 'unknown'> = {
+/** `late` is only for tests in the same process. */
+type SentAction = Omit<Action, 'late'>;
+
+const ACTION_TYPES: Record<keyof SentAction, 'number' | 'string' | 'boolean' | 'object' | 'unknown'> = {
   delayMs: 'number',
   status: 'number',
   headers: 'object',
@@ -111,7 +116,7 @@ function parseRule(input: unknown): Rule {
   if (!isFields(input) || !isFields(input.action)) throw new TypeError('a rule is {match?, times?, action}');
   const { match, times, action } = input;
   for (const [field, value] of Object.entries(action)) {
-    const type = Object.hasOwn(ACTION_TYPES, field) ? ACTION_TYPES[field as keyof Action] : undefined;
+    const type = Object.hasOwn(ACTION_TYPES, field) ? ACTION_TYPES[field as keyof SentAction] : undefined;
     if (type === undefined) throw new TypeError(`no such action: ${field}`);
     if (type !== 'unknown' && typeof value !== type) throw new TypeError(`action.${field} must be a ${type}`);
   }

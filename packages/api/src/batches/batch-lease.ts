@@ -1,9 +1,7 @@
 /** The lease of a batch. The api process that holds it runs the batch. */
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
-import { releaseScript, renewScript } from './batch-scripts.js';
-
-const LEASE_MS = 10_000;
+import { LEASE_MS, leaseScript, releaseScript, renewScript } from './batch-scripts.js';
 
 export class BatchLeases {
   constructor(
@@ -12,7 +10,7 @@ export class BatchLeases {
   ) {}
 
   async lease(id: string, token: string): Promise<boolean> {
-    return (await this.redis.set(this.names.batchLease(id), token, 'PX', LEASE_MS, 'NX')) === 'OK';
+    return (await leaseScript(this.redis, [this.names.batchLease(id)], [token, LEASE_MS])) === 1;
   }
 
   async renew(id: string, token: string): Promise<boolean> {

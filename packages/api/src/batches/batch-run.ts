@@ -69,11 +69,11 @@ export class BatchRun {
     });
   }
 
-  /** Runs until the batch is over, the lease is lost, or `stop` is called. */
+  /** Runs until the batch is over or rests, the lease is lost, or `stop` is called. */
   async run(): Promise<void> {
     for (;;) {
       const batch = await this.parts.store.find(this.#record.id);
-      if (!batch || this.#stopped) return;
+      if (!batch || this.#stopped || this.#restMs > 0) return;
       switch (batch.state.status) {
         case 'validating':
           await this.#check(batch);

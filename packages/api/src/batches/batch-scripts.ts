@@ -1,12 +1,24 @@
 /**
  * The steps of a batch in Redis. The process that runs a batch holds its lease, and every step is refused without it. So a
  * process that was taken for dead and wakes up changes nothing.
+ *
+ * When the first lines of a batch are handed to its provider, the lease is held by nobody for good, and a second one counts.
+ * A version that does not know this never gets the first lease, and so cannot end the batch before its provider has.
  */
 import { TELL } from '@sluice/shared/queue/scripts/record';
 import { createScript } from '@sluice/shared/redis/script';
 
-const OWNED = `
-local leaseKey, batchKey = KEYS[1], KEYS[2]
+export const LEASE_MS = 10_000;
+/** Longer than a batch takes. */
+const HANDED_OVER_MS = 2 * 86_400_000;
+
+const LEASE = `
+local handedKey = KEYS[1] .. ':handed-over'
+local leaseKey = redis.call('GET', KEYS[1]) == 'handed over' and handedKey or KEYS[1]
+`;
+
+const OWNED = `${LEASE}
+local batchKey = KEYS[2]
 if redis.call('GET', leaseKey) ~= ARGV[1] then return 0 end
 `;
 
@@ -40,21 +52,29 @@ return ''
 `,
 );
 
+/** KEYS: lease. ARGV: token, ttl. 0: another process has the lease. */
+export const leaseScript = createScript<0 | 1>(
+  'sluiceLeaseBatch',
+  `${LEASE}
+return redis.call('SET', leaseKey, ARGV[1], 'PX', ARGV[2], 'NX') and 1 or 0
+`,
+);
+
 /** KEYS: lease. ARGV: token, ttl. Prolongs the lease of the one who holds it. */
 export const renewScript = createScript<0 | 1>(
   'sluiceRenewBatch',
-  `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  `${LEASE}
+if redis.call('GET', leaseKey) ~= ARGV[1] then return 0 end
+redis.call('PEXPIRE', leaseKey, ARGV[2])
 return 1
 `,
 );
 
 export const releaseScript = createScript<0 | 1>(
   'sluiceReleaseBatch',
-  `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])
+  `${LEASE}
+if redis.call('GET', leaseKey) ~= ARGV[1] then return 0 end
+return redis.call('DEL', leaseKey)
 `,
 );
 
@@ -94,6 +114,10 @@ if ARGV[5] ~= '' then
   redis.call('HSET', KEYS[4], 'part', ARGV[8], 'status', 'waiting')
   redis.call('ZADD', KEYS[5], ARGV[6], ARGV[5])
   redis.call('PEXPIRE', KEYS[6], ARGV[7])
+  if leaseKey ~= handedKey then
+    redis.call('SET', handedKey, ARGV[1], 'PX', ${LEASE_MS})
+    redis.call('SET', leaseKey, 'handed over', 'PX', ${HANDED_OVER_MS})
+  end
 end
 if ARGV[9] ~= '' then
   if redis.call('ZREM', KEYS[7], ARGV[9]) == 0 then redis.call('INCRBY', KEYS[8], ARGV[10]) end
@@ -139,7 +163,7 @@ redis.call('HSET', batchKey, unpack(ARGV, 6))
 if redis.call('EXISTS', KEYS[7]) == 1 then tell(KEYS[8], ARGV[3], ARGV[4], ARGV[2], ARGV[5]) end
 redis.call('PEXPIRE', batchKey, ${FINISHED_TTL_MS})
 redis.call('ZREM', KEYS[6], ARGV[2])
-redis.call('DEL', KEYS[3], KEYS[4], KEYS[5], leaseKey)
+redis.call('DEL', KEYS[3], KEYS[4], KEYS[5], KEYS[1], leaseKey)
 return 1
 `,
 );

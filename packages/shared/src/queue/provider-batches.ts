@@ -50,6 +50,10 @@ export interface PartState {
   inputFile: string;
   /** When the call that creates the batch was last sent. */
   creatingAt: number;
+  /** That call has failed, and is not under way any more. */
+  isAnswered: boolean;
+  /** The call was sent more than once, so the provider may have the part twice. */
+  mayHaveTwin: boolean;
   /** When the provider had it. */
   since: number;
   /** Lines that the provider has ended. */
@@ -323,6 +327,8 @@ function toHandedBatch(fields: Record<string, string>): HandedBatch | undefined 
     key: fields.key ?? '',
     inputFile: fields.inputFile ?? '',
     creatingAt: number('creatingAt'),
+    isAnswered: fields.isAnswered === 'true',
+    mayHaveTwin: fields.mayHaveTwin === 'true',
     since: number('since'),
     ended: number('ended'),
     failures: number('failures'),

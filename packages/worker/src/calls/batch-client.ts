@@ -9,10 +9,11 @@ import { isObject, toId, toText } from '../providers/json.js';
 import { type BatchFormat, type BatchNews, type BatchResult, UnusableResponse } from '../providers/types.js';
 import type { Upstream } from './call-provider.js';
 import { parseJson } from './http-client.js';
+import type { Upstreams } from './upstreams.js';
 
 const TIMEOUT_MS = 30_000;
 /** An upload has some megabytes. */
-const UPLOAD_TIMEOUT_MS = 120_000;
+export const UPLOAD_TIMEOUT_MS = 120_000;
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 const MAX_RESULT_BYTES = 16 * 1024 * 1024;
 /** The results are read as fast as they are stored. When the time is over, they are read again, without those that are. */
@@ -22,6 +23,17 @@ const MAX_PAGES = 20;
 const MAX_LINE_ID = 64;
 /** The file of lines is deleted by the provider after three days. */
 const FILE_SECONDS = 3 * 86_400;
+/** These say of a 429 that it does not pass by itself. */
+const SPENT = ['insufficient_quota', 'billing_hard_limit_reached'];
+/** The call failed before anything of it was sent. */
+const NOT_SENT = [
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+];
 
 /** `bytes`: how long its text is. */
 export type ReadResult = BatchResult & { bytes: number };
@@ -31,15 +43,25 @@ export class BatchRefused extends Error {
   override readonly name = 'BatchRefused';
   constructor(
     readonly status: number,
-    code: string | undefined,
+    private readonly code: string | undefined,
   ) {
     super(`its batch API answers ${status}${inWords(code)}`);
   }
 
   /** It is of no use to ask again soon, and nothing was done. */
   get isFinal(): boolean {
-    return this.status < 500 && this.status !== 408 && this.status !== 409;
+    return this.status < 500 && this.status !== 408 && this.status !== 409 && !this.isBusy;
   }
+
+  /** Nothing was done, because there is too much to do. */
+  get isBusy(): boolean {
+    return this.status === 529 || (this.status === 429 && !SPENT.includes(this.code ?? ''));
+  }
+}
+
+/** Whether nothing of the call can have reached the provider. */
+export function wasNotSent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && NOT_SENT.includes(String(error.code));
 }
 
 /** The provider's own word for what is wrong, if it is one. */
@@ -101,6 +123,13 @@ export class BatchClient {
 
   async cancel(id: string): Promise<void> {
     await this.#json('POST', `${this.#pathOf(id)}/cancel`, {}, '');
+  }
+
+  /** Cancels a batch that may have ended meanwhile. */
+  async stop(id: string): Promise<void> {
+    await this.cancel(id).catch((error: unknown) => {
+      if (!(error instanceof BatchRefused) || error.status >= 500 || error.status === 429) throw error;
+    });
   }
 
   /** Streams the results. A line that cannot be read is left out, and so counts as not run. */
@@ -172,6 +201,22 @@ export class BatchClient {
     const error = parseJson(await readText(answer.body).catch(() => ''), credentials.secrets());
     throw new BatchRefused(answer.statusCode, codeIn(error));
   }
+}
+
+/** Of several keys of a provider one makes the batch, and the same one has to ask for it. */
+export function batchUpstreamOf(
+  upstreams: Upstreams,
+  provider: string,
+  key = '',
+): { own: Upstream; key: string } {
+  const upstream = upstreams.get(provider);
+  if (!upstream) throw new BatchRefused(404, 'provider_removed');
+  const [first] = upstream.pool.keys();
+  const name = key === '' ? (first ?? '') : key;
+  if (name === '') return { own: upstream, key: '' };
+  const own = upstream.pool.get(name);
+  if (!own) throw new BatchRefused(401, 'key_removed');
+  return { own, key: name };
 }
 
 async function readText(body: AsyncIterable<Buffer>): Promise<string> {

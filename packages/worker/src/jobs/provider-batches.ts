@@ -3,23 +3,12 @@
  * are due, and does those whose lease it gets. A step that fails is done again later, by any worker.
  */
 import type { Logger } from '@sluice/shared/process/logger';
-import type {
-  HandedBatch,
-  PartState,
-  PartStatus,
-  ProviderBatches,
-} from '@sluice/shared/queue/provider-batches';
+import type { HandedBatch, PartStatus, ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { BatchRefused } from '../calls/batch-client.js';
-import {
-  GivenUp,
-  MOST_FAILURES,
-  OutcomeUnknown,
-  ProviderBatchStep,
-  type ProviderBatchStepParts,
-  type StepEnd,
-} from './provider-batch-step.js';
+import { GivenUp, NotNow, OutcomeUnknown, type StepEnd } from './provider-batch-creation.js';
+import { ProviderBatchStep, type ProviderBatchStepParts } from './provider-batch-step.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
 export const LOOK_FOR_STEPS_EVERY_MS = 500;
@@ -116,9 +105,9 @@ export class ProviderBatchSteps {
         { provider, part: part.id, batch: part.batch, status: state.status, error: String(error) },
         'the batch API of a provider failed',
       );
-      if (isGivenBack(state, error)) {
+      if (this.#isGivenBack(handed, error)) {
         metrics.batchStep(provider, 'refused');
-        const isKnown = error instanceof BatchRefused || error instanceof GivenUp;
+        const isKnown = error instanceof BatchRefused || error instanceof GivenUp || error instanceof NotNow;
         const why = isKnown ? error.message : 'its batch API could not be reached';
         return {
           status: 'refused',
@@ -127,8 +116,18 @@ export class ProviderBatchSteps {
         };
       }
       metrics.batchStep(provider, 'failed');
-      return { failures: state.failures + 1, dueInMs: this.#later(state.failures) };
+      const change = error instanceof OutcomeUnknown || error instanceof NotNow ? error.change : {};
+      return { ...change, failures: state.failures + 1, dueInMs: this.#later(state.failures) };
     }
+  }
+
+  /** Whether the provider does not take the part, and certainly does not have it. */
+  #isGivenBack(handed: HandedBatch, error: unknown): boolean {
+    const { status } = handed.state;
+    if (status !== 'waiting' && status !== 'creating') return false;
+    if (error instanceof OutcomeUnknown) return false;
+    if (error instanceof GivenUp || (error instanceof BatchRefused && error.isFinal)) return true;
+    return status === 'waiting' && this.#step.creation.hasTriedEnough(handed);
   }
 
   #later(times: number): number {
@@ -138,12 +137,4 @@ export class ProviderBatchSteps {
 
 function isWorkers(status: PartStatus): boolean {
   return status !== 'ended' && status !== 'refused' && status !== 'merged';
-}
-
-/** Whether the provider does not take the part, and certainly does not have it. */
-function isGivenBack({ status, failures }: PartState, error: unknown): boolean {
-  if (status !== 'waiting' && status !== 'creating') return false;
-  if (error instanceof OutcomeUnknown) return false;
-  if (error instanceof GivenUp || (error instanceof BatchRefused && error.isFinal)) return true;
-  return status === 'waiting' && failures + 1 >= MOST_FAILURES;
 }
