@@ -20,6 +20,7 @@ const SCHEMA = schemaOf('test');
 export async function showFaults(
   folder: string,
   requests: number,
+  mostMinutes: number,
   say: (line: string) => void,
 ): Promise<Shown> {
   const stage = await startStage(folder, {
@@ -31,7 +32,8 @@ export async function showFaults(
   let answers = 0;
   let count = 0;
   // A short show has each fault once, too.
-  const isOver = () => answers >= requests && count >= KINDS_OF_FAULTS;
+  const end = performance.now() + mostMinutes * 60_000;
+  const isOver = () => (answers >= requests || performance.now() > end) && count >= KINDS_OF_FAULTS;
   const faults = breakThings(stage, isOver, () => {
     count++;
     if (count % 20 === 0) say(`${count} faults`);

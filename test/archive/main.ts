@@ -17,6 +17,7 @@ import type { Shown } from './shown.js';
 const HELP = `npm run archive -- <show> [options]
 
   faults --requests <n>   requests while workers, PostgreSQL and Redis are killed (default 2000)
+    --most-minutes <n>    ends the requests after so long, with those that there are (default: no limit)
   rate --entries <n>      rows a second that one archiver writes (default 100000)
   away --minutes <n>      memory while PostgreSQL is away (default 1)
   queries --entries <n>   how long each question of the console takes (default 100000)
@@ -29,6 +30,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     requests: { type: 'string', default: '2000' },
+    'most-minutes': { type: 'string', default: 'Infinity' },
     entries: { type: 'string', default: '100000' },
     minutes: { type: 'string', default: '1' },
     folder: { type: 'string' },
@@ -37,7 +39,8 @@ const { values, positionals } = parseArgs({
 });
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const shows = {
-  faults: (folder: string) => showFaults(folder, Number(values.requests), say),
+  faults: (folder: string) =>
+    showFaults(folder, Number(values.requests), Number(values['most-minutes']), say),
   rate: (folder: string) => showRate(folder, Number(values.entries), say),
   away: (folder: string) => showAway(folder, Number(values.minutes), say),
   queries: (folder: string) => showQueries(folder, Number(values.entries), say),

@@ -39,6 +39,12 @@ test('tags have at most 2,048 bytes in all: a header with more is refused, and o
   t.deepEqual(readTags(`h=${encoded}`, request({ metadata })), { h: wide, c: 'short' });
 });
 
+test('what no database and no URL can hold is not logged', (t) => {
+  const metadata = { nul: 'a\0', half: 'a\ud800', whole: 'a\u{1f4a9}' };
+  t.deepEqual(readTags('', request({ metadata })), { whole: 'a\u{1f4a9}' });
+  for (const user of ['a\0', '\udc00', '']) t.is(readUser(request({ user })), undefined);
+});
+
 test('a header of spaces is read in a time that grows with its length only', (t) => {
   const timeOf = (spaces: number) => {
     const header = `a=x${' '.repeat(spaces)}x`;

@@ -11,8 +11,8 @@ const MAX_VALUE = 512;
 /** Of all names and values together: each entry of the log has them, and Redis holds a hundred thousand entries. */
 const MAX_BYTES = 2_048;
 const NAME = /^[\w.:/-]{1,64}$/;
-/** Control characters would break a log or a table. */
-const VALUE = /^\P{Cc}{1,512}$/u;
+/** Control characters would break a log or a table. PostgreSQL cannot keep half of a surrogate pair, and no URL can name it. */
+const VALUE = /^[^\p{Cc}\p{Cs}]{1,512}$/u;
 
 /** Undefined when there are no tags, as in a plain request. */
 export function readTags(header: string, { metadata }: ChatRequest): Record<string, string> | undefined {

@@ -74,9 +74,12 @@ export async function readVersion(database: Database | Connection, schema: strin
   return versions.rows[0]?.version ?? 0;
 }
 
-/** Lets a role add and read rows, and nothing else. */
+/** Lets a role add and read rows, and nothing else. One at a time: PostgreSQL fails when two grant the same at once. */
 export async function grantInsertAndSelect(database: Database, schema: string, role: string): Promise<void> {
   const name = pg.escapeIdentifier(role);
-  await database.query(`GRANT USAGE ON SCHEMA ${schema} TO ${name}`);
-  await database.query(`GRANT INSERT, SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${name}`);
+  await inTransaction(database, async (connection) => {
+    await connection.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await connection.query(`GRANT USAGE ON SCHEMA ${schema} TO ${name}`);
+    await connection.query(`GRANT INSERT, SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${name}`);
+  });
 }

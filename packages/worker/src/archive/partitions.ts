@@ -2,8 +2,7 @@
  * Each month has a partition, which is made ahead of time and dropped when all of it is too old. A row of a month without a
  * partition is in `<table>_other`. Making the month's partition moves the row there.
  */
-import type { Database } from '@sluice/shared/archive/database';
-import { inTransaction } from '@sluice/shared/archive/database';
+import { type Database, inTransaction, sqlState } from '@sluice/shared/archive/database';
 
 export const PARTITIONED = { requests: 'accepted_at', spend: 'quarter' } as const;
 export type Partitioned = keyof typeof PARTITIONED;
@@ -11,6 +10,9 @@ export type Partitioned = keyof typeof PARTITIONED;
 /** Partitions are made this many months ahead, and for the previous month, for late rows. */
 const AHEAD = 3;
 const BEHIND = 1;
+/** How long everybody may wait for a month to be dropped. */
+const LOCK_MS = 2_000;
+const LOCK_NOT_AVAILABLE = '55P03';
 
 export interface Month {
   /** `2026_11` */
@@ -78,7 +80,10 @@ async function makePartition(
   });
 }
 
-/** Drops the months that ended before this moment. Returns their names. */
+/**
+ * Drops the months that ended before this moment. Returns their names. While somebody reads them for long they stay until the next
+ * time: whoever waits for its end keeps everybody else waiting behind.
+ */
 export async function dropPartitions(
   database: Database,
   schema: string,
@@ -89,7 +94,15 @@ export async function dropPartitions(
   for (const name of await listPartitions(database, schema, table)) {
     const [, year, month] = /_(\d{4})_(\d\d)$/.exec(name) ?? [];
     if (year === undefined || Date.UTC(Number(year), Number(month), 1) > before) continue;
-    await database.query(`DROP TABLE IF EXISTS ${schema}."${name}"`);
+    const isDropped = await inTransaction(database, async (connection) => {
+      await connection.query(`SET LOCAL lock_timeout = ${LOCK_MS}`);
+      await connection.query(`DROP TABLE IF EXISTS ${schema}."${name}"`);
+      return true;
+    }).catch((error: unknown) => {
+      if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+      return false;
+    });
+    if (!isDropped) break;
     dropped.push(name);
   }
   await database.query(`DELETE FROM ${schema}.${table}_other WHERE ${PARTITIONED[table]} < $1`, [

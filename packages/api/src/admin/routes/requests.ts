@@ -19,6 +19,9 @@ const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 200;
 const FOLLOW_CURSOR = { pattern: /^\d{1,15}-\d{1,9}$/, allowed: 'a cursor of an earlier answer' };
 
+/** PostgreSQL is not asked for anything else: it refuses some characters. */
+const REQUEST_ID = /^[\w.:-]{1,128}$/;
+
 export interface RequestParts {
   search: RequestSearch;
   followers: LogFollowers;
@@ -96,7 +99,8 @@ export function addRequestRoutes(router: Router, { search, followers, clock }: R
   });
 
   router.get('/requests/:id', async (ctx) => {
-    const found = await search.find((ctx.params.id ?? '').replace(/^req_/, ''));
+    const id = (ctx.params.id ?? '').replace(/^req_/, '');
+    const found = REQUEST_ID.test(id) ? await search.find(id) : undefined;
     const seen = seenBy(ctx);
     if (!found || (seen && !seen.has(found.entry.workspace)))
       throw new GatewayError('not_found', 'The log has no request of this id.');
