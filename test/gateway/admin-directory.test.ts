@@ -256,7 +256,9 @@ test('a route takes effect, changes and ends on both api processes', async (t) =
   ];
   const changed = await admin('PUT', '/workspaces/routing/routes/swift', { chain, on_crash: 'fail' });
   t.is(changed.status, 200);
-  t.deepEqual(changed.body, { ...put.body, chain, on_crash: 'fail' });
+  const { version } = changed.body;
+  t.deepEqual(changed.body, { ...put.body, chain, on_crash: 'fail', version });
+  t.not(version, put.body.version);
   await until('both serve it from the other provider', async () => {
     const answers = await Promise.all(
       gateway.urls.map((url) => gateway.chat({ model: 'swift', messages: MESSAGES }, { url, key: value })),

@@ -223,7 +223,8 @@ test.serial('a workspace is created with limits, changed, and deleted when its i
   await dialog.getByText('There is a workspace of this id already.').waitFor();
   await dialog.getByLabel('Id').fill('Not so');
   await dialog.getByText('Small letters, digits').waitFor();
-  t.true(await dialog.getByRole('button', { name: 'Create the workspace' }).isDisabled());
+  await dialog.getByRole('button', { name: 'Create the workspace' }).click();
+  t.is(await dialog.getByLabel('Id').inputValue(), 'Not so');
   await dialog.getByLabel('Id').fill('team-b');
   await dialog.getByLabel('Name').fill('Team B');
   await dialog.getByLabel('Budget, USD a month').fill('50');
@@ -328,7 +329,8 @@ test.serial('a price is overridden with checks as it is typed, and the override 
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Input', { exact: true }).fill('1.23456789');
   await dialog.getByText('A number with at most six decimals').waitFor();
-  t.true(await dialog.getByRole('button', { name: 'Save override' }).isDisabled());
+  await dialog.getByRole('button', { name: 'Save override' }).click();
+  await dialog.getByText('Correct the marked fields first.').waitFor();
   await dialog.getByLabel('Input', { exact: true }).fill('1.25');
   await dialog.getByRole('button', { name: 'Save override' }).click();
   await page.getByRole('row').getByText('overridden').waitFor();

@@ -83,6 +83,24 @@ test.serial('a workspace deleted under load answers what it has accepted, and le
   t.like(used, { in_flight: 0, reserved_picodollars: '0', spent_picodollars: '0' });
 });
 
+test.serial('of two operators who change one route at once, one is told of the other', async (t) => {
+  const path = '/workspaces/demo/routes/contested';
+  const chain = (model: string) => [{ provider: 'openai', model }];
+  const put = (model: string, headers: Record<string, string>) =>
+    admin('PUT', path, chain(model), { headers });
+  const statuses = async (round: number, headers: Record<string, string>) => {
+    const answers = await Promise.all(['a', 'b', 'c', 'd'].map((name) => put(`${name}-${round}`, headers)));
+    return answers.map(({ status }) => status).sort();
+  };
+  t.deepEqual(await statuses(1, { 'if-none-match': '*' }), [201, 409, 409, 409]);
+  const { version } = (await admin('GET', path)).body;
+  t.deepEqual(await statuses(2, { 'if-match': `"${version}"` }), [200, 409, 409, 409]);
+  const late = await put('e', { 'if-match': `"${version}"` });
+  t.regex(late.body.error.message, /Somebody else has just changed this route/);
+  // Who does not say what they have seen replaces whatever is there.
+  t.is((await put('e', {})).status, 200);
+});
+
 test.serial('while Redis does not answer, every command says so in one line and ends with 1', async (t) => {
   const sluice = sluiceOf(gateway);
   const { pid } = gateway.redisServer;

@@ -26,6 +26,7 @@ export interface CallOptions {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   body?: unknown;
   signal?: AbortSignal;
+  headers?: Readonly<Record<string, string>>;
 }
 
 export class AdminClient {
@@ -35,17 +36,23 @@ export class AdminClient {
     return (await (await this.fetch(path, signal ? { signal } : {})).json()) as T;
   }
 
-  async send<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
-    return (await (await this.fetch(path, { method, body })).json()) as T;
+  async send<T>(
+    method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<T> {
+    return (await (await this.fetch(path, { method, body, ...(headers ? { headers } : {}) })).json()) as T;
   }
 
   /** Throws an AdminError for every answer that is no success. */
-  async fetch(path: string, { method = 'GET', body, signal }: CallOptions = {}): Promise<Response> {
+  async fetch(path: string, { method = 'GET', body, signal, headers }: CallOptions = {}): Promise<Response> {
     let response: Response;
     try {
       response = await fetch(path, {
         method,
         headers: {
+          ...headers,
           'x-sluice-console': '1',
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },

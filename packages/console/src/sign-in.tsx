@@ -25,7 +25,9 @@ export function SignIn({ trouble, oidc, onSignedIn }: SignInProps) {
 
   const submit = () => {
     const isSendable = SENDABLE.test(token);
-    setMistake(isSendable ? undefined : 'An admin token has neither spaces nor special letters.');
+    const why =
+      token === '' ? 'Give the admin token.' : 'An admin token has neither spaces nor special letters.';
+    setMistake(isSendable ? undefined : why);
     if (isSendable) signIn({ token });
   };
   const shown = mistake ?? (error ? explain(error) : trouble);
@@ -48,7 +50,7 @@ export function SignIn({ trouble, oidc, onSignedIn }: SignInProps) {
         onInput={(event) => setToken(event.currentTarget.value.trim())}
         aria-describedby="token-hint"
       />
-      <button type="submit" class="primary" disabled={busy || token === ''}>
+      <button type="submit" class="primary" disabled={busy}>
         {busy ? 'Signing in …' : 'Sign in'}
       </button>
       <p id="token-hint" class="hint">

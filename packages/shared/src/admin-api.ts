@@ -106,6 +106,8 @@ export interface Route {
   /** Whether batches of the route are handed to the provider's own batch API. */
   provider_batches: boolean;
   created_at: string;
+  /** Another one after every change. It is the ETag of the route. */
+  version: string;
 }
 
 /** A route beside those of other workspaces. */

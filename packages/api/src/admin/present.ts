@@ -1,4 +1,5 @@
 /** What the admin api shows of the directory's records: snake_case, moments in ISO 8601. */
+import { createHash } from 'node:crypto';
 import type { Key, Limits, List, PresentedDurations, Route, Workspace } from '@sluice/shared/admin-api';
 import type { LimitsConfig } from '@sluice/shared/config/config';
 import { ceilingOf, priorityOf } from '@sluice/shared/config/priority';
@@ -65,16 +66,18 @@ export function presentDurations(durations: Durations): PresentedDurations {
   };
 }
 
-export function presentRoute(
-  alias: string,
-  { chain, onCrash, providerBatches, created }: RouteRecord,
-): Route {
+export function presentRoute(alias: string, route: RouteRecord): Route {
   return {
     id: alias,
     object: 'route',
-    chain,
-    on_crash: onCrash,
-    provider_batches: providerBatches === true,
-    created_at: iso(created),
+    chain: route.chain,
+    on_crash: route.onCrash,
+    provider_batches: route.providerBatches === true,
+    created_at: iso(route.created),
+    version: versionOf(route),
   };
+}
+
+export function versionOf(route: RouteRecord): string {
+  return createHash('sha256').update(JSON.stringify(route)).digest('base64url').slice(0, 16);
 }

@@ -192,13 +192,14 @@ export const adminPaths: Paths = guarded({
       responses: { '200': s.json('The route.', s.ref('Route')), ...s.errors('not_found') },
     },
     put: {
-      summary: 'Create or replace it. In effect on every api process within two seconds.',
+      summary:
+        'Create or replace it. In effect on every api process within two seconds. With if-match and its version in quotes, or with if-none-match: *, it is refused when somebody else was faster.',
       parameters: [workspace, alias],
       requestBody: s.body(s.ref('RouteInput')),
       responses: {
         '200': s.json('Replaced.', s.ref('Route')),
         '201': s.json('Created.', s.ref('Route')),
-        ...s.errors(...unreadable, 'not_found'),
+        ...s.errors(...unreadable, 'not_found', 'conflict'),
       },
     },
     delete: {

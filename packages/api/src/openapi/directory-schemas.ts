@@ -66,6 +66,7 @@ const workspace = {
 const value = { ...s.text, description: 'The key itself. Shown here and never again.' };
 
 const entrySettings = { timeout_ms: s.whole, max_tokens: s.whole, retries: s.whole };
+const version = { ...s.text, description: 'Another one after every change; also its ETag.' };
 const route = {
   chain: { type: 'array', items: s.ref('RouteEntry'), minItems: 1, maxItems: 8 },
   on_crash: {
@@ -112,7 +113,14 @@ export const directorySchemas = {
     providers: { ...s.arrayOf(s.text), description: 'The providers that routes may name.' },
     workspaces: s.arrayOf(s.ref('Workspace')),
     routes: s.arrayOf(
-      s.object({ id: s.text, object: { const: 'route' }, workspace: s.text, ...route, created_at: s.moment }),
+      s.object({
+        id: s.text,
+        object: { const: 'route' },
+        workspace: s.text,
+        ...route,
+        created_at: s.moment,
+        version,
+      }),
     ),
     keys: s.arrayOf(s.ref('Key')),
   }),
@@ -159,7 +167,7 @@ export const directorySchemas = {
     },
   }),
   RouteEntry: { anyOf: [s.ref('ChainEntry'), s.ref('EntryGroup')] },
-  Route: s.object({ id: s.text, object: { const: 'route' }, ...route, created_at: s.moment }),
+  Route: s.object({ id: s.text, object: { const: 'route' }, ...route, created_at: s.moment, version }),
   RouteInput: {
     anyOf: [
       s.object(

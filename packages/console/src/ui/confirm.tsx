@@ -42,7 +42,14 @@ export function Confirm({
     <Dialog title={title} onClose={onClose}>
       <form onSubmit={confirm}>
         <div>{children}</div>
-        {typed !== undefined && <Field label={`Type ${typed} to confirm`} value={text} onInput={setText} />}
+        {typed !== undefined && (
+          <Field
+            label={`Type ${typed} to confirm`}
+            value={text}
+            onInput={setText}
+            mistake={text === '' || isReady ? undefined : `This is not ${typed}`}
+          />
+        )}
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           <button type="button" onClick={onClose}>

@@ -223,9 +223,16 @@ export class Directory {
     return id === undefined || workspace === undefined ? undefined : { id, workspace };
   }
 
-  /** False when there is no such workspace. */
-  async putRoute(workspace: string, alias: string, route: RouteRecord): Promise<boolean> {
-    return (await this.#change(workspace, [this.#routeEdit(workspace, alias, route)])) === 'done';
+  /** `only.before`: what it has to be replaced. Undefined in it: there must be no such route. */
+  putRoute(
+    workspace: string,
+    alias: string,
+    route: RouteRecord,
+    only?: { before: RouteRecord | undefined },
+  ): Promise<Changed> {
+    const edit = this.#routeEdit(workspace, alias, route);
+    const expected = only ? { expected: only.before ? JSON.stringify(only.before) : null } : {};
+    return this.#change(workspace, [{ ...edit, ...expected }]);
   }
 
   async deleteRoute(workspace: string, alias: string): Promise<boolean> {

@@ -3,12 +3,14 @@ import { entriesOf } from '@sluice/shared/config/chain';
 import { readRoute } from '@sluice/shared/config/chain-schema';
 import { ALIAS } from '@sluice/shared/config/schema';
 import { isAllowed } from '@sluice/shared/directory/allowed-models';
+import type { RouteRecord } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
+import type { ParameterizedContext } from 'koa';
 import { noteChange } from '../access/audit.js';
 import { principalOf } from '../access/guard.js';
 import { hasRole } from '../access/principal.js';
-import { list, presentRoute } from '../present.js';
+import { list, presentRoute, versionOf } from '../present.js';
 import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
 
@@ -32,6 +34,7 @@ export function addRouteRoutes(router: Router, { directory, clock, readBody, pro
     const { id = '', alias = '' } = ctx.params;
     const route = await directory.findRoute(id, alias);
     if (!route) throw noRoute();
+    ctx.set('etag', `"${versionOf(route)}"`);
     ctx.body = presentRoute(alias, route);
   });
 
@@ -55,8 +58,11 @@ export function addRouteRoutes(router: Router, { directory, clock, readBody, pro
         `This workspace may use some models only, and ${strange.provider}/${strange.model} is none of them. An operator of the whole gateway can make this route.`,
       );
     const known = await directory.findRoute(id, alias);
+    const isConditional = demandUnchanged(ctx, known);
     const route = { chain: [], onCrash: 'rerun' as const, ...wish, created: known?.created ?? clock.now() };
-    if (!(await directory.putRoute(id, alias, route))) throw noWorkspace();
+    const written = await directory.putRoute(id, alias, route, isConditional ? { before: known } : undefined);
+    if (written === 'no_workspace') throw noWorkspace();
+    if (written === 'changed') throw changedMeanwhile();
     noteChange(ctx, {
       ...(known ? { before: presentRoute(alias, known) } : {}),
       after: presentRoute(alias, route),
@@ -72,6 +78,26 @@ export function addRouteRoutes(router: Router, { directory, clock, readBody, pro
     if (before) noteChange(ctx, { before: presentRoute(alias, before) });
     ctx.body = { id: alias, object: 'route', deleted: true };
   });
+}
+
+/**
+ * Throws when the asker has seen another state of the route than it has. Returns whether the asker said which one they have
+ * seen: `if-match` names its version, and `if-none-match: *` says that there was no such route.
+ */
+function demandUnchanged(ctx: ParameterizedContext, known: RouteRecord | undefined): boolean {
+  const seen = ctx.get('if-match');
+  const sawNone = ctx.get('if-none-match') === '*';
+  if (seen === '' && !sawNone) return false;
+  const isSeen = sawNone ? known === undefined : known && seen === `"${versionOf(known)}"`;
+  if (!isSeen) throw changedMeanwhile();
+  return true;
+}
+
+function changedMeanwhile(): GatewayError {
+  return new GatewayError(
+    'conflict',
+    'Somebody else has just changed this route. Look at it, and then save again.',
+  );
 }
 
 function noRoute(): GatewayError {

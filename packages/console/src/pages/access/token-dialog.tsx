@@ -2,10 +2,12 @@ import type { IssuedToken } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
+import { labelMistake } from '../../ui/label.js';
 import { Pick } from '../../ui/pick.js';
 import { Secret } from '../../ui/secret.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
+import { useSubmit } from '../../ui/use-submit.js';
 
 const ROLES = [
   ['viewer', 'Viewer: look'],
@@ -18,7 +20,6 @@ const LIVES = [
   ['365', 'In a year'],
   ['', 'Never'],
 ] as const;
-const LABEL = /^\P{C}{1,128}$/u;
 
 export function TokenDialog({ workspaces, onClose }: { workspaces: string[]; onClose(): void }) {
   const [name, setName] = useState('');
@@ -27,11 +28,9 @@ export function TokenDialog({ workspaces, onClose }: { workspaces: string[]; onC
   const [days, setDays] = useState<string>('90');
   const [issued, setIssued] = useState<IssuedToken | undefined>();
   const action = useAction();
-  const isValid = LABEL.test(name);
+  const mistake = labelMistake(name);
 
-  const create = (event: Event) => {
-    event.preventDefault();
-    if (!isValid) return;
+  const { onSubmit, shown } = useSubmit(mistake === undefined, () => {
     const wish = {
       name,
       role,
@@ -39,19 +38,19 @@ export function TokenDialog({ workspaces, onClose }: { workspaces: string[]; onC
       ...(days === '' ? {} : { expires_at: new Date(Date.now() + Number(days) * 86_400_000).toISOString() }),
     };
     action.run(async (client) => setIssued(await client.send<IssuedToken>('POST', '/tokens', wish)));
-  };
+  });
 
   return (
     <Dialog title={issued ? `Token ${issued.name}` : 'Create a token'} onClose={onClose}>
       {issued ? (
         <Secret what="token" value={issued.value} onClose={onClose} />
       ) : (
-        <form onSubmit={create} noValidate>
+        <form onSubmit={onSubmit} noValidate>
           <Field
             label="Name"
             value={name}
             onInput={setName}
-            mistake={name === '' || isValid ? undefined : 'At most 128 printable characters'}
+            mistake={shown(name, mistake)}
             hint="For people: which program uses it"
           />
           <Select label="Role" value={role} choices={ROLES} onChange={setRole} />
@@ -65,7 +64,7 @@ export function TokenDialog({ workspaces, onClose }: { workspaces: string[]; onC
           <Select label="Expires" value={days} choices={LIVES} onChange={setDays} />
           {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
           <div class="dialog-end">
-            <button type="submit" class="primary" disabled={!isValid || action.busy}>
+            <button type="submit" class="primary" disabled={action.busy}>
               Create the token
             </button>
           </div>

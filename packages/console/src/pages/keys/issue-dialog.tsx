@@ -3,10 +3,12 @@ import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
+import { labelMistake } from '../../ui/label.js';
 import { Pick } from '../../ui/pick.js';
 import { Secret } from '../../ui/secret.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
+import { useSubmit } from '../../ui/use-submit.js';
 
 const LIVES = [
   ['', 'Never'],
@@ -22,8 +24,6 @@ const CLASSES = [
   ['background', 'Background: uses what the others leave'],
 ] as const;
 
-const LABEL = /^\P{C}{1,128}$/u;
-
 interface IssueProps {
   workspaces: string[];
   workspace: string;
@@ -37,11 +37,9 @@ export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssuePro
   const [priority, setPriority] = useState<string>('normal');
   const [issued, setIssued] = useState<IssuedKey | undefined>();
   const action = useAction();
-  const isValid = LABEL.test(name);
+  const mistake = labelMistake(name);
 
-  const issue = (event: Event) => {
-    event.preventDefault();
-    if (!isValid) return;
+  const { onSubmit, shown } = useSubmit(mistake === undefined, () => {
     const expires =
       days === '' ? {} : { expires_at: new Date(Date.now() + Number(days) * 86_400_000).toISOString() };
     action.run(async (client) =>
@@ -53,27 +51,27 @@ export function IssueDialog({ workspaces, workspace: chosen, onClose }: IssuePro
         }),
       ),
     );
-  };
+  });
 
   return (
     <Dialog title={issued ? `Key ${issued.name}` : 'Issue a key'} onClose={onClose}>
       {issued ? (
         <Secret what="key" value={issued.value ?? ''} onClose={onClose} />
       ) : (
-        <form onSubmit={issue} noValidate>
+        <form onSubmit={onSubmit} noValidate>
           <Pick label="Workspace" value={workspace} values={workspaces} onChange={setWorkspace} />
           <Field
             label="Name"
             value={name}
             onInput={setName}
-            mistake={name === '' || isValid ? undefined : 'At most 128 printable characters'}
+            mistake={shown(name, mistake)}
             hint="For people: which program uses it"
           />
           <Select label="Expires" value={days} choices={LIVES} onChange={setDays} />
           <Select label="Priority" value={priority} choices={CLASSES} onChange={setPriority} />
           {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
           <div class="dialog-end">
-            <button type="submit" class="primary" disabled={!isValid || action.busy}>
+            <button type="submit" class="primary" disabled={action.busy}>
               Issue the key
             </button>
           </div>

@@ -5,6 +5,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
+import { useSubmit } from '../../ui/use-submit.js';
 import type { ModelRow } from './model-rows.js';
 import { FIELDS, type FieldName, mistakeOf, toForm, toOverride } from './override-form.js';
 
@@ -23,19 +24,17 @@ export function OverrideDialog({ row, onClose, onSaved }: OverrideProps) {
   const steps = stepsOf(row.facts);
   const url = path`/models/${row.provider}/${row.id}`;
 
-  const save = async (event: Event) => {
-    event.preventDefault();
-    if (!isValid) return;
+  const { onSubmit, isTried } = useSubmit(isValid, async () => {
     const override = { ...(keepSteps ? steps : {}), ...toOverride(form) };
     if (await action.run(async (client) => void (await client.send('PUT', url, override)))) onSaved();
-  };
+  });
   const remove = async () => {
     if (await action.run(async (client) => void (await client.send('DELETE', url)))) onSaved();
   };
 
   return (
     <Dialog title={`Price of ${row.id}`} onClose={onClose}>
-      <form onSubmit={save} noValidate>
+      <form onSubmit={onSubmit} noValidate>
         <p class="muted">
           What you set here stands above the registry and survives its refreshes. Requests that are settled
           keep the price they were settled at.
@@ -69,6 +68,7 @@ export function OverrideDialog({ row, onClose, onSaved }: OverrideProps) {
             request.
           </label>
         )}
+        {isTried && !isValid && <Notice tone="warn">Correct the marked fields first.</Notice>}
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           {row.overridden && (
@@ -76,7 +76,7 @@ export function OverrideDialog({ row, onClose, onSaved }: OverrideProps) {
               Remove override
             </button>
           )}
-          <button type="submit" class="primary" disabled={!isValid || action.busy}>
+          <button type="submit" class="primary" disabled={action.busy}>
             Save override
           </button>
         </div>

@@ -3,6 +3,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
+import { useSubmit } from '../../ui/use-submit.js';
 
 interface Refresh {
   applied: boolean;
@@ -22,22 +23,20 @@ export function RefreshDialog({ source, onClose, onDone }: RefreshProps) {
   const [plan, setPlan] = useState<Refresh | undefined>();
   const action = useAction();
   const isValid = URL.canParse(url) && /^https?:/.test(url);
-  const ask = (event: Event) => {
-    event.preventDefault();
-    if (!isValid) return;
+  const { onSubmit, shown } = useSubmit(isValid, () => {
     action.run(async (client) => {
       if (plan) {
         await client.send<Refresh>('POST', '/models/refresh', { url, confirm: true });
         onDone();
       } else setPlan(await client.send<Refresh>('POST', '/models/refresh', { url, dry_run: true }));
     });
-  };
+  });
   const counts = Object.entries(plan?.diff.counts ?? {}).filter(
     ([what, count]) => what !== 'wild' && count > 0,
   );
   return (
     <Dialog title="Refresh the registry" onClose={onClose}>
-      <form onSubmit={ask} noValidate>
+      <form onSubmit={onSubmit} noValidate>
         <Field
           label="Address of the registry"
           type="url"
@@ -46,7 +45,7 @@ export function RefreshDialog({ source, onClose, onDone }: RefreshProps) {
             setUrl(value.trim());
             setPlan(undefined);
           }}
-          mistake={url === '' || isValid ? undefined : 'An address that begins with https:// or http://'}
+          mistake={shown(url, isValid ? undefined : 'An address that begins with https:// or http://')}
           hint="A document of models and prices. The gateway reads it; your overrides stay."
         />
         {plan && (
@@ -59,7 +58,7 @@ export function RefreshDialog({ source, onClose, onDone }: RefreshProps) {
         )}
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
-          <button type="submit" class={plan ? 'danger' : 'primary'} disabled={!isValid || action.busy}>
+          <button type="submit" class={plan ? 'danger' : 'primary'} disabled={action.busy}>
             {plan ? 'Refresh the registry now' : 'Show what would change'}
           </button>
         </div>

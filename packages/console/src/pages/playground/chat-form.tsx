@@ -2,6 +2,7 @@ import type { DirectoryOverview, ModelOffer } from '@sluice/shared/admin-api';
 import { useMemo } from 'preact/hooks';
 import { Field } from '../../ui/field.js';
 import { Pick } from '../../ui/pick.js';
+import { useSubmit } from '../../ui/use-submit.js';
 import type { ChatDraft } from './chat-draft.js';
 
 interface ChatFormProps {
@@ -16,16 +17,14 @@ interface ChatFormProps {
 
 export function ChatForm({ draft, mistake, directory, catalogue, busy, onChange, onSend }: ChatFormProps) {
   const set = (field: keyof ChatDraft) => (value: string) => onChange({ ...draft, [field]: value });
-  const shown = (field: string) =>
-    mistake?.field === field && draft.model !== '' ? mistake.text : undefined;
   const workspaces = useMemo(() => directory.workspaces.map(({ id }) => id), [directory]);
   const aliases = directory.routes
     .filter(({ workspace }) => workspace === draft.workspace)
     .map(({ id }) => id);
-  const send = (event: Event) => {
-    event.preventDefault();
-    if (!mistake && !busy) onSend();
-  };
+  const { onSubmit: send, isTried } = useSubmit(!mistake && !busy, onSend);
+  /** What is missing is not called wrong before somebody wants to send. */
+  const shown = (field: keyof ChatDraft) =>
+    mistake?.field === field && (draft[field] !== '' || isTried) ? mistake.text : undefined;
   const sendOnKey = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send(event);
   };
@@ -33,7 +32,13 @@ export function ChatForm({ draft, mistake, directory, catalogue, busy, onChange,
     <form class="stack" onSubmit={send} noValidate>
       <div class="grid">
         <Pick label="Workspace" value={draft.workspace} values={workspaces} onChange={set('workspace')} />
-        <Field label="Route or model" value={draft.model} onInput={set('model')} list="playground-models" />
+        <Field
+          label="Route or model"
+          value={draft.model}
+          onInput={set('model')}
+          mistake={shown('model')}
+          list="playground-models"
+        />
         <Field
           label="Beside it"
           value={draft.other}
@@ -85,11 +90,16 @@ export function ChatForm({ draft, mistake, directory, catalogue, busy, onChange,
           placeholder="Say hello."
           onInput={(event) => set('text')(event.currentTarget.value)}
           onKeyDown={sendOnKey}
+          aria-invalid={shown('text') !== undefined}
+          aria-describedby="playground-text-note"
         />
+        <p id="playground-text-note" class="mistake">
+          {shown('text')}
+        </p>
       </div>
       <div class="dialog-end">
         <span class="hint">Ctrl+Enter sends</span>
-        <button type="submit" class="primary" disabled={mistake !== undefined || busy}>
+        <button type="submit" class="primary" disabled={busy}>
           {busy ? 'Waiting …' : 'Send'}
         </button>
       </div>

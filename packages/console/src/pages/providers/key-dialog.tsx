@@ -5,6 +5,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
+import { useSubmit } from '../../ui/use-submit.js';
 import { type KeyForm, keyMistakes, toKeyBody, toKeyForm } from './key-form.js';
 
 interface KeyDialogProps {
@@ -22,24 +23,19 @@ export function KeyDialog({ provider, use, onClose, onDone }: KeyDialogProps) {
   const stored = typeof use === 'object' ? use.name : undefined;
   const hasOnlyKey = credentials === 'stored' && keys.length === 0;
   const [form, setForm] = useState(() => toKeyForm(provider, stored));
-  const [isTried, setTried] = useState(false);
   const action = useAction();
   const taken = hasOnlyKey ? ['default'] : keys.map((key) => key.name);
   const mistakes = keyMistakes(form, isNew, taken);
   if (use === 'only' && form.key === '') mistakes.key = 'The key is missing';
   const isValid = Object.keys(mistakes).length === 0;
-  const shown = (field: keyof KeyForm) => (form[field] === '' && !isTried ? undefined : mistakes[field]);
   const set = (field: keyof KeyForm) => (text: string) => setForm({ ...form, [field]: text.trim() });
-  const save = async (event: Event) => {
-    event.preventDefault();
-    setTried(true);
-    if (!isValid) return;
+  const { onSubmit, isTried, shown } = useSubmit(isValid, async () => {
     const done = await action.run(async (client) => {
       if (use === 'only') await client.send('PUT', path`/providers/${name}/key`, { api_key: form.key });
       else await client.send('PUT', path`/providers/${name}/keys/${form.name}`, toKeyBody(form, provider));
     });
     if (done) onDone();
-  };
+  });
   return (
     <Dialog
       title={
@@ -51,14 +47,14 @@ export function KeyDialog({ provider, use, onClose, onDone }: KeyDialogProps) {
       }
       onClose={onClose}
     >
-      <form onSubmit={save} noValidate>
+      <form onSubmit={onSubmit} noValidate>
         {isNew && hasOnlyKey && <p>The key that {name} has now is named default from then on.</p>}
         {isNew && (
           <Field
             label="Name"
             value={form.name}
             onInput={set('name')}
-            mistake={shown('name')}
+            mistake={shown(form.name, mistakes.name)}
             hint="Small letters, digits, - and _"
             autoFocus
           />
@@ -68,7 +64,7 @@ export function KeyDialog({ provider, use, onClose, onDone }: KeyDialogProps) {
           type="password"
           value={form.key}
           onInput={set('key')}
-          mistake={shown('key')}
+          mistake={shown(form.key, mistakes.key)}
           hint={keyHint(use)}
           autoFocus={!isNew}
         />

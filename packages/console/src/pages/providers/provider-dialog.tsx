@@ -6,6 +6,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
+import { useSubmit } from '../../ui/use-submit.js';
 import {
   addressOf,
   mistakesOf,
@@ -38,15 +39,11 @@ const KINDS = [
 /** Adds a provider, or changes one that was added. */
 export function ProviderDialog({ provider, names, onClose, onDone }: ProviderDialogProps) {
   const [form, setForm] = useState(() => toForm(provider));
-  const [isTried, setTried] = useState(false);
   const action = useAction();
   const hasKey = provider?.credentials === 'stored';
   const mistakes = mistakesOf(form, hasKey, !provider && names.includes(form.name));
   const { parts: partMistakes, ...fieldMistakes } = mistakes;
   const isValid = Object.keys(fieldMistakes).length + Object.keys(partMistakes).length === 0;
-  // An empty field is not called wrong before somebody wants to save.
-  const shown = (text: string, mistake: string | undefined) =>
-    text === '' && !isTried ? undefined : mistake;
   const set = (field: keyof ProviderForm) => (text: string) => setForm({ ...form, [field]: text.trim() });
   const choosePreset = (preset: string) =>
     setForm({
@@ -56,18 +53,15 @@ export function ProviderDialog({ provider, names, onClose, onDone }: ProviderDia
       address: '',
       parts: Object.fromEntries(partsOf(preset).map((part) => [part, ''])),
     });
-  const save = async (event: Event) => {
-    event.preventDefault();
-    setTried(true);
-    if (!isValid) return;
+  const { onSubmit, isTried, shown } = useSubmit(isValid, async () => {
     const done = await action.run(async (client) => {
       await client.send('PUT', path`/providers/${form.name}`, toSettings(form, provider?.settings ?? {}));
     });
     if (done) onDone();
-  };
+  });
   return (
     <Dialog title={provider ? `Change ${provider.name}` : 'Add a provider'} onClose={onClose}>
-      <form onSubmit={save} noValidate>
+      <form onSubmit={onSubmit} noValidate>
         <div class="grid">
           <Select label="Provider" value={form.preset} choices={PRESET_CHOICES} onChange={choosePreset} />
           {!provider && (

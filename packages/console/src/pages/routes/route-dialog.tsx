@@ -78,7 +78,9 @@ export function RouteDialog({
       on_crash: form.on_crash,
       provider_batches: form.provider_batches,
     };
-    if (await action.run(async (client) => void (await client.send('PUT', url, route)))) onSaved();
+    // It replaces what the person was shown, and nothing else. The page shows within seconds what somebody else has done.
+    const seen: Record<string, string> = now ? { 'if-match': `"${now.version}"` } : { 'if-none-match': '*' };
+    if (await action.run(async (client) => void (await client.send('PUT', url, route, seen)))) onSaved();
   };
 
   return (

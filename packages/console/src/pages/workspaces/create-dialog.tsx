@@ -2,12 +2,13 @@ import type { Workspace } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
+import { labelMistake } from '../../ui/label.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
+import { useSubmit } from '../../ui/use-submit.js';
 import { changedLimits, limitMistake, NUMBER_LIMITS, toLimitsForm } from './limits-form.js';
 
 const ID = /^[a-z0-9][a-z0-9_-]{0,62}$/;
-const LABEL = /^\P{C}{1,128}$/u;
 const OFFERED = NUMBER_LIMITS.slice(0, 2);
 
 export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreated(id: string): void }) {
@@ -17,11 +18,9 @@ export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreate
   const action = useAction();
   const isValid =
     ID.test(id) &&
-    (name === '' || LABEL.test(name)) &&
+    (name === '' || labelMistake(name) === undefined) &&
     OFFERED.every((limit) => limitMistake(limit, limits[limit.name]) === undefined);
-  const create = (event: Event) => {
-    event.preventDefault();
-    if (!isValid) return;
+  const { onSubmit, shown } = useSubmit(isValid, () => {
     const wish = {
       id,
       ...(name === '' ? {} : { name }),
@@ -31,23 +30,23 @@ export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreate
       const created = await client.send<Workspace>('POST', '/workspaces', wish);
       onCreated(created.id);
     });
-  };
+  });
   return (
     <Dialog title="Create a workspace" onClose={onClose}>
-      <form onSubmit={create} noValidate>
+      <form onSubmit={onSubmit} noValidate>
         <div class="grid">
           <Field
             label="Id"
             value={id}
             onInput={(value) => setId(value.trim())}
-            mistake={id === '' || ID.test(id) ? undefined : 'Small letters, digits, - and _, at most 63'}
+            mistake={shown(id, ID.test(id) ? undefined : 'Small letters, digits, - and _, at most 63')}
             hint="It stays as it is"
           />
           <Field
             label="Name"
             value={name}
             onInput={setName}
-            mistake={name === '' || LABEL.test(name) ? undefined : 'At most 128 printable characters'}
+            mistake={name === '' ? undefined : labelMistake(name)}
             hint="For people; empty: the id"
           />
           {OFFERED.map((limit) => (
@@ -64,7 +63,7 @@ export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreate
         </div>
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
-          <button type="submit" class="primary" disabled={!isValid || action.busy}>
+          <button type="submit" class="primary" disabled={action.busy}>
             Create the workspace
           </button>
         </div>

@@ -6,26 +6,31 @@ import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
+import { useSubmit } from '../../ui/use-submit.js';
 
 export function EraseUserDialog({ workspace, onClose }: { workspace: string; onClose(): void }) {
   const [user, setUser] = useState('');
   const [erased, setErased] = useState<ErasedUser | undefined>();
   const action = useAction();
-  const erase = (event: Event) => {
-    event.preventDefault();
-    if (user === '') return;
+  const { onSubmit, shown } = useSubmit(user !== '', () => {
     action.run(async (client) =>
       setErased(await client.send<ErasedUser>('DELETE', path`/workspaces/${workspace}/users/${user}`)),
     );
-  };
+  });
   return (
     <Dialog title="Erase an end user" onClose={onClose}>
-      <form onSubmit={erase} noValidate>
+      <form onSubmit={onSubmit} noValidate>
         <p>
           Removes the log entries of one end user of the callers of <b>{workspace}</b>. The sums of the spend
           stay. This cannot be undone.
         </p>
-        <Field label="End user" value={user} onInput={setUser} hint="As callers send it, in the field user" />
+        <Field
+          label="End user"
+          value={user}
+          onInput={setUser}
+          mistake={shown(user, user === '' ? 'Say which end user' : undefined)}
+          hint="As callers send it, in the field user"
+        />
         {erased && (
           <Notice tone="good">
             {counted(erased.log_entries, 'entry', 'entries')} erased
@@ -37,7 +42,7 @@ export function EraseUserDialog({ workspace, onClose }: { workspace: string; onC
           <button type="button" onClick={onClose}>
             Close
           </button>
-          <button type="submit" class="danger" disabled={user === '' || action.busy}>
+          <button type="submit" class="danger" disabled={action.busy}>
             Erase the end user
           </button>
         </div>

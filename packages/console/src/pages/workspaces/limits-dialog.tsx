@@ -5,6 +5,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
+import { useSubmit } from '../../ui/use-submit.js';
 import { CHOICE_LIMITS, changedLimits, limitMistake, NUMBER_LIMITS, toLimitsForm } from './limits-form.js';
 
 interface LimitsProps {
@@ -19,16 +20,14 @@ export function LimitsDialog({ workspace, limits, onClose, onDone }: LimitsProps
   const [form, setForm] = useState(before);
   const action = useAction();
   const isValid = NUMBER_LIMITS.every((limit) => limitMistake(limit, form[limit.name]) === undefined);
-  const save = async (event: Event) => {
-    event.preventDefault();
-    if (!isValid) return;
+  const { onSubmit, isTried } = useSubmit(isValid, async () => {
     const change = changedLimits(before, form);
     const url = path`/workspaces/${workspace}/limits`;
     if (await action.run(async (client) => void (await client.send('PATCH', url, change)))) onDone();
-  };
+  });
   return (
     <Dialog title={`Limits of ${workspace}`} onClose={onClose}>
-      <form onSubmit={save} noValidate>
+      <form onSubmit={onSubmit} noValidate>
         <div class="grid">
           {NUMBER_LIMITS.map((limit) => (
             <Field
@@ -55,9 +54,10 @@ export function LimitsDialog({ workspace, limits, onClose, onDone }: LimitsProps
           They hold at once, for all keys of the workspace together. If gateway.yaml has this workspace, the
           next <code>sluice apply</code> brings back the limits of the file.
         </p>
+        {isTried && !isValid && <Notice tone="warn">Correct the marked fields first.</Notice>}
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
-          <button type="submit" class="primary" disabled={!isValid || action.busy}>
+          <button type="submit" class="primary" disabled={action.busy}>
             Save the limits
           </button>
         </div>

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
+import { labelMistake } from '../../ui/label.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
-
-const LABEL = /^\P{C}{1,128}$/u;
+import { useSubmit } from '../../ui/use-submit.js';
 
 interface SettingsProps {
   workspace: Workspace;
@@ -19,24 +19,17 @@ export function SettingsDialog({ workspace, onClose, onDone }: SettingsProps) {
   const [name, setName] = useState(workspace.name);
   const [models, setModels] = useState((workspace.models ?? []).join('\n'));
   const action = useAction();
-  const isValid = LABEL.test(name);
-  const save = async (event: Event) => {
-    event.preventDefault();
-    if (!isValid) return;
+  const mistake = labelMistake(name);
+  const { onSubmit } = useSubmit(mistake === undefined, async () => {
     const names = models.split(/\s+/).filter(Boolean);
     const wish = { name, models: names.length === 0 ? null : names };
     const url = path`/workspaces/${workspace.id}`;
     if (await action.run(async (client) => void (await client.send('PATCH', url, wish)))) onDone();
-  };
+  });
   return (
     <Dialog title={`Workspace ${workspace.id}`} onClose={onClose}>
-      <form onSubmit={save} noValidate>
-        <Field
-          label="Name"
-          value={name}
-          onInput={setName}
-          mistake={isValid ? undefined : 'From 1 to 128 printable characters'}
-        />
+      <form onSubmit={onSubmit} noValidate>
+        <Field label="Name" value={name} onInput={setName} mistake={mistake} />
         <div class="field">
           <label for="allowed-models">Models allowed</label>
           <textarea
@@ -53,7 +46,7 @@ export function SettingsDialog({ workspace, onClose, onDone }: SettingsProps) {
         </div>
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
-          <button type="submit" class="primary" disabled={!isValid || action.busy}>
+          <button type="submit" class="primary" disabled={action.busy}>
             Save the workspace
           </button>
         </div>
