@@ -218,6 +218,51 @@ test.serial('cancel ends what waits, lets what runs end, and accounts for every 
   for (const { id } of active) t.is((await batchEnd(client, id)).status, 'completed');
 });
 
+test.serial(
+  'a file that is deleted while its batch runs is gone for callers, and the batch ends well',
+  async (t) => {
+    const client = sdkFor(gateway);
+    hold.hold();
+    const batch = await createBatch(client, toJsonl(many(20, 'deleted')));
+    await until('lines that run', () => callsWith('deleted') >= 8);
+    await client.files.delete(batch.input_file_id);
+    await t.throwsAsync(client.files.content(batch.input_file_id), { message: /no such file/ });
+    await client.batches.cancel(batch.id);
+    hold.release();
+    const ended = await batchEnd(client, batch.id, 90_000);
+    t.like(ended, { status: 'cancelled', request_counts: { total: 20, completed: 8, failed: 12 } });
+    t.deepEqual(ids(await readResults(client, ended.error_file_id)).length, 12);
+    const object = `demo/${batch.input_file_id}`;
+    const isKept = async () => (await gateway.redis.zscore(gateway.names.fileObjects, object)) !== null;
+    await until('its bytes are removed', async () => !(await isKept()), 90_000);
+  },
+);
+
+test.serial('a batch fails when its file was deleted in the moment in which it was created', async (t) => {
+  const client = sdkFor(gateway);
+  const { redis, names } = gateway;
+  // Both api processes find the record of the batch only when the bytes are gone.
+  const { id, input_file_id: file } = await createBatch(client, toJsonl(many(1)));
+  await batchEnd(client, id);
+  const record = JSON.parse((await redis.hget(names.batch(id), 'record')) ?? '{}');
+  await client.files.delete(file);
+  const late = { ...record, id: `${id}-late` };
+  await redis.hset(
+    names.batch(late.id),
+    'record',
+    JSON.stringify(late),
+    'status',
+    'validating',
+    'times',
+    '{}',
+  );
+  await redis.zadd(names.batches('demo'), record.created, late.id);
+  await redis.zadd(names.activeBatches, record.created, late.id);
+  const ended = await batchEnd(client, late.id, 90_000);
+  t.is(ended.status, 'failed');
+  t.is(ended.errors?.data?.[0]?.code, 'input_file_missing');
+});
+
 test.serial('a batch whose time is over keeps its answers, and names the lines that are left', async (t) => {
   const client = sdkFor(gateway);
   hold.hold();

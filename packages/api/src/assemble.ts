@@ -225,8 +225,9 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     maxBytes: config.files.maxBytesPerWorkspace,
     maxFiles: config.files.maxFilesPerWorkspace,
   });
-  const files = new Files(fileRecords, new SealedFiles(await openStore(options.store), payloads), clock);
   const batches = new BatchStore(redis, names);
+  const sealedFiles = new SealedFiles(await openStore(options.store), payloads);
+  const files = new Files(fileRecords, sealedFiles, clock, () => batches.inputObjects());
   const runner = new BatchRunner(
     {
       ...{ store: batches, files, dispatcher, payloads, directory, clock, logger, inboxId: id },

@@ -10,10 +10,11 @@
  */
 import type { FileLine } from '@sluice/shared/json/read-lines';
 import type { Logger } from '@sluice/shared/process/logger';
+import { MissingObject } from '../files/store.js';
 import type { BatchLeases } from './batch-lease.js';
 import type { Batch, BatchRecord, BatchState, BatchStatus, EndReason } from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
-import { checkLines } from './check-lines.js';
+import { type CheckedLines, checkLines } from './check-lines.js';
 import { finishBatch } from './finish-batch.js';
 import { HandOver, type HandOverParts } from './hand-over.js';
 import { HandedLines } from './handed-lines.js';
@@ -30,6 +31,19 @@ const LONGEST_REST_MS = 5_000;
 const LONGEST_END_MS = 10 * 60_000;
 /** A provider gets this long to end its own batch. */
 const LONGEST_PROVIDER_END_MS = 30 * 60_000;
+
+const NO_FILE: CheckedLines = {
+  total: 0,
+  models: new Set(),
+  mistakes: [
+    {
+      code: 'input_file_missing',
+      line: null,
+      message: 'The input file was deleted.',
+      param: 'input_file_id',
+    },
+  ],
+};
 
 export interface BatchParts extends HandOverParts, Omit<LineFeederParts, keyof HandOverParts> {
   store: BatchStore;
@@ -106,7 +120,12 @@ export class BatchRun {
   async #check({ state }: Batch): Promise<void> {
     const { inputObject, inputBytes } = this.#record;
     const bytes = this.parts.files.sealed.read(inputObject, inputBytes);
-    const { total, mistakes, models } = await checkLines(bytes, lineLimitsOf(this.parts));
+    const checked = checkLines(bytes, lineLimitsOf(this.parts));
+    const { total, mistakes, models } = await checked.catch((error: unknown) => {
+      // The file was deleted in the moment in which the batch was created.
+      if (error instanceof MissingObject) return NO_FILE;
+      throw error;
+    });
     if (mistakes.length > 0) {
       const now = this.parts.clock.now();
       const times = { ...state.times, failed: now };

@@ -59,6 +59,15 @@ export class BatchStore {
     return this.redis.zrange(this.names.activeBatches, '0', '-1');
   }
 
+  /** The objects in the store that batches under way read. */
+  async inputObjects(): Promise<ReadonlySet<string>> {
+    const ids = await this.active();
+    const records = await Promise.all(ids.map((id) => this.redis.hget(this.names.batch(id), 'record')));
+    return new Set(
+      records.flatMap((record) => (record === null ? [] : (JSON.parse(record) as BatchRecord).inputObject)),
+    );
+  }
+
   /** Forgets a batch whose record went with its workspace. */
   async forgetActive(id: string): Promise<void> {
     await this.redis.zrem(this.names.activeBatches, id);

@@ -8,6 +8,8 @@ import type { SealedFiles } from './sealed-files.js';
 
 /** Longer than any upload takes. */
 const UNFINISHED_MS = 2 * 3_600_000;
+/** A deleted file that a batch still reads is looked at again after this time. */
+const HELD_FOR_MS = 10_000;
 const MAX_NAME_LENGTH = 255;
 const PAGE = { standard: 10_000, most: 10_000 };
 
@@ -35,6 +37,8 @@ export class Files {
     readonly records: FileRecords,
     readonly sealed: SealedFiles,
     private readonly clock: Clock,
+    /** The objects that batches under way read. Their bytes stay, although the files may be deleted or expired. */
+    private readonly heldObjects: () => Promise<ReadonlySet<string>>,
   ) {}
 
   /**
@@ -123,16 +127,19 @@ export class Files {
 
   async remove(workspace: string, record: FileRecord): Promise<void> {
     if (!(await this.records.remove(workspace, record))) return;
-    await this.discard(record);
+    if (!(await this.heldObjects()).has(record.object)) await this.discard(record);
   }
 
   /** Removes the objects that are due. Several api processes may do it at once. */
   async removeDue(): Promise<void> {
-    for (const object of await this.records.dueObjects(this.clock.now())) {
+    const due = await this.records.dueObjects(this.clock.now());
+    const held = due.length > 0 ? await this.heldObjects() : new Set();
+    for (const object of due) {
       const [workspace = '', id = ''] = object.split('/');
       const record = await this.records.find(workspace, id);
       if (record?.object === object) await this.records.remove(workspace, record);
-      await this.discard({ object });
+      if (held.has(object)) await this.records.expectObject(object, this.clock.now() + HELD_FOR_MS);
+      else await this.discard({ object });
     }
   }
 }
