@@ -29,10 +29,17 @@ export type Results = Map<Feature, Result>;
 
 /** The lines that a program printed: a feature's name, the result and a note, with tabs between them. */
 export function parseResults(output: string): Results {
-  const results: Results = new Map();
+  return parseResultsOf(NAMES, output);
+}
+
+export function parseResultsOf<Name extends string>(
+  names: readonly Name[],
+  output: string,
+): Map<Name, Result> {
+  const results = new Map<Name, Result>();
   for (const line of stripVTControlCharacters(output).split('\n')) {
     const [name, result, note = ''] = line.trimEnd().split('\t');
-    const feature = NAMES.find((known) => known === name);
+    const feature = names.find((known) => known === name);
     if (feature && (result === 'yes' || result === 'no' || result === 'none'))
       results.set(feature, { result, note });
   }
@@ -41,7 +48,14 @@ export function parseResults(output: string): Results {
 
 /** Features that failed, or of which the program said nothing. */
 export function failuresOf(results: Results): { feature: Feature; note: string }[] {
-  return NAMES.flatMap((feature) => {
+  return failuresAmong(NAMES, results);
+}
+
+export function failuresAmong<Name extends string>(
+  names: readonly Name[],
+  results: ReadonlyMap<Name, Result>,
+): { feature: Name; note: string }[] {
+  return names.flatMap((feature) => {
     const { result, note } = results.get(feature) ?? { result: 'no', note: 'nothing was printed' };
     return result === 'no' ? { feature, note } : [];
   });

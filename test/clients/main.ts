@@ -10,16 +10,19 @@ import { environmentFor, startClientsGateway } from './gateway.js';
 import { KITS } from './kits.js';
 import { runProgram } from './run-program.js';
 import { PAGE } from './snippets.js';
+import { tryBatches } from './try-batches.js';
 import { installOnce, tryClient } from './try-client.js';
 
 /** Of --only: it is no client of the table. */
 const GO_EXAMPLE = 'example-go';
+/** It has a table of its own. */
+const BATCHES = 'batches-python';
 
 const HELP = `npm run clients -- [options]
 
   --only <name>   only this client; may be given more than once
   --list          the names, and nothing else
-  --save docs     write the table to docs/clients.md, if all clients were run
+  --save docs     write the tables to docs/clients.md, if all clients were run; with --only batches-python, write its table
   --help          this text
 
 Clients are installed into build/clients. One whose language is not on this machine is skipped.
@@ -33,14 +36,18 @@ const { values } = parseArgs({
     help: { type: 'boolean' },
   },
 });
-const names = [...CLIENTS.map(({ name }) => name), GO_EXAMPLE];
+const names = [...CLIENTS.map(({ name }) => name), GO_EXAMPLE, BATCHES];
 const unknown = values.only?.filter((name) => !names.includes(name)) ?? [];
 if (values.help) process.stdout.write(HELP);
 else if (values.list) process.stdout.write(`${names.join('\n')}\n`);
 else if (unknown.length > 0) fail(`no such client: ${unknown.join(', ')}; --list shows them`);
-else if (values.save !== undefined && (values.save !== 'docs' || values.only))
+else if (values.save !== undefined && (values.save !== 'docs' || (values.only && !isOnlyBatches())))
   fail('--save takes docs, and is for a run of all clients');
 else await runAll(CLIENTS.filter(({ name }) => values.only?.includes(name) ?? true));
+
+function isOnlyBatches(): boolean {
+  return values.only?.length === 1 && values.only[0] === BATCHES;
+}
 
 async function runAll(clients: readonly Client[]): Promise<void> {
   const gateway = await startClientsGateway();
@@ -52,15 +59,32 @@ async function runAll(clients: readonly Client[]): Promise<void> {
       if (results) rows.push({ title, results });
     }
     if (values.only?.includes(GO_EXAMPLE) ?? true) await runGoExample(gateway);
+    if (values.only?.includes(BATCHES) ?? true) await runBatches(gateway);
+    if (isOnlyBatches()) return;
     const table = toTable(rows);
     if (rows.length > 0) console.log(`\n${table}`);
     if (values.save !== 'docs') return;
     if (rows.length < CLIENTS.length) return fail('not saved: clients were skipped');
-    const about = `Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}.`;
-    saveToDocs('clients', `${about}\n\n${table}`, PAGE);
+    save('clients', table);
   } finally {
     await gateway.stop();
   }
+}
+
+function save(section: string, table: string): void {
+  const about = `Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}.`;
+  saveToDocs(section, `${about}\n\n${table}`, PAGE);
+}
+
+async function runBatches(gateway: Gateway): Promise<void> {
+  const client = CLIENTS.find(({ name }) => name === 'openai-python');
+  if (!client || !hasProgram('python3'))
+    return console.log(`skip ${BATCHES}: there is no python3 on this machine`);
+  const { failures, table } = await tryBatches(gateway, versionOf(client));
+  console.log(`${failures.length === 0 ? 'ok  ' : 'FAIL'} ${BATCHES}\n\n${table}`);
+  for (const { feature, note } of failures) console.log(`     ${feature}: ${note}`);
+  if (failures.length > 0) process.exitCode = 1;
+  else if (values.save === 'docs') save('client-batches', table);
 }
 
 /** `npm test` runs the other examples. Go compiles for too long there. */

@@ -89,9 +89,9 @@ async def tool_loop(ask) -> None:
     expect(len(cities) == len(MODELS), "one call each")
 
 
-def run(features: dict) -> None:
+def run(features: dict, names: list[str] = FEATURES) -> None:
     """Takes the functions of the calling module; a feature that is not among them is one that the client has not."""
-    for name in FEATURES:
+    for name in names:
         feature = features.get(name)
         if feature is None:
             print(f"{name}\tnone", flush=True)
