@@ -3,7 +3,7 @@ import { Blob } from 'node:buffer';
 import type { BatchApi } from '@sluice/shared/config/batch-api';
 import { batchApiOf } from '@sluice/shared/config/batch-api';
 import { readLines } from '@sluice/shared/json/read-lines';
-import { type Dispatcher, FormData, request } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import { batchFormats } from '../providers/index.js';
 import { isObject, toId, toText } from '../providers/json.js';
 import { type BatchFormat, type BatchNews, type BatchResult, UnusableResponse } from '../providers/types.js';
@@ -92,7 +92,7 @@ export class BatchClient {
     form.append('expires_after[anchor]', 'created_at');
     form.append('expires_after[seconds]', String(FILE_SECONDS));
     form.append('file', new Blob([`${lines.join('\n')}\n`]), 'lines.jsonl');
-    const file = await this.#json('POST', this.#api.files, {}, form, UPLOAD_TIMEOUT_MS);
+    const file = await this.#json('POST', this.#api.files, {}, await encode(form), UPLOAD_TIMEOUT_MS);
     const id = isObject(file) ? toId(file.id) : undefined;
     if (id === undefined) throw new UnusableResponse('the uploaded file has no id');
     return id;
@@ -165,7 +165,7 @@ export class BatchClient {
     method: 'GET' | 'POST',
     path: string,
     query: Record<string, string> = {},
-    body?: string | FormData,
+    body?: string | EncodedForm,
     timeoutMs = TIMEOUT_MS,
   ): Promise<unknown> {
     const answer = await this.#send(method, path, query, body, timeoutMs);
@@ -179,7 +179,7 @@ export class BatchClient {
     method: 'GET' | 'POST',
     path: string,
     query: Record<string, string>,
-    body: string | FormData | undefined,
+    body: string | EncodedForm | undefined,
     timeoutMs: number,
   ): Promise<Dispatcher.ResponseData> {
     const { config, credentials } = this.upstream;
@@ -188,11 +188,11 @@ export class BatchClient {
     const found = await credentials.headersFor({ method, url, body: typeof body === 'string' ? body : '' });
     if (!found || this.upstream.missingKey !== undefined) throw new BatchRefused(401, 'no_key');
     const { 'content-type': json, ...headers } = found;
+    const type = typeof body === 'object' ? body.type : (json ?? 'application/json');
     const answer = await request(url, {
       method,
-      headers:
-        typeof body === 'string' ? { ...headers, 'content-type': json ?? 'application/json' } : headers,
-      body: body ?? null,
+      headers: body === undefined ? headers : { ...headers, 'content-type': type },
+      body: (typeof body === 'object' ? body.bytes : body) ?? null,
       headersTimeout: Math.min(timeoutMs, UPLOAD_TIMEOUT_MS),
       bodyTimeout: TIMEOUT_MS,
       signal: AbortSignal.timeout(timeoutMs),
@@ -217,6 +217,20 @@ export function batchUpstreamOf(
   const own = upstream.pool.get(name);
   if (!own) throw new BatchRefused(401, 'key_removed');
   return { own, key: name };
+}
+
+interface EncodedForm {
+  type: string;
+  bytes: Uint8Array;
+}
+
+/** Node encodes the form, because undici 7 never ends the upload of its own FormData on Node 24. */
+async function encode(form: FormData): Promise<EncodedForm> {
+  const encoded = new Response(form);
+  return {
+    type: encoded.headers.get('content-type') ?? '',
+    bytes: new Uint8Array(await encoded.arrayBuffer()),
+  };
 }
 
 async function readText(body: AsyncIterable<Buffer>): Promise<string> {
