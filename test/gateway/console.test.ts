@@ -266,7 +266,8 @@ test.serial('a workspace is created with limits, changed, and deleted when its i
 
   await page.getByRole('button', { name: 'Delete the workspace' }).click();
   await dialog.getByLabel('Type team-b to confirm').fill('team');
-  t.true(await dialog.getByRole('button', { name: 'Delete the workspace' }).isDisabled());
+  await dialog.getByRole('button', { name: 'Delete the workspace' }).click();
+  await dialog.getByText('This is not team-b').waitFor();
   await dialog.getByLabel('Type team-b to confirm').fill('team-b');
   await dialog.getByLabel(/Also erase/).check();
   await dialog.getByRole('button', { name: 'Delete and erase the workspace' }).click();

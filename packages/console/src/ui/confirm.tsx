@@ -5,6 +5,7 @@ import { Dialog } from './dialog.js';
 import { Field } from './field.js';
 import { explainFailure, Notice } from './small.js';
 import { useAction } from './use-action.js';
+import { useSubmit } from './use-submit.js';
 
 interface ConfirmProps {
   title: string;
@@ -34,20 +35,19 @@ export function Confirm({
   const action = useAction();
   const [text, setText] = useState('');
   const isReady = typed === undefined || text === typed;
-  const confirm = async (event: Event) => {
-    event.preventDefault();
-    if (isReady && (await action.run(work))) onDone();
-  };
+  const { onSubmit, shown } = useSubmit(isReady, async () => {
+    if (await action.run(work)) onDone();
+  });
   return (
     <Dialog title={title} onClose={onClose}>
-      <form onSubmit={confirm}>
+      <form onSubmit={onSubmit}>
         <div>{children}</div>
         {typed !== undefined && (
           <Field
             label={`Type ${typed} to confirm`}
             value={text}
             onInput={setText}
-            mistake={text === '' || isReady ? undefined : `This is not ${typed}`}
+            mistake={shown(text, isReady ? undefined : `This is not ${typed}`)}
           />
         )}
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
@@ -55,7 +55,7 @@ export function Confirm({
           <button type="button" onClick={onClose}>
             {otherwise}
           </button>
-          <button type="submit" class="danger" disabled={!isReady || action.busy}>
+          <button type="submit" class="danger" disabled={action.busy}>
             {verb}
           </button>
         </div>

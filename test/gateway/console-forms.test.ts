@@ -1,0 +1,192 @@
+/**
+ * Every form of the console with bad input, in a real browser. The forms are found by walking: all pages of the navigation,
+ * the first item of each page, and whatever their buttons open. So a form that is added later is tried, too.
+ */
+import { REDIS } from '@sluice/cli/start/find-redis';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { adminOf } from '../helpers/admin.js';
+import { launchBrowser } from '../helpers/browser.js';
+import { openConsole, openPage } from '../helpers/console.js';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { testNeeding } from '../helpers/test-needing.js';
+import { CHROMIUM } from '../helpers/tools.js';
+import { until } from '../helpers/until.js';
+
+const test = testNeeding(REDIS, CHROMIUM);
+
+/** Typed into every field of a form at once. Some are good in some fields: a name may be an emoji. */
+const BAD = [
+  '',
+  '<script>window.hacked=1</script>',
+  '🚰🚰',
+  '1e309',
+  '-1',
+  '  leading',
+  'zeta',
+  'x'.repeat(5_000),
+];
+/** The gateway refuses, as it should. */
+const REFUSED = /status of 4\d\d/;
+const TYPED = 'input:not([type=radio]):not([type=checkbox]):not([type=date]), textarea';
+const WORDS = '.mistake:not(:empty), .notice, [role=alert], [aria-live]:not(:empty)';
+
+let gateway: Gateway;
+let browser: Browser;
+
+test.before(async () => {
+  [gateway, browser] = await Promise.all([startGateway(), launchBrowser()]);
+  const admin = adminOf(gateway);
+  // A name that exists. It is not the first workspace, whose forms are tried.
+  await admin('POST', '/workspaces', { id: 'zeta' });
+  const provider = { kind: 'openai', base_url: gateway.simulator.openaiBaseUrl };
+  const keys = ['first', 'second'].map((name) => ({ name, api_key: `sk-${name}` }));
+  await admin('PUT', '/providers/single', { ...provider, api_key: 'sk-1' });
+  await admin('PUT', '/providers/pooled', { ...provider, keys });
+  await admin('POST', '/tokens', { name: 'a program', role: 'viewer' });
+  await gateway.chat({ model: 'fast', messages: [{ role: 'user', content: 'hello' }] });
+});
+test.after.always(async () => {
+  await browser?.close();
+  await gateway?.stop();
+});
+
+/** A click has been drawn when two frames have passed: dialogs open without asking the gateway. */
+async function drawn(page: Page): Promise<void> {
+  await page.evaluate(
+    'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))',
+  );
+}
+
+/** `place` begins with #. */
+async function go(page: Page, place: string): Promise<void> {
+  for (const open of await page.locator('dialog[open]').all())
+    await open.evaluate((dialog) => (dialog as unknown as { close(): void }).close());
+  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+  await drawn(page);
+  await page.getByRole('heading', { level: 1 }).first().waitFor();
+  await page.locator('.loading').first().waitFor({ state: 'detached' });
+}
+
+/** The pages of the navigation, and of each the first item that it links to. */
+async function placesOf(page: Page): Promise<string[]> {
+  const links = page.getByRole('navigation', { name: 'Pages', exact: true }).getByRole('link');
+  await links.first().waitFor();
+  const places: string[] = [];
+  for (const link of await links.all()) {
+    const place = (await link.getAttribute('href')) ?? '';
+    await go(page, place);
+    const item = page.locator(`main a[href^="${place}/"]`).first();
+    places.push(place, ...((await item.count()) > 0 ? [(await item.getAttribute('href')) ?? ''] : []));
+  }
+  return places;
+}
+
+/** The buttons that can be clicked: an open dialog covers the page. */
+async function clickable(page: Page): Promise<Locator> {
+  const scope = (await page.locator('dialog[open]').count()) > 0 ? 'dialog[open]' : 'main';
+  return page.locator(`${scope} button[type=button]:enabled:visible`);
+}
+
+/** Each button says what it does. Those that say the same beside other rows do the same. */
+async function buttonsOf(page: Page): Promise<string[]> {
+  const texts = await (await clickable(page)).allInnerTexts();
+  return [...new Set(texts.map((text) => text.trim()).filter(Boolean))];
+}
+
+interface Found {
+  what: string;
+  /** Opens it anew. Undefined when it cannot be opened any more: what it was for is gone. */
+  open(): Promise<Locator | undefined>;
+}
+
+async function openDialog(page: Page, place: string, button: string): Promise<Locator | undefined> {
+  await go(page, place);
+  const opener = (await clickable(page)).getByText(button, { exact: true });
+  if ((await opener.count()) === 0) return undefined;
+  await opener.first().click();
+  const form = page.locator('dialog[open] form');
+  // A button that opens nothing does its work at once, or changes what the page shows.
+  await drawn(page);
+  return (await form.count()) > 0 && (await form.locator(TYPED).count()) > 0 ? form : undefined;
+}
+
+async function formsOf(page: Page): Promise<Found[]> {
+  const found: Found[] = [];
+  for (const place of await placesOf(page)) {
+    await go(page, place);
+    const own = page.locator('main form');
+    if ((await own.locator(TYPED).count()) > 0)
+      found.push({
+        what: place,
+        async open() {
+          await go(page, place);
+          return own;
+        },
+      });
+    for (const button of await buttonsOf(page))
+      if (await openDialog(page, place, button))
+        found.push({ what: `${place} ${button}`, open: () => openDialog(page, place, button) });
+  }
+  return found;
+}
+
+/** What is wrong with how the form took the value; empty when it was accepted, or refused in words. */
+async function tryForm(page: Page, form: Locator, value: string): Promise<string[]> {
+  const fields = form.locator(TYPED).locator('visible=true');
+  const count = await fields.count();
+  // A form of choices only.
+  if (count === 0) return [];
+  for (let i = 0; i < count; i++) await fields.nth(i).fill(value);
+  const button = form.locator('button[type=submit]');
+  const isFilter = (await button.count()) === 0;
+  if (!isFilter && (await button.isEnabled())) await button.click();
+  else await fields.first().press('Enter');
+  const outcome = await until('an outcome', async () => {
+    if ((await form.count()) === 0) return 'accepted';
+    if ((await form.locator(WORDS).count()) > 0) return 'said';
+    if ((await page.locator('main .answer, main .notice.bad').count()) > 0) return 'answered';
+    return isFilter && 'filtered';
+  }).catch(() => 'nothing');
+  const wrong: string[] = [];
+  if (outcome === 'nothing') wrong.push('says nothing');
+  if (!(await page.locator('h1:visible, h2:visible').count())) wrong.push('is blank');
+  for (let i = 0; outcome === 'said' && i < count; i++)
+    if ((await fields.nth(i).inputValue()).trim() !== value.trim()) wrong.push(`forgot field ${i + 1}`);
+  return wrong;
+}
+
+test.serial('every form says in words what is wrong, keeps what was typed, and breaks nothing', async (t) => {
+  t.timeout(600_000);
+  const page = await openConsole(t, browser, gateway, '/live', { expected: REFUSED });
+  const forms = await formsOf(page);
+  const names = forms.map(({ what }) => what);
+  t.log(names.join('\n'));
+  // The walk itself works.
+  for (const known of ['Create a workspace', 'Add a provider', 'Issue a key', 'Change limits', 'New route'])
+    t.true(
+      names.some((name) => name.includes(known)),
+      known,
+    );
+  const wrong: string[] = [];
+  for (const { what, open } of forms) {
+    let form = await open();
+    for (const value of BAD) {
+      if (!form || (await form.count()) === 0) form = await open();
+      if (!form) {
+        wrong.push(`${what}: is gone`);
+        break;
+      }
+      for (const each of await tryForm(page, form, value))
+        wrong.push(`${what}: ${each} (${value.slice(0, 12)})`);
+    }
+  }
+  t.deepEqual(wrong, []);
+  t.is(await page.evaluate('window.hacked'), undefined);
+});
+
+test.serial('the sign-in says in words what is wrong', async (t) => {
+  const page = await openPage(t, browser, gateway.adminUrl, { expected: REFUSED });
+  const form = page.locator('form');
+  await form.waitFor();
+  for (const value of BAD) t.deepEqual(await tryForm(page, form, value), [], value.slice(0, 12));
+});
