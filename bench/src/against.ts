@@ -20,12 +20,14 @@ npm run bench -- against [options]    this checkout beside another, taking turns
   --folder <path>         the other checkout, built (npm ci && npm run build); this one if left out
   --apis 1, --workers 1   processes of the other
   --env <NAME=value>      set for the other's api and worker
+  --node <path>           the program that runs the other's api and worker, such as another version of Node
   --redis="--io-threads 2"
                           further options of the other's redis-server
   --concurrency 64        callers at a time
   --prompt small          or 100kb
   --seconds 3             of one turn
   --rounds 6              turns of each; medians are shown
+  --starts 1              how often both are started anew: two starts of one program may differ by a tenth
   --help
 `.trim();
 
@@ -33,7 +35,7 @@ const REST_MS = 500;
 
 interface Side {
   title: string;
-  sluice: Sluice;
+  start(): Promise<Sluice>;
   samples: Sample[];
 }
 
@@ -43,11 +45,13 @@ export async function against(args: string[]): Promise<void> {
     'apis',
     'workers',
     'env',
+    'node',
     'redis',
     'concurrency',
     'prompt',
     'seconds',
     'rounds',
+    'starts',
   ] as const;
   const values = readArgs(args, texts, ['help']);
   if (values.help) return console.log(HELP);
@@ -55,43 +59,53 @@ export async function against(args: string[]): Promise<void> {
   const [prompt = 'small'] = choices('prompt', values.prompt ?? 'small', PROMPTS);
   const seconds = wholeNumber('seconds', values.seconds ?? '3');
   const rounds = wholeNumber('rounds', values.rounds ?? '6');
+  const starts = wholeNumber('starts', values.starts ?? '1');
   const startOther = await findOther(values.folder);
   const apis = wholeNumber('apis', values.apis ?? '1');
   const workers = wholeNumber('workers', values.workers ?? '1');
   const env = readEnv(values.env);
   const redisOptions = values.redis?.split(/\s+/) ?? [];
+  if (values.node !== undefined && !existsSync(values.node))
+    throw new UsageError(`there is no ${values.node}`);
 
   const machine = describeMachine();
   const generator = findGenerator(console.error);
   const upstream = await startUpstream(0);
   const upstreamUrl = upstream.url;
   const sides: Side[] = [
-    { title: 'this', sluice: await startSluice({ upstreamUrl }), samples: [] },
+    { title: 'this', start: () => startSluice({ upstreamUrl }), samples: [] },
     {
       title: 'the other',
-      sluice: await startOther({ upstreamUrl, apis, workers, env, redisOptions }),
+      start: () => startOther({ upstreamUrl, apis, workers, env, redisOptions, node: values.node }),
       samples: [],
     },
   ];
-  const turn = async ({ sluice }: Side, how: { connections: number; seconds: number }) => {
-    const { urls, caller, processes } = sluice;
+  const turn = async ({ urls, caller, processes }: Sluice, how: { connections: number; seconds: number }) => {
     const sample = await measure(generator, { urls, callers: [caller], prompt, ...how }, processes);
     await rest(REST_MS);
     return sample;
   };
-  const progress = new Progress(2 * (rounds + 1), 2 * (WARM_UP.seconds + rounds * (seconds + 0.5)));
-  for (const side of sides) {
-    progress.step(`${side.title}, warm-up`);
-    await turn(side, WARM_UP);
-  }
-  for (let round = 0; round < rounds; round++)
-    for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
-      progress.step(`${side.title}, round ${round + 1}`);
-      side.samples.push(await turn(side, { connections, seconds }));
+  const progress = new Progress(
+    2 * starts * (rounds + 1),
+    2 * starts * (WARM_UP.seconds + rounds * (seconds + 0.5)),
+  );
+  for (let start = 0; start < starts; start++) {
+    const running = [];
+    for (const side of start % 2 === 0 ? sides : sides.toReversed())
+      running.push({ side, sluice: await side.start() });
+    for (const { side, sluice } of running) {
+      progress.step(`${side.title}, warm-up`);
+      await turn(sluice, WARM_UP);
     }
+    for (let round = 0; round < rounds; round++)
+      for (const { side, sluice } of round % 2 === 0 ? running : running.toReversed()) {
+        progress.step(`${side.title}, round ${round + 1}`);
+        side.samples.push(await turn(sluice, { connections, seconds }));
+      }
+    for (const { sluice } of running) await sluice.stop();
+  }
   progress.end();
   console.log([...machineLines(machine), '', toTable(sides), '', toVerdict(sides)].join('\n'));
-  for (const { sluice } of sides) await sluice.stop();
   await upstream.stop();
 }
 

@@ -50,10 +50,11 @@ export async function startOwn(
   module: string,
   env: NodeJS.ProcessEnv,
   execArgv: string[] = [],
+  node = process.execPath,
 ): Promise<Child> {
   const script = fileURLToPath(import.meta.resolve(module));
   const { child, log } = start((options) =>
-    fork(script, { ...options, env, execArgv, stdio: [...options.stdio, 'ipc'] }),
+    fork(script, { ...options, env, execArgv, execPath: node, stdio: [...options.stdio, 'ipc'] }),
   );
   return whenReady(module, child, log, once(child, 'message'));
 }

@@ -34,6 +34,8 @@ export interface SluiceOptions {
   /** Limits per minute of the first provider. */
   providerLimits?: Readonly<Record<string, number>>;
   execArgv?(role: 'api' | 'worker'): string[];
+  /** The program that runs api and worker. */
+  node?: string | undefined;
   /** For api and worker, beside what they need. */
   env?: Readonly<Record<string, string>>;
   /** Further options of redis-server. */
@@ -121,6 +123,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
       `@sluice/${role}/main`,
       { ...env, ...ports },
       options.execArgv?.(role) ?? [],
+      options.node,
     );
     children.push(child);
     processes.push({ name: role, pid: child.pid });
