@@ -219,19 +219,41 @@ test.serial(
   },
 );
 
+async function handOver(id: string, fields: object = {}): Promise<ProviderBatches> {
+  const part = { id, batch: `batch of ${id}`, entry: { provider: 'acme', model: 'm' } };
+  const record = { part: JSON.stringify(part), status: 'at_provider', ...fields };
+  await gateway.redis.hset(gateway.names.providerBatch(id), record);
+  await gateway.redis.zadd(gateway.names.providerBatches, Date.now() + 600_000, id);
+  return new ProviderBatches(gateway.redis, gateway.names);
+}
+
+test.serial('a key that a batch needs is not removed, whichever way is tried', async (t) => {
+  const keys = ['first', 'second'].map((name) => ({ name, api_key: `sk-${name}` }));
+  t.is((await admin('PUT', '/providers/acme', { ...settings(), keys })).status, 200);
+  const handed = await handOver('part_1', { key: 'first' });
+  const ways = [
+    await admin('DELETE', '/providers/acme/keys/first'),
+    await admin('PUT', '/providers/acme', { ...settings(), keys: [{ name: 'second' }] }),
+    await admin('PUT', '/providers/acme', { ...settings(), api_key: 'sk-third' }),
+    await admin('PUT', '/providers/acme', { ...settings(), api_key: null }),
+  ];
+  for (const { status, body } of ways) {
+    t.is(status, 409, JSON.stringify(body));
+    t.regex(body.error.message, /A batch runs with the key first/);
+  }
+  // Another one is not needed, and the one that is may be given anew.
+  t.is((await admin('DELETE', '/providers/acme/keys/second')).status, 200);
+  t.is((await admin('PUT', '/providers/acme/keys/first', { api_key: 'sk-new' })).status, 200);
+  await handed.remove('part_1');
+});
+
 test.serial('a provider to which a route leads cannot be removed; without one it is gone', async (t) => {
   await admin('PUT', '/workspaces/demo/routes/local', [{ provider: 'acme', model: 'gpt-4o-mini' }]);
   const refused = await admin('DELETE', '/providers/acme');
   t.is(refused.status, 409);
   t.regex(refused.body.error.message, /Routes lead to provider acme: demo\/local\. Change them first\./);
   await admin('DELETE', '/workspaces/demo/routes/local');
-  const handed = new ProviderBatches(gateway.redis, gateway.names);
-  const part = { id: 'part_1', batch: 'batch_1', entry: { provider: 'acme', model: 'm' } };
-  await gateway.redis.hset(gateway.names.providerBatch('part_1'), {
-    part: JSON.stringify(part),
-    status: 'at_provider',
-  });
-  await gateway.redis.zadd(gateway.names.providerBatches, Date.now() + 600_000, 'part_1');
+  const handed = await handOver('part_1');
   const busy = await admin('DELETE', '/providers/acme');
   t.is(busy.status, 409);
   t.regex(busy.body.error.message, /Provider acme runs a batch/);

@@ -45,6 +45,19 @@ test('all mistakes of gateway.yaml are shown at once', async (t) => {
   );
 });
 
+test('a route to a provider that neither the file nor Redis has is named with its line', async (t) => {
+  const file = join(makeFolder(t), 'gateway.yaml');
+  writeFileSync(
+    file,
+    'workspaces:\n  - id: demo\n    routes: { fast: [{ provider: opnai, model: gpt-4o }] }\n',
+  );
+  const gateway = await refused(t, { env: { GATEWAY_CONFIG: file } });
+  t.regex(
+    gateway.output(),
+    /: 1 mistake\n {2}line 3: workspaces\[0\]\.routes\.fast\[0\]\.provider: must be one of openai, anthropic; did you mean openai\?\n$/,
+  );
+});
+
 test('a gateway.yaml that is not there is named', async (t) => {
   const gateway = await refused(t, { env: { GATEWAY_CONFIG: '/nowhere/gateway.yaml' } });
   t.is(gateway.output(), 'sluice start: /nowhere/gateway.yaml: 1 mistake\n  cannot be read (ENOENT)\n');

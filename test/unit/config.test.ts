@@ -801,6 +801,20 @@ test('a bracket that is not closed is named', (t) => {
   ]);
 });
 
+test('a route may lead to an added provider, unless access.add_providers is false', (t) => {
+  const routes = { fast: [{ provider: 'acme', model: 'm' }] };
+  const read = (access: object, added: readonly string[] | 'any') =>
+    mistakesOf(() =>
+      parseConfig({ access, workspaces: [{ id: 'demo', routes }] }, {}, undefined, undefined, added),
+    );
+  const unknown = ['workspaces[0].routes.fast[0].provider: must be one of openai, anthropic'];
+  t.deepEqual(read({}, []), unknown);
+  for (const added of [['acme'], 'any'] as const) {
+    t.deepEqual(read({}, added), []);
+    t.deepEqual(read({ add_providers: false }, added), unknown);
+  }
+});
+
 test('access names groups, a provider and proxies, and says what is wrong with them', (t) => {
   const groups = { platform: { role: 'admin' }, 'team a': { role: 'viewer', workspaces: ['a'] } };
   const oidc = { issuer: 'https://login.example', client_id: 'sluice', client_secret: '${SECRET}' };

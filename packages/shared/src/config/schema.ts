@@ -68,7 +68,9 @@ export function readGatewayConfig(
   const providers = providerItems.flatMap(([name, item]) => readProvider(reader, name, item) ?? []);
   // A provider with mistakes is included, since a route may rightly name it.
   const ofFile = providerItems.map(([name]) => name).filter((name) => ID.pattern.test(name));
-  const providerNames = added === 'any' ? added : [...ofFile, ...added];
+  const access = readAccess(reader, file?.access);
+  const beside = access.addProviders ? added : [];
+  const providerNames = beside === 'any' ? beside : [...ofFile, ...beside];
 
   const ids = new Map<string, string>();
   const workspaces = reader.list(file?.workspaces, 'workspaces').flatMap((item, i) => {
@@ -150,7 +152,7 @@ export function readGatewayConfig(
       },
     },
     archive: readArchive(reader, file?.archive),
-    access: readAccess(reader, file?.access),
+    access,
     registry: {
       url: isAbsent(registry?.url) ? undefined : reader.httpUrl(registry.url, 'registry.url'),
       refreshMs:

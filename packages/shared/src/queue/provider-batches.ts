@@ -257,9 +257,9 @@ export class ProviderBatches {
     return (await this.#all()).flatMap(({ state }) => (state.isCertain ? state.candidates : []));
   }
 
-  /** Whether a part waits for the provider, or is there. `key`: whether it was, or may have been, made with this key. */
-  async isUsing(provider: string, key?: string): Promise<boolean> {
-    const isWith = (used: string) => key === undefined || used === key || used === '';
+  /** Whether a part waits for the provider, or is there. `keys`: whether it was, or may have been, made with one of them. */
+  async isUsing(provider: string, keys?: readonly string[]): Promise<boolean> {
+    const isWith = (used: string) => keys === undefined || keys.includes(used) || used === '';
     return (await this.#all()).some(
       ({ part, state }) => part.entry.provider === provider && isWith(state.key),
     );

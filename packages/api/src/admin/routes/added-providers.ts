@@ -79,6 +79,13 @@ export function addAddedProviderRoutes(
         'conflict',
         'PAYLOAD_KEY is not set, so the provider could not be stored encrypted. Set PAYLOAD_KEY, or name the provider in gateway.yaml.',
       );
+    // A batch has to be asked for with the key that made it.
+    const lost = lostKeys(before?.provider, provider);
+    if (lost.length > 0 && (await handed.isUsing(name, lost)))
+      throw new GatewayError(
+        'conflict',
+        `A batch runs with the key ${lost.join(' or ')}. Wait for it, or cancel it first.`,
+      );
     const written = await added.put(name, before, provider, secrets);
     if (written === 'full')
       throw new GatewayError('quota_exceeded', `At most ${MOST_ADDED_PROVIDERS} providers can be added.`);
@@ -135,12 +142,6 @@ export function addAddedProviderRoutes(
       );
     const wish = provider.keys && readInput((reader) => withoutKey(reader, provider, key));
     if (!wish) throw new GatewayError('not_found', 'The provider has no named key of this name.');
-    // The batch has to be asked for with the key that made it.
-    if (await handed.isUsing(opened.name, key))
-      throw new GatewayError(
-        'conflict',
-        `A batch runs with the key ${key}. Wait for it, or cancel it first.`,
-      );
     await write(ctx, opened, wish);
   });
 
@@ -185,6 +186,12 @@ async function routesTo(directory: Directory, provider: string): Promise<string[
 function withoutSecrets({ name, baseUrl, path, added }: ProviderConfig) {
   const key = added?.keyIds.size ? 'stored' : 'none';
   return { name, address: baseUrl + path, key, ...shownSettings(added?.settings ?? {}) };
+}
+
+/** The names of the pool's keys that a change removes. */
+function lostKeys(before: ProviderConfig | undefined, after: ProviderConfig): string[] {
+  const names = [...(before?.added?.keyIds.keys() ?? [])];
+  return names.filter((name) => name !== ONLY_KEY && !after.added?.keyIds.has(name));
 }
 
 /** Says which keys are new. */
