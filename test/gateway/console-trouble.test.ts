@@ -240,6 +240,64 @@ test.serial('an editor is told when somebody else has changed the route', async 
   t.is(await dialog.getByLabel('Model').inputValue(), 'gpt-4o-mini');
 });
 
+test.serial('of two people who change one provider at once, neither undoes what the other did', async (t) => {
+  const admin = adminOf(gateway);
+  const provider = { kind: 'openai', base_url: gateway.simulator.openaiBaseUrl };
+  const stored = async () => {
+    const { body } = await admin('GET', '/providers');
+    return body.data.find(({ name }: { name: string }) => name === 'both').settings;
+  };
+  const keys = [{ name: 'first', api_key: 'sk-first' }];
+  await admin('PUT', '/providers/both', { ...provider, keys });
+  const page = await openConsole(t, browser, gateway, '/providers');
+  const card = page.getByRole('article', { name: 'Provider both' });
+  const dialog = page.getByRole('dialog');
+  await card.getByRole('button', { name: 'Change both' }).click();
+  await dialog.getByLabel('Calls at a time').fill('3');
+  await admin('PUT', '/providers/both', { ...provider, limits: { requests_per_minute: 77 } });
+  await card.getByText('77 requests').waitFor();
+  // The page learns nothing of the second key.
+  const seen = (await admin('GET', '/providers')).body;
+  await page.route(/\/providers$/, (route) => route.fulfill({ json: seen }));
+  await admin('PUT', '/providers/both/keys/second', { api_key: 'sk-second' });
+  await dialog.getByRole('button', { name: 'Save the provider' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  t.deepEqual(await stored(), {
+    ...provider,
+    ...{ concurrency: 3, limits: { requests_per_minute: 77 } },
+    keys: [{ name: 'first' }, { name: 'second' }],
+  });
+
+  await page.unroute(/\/providers$/);
+  await card.getByRole('button', { name: 'Change key second of both' }).click();
+  await dialog.getByLabel('Requests a minute').fill('500');
+  await admin('PUT', '/providers/both/keys/second', { weight: 2 });
+  await dialog.getByRole('button', { name: 'Save the key' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  t.deepEqual((await stored()).keys[1], {
+    ...{ name: 'second', weight: 2 },
+    limits: { requests_per_minute: 500 },
+  });
+  await admin('DELETE', '/providers/both');
+});
+
+test.serial(
+  'of two people who change one workspace at once, neither undoes what the other did',
+  async (t) => {
+    const admin = adminOf(gateway);
+    const page = await openConsole(t, browser, gateway, '/workspaces/thrifty');
+    await page.getByRole('button', { name: 'Change name and models' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('Thrifty people');
+    await admin('PATCH', '/workspaces/thrifty', { models: ['fast'] });
+    await dialog.getByRole('button', { name: 'Save the workspace' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const { body } = await admin('GET', '/workspaces/thrifty');
+    t.like(body, { name: 'Thrifty people', models: ['fast'] });
+    await admin('PATCH', '/workspaces/thrifty', { models: null });
+  },
+);
+
 test.serial('of many workspaces one is found by typing, and a closed request stays closed', async (t) => {
   const admin = adminOf(gateway);
   for (let i = 0; i < 210; i++) await admin('POST', '/workspaces', { id: `many-${i}` });

@@ -812,6 +812,7 @@ test.serial(
     const answer = page.getByRole('article');
     await answer.waitFor();
     t.regex(await answer.innerText(), /anthropic\/claude-opus-4-1[\s\S]*x-gateway-cost-usd\s+0\.\d{6}/);
+    t.is(await page.getByText('Write a message').count(), 0);
     const id = await answer.getByRole('link').innerText();
     const { body } = await admin('GET', `/requests/${id}`);
     t.is(body.key_id, 'admin-playground');
@@ -834,6 +835,12 @@ test.serial(
         .getByText(/^\$0\.\d+$/)
         .waitFor();
     await page.getByLabel('Beside it').fill('');
+    gateway.simulator.script({ match: { textIncludes: 'slowly' }, times: 1, action: { delayMs: 1_000 } });
+    await page.getByLabel('Message').fill('slowly');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByLabel('Message').fill('the next one');
+    await page.getByRole('article').nth(3).waitFor();
+    t.is(await page.getByLabel('Message').inputValue(), 'the next one');
     await page.getByLabel('Route or model').fill('no-such-model');
     await page.getByLabel('Message').fill('x');
     await page.keyboard.press('Control+Enter');

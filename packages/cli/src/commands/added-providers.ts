@@ -62,10 +62,11 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
     // For one of gateway.yaml the gateway says where it is changed.
     if (before?.source !== 'file' && settings.preset === undefined && settings.kind === undefined)
       throw new UsageError('name a --preset, or a --kind and a --base-url');
+    // Stored keys are not sent back: they stay, and so does one that somebody else adds just now.
     const { keys, ...others } = settings;
     const body =
       given.keyFile === undefined
-        ? settings
+        ? others
         : { ...others, api_key: await readSecret(given.keyFile, cli.terminal) };
     const provider = await cli.admin.send<ProviderInfo>('PUT', path`/providers/${name}`, body);
     cli.show(

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 export interface Submit {
   onSubmit(event: Event): void;
-  /** True after the first attempt. */
+  /** True after an attempt with mistakes. */
   isTried: boolean;
   /** The mistake as it is shown: an empty field is not called wrong before somebody wants to save. */
   shown(text: string, mistake: string | undefined): string | undefined;
@@ -16,7 +16,7 @@ export function useSubmit(isValid: boolean, work: () => void): Submit {
     shown: (text, mistake) => (text === '' && !isTried ? undefined : mistake),
     onSubmit(event) {
       event.preventDefault();
-      setTried(true);
+      setTried(!isValid);
       if (isValid) work();
     },
   };

@@ -21,7 +21,7 @@ export function ChatForm({ draft, mistake, directory, catalogue, busy, onChange,
   const aliases = directory.routes
     .filter(({ workspace }) => workspace === draft.workspace)
     .map(({ id }) => id);
-  const { onSubmit: send, isTried } = useSubmit(!mistake && !busy, onSend);
+  const { onSubmit: send, isTried } = useSubmit(!mistake, onSend);
   /** What is missing is not called wrong before somebody wants to send. */
   const shown = (field: keyof ChatDraft) =>
     mistake?.field === field && (draft[field] !== '' || isTried) ? mistake.text : undefined;

@@ -56,7 +56,8 @@ function Chat({
     action.run(async (client) => {
       const turn = await askAll(client, draft, turns);
       setTurns([...turns, turn]);
-      setDraft({ ...draft, text: '' });
+      // Somebody may have written the next message meanwhile.
+      setDraft((now) => (now.text === draft.text ? { ...now, text: '' } : now));
     });
 
   return (

@@ -22,7 +22,8 @@ export function KeyDialog({ provider, use, onClose, onDone }: KeyDialogProps) {
   const isNew = use === 'new';
   const stored = typeof use === 'object' ? use.name : undefined;
   const hasOnlyKey = credentials === 'stored' && keys.length === 0;
-  const [form, setForm] = useState(() => toKeyForm(provider, stored));
+  const [first] = useState(() => toKeyForm(provider, stored));
+  const [form, setForm] = useState(first);
   const action = useAction();
   const taken = hasOnlyKey ? ['default'] : keys.map((key) => key.name);
   const mistakes = keyMistakes(form, isNew, taken);
@@ -32,7 +33,12 @@ export function KeyDialog({ provider, use, onClose, onDone }: KeyDialogProps) {
   const { onSubmit, isTried, shown } = useSubmit(isValid, async () => {
     const done = await action.run(async (client) => {
       if (use === 'only') await client.send('PUT', path`/providers/${name}/key`, { api_key: form.key });
-      else await client.send('PUT', path`/providers/${name}/keys/${form.name}`, toKeyBody(form, provider));
+      else
+        await client.send(
+          'PUT',
+          path`/providers/${name}/keys/${form.name}`,
+          toKeyBody(form, first, provider),
+        );
     });
     if (done) onDone();
   });

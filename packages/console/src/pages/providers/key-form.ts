@@ -54,18 +54,18 @@ export function keyMistakes(
   return Object.fromEntries(Object.entries(all).filter(([, mistake]) => mistake !== undefined));
 }
 
-/** Keeps the limits that the form does not show. */
-export function toKeyBody(form: KeyForm, provider: ProviderInfo): Record<string, unknown> {
+/** Only what differs from `first`, so that what somebody else has changed meanwhile stays, and what the form does not show. */
+export function toKeyBody(form: KeyForm, first: KeyForm, provider: ProviderInfo): Record<string, unknown> {
   const number = (typed: string) => (typed === '' ? undefined : Number(typed));
-  const limits = {
-    ...storedKey(provider, form.name)?.limits,
-    requests_per_minute: number(form.requests),
-    tokens_per_minute: number(form.tokens),
+  const rates = {
+    ...(form.requests === first.requests ? {} : { requests_per_minute: number(form.requests) }),
+    ...(form.tokens === first.tokens ? {} : { tokens_per_minute: number(form.tokens) }),
   };
+  const limits = { ...storedKey(provider, form.name)?.limits, ...rates };
   const hasLimits = Object.values(limits).some((limit) => limit !== undefined);
   return {
     ...(form.key === '' ? {} : { api_key: form.key }),
-    weight: number(form.weight) ?? null,
-    limits: hasLimits ? limits : null,
+    ...(form.weight === first.weight ? {} : { weight: number(form.weight) ?? null }),
+    ...(Object.keys(rates).length === 0 ? {} : { limits: hasLimits ? limits : null }),
   };
 }

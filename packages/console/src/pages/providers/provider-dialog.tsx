@@ -16,6 +16,7 @@ import {
   partsOf,
   toForm,
   toSettings,
+  withNewest,
 } from './provider-form.js';
 
 interface ProviderDialogProps {
@@ -38,7 +39,8 @@ const KINDS = [
 
 /** Adds a provider, or changes one that was added. */
 export function ProviderDialog({ provider, names, onClose, onDone }: ProviderDialogProps) {
-  const [form, setForm] = useState(() => toForm(provider));
+  const [first] = useState(() => toForm(provider));
+  const [form, setForm] = useState(first);
   const action = useAction();
   const hasKey = provider?.credentials === 'stored';
   const mistakes = mistakesOf(form, hasKey, !provider && names.includes(form.name));
@@ -55,7 +57,8 @@ export function ProviderDialog({ provider, names, onClose, onDone }: ProviderDia
     });
   const { onSubmit, isTried, shown } = useSubmit(isValid, async () => {
     const done = await action.run(async (client) => {
-      await client.send('PUT', path`/providers/${form.name}`, toSettings(form, provider?.settings ?? {}));
+      const settings = toSettings(withNewest(form, first, toForm(provider)), provider?.settings ?? {});
+      await client.send('PUT', path`/providers/${form.name}`, settings);
     });
     if (done) onDone();
   });

@@ -105,9 +105,15 @@ function addressMistake({ preset, address }: ProviderForm): string | undefined {
   return undefined;
 }
 
-/** Keeps the settings that the form does not show. */
+/** What somebody else has changed meanwhile stays in the fields that were left as they were. */
+export function withNewest(form: ProviderForm, first: ProviderForm, newest: ProviderForm): ProviderForm {
+  const typed = Object.entries(form).filter(([field, value]) => value !== first[field as keyof ProviderForm]);
+  return { ...newest, ...Object.fromEntries(typed) };
+}
+
+/** Keeps the settings that the form does not show. Stored keys are not sent back: they stay as they are. */
 export function toSettings(form: ProviderForm, before: Record<string, unknown>): Record<string, unknown> {
-  const { preset, kind, base_url: _, concurrency: __, limits, keys, ...others } = before;
+  const { preset, kind, base_url: _, concurrency: __, keys: ___, limits, ...others } = before;
   for (const part of partsOf(String(before.preset ?? OTHER))) delete others[part];
   const number = (text: string) => (text === '' ? undefined : Number(text));
   const allLimits = {
@@ -126,6 +132,6 @@ export function toSettings(form: ProviderForm, before: Record<string, unknown>):
     ...(form.concurrency === '' ? {} : { concurrency: Number(form.concurrency) }),
     ...(hasLimits ? { limits: allLimits } : {}),
     // A key that is given replaces all that are stored.
-    ...(form.key !== '' ? { api_key: form.key } : keys === undefined ? {} : { keys }),
+    ...(form.key === '' ? {} : { api_key: form.key }),
   };
 }

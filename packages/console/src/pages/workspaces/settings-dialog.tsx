@@ -16,13 +16,18 @@ interface SettingsProps {
 
 /** The name of a workspace, and the models that its callers may name. */
 export function SettingsDialog({ workspace, onClose, onDone }: SettingsProps) {
-  const [name, setName] = useState(workspace.name);
-  const [models, setModels] = useState((workspace.models ?? []).join('\n'));
+  const [before] = useState({ name: workspace.name, models: (workspace.models ?? []).join('\n') });
+  const [name, setName] = useState(before.name);
+  const [models, setModels] = useState(before.models);
   const action = useAction();
   const mistake = labelMistake(name);
   const { onSubmit } = useSubmit(mistake === undefined, async () => {
     const names = models.split(/\s+/).filter(Boolean);
-    const wish = { name, models: names.length === 0 ? null : names };
+    // Only what differs, so that what somebody else has changed meanwhile stays.
+    const wish = {
+      ...(name === before.name ? {} : { name }),
+      ...(models === before.models ? {} : { models: names.length === 0 ? null : names }),
+    };
     const url = path`/workspaces/${workspace.id}`;
     if (await action.run(async (client) => void (await client.send('PATCH', url, wish)))) onDone();
   });
