@@ -238,31 +238,6 @@ test.serial(
   },
 );
 
-test.serial('a batch fails when its file was deleted in the moment in which it was created', async (t) => {
-  const client = sdkFor(gateway);
-  const { redis, names } = gateway;
-  // Both api processes find the record of the batch only when the bytes are gone.
-  const { id, input_file_id: file } = await createBatch(client, toJsonl(many(1)));
-  await batchEnd(client, id);
-  const record = JSON.parse((await redis.hget(names.batch(id), 'record')) ?? '{}');
-  await client.files.delete(file);
-  const late = { ...record, id: `${id}-late` };
-  await redis.hset(
-    names.batch(late.id),
-    'record',
-    JSON.stringify(late),
-    'status',
-    'validating',
-    'times',
-    '{}',
-  );
-  await redis.zadd(names.batches('demo'), record.created, late.id);
-  await redis.zadd(names.activeBatches, record.created, late.id);
-  const ended = await batchEnd(client, late.id, 90_000);
-  t.is(ended.status, 'failed');
-  t.is(ended.errors?.data?.[0]?.code, 'input_file_missing');
-});
-
 test.serial('a batch whose time is over keeps its answers, and names the lines that are left', async (t) => {
   const client = sdkFor(gateway);
   hold.hold();

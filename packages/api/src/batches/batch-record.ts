@@ -27,6 +27,13 @@ export interface LineMistake {
   param: string | null;
 }
 
+export const INPUT_FILE_MISSING: LineMistake = {
+  code: 'input_file_missing',
+  line: null,
+  message: 'The input file was deleted.',
+  param: 'input_file_id',
+};
+
 /** The fixed part of a batch. Times are Redis time, in ms. */
 export interface BatchRecord {
   id: string;

@@ -10,11 +10,17 @@
  */
 import type { FileLine } from '@sluice/shared/json/read-lines';
 import type { Logger } from '@sluice/shared/process/logger';
-import { MissingObject } from '../files/store.js';
 import type { BatchLeases } from './batch-lease.js';
-import type { Batch, BatchRecord, BatchState, BatchStatus, EndReason } from './batch-record.js';
+import {
+  type Batch,
+  type BatchRecord,
+  type BatchState,
+  type BatchStatus,
+  type EndReason,
+  INPUT_FILE_MISSING,
+} from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
-import { type CheckedLines, checkLines } from './check-lines.js';
+import { checkLines } from './check-lines.js';
 import { finishBatch } from './finish-batch.js';
 import { HandOver, type HandOverParts } from './hand-over.js';
 import { HandedLines } from './handed-lines.js';
@@ -31,19 +37,6 @@ const LONGEST_REST_MS = 5_000;
 const LONGEST_END_MS = 10 * 60_000;
 /** A provider gets this long to end its own batch. */
 const LONGEST_PROVIDER_END_MS = 30 * 60_000;
-
-const NO_FILE: CheckedLines = {
-  total: 0,
-  models: new Set(),
-  mistakes: [
-    {
-      code: 'input_file_missing',
-      line: null,
-      message: 'The input file was deleted.',
-      param: 'input_file_id',
-    },
-  ],
-};
 
 export interface BatchParts extends HandOverParts, Omit<LineFeederParts, keyof HandOverParts> {
   store: BatchStore;
@@ -93,7 +86,7 @@ export class BatchRun {
           await this.#check(batch);
           break;
         case 'in_progress':
-          await this.#work(batch.state);
+          await this.#work(batch.state).catch((error) => this.#endWithoutFile(batch.state, error));
           break;
         case 'cancelling':
           await this.#end(batch.state, 'cancelling');
@@ -121,10 +114,9 @@ export class BatchRun {
     const { inputObject, inputBytes } = this.#record;
     const bytes = this.parts.files.sealed.read(inputObject, inputBytes);
     const checked = checkLines(bytes, lineLimitsOf(this.parts));
-    const { total, mistakes, models } = await checked.catch((error: unknown) => {
-      // The file was deleted in the moment in which the batch was created.
-      if (error instanceof MissingObject) return NO_FILE;
-      throw error;
+    const { total, mistakes, models } = await checked.catch(async (error: unknown) => {
+      await this.#requireGone(error);
+      return { total: 0, models: new Set<string>(), mistakes: [INPUT_FILE_MISSING] };
     });
     if (mistakes.length > 0) {
       const now = this.parts.clock.now();
@@ -176,6 +168,17 @@ export class BatchRun {
         return this.#end({ ...state, endReason: 'budget_exceeded' }, 'in_progress');
       await this.#wait();
     }
+  }
+
+  /** Another version removes the bytes of a deleted file, although a batch reads them. What is left cannot run then. */
+  async #endWithoutFile(state: BatchState, error: unknown): Promise<void> {
+    await this.#requireGone(error);
+    return this.#end({ ...state, endReason: state.endReason ?? 'batch_cancelled' }, 'in_progress');
+  }
+
+  /** Throws the error, unless it says that the input file is gone. */
+  async #requireGone(error: unknown): Promise<void> {
+    if (!(await this.parts.files.wasRemoved(this.#record.inputObject, error))) throw error;
   }
 
   /** Reads what an earlier run has left. */

@@ -26,12 +26,16 @@ if redis.call('GET', leaseKey) ~= ARGV[1] then return 0 end
 const MOST_REMEMBERED = 1_000;
 export const FINISHED_TTL_MS = 30 * 86_400_000;
 
-/** KEYS: batch, batches of the workspace, active batches. The oldest finished ones make room. */
-export const createBatchScript = createScript<'' | 'active'>(
+/**
+ * KEYS: batch, batches of the workspace, active batches, files of the workspace. The oldest finished ones make room. A file that
+ * was deleted meanwhile gets no batch, because its bytes may be removed at any moment.
+ */
+export const createBatchScript = createScript<'' | 'active' | 'file'>(
   'sluiceCreateBatch',
   `
-local batchKey, batchesKey, activeKey = unpack(KEYS)
-local id, created, maxActive, record, times = unpack(ARGV)
+local batchKey, batchesKey, activeKey, filesKey = unpack(KEYS)
+local id, created, maxActive, record, times, file = unpack(ARGV)
+if redis.call('HEXISTS', filesKey, file) == 0 then return 'file' end
 local prefix = string.sub(batchKey, 1, -#id - 1)
 local ids = redis.call('ZRANGE', batchesKey, 0, -1)
 local active, remembered = 0, #ids

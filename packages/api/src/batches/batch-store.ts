@@ -12,21 +12,15 @@ export class BatchStore {
     private readonly names: KeyNames,
   ) {}
 
-  /** False: the workspace has the most batches under way that it may have. */
-  async create(record: BatchRecord, maxActive: number): Promise<boolean> {
+  /** `active`: the workspace has the most batches under way that it may have. `file`: the input file was deleted. */
+  create(record: BatchRecord, maxActive: number): Promise<'' | 'active' | 'file'> {
     const { names } = this;
-    const refused = await createBatchScript(
+    const { id, workspace, created, inputFile } = record;
+    return createBatchScript(
       this.redis,
-      [names.batch(record.id), names.batches(record.workspace), names.activeBatches],
-      [
-        record.id,
-        record.created,
-        maxActive,
-        JSON.stringify(record),
-        JSON.stringify({ validating: record.created }),
-      ],
+      [names.batch(id), names.batches(workspace), names.activeBatches, names.files(workspace)],
+      [id, created, maxActive, JSON.stringify(record), JSON.stringify({ validating: created }), inputFile],
     );
-    return refused === '';
   }
 
   async find(id: string): Promise<Batch | undefined> {

@@ -6,7 +6,13 @@ import type { Payloads } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Files } from '../files/files.js';
 import { codeField } from './batch-fields.js';
-import type { Batch, BatchState, BatchStatus, EndReason } from './batch-record.js';
+import {
+  type Batch,
+  type BatchState,
+  type BatchStatus,
+  type EndReason,
+  INPUT_FILE_MISSING,
+} from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
 import { leftOverLine } from './line-outcome.js';
 import type { LineStore, Part } from './line-store.js';
@@ -33,7 +39,7 @@ export async function finishBatch(parts: FinishParts, batch: Batch, token: strin
   const { record, state } = batch;
   const { id } = record;
   const stored = await lineStore.parts(id);
-  const left = { count: 0 };
+  const left: LeftOver = { count: 0, hasFile: true };
   const outputFile = await makeFile(parts, batch, 'output', contentOf(parts, stored, 'output'));
   const errors = concat(contentOf(parts, stored, 'error'), leftOver(parts, batch, left));
   const errorFile = await makeFile(parts, batch, 'error', errors);
@@ -58,14 +64,37 @@ export async function finishBatch(parts: FinishParts, batch: Batch, token: strin
         param: null,
       },
     ];
+  if (!left.hasFile) change.errors = [...(change.errors ?? []), INPUT_FILE_MISSING];
   if (!(await store.finish(record, token, change, clock.now()))) return;
   for (const part of stored) await files.discard(part);
 }
 
-/** The lines without an answer: those that waited for another try, and those that were never queued. */
-async function* leftOver(parts: FinishParts, { record, state }: Batch, left: { count: number }) {
-  const { endReason } = state;
-  if (endReason === undefined || state.total === 0) return;
+interface LeftOver {
+  /** How many lines have no answer. */
+  count: number;
+  hasFile: boolean;
+}
+
+/** The lines without an answer. When the input file was deleted, nobody knows their ids any more, and they are only counted. */
+async function* leftOver(parts: FinishParts, batch: Batch, left: LeftOver): AsyncIterable<Buffer> {
+  const { endReason } = batch.state;
+  if (endReason === undefined || batch.state.total === 0) return;
+  try {
+    yield* readLeftOver(parts, batch, endReason, left);
+  } catch (error) {
+    if (!(await parts.files.wasRemoved(batch.record.inputObject, error))) throw error;
+    const { total, completed, failed } = batch.state;
+    Object.assign(left, { count: total - completed - failed, hasFile: false });
+  }
+}
+
+/** Those that waited for another try, and those that were never queued. */
+async function* readLeftOver(
+  parts: FinishParts,
+  { record, state }: Batch,
+  endReason: EndReason,
+  left: LeftOver,
+): AsyncIterable<Buffer> {
   const { id, inputObject, inputBytes } = record;
   const most = parts.maxBodyBytes + 4_096;
   const waiting = [...(await parts.lineStore.underWay(id)).values()].sort((a, b) => a.line - b.line);

@@ -174,13 +174,32 @@ export class HandOver {
     const { id } = handed.part;
     await this.parts.handed.change(id, '', { status: 'merging' }, clock.now() + NO_STEP_MS);
     const open = await lineStore.underWay(this.record.id);
-    await settleUnknown(this.parts, this.record, this.lines.limits, handed, open);
+    const lines = this.#linesOf(handed.part);
+    await settleUnknown(this.parts, this.record, this.lines.limits, handed, lines, open);
   }
 
-  /** Records the lines of a part again, from the file. They have the same ids as when they were handed over. */
-  async #recordLines({ id, offset, end, before, skipped }: HandedPart): Promise<Map<string, FedLine>> {
+  /** The lines of a part, from the file. When the file was removed, their numbers are all that is known of them. */
+  async *#linesOf({ offset, end, before, lines, skipped }: HandedPart): AsyncIterable<FileLine> {
     const { inputObject, inputBytes } = this.record;
-    const bytes = this.parts.files.sealed.read(inputObject, inputBytes, offset);
+    const { files } = this.parts;
+    const bytes = files.sealed.read(inputObject, inputBytes, offset);
+    let number = before;
+    try {
+      for await (const line of readLines(bytes, this.lines.limits.bytes, { offset, lines: before })) {
+        if (line.offset >= end) return;
+        yield line;
+        number = line.number;
+      }
+    } catch (error) {
+      if (!(await files.wasRemoved(inputObject, error))) throw error;
+      while (number < before + lines + skipped.length)
+        yield { number: ++number, offset, end: offset, text: undefined };
+    }
+  }
+
+  /** Records the lines of a part again. They have the same ids as when they were handed over. */
+  async #recordLines(part: HandedPart): Promise<Map<string, FedLine>> {
+    const { id, skipped } = part;
     const recorded = new Map<string, FedLine>();
     let group = new Map<string, FedLine>();
     const write = async () => {
@@ -190,8 +209,7 @@ export class HandOver {
       for (const [requestId, line] of group) recorded.set(requestId, line);
       group = new Map();
     };
-    for await (const line of readLines(bytes, this.lines.limits.bytes, { offset, lines: before })) {
-      if (line.offset >= end) break;
+    for await (const line of this.#linesOf(part)) {
       if (skipped.includes(line.number)) continue;
       const requestId = requestIdOf(this.record.id, line.number);
       group.set(requestId, { ...this.lines.toFed(line, requestId), at: id });

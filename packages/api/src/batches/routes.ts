@@ -39,7 +39,7 @@ export function createBatchesRoutes({ batches, files, directory, clock, maxActiv
     const { workspace, id: keyId } = ctx.state.key;
     const wanted = readBatch(parseJson(ctx.state.bodyText));
     const file = await files.find(workspace, wanted.inputFile).catch(() => {
-      throw invalid('input_file_id must be the id of a file of this workspace.', 'input_file_id');
+      throw noSuchFile();
     });
     if (file.purpose !== 'batch')
       throw invalid('input_file_id must be a file with purpose "batch".', 'input_file_id');
@@ -61,7 +61,9 @@ export function createBatchesRoutes({ batches, files, directory, clock, maxActiv
       outputExpiresMs: wanted.outputExpiresMs,
       metadata: wanted.metadata,
     };
-    if (!(await batches.create(record, maxActiveBatches)))
+    const refused = await batches.create(record, maxActiveBatches);
+    if (refused === 'file') throw noSuchFile();
+    if (refused === 'active')
       throw new GatewayError(
         'quota_exceeded',
         `This workspace may have ${maxActiveBatches} batches under way.`,
@@ -129,6 +131,10 @@ function readMetadata(value: unknown): Record<string, string> | null {
       'metadata',
     );
   return Object.fromEntries(pairs) as Record<string, string>;
+}
+
+function noSuchFile(): GatewayError {
+  return invalid('input_file_id must be the id of a file of this workspace.', 'input_file_id');
 }
 
 function invalid(message: string, param: string | null): GatewayError {

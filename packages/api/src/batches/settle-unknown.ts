@@ -3,13 +3,12 @@
  * over. The provider may bill them. So each has a log entry with an estimate of its cost, like a call whose worker died.
  */
 import type { ErrorInfo } from '@sluice/shared/errors';
-import { readLines } from '@sluice/shared/json/read-lines';
+import type { FileLine } from '@sluice/shared/json/read-lines';
 import { answerContext, type Payloads, sealError } from '@sluice/shared/queue/payload';
 import { type HandedBatch, jobOfLine } from '@sluice/shared/queue/provider-batches';
 import { failedLogEntry } from '@sluice/shared/queue/request-log';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { Files } from '../files/files.js';
 import type { BatchRecord } from './batch-record.js';
 import type { LineLimits } from './check-lines.js';
 import { requestIdOf } from './handed-lines.js';
@@ -31,32 +30,32 @@ export interface SettleUnknownParts {
   budget: PartBudget;
   payloads: Payloads;
   clock: Clock;
-  files: Files;
 }
 
-/** `open`: the lines of the batch that are recorded, and so are not settled yet. */
+/** `lines`: those of the part. `open`: the lines of the batch that are recorded, and so are not settled yet. */
 export async function settleUnknown(
-  { settlements, budget, payloads, clock, files }: SettleUnknownParts,
-  { id, inputObject, inputBytes }: BatchRecord,
+  { settlements, budget, payloads, clock }: SettleUnknownParts,
+  { id }: Pick<BatchRecord, 'id'>,
   limits: LineLimits,
   { part, state }: HandedBatch,
+  lines: AsyncIterable<FileLine>,
   open: ReadonlyMap<string, FedLine>,
 ): Promise<void> {
-  const { offset, end, before, entry } = part;
+  const { entry } = part;
   const [upstreamId] = state.isCertain ? state.candidates : [];
-  const bytes = files.sealed.read(inputObject, inputBytes, offset);
-  for await (const line of readLines(bytes, limits.bytes, { offset, lines: before })) {
-    if (line.offset >= end) return;
+  for await (const line of lines) {
     const requestId = requestIdOf(id, line.number);
     const fed = open.get(requestId);
+    if (fed?.at !== part.id) continue;
     const parsed = parseLine(line.text, limits);
-    if (fed?.at !== part.id || isMistake(parsed)) continue;
+    // No mistake was handed over, so the file is gone. The part has reserved this much for a line.
+    const share = Math.ceil((part.reserved ?? 0) / part.lines);
     const job = jobOfLine(part, fed, requestId, clock.now(), {
       provider: entry.provider,
       model: entry.model,
       outcome: 'unknown',
       via: 'provider_batch',
-      estimate: budget.estimateOf(entry, parsed.body),
+      estimate: isMistake(parsed) ? share : budget.estimateOf(entry, parsed.body),
       ...(upstreamId === undefined ? {} : { upstreamId }),
     });
     const log = failedLogEntry(job, CODE, REASON, clock.now());

@@ -77,6 +77,11 @@ export class FileRecords {
     await this.redis.zadd(this.names.fileObjects, String(until), object);
   }
 
+  /** The object is removed at this moment. An object that was removed meanwhile is not listed again. */
+  async putOff(object: string, until: number): Promise<void> {
+    await this.redis.zadd(this.names.fileObjects, 'XX', String(until), object);
+  }
+
   /** Returns the quota that the file would exceed, if any. */
   add(
     workspace: string,
@@ -148,6 +153,10 @@ export class FileRecords {
   /** Objects whose time is over. Their names begin with the workspace and the file. */
   dueObjects(now: number): Promise<string[]> {
     return this.redis.zrangebyscore(this.names.fileObjects, '-inf', now, 'LIMIT', 0, EXPIRED_AT_ONCE);
+  }
+
+  async isListed(object: string): Promise<boolean> {
+    return (await this.redis.zscore(this.names.fileObjects, object)) !== null;
   }
 
   async forgetObject(object: string): Promise<void> {

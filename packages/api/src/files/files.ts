@@ -5,6 +5,7 @@ import { makeRequestId } from '@sluice/shared/request-id';
 import { type Page, type PageQuery, readPage } from '../http/page.js';
 import type { FilePurpose, FileRecord, FileRecords } from './file-records.js';
 import type { SealedFiles } from './sealed-files.js';
+import { MissingObject } from './store.js';
 
 /** Longer than any upload takes. */
 const UNFINISHED_MS = 2 * 3_600_000;
@@ -125,6 +126,11 @@ export class Files {
     return this.sealed.read(object, bytes, from);
   }
 
+  /** Whether a read failed because the object was removed. An object that is listed is out of reach: a folder is not mounted. */
+  async wasRemoved(object: string, error: unknown): Promise<boolean> {
+    return error instanceof MissingObject && !(await this.records.isListed(object));
+  }
+
   async remove(workspace: string, record: FileRecord): Promise<void> {
     if (!(await this.records.remove(workspace, record))) return;
     if (!(await this.heldObjects()).has(record.object)) await this.discard(record);
@@ -133,12 +139,16 @@ export class Files {
   /** Removes the objects that are due. Several api processes may do it at once. */
   async removeDue(): Promise<void> {
     const due = await this.records.dueObjects(this.clock.now());
-    const held = due.length > 0 ? await this.heldObjects() : new Set();
+    if (due.length === 0) return;
     for (const object of due) {
       const [workspace = '', id = ''] = object.split('/');
       const record = await this.records.find(workspace, id);
       if (record?.object === object) await this.records.remove(workspace, record);
-      if (held.has(object)) await this.records.expectObject(object, this.clock.now() + HELD_FOR_MS);
+    }
+    // No batch begins with a file that has no record, so nobody else comes to hold these.
+    const held = await this.heldObjects();
+    for (const object of due) {
+      if (held.has(object)) await this.records.putOff(object, this.clock.now() + HELD_FOR_MS);
       else await this.discard({ object });
     }
   }
