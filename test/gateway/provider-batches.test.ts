@@ -1,4 +1,6 @@
 /** Batches that are handed to the provider's own batch API: each line once, at half the price, whatever dies meanwhile. */
+import { rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { adminOf } from '../helpers/admin.js';
@@ -299,7 +301,8 @@ test.serial('lines run one by one when their provider has been too busy for long
   const { redis, names, simulator } = gateway;
   const before = simulator.batches.length;
   const path = '/v1/messages/batches';
-  simulator.script({ match: { path }, times: 8, action: { status: 429 } });
+  simulator.script({ match: { path }, action: { status: 429 } });
+  t.teardown(() => simulator.clearScript());
   const { id } = await createBatch(client, toJsonl(many(2, 'claude')));
   const [key = ''] = await until('its part', async () => {
     const keys = await redis.keys(names.providerBatch('*'));
@@ -370,6 +373,24 @@ test.serial('a call that its provider carries out late leaves one batch that run
   );
 });
 
+test.serial('a proxy that waits no longer for the provider causes no second call', async (t) => {
+  const client = sdkFor(gateway);
+  const { redis, simulator } = gateway;
+  const before = simulator.batches.length;
+  const path = '/v1/batches';
+  const calls = () => simulator.otherCalls.filter((call) => call.path === path).length;
+  simulator.script({ match: { path }, times: 1, action: { status: 504 } });
+  const { id } = await createBatch(client, toJsonl(many(2, 'half')));
+  const { key } = await partThatIs('creating');
+  const sent = calls();
+  await until('the list is read several times', () => calls() >= sent + 4, PATIENCE_MS);
+  t.is(made(before).length, 0);
+  await redis.hset(key, 'creatingAt', String(Date.now() - 3_600_000));
+  const batch = await batchEnd(client, id, PATIENCE_MS);
+  t.like(batch.request_counts, { total: 2, completed: 2, failed: 0 });
+  t.is(made(before).length, 1);
+});
+
 test.serial(
   'a process that does not know of handing over cannot take a batch that is at its provider',
   async (t) => {
@@ -395,6 +416,28 @@ test.serial(
     t.deepEqual(await redis.keys(`${names.batchLease(id)}*`), []);
   },
 );
+
+test.serial('answers of a provider are kept and billed when the file of the batch is gone', async (t) => {
+  const client = sdkFor(gateway);
+  const { redis, names } = gateway;
+  const logged = (await gateway.log()).length;
+  holdSlowLines();
+  const { id, input_file_id: file } = await createBatch(
+    client,
+    toJsonl([line('slow', 'slow', 'half'), ...many(2, 'half')]),
+  );
+  await until('it is at the provider', async () => (await handedOf(id))?.ids.length === 1, PATIENCE_MS);
+  // As a version before this one deletes a file.
+  await redis.hdel(names.files('demo'), file);
+  rmSync(join(dirname(gateway.configPath), 'files', 'demo', file));
+  await redis.zrem(names.fileObjects, `demo/${file}`);
+  release();
+  const batch = await batchEnd(client, id, PATIENCE_MS);
+  t.like(batch.request_counts, { total: 3, completed: 3, failed: 0 });
+  t.is((await readResults(client, batch.output_file_id)).length, 3);
+  const log = (await gateway.log()).slice(logged);
+  t.is(log.filter(({ served }) => (served?.cost ?? 0) > 0).length, 3);
+});
 
 test.serial('results that cannot be read are read again, and no line of them runs one by one', async (t) => {
   const client = sdkFor(gateway);

@@ -25,6 +25,8 @@ const MAX_LINE_ID = 64;
 const FILE_SECONDS = 3 * 86_400;
 /** These say of a 429 that it does not pass by itself. */
 const SPENT = ['insufficient_quota', 'billing_hard_limit_reached'];
+/** Proxies answer so when they have lost the server, or have no more patience with it. */
+const FROM_BETWEEN = [408, 502, 504, 524];
 /** The call failed before anything of it was sent. */
 const NOT_SENT = [
   'ECONNREFUSED',
@@ -51,6 +53,11 @@ export class BatchRefused extends Error {
   /** It is of no use to ask again soon, and nothing was done. */
   get isFinal(): boolean {
     return this.status < 500 && this.status !== 408 && this.status !== 409 && !this.isBusy;
+  }
+
+  /** The answer comes from somebody on the way, who waits no longer. The provider may still do it. */
+  get isFromBetween(): boolean {
+    return FROM_BETWEEN.includes(this.status);
   }
 
   /** Nothing was done, because there is too much to do. */

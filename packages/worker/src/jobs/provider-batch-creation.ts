@@ -110,7 +110,7 @@ export class ProviderBatchCreation {
           isAnswered: true,
           ...(mayHaveTwin ? {} : { status: 'waiting' }),
         });
-      throw new OutcomeUnknown(String(error), { isAnswered: isRefusal });
+      throw new OutcomeUnknown(String(error), { isAnswered: isRefusal && !error.isFromBetween });
     });
     metrics.batchLines(part.entry.provider, 'handed_over', lines.length);
     return { ...this.#taken([id], true), creatingAt: now };
