@@ -146,11 +146,16 @@ test.serial(
 
 test.serial('a provider that comes back takes jobs again, with its new limits', async (t) => {
   const before = await reloads('changed');
+  const since = gateway.output().length;
   write((providers) => {
     providers.extra = { ...EXTRA, concurrency: 2 };
   });
   hangUp();
   await untilReloaded(before);
+  await until('both workers have taken it up', () => {
+    const lines = gateway.output().slice(since).split('\n');
+    return lines.filter((line) => line.includes('the changes of providers are in force')).length === 2;
+  });
   hold.hold();
   const answers = Array.from({ length: 4 }, () => say('alone'));
   await until('two calls', () => hold.held.length === 2);

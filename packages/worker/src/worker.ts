@@ -51,7 +51,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   await Promise.all(
     [...live.config.providers.values()].map(({ name, concurrency }) => workers.put(name, concurrency)),
   );
-  live.onChange((changes) => followChanges(changes, options, parts, workers));
+  live.onChange(createFollower(options, parts, workers));
   startChores(chores, options, { ...parts, takeUpAdded }, connections, workers);
   const archive =
     options.archive && startArchive(options.archive, { ...options, ...parts, config: live.config, chores });
@@ -83,24 +83,37 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   };
 }
 
-/** The providers have changed. Calls that are under way are not affected. */
-function followChanges(
-  changes: readonly ProviderChange[],
+/** Takes up changes of the providers, one after the other. Calls that are under way are not affected. */
+function createFollower(
   { live, logger }: WorkerOptions,
   { queues, upstreams, workerMetrics }: WorkerParts,
   workers: QueueWorkers,
-): void {
-  for (const { name, provider, key, pool } of changes) {
-    upstreams.put(name, provider, key, pool);
-    if (provider) workerMetrics.know(name);
-  }
-  const take = async () => {
-    // The limit comes first, because nobody may take more jobs than that.
-    await setLimits(queues, live.config);
-    for (const { name, provider } of changes)
-      await (provider ? workers.put(name, provider.concurrency) : workers.retire(name));
+): (changes: readonly ProviderChange[]) => void {
+  const fail = (error: unknown) =>
+    logger.error({ error: String(error) }, 'the new providers could not be taken up');
+  const takeUp = async (changes: readonly ProviderChange[], back: ReadonlySet<ProviderChange>) => {
+    // The limit comes first, because nobody may take more jobs than that. A chore sets it again if this fails.
+    await setLimits(queues, live.config).catch(fail);
+    for (const change of changes) {
+      const { name, provider, key, pool } = change;
+      if (!provider) await workers.retire(name);
+      else await workers.put(name, provider.concurrency);
+      // It may have been removed again meanwhile.
+      if (back.has(change) && live.config.providers.has(name)) upstreams.put(name, provider, key, pool);
+    }
+    logger.info({ providers: changes.map(({ name }) => name) }, 'the changes of providers are in force');
   };
-  take().catch((error) => logger.error({ error: String(error) }, 'the new providers could not be taken up'));
+  let before = Promise.resolve();
+  return (changes) => {
+    // The jobs of a removed provider are taken without a limit. So it is not called before it has one again.
+    const back = new Set(changes.filter(({ name, provider }) => provider && workers.isRetired(name)));
+    for (const change of changes) {
+      const { name, provider, key, pool } = change;
+      if (!back.has(change)) upstreams.put(name, provider, key, pool);
+      if (provider) workerMetrics.know(name);
+    }
+    before = before.then(() => takeUp(changes, back)).catch(fail);
+  };
 }
 
 /** Reads what a worker has to know, and announces the worker, before it may take a job. */

@@ -62,6 +62,10 @@ export class QueueWorkers {
     if (taking.retiredAt !== undefined) taking.worker.concurrency = AT_A_TIME;
   }
 
+  isRetired(provider: string): boolean {
+    return this.#taking.get(provider)?.retiredAt !== undefined;
+  }
+
   /** Closes the workers of removed providers that have nothing left to do. */
   async tidy(): Promise<void> {
     for (const [provider, taking] of this.#taking) {
