@@ -96,10 +96,11 @@ function createFollower(
     await setLimits(queues, live.config).catch(fail);
     for (const change of changes) {
       const { name, provider, key, pool } = change;
-      if (!provider) await workers.retire(name);
-      else await workers.put(name, provider.concurrency);
-      // It may have been removed again meanwhile.
-      if (back.has(change) && live.config.providers.has(name)) upstreams.put(name, provider, key, pool);
+      // A later change may have come meanwhile. What holds now counts.
+      const wanted = live.config.providers.get(name);
+      if (!wanted) await workers.retire(name);
+      else await workers.put(name, wanted.concurrency);
+      if (back.has(change) && wanted) upstreams.put(name, provider, key, pool);
     }
     logger.info({ providers: changes.map(({ name }) => name) }, 'the changes of providers are in force');
   };

@@ -2,13 +2,12 @@
  * Redis has a small record of each file, the bytes that a workspace has stored, and when each object of the store is to be
  * removed. An object is listed before its first byte is written, so that a process that dies leaves none behind.
  */
-import type { KeyNames } from '@sluice/shared/redis/key-names';
+import { FILE_PURPOSES, type KeyNames } from '@sluice/shared/redis/key-names';
 import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import { createScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 import { mendOrderScript } from './mend-order.js';
 
-export const FILE_PURPOSES = ['batch', 'batch_output'] as const;
 export type FilePurpose = (typeof FILE_PURPOSES)[number];
 
 /** Times are Redis time, in ms. */

@@ -33,18 +33,12 @@ export async function readConfigFile(file: string, cli: Cli): Promise<ReadConfig
   try {
     return { config: read([]), added: new Map() };
   } catch (error) {
-    const unknown = mistakesOf(error).length - mistakesOf(attempt(() => read('any'))).length;
-    if (unknown === 0) throw error;
+    const mistakes = mistakesOf(error);
+    const others = mistakesOf(attempt(() => read('any')));
+    if (mistakes.length === others.length) throw error;
     const added = await addedProviders(cli);
     if (added instanceof Map) return { config: read([...added.keys()]), added };
-    throw new ConfigError(
-      path,
-      explained(
-        mistakesOf(error),
-        attempt(() => read('any')),
-        added,
-      ),
-    );
+    throw new ConfigError(path, explained(mistakes, others, added));
   }
 }
 
@@ -59,9 +53,9 @@ async function addedProviders(cli: Cli): Promise<Map<string, string> | string> {
   }
 }
 
-/** Says of each unknown provider that it may be one that was added, and why that is not known. */
-function explained(mistakes: readonly Mistake[], others: unknown, reason: string): Mistake[] {
-  const otherTexts = new Set(mistakesOf(others).map(mistakeText));
+/** Says of each unknown provider that it may be one that was added, and why that is not known. `others`: all other mistakes. */
+function explained(mistakes: readonly Mistake[], others: readonly Mistake[], reason: string): Mistake[] {
+  const otherTexts = new Set(others.map(mistakeText));
   return mistakes.map((mistake) =>
     otherTexts.has(mistakeText(mistake))
       ? mistake

@@ -12,14 +12,14 @@ const MAX_MEMBERS = 8;
 const MAX_MODELS = 16;
 
 /** The names that an entry may have. `any`: every name, because they are not known here. */
-type Providers = readonly string[] | 'any';
+export type ProviderNames = readonly string[] | 'any';
 
 /** A route is a chain, or a map with the chain and with settings of the whole route. */
 export function readRoute(
   reader: ConfigReader,
   value: unknown,
   path: string,
-  providers: Providers,
+  providers: ProviderNames,
 ): RouteConfig | undefined {
   if (Array.isArray(value)) return { chain: readChain(reader, value, path, providers), onCrash: 'rerun' };
   if (typeof value === 'string') {
@@ -40,7 +40,12 @@ export function readRoute(
   };
 }
 
-function readChain(reader: ConfigReader, value: unknown, path: string, providers: Providers): RouteEntry[] {
+function readChain(
+  reader: ConfigReader,
+  value: unknown,
+  path: string,
+  providers: ProviderNames,
+): RouteEntry[] {
   const chain = reader.list(value, path, 1, 8).flatMap((item, i): RouteEntry[] => {
     const at = `${path}[${i}]`;
     if (typeof item === 'object' && item !== null && 'one_of' in item)
@@ -53,7 +58,7 @@ function readChain(reader: ConfigReader, value: unknown, path: string, providers
   return chain;
 }
 
-function readGroup(reader: ConfigReader, item: object, path: string, providers: Providers): EntryGroup[] {
+function readGroup(reader: ConfigReader, item: object, path: string, providers: ProviderNames): EntryGroup[] {
   const group = reader.fields(item, path, ['one_of']);
   const members = reader.list(group?.one_of, `${path}.one_of`, 2, MAX_MEMBERS).flatMap((each, i) => {
     const at = `${path}.one_of[${i}]`;
@@ -77,7 +82,7 @@ function fieldsOf(
   return undefined;
 }
 
-function readEntry(reader: ConfigReader, fields: Fields, at: string, providers: Providers): ChainEntry {
+function readEntry(reader: ConfigReader, fields: Fields, at: string, providers: ProviderNames): ChainEntry {
   const number = (field: 'timeout_ms' | 'max_tokens' | 'retries', rule: NumberRule): Partial<ChainEntry> =>
     isAbsent(fields[field]) ? {} : { [field]: reader.number(fields[field], `${at}.${field}`, rule) };
   return {
@@ -89,7 +94,12 @@ function readEntry(reader: ConfigReader, fields: Fields, at: string, providers: 
   };
 }
 
-function readProviderName(reader: ConfigReader, value: unknown, path: string, providers: Providers): string {
+function readProviderName(
+  reader: ConfigReader,
+  value: unknown,
+  path: string,
+  providers: ProviderNames,
+): string {
   if (providers === 'any') return reader.text(value, path, ID);
   // When there are no providers at all, that mistake is already reported.
   return (providers.length > 0 && reader.oneOf(value, path, providers)) || '';

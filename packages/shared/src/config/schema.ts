@@ -1,6 +1,6 @@
 import { readAccess } from './access-schema.js';
 import { readArchive } from './archive-schema.js';
-import { readRoute } from './chain-schema.js';
+import { type ProviderNames, readRoute } from './chain-schema.js';
 import { DEFAULT_PROVIDERS } from './defaults.js';
 import { readProvider } from './provider-schema.js';
 import { readKeyPriority } from './read-key-priority.js';
@@ -42,7 +42,7 @@ const BUDGET_USD: NumberRule = { min: 0, max: 1_000_000_000, whole: false };
  * The providers beside the file (docs/adr/0028). `any`: the reader cannot know them, and does not use the routes; whoever
  * brings the routes into the gateway checks them.
  */
-export type AddedNames = readonly string[] | 'any';
+export type AddedNames = ProviderNames;
 
 /** Reads the whole of gateway.yaml. The result is meaningless when the reader has mistakes. */
 export function readGatewayConfig(
@@ -268,7 +268,7 @@ function readWorkspace(
   reader: ConfigReader,
   value: unknown,
   path: string,
-  providers: AddedNames,
+  providers: ProviderNames,
 ): WorkspaceConfig | undefined {
   const workspace = reader.fields(value, path, ['id', 'name', 'keys', 'routes', 'models', 'limits']);
   if (!workspace) return undefined;

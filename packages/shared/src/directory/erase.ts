@@ -1,7 +1,7 @@
 /** Erases what Redis has of a workspace beside its record, keys and routes. */
 import type { Redis } from 'ioredis';
 import { dayOf } from '../calendar.js';
-import type { KeyNames } from '../redis/key-names.js';
+import { FILE_PURPOSES, type KeyNames } from '../redis/key-names.js';
 
 const AT_ONCE = 250;
 const HOUR_MS = 3_600_000;
@@ -43,7 +43,7 @@ async function eraseFiles(redis: Redis, names: KeyNames, workspace: string): Pro
     names.files(workspace),
     names.fileBytes(workspace),
     names.fileOrderBytes(workspace),
-    ...[undefined, 'batch', 'batch_output'].map((purpose) => names.fileOrder(workspace, purpose)),
+    ...[undefined, ...FILE_PURPOSES].map((purpose) => names.fileOrder(workspace, purpose)),
   );
 }
 

@@ -2,6 +2,9 @@
  * Every Redis key the gateway uses, in one place. All keys of a cell (one Redis with its api and worker
  * processes) share one hash tag, so that a script may touch several of them on a Redis Cluster too.
  */
+/** Each purpose of files has an order of its own. */
+export const FILE_PURPOSES = ['batch', 'batch_output'] as const;
+
 export interface KeyNames {
   /** Prefix that BullMQ puts before `:<queue>:<key>`. */
   queuePrefix: string;

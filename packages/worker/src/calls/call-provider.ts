@@ -43,8 +43,8 @@ export interface Upstream {
 export function withKey(whole: Upstream, name = ''): Upstream {
   const named = whole.pool.get(name);
   if (named || whole.pool.size === 0) return named ?? whole;
-  const [first = whole] = whole.pool.values();
-  return [...whole.pool.values()].find(({ missingKey }) => missingKey === undefined) ?? first;
+  const keys = [...whole.pool.values()];
+  return keys.find(({ missingKey }) => missingKey === undefined) ?? keys[0] ?? whole;
 }
 
 export type CallResult = {

@@ -95,9 +95,13 @@ export class ProviderBatchCreation {
     const now = clock.now();
     // A call before this one may have been carried out after the provider's list was read.
     const mayHaveTwin = status === 'creating';
-    const sent = {
-      ...({ status: 'creating', inputFile, key, creatingAt: now } as const),
-      ...{ isAnswered: false, mayHaveTwin },
+    const sent: Partial<PartState> = {
+      status: 'creating',
+      inputFile,
+      key,
+      creatingAt: now,
+      isAnswered: false,
+      mayHaveTwin,
     };
     if (!(await store.step(part.id, token, sent, now + this.parts.later(0), isCancelled)))
       throw new Error('the lease is lost');
