@@ -87,10 +87,10 @@ async function clickable(page: Page): Promise<Locator> {
   return page.locator(`${scope} button[type=button]:enabled:visible`);
 }
 
-/** Each button says what it does. Those that say the same beside other rows do the same. */
+/** What each button says. */
 async function buttonsOf(page: Page): Promise<string[]> {
   const texts = await (await clickable(page)).allInnerTexts();
-  return [...new Set(texts.map((text) => text.trim()).filter(Boolean))];
+  return texts.map((text) => text.trim()).filter(Boolean);
 }
 
 interface Found {
@@ -99,11 +99,17 @@ interface Found {
   open(): Promise<Locator | undefined>;
 }
 
-async function openDialog(page: Page, place: string, button: string): Promise<Locator | undefined> {
+/** `nth` tells apart buttons that say the same. */
+async function openDialog(
+  page: Page,
+  place: string,
+  button: string,
+  nth: number,
+): Promise<Locator | undefined> {
   await go(page, place);
-  const opener = (await clickable(page)).getByText(button, { exact: true });
-  if ((await opener.count()) === 0) return undefined;
-  await opener.first().click();
+  const openers = (await clickable(page)).getByText(button, { exact: true });
+  if ((await openers.count()) <= nth) return undefined;
+  await openers.nth(nth).click();
   const form = page.locator('dialog[open] form');
   // A button that opens nothing does its work at once, or changes what the page shows.
   await drawn(page);
@@ -123,9 +129,19 @@ async function formsOf(page: Page): Promise<Found[]> {
           return own;
         },
       });
-    for (const button of await buttonsOf(page))
-      if (await openDialog(page, place, button))
-        found.push({ what: `${place} ${button}`, open: () => openDialog(page, place, button) });
+    const times = new Map<string, number>();
+    const fieldsSeen = new Set<string>();
+    for (const button of await buttonsOf(page)) {
+      const nth = times.get(button) ?? 0;
+      times.set(button, nth + 1);
+      const form = await openDialog(page, place, button, nth);
+      if (!form) continue;
+      // The buttons of a table's rows open one form, and it is tried once.
+      const fields = `${button}: ${(await form.locator('label').allInnerTexts()).join(', ')}`;
+      if (fieldsSeen.has(fields)) continue;
+      fieldsSeen.add(fields);
+      found.push({ what: `${place} ${fields}`, open: () => openDialog(page, place, button, nth) });
+    }
   }
   return found;
 }

@@ -26,7 +26,6 @@ async function crash(): Promise<void> {
 
 test.before(async () => {
   gateway = await startGateway({
-    providers: { openai: { max_wait_ms: 60_000 } },
     routes: { rerun: CHAIN, careful: { on_crash: 'fail', chain: CHAIN } },
     // Enough for one call, and not for two.
     workspaces: { scarce: { limits: { budget_usd_per_month: 0.03 } } },

@@ -278,23 +278,28 @@ test('a running job is neither withdrawn nor settled by the api', async (t) => {
   await isSettledOnce(t, cell, 'one');
 });
 
-test('a job that does not exist is gone to the api', async (t) => {
-  const cell = await bench.cell();
-  t.is(await cell.settlements.withdraw(jobFor('one')), 'gone');
-  t.is(await cell.settlements.settle(failed(jobFor('one')), { as: 'withdrawer' }), 'gone');
-  await isUntouched(t, cell);
-});
-
-test('a frozen worker can do nothing with a job that was withdrawn', async (t) => {
+test('a job that does not exist is gone to the api and to a worker', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
-  const active = await cell.take('openai', 'frozen');
-  await active?.stall();
-  t.is(await cell.settlements.withdraw(job), 'withdrawn');
+  t.is(await cell.settlements.withdraw(job), 'gone');
+  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'gone');
   t.is(await cell.settlements.settle(served(job), by('frozen')), 'gone');
   t.is(await cell.settlements.move(job, nextEntry(job), 10), 'closed');
   await isUntouched(t, cell);
+});
+
+test('a job that waits again after its worker died is left to the next worker, however long it has waited', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  const active = await cell.take('openai', 'dead');
+  await active?.stall();
+  t.is(await cell.settlements.withdraw(job), 'running');
+  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'running');
+  await isUntouched(t, cell);
+  t.is((await cell.take('openai', 'next'))?.id, 'one-0');
+  t.is(await cell.settlements.settle(served(job), by('next')), 'settled');
+  await isSettledOnce(t, cell, 'one');
 });
 
 test('a worker that is taken for dead settles a job that waits again; whoever takes it next finds nothing', async (t) => {
@@ -435,23 +440,20 @@ const patientJob = (id: string, model = 'gpt-4o'): ChatJob => ({
   waitUntil: Date.now() + 1_000_000_000,
 });
 
-test('a job that waits again after its worker died, and is withdrawn, leaves no key of the pool busy', async (t) => {
+test('a key of the pool is busy once while a job waits again after its worker died, and free when the job ends', async (t) => {
   const keys = [{ name: 'only', api_key: '${KEY}' }];
   const cell = await limitedCell({ keys });
   const busy = () => bench.redis.hget(cell.names.queueKey('openai', 'pool'), 'busy:only');
-  const ways = {
-    moved: (job: ChatJob) => cell.settlements.withdraw(job),
-    refused: (job: ChatJob) => cell.settlements.settle(failed(job), { as: 'withdrawer' }),
-  };
-  for (const [id, settle] of Object.entries(ways)) {
-    const job = jobFor(id);
-    await cell.queues.addChat(job);
-    const active = await cell.take('openai', 'run');
-    t.is(await busy(), '1');
-    await active?.stall();
-    t.not(await settle(job), 'running');
-    t.is(await busy(), '0');
-  }
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  const active = await cell.take('openai', 'dead');
+  await active?.stall();
+  t.is(await cell.settlements.withdraw(job), 'running');
+  t.is(await busy(), '1');
+  t.is((await cell.take('openai', 'next'))?.id, 'one-0');
+  t.is(await busy(), '1');
+  t.is(await cell.settlements.settle({ ...served(job), used: 'keep' }, by('next')), 'settled');
+  t.is(await busy(), '0');
 });
 
 test('jobs keep their limits and keys while another one is delayed', async (t) => {

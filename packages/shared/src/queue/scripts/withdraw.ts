@@ -1,9 +1,8 @@
 import { createScript } from '../../redis/script.js';
 import { LARGE_REQUEST, QUEUE } from './layout.js';
-import { FREE_KEY } from './rates.js';
 import { TURNS } from './turns.js';
 
-export const WITHDRAW = `${TURNS}${FREE_KEY}
+export const WITHDRAW = `${TURNS}
 -- Gives an unused turn back. The workspace's other jobs keep their turns.
 local function giveTurnBack(q, workspace, share, class)
   local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
@@ -15,15 +14,14 @@ end
 
 local function withdraw(q, jobId, workspace, share, class)
   local jobKey = q.prefix .. jobId
+  -- A worker that died may have called the provider already. The next worker accounts for that call, and answers.
+  if tonumber(redis.call('HGET', jobKey, 'ats') or 0) > 0 then return 'running' end
   if redis.call('ZREM', q.prioritized, jobId) == 1 then
     giveTurnBack(q, workspace, tonumber(share), class)
   -- The search begins at the tail, where the oldest jobs are, because their wait runs out first.
   elseif redis.call('LREM', q.wait, -1, jobId) == 0 and redis.call('ZREM', q.delayed, jobId) == 0 then
     return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
   end
-  -- A worker that died may have had the job, with a key of the provider's pool.
-  local key = redis.call('HGET', jobKey, 'key')
-  if key then freeKey(q, jobKey, key) end
   redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
 end
 `;
