@@ -12,15 +12,21 @@ import { callUntil, type Stage, startStage } from './stage.js';
 
 const CALLERS = 32;
 const PROGRESS_EVERY = 5_000;
-const FAULT_EVERY_MS = 5_000;
+const POSTGRES_AWAY_MS = 5_000;
 const KINDS_OF_FAULTS = 3;
 const DRAIN_MS = 600_000;
 const SCHEMA = schemaOf('test');
 
+export interface FaultsOptions {
+  requests: number;
+  mostMinutes: number;
+  /** The pause between one fault and the next. */
+  faultSeconds: number;
+}
+
 export async function showFaults(
   folder: string,
-  requests: number,
-  mostMinutes: number,
+  { requests, mostMinutes, faultSeconds }: FaultsOptions,
   say: (line: string) => void,
 ): Promise<Shown> {
   const stage = await startStage(folder, {
@@ -34,7 +40,7 @@ export async function showFaults(
   // A short show has each fault once, too.
   const end = performance.now() + mostMinutes * 60_000;
   const isOver = () => (answers >= requests || performance.now() > end) && count >= KINDS_OF_FAULTS;
-  const faults = breakThings(stage, isOver, () => {
+  const faults = breakThings(stage, faultSeconds * 1_000, isOver, () => {
     count++;
     if (count % 20 === 0) say(`${count} faults`);
   });
@@ -119,7 +125,12 @@ async function readExport({
 }
 
 /** One fault after another: a worker, PostgreSQL, Redis. */
-async function breakThings(stage: Stage, isOver: () => boolean, onFault: () => void): Promise<void> {
+async function breakThings(
+  stage: Stage,
+  pauseMs: number,
+  isOver: () => boolean,
+  onFault: () => void,
+): Promise<void> {
   const { gateway } = stage;
   const port = Number(new URL(gateway.redisServer.url).port);
   const faults = [
@@ -131,7 +142,7 @@ async function breakThings(stage: Stage, isOver: () => boolean, onFault: () => v
     },
     async () => {
       await stage.killPostgres();
-      await new Promise((resolve) => setTimeout(resolve, FAULT_EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, POSTGRES_AWAY_MS));
       await stage.restartPostgres();
     },
     async () => {
@@ -140,7 +151,7 @@ async function breakThings(stage: Stage, isOver: () => boolean, onFault: () => v
     },
   ];
   for (let i = 0; !isOver(); i++) {
-    await new Promise((resolve) => setTimeout(resolve, FAULT_EVERY_MS));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
     if (isOver()) break;
     await faults[i % KINDS_OF_FAULTS]?.();
     onFault();

@@ -17,6 +17,7 @@ import type { Shown } from './shown.js';
 const HELP = `npm run archive -- <show> [options]
 
   faults --requests <n>   requests while workers, PostgreSQL and Redis are killed (default 2000)
+    --fault-seconds <n>   the pause between one fault and the next (default 5)
     --most-minutes <n>    ends the requests after so long, with those that there are (default: no limit)
   rate --entries <n>      rows a second that one archiver writes (default 100000)
   away --minutes <n>      memory while PostgreSQL is away (default 1)
@@ -31,6 +32,7 @@ const { values, positionals } = parseArgs({
   options: {
     requests: { type: 'string', default: '2000' },
     'most-minutes': { type: 'string', default: 'Infinity' },
+    'fault-seconds': { type: 'string', default: '5' },
     entries: { type: 'string', default: '100000' },
     minutes: { type: 'string', default: '1' },
     folder: { type: 'string' },
@@ -40,7 +42,15 @@ const { values, positionals } = parseArgs({
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const shows = {
   faults: (folder: string) =>
-    showFaults(folder, Number(values.requests), Number(values['most-minutes']), say),
+    showFaults(
+      folder,
+      {
+        requests: Number(values.requests),
+        mostMinutes: Number(values['most-minutes']),
+        faultSeconds: Number(values['fault-seconds']),
+      },
+      say,
+    ),
   rate: (folder: string) => showRate(folder, Number(values.entries), say),
   away: (folder: string) => showAway(folder, Number(values.minutes), say),
   queries: (folder: string) => showQueries(folder, Number(values.entries), say),

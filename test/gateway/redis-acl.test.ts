@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { freePort } from '@sluice/cli/start/free-port';
+import { type RepeatedTask, repeatEvery } from '@sluice/shared/process/repeat-every';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import { Redis } from 'ioredis';
 import OpenAI from 'openai';
@@ -55,6 +56,7 @@ let redisUrl = '';
 let gateway: Gateway;
 const following = new AbortController();
 let commands: Awaited<ReturnType<typeof watchCommands>>;
+let noting: RepeatedTask;
 
 const urlOf = (user: User) => redisUrl.replace('redis://', `redis://sluice-${user}:change-me-${user}@`);
 
@@ -114,8 +116,10 @@ test.before(async () => {
   });
   await gateway.addWorker({ REDIS_URL: urlOf('worker') });
   await gateway.addApi({ REDIS_URL: urlOf('api') });
+  noting = repeatEvery(500, noteUsers);
 });
 test.after.always(async () => {
+  noting?.stop();
   following.abort();
   commands?.stop();
   await gateway?.stop();
@@ -261,12 +265,19 @@ async function signInAndLookAtTheQueues(): Promise<void> {
   await browser.ask('DELETE', '/session');
 }
 
+/** Address of a connection → its user. */
+const users = new Map<string, User>();
+
+/** A connection may be replaced during the test: on a busy machine, Redis may be silent for long. */
+async function noteUsers(): Promise<void> {
+  const clients = String(await gateway.redis.client('LIST'));
+  for (const [, addr = '', user] of clients.matchAll(/ addr=(\S+) .* user=sluice-(\w+)/g))
+    users.set(addr, user as User);
+}
+
 /** Commands by user. Those of a script stand behind the call of it. */
 async function usedCommands(): Promise<Record<User, Set<string>>> {
-  const clients = String(await gateway.redis.client('LIST'));
-  const users = new Map(
-    [...clients.matchAll(/ addr=(\S+) .* user=sluice-(\w+)/g)].map(([, addr, user]) => [addr, user as User]),
-  );
+  await noteUsers();
   const used: Record<User, Set<string>> = { api: new Set(), worker: new Set(), admin: new Set() };
   let caller: User | undefined;
   for (const line of commands.seen()) {

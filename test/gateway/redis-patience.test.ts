@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { CommandTimeout } from '@sluice/shared/redis/away';
-import { connectImpatiently, connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
+import { connectImpatiently, connectPatiently, giveUpAfter, waitForRedis } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
+import { startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { startTestRedis } from '../helpers/test-redis.js';
+import { until } from '../helpers/until.js';
 
 const TIMEOUT_MS = 300;
 
@@ -15,7 +17,8 @@ let server: RedisServer;
 let redis: Redis;
 test.before(async () => {
   server = await startTestRedis({ folder });
-  redis = connectImpatiently(server.url, TIMEOUT_MS);
+  redis = connectImpatiently(server.url);
+  giveUpAfter(TIMEOUT_MS, redis);
   await waitForRedis(redis, 20_000);
 });
 test.after.always(async () => {
@@ -32,7 +35,8 @@ test.serial('a reply that came while this process was busy is not counted as mis
 });
 
 test.serial('a command that is sent just before the others are looked at gets its full time', async (t) => {
-  const own = connectImpatiently(server.url, TIMEOUT_MS);
+  const own = connectImpatiently(server.url);
+  giveUpAfter(TIMEOUT_MS, own);
   const warnings: string[] = [];
   const note = ({ name }: Error) => warnings.push(name);
   process.on('warning', note);
@@ -57,4 +61,28 @@ test.serial('a Redis that is silent for too long is given up', async (t) => {
   t.teardown(() => other.disconnect());
   await other.client('PAUSE', 60_000, 'ALL');
   await t.throwsAsync(redis.ping(), { instanceOf: CommandTimeout });
+});
+
+/** Nobody else gets an answer from Redis for two and a half seconds. */
+const BUSY = `
+local function now() local t = redis.call('TIME') return t[1] + t[2] / 1e6 end
+local over = now() + 2.5
+while now() < over do end
+`;
+
+test.serial('a process starts although Redis is too slow for callers meanwhile', async (t) => {
+  const gateway = await startGateway();
+  try {
+    const before = gateway.output().length;
+    const starting = gateway.addApi();
+    await until('the start', () => gateway.output().slice(before).includes('found Redis'));
+    await gateway.redis.eval(BUSY, 0);
+    const { url } = await starting;
+    t.is(
+      (await gateway.chat({ model: 'fast', messages: [{ role: 'user', content: 'hi' }] }, { url })).status,
+      200,
+    );
+  } finally {
+    await gateway.stop();
+  }
 });

@@ -209,10 +209,25 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     apis.push(api);
     return api;
   };
-  await Promise.all(Array.from({ length: options.workers ?? 1 }, () => addWorker()));
-  // The first one has the admin listener.
-  const { adminUrl } = await addApi();
-  await Promise.all(Array.from({ length: (options.apis ?? 1) - 1 }, () => addApi()));
+  const stop = async () => {
+    await Promise.all(apis.map((api) => api.end()));
+    await Promise.all(workers.map((worker) => worker.end()));
+    redis.disconnect();
+    await simulator.close();
+    await redisServerNow.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const startAll = async () => {
+    await Promise.all(Array.from({ length: options.workers ?? 1 }, () => addWorker()));
+    // The first one has the admin listener.
+    const first = await addApi();
+    await Promise.all(Array.from({ length: (options.apis ?? 1) - 1 }, () => addApi()));
+    return first;
+  };
+  const { adminUrl } = await startAll().catch(async (error) => {
+    await stop();
+    throw error;
+  });
 
   const key = keys.demo ?? '';
   return {
@@ -272,14 +287,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       return entries.map(([, fields]) => JSON.parse(fields[1] ?? '') as LogEntry);
     },
     output: () => printed.join(''),
-    async stop() {
-      await Promise.all(apis.map((api) => api.end()));
-      await Promise.all(workers.map((worker) => worker.end()));
-      redis.disconnect();
-      await simulator.close();
-      await redisServerNow.stop();
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop,
   };
 }
 

@@ -73,6 +73,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
       countSignIn: (way, outcome) => parts.apiMetrics.signIn(way, outcome),
       publicUrl: () => url,
     }));
+  connections.serve();
   url = await listen(server, options.port, options.host, 'PORT');
 
   return {

@@ -1,5 +1,11 @@
 /** The connections of an api process to Redis. */
-import { connectImpatiently, connectPatiently, connectToRead, waitForAll } from '@sluice/shared/redis/redis';
+import {
+  connectImpatiently,
+  connectPatiently,
+  connectToRead,
+  giveUpAfter,
+  waitForAll,
+} from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 
 const REDIS_START_MS = 10_000;
@@ -14,11 +20,13 @@ export interface Connections {
   subscriber: Redis;
   /** For the queue of webhooks. BullMQ makes a second connection like it, which waits for jobs. */
   delivering: Redis;
+  /** Callers come from now on. Before that nobody waits for an answer, and a slow Redis may take its time. */
+  serve(): void;
   close(): void;
 }
 
 export async function connect(redisUrl: string): Promise<Connections> {
-  const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
+  const redis = connectImpatiently(redisUrl);
   const inboxReader = connectToRead(redisUrl);
   const subscriber = connectPatiently(redisUrl);
   const delivering = connectPatiently(redisUrl);
@@ -29,6 +37,9 @@ export async function connect(redisUrl: string): Promise<Connections> {
     inboxReader,
     subscriber,
     delivering,
+    serve() {
+      giveUpAfter(REDIS_COMMAND_MS, redis);
+    },
     close() {
       for (const connection of all) connection.disconnect();
     },

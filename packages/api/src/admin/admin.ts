@@ -24,7 +24,7 @@ import { recordParts } from '@sluice/shared/queue/settle';
 import { TurnedAway } from '@sluice/shared/queue/turned-away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
-import { connectImpatiently, waitForRedis } from '@sluice/shared/redis/redis';
+import { connectImpatiently, giveUpAfter, waitForRedis } from '@sluice/shared/redis/redis';
 import { readServer } from '@sluice/shared/redis/server';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import type { RegistryStore } from '@sluice/shared/registry/store';
@@ -129,7 +129,8 @@ export async function startAdmin(
     ...watched
   }: AdminContext,
 ): Promise<RunningAdmin> {
-  const redis = connectImpatiently(redisUrl, REDIS_COMMAND_MS);
+  const redis = connectImpatiently(redisUrl);
+  giveUpAfter(REDIS_COMMAND_MS, redis);
   try {
     await waitForRedis(redis, REDIS_START_MS);
     const log = new LogReader(redis, names, config.requestLog.maxEntries);

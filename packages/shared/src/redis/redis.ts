@@ -40,17 +40,15 @@ export function connectToRead(url: string): Redis {
 }
 
 /**
- * For answering callers. While Redis is away a command fails at once, and a slow command fails after `timeoutMs`. No
- * command is sent again: the request of a refused caller must not appear after the reconnect.
+ * For answering callers. While Redis is away a command fails at once. `giveUpAfter` bounds slow commands, too. No command is
+ * sent again: the request of a refused caller must not appear after the reconnect.
  */
-export function connectImpatiently(url: string, timeoutMs: number): Redis {
-  const redis = connect(url, {
+export function connectImpatiently(url: string): Redis {
+  return connect(url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
   });
-  giveUpAfter(timeoutMs, redis);
-  return redis;
 }
 
 /** The commands that one turn of the event loop has sent. They leave together, at its end (`writeByTurn`). */
@@ -70,10 +68,10 @@ interface Timed extends Command {
 }
 
 /**
- * Like ioredis's `commandTimeout`, but with one timer for all commands, and correct when this process itself was slow. After
+ * From now on, a slow command fails. Like ioredis's `commandTimeout`, but with one timer for all commands, and correct when this process itself was slow. After
  * a busy stretch timers fire before sockets are read, so a reply that has long arrived would count as missing.
  */
-function giveUpAfter(timeoutMs: number, redis: Redis): void {
+export function giveUpAfter(timeoutMs: number, redis: Redis): void {
   const connection = redis as unknown as { commandQueue: CommandQueue };
   let turn: Turn | undefined;
   let timer: NodeJS.Timeout | undefined;
