@@ -18,9 +18,9 @@ const runs = [
   },
   { title: 'without the safety net', model: 'protocol.pml', flags: ['-DNO_SAFETY_NET'], faulty: true },
   {
-    title: 'without freeing the key of a withdrawn job',
+    title: 'withdrawing a job that a worker had begun',
     model: 'protocol.pml',
-    flags: ['-DNO_KEY_FREED'],
+    flags: ['-DWITHDRAW_STARTED'],
     faulty: true,
   },
   { title: 'idempotency as built', model: 'idempotency.pml', flags: [], faulty: false },
