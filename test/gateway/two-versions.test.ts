@@ -1,14 +1,11 @@
 /** Processes of two adjacent versions on one Redis, as during an upgrade. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { Queues } from '@sluice/shared/queue/queues';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { speaking } from '../helpers/other-version.js';
 import { jobFor } from '../helpers/settle-bench.js';
 import { until } from '../helpers/until.js';
-import { withParent } from '../helpers/with-parent.js';
+import { waitForNewerJobs } from '../helpers/wait-for-newer-jobs.js';
 
 const NEXT = speaking({ oldest: 1, newest: 2 });
 const messages = [{ role: 'user', content: 'Hello.' }];
@@ -101,27 +98,6 @@ test('a job that no worker understands is not run, and can be withdrawn', async 
   t.is(await redis.exists(names.queueKey('openai', 'never-0')), 0);
   await queues.close();
 });
-
-/** As deploy/upgrade.sh runs it before the workers of the version before end. */
-async function waitForNewerJobs({ redisServer, configPath, simulator }: Gateway, seconds: number) {
-  const program = fileURLToPath(import.meta.resolve('@sluice/cli/apply/wait-for-newer-jobs'));
-  const env = {
-    PATH: process.env.PATH,
-    REDIS_URL: redisServer.url,
-    SLUICE_CELL: 'test',
-    GATEWAY_CONFIG: configPath,
-    OPENAI_BASE_URL: simulator.openaiBaseUrl,
-    ANTHROPIC_BASE_URL: simulator.anthropicBaseUrl,
-  };
-  const [node = '', ...args] = [...withParent(), process.execPath, program, String(seconds)];
-  const child = spawn(node, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  let said = '';
-  child.stdout?.on('data', (part) => {
-    said += part;
-  });
-  const [code] = await once(child, 'close');
-  return { code, said };
-}
 
 test.serial(
   'a rollback waits for what only the newer version understands, and gives up after its time',

@@ -1,5 +1,6 @@
 import { speaking } from '../../helpers/other-version.js';
 import { until } from '../../helpers/until.js';
+import { waitForNewerJobs } from '../../helpers/wait-for-newer-jobs.js';
 import { type Scenario, SOLO } from '../trial.js';
 
 const NEXT = speaking({ oldest: 1, newest: 2 });
@@ -25,6 +26,8 @@ export const twoVersions: Scenario = {
     await gateway.workers[0]?.end();
     await pass();
     await gateway.addWorker();
+    // A rollback does this first. Nobody else could run what the newer api has queued meanwhile.
+    trial.check('the newer jobs are done', (await waitForNewerJobs(gateway, 60)).code === 0);
     await newer.end();
     await pass();
     await load.stop();
