@@ -47,6 +47,7 @@ async function stage(cell: string, maxEntries: number) {
   for (let i = 0; i < 150; i++)
     await redis.xadd(names.requestLog, `${START + i * 60_000}-0`, 'entry', JSON.stringify({ id: `r${i}` }));
   let now = START + 150 * 60_000;
+  await redis.hset(names.archive, 'seen:files', now);
   const place = join(folder, cell);
   const writer = (worker: string, store: FileStore = new FolderStore(place), own = redis) =>
     new LogFiles({ redis: own, names, clock: { now: () => now }, worker, store, maxEntries });
@@ -174,6 +175,17 @@ test('an erased end user’s entry that is in no file yet gets into one, without
   t.deepEqual(readAll(place).ids, all(120));
 });
 
+test('the entry of an end user who is erased after a standstill of days still gets into the files, without the user', async (t) => {
+  const { names } = await stage('erased-after-standstill', 1_000);
+  const now = START + 150 * 60_000;
+  const text = JSON.stringify({ id: 'late', workspace: 'w', user: 'u' });
+  await redis.xadd(names.requestLog, `${now}-0`, 'entry', text);
+  await trimLog(redis, names, { maxEntries: 1_000, now, copiers: ['files'] });
+  t.is(await eraseUser(redis, names, 'w', 'u', now + 72 * HOUR), 1);
+  const left = await redis.xrange(names.requestLog, '-', '+');
+  t.deepEqual(JSON.parse(left.at(-1)?.[1][1] ?? ''), { id: 'late', workspace: 'w' });
+});
+
 test('an end user who is erased while a file is written is not in it, and the entry is in a later file once', async (t) => {
   const { names, writer, pass, place } = await stage('erased-meanwhile', 1_000);
   const now = START + 150 * 60_000;
@@ -298,7 +310,7 @@ test('a worker writes the files when its bucket is back, and until then it says 
   const { copies } = await readStatus();
   t.true((copies.files?.behind_ms ?? 0) >= 3 * HOUR);
   t.is(copies.postgres, null);
-  await trimLog(gateway.redis, gateway.names, 0, Date.now());
+  await trimLog(gateway.redis, gateway.names, { maxEntries: 0, now: Date.now(), copiers: [] });
   // That is what a bucket is for S3rver.
   mkdirSync(join(bucket.directory, 'logs'), { recursive: true });
   await until('no lag', async () => (await lag()) === 0, 90_000);

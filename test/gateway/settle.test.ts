@@ -1,6 +1,7 @@
+import { readCopies } from '@sluice/shared/archive/state';
 import { parseConfig } from '@sluice/shared/config/config';
 import { type ChatJob, jobIdOf } from '@sluice/shared/queue/job';
-import { ARCHIVE_GROUP, trimLog } from '@sluice/shared/queue/log-trim';
+import { ARCHIVE_GROUP, type Copier, trimLog } from '@sluice/shared/queue/log-trim';
 import { QUEUE_KEYS } from '@sluice/shared/queue/scripts/layout';
 import { takeScript } from '@sluice/shared/queue/scripts/take';
 import { ledgerRow, stamp } from '@sluice/shared/queue/settle';
@@ -22,6 +23,14 @@ test.before(async () => {
   bench = await createSettleBench();
 });
 test.after.always(() => bench?.close());
+
+const HOUR = 3_600_000;
+/** Trims as workers do that run all the time. Returns how many entries were removed. */
+async function trimFor(hours: number, from: number, trim: (at: number) => Promise<number>): Promise<number> {
+  let removed = 0;
+  for (let at = from; at <= from + hours * HOUR; at += HOUR / 12) removed += await trim(at);
+  return removed;
+}
 
 const by = (token: string) => ({ as: 'worker', token }) as const;
 const ROW = ledgerRow('demo', 'fast', 'openai', 'gpt-4o-mini');
@@ -350,10 +359,10 @@ test('the request log is trimmed to its bound, the oldest first, and only behind
     Array.from({ length: 700 }, (_, i) => settlements.settle(failed(jobFor(`r${i}`)), { as: 'refuser' })),
   );
   const now = Date.now();
-  const trim = (at = now) => trimLog(redis, names, 200, at);
+  const trim = (at = now, ...copiers: Copier[]) =>
+    trimLog(redis, names, { maxEntries: 200, now: at, copiers });
   await redis.xgroup('CREATE', names.requestLog, ARCHIVE_GROUP, '0');
-  await redis.hset(names.archive, 'seen:postgres', now);
-  t.is(await trim(), 0, 'nothing has been read yet');
+  t.is(await trim(now, 'postgres'), 0, 'nothing has been read yet');
 
   const read = (count: number) =>
     redis.xreadgroup(
@@ -380,12 +389,43 @@ test('the request log is trimmed to its bound, the oldest first, and only behind
   // Files that are behind the archive hold back what it has written; one who has not been seen for a day does not.
   const [[, rest = []] = []] = await read(1_000);
   await redis.xack(names.requestLog, ARCHIVE_GROUP, ...rest.map(([id]) => id));
-  await redis.hset(names.archive, 'seen:files', now);
-  t.is(await trim(), 0);
-  await trim(now + 25 * 3_600_000);
+  t.is(await trim(now, 'files'), 0);
+  await trimFor(25, now, trim);
   const kept = await log();
   t.true(kept.length >= 200 && kept.length <= 300, `${kept.length} entries`);
   t.is(kept.at(-1)?.id, 'r699');
+});
+
+test('time in which no worker ran does not make a copier count as switched off', async (t) => {
+  const { redis } = bench;
+  const { names, settlements, log } = await bench.cell();
+  await Promise.all(
+    Array.from({ length: 400 }, (_, i) => settlements.settle(failed(jobFor(`r${i}`)), { as: 'refuser' })),
+  );
+  const start = Date.now();
+  /** As a worker without copies does. */
+  const trim = (at: number) => trimLog(redis, names, { maxEntries: 100, now: at, copiers: [] });
+  const copiesAt = async (at: number) => {
+    const { postgres, files } = await readCopies(redis, names, at);
+    return { postgres: postgres !== undefined, files: files !== undefined };
+  };
+  await trimLog(redis, names, { maxEntries: 100, now: start, copiers: ['postgres', 'files'] });
+  await trim(start + 1_000);
+
+  // The whole gateway is off for three days, and the worker without copies starts first.
+  const back = start + 72 * HOUR;
+  t.deepEqual(await copiesAt(back), { postgres: true, files: true });
+  t.is(await trim(back), 0);
+  t.is(await trim(back + 1_000), 0);
+  t.is((await log()).length, 400);
+
+  // A day in which workers run and nobody copies is over after that day, although it has a standstill in it.
+  t.is(await trimFor(12, back, trim), 0);
+  const again = back + 60 * HOUR;
+  t.is(await trimFor(11, again, trim), 0);
+  t.deepEqual(await copiesAt(again + 11 * HOUR), { postgres: true, files: true });
+  t.true((await trimFor(2, again + 11 * HOUR, trim)) > 0);
+  t.deepEqual(await copiesAt(again + 13 * HOUR), { postgres: false, files: false });
 });
 
 test('the ledger is exact where a sum is larger than a double can count', async (t) => {

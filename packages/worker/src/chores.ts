@@ -2,7 +2,6 @@
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import type { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
-import { trimLog } from '@sluice/shared/queue/log-trim';
 import type { Queues } from '@sluice/shared/queue/queues';
 import type { WorkerOptions, WorkerParts } from './assemble.js';
 import type { Connections } from './connect.js';
@@ -15,7 +14,6 @@ export function startChores(
   chores: Chores,
   { live, descriptors }: WorkerOptions,
   {
-    names,
     presence,
     coolDowns,
     circuits,
@@ -27,7 +25,8 @@ export function startChores(
     upstreams,
     takeUpAdded,
     batchSteps,
-  }: WorkerParts & { takeUpAdded(): Promise<void> },
+    trim,
+  }: WorkerParts & { takeUpAdded(): Promise<void>; trim(maxEntries: number): Promise<number> },
   { redis, subscriber }: Connections,
   workers: QueueWorkers,
 ): void {
@@ -52,12 +51,7 @@ export function startChores(
   chores.every(LOOK_EVERY_MS, 'looking at gateway.yaml', () => live.look(), false);
   chores.every(HOUSEKEEPING_MS, 'queues of removed providers', () => workers.tidy(), false);
   const { maxEntries } = config.requestLog;
-  chores.every(
-    HOUSEKEEPING_MS,
-    'trimming the log',
-    () => trimLog(redis, names, maxEntries, clock.now()),
-    false,
-  );
+  chores.every(HOUSEKEEPING_MS, 'trimming the log', () => trim(maxEntries), false);
 }
 
 /** Sets how many calls of each provider may run at once, over all workers. */

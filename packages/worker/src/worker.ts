@@ -9,6 +9,7 @@ import type { ProviderChange } from '@sluice/shared/process/live-config';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
 import { within } from '@sluice/shared/process/within';
 import { AddedProviders } from '@sluice/shared/providers/added-providers';
+import { type Copier, trimLog } from '@sluice/shared/queue/log-trim';
 import { Payloads } from '@sluice/shared/queue/payload';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { startArchive } from './archive/start-archive.js';
@@ -52,11 +53,11 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     [...live.config.providers.values()].map(({ name, concurrency }) => workers.put(name, concurrency)),
   );
   live.onChange(createFollower(options, parts, workers));
-  startChores(chores, options, { ...parts, takeUpAdded }, connections, workers);
-  const archive =
-    options.archive && startArchive(options.archive, { ...options, ...parts, config: live.config, chores });
-  const logFiles =
-    options.logFiles && (await startLogFiles(options.logFiles, { ...options, ...parts, chores }));
+  const trim = createTrim(options, parts, connections);
+  startChores(chores, options, { ...parts, takeUpAdded, trim }, connections, workers);
+  const forCopies = { ...options, ...parts, config: live.config, chores, trim };
+  const archive = options.archive && startArchive(options.archive, forCopies);
+  const logFiles = options.logFiles && (await startLogFiles(options.logFiles, forCopies));
 
   return {
     metrics: parts.metrics,
@@ -81,6 +82,19 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       connections.close();
     },
   };
+}
+
+/** Every trim says which copies this worker makes. So none comes before the first mark of a copy, even if the copy hangs. */
+function createTrim(
+  { archive, logFiles }: WorkerOptions,
+  { names, clock }: WorkerParts,
+  { redis }: Connections,
+): (maxEntries: number) => Promise<number> {
+  const copiers: Copier[] = [
+    ...(archive ? ['postgres' as const] : []),
+    ...(logFiles ? ['files' as const] : []),
+  ];
+  return (maxEntries) => trimLog(redis, names, { maxEntries, now: clock.now(), copiers });
 }
 
 /** Takes up changes of the providers, one after the other. Calls that are under way are not affected. */

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { ARCHIVED_UP_TO, SWITCHED_OFF_AFTER_MS } from '../queue/log-trim.js';
+import { ARCHIVED_UP_TO, AT_WORK } from '../queue/log-trim.js';
 import type { LogEntry } from '../queue/request-log.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
@@ -37,16 +37,17 @@ export async function addErasure(
 /** An entry that PostgreSQL or the files lack is replaced (replacement.ts), because nobody else knows what it cost. */
 const forgetScript = createScript<number>(
   'sluiceForgetUser',
-  `${ARCHIVED_UP_TO}
+  `${ARCHIVED_UP_TO}${AT_WORK}
 local logKey, archiveKey = unpack(KEYS)
 local now = tonumber(ARGV[1])
 local upTo, pending = archivedUpTo(logKey)
 local function postgresLacks(id)
   return upTo and not (isAtMost(id, upTo) and not (id == upTo and pending > 0))
 end
-local seen, inFiles = unpack(redis.call('HMGET', archiveKey, 'seen:files', 'files:up-to'))
+local copiers = toFields(redis.call('HGETALL', archiveKey))
+local inFiles = copiers['files:up-to']
 local function filesLack(id)
-  return seen and now - tonumber(seen) < ${SWITCHED_OFF_AFTER_MS} and not isAtMost(id, inFiles or '0-0')
+  return isAtWork(copiers, 'files', now) and not isAtMost(id, inFiles or '0-0')
 end
 for i = 2, #ARGV, 2 do
   local id, text = ARGV[i], ARGV[i + 1]

@@ -1,6 +1,6 @@
 /** How far the copies of the log are behind it: the archive in PostgreSQL, and the files. */
 import type { Redis } from 'ioredis';
-import { ARCHIVED_UP_TO, SWITCHED_OFF_AFTER_MS } from '../queue/log-trim.js';
+import { ARCHIVED_UP_TO, AT_WORK } from '../queue/log-trim.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
 
@@ -59,9 +59,16 @@ export interface CopyStates {
   files: { behindMs: number } | undefined;
 }
 
+const copiersScript = createScript<[postgres: number, files: number]>(
+  'sluiceCopiersAtWork',
+  `${ARCHIVED_UP_TO}${AT_WORK}
+local copiers, now = toFields(redis.call('HGETALL', KEYS[1])), tonumber(ARGV[1])
+return {isAtWork(copiers, 'postgres', now) and 1 or 0, isAtWork(copiers, 'files', now) and 1 or 0}
+`,
+);
+
 export async function readCopies(redis: Redis, names: KeyNames, now: number): Promise<CopyStates> {
-  const seen = await redis.hmget(names.archive, 'seen:postgres', 'seen:files');
-  const [toPostgres, toFiles] = seen.map((at) => at !== null && now - Number(at) < SWITCHED_OFF_AFTER_MS);
+  const [toPostgres, toFiles] = await copiersScript(redis, [names.archive], [Math.round(now)]);
   const archive = toPostgres ? await readArchiveState(redis, names) : undefined;
   return {
     postgres: archive && { behindMs: since(archive.oldestMs, now), spilled: archive.spilled },

@@ -5,7 +5,6 @@
  */
 import { readArchiveState, since } from '@sluice/shared/archive/state';
 import type { Logger } from '@sluice/shared/process/logger';
-import { trimLog } from '@sluice/shared/queue/log-trim';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
@@ -29,6 +28,8 @@ export interface ArchiverParts {
   spill: { files: Spill; folder: string } | undefined;
   /** Creates the tables if they do not exist yet. */
   prepare(): Promise<void>;
+  /** Removes what is copied everywhere from the log, down to so many entries. Returns how many it removed. */
+  trim(maxEntries: number): Promise<number>;
   maxRedisBytes: number;
   metrics: ArchiveMetrics;
 }
@@ -44,9 +45,7 @@ export class Archiver {
 
   /** Writes all new entries. Throws when it cannot, and the next turn continues where this one stopped. */
   async turn(): Promise<void> {
-    const { redis, names, clock, prepare, metrics } = this.parts;
-    // This comes before anything can fail, because it keeps the log from being trimmed.
-    await redis.hset(names.archive, 'seen:postgres', clock.now());
+    const { prepare, metrics } = this.parts;
     try {
       if (!this.#joined) await this.parts.group.join();
       this.#joined = true;
@@ -98,15 +97,14 @@ export class Archiver {
   }
 
   async #spillOver(): Promise<void> {
-    const { redis, names, clock, group, spill, logger } = this.parts;
+    const { redis, names, group, spill, trim, logger } = this.parts;
     if (!spill || !this.#joined) return;
     const most = await this.#share();
     const isOver = async () => ((await redis.memory('USAGE', names.requestLog)) ?? 0) > most;
-    // Archived entries stay in Redis only for faster reads.
-    const trim = () => trimLog(redis, names, 0, clock.now());
     let spilled = 0;
     while (!this.#closing && (await isOver())) {
-      if ((await trim()) > 0) continue;
+      // Archived entries stay in Redis only for faster reads.
+      if ((await trim(0)) > 0) continue;
       const entries = await this.#next();
       if (entries.length === 0) break;
       await spill.files.save(entries);

@@ -27,7 +27,6 @@ const leadScript = createScript<number>(
   `
 local key, worker, now, until_ = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local leader, lease = redis.call('HGET', key, 'files:leader'), redis.call('HGET', key, 'files:lease')
-redis.call('HSET', key, 'seen:files', ARGV[2])
 if leader and leader ~= worker and lease and tonumber(lease) > now then return 0 end
 redis.call('HSET', key, 'files:leader', worker, 'files:lease', until_)
 return 1

@@ -10,7 +10,7 @@ import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { ArchiveMetrics } from './archive-metrics.js';
-import { Archiver } from './archiver.js';
+import { Archiver, type ArchiverParts } from './archiver.js';
 import { LogGroup } from './log-group.js';
 import { Spill } from './spill.js';
 import { Upkeep } from './upkeep.js';
@@ -38,6 +38,7 @@ export interface ArchiveParts {
   logger: Logger;
   metrics: Metrics;
   chores: Chores;
+  trim: ArchiverParts['trim'];
 }
 
 export interface RunningArchive {
@@ -46,7 +47,7 @@ export interface RunningArchive {
 
 export function startArchive(
   { databaseUrl, ownerUrl, spillFolder }: ArchiveOptions,
-  { redisUrl, cell, names, config, clock, logger, metrics, chores }: ArchiveParts,
+  { redisUrl, cell, names, config, clock, logger, metrics, chores, trim }: ArchiveParts,
 ): RunningArchive {
   const schema = schemaOf(cell);
   // One connection is enough, because batches are written one after the other.
@@ -76,6 +77,7 @@ export function startArchive(
     writer,
     spill: spillFolder === undefined ? undefined : { files: new Spill(spillFolder), folder: spillFolder },
     prepare: () => upkeep.prepare(),
+    trim,
     maxRedisBytes: config.archive.maxRedisBytes,
     metrics: archiveMetrics,
   });

@@ -22,7 +22,7 @@ export interface LogFileOptions {
 
 export async function startLogFiles(
   { place, endpoint }: LogFileOptions,
-  { redisUrl, names, clock, metrics, chores }: Omit<ArchiveParts, 'cell' | 'config' | 'logger'>,
+  { redisUrl, names, clock, metrics, chores }: Omit<ArchiveParts, 'cell' | 'config' | 'logger' | 'trim'>,
 ): Promise<RunningArchive> {
   const store = await openFileStore(place, endpoint);
   const redis = connectPatiently(redisUrl);
