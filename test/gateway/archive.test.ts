@@ -218,7 +218,7 @@ test.serial('an api that cannot read the tables says why, wherever it is asked',
     t.is(status, 503, path);
     t.true(text.includes(NEWER), path);
   }
-  t.true(gateway.output().includes(NEWER), 'its log says so');
+  await until('that its log says so', () => gateway.output().includes(NEWER));
   await database.query(`DELETE FROM ${SCHEMA}.migrations WHERE version > 900`);
   await until('a healthy archive again', async () => (await problem()) === null);
   t.like((await admin('/requests')).body, { complete: true, problem: null });
