@@ -238,6 +238,41 @@ test('what LiteLLM knows of a model, and what Sluice cannot call, is told and ne
     t.true(err.includes(`${line}\n`), `${line} not in ${err}`);
 });
 
+test('a team of LiteLLM keeps its monthly budget, and the import tells what it does not keep', async (t) => {
+  const { config, err } = await importLitellm(
+    t,
+    `model_list:
+  - { model_name: a, litellm_params: { model: openai/gpt-4o } }
+litellm_settings:
+  max_budget: 100
+  budget_duration: 30d
+  default_team_params: { max_budget: 5 }
+  default_team_settings:
+    - { team_id: x, max_budget: 40, budget_duration: 1mo, models: [a], rpm_limit: 60 }
+    - { team_id: y, max_budget: 7, success_callback: [langfuse], langfuse_secret: s }
+`,
+  );
+  t.deepEqual(
+    config.workspaces.map(({ id, limits }: { id: string; limits?: unknown }) => [id, limits]),
+    [
+      ['default', { budget_usd_per_month: 100 }],
+      ['x', { budget_usd_per_month: 40 }],
+      ['y', undefined],
+    ],
+  );
+  const settings = 'litellm_settings';
+  const teams = `${settings}.default_team_settings`;
+  for (const line of [
+    `line 4: ${settings}.max_budget: This became the budget of the workspace default alone. Set budget_usd_per_month of the other workspaces by hand.`,
+    `line 6: ${settings}.default_team_params: Sluice has no defaults for new workspaces. Set limits and models of each one.`,
+    `line 8: ${teams}[0].models: Set models of this workspace to what its callers may name.`,
+    `line 8: ${teams}[0].rpm_limit: Set requests_per_minute in the limits of this workspace.`,
+    `line 9: ${teams}[1].max_budget: A budget of Sluice is for a calendar month. Set budget_usd_per_month of the workspace by hand.`,
+    `line 9: ${teams}[1].langfuse_secret: Callbacks per team have no counterpart in Sluice.`,
+  ])
+    t.true(err.includes(`${line}\n`), `${line} not in ${err}`);
+});
+
 test('the result of an import passes sluice check', async (t) => {
   const directory = folderWith(t);
   const made = await sluice('import litellm litellm.yaml --output gateway.yaml', { directory });

@@ -36,6 +36,20 @@ export const ABOUT_INFO: Sentences = {
   access_groups: 'Set models of a workspace to what its callers may name.',
 };
 
+export const BUDGET_OF_DEFAULT =
+  'This became the budget of the workspace default alone. Set budget_usd_per_month of the other workspaces by hand.';
+export const CALLBACKS_PER_TEAM = 'Callbacks per team have no counterpart in Sluice.';
+
+export const ABOUT_TEAM: Sentences = {
+  models: 'Set models of this workspace to what its callers may name.',
+  rpm_limit: 'Set requests_per_minute in the limits of this workspace.',
+  tpm_limit: 'Set tokens_per_minute in the limits of this workspace.',
+  max_parallel_requests: 'Set concurrent_requests in the limits of this workspace.',
+  team_alias: 'A workspace has an id and no other name.',
+  success_callback: CALLBACKS,
+  failure_callback: CALLBACKS,
+};
+
 export const ABOUT_SETTINGS: Sentences = {
   callbacks: CALLBACKS,
   success_callback: CALLBACKS,
@@ -50,6 +64,7 @@ export const ABOUT_SETTINGS: Sentences = {
   content_policy_fallbacks:
     'A refusal by the model is an answer. Sluice does not go on to another entry for it.',
   allowed_fails: 'The circuit of a provider opens after circuit_failures failures in a row.',
+  default_team_params: 'Sluice has no defaults for new workspaces. Set limits and models of each one.',
   default_internal_user_params: 'Budgets are those of workspaces. Create one for each user or team.',
 };
 

@@ -11,6 +11,9 @@ import {
   ABOUT_PARAMS,
   ABOUT_ROUTER,
   ABOUT_SETTINGS,
+  ABOUT_TEAM,
+  BUDGET_OF_DEFAULT,
+  CALLBACKS_PER_TEAM,
   DEFAULT_PARAMETER,
 } from './litellm-sentences.js';
 
@@ -56,8 +59,10 @@ export function importLitellm(file: ForeignFile): Draft {
   noteUnknownNames([setting('fallbacks'), setting('context_window_fallbacks')], groups);
 
   const limits = readBudget(settings);
+  const teams = settings.get('default_team_settings').items();
+  if (limits.limits && teams.length > 0) settings.get('max_budget').note(BUDGET_OF_DEFAULT);
   draft.workspaces.push({ id: 'default', keys: [key(draft, 'default', 'GATEWAY_KEY')], ...limits, routes });
-  for (const team of settings.get('default_team_settings').items()) addTeam(draft, team, routes);
+  for (const team of teams) addTeam(draft, team, routes);
   noteRest(root, settings, router);
   return draft;
 }
@@ -135,9 +140,10 @@ function noteUnknownNames(lists: readonly Place[], groups: ReadonlyMap<string, u
   }
 }
 
-function readBudget(settings: Place): { limits?: Fields } {
-  const budget = settings.get('max_budget');
-  const duration = settings.get('budget_duration');
+/** The budget of the whole proxy, or of a team. */
+function readBudget(of: Place): { limits?: Fields } {
+  const budget = of.get('max_budget');
+  const duration = of.get('budget_duration');
   if (budget.number === undefined) return {};
   if (MONTHS.test(duration.text ?? '')) return { limits: { budget_usd_per_month: budget.number } };
   budget.note(
@@ -152,8 +158,9 @@ function addTeam(draft: Draft, team: Place, routes: Routes): void {
     team.note(`A workspace must have an id of its own: ${ID.allowed}. The team was left out.`);
     return;
   }
-  draft.workspaces.push({ id, keys: [key(draft, 'default', `GATEWAY_KEY_${toVariable(id)}`)], routes });
-  team.noteOthers(['team_id'], ABOUT_SETTINGS, 'Callbacks per team have no counterpart in Sluice.');
+  const keys = [key(draft, 'default', `GATEWAY_KEY_${toVariable(id)}`)];
+  draft.workspaces.push({ id, keys, ...readBudget(team), routes });
+  team.noteOthers(['team_id', 'max_budget', 'budget_duration'], ABOUT_TEAM, CALLBACKS_PER_TEAM);
 }
 
 function key(draft: Draft, name: string, variable: string): { name: string; value: string } {
