@@ -30,7 +30,7 @@ interface Running {
 
 export class BatchRunner {
   readonly #running = new Map<string, Running>();
-  /** Of batches that are under way. It never changes. */
+  /** Batch that is under way → its workspace, which never changes. */
   #workspaces = new Map<string, string>();
   /** When a workspace last got a place. */
   #lastTurn = new Map<string, number>();

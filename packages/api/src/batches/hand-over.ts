@@ -25,7 +25,7 @@ export interface HandOverParts extends GatherParts, Pick<SettleUnknownParts, 'se
   files: Files;
 }
 
-/** What a look at the parts has changed: lines that are recorded again, and parts that are over. */
+/** The result of a look at the parts: lines that are recorded again, and parts that are over. */
 export interface Looked {
   recorded: Map<string, FedLine>;
   over: string[];

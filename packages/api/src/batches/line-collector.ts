@@ -17,7 +17,7 @@ export interface LineCollectorParts {
   clock: Clock;
 }
 
-/** What a run is made of. */
+/** The parts of a run. */
 export interface RunParts {
   lines: LinesUnderWay;
   results: LineResults;

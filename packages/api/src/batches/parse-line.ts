@@ -10,7 +10,7 @@ export interface BatchLine {
   customId: string;
   /** JSON with unchanged numbers. */
   body: string;
-  /** What the body names as `model`. */
+  /** The `model` of the body. */
   model: string;
 }
 

@@ -22,8 +22,8 @@ export class PartBudget {
   constructor(private readonly parts: PartBudgetParts) {}
 
   /**
-   * What the line may cost in a batch of this entry's provider, in picodollars. Undefined: the workspace's limits may refuse
-   * it, which the request itself finds out.
+   * Returns what the line may cost in a batch of this entry's provider, in picodollars. Undefined when the workspace's limits
+   * may refuse the line. The request itself finds that out.
    */
   async costOf(workspace: string, entry: ChainEntry, request: ChatRequest): Promise<number | undefined> {
     const { directory, estimate, providers } = this.parts;
@@ -42,7 +42,7 @@ export class PartBudget {
     return hasBudget ? Math.ceil(cost * (providers.get(entry.provider)?.batchPriceFactor ?? 1)) : 0;
   }
 
-  /** What a line of which nobody knows the bill may have cost, in picodollars. */
+  /** Returns what a line may have cost whose bill nobody knows, in picodollars. */
   estimateOf(entry: ChainEntry, body: string): number {
     const { estimate, providers } = this.parts;
     const factor = providers.get(entry.provider)?.batchPriceFactor ?? 1;

@@ -45,7 +45,7 @@ export function createBatchesRoutes({ batches, files, directory, clock, maxActiv
       throw invalid('input_file_id must be a file with purpose "batch".', 'input_file_id');
     const owner = await directory.findWorkspace(workspace);
     if (!owner) throw new GatewayError('invalid_api_key', 'The workspace of this key was deleted.');
-    // What a batch leaves is kept in any case, so a workspace that has no room left may not begin another one.
+    // The files of a batch's answers are always kept, so a workspace that has no room left may not begin another batch.
     await files.requireRoom(workspace, 1);
     const created = clock.now();
     const record = {

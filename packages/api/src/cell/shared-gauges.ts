@@ -219,7 +219,7 @@ export class SharedGauges {
     };
   }
 
-  /** What is reserved is asked for only where the budget has refused something. */
+  /** Redis is asked for the reserved sum only where the budget has refused something. */
   async #refusingSince(
     workspace: string,
     budget: number | undefined,

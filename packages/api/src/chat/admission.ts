@@ -56,7 +56,7 @@ export class Admission {
     return refused ?? (hasBudget ? { ...job, reserved, budget } : { ...job, reserved });
   }
 
-  /** With what a call will most likely take, where a limit per minute concerns it. */
+  /** Adds the tokens that a call will most likely take, if a limit per minute concerns the job. */
   #withTokens(job: ChatJob, request: ChatRequest, { tokensPerMinute }: LimitsConfig): ChatJob {
     const isLimited = job.chain.some(({ provider }) => hasRateLimits(this.providers.get(provider)));
     if (!isLimited && tokensPerMinute === undefined) return job;
@@ -93,7 +93,7 @@ function noPrice(unpriced: string): GatewayError {
   );
 }
 
-/** For a field such as OpenRouter's `models`, which names other models than the one that was checked. */
+/** Refuses a field such as OpenRouter's `models`, which names other models than the one that was checked. */
 function mayChooseModel(field: string): GatewayError {
   return new GatewayError(
     'invalid_request',

@@ -48,8 +48,8 @@ interface InBackground {
 }
 
 /**
- * Answers as soon as the request is on a queue: from then on nothing but its end takes it away. One that is refused before
- * is answered with that. `accepted` is the id of the request that runs, which an earlier call may have begun.
+ * Answers as soon as the request is on a queue. A request that is refused before that is answered with the refusal.
+ * `accepted` is the id of the request that runs, which an earlier call may have begun.
  */
 export async function runInBackground(
   { dispatcher, background, admission, clock }: RunInBackgroundParts,

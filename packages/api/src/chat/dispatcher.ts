@@ -11,6 +11,9 @@
  * The dispatcher owns the pending requests and the one timer each has. A request leaves here once, by `#end`, or by
  * `#abandon` when Redis could not be reached. Once its job is on a queue, a request is not abandoned before its deadline:
  * when Redis loses the job, the safety net adds it again.
+ *
+ * The api takes a job off its queue only if no worker has had it. A job whose worker died waits for the next worker, also
+ * when its wait runs out, its caller hangs up or its deadline comes. That worker accounts for the lost call.
  */
 
 import type { ChatRequest } from '@sluice/shared/chat';
@@ -98,7 +101,7 @@ export class Dispatcher {
     return this.#pending;
   }
 
-  /** `request` is the job's, parsed. `onQueued`: its job is on a queue, and so the request is safe. */
+  /** `request` is the job's parsed request. `onQueued` is called when the job is on a queue: the request is safe then. */
   dispatch(job: ChatJob, request: ChatRequest, onQueued?: () => void): Promise<Reply> {
     return this.#await(job, tierApart(request), (pending) => {
       pending.onQueued = onQueued;
@@ -166,7 +169,7 @@ export class Dispatcher {
     this.#end(pending, { head, body, replayed: false });
   }
 
-  /** The caller is gone. A waiting job is taken off its queue, and a call under way is ended. */
+  /** The caller is gone. A job that no worker has had is taken off its queue. Otherwise the workers are told to stop it. */
   cancel(requestId: string): void {
     const pending = this.#pending.get(requestId);
     if (!pending) return;
@@ -180,7 +183,7 @@ export class Dispatcher {
       .catch(() => setTimeout(() => this.cancel(requestId), RETRY_MS));
   }
 
-  /** Ends a request that still waits. A request that a worker runs goes on. */
+  /** Ends a request that no worker has had yet. Any other request goes on. */
   withdraw(requestId: string): void {
     const pending = this.#pending.get(requestId);
     if (!pending?.queued) return;
@@ -333,8 +336,8 @@ export class Dispatcher {
   }
 
   /**
-   * Ends the request with an error and a log entry. False when a worker is running the job, or has just finished it and the
-   * reply is on its way.
+   * Ends the request with an error and a log entry. False when a worker has the job or has died with it, or when a worker has
+   * just finished it and the reply is on its way.
    */
   async #fail(
     pending: Pending,

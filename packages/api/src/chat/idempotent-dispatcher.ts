@@ -51,7 +51,7 @@ export interface IdempotentParts {
 
 type Answered = KeyClaim & { as: 'answered' };
 
-/** What a waiting request has seen of its leader. */
+/** A waiting request's view of its leader. */
 interface Attachment {
   to: Leader;
   /** The leader's job was seen, or Redis has nothing left that would tell. */

@@ -66,7 +66,7 @@ export function createChatRoute(
     limits,
   } = parts;
 
-  /** Ends the request when its caller hangs up. One with an Idempotency-Key runs on, because the retry will ask for it. */
+  /** Ends the request when its caller hangs up. A request with an Idempotency-Key runs on, because the retry will ask for it. */
   function runWhileWanted(
     { req, res }: ParameterizedContext,
     job: ChatJob,
@@ -105,7 +105,7 @@ export function createChatRoute(
   return async (ctx) => {
     const { key, bodyText } = ctx.state;
     const idempotencyKey = ctx.get('idempotency-key');
-    // Its caller does not wait.
+    // Only a request in the background has an owner here. Its caller does not wait.
     const owner = prefersBackground(ctx) ? await ownerOf(directory, key.workspace) : undefined;
     const { requestId } = ctx.state;
     const request = parseChatRequest(bodyText, limits);

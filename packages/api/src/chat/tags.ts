@@ -8,7 +8,7 @@ import { GatewayError } from '@sluice/shared/errors';
 export const TAGS_HEADER = 'x-gateway-tags';
 export const MAX_TAGS = 16;
 const MAX_VALUE = 512;
-/** Of all names and values together: each entry of the log has them, and Redis holds a hundred thousand entries. */
+/** The limit for all names and values together. Each entry of the log has them, and Redis holds a hundred thousand entries. */
 const MAX_BYTES = 2_048;
 const NAME = /^[\w.:/-]{1,64}$/;
 /** Control characters would break a log or a table. PostgreSQL cannot keep half of a surrogate pair, and no URL can name it. */

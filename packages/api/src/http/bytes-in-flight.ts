@@ -14,7 +14,7 @@ export interface ByteLimits {
   maxBytesInFlightPerWorkspace: number;
 }
 
-/** What a route says of a request that runs on after it was answered. Its body is in memory for as long. */
+/** A route sets this for a request that runs on after it was answered. The request's body is in memory until then. */
 export interface RunsOn {
   runsOn?: Promise<unknown>;
 }

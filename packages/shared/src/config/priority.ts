@@ -4,7 +4,7 @@ export type Priority = (typeof PRIORITIES)[number];
 
 export const DEFAULT_PRIORITY: Priority = 'normal';
 
-/** What a key says about the class of its requests. */
+/** The part of a key that concerns the class of its requests. */
 export interface KeyPriority {
   /** The class of a request that names none. */
   priority?: Priority | undefined;

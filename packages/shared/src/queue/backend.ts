@@ -67,7 +67,7 @@ export interface TakenJson extends JobJson {
   lock: string;
   /** The request of a chat job, in JSON; empty when Redis does not have it. */
   request: string;
-  /** Of a job with limits per minute: the key of the pool that it is called with, '' without a pool. */
+  /** Set for a job with limits per minute: the key of the pool that it is called with, or '' if there is no pool. */
   providerKey?: string;
   /** When its call was reserved, in Redis time. */
   reservedAt?: number;
@@ -103,7 +103,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
   /** Jobs that were taken and not handed out yet. */
   #stock: TakenJson[] = [];
   #knownEmpty = false;
-  /** When a job that waits for a limit per minute may fit, by this process' clock; 0: nobody knows of one. */
+  /** When a job that waits for a limit per minute may fit, by this process' clock. 0 when no such job is known. */
   #lookAt = 0;
   #closing = false;
 
@@ -167,6 +167,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     if (job.request.length > LARGE_LENGTH) await this.redis.del(this.#largeKey(jobIdOf(job)));
   }
 
+  /** Takes a job off the queue. 'running' is also the result for a job that waits again because its worker died. */
   withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
     return withdrawScript(this.redis, this.#keys.and(this.#settledKey(job)), [
       jobIdOf(job),
@@ -245,7 +246,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     );
   }
 
-  /** The key of the pool is left alone for a while. Returns the one that the job is to be called with instead, or ''. */
+  /** Leaves this key of the pool alone for a while. Returns the key that the job is to be called with instead, or ''. */
   switchKey(job: ChatJob, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
     return switchKeyScript(this.redis, this.#keys, [jobIdOf(job), key, Math.ceil(closedMs), why]);
   }

@@ -47,7 +47,7 @@ export type KeyClaim =
   /** Nobody knows how the leader ended. */
   | { as: 'lost' };
 
-/** What Redis has of the leader: its job, only the key's record, or nothing. */
+/** The trace of the leader in Redis: its job, only the key's record, or nothing. */
 export type Seen = 'job' | 'record' | 'nothing';
 
 /**
@@ -65,7 +65,7 @@ export interface Leader {
   jobs: string;
 }
 
-/** What an attached request does when its leader is in no job: it waits, leads or gives up. */
+/** The next step of an attached request whose leader is in no job: it waits, leads or gives up. */
 export type IfLost = 'wait' | 'lead' | 'end';
 
 export interface IdempotentRequest {

@@ -36,7 +36,7 @@ export interface ChatJob {
   requestId: string;
   workspace: string;
   keyId: string;
-  /** What the caller sent as `model`; echoed in the response. */
+  /** The caller's `model`. The response has the same. */
   model: string;
   /** The alias, or null for a direct model id. */
   route: string | null;
@@ -63,9 +63,9 @@ export interface ChatJob {
   acceptedAt: number;
   /** The workspace gets this many turns for one turn of a workspace without a weight. */
   weight?: number;
-  /** What a call of it will most likely take; only where a limit per minute concerns it. */
+  /** The tokens that a call will most likely take. Set only if a limit per minute concerns the job. */
   tokens?: TokenEstimate;
-  /** Of the workspace, if it has such a limit. */
+  /** The workspace's limit of tokens per minute, if it has one. */
   tokensPerMinute?: number;
   /** The class of the request. Absent: `normal`. */
   priority?: Priority;
@@ -76,13 +76,13 @@ export interface ChatJob {
   deadline: number;
   /** Time spent waiting for earlier entries. */
   queueMs: number;
-  /** What happened at earlier entries. */
+  /** The attempts at earlier entries. */
   attempts: Attempt[];
   /** The caller's unchanged body, sealed (queue/payload.ts). The api has checked the JSON. */
   request: string;
 }
 
-/** What the caller is told about a served request. The serialised body travels beside it. */
+/** The values of the headers of a served request. The serialised body travels beside them. */
 export interface Served {
   provider: string;
   model: string;

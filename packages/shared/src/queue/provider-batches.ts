@@ -21,7 +21,7 @@ export interface HandedPart {
   batch: string;
   workspace: string;
   keyId: string;
-  /** What the caller sent as `model`, the same in all lines. */
+  /** The caller's `model`, which is the same in all lines. */
   model: string;
   route: string | null;
   entry: ChainEntry;
@@ -34,7 +34,7 @@ export interface HandedPart {
   /** Numbers of lines in between that the provider does not get, because they are invalid. */
   skipped: number[];
   created: number;
-  /** What was reserved of the workspace's budget, in picodollars. */
+  /** The reserved part of the workspace's budget, in picodollars. */
   reserved?: number;
 }
 
@@ -79,7 +79,7 @@ export interface WaitingLine {
   request: string;
 }
 
-/** What the batch's own record of a line says about its part, for the worker that merges its result. */
+/** The batch's own record of a line, for the worker that merges the line's result. */
 export interface HandedLine {
   /** The part that the line belongs to. */
   at: string;
@@ -231,7 +231,7 @@ export class ProviderBatches {
     );
   }
 
-  /** Of these requests, the lines of the part that are not merged yet. */
+  /** Returns those of these requests that are lines of the part and are not merged yet. */
   async linesOf({ id, batch }: HandedPart, requestIds: readonly string[]): Promise<Map<string, HandedLine>> {
     const found = await this.redis.hmget(this.names.batchLines(batch), ...requestIds);
     const lines = new Map<string, HandedLine>();

@@ -17,7 +17,7 @@ export interface LimitState {
   /** Undefined: all models. */
   pattern: string | undefined;
   limit: number;
-  /** Of the last minute, the calls under way included. */
+  /** The use in the last minute, with the calls under way. */
   used: number;
 }
 

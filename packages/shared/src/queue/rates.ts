@@ -1,4 +1,4 @@
-/** The limits per minute and the provider keys that a job has to find room at; scripts/rates.ts reads this. */
+/** The limits per minute and the provider keys at which a job has to find room. scripts/rates.ts reads them. */
 import type { ProviderConfig, ProviderLimits, RateLimits } from '../config/types.js';
 import { isAllowed } from '../directory/allowed-models.js';
 import type { KeyNames } from '../redis/key-names.js';
@@ -17,7 +17,7 @@ export function estimateOf({ tokens, request }: Pick<ChatJob, 'tokens' | 'reques
   return tokens ?? { input: Math.ceil(request.length / BYTES_PER_TOKEN), output: USUAL_OUTPUT_TOKENS };
 }
 
-/** The job's field `rate`; empty for a job that no limit concerns. */
+/** The job's field `rate`. It is empty for a job that no limit concerns. */
 export function rateOf(job: ChatJob, provider: ProviderConfig | undefined, names: KeyNames): string {
   const { limits, keys = [] } = provider ?? {};
   if (!limits && keys.length === 0 && job.tokensPerMinute === undefined) return '';
@@ -88,20 +88,20 @@ function toBuckets(limits: RateLimits, key: string, pattern: string | undefined)
 /** Why a key of a pool is left alone: the provider answered 429, or refused the key. */
 export type KeyTrouble = 'limited' | 'refused';
 
-/** What the provider says is left of its limits, by type. */
+/** The rest of the provider's limits, by type, as the provider states it. */
 export type RatesLeft = Partial<Record<BucketType, number>>;
 
-/** What a call really took, and what the provider says is left. */
+/** The use of a reservation: the call's times and tokens, and the rest of the provider's limits. */
 export interface RateUse {
-  /** When it was sent, in Redis time; undefined: nothing was. */
+  /** When the call was sent, in Redis time. Undefined when nothing was sent. */
   sentAt?: number;
-  /** When its answer came; undefined: none did. */
+  /** When its answer came. Undefined when none came. */
   answeredAt?: number;
   usage?: { input: number; cachedInput: number; cacheWrite: number; cacheWrite1h: number; output: number };
   left?: RatesLeft;
 }
 
-/** How the reservation of a job is corrected when it ends; see `release` in scripts/rates.ts. */
+/** How the reservation of a job is corrected when the job ends. `release` in scripts/rates.ts reads this. */
 export function usedOf(job: ChatJob, { sentAt, answeredAt, usage, left }: RateUse): string {
   if (sentAt === undefined) return 'none';
   const times = {

@@ -18,7 +18,7 @@ export interface LogEntry {
   settledAt: number;
   workspace: string;
   keyId: string;
-  /** What the caller sent as `model`. */
+  /** The caller's `model`. */
   model: string;
   route: string | null;
   status: number;

@@ -15,9 +15,9 @@ export interface Settlement {
   body?: string;
   /** The request is not logged by itself. It is counted with others like it. */
   isCounted?: boolean;
-  /** Its caller does not wait, and got the error at once. */
+  /** The request was to run in the background, and its caller got the error at once. */
   wasNeverQueued?: boolean;
-  /** Of a job with limits per minute: what was used (rates.ts). */
+  /** Set for a job with limits per minute: the use of its reservation (rates.ts). */
   used?: string;
 }
 
@@ -27,7 +27,7 @@ export interface Settlement {
  */
 export type Settler = { as: 'worker'; token: string } | { as: 'withdrawer' } | { as: 'refuser' };
 
-/** What changes when a request moves on to another entry. */
+/** The fields of a job that change when its request moves on to another entry. */
 export interface NextEntry {
   entry: number;
   queuedAt: number;

@@ -26,17 +26,17 @@ export class Settlements {
     return this.queues.backendOf(job).move(job, moved, next, this.queues.backendOf(moved), most, used);
   }
 
-  /** Worker: another key of the provider's pool, or ''. */
+  /** For workers. Returns another key of the provider's pool, or ''. */
   switchKey(job: ChatJob, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
     return this.queues.backendOf(job).switchKey(job, key, closedMs, why);
   }
 
-  /** Worker: reserves another call. Returns 0, or for how long it would have to wait. */
+  /** For workers. Reserves another call. Returns 0, or for how long it would have to wait. */
   reserveAgain(job: ChatJob, used: string): Promise<number> {
     return this.queues.backendOf(job).reserveAgain(job, used);
   }
 
-  /** For the api. Takes a waiting job off its queue. The api then decides what happens to the request. */
+  /** For the api. Takes a job that no worker has had off its queue. The api then decides what happens to the request. */
   withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
     return this.queues.backendOf(job).withdraw(job);
   }

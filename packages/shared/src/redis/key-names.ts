@@ -23,10 +23,10 @@ export interface KeyNames {
   revokedKeyIds: string;
   routes(workspace: string): string;
   inbox(api: string): string;
-  /** Who settled a request. It outlives the request's job. */
+  /** The mark of a settled request. It outlives the request's job. */
   settled(requestId: string): string;
   requestLog: string;
-  /** Who copies the log elsewhere, and how far they are. */
+  /** The copies of the log elsewhere, and how far each is. */
   archive: string;
   /** Refusals that are counted, and not logged yet. */
   refusals: string;
@@ -52,7 +52,7 @@ export interface KeyNames {
   reservations(workspace: string): string;
   /** Sum of what those requests are estimated to cost, in picodollars. */
   reserved(workspace: string): string;
-  /** What a workspace has spent, by month, in picodollars. */
+  /** The spend of a workspace by month, in picodollars. */
   spent(workspace: string): string;
   /** The budgets that a workspace has had, each from the moment of its id on. */
   budgets(workspace: string): string;

@@ -210,7 +210,7 @@ export class BatchClient {
   }
 }
 
-/** Of several keys of a provider one makes the batch, and the same one has to ask for it. */
+/** One of a provider's keys makes the batch, and only the same key can ask for it. */
 export function batchUpstreamOf(
   upstreams: Upstreams,
   provider: string,

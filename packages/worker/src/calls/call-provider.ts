@@ -23,7 +23,7 @@ import type { Run } from './run.js';
 /** A provider as this process can call it. */
 export interface Upstream {
   config: ProviderConfig;
-  /** The same with each of its keys, by the key's name; empty when there is only one. */
+  /** This provider with each of its keys, by the key's name. Empty when there is only one key. */
   pool: Map<string, Upstream>;
   provider: Provider;
   endpoint: Endpoint;
@@ -51,9 +51,9 @@ export type CallResult = {
   /** The exact duration. Absent when nothing was sent. */
   ms?: number;
   upstreamId?: string;
-  /** What the provider says is left of its limits per minute. */
+  /** The rest of the provider's limits per minute, as the provider states it. */
   left?: RatesLeft;
-  /** The key of the pool that was used is left alone; this one is to be used at once. */
+  /** The key for the next call, which is made at once. The key of this call is left alone. */
   nextKey?: string;
   /** The call was sent, but no error and no answer with a usage came. So the provider may bill it. */
   billUnknown?: true;
@@ -111,7 +111,7 @@ export async function callProvider(
   result.ms = ms;
   const id = upstreamId(provider, answer);
   if (id !== undefined) result.upstreamId = id;
-  // Only a job with limits per minute or a pool of keys has one.
+  // Only a job with limits per minute or a pool of keys has a provider key.
   const left = providerKey === undefined ? undefined : readRatesLeft(answer.headers);
   if (left) result.left = left;
   const { response } = result;
@@ -122,7 +122,7 @@ export async function callProvider(
   return result;
 }
 
-/** Why an entry cannot take the request, if so. A call finds out by itself, so this is only for the other entries. */
+/** Says why an entry cannot take the request. A call finds that out by itself, so this is only for the other entries. */
 export function whyUnsupported(
   { provider }: Upstream,
   request: ChatRequest,

@@ -42,7 +42,7 @@ export class Endpoint {
     return modelsPath === undefined ? undefined : baseUrl + withQuery(modelsPath, { ...query, ...page });
   }
 
-  /** What the provider calls the model. */
+  /** The provider's own name of the model. */
   nameOf(model: string): string {
     return this.config.renamedModels.get(model) ?? model;
   }

@@ -12,7 +12,7 @@ export interface Run {
   signal: StopSignal;
   /** The run's share of the memory for large answers. */
   answer: AnswerShare;
-  /** Of a job with limits per minute: the key of the pool that it got, '' without a pool. */
+  /** Set for a job with limits per minute: the key of the pool that it got, or '' if there is no pool. */
   providerKey?: string | undefined;
   /** When its call was reserved, in Redis time. */
   reservedAt?: number | undefined;

@@ -40,7 +40,7 @@ import type { WorkerMetrics } from './worker-metrics.js';
 /** The api takes a job off the queue when its wait has run out. This grace is for jobs whose api is gone. */
 const WAIT_GRACE_MS = 1_000;
 const MAX_STARTS = 2;
-/** A retry waits for a limit per minute like this at most. Then the next entry is the better retry. */
+/** A retry waits for a limit per minute for this long at most. For a longer wait the next entry is the better retry. */
 const LONGEST_RESERVE_WAIT_MS = 5_000;
 const RESERVE_TRIES = 3;
 

@@ -31,7 +31,7 @@ export interface Answer {
   prices: string;
   response: ParsedResponse;
   callMs: number;
-  /** Of a line in the provider's own batch: its share of the normal price. */
+  /** Set for a line in the provider's own batch: its share of the normal price. */
   batchFactor?: number;
 }
 

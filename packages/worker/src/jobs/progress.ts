@@ -10,13 +10,13 @@ export interface Progress {
   rate?: JobRate;
 }
 
-/** What a job got from the limits per minute, and what it has used. */
+/** The reservation of a job with limits per minute, and its use. */
 export interface JobRate {
-  /** The key of the pool; '' when the provider has only one. */
+  /** The key of the pool, or '' when the provider has only one key. */
   key: string;
   /** When the next call was reserved, in Redis time. */
   reservedAt: number;
-  /** What the call took that was made under this reservation. */
+  /** The use by the call that was made under this reservation. */
   use: RateUse;
 }
 

@@ -40,7 +40,7 @@ export interface ProviderBatchCreationParts {
   later(times: number): number;
 }
 
-/** What a step has changed, and in how many ms the next one is due. */
+/** The changes of a step, and in how many ms the next one is due. */
 export type StepEnd = Partial<PartState> & { dueInMs: number };
 
 /** The call that creates a batch was sent, and nobody knows whether it was carried out. */
@@ -48,7 +48,7 @@ export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown';
   constructor(
     message: string,
-    /** What the failure says about the part. */
+    /** The news about the part that the failure brings. */
     readonly change: Partial<PartState> = {},
   ) {
     super(message);
@@ -108,7 +108,7 @@ export class ProviderBatchCreation {
     const { id } = await client.create(part.id, inputFile, lines).catch((error: unknown) => {
       const isRefusal = error instanceof BatchRefused;
       if (isRefusal && error.isFinal) throw error;
-      // Of an earlier call nobody knows whether it was carried out, so the part is not as before.
+      // Nobody knows whether an earlier call was carried out, so the part is not as before.
       if ((isRefusal && error.isBusy) || wasNotSent(error))
         throw new NotNow(isRefusal ? error.message : 'its batch API could not be reached', {
           isAnswered: true,

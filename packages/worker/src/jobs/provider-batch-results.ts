@@ -54,7 +54,7 @@ export class ProviderBatchResults {
   ): Promise<boolean> {
     const { store, metrics } = this.parts;
     const { part, state } = handed;
-    // What an earlier worker settled is stored first. Then the recorded lines are exactly those that are left.
+    // The lines that an earlier worker settled are stored first. Then the recorded lines are exactly those that are left.
     if ((await store.unstored(part.batch)) > 0) return false;
     let [merged, undecided, read] = [0, 0, 0];
     let [bytes, unstoredBytes] = [0, 0];

@@ -135,8 +135,8 @@ export class ProviderCalls {
   }
 
   /**
-   * The key of a pool was refused or is rate limited: it alone is left alone for a while. Undefined when there is no pool,
-   * and '' when no other key is free.
+   * A key of a pool was refused or is rate limited. Only this key is left alone for a while. Returns another key, '' when no
+   * other key is free, and undefined when there is no pool.
    */
   async #otherKey(
     { job, rate }: Progress,

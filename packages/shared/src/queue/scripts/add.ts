@@ -6,7 +6,10 @@ import { IS_FULL, PUSH } from './turns.js';
 export const ADDED = -1;
 export const ALREADY_SETTLED = -2;
 
-/** Adds a job once. Not if its request is settled, nor if the queue is full: then it returns how many jobs wait. */
+/**
+ * Adds a job once. A job whose request is settled is not added. A job that finds the queue full is not added either, and the
+ * script returns how many jobs wait.
+ */
 export const addScript = createScript<number>(
   'sluiceAdd',
   `${QUEUE}${PUSH}${IS_FULL}

@@ -5,8 +5,8 @@ import { RATES } from './rates.js';
 import { SCORES } from './turns.js';
 
 /**
- * A key of the pool was refused, or is rate limited: it is left alone for a while, and the job gets another one at once, if
- * there is one. Returns its name, or ''.
+ * A key of the pool was refused or is rate limited. It is left alone for a while, and the job gets another key at once. Returns
+ * the name of that key, or '' if there is none.
  */
 export const switchKeyScript = createScript<string>(
   'sluiceSwitchKey',
@@ -29,8 +29,9 @@ return found.name
 );
 
 /**
- * A job that runs is about to call its provider again, or later than its reservation is for. Used is what the call before
- * took, or '' when there was none: then its reservation is moved to now. Returns 0, or for how long it would have to wait.
+ * A job that runs is about to call its provider again, or for the first time but too late for its reservation. `used` has the
+ * use of the call before. It is '' for a first call, whose reservation is moved to now. Returns 0, or for how long the call
+ * would have to wait.
  */
 export const reserveAgainScript = createScript<number>(
   'sluiceReserveAgain',

@@ -1,8 +1,8 @@
 /**
- * How BullMQ lays out a queue in Redis. The scripts of this folder know it, and backend.ts.
+ * How BullMQ lays out a queue in Redis. Only the scripts of this folder and backend.ts know it.
  *
- * Redis runs the whole text of a script each time, and so builds each `local function` that it comes by. Its garbage
- * collector then works for longer than the functions do. So a function that few calls need is built where it is needed.
+ * Redis runs the whole text of a script each time, and so makes each `local function` that it comes by. Its garbage
+ * collector then works for longer than the functions do. So a function that few calls need is defined where it is needed.
  */
 
 /** The keys of a queue, in the order in which every script gets them. '' is the prefix of the keys of jobs. */

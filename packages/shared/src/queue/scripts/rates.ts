@@ -1,15 +1,15 @@
 /**
- * The Lua of limits per minute and of pools of provider keys; a part of other scripts. Only jobs with a field `rate`
+ * The Lua of limits per minute and of pools of provider keys. It is part of other scripts. Only jobs with a field `rate`
  * (../rates.ts) come here.
  *
- * A limit is a window of a minute in half seconds: what was reserved in each of them, and their sum. A call is in the half
- * second in which it reaches the provider at the latest: until it ends, that is ARRIVAL_MS after its reservation, and
- * afterwards, ARRIVAL_MS after it was sent or the moment of its answer, whichever was first. It stays until that half second
- * is over for a minute. So the window has every call that the provider has, as docs/adr/0022 proves. Beside it the pace keeps
- * a minute's worth from being used up in its first seconds.
+ * A limit is a window of a minute in half seconds. It has the amount that was reserved in each of them, and the sum. A call
+ * counts in the half second in which it has reached the provider at the latest. While the call runs, that is ARRIVAL_MS after
+ * its reservation. When the call has ended, it is ARRIVAL_MS after it was sent, or the moment of its answer if that was
+ * earlier. The call leaves the window when that half second is over for a minute. So the window has every call that the
+ * provider has, as docs/adr/0022 proves. The pace keeps a minute's worth from being used up in its first seconds.
  *
- * A job that has to wait is parked: it gets a score beyond all classes, in the band of its lane, which is the class and the
- * set of limits that it shares with others. `due` has the moment at which the first job of each lane may fit.
+ * A job that has to wait is parked: it gets a score beyond all classes, in the band of its lane. A lane is a class and a set of
+ * limits. `due` has the moment at which the first job of each lane may fit.
  */
 
 /** A half second leaves the window when it is this many half seconds ago. */
@@ -44,12 +44,12 @@ local function readWindow(key, now)
   return window
 end
 
--- A request that is larger than the limit is sent when nothing else is: its size is an estimate.
+-- A request that is larger than the limit counts as the whole limit, because its size is an estimate. It is sent alone.
 local function amountOf(bucket)
   return math.min(bucket[4], bucket[3])
 end
 
--- How long until the bucket (its key, type, limit and the amount) takes the job.
+-- Returns how long the job waits for the bucket, which is a key, a type, a limit and an amount.
 local function waitFor(bucket, now)
   local window, limit = readWindow(bucket[1], now), bucket[3]
   -- Two of its size may come at once where the limit is small.
@@ -89,8 +89,8 @@ local function addTo(plan, buckets, now)
   return wait
 end
 
--- The key that has the fewest calls under way, and of those the one with the fewest turns. With weights the turns decide
--- alone. A key that is left alone, or whose own limits are used up, is passed over.
+-- Chooses the key with the fewest calls under way. Among equal keys it chooses the one with the fewest turns. With weights
+-- only the turns decide. A key that is left alone, or whose own limits are used up, is passed over.
 local function chooseKey(q, keys, now)
   local fields = {'v'}
   for _, key in ipairs(keys) do
@@ -112,7 +112,7 @@ local function chooseKey(q, keys, now)
   return best and 0 or wait, best
 end
 
--- How long until the job fits; when it fits now, also what is to be reserved and which key it gets.
+-- Returns how long the job waits until it fits. For a job that fits now, it also returns the reservations and the key.
 local function fit(q, rate, now)
   local plan = {}
   local wait = addTo(plan, rate[3], now)
@@ -157,8 +157,8 @@ local function charge(key, slot, limit, amount)
   redis.call('PEXPIRE', key, WINDOW_TTL_MS)
 end
 
--- What the provider said was left when it answered, for the narrowest limit of each type. It is heeded where it is less than
--- we think, even if all that may have left the window since the call was sent is counted as well.
+-- The provider said how much of its limits was left when it answered. For the narrowest limit of each type this is heeded, if
+-- it is less than we think. The amount that may have left the window since the call was sent is no difference.
 local function heed(buckets, left, sentAt, now)
   for kind, remaining in pairs(left) do
     local narrowest
@@ -174,8 +174,8 @@ local function heed(buckets, left, sentAt, now)
   end
 end
 
--- Replaces what was reserved by what was used: 'none' when nothing was sent, or in JSON the amounts by type, when the call was
--- sent (at) and when it was answered (by). Returns whether less was used.
+-- Replaces the reserved amounts by the used ones. Used is 'none' when nothing was sent. Otherwise it is JSON with the amounts by
+-- type, when the call was sent (at) and when it was answered (by). Returns whether less was used.
 local function correct(buckets, slot, used, now)
   local really = used == 'none' and {r = 0, t = 0, i = 0, o = 0} or cjson.decode(used)
   local arrived, isLess = slot, false
@@ -256,7 +256,7 @@ local function promoteDue(q, now, open)
   end
 end
 
--- How much of a minute the job takes of its tightest limit.
+-- Returns which part of a minute the job takes of its tightest limit, in ms.
 local function costOf(rate)
   local cost = 0
   for _, bucket in ipairs(rate[3]) do cost = math.max(cost, amountOf(bucket) * MINUTE_MS / bucket[3]) end
@@ -273,8 +273,9 @@ local function isWorkspaces(rate, now)
   return own
 end
 
--- Decides about a job with limits that is about to be taken: it runs now (its key, if it has one, is returned), it is parked,
--- or its wait would be too long: then the wait is returned, and its worker passes it on.
+-- Decides about a job with limits that is about to be taken. It runs now, with the key that is returned. Or it is parked. Or its
+-- wait would be too long: then the wait is returned, and its worker passes it on. A job whose worker died is parked however
+-- long it has to wait.
 local function admit(q, jobId, class, tag, rateText, starts, now, open)
   local jobKey, rate = q.prefix .. jobId, cjson.decode(rateText)
   local lane = class .. ':' .. rate[1]

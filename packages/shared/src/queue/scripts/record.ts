@@ -9,7 +9,7 @@ import { COUNT_REFUSAL } from '../refusals.js';
 const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 /** A waiting request looks at its leader more often than this. */
 const OUTCOME_TTL_MS = 600_000;
-/** The same for an answer that does not fit into the workspace's quota. It is large, and is read at once. */
+/** An answer that does not fit into the workspace's quota is kept only for this long. It is large, and is read at once. */
 const UNKEPT_ANSWER_TTL_MS = 60_000;
 
 /** The bytes that an answer takes in Redis beside its text. */

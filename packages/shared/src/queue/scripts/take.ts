@@ -71,7 +71,7 @@ end
  * without a hash is dropped. A cut append-only file may leave such an id.
  */
 export const TAKE = `${RATE_STEPS}
--- So many jobs are sorted into lanes at once; others wait for Redis meanwhile.
+-- At most this many jobs are sorted into lanes at once, because Redis does nothing else meanwhile.
 local MOST_PARKED = 100
 
 -- Builds the functions for jobs that wait by virtual time.
@@ -181,7 +181,7 @@ export type TakenFields = [
   timestamp: string,
   request: string | null,
   starts: number,
-  /** Of a job with limits per minute: it may run, or its wait would be too long. */
+  /** Set for a job with limits per minute: it may run, or its wait would be too long. */
   verdict?: 'run' | 'late' | 'late_by_workspace' | null,
   /** The key of the pool that it is to be called with, or for how long it would have to wait. */
   detail?: string | number | null,
@@ -189,7 +189,7 @@ export type TakenFields = [
   decidedAt?: string | null,
 ];
 /**
- * `more`: 1 when others may be waiting, -n when those who wait may be taken in n ms. 'stock': BullMQ's own script has to take
+ * `more`: 1 when other jobs may be waiting, -n when the jobs that wait may be taken in n ms. 'stock': BullMQ's own script takes
  * the next job, because the queue has a rate limit of BullMQ's own.
  */
 export type Taken = 'stock' | [more: number, ...jobs: TakenFields[]];

@@ -1,4 +1,4 @@
-/** Whose turn it is: the classes of jobs, the shares of workspaces within a class, and a full queue. */
+/** The order of turns: the classes of jobs, the shares of workspaces within a class, and a full queue. */
 import { SEND_DISPLACED } from '../inbox.js';
 import { LARGE_REQUEST } from './layout.js';
 
