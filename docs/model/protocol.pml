@@ -39,7 +39,6 @@ mtype = { absent, waiting, running };
 mtype place[JOBS] = absent;
 byte owner[JOBS] = NOBODY;  /* whose lock it is; NOBODY: expired */
 bool hasKey[JOBS];          /* the job's field `key` */
-bool started[JOBS];         /* the job's field `ats`: a worker has begun it */
 byte busy[ENTRIES];         /* calls under way with the key of this entry's provider */
 
 bool settledKey[REQUESTS];  /* outlives the request's jobs */
@@ -54,8 +53,7 @@ byte crashes = CRASHES, expiries = EXPIRIES, losses = LOSSES, unread = UNREAD;
 
 inline put(r, e) { /* adding a job that is there is a no-op */
   if
-  :: place[JOB(r, e)] == absent ->
-       place[JOB(r, e)] = waiting; owner[JOB(r, e)] = NOBODY; started[JOB(r, e)] = false
+  :: place[JOB(r, e)] == absent -> place[JOB(r, e)] = waiting; owner[JOB(r, e)] = NOBODY
   :: else
   fi
 }
@@ -72,27 +70,22 @@ inline removeJob(r, e) {
   place[JOB(r, e)] = absent; owner[JOB(r, e)] = NOBODY
 }
 
-/* A job that waits again after its worker died is left to the next worker, which knows of the lost call. */
-#ifdef WITHDRAW_STARTED
-#define MAY_WITHDRAW(r, e) (place[JOB(r, e)] == waiting)
-#else
-#define MAY_WITHDRAW(r, e) (place[JOB(r, e)] == waiting && !started[JOB(r, e)])
-#endif
-
-/* No worker has had the job, so no key counts it. */
+/* Only a job that waits is withdrawn. The worker that had it before may have died. */
 inline withdrawJob(r, e) {
+#ifndef NO_KEY_FREED
+  freeKey(r, e);
+#endif
   hasKey[JOB(r, e)] = false; place[JOB(r, e)] = absent; owner[JOB(r, e)] = NOBODY
 }
 
 inline begin(r, e) {
   freeKey(r, e); /* of a worker that died */
-  place[JOB(r, e)] = running; owner[JOB(r, e)] = me; started[JOB(r, e)] = true;
-  hasKey[JOB(r, e)] = true; busy[e]++
+  place[JOB(r, e)] = running; owner[JOB(r, e)] = me; hasKey[JOB(r, e)] = true; busy[e]++
 }
 
 /*
- * With -DNO_SETTLED_KEY, -DNO_STALLED_CHECK, -DNO_SAFETY_NET or -DWITHDRAW_STARTED a guard is taken away, and the search
- * must find the fault.
+ * With -DNO_SETTLED_KEY, -DNO_STALLED_CHECK, -DNO_SAFETY_NET or -DNO_KEY_FREED a guard is taken away, and the search must
+ * find the fault.
  */
 inline record(r) {
   ledger[r]++; assert(ledger[r] <= 1);
@@ -199,8 +192,8 @@ proctype Api(byte r) {
   do
   :: atomic { inbox[r] > 0 -> inbox[r]--; if :: !answered[r] -> answered[r]++ :: else fi }
   :: answered[r] && inbox[r] == 0 -> break
-  /* the wait ran out */
-  :: atomic { !answered[r] && inbox[r] == 0 && MAY_WITHDRAW(r, atEntry[r]) && !settledKey[r] ->
+  /* the wait ran out: withdraw, which only works on a job that waits */
+  :: atomic { !answered[r] && inbox[r] == 0 && place[JOB(r, atEntry[r])] == waiting && !settledKey[r] ->
          withdrawJob(r, atEntry[r]);
          if
          :: atEntry[r] == ENTRIES - 1 -> record(r); answered[r]++

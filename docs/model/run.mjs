@@ -18,9 +18,9 @@ const runs = [
   },
   { title: 'without the safety net', model: 'protocol.pml', flags: ['-DNO_SAFETY_NET'], faulty: true },
   {
-    title: 'withdrawing a job that a worker had begun',
+    title: 'without freeing the key of a withdrawn job',
     model: 'protocol.pml',
-    flags: ['-DWITHDRAW_STARTED'],
+    flags: ['-DNO_KEY_FREED'],
     faulty: true,
   },
   { title: 'idempotency as built', model: 'idempotency.pml', flags: [], faulty: false },
