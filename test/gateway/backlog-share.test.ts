@@ -75,6 +75,22 @@ test('a workspace that waits with little gets in when another one has filled the
   t.is(await queue.send('loud', 3), 0, 'the one who has most does not get in');
 });
 
+test('a request in the background that makes room is kept until its wait is over, because its api may be gone', async (t) => {
+  const queue = await FullQueue.open();
+  const { queues, names } = queue.cell;
+  await queue.send('loud', MOST - 1);
+  const waitUntil = Date.now() + 60_000;
+  const last = { ...queue.job('loud'), inBackground: true, waitUntil };
+  t.is(await queues.addChat(last, MOST), 'added');
+  t.is(await queue.send('quiet', 1), 1);
+  t.deepEqual(await queue.displaced(), []);
+  t.is((await queue.waiting()).length, MOST, 'no more wait than may');
+  const id = `${last.requestId}-0`;
+  t.is(await bench.redis.exists(names.queueKey('openai', id)), 1);
+  const due = Number(await bench.redis.zscore(names.queueKey('openai', 'delayed'), id)) / 0x1000;
+  t.true(due > waitUntil && due < waitUntil + 10_000, 'a worker finds then that it has waited for too long');
+});
+
 test('full queues are shared equally between those who want more, and by weight', async (t) => {
   const equal = await FullQueue.open();
   await equal.send('first', 20);

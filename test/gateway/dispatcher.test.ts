@@ -161,6 +161,53 @@ test('a request that moves on as its wait runs out is left to its next entry', a
   t.is((await reply).head.served?.provider, 'anthropic');
 });
 
+const outcomes = ({ attempts }: { attempts: readonly { outcome: string }[] }) =>
+  attempts.map(({ outcome }) => outcome);
+
+test('a request whose worker died waits once more, and then moves on with the lost call', async (t) => {
+  const { cell, settlements, reply, active, deliver } = await stage(2);
+  await active.stall();
+  await until('the api looks', () => settlements.looks > 0);
+  t.is(await cell.take('anthropic', 'run'), undefined, 'another worker may take it at once');
+  const later = await until('the next job', () => cell.take('anthropic', 'run'));
+  t.deepEqual(outcomes(later.data), ['unknown', 'concurrency']);
+  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await deliver();
+  t.is((await reply).head.served?.provider, 'anthropic');
+});
+
+test('a request whose worker died and that may not be called again stays where it is', async (t) => {
+  const { cell, settlements, dispatcher, reply, active } = await stage(2, 'fail');
+  await active.stall();
+  await until('the api looks', () => settlements.looks > 0);
+  t.is((await until('the job', () => cell.take('openai', 'next'))).id, 'one-0');
+  t.is(settlements.looks, 1);
+  dispatcher.giveUp('one');
+  t.is((await reply).head.error?.code, 'provider_outcome_unknown');
+});
+
+test('a request whose worker died ends with the lost call in the log when its caller hangs up', async (t) => {
+  const { cell, dispatcher, reply, active } = await stage(2);
+  await active.stall();
+  dispatcher.cancel('one');
+  await reply;
+  const [entry] = await cell.log();
+  t.is(entry?.code, 'cancelled');
+  t.deepEqual(entry && outcomes(entry), ['unknown']);
+  t.is(await cell.take('openai', 'next'), undefined);
+  t.is(dispatcher.pending.size, 0);
+});
+
+test('a request whose worker dies after its caller has hung up ends without another call', async (t) => {
+  const { cell, dispatcher, reply, active } = await stage(2);
+  dispatcher.cancel('one');
+  await active.stall();
+  await reply;
+  const [entry] = await cell.log();
+  t.deepEqual(entry && outcomes(entry), ['unknown']);
+  t.is(await cell.take('openai', 'next'), undefined);
+});
+
 test('a request that was displaced from a full queue goes to its next entry', async (t) => {
   const { cell, dispatcher, reply, active, deliver } = await stage(2);
   await active.finish();

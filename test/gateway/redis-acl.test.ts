@@ -28,7 +28,7 @@ type User = (typeof USERS)[number];
 const RARE: Record<User, string[]> = {
   // A request that ends at the api after it has moved on, while it holds a reservation, or after a call was cut off.
   // A batch that the other api process runs. A message to a webhook whose process died.
-  api: ['set', 'decrby', 'hincrby', 'xrange', 'lrange', 'zscore', 'smembers', 'sadd', 'scard'],
+  api: ['set', 'decrby', 'hincrby', 'lpos', 'xrange', 'lrange', 'zscore', 'smembers', 'sadd', 'scard'],
   // A job that runs while stalled ones are looked for, one that is given to another worker, a flood that falls back, a full
   // quota of kept answers. And the log on its way to PostgreSQL, which is not there.
   worker: [

@@ -30,6 +30,8 @@ class Story {
   readonly #runs: { job: ActiveJob; data: ChatJob; token: string; lost: boolean }[] = [];
   /** As the api knows it; it does nothing more once it has answered its caller. */
   #atApi: ChatJob;
+  /** How many workers have died with its job, as far as the api knows. */
+  #died = 0;
   answeredByApi = 0;
 
   constructor(
@@ -91,14 +93,23 @@ class Story {
     const notices = (await this.cell.inbox()).filter((message) => message.id === this.#atApi.requestId);
     if (this.#atApi.entry === 0) {
       const moved = notices.find((message) => message.moved)?.moved;
-      if (moved) this.#atApi = { ...this.#atApi, ...JSON.parse(moved) };
+      if (moved) {
+        this.#atApi = { ...this.#atApi, ...JSON.parse(moved) };
+        this.#died = 0;
+      }
     }
     // The safety net, when Redis has lost the job, or the reply has not been read.
     if (step === 'add-again') await queues.addAgain(this.#atApi);
     else if (step === 'give-up') {
-      const result = await settlements.settle(failed(this.#atApi), { as: 'withdrawer' });
+      const by = { as: 'withdrawer', died: this.#died } as const;
+      const result = await settlements.settle(failed(this.#atApi), by);
       if (result === 'settled') this.answeredByApi++;
-    } else if (this.#atApi.entry === 0 && (await settlements.withdraw(this.#atApi)) === 'withdrawn') {
+      this.#died = typeof result === 'number' ? result : this.#died;
+    } else if (this.#atApi.entry === 0) {
+      const result = await settlements.withdraw(this.#atApi, this.#died);
+      this.#died = typeof result === 'number' ? result : this.#died;
+      if (result !== 'withdrawn') return;
+      this.#died = 0;
       this.#atApi = { ...this.#atApi, ...nextEntry(this.#atApi) };
       await queues.addChat(this.#atApi);
     }

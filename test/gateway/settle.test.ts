@@ -297,18 +297,24 @@ test('a job that does not exist is gone to the api and to a worker', async (t) =
   await isUntouched(t, cell);
 });
 
-test('a job that waits again after its worker died is left to the next worker, however long it has waited', async (t) => {
+test('a job that waits again after its worker died is withdrawn only by an api that knows of the lost call', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
   await cell.queues.addChat(job);
-  const active = await cell.take('openai', 'dead');
-  await active?.stall();
-  t.is(await cell.settlements.withdraw(job), 'running');
-  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'running');
+  await (await cell.take('openai', 'dead'))?.stall();
+  t.is(await cell.settlements.withdraw(job), 1);
+  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 1);
   await isUntouched(t, cell);
-  t.is((await cell.take('openai', 'next'))?.id, 'one-0');
-  t.is(await cell.settlements.settle(served(job), by('next')), 'settled');
-  await isSettledOnce(t, cell, 'one');
+  const again = await cell.take('openai', 'dead, too');
+  t.is(again?.id, 'one-0', 'it has kept its place');
+  t.is(await cell.settlements.withdraw(job, 1), 'running');
+  await again?.stall();
+  t.is(await cell.settlements.withdraw(job, 1), 2);
+  t.is(await cell.settlements.withdraw(job, 2), 'withdrawn');
+  t.is(await cell.settlements.withdraw(job, 2), 'gone');
+  t.is(await cell.settlements.settle(served(job), by('dead')), 'gone');
+  t.is(await cell.settlements.move(job, nextEntry(job), 10), 'closed');
+  await isUntouched(t, cell);
 });
 
 test('a worker that is taken for dead settles a job that waits again; whoever takes it next finds nothing', async (t) => {
@@ -480,20 +486,22 @@ const patientJob = (id: string, model = 'gpt-4o'): ChatJob => ({
   waitUntil: Date.now() + 1_000_000_000,
 });
 
-test('a key of the pool is busy once while a job waits again after its worker died, and free when the job ends', async (t) => {
+test('a job that waits again after its worker died, and is withdrawn, leaves no key of the pool busy', async (t) => {
   const keys = [{ name: 'only', api_key: '${KEY}' }];
   const cell = await limitedCell({ keys });
   const busy = () => bench.redis.hget(cell.names.queueKey('openai', 'pool'), 'busy:only');
-  const job = jobFor('one');
-  await cell.queues.addChat(job);
-  const active = await cell.take('openai', 'dead');
-  await active?.stall();
-  t.is(await cell.settlements.withdraw(job), 'running');
-  t.is(await busy(), '1');
-  t.is((await cell.take('openai', 'next'))?.id, 'one-0');
-  t.is(await busy(), '1');
-  t.is(await cell.settlements.settle({ ...served(job), used: 'keep' }, by('next')), 'settled');
-  t.is(await busy(), '0');
+  const ways = {
+    moved: (job: ChatJob) => cell.settlements.withdraw(job, 1),
+    refused: (job: ChatJob) => cell.settlements.settle(failed(job), { as: 'withdrawer', died: 1 }),
+  };
+  for (const [id, settle] of Object.entries(ways)) {
+    const job = jobFor(id);
+    await cell.queues.addChat(job);
+    await (await cell.take('openai', 'run'))?.stall();
+    t.is(await busy(), '1');
+    t.regex(String(await settle(job)), /withdrawn|settled/);
+    t.is(await busy(), '0');
+  }
 });
 
 test('jobs keep their limits and keys while another one is delayed', async (t) => {

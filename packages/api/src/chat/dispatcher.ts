@@ -12,8 +12,8 @@
  * `#abandon` when Redis could not be reached. Once its job is on a queue, a request is not abandoned before its deadline:
  * when Redis loses the job, the safety net adds it again.
  *
- * The api takes a job off its queue only if no worker has had it. A job whose worker died waits for the next worker, also
- * when its wait runs out, its caller hangs up or its deadline comes. That worker accounts for the lost call.
+ * A job whose worker died waits once more, for as long as a new one. When it is taken off its queue after all, the calls
+ * of the workers that died with it are in its log entry.
  */
 
 import type { ChatRequest } from '@sluice/shared/chat';
@@ -29,11 +29,13 @@ import {
   type Attempt,
   type ChainEntry,
   type ChatJob,
+  MAX_STARTS,
   providerOf,
   type ReplyHead,
 } from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry, type LogCode } from '@sluice/shared/queue/request-log';
+import type { SettleResult } from '@sluice/shared/queue/scripts/settle';
 import type { Settler } from '@sluice/shared/queue/settle';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -46,6 +48,8 @@ import type { RefusalRate } from './refusal-rate.js';
 const DEADLINE_GRACE_MS = 100;
 /** When Redis did not answer, the dispatcher tries again after this time. */
 const RETRY_MS = 250;
+/** A caller has hung up, and a worker had the job. A worker that starts later has to be told again. */
+const CANCEL_AGAIN_MS = 3_000;
 /** The `retry-after` of a paused queue. */
 const PAUSED_RETRY_MS = 30_000;
 
@@ -86,7 +90,10 @@ export interface Pending {
   cancelled: boolean;
   /** The entry from whose full queue the job was displaced. The message may come before Redis confirms the job. */
   displacedFrom: number | undefined;
+  /** How many workers have died with the job of this entry, as far as is known here. */
+  died: number;
   timer: NodeJS.Timeout | undefined;
+  cancelTimer?: NodeJS.Timeout;
   onQueued?: (() => void) | undefined;
   resolve(reply: Reply): void;
   reject(error: unknown): void;
@@ -122,6 +129,7 @@ export class Dispatcher {
         queued: false,
         cancelled: false,
         displacedFrom: undefined,
+        died: 0,
         timer: undefined,
         resolve,
         reject,
@@ -155,6 +163,7 @@ export class Dispatcher {
       return;
     if (message.kind === 'moved') {
       pending.job = { ...pending.job, ...message.next };
+      pending.died = 0;
       if (pending.cancelled) this.cancel(pending.job.requestId);
       else this.#wake(pending, pending.job.waitUntil);
       return;
@@ -169,36 +178,39 @@ export class Dispatcher {
     this.#end(pending, { head, body, replayed: false });
   }
 
-  /** The caller is gone. A job that no worker has had is taken off its queue. Otherwise the workers are told to stop it. */
+  /** The caller is gone. A waiting job is taken off its queue, and the worker that has the job is told to stop. */
   cancel(requestId: string): void {
     const pending = this.#pending.get(requestId);
     if (!pending) return;
     pending.cancelled = true;
     if (!pending.queued) return;
-    this.#fail(pending, pending.job, hungUp(), { as: 'withdrawer' }, 'cancelled')
-      .then((ended) => {
-        this.parts.metrics.cancelled(ended ? 'waiting' : 'running');
-        return ended ? undefined : this.parts.stopRunning(requestId);
+    const again = (ms: number) => {
+      clearTimeout(pending.cancelTimer);
+      pending.cancelTimer = setTimeout(() => this.cancel(requestId), ms);
+    };
+    this.#failWaiting(pending, hungUp(), 'cancelled')
+      .then(async (ended) => {
+        if (pending.cancelTimer === undefined) this.parts.metrics.cancelled(ended ? 'waiting' : 'running');
+        if (ended) return;
+        await this.parts.stopRunning(requestId);
+        if (this.#pending.has(requestId)) again(CANCEL_AGAIN_MS);
       })
-      .catch(() => setTimeout(() => this.cancel(requestId), RETRY_MS));
+      .catch(() => again(RETRY_MS));
   }
 
-  /** Ends a request that no worker has had yet. Any other request goes on. */
+  /** Ends a request that waits. A request that a worker runs goes on. */
   withdraw(requestId: string): void {
     const pending = this.#pending.get(requestId);
     if (!pending?.queued) return;
-    this.#fail(pending, pending.job, withdrawn(), { as: 'withdrawer' }, 'cancelled').catch(() => {});
+    this.#failWaiting(pending, withdrawn(), 'cancelled').catch(() => {});
   }
 
   /** Ends a request whose job is lost and that may not be run a second time. */
   readonly giveUp = async (requestId: string): Promise<void> => {
     const pending = this.#pending.get(requestId);
     if (!pending) return;
-    const entry = pending.job.chain[pending.job.entry] as ChainEntry;
-    const { provider, model } = entry;
-    const estimate = this.parts.estimateCall(pending.job, entry);
-    const attempts = [...pending.job.attempts, { provider, model, outcome: 'unknown' as const, estimate }];
-    await this.#fail(pending, { ...pending.job, attempts }, outcomeUnknown(attempts), { as: 'refuser' });
+    const job = this.#withLost(pending.job, 1);
+    await this.#fail(pending, job, outcomeUnknown(job.attempts), { as: 'refuser' });
   };
 
   /** The job gave its place in a full queue to a job with an earlier turn. */
@@ -228,6 +240,7 @@ export class Dispatcher {
       const now = clock.now();
       const until = waitUntil(pending.job, now, congestion.limits(provider).maxWaitMs);
       pending.job = { ...pending.job, entry: i, queuedAt: now, waitUntil: until };
+      pending.died = 0;
       const reason =
         availability.blocked(provider, model, pending.tier) ?? (await this.#queue(pending, provider));
       if (!reason) return pending.cancelled ? this.cancel(pending.job.requestId) : this.#wake(pending, until);
@@ -292,22 +305,49 @@ export class Dispatcher {
     const now = this.parts.clock.now();
     if (now >= job.deadline) return this.#expire(pending);
     if (now < job.waitUntil) return this.#wake(pending, job.waitUntil);
+    // Nobody wants an answer of the next entry.
+    if (pending.cancelled) return this.#wake(pending, job.deadline);
 
+    const { died } = pending;
     const reason = await this.#whyWaited(providerOf(job));
-    const waited = passOver(job, reason.outcome, now);
+    const waited = passOver(this.#withLost(job, died), reason.outcome, now);
     // Without any worker the request would wait in vain at the next entry, too.
     const isLast = job.entry + 1 === job.chain.length || !this.parts.hasWorkers();
-    const withdrawn = isLast
-      ? await this.#fail(pending, waited, this.#waitedInVain(waited, reason), { as: 'withdrawer' })
-      : (await this.parts.settlements.withdraw(job)) === 'withdrawn';
+    const result = isLast
+      ? await this.#fail(pending, waited, this.#waitedInVain(waited, reason), { as: 'withdrawer', died })
+      : await this.parts.settlements.withdraw(job, died);
     // A worker may have moved the request meanwhile. Then the notice of the move has set the timer.
     if (pending.job !== job) return;
-    if (!withdrawn) return this.#wake(pending, job.deadline);
+    if (typeof result === 'number') return this.#waitAgain(pending, result, now);
+    if (result !== 'settled' && result !== 'withdrawn') return this.#wake(pending, job.deadline);
     this.parts.metrics.passedOver(job, reason.outcome);
     if (isLast) return;
     pending.queued = false;
     pending.job = waited;
     return this.#enter(pending, job.entry + 1).catch((error) => this.#abandon(pending, error));
+  }
+
+  /** The job's worker has died. The job waits for another one, which may not call again at every route. */
+  #waitAgain(pending: Pending, died: number, now: number): void {
+    const { job } = pending;
+    pending.died = died;
+    const maxWaitMs = this.parts.congestion.limits(providerOf(job)).maxWaitMs;
+    const mayRun = job.onCrash !== 'fail' && died < MAX_STARTS;
+    this.#wake(pending, mayRun ? waitUntil(job, now, maxWaitMs) : job.deadline);
+  }
+
+  /** The job with the calls of the workers that died with it. Nobody knows whether they were made. */
+  #withLost(job: ChatJob, died: number): ChatJob {
+    if (died === 0) return job;
+    const entry = job.chain[job.entry] as ChainEntry;
+    const { provider, model } = entry;
+    const lost: Attempt = {
+      provider,
+      model,
+      outcome: 'unknown',
+      estimate: this.parts.estimateCall(job, entry),
+    };
+    return { ...job, attempts: [...job.attempts, ...Array<Attempt>(died).fill(lost)] };
   }
 
   #waitedInVain(job: ChatJob, reason: Blocked): GatewayError {
@@ -330,22 +370,31 @@ export class Dispatcher {
   }
 
   async #expire(pending: Pending): Promise<void> {
-    const ended = await this.#fail(pending, pending.job, timedOut(), { as: 'withdrawer' });
-    if (ended) return;
+    if (await this.#failWaiting(pending, timedOut())) return;
     pending.timer = setTimeout(() => this.#abandon(pending, timedOut()), DEADLINE_GRACE_MS);
   }
 
-  /**
-   * Ends the request with an error and a log entry. False when a worker has the job or has died with it, or when a worker has
-   * just finished it and the reply is on its way.
-   */
+  /** Ends the request if its job waits. False when a worker has the job, or its reply is on the way. */
+  async #failWaiting(pending: Pending, error: GatewayError, code?: LogCode): Promise<boolean> {
+    const { job } = pending;
+    for (;;) {
+      const { died } = pending;
+      const by: Settler = { as: 'withdrawer', died };
+      const result = await this.#fail(pending, this.#withLost(job, died), error, by, code);
+      if (typeof result !== 'number') return result === 'settled';
+      if (pending.job !== job) return false;
+      pending.died = result;
+    }
+  }
+
+  /** Ends the request with an error and a log entry, if the result is `settled`. */
   async #fail(
     pending: Pending,
     job: ChatJob,
     error: GatewayError,
     by: Settler,
     code: LogCode = error.code,
-  ): Promise<boolean> {
+  ): Promise<SettleResult> {
     const attempts = countCalls(job.attempts);
     const head: ReplyHead = { queueMs: job.queueMs, attempts, error: error.toInfo() };
     const now = this.parts.clock.now();
@@ -359,9 +408,9 @@ export class Dispatcher {
     }
     const wasNeverQueued = pending.onQueued !== undefined;
     const settlement = { job, log, head, isCounted, wasNeverQueued };
-    if ((await this.parts.settlements.settle(settlement, by)) !== 'settled') return false;
-    this.#end(pending, { head, body: '', replayed: false });
-    return true;
+    const result = await this.parts.settlements.settle(settlement, by);
+    if (result === 'settled') this.#end(pending, { head, body: '', replayed: false });
+    return result;
   }
 
   #end(pending: Pending, reply: Reply): void {
@@ -374,6 +423,7 @@ export class Dispatcher {
 
   #forget(pending: Pending): boolean {
     clearTimeout(pending.timer);
+    clearTimeout(pending.cancelTimer);
     if (!this.#pending.delete(pending.job.requestId)) return false;
     return true;
   }

@@ -151,8 +151,10 @@ export function createChatRoute(
     const user = readUser(request);
     if (user !== undefined) job.user = user;
     if (ctx.state.trace) job.trace = formatTraceparent(ctx.state.trace);
-    if (owner) job.idempotency = parts.background.digestOf(requestId, owner);
-    else if (idempotencyKey !== '') job.idempotency = await digestOf(idempotencyKey, key.workspace);
+    if (owner) {
+      job.idempotency = parts.background.digestOf(requestId, owner);
+      job.inBackground = true;
+    } else if (idempotencyKey !== '') job.idempotency = await digestOf(idempotencyKey, key.workspace);
     const reply = owner
       ? await runInBackground(parts, { owner, job, request, bodyText, idempotencyKey, state: ctx.state })
       : await runWhileWanted(ctx, job, request, bodyText);

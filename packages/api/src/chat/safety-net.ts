@@ -76,7 +76,7 @@ export class SafetyNet {
   async #lay(ghost: ChatJob): Promise<void> {
     const { requestId } = ghost;
     const state = await this.parts.settlements.withdraw(ghost);
-    if (state === 'running') await this.parts.stopRunning(requestId);
+    if (state === 'running' || typeof state === 'number') await this.parts.stopRunning(requestId);
     // The large request may have reached Redis although the job did not.
     if (state === 'gone') await this.parts.queues.dropRequest(ghost);
     this.#ghosts.delete(requestId);

@@ -28,7 +28,7 @@ import { type MoveResult, moveScript } from './scripts/move.js';
 import { giveBackScript, leaveScript } from './scripts/put-back.js';
 import { finishScript, type SettleResult, settleScript } from './scripts/settle.js';
 import { type Taken, type TakenFields, takeScript } from './scripts/take.js';
-import { withdrawScript } from './scripts/withdraw.js';
+import { type WithdrawResult, withdrawScript } from './scripts/withdraw.js';
 import {
   type NextEntry,
   type RecordParts,
@@ -167,13 +167,14 @@ export class ChatQueueBackend extends RedisQueueBackend {
     if (job.request.length > LARGE_LENGTH) await this.redis.del(this.#largeKey(jobIdOf(job)));
   }
 
-  /** Takes a job off the queue. 'running' is also the result for a job that waits again because its worker died. */
-  withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
+  /** Takes a job off the queue, if not more than `died` workers have died with it. */
+  withdraw(job: ChatJob, died = 0): Promise<WithdrawResult> {
     return withdrawScript(this.redis, this.#keys.and(this.#settledKey(job)), [
       jobIdOf(job),
       job.workspace,
       shareOf(job),
       rankOf(job.priority),
+      died,
     ]);
   }
 
@@ -385,6 +386,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
       shareOf(job),
       rankOf(job.priority),
       settlement.used ?? '',
+      by.as === 'withdrawer' ? (by.died ?? 0) : 0,
       ...record.args,
     ]);
   }

@@ -56,6 +56,8 @@ export interface ChatJob {
   tags?: Record<string, string>;
   /** The caller's own end user. */
   user?: string;
+  /** The caller does not wait, so the request goes on without the api process that accepted it. */
+  inBackground?: boolean;
   /** The batch that has the request as a line. The outcome is kept for the batch too. */
   batch?: string;
   /** `traceparent` of the request, if it is traced. */
@@ -103,6 +105,11 @@ export interface ReplyHead {
   served?: Served;
   error?: ErrorInfo;
 }
+
+/** The api takes a job off the queue when its wait has run out. This grace is for jobs whose api is gone. */
+export const WAIT_GRACE_MS = 1_000;
+/** A request during which so many workers died is not given to another one. */
+export const MAX_STARTS = 2;
 
 export function jobIdOf(job: Pick<ChatJob, 'requestId' | 'entry'>): string {
   return `${job.requestId}-${job.entry}`;

@@ -10,6 +10,7 @@ import type { Queues } from './queues.js';
 import type { KeyTrouble } from './rates.js';
 import type { MoveResult } from './scripts/move.js';
 import type { SettleResult } from './scripts/settle.js';
+import type { WithdrawResult } from './scripts/withdraw.js';
 import type { NextEntry, Settlement, Settler } from './settle.js';
 
 export class Settlements {
@@ -36,9 +37,12 @@ export class Settlements {
     return this.queues.backendOf(job).reserveAgain(job, used);
   }
 
-  /** For the api. Takes a job that no worker has had off its queue. The api then decides what happens to the request. */
-  withdraw(job: ChatJob): Promise<'withdrawn' | 'running' | 'gone'> {
-    return this.queues.backendOf(job).withdraw(job);
+  /**
+   * For the api. Takes a waiting job off its queue. The api then decides what happens to the request. `died`: how many workers
+   * have died with the job, as far as the api knows.
+   */
+  withdraw(job: ChatJob, died = 0): Promise<WithdrawResult> {
+    return this.queues.backendOf(job).withdraw(job, died);
   }
 
   /** For the api. Returns the jobs that Redis does not have. */

@@ -11,7 +11,7 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
-import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import { type Attempt, type ChainEntry, type ChatJob, MAX_STARTS, WAIT_GRACE_MS } from '@sluice/shared/queue/job';
 import type { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
 import type { Settlement } from '@sluice/shared/queue/settle';
@@ -37,9 +37,6 @@ import { entryOf, type Progress, usedBy } from './progress.js';
 import type { ProviderCalls } from './provider-calls.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
-/** The api takes a job off the queue when its wait has run out. This grace is for jobs whose api is gone. */
-const WAIT_GRACE_MS = 1_000;
-const MAX_STARTS = 2;
 /** A retry waits for a limit per minute for this long at most. For a longer wait the next entry is the better retry. */
 const LONGEST_RESERVE_WAIT_MS = 5_000;
 const RESERVE_TRIES = 3;

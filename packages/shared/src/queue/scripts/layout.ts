@@ -60,6 +60,16 @@ local function readClock()
 end
 `;
 
+export const DELAY = `
+-- The job waits until this moment, and a worker is woken then. Another delayed job may be due before it.
+local function delayUntil(q, jobId, due)
+  redis.call('HSET', q.prefix .. jobId, 'delay', string.format('%.0f', math.max(0, due - readClock())))
+  redis.call('ZADD', q.delayed, string.format('%.0f', due * 0x1000), jobId)
+  local first = redis.call('ZRANGE', q.delayed, 0, 0, 'WITHSCORES')[2]
+  redis.call('ZADD', q.marker, string.format('%.0f', math.floor(first / 0x1000)), '1')
+end
+`;
+
 export const END = `
 -- The job leaves its lists. A job whose worker was taken for dead may be waiting again.
 local function unlist(q, jobId)

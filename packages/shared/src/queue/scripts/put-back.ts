@@ -1,5 +1,5 @@
 import { createScript } from '../../redis/script.js';
-import { END, QUEUE } from './layout.js';
+import { DELAY, END, QUEUE } from './layout.js';
 import { RATES } from './rates.js';
 import { SCORES } from './turns.js';
 
@@ -29,19 +29,16 @@ return given
 /** Delays a job that its worker does not understand. The job looks as if nobody had taken it. */
 export const leaveScript = createScript<0 | 1>(
   'sluiceLeave',
-  `${QUEUE}${END}${SCORES}${RATES}
+  `${QUEUE}${END}${DELAY}${SCORES}${RATES}
 local jobId, token, delay = unpack(ARGV)
 local jobKey = queue.prefix .. jobId
 if redis.call('GET', jobKey .. ':lock') ~= token then return 0 end
-local due = readClock() + delay
 release(queue, jobId, 'none')
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
 redis.call('HDEL', jobKey, 'processedOn')
 redis.call('HINCRBY', jobKey, 'ats', -1)
-redis.call('HSET', jobKey, 'delay', delay)
-redis.call('ZADD', queue.delayed, string.format('%.0f', due * 0x1000), jobId)
-redis.call('ZADD', queue.marker, string.format('%.0f', due), '1')
+delayUntil(queue, jobId, readClock() + delay)
 return 1
 `,
 );

@@ -16,6 +16,16 @@
 export const SLOT_MS = 500;
 export const SLOTS = 121;
 
+export const FREE_KEY = `
+-- The job's call is over, or its worker is gone: its key is free.
+local function freeKey(q, jobKey, name)
+  redis.call('HDEL', jobKey, 'key')
+  if redis.call('HINCRBY', q.prefix .. 'pool', 'busy:' .. name, -1) < 0 then
+    redis.call('HSET', q.prefix .. 'pool', 'busy:' .. name, 0)
+  end
+end
+`;
+
 export const RATES = `
 local SLOT_MS, SLOTS, ARRIVAL_MS, AHEAD_MS, MINUTE_MS, WINDOW_TTL_MS = ${SLOT_MS}, ${SLOTS}, 2000, 5000, 60000, 125000
 
@@ -131,14 +141,7 @@ local function useKey(q, jobKey, key)
   redis.call('HSET', jobKey, 'key', key.name)
 end
 
--- The job's call is over, or its worker is gone: its key is free.
-local function freeKey(q, jobKey, name)
-  redis.call('HDEL', jobKey, 'key')
-  if redis.call('HINCRBY', q.prefix .. 'pool', 'busy:' .. name, -1) < 0 then
-    redis.call('HSET', q.prefix .. 'pool', 'busy:' .. name, 0)
-  end
-end
-
+${FREE_KEY}
 local function bucketsOf(rate, keyName)
   local buckets = {}
   for _, bucket in ipairs(rate[3]) do buckets[#buckets + 1] = bucket end

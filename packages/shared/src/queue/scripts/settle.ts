@@ -18,11 +18,12 @@ return takeNext(queue, nextToken, lockMs)
 `,
 );
 
-export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running';
+/** A number: so many workers have died with the job, which waits again. It was not withdrawn. */
+export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running' | number;
 
 /** Where in KEYS and ARGV the settlement's own record begins. */
 const RECORD_KEYS = QUEUE_KEYS.length + 2;
-const RECORD_ARGS = 12;
+const RECORD_ARGS = 13;
 
 // allow-oom: a served request is settled even when Redis is full. Settling frees more memory than it takes.
 export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
@@ -30,7 +31,7 @@ export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
   `#!lua flags=allow-oom
 ${QUEUE}${END}${TAKE}
 local settledKey = KEYS[${RECORD_KEYS - 1}]
-local settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share, class, used = unpack(ARGV, 1, ${RECORD_ARGS - 1})
+local settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share, class, used, died = unpack(ARGV, 1, ${RECORD_ARGS - 1})
 ${RECORD(RECORD_KEYS, RECORD_ARGS)}
 
 -- The mark outlives the job, so that a request is settled once, whatever happens to its job.
@@ -68,7 +69,7 @@ local function settle()
   if settledBy then return 'running' end
   if settler == 'withdrawer' then
     ${WITHDRAW}
-    local refused = withdraw(queue, jobId, workspace, share, class)
+    local refused = withdraw(queue, jobId, workspace, share, class, died)
     if refused then return refused end
   end
   mark()

@@ -1,6 +1,7 @@
 /** The order of turns: the classes of jobs, the shares of workspaces within a class, and a full queue. */
 import { SEND_DISPLACED } from '../inbox.js';
-import { LARGE_REQUEST } from './layout.js';
+import { WAIT_GRACE_MS } from '../job.js';
+import { DELAY, LARGE_REQUEST } from './layout.js';
 
 export const SCORES = `
 local function classOf(score)
@@ -79,9 +80,10 @@ end
  * Makes room in a full queue. The job of the class that would run last gives its place to a job that would run before it.
  * Tags grow by one with each waiting job of a workspace, and by less if the workspace has a weight. So the job that would
  * run last is the newest of the workspace with the most waiting jobs for its weight. A workspace with fewer waiting jobs
- * always gets in. The api of the displaced job is told, and treats the job as if it had found the queue full.
+ * always gets in. The api of the displaced job is told, and treats the job as if it had found the queue full. That api may
+ * be gone. So a job in the background is not removed: it leaves its place, and a worker ends its wait when its time is over.
  */
-const MAKE_ROOM = `${SEND_DISPLACED}${TURNS}
+const MAKE_ROOM = `${SEND_DISPLACED}${DELAY}${TURNS}
 -- Gives back the turn of the workspace's newest job, whose tag is given. The workspace's next job may get this tag again.
 local function takeTurnBack(q, workspace, share, class, tag)
   local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
@@ -106,12 +108,14 @@ local function makeRoom(q, workspace, share, class, inboxPrefix)
   local jobKey = q.prefix .. jobId
   local data = redis.call('HGET', jobKey, 'data')
   redis.call('ZREM', q.prioritized, jobId)
-  redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
-  if data then
-    local job = cjson.decode(data)
-    takeTurnBack(q, job.workspace, 1 / (job.weight or 1), class, lastTag)
-    sendDisplaced(inboxPrefix .. job.inbox, job.requestId, job.entry)
+  local job = data and cjson.decode(data)
+  if job then takeTurnBack(q, job.workspace, 1 / (job.weight or 1), class, lastTag) end
+  if job and job.inBackground then
+    delayUntil(q, jobId, math.ceil(job.waitUntil) + ${2 * WAIT_GRACE_MS})
+    return true
   end
+  redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
+  if job then sendDisplaced(inboxPrefix .. job.inbox, job.requestId, job.entry) end
   return true
 end
 `;

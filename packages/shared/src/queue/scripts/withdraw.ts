@@ -1,8 +1,9 @@
 import { createScript } from '../../redis/script.js';
 import { LARGE_REQUEST, QUEUE } from './layout.js';
+import { FREE_KEY } from './rates.js';
 import { TURNS } from './turns.js';
 
-export const WITHDRAW = `${TURNS}
+export const WITHDRAW = `${TURNS}${FREE_KEY}
 -- Gives an unused turn back. The workspace's other jobs keep their turns.
 local function giveTurnBack(q, workspace, share, class)
   local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
@@ -12,24 +13,35 @@ local function giveTurnBack(q, workspace, share, class)
   redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
 end
 
-local function withdraw(q, jobId, workspace, share, class)
+-- Died is how often the caller of this knows that a worker has died with the job. When it was more often, the job stays where
+-- it is, and this returns how often it was: the calls of those workers belong into the log.
+local function withdraw(q, jobId, workspace, share, class, died)
   local jobKey = q.prefix .. jobId
-  -- A worker that died may have called the provider already. The next worker accounts for that call, and answers.
-  if tonumber(redis.call('HGET', jobKey, 'ats') or 0) > 0 then return 'running' end
+  local starts = tonumber(redis.call('HGET', jobKey, 'ats') or 0)
+  if starts ~= tonumber(died) then
+    if redis.call('LPOS', q.active, jobId) then return 'running' end
+    return redis.call('EXISTS', jobKey) == 1 and starts or 'gone'
+  end
   if redis.call('ZREM', q.prioritized, jobId) == 1 then
     giveTurnBack(q, workspace, tonumber(share), class)
   -- The search begins at the tail, where the oldest jobs are, because their wait runs out first.
   elseif redis.call('LREM', q.wait, -1, jobId) == 0 and redis.call('ZREM', q.delayed, jobId) == 0 then
     return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
   end
+  -- The worker that died may have had a key of the provider's pool.
+  local key = redis.call('HGET', jobKey, 'key')
+  if key then freeKey(q, jobKey, key) end
   redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
 end
 `;
 
-export const withdrawScript = createScript<'withdrawn' | 'running' | 'gone'>(
+/** A number: so many workers have died with the job, which waits again. It was not withdrawn. */
+export type WithdrawResult = 'withdrawn' | 'running' | 'gone' | number;
+
+export const withdrawScript = createScript<WithdrawResult>(
   'sluiceWithdraw',
   `${QUEUE}${WITHDRAW}
 if redis.call('EXISTS', KEYS[9]) == 1 then return 'running' end
-return withdraw(queue, ARGV[1], ARGV[2], ARGV[3], ARGV[4]) or 'withdrawn'
+return withdraw(queue, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]) or 'withdrawn'
 `,
 );
