@@ -26,7 +26,10 @@ export interface Settlement {
  * ran it, or the api that never queued it. Only a worker sends a reply, because an api answers its caller itself. `died`: how
  * many workers have died with the job. The settlement has their calls.
  */
-export type Settler = { as: 'worker'; token: string } | { as: 'withdrawer'; died?: number } | { as: 'refuser' };
+export type Settler =
+  | { as: 'worker'; token: string }
+  | { as: 'withdrawer'; died?: number }
+  | { as: 'refuser' };
 
 /** The fields of a job that change when its request moves on to another entry. */
 export interface NextEntry {

@@ -11,7 +11,13 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
-import { type Attempt, type ChainEntry, type ChatJob, MAX_STARTS, WAIT_GRACE_MS } from '@sluice/shared/queue/job';
+import {
+  type Attempt,
+  type ChainEntry,
+  type ChatJob,
+  MAX_STARTS,
+  WAIT_GRACE_MS,
+} from '@sluice/shared/queue/job';
 import type { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
 import type { Settlement } from '@sluice/shared/queue/settle';
