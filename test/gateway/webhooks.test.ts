@@ -230,6 +230,23 @@ test.serial('a webhook that no payload key opens delays no other, and can be rem
   await remove('other', other);
 });
 
+test.serial(
+  'a message that is sent again by many at once, while it waits for its next try, is no error',
+  async (t) => {
+    const webhook = await addWebhook('other', '/busy');
+    receiver.answers.set('/busy', (res) => res.writeHead(503).end());
+    const { body } = await admin('POST', `/workspaces/other/webhooks/${webhook.id}/test`);
+    await cameTo('/busy', 1);
+    const path = `/workspaces/other/webhook-deliveries/${body.id}/resend`;
+    const answers = await Promise.all(Array.from({ length: 30 }, () => admin('POST', path)));
+    t.deepEqual([...new Set(answers.map(({ status }) => status))], [202]);
+    receiver.answers.delete('/busy');
+    await admin('POST', path);
+    await delivery('other', ({ id, state }) => id === body.id && state === 'delivered');
+    await remove('other', webhook);
+  },
+);
+
 test.serial('an address that is gone is not called again, and a removed webhook gets nothing', async (t) => {
   const gone = await addWebhook('other', '/gone');
   receiver.answers.set('/gone', (res) => res.writeHead(410).end());

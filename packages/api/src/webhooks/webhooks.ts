@@ -157,8 +157,15 @@ export class Webhooks {
     const again: Delivery = { ...delivery, state: 'waiting', since, attempts: 0, nextAt: null };
     await this.parts.deliveries.update(workspace, again);
     const job = await this.#queue.getJob(delivery.id);
-    if (await job?.isDelayed()) await job?.promote();
-    else await this.#enqueue(workspace, delivery.id);
+    // The job may have become due or ended just now. Then it is not delayed any more, and BullMQ refuses.
+    const isPromoted = await job?.promote().then(
+      () => true,
+      (error) => {
+        if (isRedisAway(error)) throw error;
+        return false;
+      },
+    );
+    if (!isPromoted) await this.#enqueue(workspace, delivery.id);
     return again;
   }
 
