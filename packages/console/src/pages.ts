@@ -10,7 +10,7 @@ export type PageComponent = FunctionComponent<{ place: Place }>;
 export interface PageEntry {
   name: string;
   load(): Promise<PageComponent>;
-  /** Who has use for it; without this, everybody. */
+  /** The people who have use for the page. Absent: everybody. */
   isFor?(person: Person): boolean;
 }
 

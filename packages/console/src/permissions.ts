@@ -1,4 +1,4 @@
-/** Who may do what. The gateway enforces it; the console only leaves out the buttons that the gateway would refuse. */
+/** The rights of each role. The gateway enforces them. The console only leaves out buttons that the gateway would refuse. */
 import type { PresentedGrant } from '@sluice/shared/admin-api';
 import type { Person } from './signed-in.js';
 import { useSession } from './use-poll.js';

@@ -65,7 +65,7 @@ export function SignIn({ trouble, oidc, onSignedIn }: SignInProps) {
 interface FollowLinkProps {
   link: string;
   oidc: string | null | undefined;
-  /** Who is signed in already. */
+  /** The person who is signed in already. */
   person: Person | null;
   onSignedIn: OnSignedIn;
 }

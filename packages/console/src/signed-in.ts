@@ -1,4 +1,4 @@
-/** Who is signed in with this browser. The gateway knows; the page asks it when it is loaded. */
+/** The person who is signed in with this browser. The page asks the gateway when it is loaded. */
 import type { SignedIn } from '@sluice/shared/admin-api';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { AdminClient } from './admin-client.js';

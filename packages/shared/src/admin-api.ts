@@ -122,7 +122,7 @@ export interface Key {
   name: string;
   last_four: string;
   created_at: string;
-  /** Who issued or rotated it. Null for a key from before this was recorded. */
+  /** The person or token that issued or rotated the key. Null for a key from before this was recorded. */
   created_by: string | null;
   last_used_at: string | null;
   expires_at: string | null;
@@ -396,7 +396,7 @@ export interface ProviderVerdict {
   works: boolean;
   /** In words; null when it works. */
   problem: string | null;
-  /** Of the answer; null when there was none. */
+  /** The status of the answer. Null when there was none. */
   status: number | null;
   ms: number;
 }

@@ -22,7 +22,7 @@ export interface SimulatedBatch {
   endedAt?: number;
   isCancelled: boolean;
   lines: BatchLine[];
-  /** Of OpenAI: the file, the metadata and what is wrong with the lines. */
+  /** Only OpenAI has these: the file, the metadata and what is wrong with the lines. */
   inputFile?: string;
   metadata?: unknown;
   errors?: Fields[];

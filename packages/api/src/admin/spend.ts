@@ -174,7 +174,7 @@ export function addSums(sums: SpendRow['sums'], more: Partial<SpendRow['sums']>)
   for (const column of COLUMNS) sums[column] += more[column] ?? 0n;
 }
 
-/** Of all rows of a question: in order, with their sum, and those beyond `top` put together. */
+/** Puts all rows of a question in order, adds their sum, and puts those beyond `top` together. */
 export function finishSpend(
   all: readonly SpendRow[],
   { by, top }: SpendQuestion,

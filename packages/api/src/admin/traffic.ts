@@ -9,7 +9,7 @@ const STEPS = 480;
 const GROWTH = Math.log(1.03);
 
 const REASON_OF = new Map<number, Reason>(ALL_REASONS.map((reason) => [hash(reason), reason]));
-/** Of requests that were not served: policy, caller, left or failed. */
+/** Why requests were not served: policy, caller, left or failed. */
 const kindOf = (request: IndexedRequest) => reasonKind(REASON_OF.get(request.reason) ?? '');
 
 const CODES = new Map([...Object.keys(ERROR_STATUS), 'cancelled'].map((code) => [hash(code), code]));

@@ -5,7 +5,7 @@ import * as s from './parts.js';
 const provider = s.inPath('provider', 'Name of a provider.');
 const key = s.inPath('key', 'Name of one of its keys.');
 
-/** Of an added provider. */
+/** The weight of a key of an added provider. */
 const weight = {
   ...s.wholeOrNull,
   description: 'Its share of the calls. Null: the least busy key is taken.',

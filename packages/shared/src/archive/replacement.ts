@@ -11,7 +11,7 @@ export interface Replacement {
   lacking: Lacking;
 }
 
-/** Of an entry's fields in the stream. Undefined for an entry that replaces none. */
+/** Reads the fields of an entry in the stream. Undefined for an entry that replaces none. */
 export function replacementOf(fields: readonly string[]): Replacement | undefined {
   const [, , name, was = '', , lacking] = fields;
   return name === 'was' ? { was, lacking: lacking as Lacking } : undefined;

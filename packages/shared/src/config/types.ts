@@ -238,7 +238,7 @@ export interface GatewayConfig {
   registry: { url: string | undefined; refreshMs: number; allowPrivateAddresses: boolean };
 }
 
-/** Who may use the console, and how they sign in, beside ADMIN_TOKEN. */
+/** The people who may use the console, and how they sign in, beside ADMIN_TOKEN. */
 export interface AccessConfig {
   /** Where people reach the console, without a trailing slash. */
   consoleUrl: string | undefined;

@@ -29,7 +29,7 @@ export interface KeyRecord extends KeyPriority {
   /** The last four characters of the key, by which people recognise it. */
   lastFour: string;
   created: number;
-  /** Who issued or rotated it. Absent for a key from before this was recorded. */
+  /** The person or token that issued or rotated the key. Absent for a key from before this was recorded. */
   createdBy?: string;
   expires?: number;
   /** Only for a rotated key: when it would have expired without the rotation, null for never. */

@@ -19,7 +19,7 @@ export interface KeyWish extends KeyPriority {
   name: string;
   /** Redis time, in ms. */
   expires?: number | undefined;
-  /** Who issues it. */
+  /** The person or token that issues the key. */
   createdBy?: string | undefined;
   /** An operator's own value. Without it the gateway makes one. */
   value?: string | undefined;

@@ -91,7 +91,7 @@ export interface BatchNews {
   mark?: string;
   /** Files with results. */
   files: string[];
-  /** Of a failed one: the provider's code for it. */
+  /** The provider's code for a failed one. */
   code?: string;
 }
 

@@ -9,7 +9,7 @@ import { usePoll } from '../../use-poll.js';
 
 const EVERY_MS = 10_000;
 
-/** Who is signed in with a browser. Each session can be ended. */
+/** The sessions of people who are signed in with a browser. Each can be ended. */
 export function Sessions() {
   const [ending, setEnding] = useState<OpenSession | undefined>();
   const sessions = usePoll('sessions', EVERY_MS, (client, signal) =>

@@ -9,7 +9,7 @@ export const JSON_OBJECT_INSTRUCTION = 'Answer with one valid JSON object and no
 export const SCHEMA_INSTRUCTION = 'Answer with nothing but JSON that fits this JSON schema:';
 
 export interface AnswerFormat {
-  /** Of `output_config`. */
+  /** The `format` of `output_config`. */
   format?: JsonObject;
   /** What the model is told instead. */
   instruction?: string;
