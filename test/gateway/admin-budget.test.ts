@@ -285,7 +285,8 @@ test.serial('a reservation lapses when the api process and all workers die with 
     {
       key: gateway.keys.crashy ?? '',
       url: api.url,
-      headers: { 'x-stainless-timeout': '1' },
+      // Long enough for the call to reach upstream on a machine that stops for a while.
+      headers: { 'x-stainless-timeout': '8' },
     },
   );
   lost.catch(() => {});
@@ -299,7 +300,7 @@ test.serial('a reservation lapses when the api process and all workers die with 
       const { used } = await limitsOf('crashy');
       return used.in_flight === 0 && used;
     },
-    60_000,
+    90_000,
   );
   t.is(used.reserved_picodollars, '0');
   await gateway.addWorker();

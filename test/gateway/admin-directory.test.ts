@@ -25,10 +25,8 @@ const askBoth = (key: string, model = 'gpt-4o-mini') =>
     gateway.urls.map(async (url) => (await gateway.chat({ model, messages: MESSAGES }, { url, key })).status),
   );
 const bothAnswer = (key: string, status: number, model?: string) =>
-  until(
-    `both api processes answer ${status}`,
-    async () => (await askBoth(key, model)).every((each) => each === status),
-    10_000,
+  until(`both api processes answer ${status}`, async () =>
+    (await askBoth(key, model)).every((each) => each === status),
   );
 
 async function createWorkspace(id: string) {
@@ -122,7 +120,7 @@ test.serial(
     t.is((await admin('DELETE', `/keys/${id}`)).status, 200);
     const since = performance.now();
     const seen = new Set<number>();
-    while (performance.now() - since < 4_000) {
+    while (performance.now() - since < 4_000 || seen.size === 0) {
       const asked = performance.now();
       const status = await routes();
       if (asked - since > 2_000) seen.add(status);
@@ -199,7 +197,8 @@ test('a rotated key hands its end on, also when it is rotated a second time', as
 
 test('a key expires by itself, and its end can be moved', async (t) => {
   await createWorkspace('expiry');
-  const soon = new Date(Date.now() + 2_000).toISOString();
+  // An end that has passed already would be refused.
+  const soon = new Date(Date.now() + 6_000).toISOString();
   const { id, value } = await issueKey('expiry', { name: 'short', expires_at: soon });
   const lasting = await issueKey('expiry', { name: 'lasting', expires_at: '2999-01-01T00:00:00Z' });
   await bothAnswer(value, 401);

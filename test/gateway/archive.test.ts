@@ -351,7 +351,7 @@ test.serial(
 );
 
 test.serial('a search of many months has one time limit for all of them', async (t) => {
-  const reader = new ArchiveReader(postgres.url, 'test', { searchMs: 3_000 });
+  const reader = new ArchiveReader(postgres.url, 'test', { searchMs: 6_000 });
   t.teardown(() => reader.close());
   const writer = new EntryWriter(database, SCHEMA, (problem) => t.fail(problem));
   const [sample] = await gateway.log();
@@ -362,7 +362,7 @@ test.serial('a search of many months has one time limit for all of them', async 
   t.deepEqual(await search(), []);
   // Each month takes a sixth of the limit.
   await database.query(
-    `CREATE POLICY slow ON ${SCHEMA}.requests USING ((SELECT pg_sleep(0.5)::text IS NOT NULL))`,
+    `CREATE POLICY slow ON ${SCHEMA}.requests USING ((SELECT pg_sleep(1)::text IS NOT NULL))`,
   );
   await database.query(`ALTER TABLE ${SCHEMA}.requests ENABLE ROW LEVEL SECURITY`);
   try {

@@ -1,24 +1,35 @@
 /** A provider asks to be left alone: for one request, for too long, and until an operator says otherwise. */
 import { adminOf } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 
 let gateway: Gateway;
 /** Its cool-downs end soon. */
 let brief: Gateway;
+/** Holds the answers of its upstream. */
+const hold = new Hold();
 const MODELS = ['gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini', 'o4-mini'] as const;
 
 test.before(async () => {
-  const withCoolDown = (ms: number) =>
+  hold.release();
+  const withCoolDown = (ms: number, simulator = {}) =>
     startGateway({
+      simulator,
       workers: 2,
       providers: { openai: { max_cooldown_ms: ms } },
       routes: Object.fromEntries(MODELS.map((model) => [`only-${model}`, [{ provider: 'openai', model }]])),
     });
-  [gateway, brief] = await Promise.all([withCoolDown(3_600_000), withCoolDown(1_500)]);
+  [gateway, brief] = await Promise.all([
+    withCoolDown(3_600_000),
+    withCoolDown(1_500, { latencyMs: hold.latency }),
+  ]);
 });
-test.after.always(() => Promise.all([gateway?.stop(), brief?.stop()]));
+test.after.always(() => {
+  hold.release();
+  return Promise.all([gateway?.stop(), brief?.stop()]);
+});
 
 let asked = 0;
 const ask = (model: (typeof MODELS)[number], fields: object = {}, of = gateway) =>
@@ -94,11 +105,17 @@ test('a provider that asks for a day is probed after the maximum, one call at a 
   const first = await askBrief();
   t.is(first.status, 429);
   t.is(first.headers.get('retry-after'), '2', 'the maximum, in whole seconds');
+  hold.hold();
+  const asking: Promise<unknown>[] = [];
   await until('a probe', async () => {
-    await Promise.all(Array.from({ length: 5 }, askBrief));
-    return callsOf('gpt-4o-mini', brief) > 1;
+    const round = Promise.all(Array.from({ length: 5 }, askBrief));
+    asking.push(round);
+    return Promise.race([round.then(() => false), until('a call', () => hold.held.length > 0)]);
   });
+  for (const { status } of await Promise.all(Array.from({ length: 4 }, askBrief))) t.is(status, 429);
   t.is(callsOf('gpt-4o-mini', brief), 2, 'one of them was the probe');
+  hold.release();
+  await Promise.all(asking);
   await until('a probe that succeeds', async () => (await askBrief()).status === 200);
   t.is(await brief.redis.hget(brief.names.coolDowns, 'openai/gpt-4o-mini'), null);
 });

@@ -59,9 +59,12 @@ interface Scene {
   deliver(): Promise<void>;
 }
 
-/** A request with a short wait, whose first job a worker has taken. */
 const metrics = new ApiMetrics(new Metrics('api'), []);
 
+/** Each step of a test is taken well within the wait, also when the machine stops between two of them. */
+const MAX_WAIT_MS = 4_000;
+
+/** A request with a short wait, whose first job a worker has taken. */
 async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene> {
   const scene = await begin(entries, onCrash);
   return { ...scene, active: await until('the job', () => scene.cell.take('openai', 'run')) };
@@ -73,7 +76,7 @@ async function begin(entries: number, onCrash: OnCrash, hasWorkers = true): Prom
   const settlements = new Watched(queues);
   const clock = { now: () => Date.now() };
   const limits = (name: string): ProviderConfig => {
-    const settings = { concurrency: 1, max_wait_ms: 400, max_backlog: 100, circuit_failures: 0 };
+    const settings = { concurrency: 1, max_wait_ms: MAX_WAIT_MS, max_backlog: 100, circuit_failures: 0 };
     const providers = { [name]: { kind: 'openai', base_url: 'http://127.0.0.1:1', ...settings } };
     const [provider] = parseConfig({ providers }, {}).providers.values();
     if (!provider) throw new Error('no provider was read');

@@ -241,8 +241,16 @@ test('one who waited for an answer that others have pushed out is told so, and d
   const answer = gateway.send('waiter');
   const record = gateway.cell.names.idempotency('demo', DIGEST);
   await until('it is attached', async () => (await bench.redis.hexists(record, 'waiter:waiter')) === 1);
+  // It looks when the answer is gone.
+  let begin = () => {};
+  const isGone = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const look = gateway.idempotency.look.bind(gateway.idempotency);
+  gateway.idempotency.look = (...args) => isGone.then(() => look(...args));
   await settle(gateway.cell, leader, served);
   await bench.redis.hdel(record, 'body');
+  begin();
   const error = await t.throwsAsync(answer, { instanceOf: GatewayError });
   t.is(error?.code, 'provider_outcome_unknown');
   t.deepEqual(gateway.dispatched, []);

@@ -11,6 +11,7 @@ import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { readEverything } from '../helpers/redis-contents.js';
 import { makeSecretKey } from '../helpers/secret-key.js';
+import { until } from '../helpers/until.js';
 
 const ask = (gateway: Gateway, api = 0) =>
   gateway.chat(
@@ -90,5 +91,6 @@ test('a process without the secret says once that digests are plain', async (t) 
   const gateway = await startGateway({ env: { KEY_PEPPER: '' } });
   t.teardown(() => gateway.stop());
   t.is((await ask(gateway)).status, 200);
-  t.is(gateway.output().split('KEY_PEPPER is not set').length - 1, 1);
+  const lines = () => gateway.output().split('KEY_PEPPER is not set').length - 1;
+  t.is(await until('the line', () => lines() || undefined), 1);
 });

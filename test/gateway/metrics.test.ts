@@ -54,7 +54,10 @@ test.before(async () => {
     api = await scrape(apiProcess);
     return (sumOf(api, 'gateway_http_requests_total', { code: 'cancelled' }) ?? 0) > 0;
   });
-  worker = await scrape(workerProcess);
+  await until('the cancelled call is counted', async () => {
+    worker = await scrape(workerProcess);
+    return (sumOf(worker, 'gateway_provider_requests_total', { outcome: 'cancelled' }) ?? 0) > 0;
+  });
 });
 test.after.always(() => gateway?.stop());
 

@@ -345,10 +345,11 @@ test.serial('a call that its provider carries out late leaves one batch that run
   });
   holdSlowLines();
   simulator.script({ match: { path: '/v1/batches' }, times: 1, action: { late } });
+  const calls = () => simulator.otherCalls.filter(({ path }) => path === '/v1/batches').length;
+  const earlier = calls();
   const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'half'), ...many(2, 'half')]));
   const { key, part } = await partThatIs('creating');
-  const calls = () => simulator.otherCalls.filter(({ path }) => path === '/v1/batches').length;
-  await until('the call is at the provider', () => calls() > 0);
+  await until('the call is at the provider', () => calls() > earlier, PATIENCE_MS);
   await gateway.workers.pop()?.end('SIGKILL');
   await redis.del(names.providerBatchLease(part));
   const sent = calls();
@@ -510,7 +511,7 @@ test.serial('a worker that lost a part stops the batch that it made for it', asy
   const before = simulator.batches.length;
   const path = '/v1/messages/batches';
   holdSlowLines();
-  simulator.script({ match: { path }, times: 1, action: { delayMs: 3_000 } });
+  simulator.script({ match: { path }, times: 1, action: { delayMs: 8_000 } });
   const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'claude'), ...many(1, 'claude')]));
   const key = await until(
     'the call is sent',
@@ -573,7 +574,7 @@ test.serial('lines whose results cannot be read when the batch is over count by 
   const [, booked] = Object.entries(spent).find(([month]) => month.endsWith(':estimated')) ?? [];
   t.is(Number(booked), estimated);
   t.is(Number(await redis.get(names.reserved('frugal'))), 0);
-  t.deepEqual(await redis.keys(names.providerBatch('*')), []);
+  await until('no part is left', async () => (await redis.keys(names.providerBatch('*'))).length === 0);
 });
 
 test.serial('a line counts by an estimate when its answer does not say what it used', async (t) => {

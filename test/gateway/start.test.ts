@@ -75,7 +75,8 @@ test('npm start shows a curl line that works, and outlives its workers and itsel
   const [worker = 0] = workersOf(first);
   process.kill(worker, 'SIGKILL');
   await first.says('The worker 1 process ended (SIGKILL); starting it again.');
-  t.is((await chat(first.port, key)).status, 200);
+  // On a busy machine a request's wait may run out before the worker has started.
+  await until(async () => (await chat(first.port, key)).status === 200);
   t.not(workersOf(first)[0], worker);
 
   first.child.kill('SIGKILL');
@@ -156,12 +157,17 @@ test('the Redis of REDIS_URL is used, none is started, and a second Ctrl-C does 
 });
 
 test('Ctrl-C while it is starting leaves nothing running', async (t) => {
-  const gateway = await run(t);
-  await until(() => redisOf(gateway).length === 1);
-  gateway.child.kill('SIGINT');
-  t.is((await gateway.ended).code, 1);
-  await until(() => gateway.offspring().length === 0);
-  t.pass();
+  for (;;) {
+    const gateway = await run(t);
+    await until(() => redisOf(gateway).length === 1);
+    gateway.child.kill('SIGINT');
+    const { code } = await gateway.ended;
+    await until(() => gateway.offspring().length === 0);
+    // On a busy machine it may have started before the signal came.
+    if (gateway.output().includes('Sluice is ready')) continue;
+    t.is(code, 1);
+    return;
+  }
 });
 
 test('a provider with an address of its own is not passed off as simulated', async (t) => {

@@ -25,7 +25,8 @@ test('api and worker of adjacent versions work together, whichever is the newer'
 });
 
 test('what an older version has queued survives the upgrade, and what a newer one has queued the rollback', async (t) => {
-  const gateway = await startGateway({ providers: { openai: { concurrency: 1 } } });
+  // Those at the end of the line wait for the others, and for processes that start meanwhile.
+  const gateway = await startGateway({ providers: { openai: { concurrency: 1, max_wait_ms: 20_000 } } });
   t.teardown(() => gateway.stop());
   const { redis, names, simulator } = gateway;
   simulator.script({ action: { delayMs: 1_000 } });

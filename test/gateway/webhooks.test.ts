@@ -4,7 +4,7 @@ import { type AdminAnswer, adminOf, type CallAdmin } from '../helpers/admin.js';
 import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
-import { readEverything } from '../helpers/redis-contents.js';
+import { blockingSeconds, readEverything, watchCommands } from '../helpers/redis-contents.js';
 import { sdkFor } from '../helpers/sdk.js';
 import { sluiceOf } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
@@ -172,18 +172,15 @@ test.serial(
 test.serial(
   'a process that waits for the next try of a message blocks for less time than a silent connection is given',
   async (t) => {
-    const monitor = await gateway.redis.monitor();
-    t.teardown(() => monitor.disconnect());
-    const seconds: number[] = [];
-    monitor.on('monitor', (_time: string, [command = '', key = '', timeout]: string[]) => {
-      if (/^bzpopmin$/i.test(command) && key.endsWith(':webhooks:marker')) seconds.push(Number(timeout));
-    });
+    const commands = await watchCommands(gateway.redisServer.url);
+    t.teardown(() => commands.stop());
+    const blocked = () => blockingSeconds(commands.seen(), (key) => key.endsWith(':webhooks:marker'));
     const webhook = await addWebhook('demo', '/failing');
     receiver.answers.set('/failing', (res) => res.writeHead(503).end());
     await admin('POST', `/workspaces/demo/webhooks/${webhook.id}/test`);
     // Without such a message they block for a second. Each try comes much later than the one before.
-    await until('a wait for a later try', () => seconds.some((each) => each > 1), PATIENCE_MS);
-    t.true(Math.max(...seconds) <= 2, seconds.join(' '));
+    await until('a wait for a later try', () => blocked().some((each) => each > 1), PATIENCE_MS);
+    t.true(Math.max(...blocked()) <= 2, blocked().join(' '));
     await remove('demo', webhook);
   },
 );

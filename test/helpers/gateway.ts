@@ -339,9 +339,10 @@ async function startProcess(
     adminUrl: urls?.admin ?? '',
     async end(signal = 'SIGTERM') {
       if (child.exitCode !== null || child.signalCode !== null) return;
-      const exited = once(child, 'exit');
+      // By then all that it has printed has been read, too.
+      const closed = once(child, 'close');
       child.kill(signal);
-      const [code] = await exited;
+      const [code] = await closed;
       if (signal === 'SIGTERM' && code !== 0)
         throw new Error(`${module} ended with ${code}:\n${output.slice(-2000)}`);
     },

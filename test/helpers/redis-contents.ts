@@ -15,6 +15,14 @@ export async function watchCommands(url: string): Promise<{ seen(): string[]; st
   return { seen: () => text.split('\r\n'), stop: () => socket.destroy() };
 }
 
+/** For how many seconds each BZPOPMIN among these commands waits for a key that is meant. */
+export function blockingSeconds(commands: readonly string[], isMeant: (key: string) => boolean): number[] {
+  return commands.flatMap((line) => {
+    const [, key = '', seconds] = /"bzpopmin" "([^"]+)" "([^"]+)"/i.exec(line) ?? [];
+    return isMeant(key) ? [Number(seconds)] : [];
+  });
+}
+
 /** Everything that a Redis holds, as text: the names of its keys, and what each type's own command reads. */
 export async function readEverything(redis: Redis): Promise<string> {
   const texts: string[] = [];

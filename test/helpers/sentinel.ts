@@ -37,7 +37,7 @@ export async function startSentinel(primaryUrl: string): Promise<Sentinel> {
 bind 127.0.0.1
 dir ${folder}
 sentinel monitor main 127.0.0.1 ${primaryPort} 1
-sentinel down-after-milliseconds main 1000
+sentinel down-after-milliseconds main 3000
 sentinel failover-timeout main 10000
 `,
   );
