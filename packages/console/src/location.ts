@@ -1,5 +1,5 @@
 /** Where in the console we are: `#/requests/req_1?workspace=demo`. It never holds a secret. */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 export interface Place {
   page: string;
@@ -27,7 +27,8 @@ export function formatPlace({ page, item, query = {} }: Partial<Place> & { page:
 
 export function usePlace(): Place {
   const [place, setPlace] = useState(() => parsePlace(location.hash));
-  useEffect(() => {
+  // Before anybody sees the page, and so before a click can change the place.
+  useLayoutEffect(() => {
     const follow = () => setPlace(parsePlace(location.hash));
     addEventListener('hashchange', follow);
     return () => removeEventListener('hashchange', follow);

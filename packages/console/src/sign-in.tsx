@@ -1,6 +1,6 @@
 import type { SignedIn } from '@sluice/shared/admin-api';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { AdminClient, type AdminError, asAdminError } from './admin-client.js';
 import { type Person, rememberPlace } from './signed-in.js';
 import { Notice } from './ui/small.js';
@@ -21,7 +21,7 @@ export function SignIn({ trouble, oidc, onSignedIn }: SignInProps) {
   const [mistake, setMistake] = useState<string | undefined>();
   const { signIn, error, busy } = useSignIn(onSignedIn);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  useLayoutEffect(() => input.current?.focus(), []);
 
   const submit = () => {
     const isSendable = SENDABLE.test(token);

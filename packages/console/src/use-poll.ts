@@ -1,7 +1,8 @@
 /**
  * Data that is read again and again while its page is open. A failed reading keeps the last one and is tried again soon;
  * nothing is read while nobody looks at the tab, and at once when somebody does again. What takes long to read is read
- * less often: a console must not become the gateway's main caller.
+ * less often: a console must not become the gateway's main caller. But one slow reading may be a pause of the machine, so
+ * the page never rests for longer than a minute.
  */
 import { createContext } from 'preact';
 import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks';
@@ -11,6 +12,7 @@ import type { Person } from './signed-in.js';
 const RETRY_MS = 2_000;
 /** At most a tenth of the time is spent reading. */
 const REST_PER_READING = 9;
+const MAX_REST_MS = 60_000;
 
 export interface Session {
   client: AdminClient;
@@ -66,7 +68,8 @@ export function usePoll<T>(
         if (stop.signal.aborted) return;
         setState({ key, data });
         report(undefined);
-        if (everyMs > 0) next(Math.max(everyMs, REST_PER_READING * (performance.now() - began)));
+        const rest = Math.min(MAX_REST_MS, REST_PER_READING * (performance.now() - began));
+        if (everyMs > 0) next(Math.max(everyMs, rest));
       } catch (thrown) {
         if (stop.signal.aborted) return;
         const error = asAdminError(thrown);

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 interface DialogProps {
   title: string;
@@ -15,7 +15,8 @@ interface DialogProps {
 export function Dialog({ title, onClose, children, side = false, wide = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // As soon as it is drawn: until then, what is typed would go to the page below.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);
   return (

@@ -75,7 +75,8 @@ export function RoutesPage({ place }: { place: Place }) {
       title="Routes"
       intro="A route is a chain: when an entry fails, the next one serves. Figures are of the last 15 minutes."
       actions={
-        editable.length > 0 && (
+        editable.length > 0 &&
+        live.data && (
           <button type="button" class="primary" onClick={create}>
             New route
           </button>
@@ -102,6 +103,7 @@ export function RoutesPage({ place }: { place: Place }) {
         </p>
       </form>
       {!directory.data && <Waiting polled={directory} />}
+      {directory.data && !live.data && <Waiting polled={live} />}
       {directory.data && routes.length === 0 && (
         <Empty title={all.length === 0 ? 'No route yet.' : 'No route fits.'}>
           Callers can still ask for model ids directly, without any fallback.
@@ -118,7 +120,8 @@ export function RoutesPage({ place }: { place: Place }) {
               route={route}
               status={live.data?.status}
               traffic={live.data?.traffic.get(keyOf(route.workspace, route.id))}
-              mayEdit={may('operator', route.workspace)}
+              // The editor needs the names of the providers.
+              mayEdit={live.data !== undefined && may('operator', route.workspace)}
               onEdit={() => setDoing({ what: 'edit', form: toRouteForm(route), isNew: false })}
               onDelete={() => setDoing({ what: 'delete', route })}
             />
