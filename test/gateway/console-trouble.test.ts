@@ -3,7 +3,7 @@ import { REDIS } from '@sluice/cli/start/find-redis';
 import type { Browser, Page } from 'playwright-core';
 import { adminOf } from '../helpers/admin.js';
 import { launchBrowser } from '../helpers/browser.js';
-import { audit, load, openConsole, openPage } from '../helpers/console.js';
+import { audit, isAt, load, openConsole, openPage, waitForNoDialog } from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { CHROMIUM } from '../helpers/tools.js';
@@ -73,6 +73,7 @@ test.serial('hostile names and messages are shown as text and run nothing', asyn
   await page.getByRole('button', { name: /^Edit price of/ }).click();
   await page.getByRole('heading', { name: `Price of ${HOSTILE}` }).waitFor();
   await page.keyboard.press('Escape');
+  await waitForNoDialog(page);
   for (const name of ['Routes', 'Requests', 'Keys']) {
     await go(page, name);
     await shown.waitFor();
@@ -118,7 +119,7 @@ test.serial('axe finds nothing serious in the dialogs', async (t) => {
     await page.getByRole('dialog').waitFor();
     t.deepEqual(await audit(page), [], `${button}`);
     await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await waitForNoDialog(page);
   };
   await check('Models', /^Edit price/);
   await check('Routes', /^Edit /);
@@ -169,7 +170,7 @@ test.serial('every page fits a phone, and the choice of a theme is kept', async 
 
 test.serial('it is used with the keyboard alone', async (t) => {
   const page = await openPage(t, browser, `${gateway.adminUrl}/#/keys`);
-  await page.getByLabel('Admin token').waitFor();
+  await page.locator('#token:focus').waitFor();
   await page.keyboard.type(gateway.adminToken);
   await page.keyboard.press('Enter');
   // A disabled button, as this one is until the workspaces are known, is passed over by Tab.
@@ -191,16 +192,17 @@ test.serial('it is used with the keyboard alone', async (t) => {
     );
   }
   await page.keyboard.press('Escape');
-  await dialog.waitFor({ state: 'detached' });
+  await waitForNoDialog(page);
   t.is(await page.evaluate('document.activeElement.textContent'), 'Issue a key');
 });
 
 test.serial('a gateway that is gone is told of, and one that is back is noticed', async (t) => {
   const page = await openConsole(t, browser, gateway, '/live', { expected: AWAY });
   const role = page.locator('tbody [data-label="Role"]');
-  await role.first().waitFor();
+  await until('both processes', async () => (await role.count()) === 2);
   const port = new URL(gateway.adminUrl).port;
-  await gateway.apis[0]?.end();
+  // One that ends in peace answers to the last, also with a list that has itself no more.
+  await gateway.apis[0]?.end('SIGKILL');
   await page.getByText(/Lost contact with the gateway at \d\d:\d\d:\d\d/).waitFor();
   t.is(await role.count(), 2, 'what was known is still shown');
   await gateway.addApi({ ADMIN_TOKEN: gateway.adminToken, ADMIN_PORT: port });
@@ -261,7 +263,7 @@ test.serial('of two people who change one provider at once, neither undoes what 
   await page.route(/\/providers$/, (route) => route.fulfill({ json: seen }));
   await admin('PUT', '/providers/both/keys/second', { api_key: 'sk-second' });
   await dialog.getByRole('button', { name: 'Save the provider' }).click();
-  await dialog.waitFor({ state: 'detached' });
+  await waitForNoDialog(page);
   t.deepEqual(await stored(), {
     ...provider,
     ...{ concurrency: 3, limits: { requests_per_minute: 77 } },
@@ -273,7 +275,7 @@ test.serial('of two people who change one provider at once, neither undoes what 
   await dialog.getByLabel('Requests a minute').fill('500');
   await admin('PUT', '/providers/both/keys/second', { weight: 2 });
   await dialog.getByRole('button', { name: 'Save the key' }).click();
-  await dialog.waitFor({ state: 'detached' });
+  await waitForNoDialog(page);
   t.deepEqual((await stored()).keys[1], {
     ...{ name: 'second', weight: 2 },
     limits: { requests_per_minute: 500 },
@@ -291,7 +293,7 @@ test.serial(
     await dialog.getByLabel('Name').fill('Thrifty people');
     await admin('PATCH', '/workspaces/thrifty', { models: ['fast'] });
     await dialog.getByRole('button', { name: 'Save the workspace' }).click();
-    await dialog.waitFor({ state: 'detached' });
+    await waitForNoDialog(page);
     const { body } = await admin('GET', '/workspaces/thrifty');
     t.like(body, { name: 'Thrifty people', models: ['fast'] });
     await admin('PATCH', '/workspaces/thrifty', { models: null });
@@ -308,7 +310,7 @@ test.serial('of many workspaces one is found by typing, and a closed request sta
   await field.fill('nobody');
   await page.getByText('There is none of this name').waitFor();
   await field.fill('many-7');
-  await page.waitForURL(({ hash }) => hash === '#/requests?workspace=many-7');
+  await isAt(t, page, '#/requests?workspace=many-7');
   await page.getByText('No request fits these filters.').waitFor();
   await field.fill('');
   await page
@@ -318,14 +320,13 @@ test.serial('of many workspaces one is found by typing, and a closed request sta
   const dialog = page.getByRole('dialog');
   await dialog.waitFor();
   await page.keyboard.press('Escape');
-  // The dialog is gone a moment before the address is the list's again.
-  await page.waitForURL(({ hash }) => hash === '#/requests');
-  await dialog.waitFor({ state: 'detached' });
+  await waitForNoDialog(page);
+  await isAt(t, page, '#/requests');
   await page.goForward();
   await dialog.waitFor();
   await page.goBack();
-  await dialog.waitFor({ state: 'detached' });
-  t.is(new URL(page.url()).hash, '#/requests');
+  await waitForNoDialog(page);
+  await isAt(t, page, '#/requests');
 });
 
 test.serial('a Redis that is away is told of as such, and one that is back is noticed', async (t) => {
@@ -349,5 +350,6 @@ test.serial('a token that is no longer accepted leads back to the sign-in, with 
   await page.getByLabel('Admin token').fill('another-admin-token');
   await page.keyboard.press('Enter');
   await page.getByRole('table').waitFor();
-  t.is(new URL(page.url()).hash, '#/requests', 'where one was, there one is again');
+  // Where one was, there one is again.
+  await isAt(t, page, '#/requests');
 });

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { launchBrowser } from '../helpers/browser.js';
 import { BrowserLike } from '../helpers/browser-like.js';
-import { audit, load, openPage } from '../helpers/console.js';
+import { audit, isAt, load, openPage } from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import {
   CLIENT_ID,
@@ -79,7 +79,7 @@ test.serial('somebody signs in at the provider, and is back where they were', as
   t.deepEqual(await audit(page), []);
   await signInAs(page, 'ada');
   await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
-  t.is(new URL(page.url()).hash, '#/keys');
+  await isAt(t, page, '#/keys');
   await load(page);
   await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
   const [session] = (await page.context().cookies()).filter(({ name }) => name === 'sluice-session');

@@ -13,6 +13,9 @@ const FLAGS = [
   '--disable-sync',
 ];
 
+/** A busy machine needs more than the usual half minute. */
+const LAUNCH_MS = 90_000;
+
 export async function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: programOf(CHROMIUM), args: FLAGS });
+  return chromium.launch({ executablePath: programOf(CHROMIUM), args: FLAGS, timeout: LAUNCH_MS });
 }

@@ -10,8 +10,11 @@ const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 /** The machine's doing, and not the page's: a container or another interface came or went. */
 const NETWORK_CHANGED = 'ERR_NETWORK_CHANGED';
 const LOADS = 8;
-const PATIENCE_MS = 60_000;
+/** Longer than a page of the console rests between two readings. */
+export const PATIENCE_MS = 90_000;
 const QUIET_MS = 10_000;
+/** AVA ends a run in which no test has ended for a while, and a busy machine may need that long for one test. */
+const TEST_MS = 300_000;
 
 export interface ConsoleOptions {
   width?: number;
@@ -26,13 +29,13 @@ export async function openPage(
   url: string,
   { width = 1280, dark = false, expected }: ConsoleOptions = {},
 ): Promise<Page> {
+  t.timeout(TEST_MS);
   const context = await browser.newContext({
     viewport: { width, height: 800 },
     colorScheme: dark ? 'dark' : 'light',
     acceptDownloads: true,
     permissions: ['clipboard-read', 'clipboard-write'],
   });
-  // A busy machine needs more than the usual half minute.
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const faults: string[] = [];
@@ -98,23 +101,42 @@ export async function openConsole(
   return page;
 }
 
+/** Holds when the page is, or soon comes, at this place, which begins with #. An address follows what people do with a delay. */
+export async function isAt(t: ExecutionContext, page: Page, place: string | RegExp): Promise<void> {
+  const isThere = ({ hash }: URL) => (typeof place === 'string' ? hash === place : place.test(hash));
+  // The assertion tells where the page is instead.
+  await page.waitForURL(isThere).catch(() => {});
+  const { hash } = new URL(page.url());
+  if (typeof place === 'string') t.is(hash, place);
+  else t.regex(hash, place);
+}
+
+/**
+ * Waits until there is no dialog. The browser closes one on Escape, and tells the page a moment later: until then the address
+ * is still the dialog's. So a role or `dialog[open]` does not find it any more while it is still there.
+ */
+export async function waitForNoDialog(page: Page): Promise<void> {
+  await page.locator('dialog').first().waitFor({ state: 'detached' });
+}
+
 /** What axe finds serious or critical, as short lines: in an open dialog, else on the page. `only`: rules by id. */
 export async function audit(page: Page, only?: string[]): Promise<string[]> {
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(AXE);
-  const context = (await page.locator('dialog[open]').count()) > 0 ? 'dialog[open]' : 'html';
-  const run = async ({ context, only }: { context: string; only: string[] | undefined }) => {
+  const run = async (only: string[] | undefined) => {
     interface Finding {
       id: string;
       impact: string | null;
       nodes: { target: string[]; failureSummary?: string }[];
     }
-    const { axe } = globalThis as unknown as {
-      axe: { run(context: string, options: object): Promise<{ violations: Finding[] }> };
+    const { axe, document } = globalThis as unknown as {
+      axe: { run(context: object, options: object): Promise<{ violations: Finding[] }> };
+      document: { querySelector(selector: string): object | null };
     };
+    const context = document.querySelector('dialog[open]') ?? document;
     const { violations } = await axe.run(context, only ? { runOnly: only } : {});
     return violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
   };
-  return page.evaluate(run, { context, only });
+  return page.evaluate(run, only);
 }

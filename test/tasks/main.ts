@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { launchBrowser } from '../helpers/browser.js';
-import { audit } from '../helpers/console.js';
+import { audit, PATIENCE_MS } from '../helpers/console.js';
 import { toMarkdownTable } from '../helpers/markdown-table.js';
 import { figuresSaver } from '../helpers/save-figures.js';
 import { sluiceOf } from '../helpers/sluice.js';
@@ -35,6 +35,7 @@ async function doInConsole(task: Task, world: World, browser: Browser): Promise<
     acceptDownloads: true,
     permissions: ['clipboard-read', 'clipboard-write'],
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   try {
     const hand = new Hand(page);

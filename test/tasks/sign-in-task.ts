@@ -1,10 +1,11 @@
 import type { Browser } from 'playwright-core';
-import { audit, load } from '../helpers/console.js';
+import { audit, load, PATIENCE_MS } from '../helpers/console.js';
 import type { World } from './world.js';
 
 /** Through the pages of a real provider. Returns the number of steps, the address among them. */
 export async function signInAtProvider({ gateway }: World, browser: Browser): Promise<string> {
   const context = await browser.newContext();
+  context.setDefaultTimeout(PATIENCE_MS);
   try {
     const page = await context.newPage();
     await load(page, gateway.adminUrl);
