@@ -247,8 +247,8 @@ test('requests that already wait when a cool-down begins are not sent by any wor
   const answers = await Promise.all(Array.from({ length: 12 }, () => ask('cool-queue')));
   for (const answer of answers) {
     t.is(answer.status, 429);
-    t.true(Number(answer.headers.get('retry-after')) <= 60);
-    t.true(Number(answer.headers.get('retry-after')) > 30);
+    const told = Number(answer.headers.get('retry-after'));
+    t.true(told > 30 && told <= 60, `${told} ${answer.body.error.message}`);
   }
   t.is(callsOf('gpt-cool-queue').length, 1);
 });
@@ -339,7 +339,7 @@ test('a provider that never answers is a timeout a second after the caller’s o
 test('a chain has one deadline, and nobody is called after it', async (t) => {
   gateway.simulator.script({ match: { model: 'gpt-silent-chain' }, action: { hang: true } });
   const answer = await ask('silent-chain', { 'x-stainless-timeout': '8' });
-  t.is(answer.status, 504);
+  t.is(answer.status, 504, JSON.stringify(await logOf(answer)));
   await until('the log entry', () => logOf(answer));
   t.is(callsOf('gpt-silent-chain').length, 1);
   t.is(callsOf('claude-silent-chain').length, 0);

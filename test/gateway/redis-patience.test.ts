@@ -40,6 +40,18 @@ test.serial('a reply that came while this process was busy is not counted as mis
   t.deepEqual(await replies, ['PONG', [[null, 'PONG']]]);
 });
 
+test.serial('when the whole machine stops for longer than Redis is given, no command fails', async (t) => {
+  process.kill(server.pid, 'SIGSTOP');
+  t.teardown(() => process.kill(server.pid, 'SIGCONT'));
+  const reply = redis.ping();
+  await new Promise(setImmediate);
+  beBusy();
+  beBusy();
+  // Redis goes on when this process does, and answers a moment later.
+  setTimeout(() => process.kill(server.pid, 'SIGCONT'), 100);
+  t.is(await reply, 'PONG');
+});
+
 test.serial('a command that is sent just before the others are looked at gets its full time', async (t) => {
   const own = connectImpatiently(server.url);
   giveUpAfter(TIMEOUT_MS, own);

@@ -20,6 +20,39 @@ test.serial('a step of the machine’s clock does not move Redis time in a proce
   t.true(Number.isInteger(clock.now()));
 });
 
+for (const [who, beforeMs, afterMs] of [
+  ['this process, before Redis’ answer has come', 1, 3_000],
+  ['Redis, before it has looked at its clock', 3_000, 1],
+  ['nobody', 1, 1],
+] as const)
+  test.serial(`Redis time is right when this stops while it is asked for: ${who}`, async (t) => {
+    const { now } = performance;
+    t.teardown(() => {
+      performance.now = now;
+    });
+    let passed = 5_000;
+    performance.now = () => passed;
+    const REDIS_AHEAD = 1_000_000;
+    const answer = (before: number, after: number) =>
+      ({
+        time: async () => {
+          passed += before;
+          const time = passed + REDIS_AHEAD;
+          passed += after;
+          return [String(Math.floor(time / 1000)), String((time % 1000) * 1000)];
+        },
+      }) as unknown as Redis;
+    const clock = new RedisClock();
+    await clock.synchronise(answer(1, 1));
+    await clock.synchronise(answer(beforeMs, afterMs), 1);
+    t.true(Math.abs(clock.now() - passed - REDIS_AHEAD) <= 2, `${clock.now() - passed - REDIS_AHEAD} ms off`);
+    // Another Redis, whose clock is elsewhere, has taken its place.
+    passed += 500_000;
+    const there = { time: async () => ['7000', '0'] } as unknown as Redis;
+    await clock.synchronise(there, 1);
+    t.is(clock.now(), 7_000_000);
+  });
+
 test('a request takes no less time than its calls, although two processes measured it', (t) => {
   const job = {
     acceptedAt: 1_000,

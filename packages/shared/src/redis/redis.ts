@@ -75,11 +75,14 @@ export function giveUpAfter(timeoutMs: number, redis: Redis): void {
   const connection = redis as unknown as { commandQueue: CommandQueue };
   let turn: Turn | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let due = 0;
 
   // Redis answers in order, so the first command has waited longest. One that was given up stays until its reply comes.
   const check = () => {
     timer = undefined;
     const now = performance.now();
+    // This process was stopped. The whole machine may have been, and Redis with it. So Redis gets its full time again.
+    if (now - due > timeoutMs / 2) return wait(timeoutMs);
     const { commandQueue } = connection;
     for (let i = 0; i < commandQueue.length; i++) {
       const command = commandQueue.peekAt(i)?.command;
@@ -91,7 +94,9 @@ export function giveUpAfter(timeoutMs: number, redis: Redis): void {
   };
   // Sockets are read between a timer and the immediate that it sets.
   const wait = (ms: number) => {
-    if (!timer) timer = setTimeout(() => setImmediate(check), ms);
+    if (timer) return;
+    due = performance.now() + ms;
+    timer = setTimeout(() => setImmediate(check), ms);
   };
   const leave = () => {
     if (turn) turn.leftAt = performance.now();
