@@ -217,7 +217,7 @@ test.serial('who follows the log of one workspace is told of no other', async (t
   let text = '';
   for await (const chunk of response.body ?? []) {
     text += Buffer.from(chunk).toString();
-    if (/"workspace"/.test(text)) break;
+    if (/"workspace":"[^"]*"/.test(text)) break;
   }
   left.abort();
   t.true(text.includes('team-a'));

@@ -156,7 +156,7 @@ test.serial('a sign-in link signs in once, leaves the address, and asks one who 
 test.serial('the board of the queues opens from Live, and its policy lets it draw', async (t) => {
   const page = await openConsole(t, browser, gateway, '/live');
   await page.getByRole('link', { name: 'The queues as BullMQ sees them' }).click();
-  await page.waitForURL(`${gateway.adminUrl}/queues`);
+  await page.waitForURL(({ pathname }) => pathname.startsWith('/queues'));
   for (const provider of ['openai', 'anthropic', 'other'])
     await page.getByRole('link', { name: provider }).first().waitFor();
   t.is(await page.title(), 'Sluice');

@@ -1,0 +1,90 @@
+/** The console for people who are quicker than it is, and on a machine that stops. */
+import { REDIS } from '@sluice/cli/start/find-redis';
+import type { Browser } from 'playwright-core';
+import { launchBrowser } from '../helpers/browser.js';
+import { load, openConsole, openPage, signIn } from '../helpers/console.js';
+import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { testNeeding } from '../helpers/test-needing.js';
+import { CHROMIUM } from '../helpers/tools.js';
+import { until } from '../helpers/until.js';
+
+const test = testNeeding(REDIS, CHROMIUM);
+
+let gateway: Gateway;
+let browser: Browser;
+
+test.before(async () => {
+  [gateway, browser] = await Promise.all([startGateway(), launchBrowser()]);
+});
+test.after.always(async () => {
+  await browser?.close();
+  await gateway?.stop();
+});
+
+/** Acts in the moment in which something comes into the page, before the browser has shown it. */
+const HASTE = `
+  globalThis.haste = {};
+  new MutationObserver(() => {
+    const field = document.querySelector('#token');
+    if (field) haste.hasFocus ??= document.activeElement === field;
+    const link = document.querySelector('nav a[href="#/keys"]');
+    if (link && !haste.clicked) {
+      haste.clicked = true;
+      link.click();
+    }
+    const dialog = document.querySelector('dialog');
+    if (dialog) haste.isOpen ??= dialog.open;
+  }).observe(document, { subtree: true, childList: true });
+`;
+
+test.serial('no click and no letter is lost that comes as soon as something is drawn', async (t) => {
+  const page = await openPage(t, browser, `${gateway.adminUrl}/#/live`);
+  await page.addInitScript(HASTE);
+  await load(page);
+  await page.getByLabel('Admin token').waitFor();
+  t.true(await page.evaluate('haste.hasFocus'), 'letters go to the field');
+  await signIn(page, gateway.adminToken);
+  await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
+  await page.getByRole('button', { name: 'Issue a key' }).click();
+  await page.getByRole('dialog').waitFor();
+  t.true(await page.evaluate('haste.isOpen'), 'letters go to the dialog');
+});
+
+test.serial('a route can be made as soon as the button for it is there', async (t) => {
+  const page = await openPage(t, browser, `${gateway.adminUrl}/#/routes`);
+  let answer = () => {};
+  const answering = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route(/\/status$/, async (route) => {
+    await answering;
+    await route.continue();
+  });
+  await signIn(page, gateway.adminToken);
+  await page.getByRole('article', { name: 'Route fast of demo' }).waitFor();
+  t.is(await page.getByRole('button', { name: 'New route' }).count(), 0);
+  await page.getByText('Loading …').waitFor();
+  answer();
+  await page.getByRole('button', { name: 'New route' }).click();
+  await page.getByRole('dialog', { name: 'New route' }).waitFor();
+  await page.unrouteAll({ behavior: 'wait' });
+});
+
+test.serial('a page that stood still for an hour in mid-reading reads again within minutes', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/requests');
+  await page.clock.install();
+  await load(page);
+  const readings: string[] = [];
+  await page.route(/\/requests\?/, async (route) => {
+    if (readings.push(route.request().url()) === 1) await page.clock.fastForward('01:00:00');
+    await route.continue();
+  });
+  await until('the slow reading', () => readings.length > 0);
+  // A minute at a time, because the page begins to rest when it has read the answer.
+  for (let minutes = 0; minutes < 10 && readings.length < 2; minutes++) {
+    await page.clock.fastForward(60_000);
+    await until('another reading', () => readings.length > 1, 1_000).catch(() => {});
+  }
+  t.true(readings.length > 1);
+  await page.unrouteAll({ behavior: 'wait' });
+});
