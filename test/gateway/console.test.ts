@@ -607,7 +607,7 @@ test.serial('Requests shows new ones by itself, and keeps its filters in the add
   const page = await openConsole(t, browser, gateway, '/requests');
   await page.getByRole('table').waitFor();
   const id = await ask('gpt-4o', 'seen live');
-  await ask('smart', 'of another workspace', gateway.keys.research);
+  await ask('gpt-4o-mini', 'of another workspace', gateway.keys.research);
   await page.getByRole('link', { name: `Request ${id}` }).waitFor();
   await page.getByLabel('Workspace').selectOption('research');
   await until('only one workspace', async () => {
