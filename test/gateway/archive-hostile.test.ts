@@ -135,6 +135,8 @@ test.serial('a filter that cannot be is refused with its name, and PostgreSQL is
     '/spend?by=tag:&tz=UTC',
     '/spend?by=key&tag=a%3D%00',
     '/spend?by=key&tz=%00',
+    // Its lines name days of UTC.
+    '/spend?format=focus&tz=Europe/Berlin',
   ])
     t.is((await admin(path)).status, 400, path);
   t.true(await isWell());

@@ -138,7 +138,7 @@ export function spendStatement(schema: string, question: SpendQuestion): Stateme
   const text = `SELECT ${[...groups.map(({ text }, i) => `${text} AS g${i}`), ...COLUMNS].join(', ')} FROM (
       SELECT ${[...groups.map(({ key }, i) => `${key} AS g${i}`), ...sums].join(', ')}
        FROM ${schema}.spend
-      WHERE quarter >= ($2::date)::timestamp AT TIME ZONE $1 AND quarter < ($3::date + 1)::timestamp AT TIME ZONE $1
+      WHERE quarter >= ${momentOf('$2::date::timestamp')} AND quarter < ${momentOf('($3::date + 1)::timestamp')}
         AND ${where.text}
       ${by.length > 0 ? `GROUP BY ${groups.map((_, i) => i + 1).join(', ')}` : ''} LIMIT ${MAX_GROUPS + 1}) AS summed`;
   return { text, values: where.values };
@@ -149,9 +149,16 @@ function firstOf(unit: 'day' | 'month'): string {
   return `date_trunc('${unit}', $2::date::timestamp)`;
 }
 
+/** The moment at which a local day begins. Where clocks go back to midnight there are two, and PostgreSQL takes the second. */
+function momentOf(midnight: string): string {
+  const moment = `(${midnight} AT TIME ZONE $1)`;
+  const before = `${moment} - interval '1 hour'`;
+  return `CASE WHEN (${before}) AT TIME ZONE $1 >= ${midnight} THEN ${before} ELSE ${moment} END`;
+}
+
 /** The number of a row's local day or month, from 1 for the first. PostgreSQL makes the array of their beginnings once. */
 function countedBy(unit: 'day' | 'month'): string {
-  return `width_bucket(quarter, ARRAY(SELECT begin AT TIME ZONE $1
+  return `width_bucket(quarter, ARRAY(SELECT ${momentOf('begin')}
     FROM generate_series(${firstOf(unit)}, $3::date::timestamp, interval '1 ${unit}') AS begin))`;
 }
 

@@ -136,6 +136,13 @@ export class LogReader {
     }
   }
 
+  /** Whether the log has entries from this id on that are too many for the index. A search does not find them. */
+  async lacksSome(from: string): Promise<boolean> {
+    const { oldestId } = this.#index;
+    if (oldestId === undefined || compareIds(oldestId, from) <= 0) return false;
+    return (await this.redis.xrange(this.names.requestLog, from, `(${oldestId}`, 'COUNT', 1)).length > 0;
+  }
+
   /** The answer must have everything that was settled before the question. A catch-up under way may have missed it. */
   async #ask(): Promise<void> {
     this.#askedAt = performance.now();

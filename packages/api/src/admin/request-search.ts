@@ -50,7 +50,7 @@ export class RequestSearch {
       try {
         const archived = await this.archive.page(filter, sort, rest, boundary, after);
         const all = [...live, ...archived].sort((a, b) => compare(placeOf(a, sort), placeOf(b, sort)));
-        return take(all, state.spilled === 0 ? undefined : NOT_ARRIVED);
+        return take(all, (await this.#lacksSome(state)) ? NOT_ARRIVED : undefined);
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
         // Redis answers alone.
@@ -59,9 +59,13 @@ export class RequestSearch {
     }
   }
 
-  /** Throws when Redis has no such request, and PostgreSQL cannot be asked. */
+  /** Throws when nobody knows whether there is such a request: PostgreSQL cannot be asked, or lacks some. */
   async find(requestId: string): Promise<LoggedRequest | undefined> {
-    return (await this.log.find(requestId)) ?? (await this.archive?.find(requestId));
+    // The state is read first, because an entry that is archived meanwhile leaves the disk or the log.
+    const state = await this.#state();
+    const found = (await this.log.find(requestId)) ?? (await this.archive?.find(requestId));
+    if (found || !state || !(await this.#lacksSome(state))) return found;
+    throw new GatewayError('service_unavailable', NOT_ARRIVED, { retryAfterMs: 60_000 });
   }
 
   /** All matching entries, oldest first. Throws when PostgreSQL is away or lacks some: nobody could tell that from a file. */
@@ -85,6 +89,11 @@ export class RequestSearch {
 
   async #state(): Promise<ArchiveState | undefined> {
     return this.archive && readArchiveState(this.redis, this.names);
+  }
+
+  /** Whether entries that PostgreSQL has not got yet lie on a disk, or are too many for the index of the log. */
+  async #lacksSome({ spilled, boundary }: ArchiveState): Promise<boolean> {
+    return spilled > 0 || (await this.log.lacksSome(boundary));
   }
 
   async #wasTrimmed(boundary: string): Promise<boolean> {

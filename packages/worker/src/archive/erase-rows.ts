@@ -14,8 +14,14 @@ export async function eraseWorkspace(
     `DELETE FROM ${schema}.requests WHERE workspace = $1 AND settled_at <= ${erasedAt}`,
     values,
   );
+  // Requests of a new workspace of this id may share their quarter of an hour with erased ones. What they spent stays.
   await connection.query(
-    `DELETE FROM ${schema}.spend WHERE workspace = $1 AND quarter <= ${erasedAt}`,
+    `WITH erased AS (DELETE FROM ${schema}.spend WHERE workspace = $1 AND quarter <= ${erasedAt}),
+     younger AS MATERIALIZED (
+       SELECT * FROM ${schema}.requests WHERE workspace = $1 AND settled_at > ${erasedAt}
+         AND settled_at < ${erasedAt} + interval '15 minutes'
+     )
+     INSERT INTO ${schema}.spend SELECT * FROM (${spendOf('younger')}) AS spent WHERE quarter <= ${erasedAt}`,
     values,
   );
   return rowCount ?? 0;

@@ -45,10 +45,11 @@ export function addSpendRoutes(
   router.get('/spend', async (ctx) => {
     const { question, format } = readInput((reader) => {
       const query = reader.fields(ctx.query, '', [...SPEND_PARAMETERS, 'format']);
-      return {
-        question: readSpendQuestion(reader, query, clock.now()),
-        format: reader.oneOf(query?.format ?? 'json', 'format', ['json', 'jsonl', 'csv', 'focus']),
-      };
+      const question = readSpendQuestion(reader, query, clock.now());
+      const format = reader.oneOf(query?.format ?? 'json', 'format', ['json', 'jsonl', 'csv', 'focus']);
+      if (format === 'focus' && question.timeZone !== 'UTC')
+        reader.mistake('tz', 'must be UTC for focus, because its lines are for days of UTC');
+      return { question, format };
     });
     const workspaces = seenBy(ctx);
     const by = format === 'focus' ? FOCUS_FIELDS : question.by;

@@ -259,11 +259,18 @@ local function promoteDue(q, now, open)
   end
 end
 
--- Returns which part of a minute the job takes of its tightest limit, in ms.
+-- Returns which part of a minute the job takes of the tightest of these limits, in ms.
+local function shareOf(buckets)
+  local share = 0
+  for _, bucket in ipairs(buckets) do share = math.max(share, amountOf(bucket) * MINUTE_MS / bucket[3]) end
+  return share
+end
+
+-- Returns how much later the next job comes because of this one, in ms. The keys of a pool take jobs side by side.
 local function costOf(rate)
-  local cost = 0
-  for _, bucket in ipairs(rate[3]) do cost = math.max(cost, amountOf(bucket) * MINUTE_MS / bucket[3]) end
-  return cost
+  local perMs = 0
+  for _, key in ipairs(rate[4]) do perMs = perMs + 1 / shareOf(key[3]) end
+  return math.max(shareOf(rate[3]), perMs > 0 and 1 / perMs or 0)
 end
 
 -- Whether the limit that is used up for longest is the workspace's own, and not the provider's.
