@@ -24,6 +24,7 @@ test.before(async () => {
     webhooks: { allow_private_addresses: true, max_per_workspace: 2, first_retry_ms: 50, timeout_ms: 20_000 },
     workspaces: {
       other: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
+      at: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
       broke: {
         routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
         limits: { budget_usd_per_month: 0 },
@@ -127,6 +128,20 @@ test.serial(
     await remove('broke', refusing);
   },
 );
+
+test.serial('a workspace that is called like a field of an event holds up nobody', async (t) => {
+  const [ofAt, ofDemo] = [await addWebhook('at', '/at'), await addWebhook('demo', '/behind-at')];
+  const first = await inBackground('at', 'hello');
+  const hasEnded = async () => (await gateway.log()).some(({ id }) => `req_${id}` === first.body.id);
+  await until('its end', hasEnded, PATIENCE_MS);
+  const second = await inBackground('demo', 'hello');
+  for (const [path, { body }] of Object.entries({ '/at': first, '/behind-at': second })) {
+    const [message] = await cameTo(path);
+    t.like(JSON.parse(message?.body ?? ''), { type: 'request.completed', data: { id: body.id } });
+  }
+  await remove('at', ofAt);
+  await remove('demo', ofDemo);
+});
 
 test.serial('a webhook gets only the events that it asked for', async (t) => {
   const some = await addWebhook('demo', '/some', ['batch.completed']);

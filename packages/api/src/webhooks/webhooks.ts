@@ -170,7 +170,8 @@ export class Webhooks {
   }
 
   async #spread(fields: readonly string[]): Promise<void> {
-    const value = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
+    // A workspace may be called like a field.
+    const value = (name: string) => fields.find((_, i) => i % 2 === 1 && fields[i - 1] === name) ?? '';
     const workspace = value('workspace');
     const type = value('type') as EventType;
     const event = { type, subject: value('subject'), at: Number(value('at')) };
