@@ -2,9 +2,11 @@ import { readCopies } from '@sluice/shared/archive/state';
 import { parseConfig } from '@sluice/shared/config/config';
 import { type ChatJob, jobIdOf } from '@sluice/shared/queue/job';
 import { ARCHIVE_GROUP, type Copier, trimLog } from '@sluice/shared/queue/log-trim';
+import { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { QUEUE_KEYS } from '@sluice/shared/queue/scripts/layout';
 import { takeScript } from '@sluice/shared/queue/scripts/take';
 import { ledgerRow, stamp } from '@sluice/shared/queue/settle';
+import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import type { ExecutionContext } from 'ava';
 import test from '../helpers/needs-redis.js';
 import {
@@ -471,6 +473,24 @@ test('a withdrawal whose confirmation was lost is confirmed when it is repeated,
   for (let i = 0; i < 2; i++)
     t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'settled');
   t.is((await cell.log()).length, 1);
+});
+
+test('budget that is reserved twice for the same call is given back whole', async (t) => {
+  const { names, settlements, queues } = await bench.cell();
+  const { redis } = bench;
+  const limits = { requestsPerMinute: undefined, concurrentRequests: undefined, budgetUsdPerMonth: 1 };
+  const findWorkspace = async () => ({ id: 'demo', name: 'demo', created: 0, limits });
+  const more = new MoreBudget(redis, names, { findWorkspace }, { now: () => Date.now() });
+  const reserved = async () => Number(await redis.get(names.reserved('demo')));
+  const now = Date.now();
+  const job: ChatJob = { ...jobFor('one'), reserved: 100, budget: 'strict', deadline: now + 600_000 };
+  await new WorkspaceLimits(redis, names).admit({ ...job, estimate: 100, now }, limits);
+  await queues.addChat(job);
+  // The confirmation was lost with the connection, or the worker died and the next one reserves the same.
+  for (let i = 0; i < 2; i++) t.is((await more.reserve(job, 50))?.reserved, 150);
+  t.is(await reserved(), 150);
+  await settlements.settle(served({ ...job, reserved: 150 }), by('run'));
+  t.is(await reserved(), 0);
 });
 
 /** A cell whose OpenAI has limits per minute or a pool of keys. */

@@ -16,6 +16,8 @@ const reserveMoreScript = createScript<0 | 1>(
   `${ALSO_WHEN_FULL}
 local reservationsKey, reservedKey, spentKey = unpack(KEYS)
 local budget, month, estimatedMonth, held, more, all, allReserved, lapsesAt = unpack(ARGV)
+-- This is sent again when its confirmation was lost. A worker that died may have reserved the same, too.
+if redis.call('ZSCORE', reservationsKey, allReserved) then return 1 end
 local spent, estimated = unpack(redis.call('HMGET', spentKey, month, estimatedMonth))
 local reserved = redis.call('GET', reservedKey) or 0
 if (spent or 0) + (estimated or 0) + reserved + more > tonumber(budget) then return 0 end
