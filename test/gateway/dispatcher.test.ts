@@ -65,18 +65,23 @@ const metrics = new ApiMetrics(new Metrics('api'), []);
 const MAX_WAIT_MS = 4_000;
 
 /** A request with a short wait, whose first job a worker has taken. */
-async function stage(entries: number, onCrash: OnCrash = 'rerun'): Promise<Scene> {
-  const scene = await begin(entries, onCrash);
+async function stage(entries: number, onCrash: OnCrash = 'rerun', maxWaitMs = MAX_WAIT_MS): Promise<Scene> {
+  const scene = await begin(entries, onCrash, true, maxWaitMs);
   return { ...scene, active: await until('the job', () => scene.cell.take('openai', 'run')) };
 }
 
-async function begin(entries: number, onCrash: OnCrash, hasWorkers = true): Promise<Omit<Scene, 'active'>> {
+async function begin(
+  entries: number,
+  onCrash: OnCrash,
+  hasWorkers = true,
+  maxWaitMs = MAX_WAIT_MS,
+): Promise<Omit<Scene, 'active'>> {
   const cell = await bench.cell();
   const { names, queues } = cell;
   const settlements = new Watched(queues);
   const clock = { now: () => Date.now() };
   const limits = (name: string): ProviderConfig => {
-    const settings = { concurrency: 1, max_wait_ms: MAX_WAIT_MS, max_backlog: 100, circuit_failures: 0 };
+    const settings = { concurrency: 1, max_wait_ms: maxWaitMs, max_backlog: 100, circuit_failures: 0 };
     const providers = { [name]: { kind: 'openai', base_url: 'http://127.0.0.1:1', ...settings } };
     const [provider] = parseConfig({ providers }, {}).providers.values();
     if (!provider) throw new Error('no provider was read');
@@ -106,7 +111,7 @@ async function begin(entries: number, onCrash: OnCrash, hasWorkers = true): Prom
   const reply = dispatcher.dispatch(
     {
       ...job,
-      chain: job.chain.slice(0, entries),
+      chain: [...job.chain, ...job.chain].slice(0, entries),
       onCrash,
       acceptedAt: now,
       queuedAt: now,
@@ -162,6 +167,51 @@ test('a request that moves on as its wait runs out is left to its next entry', a
   await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
   await deliver();
   t.is((await reply).head.served?.provider, 'anthropic');
+});
+
+const LONG_MS = 600_000;
+
+/** A worker moves the job to its next entry. The notice lies in the inbox. */
+async function moveOn({ cell }: Scene, { data, finish }: ActiveJob, waitMs = LONG_MS): Promise<void> {
+  const next = { ...nextEntry(data), queuedAt: Date.now(), waitUntil: Date.now() + waitMs };
+  await cell.settlements.move(data, next, 10);
+  await finish();
+}
+
+test('a notice of a move that is read twice does not bring a request back to an entry that it has left', async (t) => {
+  const scene = await stage(3, 'rerun', LONG_MS);
+  const { cell, dispatcher, reply, active, deliver } = scene;
+  await moveOn(scene, active, 0);
+  await deliver();
+  const later = await until('the job of the last entry', () => cell.take('openai', 'run'));
+  t.is(later.id, 'one-2', 'its wait at the second entry was over at once');
+  // The connection of the inbox was lost before what it had read was deleted.
+  await deliver();
+  const net = netFor(scene, () => performance.now());
+  for (let i = 0; i < 2; i++) await net.sweep(dispatcher);
+  t.is(await cell.take('anthropic', 'again'), undefined, 'the request is in one job');
+  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await deliver();
+  t.is((await reply).body, '{"answer":true}');
+});
+
+test('a request that moves on whenever the safety net looks is not taken for lost', async (t) => {
+  const scene = await stage(3, 'rerun', LONG_MS);
+  const { cell, dispatcher, reply, active, deliver } = scene;
+  let caughtUpAt = 0;
+  const net = netFor(scene, () => caughtUpAt);
+  await moveOn(scene, active);
+  await net.sweep(dispatcher);
+  await deliver();
+  caughtUpAt = performance.now();
+  await moveOn(scene, await until('the second job', () => cell.take('anthropic', 'run')));
+  await net.sweep(dispatcher);
+  t.is(await cell.take('anthropic', 'again'), undefined, 'the request is in one job');
+  await deliver();
+  const later = await until('the third job', () => cell.take('openai', 'run'));
+  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await deliver();
+  t.is((await reply).body, '{"answer":true}');
 });
 
 const outcomes = ({ attempts }: { attempts: readonly { outcome: string }[] }) =>

@@ -162,6 +162,8 @@ export class Dispatcher {
     if (!pending || message.kind === 'models' || message.kind === 'tested' || message.kind === 'outcome')
       return;
     if (message.kind === 'moved') {
+      // A notice may be read twice. The request may have left that entry meanwhile, and never goes back.
+      if (message.next.entry <= pending.job.entry) return;
       pending.job = { ...pending.job, ...message.next };
       pending.died = 0;
       if (pending.cancelled) this.cancel(pending.job.requestId);

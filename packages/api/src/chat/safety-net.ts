@@ -5,7 +5,7 @@
  */
 
 import type { Logger } from '@sluice/shared/process/logger';
-import { type ChatJob, providerOf } from '@sluice/shared/queue/job';
+import { type ChatJob, jobIdOf, providerOf } from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { ApiMetrics } from '../cell/metrics.js';
@@ -33,8 +33,8 @@ export interface Watched {
 
 export class SafetyNet {
   /**
-   * Requests whose jobs are missing → since when that is known. An answered request has no job either. So a request is lost
-   * only when the inbox has been read to its end since then and did not have the answer.
+   * Jobs that are missing → since when that is known. A request that was answered or has moved on has no such job either. So
+   * it is lost only when the inbox has been read to its end since then and did not have the news.
    */
   #suspects = new Map<string, number>();
   readonly #ghosts = new Map<string, ChatJob>();
@@ -54,9 +54,10 @@ export class SafetyNet {
     const suspects = new Map<string, number>();
     for (let i = 0; i < queued.length; i += BATCH) {
       for (const job of await this.parts.settlements.missing(queued.slice(i, i + BATCH))) {
-        const since = this.#suspects.get(job.requestId);
+        const jobId = jobIdOf(job);
+        const since = this.#suspects.get(jobId);
         if (since === undefined || this.parts.caughtUpAt() <= since)
-          suspects.set(job.requestId, since ?? performance.now());
+          suspects.set(jobId, since ?? performance.now());
         // The job is looked up again, because it may have been answered or moved since the question was asked.
         else if (pending.get(job.requestId)?.job === job) await this.#recover(job, giveUp);
       }
