@@ -75,3 +75,15 @@ test.serial(
     t.is(await check({ type: 'string' }, 1, 'innocent-0'), 'unfit');
   },
 );
+
+test.serial(
+  'time in which this process stands still counts neither against a check nor its workspace',
+  async (t) => {
+    const schema = { type: 'string', title: 'checked in a moment' };
+    t.is(await check(schema, 1, 'still'), 'unfit');
+    const checked = check(schema, 1, 'still');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+    t.is(await checked, 'unfit');
+    t.is(await check(schema, 1, 'still'), 'unfit', 'it need not pause');
+  },
+);

@@ -1,9 +1,15 @@
 /** The thread that applies schemas. An endless regular expression in a schema blocks only this thread. */
 import { parentPort } from 'node:worker_threads';
 import { type Schema, type SchemaDraft, Validator } from '@cfworker/json-schema';
-import type { Claim, Verdict } from './schema-checker.js';
+import { threadMs } from './cpu-time.js';
+import type { Claim, Judged, Verdict } from './schema-checker.js';
 
-parentPort?.on('message', (claims: readonly Claim[]) => parentPort?.postMessage(judge(claims)));
+parentPort?.on('message', (claims: readonly Claim[]) => {
+  const [began, usedBefore] = [performance.now(), threadMs()];
+  const verdict = judge(claims);
+  const tookMs = Math.min(performance.now() - began, threadMs() - usedBefore);
+  parentPort?.postMessage({ verdict, tookMs } satisfies Judged);
+});
 parentPort?.postMessage('ready');
 
 function judge(claims: readonly Claim[]): Verdict {

@@ -8,6 +8,7 @@
  */
 import { createHash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
+import { processMs } from './cpu-time.js';
 
 /** A text that is to fit a schema. */
 export interface Claim {
@@ -19,11 +20,20 @@ export interface Claim {
 /** `unchecked`: the check would have taken too much, or the schema is invalid. */
 export type Verdict = 'fits' | 'unfit' | 'unchecked';
 
+/** What the thread says of a check. */
+export interface Judged {
+  verdict: Verdict;
+  /** How long it took, of the processor's time at most. */
+  tookMs: number;
+}
+
 const MAX_CHARS = 1_000_000;
 const MAX_MEMORY_MB = 64;
 const MAX_START_MS = 10_000;
-/** An ordinary check takes about a millisecond. */
+/** The processor's time for one check. An ordinary check takes about a millisecond. */
 const MAX_RUN_MS = 1_000;
+/** A check that gets little of the processor's time is given up after this long by the clock. */
+const MAX_WHOLE_RUN_MS = 5_000;
 /** A check that has waited this long for its turn is skipped. */
 const MAX_WAIT_MS = 2_000;
 /** How many schemas that exceeded a limit are remembered. */
@@ -50,8 +60,8 @@ export class SchemaChecker {
   #running: Task | undefined;
   #thread: Worker | undefined;
   #limit: NodeJS.Timeout | undefined;
-  /** When the thread got its current check. */
-  #began: number | undefined;
+  /** When the thread got its current check, and how much of the processor's time the process had used by then. */
+  #began = { at: 0, cpuMs: 0 };
 
   /** Other limits are for tests, on machines of any speed. */
   constructor(private readonly limits = { maxWaitMs: MAX_WAIT_MS, slowMs: SLOW_MS }) {}
@@ -82,7 +92,7 @@ export class SchemaChecker {
     if (!this.#running) return;
     const { workspace, asked } = this.#running;
     if (this.#isPaused(workspace) || performance.now() - asked > this.limits.maxWaitMs)
-      this.#finish('unchecked');
+      this.#finish('unchecked', 0);
     else if (this.#thread) this.#run();
     else this.#start();
   }
@@ -122,40 +132,49 @@ export class SchemaChecker {
     this.#thread = thread;
     this.#limit = setTimeout(() => this.#end(), MAX_START_MS);
     const ifCurrent = (act: () => void) => this.#thread === thread && act();
-    thread.on('message', (message: Verdict | 'ready') =>
-      ifCurrent(() => (message === 'ready' ? this.#run() : this.#finish(message))),
+    thread.on('message', (message: Judged | 'ready') =>
+      ifCurrent(() => (message === 'ready' ? this.#run() : this.#finish(message.verdict, message.tookMs))),
     );
     thread.on('error', () => ifCurrent(() => this.#exceeded()));
     thread.on('exit', () => ifCurrent(() => this.#end()));
   }
 
   #run(): void {
-    clearTimeout(this.#limit);
-    this.#limit = setTimeout(() => this.#exceeded(), MAX_RUN_MS);
-    this.#began = performance.now();
+    this.#began = { at: performance.now(), cpuMs: processMs() };
+    this.#limitTo(MAX_RUN_MS);
     this.#thread?.postMessage(this.#running?.claims ?? []);
+  }
+
+  #limitTo(ms: number): void {
+    clearTimeout(this.#limit);
+    this.#limit = setTimeout(() => {
+      // The thread has used no more of the processor's time than the whole process.
+      const leftMs = MAX_RUN_MS - (processMs() - this.#began.cpuMs);
+      const isOver = performance.now() - this.#began.at > MAX_WHOLE_RUN_MS;
+      if (leftMs <= 0 || isOver) this.#exceeded();
+      else this.#limitTo(leftMs);
+    }, ms);
   }
 
   #exceeded(): void {
     if (this.#excessive.size >= MAX_EXCESSIVE) this.#excessive.clear();
     for (const { schema } of this.#running?.claims ?? []) this.#excessive.add(digestOf(schema));
-    this.#end();
+    this.#end(Math.min(performance.now() - this.#began.at, MAX_RUN_MS));
   }
 
   /** Ends the thread and its current check. */
-  #end(): void {
+  #end(tookMs = 0): void {
     const thread = this.#thread;
     this.#thread = undefined;
     void thread?.terminate();
-    this.#finish('unchecked');
+    this.#finish('unchecked', tookMs);
   }
 
-  #finish(verdict: Verdict): void {
+  #finish(verdict: Verdict, tookMs: number): void {
     clearTimeout(this.#limit);
     const task = this.#running;
     this.#running = undefined;
-    if (task && this.#began !== undefined) this.#pauseIfSlow(task, performance.now() - this.#began);
-    this.#began = undefined;
+    if (task) this.#pauseIfSlow(task, tookMs);
     task?.resolve(verdict);
     this.#runNext();
   }
