@@ -330,7 +330,7 @@ async function startProcess(
   child.stderr?.on('data', collect);
   const [urls]: Record<string, string>[] = await Promise.race([
     once(child, 'message'),
-    once(child, 'exit').then(() => Promise.reject(new Error(`${module} did not start:\n${output}`))),
+    once(child, 'close').then(() => Promise.reject(new Error(`${module} did not start:\n${output}`))),
   ]);
   return {
     child,

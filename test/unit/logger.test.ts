@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import test from 'ava';
 
 const LOGGER = JSON.stringify(import.meta.resolve('@sluice/shared/process/logger'));
@@ -38,11 +38,7 @@ test('lines that nobody reads do not fill the memory', async (t) => {
     process.kill(process.pid, 'SIGKILL');`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program(body)]);
   child.stdout.pause();
-  let told = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    told += chunk.toString();
-  });
-  await once(child, 'exit');
+  const told = await text(child.stderr);
   // 100 MB were logged; held, they would make it 200.
   t.true(Number(told) > 0 && Number(told) < 150, `${told} MB`);
 });
