@@ -218,6 +218,19 @@ test.serial('weights share out the calls exactly', async (t) => {
   t.is(keysUsed().filter((key) => key === 'sk-a').length, 70);
 });
 
+test.serial('a request that every key is refused for closes no key for the others', async (t) => {
+  const error = { message: 'Your input was flagged.', type: 'permission_error', code: 'flagged' };
+  gateway.simulator.script({ match: { model: 'gpt-guarded' }, action: { status: 403, body: { error } } });
+  t.not((await ask('shares/gpt-guarded')).status, 200);
+  t.deepEqual(keysUsed().sort(), ['sk-a', 'sk-b']);
+  const { keys } = await shownProvider('shares');
+  t.deepEqual(
+    keys.map(({ state }: { state: string }) => state),
+    ['open', 'open'],
+  );
+  t.is((await ask('shares')).status, 200);
+});
+
 test.serial('a key that is revoked under load fails no call', async (t) => {
   const asking = Array.from({ length: 20 }, () => ask('revoked'));
   await until('both keys are in use', () => new Set(keysUsed()).size === 2);

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ProviderConfig, parseConfig } from '@sluice/shared/config/config';
+import { type ProviderConfig, parseConfig, resolveProviderKeys } from '@sluice/shared/config/config';
+import { LiveConfig } from '@sluice/shared/process/live-config';
+import { createLogger } from '@sluice/shared/process/logger';
 import { parseToken, RefreshedSecret } from '@sluice/worker/calls/refreshed-secret';
 import test from 'ava';
 import { callStandIn } from '../helpers/call-stand-in.js';
@@ -165,4 +167,29 @@ test('a token that stays the same after a 401 is not tried again', async (t) => 
   });
   t.is(failure?.outcome, 'auth');
   t.is(asked, 1);
+});
+
+test('credentials of AWS are rotated by writing their files', (t) => {
+  const file = newFile('first');
+  const env = { AWS_REGION: 'eu-west-1', AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY_FILE: file };
+  const providers = {
+    signed: { preset: 'bedrock', auth: { sigv4: true } },
+    own: { kind: 'openai', base_url: 'http://127.0.0.1:1/v1' },
+  };
+  const live = new LiveConfig({
+    file: newFile(''),
+    logger: createLogger('test', 'silent'),
+    load() {
+      const config = parseConfig({ providers }, env);
+      return { config, keys: resolveProviderKeys(config, env), env };
+    },
+  });
+  const changed: string[] = [];
+  live.onChange((changes) => changed.push(...changes.map(({ name }) => name)));
+  t.is(live.reload('test'), 'unchanged');
+  writeFileSync(file, 'second');
+  t.is(live.reload('test'), 'changed');
+  t.deepEqual(changed, ['signed']);
+  writeFileSync(file, '');
+  t.is(live.reload('test'), 'failed', 'half of the credentials would be refused');
 });

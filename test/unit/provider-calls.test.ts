@@ -110,3 +110,37 @@ test('a refusal of the provider is an attempt also when Redis cannot be asked fo
   t.is(nextKey, undefined);
   t.like(progress.job.attempts[0], { outcome: 'rate_limited', said: 'Slow down.' });
 });
+
+test('a provider whose last key is rate limited is not left alone for longer than its setting says', async (t) => {
+  const upstream = {
+    config: { name: 'openai', kind: 'openai', timeoutMs: 1_000, cooldownMs: 0, maxCooldownMs: 300_000 },
+    provider: openai,
+    ...SENDS,
+    http: { post: async () => ({ status: 429, headers: { 'retry-after': '86400' }, body: {} }) },
+    pool: new Map(),
+  };
+  const closed: number[] = [];
+  const parts = {
+    upstreams: { of: () => upstream },
+    health: { calling: () => {}, record: () => {}, saidNothing: () => {} },
+    settlements: {
+      async switchKey(_job: unknown, _key: string, closedMs: number) {
+        closed.push(closedMs);
+        return '';
+      },
+    },
+    clock: { now: () => 0 },
+    logger: createLogger('test', 'silent'),
+    metrics: { called: () => {} },
+  } as unknown as ProviderCallsParts;
+  const entry = { provider: 'openai', model: 'gpt-4o' };
+  const job = { requestId: 'one', chain: [entry], deadline: 10_000, attempts: [], request: '' };
+  const progress: Progress = {
+    job: job as unknown as ChatJob,
+    rate: { key: 'a', reservedAt: 0, use: {} },
+  };
+  const run = { signal: {}, answer: {} } as unknown as Run;
+  const { failure } = await new ProviderCalls(parts).call(progress, { messages: [] } as never, entry, run);
+  t.deepEqual(closed, [300_000]);
+  t.is(failure?.retryAfterMs, 300_000, 'the caller is told the same');
+});

@@ -86,10 +86,22 @@ export function parseConfig(
   return config;
 }
 
+const AWS_CREDENTIALS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
+
 /** The provider keys by provider, for workers only. A provider whose variable is not set is not in the map. */
 export function resolveProviderKeys(config: GatewayConfig, env: Env): Map<string, string> {
   const keys = new Map<string, string>();
   const mistakes: Mistake[] = [];
+  for (const { name, auth } of config.providers.values()) {
+    if (!auth.sigv4 || auth.token) continue;
+    const path = `providers.${name}.auth.sigv4`;
+    const looked = AWS_CREDENTIALS.map((variable) => lookupEnv(env, variable));
+    for (const { mistake } of looked)
+      if (mistake !== undefined) mistakes.push({ path, line: lineIn(config, path), message: mistake });
+    // The signature reads them itself. They are here so that a change of them is a change of the provider.
+    const values = looked.flatMap(({ value }) => (value === undefined ? [] : [value]));
+    if (values.length > 0) keys.set(name, values.join(' '));
+  }
   for (const { name, apiKeyEnv, path } of variablesOf(config)) {
     if (apiKeyEnv === undefined) continue;
     const { value, mistake } = lookupEnv(env, apiKeyEnv);

@@ -14,6 +14,8 @@ export interface Progress {
 export interface JobRate {
   /** The key of the pool, or '' when the provider has only one key. */
   key: string;
+  /** A key that the provider refused in words that may have been about the request. */
+  doubted?: string | undefined;
   /** When the next call was reserved, in Redis time. */
   reservedAt: number;
   /** The use by the call that was made under this reservation. */

@@ -8,6 +8,7 @@ import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers'
 import type { CoolDownSubject, CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { tierApart } from '@sluice/shared/providers/service-tier';
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
+import type { KeyTrouble } from '@sluice/shared/queue/rates';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -109,6 +110,7 @@ export class ProviderCalls {
     metrics.called(entry, failure?.outcome ?? 'ok', result.ms);
     if (tracer) recordCall(tracer, job, entry, upstream.config.kind, result, clock.now());
     const nextKey = failure && (await this.#otherKey(progress, failure, upstream.config));
+    if (result.response) await this.#closeDoubted(progress, upstream.config);
     if (nextKey === undefined && failure?.coolDown) {
       const { cooldownMs, maxCooldownMs } = upstream.config;
       const askedMs = failure.retryAfterMs ?? cooldownMs;
@@ -140,26 +142,46 @@ export class ProviderCalls {
    */
   async #otherKey(
     { job, rate }: Progress,
-    { outcome, retryAfterMs }: ProviderFailure,
+    failure: ProviderFailure,
     { cooldownMs, maxCooldownMs }: ProviderConfig,
   ): Promise<string | undefined> {
+    const { outcome, status } = failure;
     if (!rate?.key || (outcome !== 'auth' && outcome !== 'no_key' && outcome !== 'rate_limited'))
       return undefined;
     const why = outcome === 'rate_limited' ? 'limited' : 'refused';
-    const asked = why === 'limited' ? (retryAfterMs ?? cooldownMs) : REFUSED_KEY_MS;
-    const { clock, logger, settlements } = this.parts;
-    let next = '';
+    const asked = why === 'limited' ? (failure.retryAfterMs ?? cooldownMs) : REFUSED_KEY_MS;
+    const closedMs = Math.min(asked, maxCooldownMs);
+    // A 403 may be about this request, and one request must not close the keys for all others.
+    const isDoubted = status === 403;
+    const next = await this.#switchKey(job, rate.key, isDoubted ? 0 : closedMs, why);
+    if (next === '') {
+      if (why === 'limited') failure.retryAfterMs = closedMs;
+      return next;
+    }
+    if (isDoubted) rate.doubted = rate.key;
+    rate.key = next;
+    rate.reservedAt = this.parts.clock.now();
+    rate.use = {};
+    return next;
+  }
+
+  /** The request went well with another key. So the refusal was about the key. */
+  async #closeDoubted({ job, rate }: Progress, { maxCooldownMs }: ProviderConfig): Promise<void> {
+    if (rate?.doubted === undefined) return;
+    await this.#switchKey(job, rate.doubted, Math.min(REFUSED_KEY_MS, maxCooldownMs), 'refused');
+    rate.doubted = undefined;
+  }
+
+  /** '' also when Redis does not answer. */
+  async #switchKey(job: ChatJob, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
+    const { logger, settlements } = this.parts;
     try {
-      next = await settlements.switchKey(job, rate.key, Math.min(asked, maxCooldownMs), why);
+      return await settlements.switchKey(job, key, closedMs, why);
     } catch (error) {
       if (!isRedisAway(error)) throw error;
       logger.warn({ requestId: job.requestId, error: String(error) }, 'no other key could be asked for');
+      return '';
     }
-    if (next === '') return next;
-    rate.key = next;
-    rate.reservedAt = clock.now();
-    rate.use = {};
-    return next;
   }
 
   /**

@@ -5,8 +5,8 @@ import { RATES } from './rates.js';
 import { SCORES } from './turns.js';
 
 /**
- * A key of the pool was refused or is rate limited. It is left alone for a while, and the job gets another key at once. Returns
- * the name of that key, or '' if there is none.
+ * A key of the pool was refused or is rate limited. It is left alone for a while, or for no time when that may be because of the
+ * request. The job gets another key at once. Returns the name of that key, or '' if there is none.
  */
 export const switchKeyScript = createScript<string>(
   'sluiceSwitchKey',
@@ -15,12 +15,18 @@ local jobId, name, closedMs, why = unpack(ARGV)
 local jobKey = queue.prefix .. jobId
 local rateText, key = unpack(redis.call('HMGET', jobKey, 'rate', 'key'))
 local now = readClock()
-redis.call('HSET', queue.prefix .. 'pool', 'until:' .. name, string.format('%.0f', now + tonumber(closedMs)),
-  'why:' .. name, why)
+if tonumber(closedMs) > 0 then
+  redis.call('HSET', queue.prefix .. 'pool', 'until:' .. name, string.format('%.0f', now + tonumber(closedMs)),
+    'why:' .. name, why)
+end
 if not rateText or key ~= name then return '' end
 freeKey(queue, jobKey, name)
 local rate = cjson.decode(rateText)
-local _, found = chooseKey(queue, rate[4], now)
+local others = {}
+for _, each in ipairs(rate[4]) do
+  if each[1] ~= name then others[#others + 1] = each end
+end
+local _, found = chooseKey(queue, others, now)
 if not found or addTo(found.plan, rate[3], now) > 0 then return '' end
 reserve(jobKey, found.plan, now)
 useKey(queue, jobKey, found)
