@@ -2,7 +2,7 @@
 import { REDIS } from '@sluice/cli/start/find-redis';
 import type { Browser } from 'playwright-core';
 import { launchBrowser } from '../helpers/browser.js';
-import { load, openConsole, openPage, signIn } from '../helpers/console.js';
+import { load, openConsole, openPage, signIn, waitForNoDialog } from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { CHROMIUM } from '../helpers/tools.js';
@@ -48,6 +48,33 @@ test.serial('no click and no letter is lost that comes as soon as something is d
   await page.getByRole('button', { name: 'Issue a key' }).click();
   await page.getByRole('dialog').waitFor();
   t.true(await page.evaluate('haste.isOpen'), 'letters go to the dialog');
+});
+
+test.serial('whoever edits a route again at once gets what they have just saved', async (t) => {
+  const page = await openConsole(t, browser, gateway, '/routes');
+  const dialog = page.getByRole('dialog');
+  const edit = page.getByRole('button', { name: 'Edit fast' });
+  await edit.click();
+  await dialog.getByLabel('Retries').first().fill('4');
+  let answer = () => {};
+  const answering = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route(/\/directory/, async (route) => {
+    await answering;
+    await route.continue();
+  });
+  await dialog.getByRole('button', { name: 'Save route' }).click();
+  await waitForNoDialog(page);
+  await edit.click();
+  await dialog.waitFor();
+  answer();
+  await until(
+    'what was saved',
+    async () => (await dialog.getByLabel('Retries').first().inputValue()) === '4',
+  );
+  t.is(await dialog.getByText('Somebody has').count(), 0);
+  await page.unrouteAll({ behavior: 'wait' });
 });
 
 test.serial('a route can be made as soon as the button for it is there', async (t) => {

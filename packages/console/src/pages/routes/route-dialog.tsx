@@ -1,5 +1,5 @@
 import type { PlacedRoute, ProviderStatus } from '@sluice/shared/admin-api';
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
@@ -20,6 +20,7 @@ import {
   type RouteForm,
   titlesOf,
   toChain,
+  toRouteForm,
   without,
 } from './route-form.js';
 
@@ -55,6 +56,8 @@ export function RouteDialog({
   onClose,
   onSaved,
 }: RouteDialogProps) {
+  /** What the person was shown before the first change. */
+  const [base, setBase] = useState(first);
   const [form, setForm] = useState(first);
   const action = useAction();
   const names = providers.map(({ name }) => name);
@@ -63,7 +66,15 @@ export function RouteDialog({
     isNew && routes.some(({ workspace, id }) => workspace === form.workspace && id === form.alias);
   if (taken) mistakes.set('alias', 'There is a route of this name; edit that one');
   const now = routes.find(({ workspace, id }) => workspace === first.workspace && id === first.alias);
-  const isStale = !isNew && !action.busy && !(now && isSame(first, now));
+  const isNewest = now !== undefined && isSame(base, now);
+  const isStale = !isNew && !action.busy && !isNewest;
+  // Somebody who edits a route again at once may see it as it was before: the page has not read it anew yet.
+  useLayoutEffect(() => {
+    if (isNew || isNewest || !now || form !== base) return;
+    const newest = toRouteForm(now);
+    setBase(newest);
+    setForm(newest);
+  }, [isNewest]);
   const hides = known?.direct.some(({ id }) => id === form.alias) ?? false;
   const titles = titlesOf(form.chain);
   const setEntry = (i: number) => (entry: EntryForm) =>
