@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
+import { freePort } from '@sluice/cli/start/free-port';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
@@ -15,7 +16,8 @@ let gateway: Gateway;
 let sluice: Sluice;
 const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'));
 test.before(async () => {
-  gateway = await startGateway();
+  // A later process listens there again, so the system must not give it to another one meanwhile.
+  gateway = await startGateway({ env: { ADMIN_PORT: String(await freePort()) } });
   sluice = sluiceOf(gateway);
 });
 test.after.always(async () => {
@@ -351,7 +353,10 @@ test('status shows queues, processes, and a model that cools down', async (t) =>
     action: { status: 429, headers: { 'retry-after': '600' } },
   });
   t.is((await chat('gpt-4.1-nano')).status, 429);
-  const { out } = await sluice('status');
+  const out = await until('the cool-down', async () => {
+    const { out } = await sluice('status');
+    return out.includes('gpt-4.1-nano') && out;
+  });
   t.regex(out, /^PROVIDER +CALLS +WAITING +OLDEST +QUEUE +CIRCUIT +COOLING DOWN\n/);
   t.regex(out, /^anthropic +\d+\/\d+ +\d+\/[\d,]+ +\S.* closed +-$/m);
   t.regex(out, /^openai .* closed +gpt-4\.1-nano for \d+ min$/m);

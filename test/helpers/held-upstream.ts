@@ -33,6 +33,8 @@ export async function createHeldUpstream(): Promise<HeldUpstream> {
     else answer(res);
     for (const look of watchers) look();
   });
+  // A worker that stops for a while must not find its connection closed: it would make the call again.
+  server.keepAliveTimeout = 120_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 
   return {

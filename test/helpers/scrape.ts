@@ -6,7 +6,8 @@ export interface Sample {
 }
 
 export async function scrape({ metricsUrl }: { metricsUrl: string }): Promise<Sample[]> {
-  const response = await fetch(`${metricsUrl}/metrics`);
+  // By a connection of its own: a kept one may be closed by the other side while this process stops for a while.
+  const response = await fetch(`${metricsUrl}/metrics`, { headers: { connection: 'close' } });
   if (response.status !== 200) throw new Error(`${metricsUrl}/metrics: ${response.status}`);
   return parseSamples(await response.text());
 }
