@@ -13,11 +13,13 @@ export interface StandInCall {
   key: string;
   /** Instead of the one that prints the key. */
   command?: string[];
+  timeoutMs?: number;
+  signal?: StopSignal;
 }
 
 export async function callStandIn(
   config: ProviderConfig,
-  { origin, model, key, command }: StandInCall,
+  { origin, model, key, command, timeoutMs = 60_000, signal = new StopSignal() }: StandInCall,
 ): Promise<CallResult> {
   const { auth } = config;
   const credentials = { AccessKeyId: AWS.accessKeyId, SecretAccessKey: key, SessionToken: AWS.sessionToken };
@@ -45,8 +47,8 @@ export async function callStandIn(
       upstream,
       { model, messages: [{ role: 'user', content: 'hello' }] },
       { provider: config.name, model },
-      60_000,
-      { workspace: 'demo', signal: new StopSignal(), answer: new AnswerRoom(1e6).share() },
+      timeoutMs,
+      { workspace: 'demo', signal, answer: new AnswerRoom(1e6).share() },
       { now: () => Date.now() },
     );
   } finally {

@@ -756,6 +756,10 @@ test('what is wrong about reaching a provider is told with its place', (t) => {
       /x\.auth: has token_file and token_command/,
     ],
     [{ ...base, api_key: '${K}', auth: { token_file: '/a' } }, /x\.api_key: is not used beside a token/],
+    [
+      { ...base, keys: [{ name: 'a', api_key: '${A}' }], auth: { token_file: '/a' } },
+      /x\.keys: are not used beside a token or a signature/,
+    ],
     [{ ...base, auth: { token_command: 'gcloud auth' } }, /x\.auth\.token_command: must be a list/],
     [{ ...base, anthropic_version: 'v' }, /x\.anthropic_version: is for kind anthropic only/],
     [{ ...base, rename_models: { a: 'b c' } }, /x\.rename_models\.a: must be a model id/],

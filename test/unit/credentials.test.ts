@@ -6,6 +6,7 @@ import { type ProviderConfig, parseConfig, resolveProviderKeys } from '@sluice/s
 import { LiveConfig } from '@sluice/shared/process/live-config';
 import { createLogger } from '@sluice/shared/process/logger';
 import { parseToken, RefreshedSecret } from '@sluice/worker/calls/refreshed-secret';
+import { StopSignal } from '@sluice/worker/calls/stop-signal';
 import test from 'ava';
 import { callStandIn } from '../helpers/call-stand-in.js';
 import { type StandIn, startStandIn } from '../helpers/stand-in.js';
@@ -167,6 +168,18 @@ test('a token that stays the same after a 401 is not tried again', async (t) => 
   });
   t.is(failure?.outcome, 'auth');
   t.is(asked, 1);
+});
+
+test('a token command that hangs holds a call neither beyond its time nor after its caller has gone', async (t) => {
+  const call = { origin: 'http://127.0.0.1:1', model: 'gpt-4o', key: '', command: ['sleep', '60'] };
+  const hanging = provider({ token_command: ['x'] });
+  const late = await callStandIn(hanging, { ...call, timeoutMs: 50 });
+  t.is(late.failure?.outcome, 'timeout');
+  t.is(late.billUnknown, undefined, 'nothing was sent');
+  const signal = new StopSignal();
+  const calling = callStandIn(hanging, { ...call, signal });
+  signal.stop('cancelled');
+  t.is((await calling).failure?.outcome, 'cancelled');
 });
 
 test('credentials of AWS are rotated by writing their files', (t) => {

@@ -171,6 +171,11 @@ function readAuth(reader: ConfigReader, provider: Fields, kind: ProviderKind, pa
   const signs = reader.flag(auth.sigv4, `${at}.sigv4`);
   if ((hasFile || hasCommand) && !isAbsent(provider.api_key))
     reader.mistake(join(path, 'api_key'), 'is not used beside a token of auth; keep one of them');
+  if ((hasFile || hasCommand || signs) && !isAbsent(provider.keys))
+    reader.mistake(
+      join(path, 'keys'),
+      'are not used beside a token or a signature of auth; keep one of them',
+    );
   const hasHeader = !isAbsent(auth.header);
   return {
     header: hasHeader ? reader.text(auth.header, `${at}.header`, HEADER).toLowerCase() : standard.header,

@@ -19,6 +19,7 @@ import type { Credentials, OutgoingCall } from './credentials-type.js';
 import type { Endpoint } from './endpoint.js';
 import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
 import type { Run } from './run.js';
+import type { StopSignal } from './stop-signal.js';
 
 /** A provider as this process can call it. */
 export interface Upstream {
@@ -88,18 +89,20 @@ export async function callProvider(
 
   const started = performance.now();
   const elapsed = () => performance.now() - started;
+  const leftMs = () => Math.max(1, timeoutMs - elapsed());
   const call: OutgoingCall = { method: 'POST', url: upstream.config.baseUrl + path, body };
   const send = async () => {
     const found = credentials.headersFor(call);
-    const headers = found instanceof Promise ? await found : found;
-    const leftMs = Math.max(1, timeoutMs - elapsed());
-    return headers && http.post(path, headers, body, leftMs, signal, share);
+    const headers = found instanceof Promise ? await inTime(found, leftMs(), signal) : found;
+    return headers && http.post(path, headers, body, leftMs(), signal, share);
   };
   let answer: HttpAnswer | undefined;
   try {
     answer = await send();
     // A token may have been revoked before its expiry.
-    if (answer?.status === 401 && (await credentials.renew?.())) answer = await send();
+    if (answer?.status === 401 && credentials.renew) {
+      if (await inTime(credentials.renew(), leftMs(), signal)) answer = await send();
+    }
     if (!answer) return { failure: failureOf('auth') };
   } catch (error) {
     if (!(error instanceof HttpFailure)) throw error;
@@ -120,6 +123,23 @@ export async function callProvider(
     return { ...made, failure: failureOf('schema_mismatch', answer.status), dropped: response };
   }
   return result;
+}
+
+/** A source of tokens may hang. A call waits for it no longer than for its answer, and only while somebody waits for the call. */
+async function inTime<T>(work: Promise<T>, ms: number, signal: StopSignal): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const ended = new Promise<never>((_, reject) => {
+    const end = (reason: HttpFailure['reason']) => reject(new HttpFailure(reason, false, undefined));
+    timer = setTimeout(() => end('timeout'), ms);
+    signal.onStop = () => end('cancelled');
+    if (signal.reason) end('cancelled');
+  });
+  try {
+    return await Promise.race([work, ended]);
+  } finally {
+    clearTimeout(timer);
+    signal.onStop = undefined;
+  }
 }
 
 /** Says why an entry cannot take the request. A call finds that out by itself, so this is only for the other entries. */
