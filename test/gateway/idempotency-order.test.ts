@@ -3,6 +3,8 @@
  * end: by a message to its inbox, or by looking. Every step is taken by hand, so that each order is tried.
  */
 
+import { BackgroundRequests } from '@sluice/api/chat/background-requests';
+import { runInBackground } from '@sluice/api/chat/background-route';
 import type { Reply } from '@sluice/api/chat/dispatcher';
 import { IdempotentDispatcher } from '@sluice/api/chat/idempotent-dispatcher';
 import { SharedAnswers } from '@sluice/api/chat/shared-answers';
@@ -36,6 +38,11 @@ test.before(async () => {
 test.after.always(() => bench?.close());
 
 const DIGEST = idempotencyDigest('a key', { created: 1 });
+const NO_LIMITS = {
+  requestsPerMinute: undefined,
+  concurrentRequests: undefined,
+  budgetUsdPerMonth: undefined,
+};
 const by = (token: string) => ({ as: 'worker', token }) as const;
 
 function asked(requestId: string, body = 'the same body'): IdempotentRequest {
@@ -368,4 +375,56 @@ test('an answer larger than the quota is not kept, and pushes no other one out',
 
 test('a workspace of the same id that was created later does not find the answers of the former', (t) => {
   t.not(idempotencyDigest('a key', { created: 1 }), idempotencyDigest('a key', { created: 2 }));
+});
+
+/** Sends requests in the background with one Idempotency-Key. `queue` is what becomes of the first. */
+function inBackground({ names }: Cell, queue: (job: ChatJob) => Promise<void>) {
+  const payloads = new Payloads();
+  const owner = { id: 'demo', name: 'demo', created: 1, limits: NO_LIMITS };
+  const dispatch = async (job: ChatJob, _request: unknown, onQueued?: () => void): Promise<Reply> => {
+    if (job.requestId === 'first') await queue(job);
+    onQueued?.();
+    return new Promise(() => {});
+  };
+  return (requestId: string) =>
+    runInBackground(
+      {
+        dispatcher: { dispatch },
+        background: new BackgroundRequests(bench.redis, names, payloads),
+        admission: { admitFollower: async () => () => {} },
+        clock: { now: () => Date.now() },
+      },
+      {
+        owner,
+        job: { ...jobFor(requestId), deadline: Date.now() + 600_000 },
+        request: { model: 'fast', messages: [] },
+        bodyText: '{}',
+        idempotencyKey: 'a key',
+        state: {},
+      },
+    );
+}
+
+test('the Idempotency-Key of a request in the background that could not be queued is free', async (t) => {
+  const cell = await bench.cell();
+  const send = inBackground(cell, () => Promise.reject(new Error('Connection is closed.')));
+  await t.throwsAsync(send('first'));
+  t.deepEqual(await send('second'), { accepted: 'second' });
+  t.deepEqual(await send('third'), { accepted: 'second' });
+});
+
+test('the Idempotency-Key of a request in the background that was queued after all names it until it is gone', async (t) => {
+  const cell = await bench.cell();
+  const send = inBackground(cell, async (job) => {
+    await cell.queues.addChat(job);
+    throw new Error('Redis did not answer in time.');
+  });
+  await t.throwsAsync(send('first'));
+  t.deepEqual(await send('second'), { accepted: 'first' });
+  await cell.settlements.withdraw(jobFor('first'));
+  const accepted = await until('the key is free', async () => {
+    const sent = await send('third');
+    return 'accepted' in sent && sent.accepted !== 'first' && sent.accepted;
+  });
+  t.is(accepted, 'third');
 });

@@ -5,7 +5,7 @@
  */
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
-import type { ReplyHead } from '@sluice/shared/queue/job';
+import { type ChatJob, jobIdOf, type ReplyHead } from '@sluice/shared/queue/job';
 import type { Payloads } from '@sluice/shared/queue/payload';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { createScript } from '@sluice/shared/redis/script';
@@ -52,6 +52,23 @@ return {'new', requestId}
 `,
 );
 
+/** KEYS: record, the jobs that the request may be in. ARGV: request id, digest of the Idempotency-Key or empty. */
+const forgetScript = createScript<0 | 1>(
+  'sluiceForgetInBackground',
+  `
+local recordKey = KEYS[1]
+local requestId, digest = unpack(ARGV)
+if redis.call('HEXISTS', recordKey, 'head') == 1 then return 1 end
+for i = 2, #KEYS do
+  if redis.call('EXISTS', KEYS[i]) == 1 then return 0 end
+end
+redis.call('DEL', recordKey)
+local keyKey = string.sub(recordKey, 1, -65) .. digest
+if digest ~= '' and redis.call('HGET', keyKey, 'points') == requestId then redis.call('DEL', keyKey) end
+return 1
+`,
+);
+
 export interface BackgroundRequest {
   /** Redis time. */
   deadline: number;
@@ -78,13 +95,21 @@ export class BackgroundRequests {
     const { requestId, deadline, bodyText, idempotencyKey } = request;
     const { id } = workspace;
     const keys = [this.names.idempotency(id, this.digestOf(requestId, workspace)), this.names.webhooks(id)];
-    let digest = '';
-    if (idempotencyKey !== '') {
-      digest = idempotencyDigest(`in background\n${idempotencyKey}`, workspace);
-      keys.push(this.names.idempotency(id, digest));
-    }
+    const digest = digestOfKey(idempotencyKey, workspace);
+    if (digest !== '') keys.push(this.names.idempotency(id, digest));
     const args = [requestId, Math.round(deadline), DAY_MS, id, digest];
     return beginScript(this.redis, keys, [...args, ...this.payloads.fingerprints(bodyText)]);
+  }
+
+  /** Forgets a request that could not be queued, and frees its Idempotency-Key. False: it is on a queue after all. */
+  async forget(workspace: WorkspaceRecord, job: ChatJob, idempotencyKey: string): Promise<boolean> {
+    const { requestId, chain } = job;
+    const record = this.names.idempotency(workspace.id, this.digestOf(requestId, workspace));
+    const jobs = chain.map(({ provider }, entry) =>
+      this.names.queueKey(provider, jobIdOf({ requestId, entry })),
+    );
+    const args = [requestId, digestOfKey(idempotencyKey, workspace)];
+    return (await forgetScript(this.redis, [record, ...jobs], args)) === 1;
   }
 
   async find(requestId: string, workspace: WorkspaceRecord): Promise<BackgroundRequest | undefined> {
@@ -101,4 +126,8 @@ export class BackgroundRequests {
     if (head) found.answer = { head: JSON.parse(head) as ReplyHead, body: body ?? '' };
     return found;
   }
+}
+
+function digestOfKey(idempotencyKey: string, workspace: WorkspaceRecord): string {
+  return idempotencyKey === '' ? '' : idempotencyDigest(`in background\n${idempotencyKey}`, workspace);
 }

@@ -16,6 +16,8 @@ import { checkIdempotencyKey } from './idempotent-dispatcher.js';
 import { writeReply } from './write-reply.js';
 
 const ASKS_AGAIN_AFTER_S = 1;
+/** How soon the gateway tries again to forget a request. */
+const FORGET_AGAIN_MS = 500;
 
 export function prefersBackground(ctx: ParameterizedContext): boolean {
   return ctx
@@ -31,7 +33,7 @@ export async function ownerOf(directory: DirectoryCache, workspace: string): Pro
 }
 
 export interface RunInBackgroundParts {
-  dispatcher: Dispatcher;
+  dispatcher: Pick<Dispatcher, 'dispatch'>;
   background: BackgroundRequests;
   admission: Pick<Admission, 'admitFollower'>;
   clock: Clock;
@@ -52,9 +54,11 @@ interface InBackground {
  * `accepted` is the id of the request that runs, which an earlier call may have begun.
  */
 export async function runInBackground(
-  { dispatcher, background, admission, clock }: RunInBackgroundParts,
-  { owner, job, request, bodyText, idempotencyKey, state }: InBackground,
+  parts: RunInBackgroundParts,
+  asked: InBackground,
 ): Promise<Reply | { accepted: string }> {
+  const { dispatcher, background, admission, clock } = parts;
+  const { owner, job, request, bodyText, idempotencyKey, state } = asked;
   if (idempotencyKey !== '') checkIdempotencyKey(idempotencyKey);
   const { requestId, deadline } = job;
   const [as, known] = await background.begin(owner, { requestId, deadline, bodyText, idempotencyKey });
@@ -76,10 +80,28 @@ export async function runInBackground(
       'The request with this Idempotency-Key has ended, and its answer is no longer kept. It was not called again.',
     );
   return new Promise((resolve, reject) => {
-    const reply = dispatcher.dispatch(job, request, () => resolve({ accepted: requestId }));
+    let isQueued = false;
+    const reply = dispatcher.dispatch(job, request, () => {
+      isQueued = true;
+      resolve({ accepted: requestId });
+    });
     state.runsOn = reply;
-    reply.then(resolve, reject);
+    reply.then(resolve, async (error) => {
+      if (!isQueued) await forget(parts, asked);
+      reject(error);
+    });
   });
+}
+
+/**
+ * The caller is told that the request could not be queued. So a retry with its Idempotency-Key must not be told that the
+ * request is under way. Redis may be away, or the job may be on a queue until the safety net removes it.
+ */
+async function forget(parts: RunInBackgroundParts, asked: InBackground): Promise<void> {
+  const { owner, job, idempotencyKey } = asked;
+  const isForgotten = await parts.background.forget(owner, job, idempotencyKey).catch(() => false);
+  if (isForgotten || parts.clock.now() > job.deadline + GRACE_MS) return;
+  setTimeout(() => forget(parts, asked), FORGET_AGAIN_MS).unref();
 }
 
 export function writeAccepted(ctx: ParameterizedContext, requestId: string): void {
