@@ -11,7 +11,7 @@ import { Availability } from '@sluice/shared/providers/availability';
 import { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { readInboxMessage } from '@sluice/shared/queue/inbox';
-import type { OnCrash } from '@sluice/shared/queue/job';
+import type { ChatJob, OnCrash } from '@sluice/shared/queue/job';
 import { Settlements } from '@sluice/shared/queue/settlements';
 import test from '../helpers/needs-redis.js';
 import {
@@ -55,6 +55,8 @@ interface Scene {
   dispatcher: Dispatcher;
   reply: Promise<Reply>;
   active: ActiveJob;
+  /** The jobs that the safety net was told of. */
+  ghosts: ChatJob[];
   /** Hands the dispatcher what is in its inbox. */
   deliver(): Promise<void>;
 }
@@ -79,6 +81,7 @@ async function begin(
   const cell = await bench.cell();
   const { names, queues } = cell;
   const settlements = new Watched(queues);
+  const ghosts: ChatJob[] = [];
   const clock = { now: () => Date.now() };
   const limits = (name: string): ProviderConfig => {
     const settings = { concurrency: 1, max_wait_ms: maxWaitMs, max_backlog: 100, circuit_failures: 0 };
@@ -99,7 +102,7 @@ async function begin(
     refusalRate: new RefusalRate(60),
     estimateCall: () => 7,
     stopRunning: async () => {},
-    onGhost: () => {},
+    onGhost: (job) => ghosts.push(job),
     congestion: new Congestion(new Map(PROVIDERS.map((name) => [name, limits(name)]))),
     clock,
     hasRoom: () => true,
@@ -126,7 +129,7 @@ async function begin(
       if (message) dispatcher.receive(message);
     }
   };
-  return { cell, settlements, dispatcher, reply, deliver };
+  return { cell, settlements, dispatcher, reply, ghosts, deliver };
 }
 
 test('without any worker a request does not wait for its second entry, too', async (t) => {
@@ -332,10 +335,14 @@ test('a request that Redis has lost is put on its queue again', async (t) => {
 });
 
 /** A safety net whose inbox has been read up to `caughtUpAt`. */
-function netFor({ settlements, cell }: Scene, caughtUpAt: () => number): SafetyNet {
+function netFor(
+  { settlements, cell }: Scene,
+  caughtUpAt: () => number,
+  stopRunning = async (_requestId: string) => {},
+): SafetyNet {
   const logger = createLogger('test', 'silent');
   const { queues } = cell;
-  return new SafetyNet({ settlements, queues, logger, metrics, stopRunning: async () => {}, caughtUpAt });
+  return new SafetyNet({ settlements, queues, logger, metrics, stopRunning, caughtUpAt });
 }
 
 test('a request whose answer has not been read yet is not taken for lost', async (t) => {
@@ -381,4 +388,35 @@ test('a large request whose job was not added does not stay in Redis', async (t)
   net.addGhost(ghost);
   await net.sweep(dispatcher);
   t.is(await bench.redis.exists(key), 0);
+});
+
+test('a line of a batch that could not be queued, and is sent again, is not taken for a ghost', async (t) => {
+  const scene = await stage(1, 'rerun', LONG_MS);
+  const { cell, dispatcher, ghosts, active, reply, deliver } = scene;
+  const now = Date.now();
+  const job = (id: string) => ({ ...jobFor(id), acceptedAt: now, deadline: now + LONG_MS });
+  const line = { ...job('line'), batch: 'batch_1' };
+  const send = (one: ChatJob) => dispatcher.dispatch(one, JSON.parse(one.request));
+  const add = cell.queues.addChat;
+  cell.queues.addChat = () => Promise.reject(new Error('Connection is closed.'));
+  await t.throwsAsync(send(job('plain')));
+  await t.throwsAsync(send(line));
+  cell.queues.addChat = add;
+  t.true(ghosts.some(({ requestId }) => requestId === 'plain'));
+
+  const answer = send(line);
+  const again = await until('the line', () => cell.take('openai', 'line'));
+  const stopped: string[] = [];
+  const net = netFor(
+    scene,
+    () => performance.now(),
+    async (id) => void stopped.push(id),
+  );
+  for (const ghost of ghosts) net.addGhost(ghost);
+  await net.sweep(dispatcher);
+  t.deepEqual(stopped, [], 'its call goes on');
+  await cell.settlements.settle(served(again.data), { as: 'worker', token: 'line' });
+  await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+  await deliver();
+  await Promise.all([answer, reply]);
 });

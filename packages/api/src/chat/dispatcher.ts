@@ -270,7 +270,8 @@ export class Dispatcher {
       }
       if (typeof waiting === 'number') congestion.recordFull(provider, job, waiting);
     } catch (error) {
-      this.parts.onGhost(job);
+      // A batch finds out what became of its line, and sends it again under the same id.
+      if (job.batch === undefined) this.parts.onGhost(job);
       throw error;
     }
     return this.#full(provider);
