@@ -112,6 +112,8 @@ test.serial(
     t.deepEqual(body.settings, { ...settings(), headers: { 'x-team': true } });
     const kept = await admin('PUT', '/providers/acme', { ...body.settings, concurrency: 5 });
     t.is(kept.status, 200, JSON.stringify(kept.body));
+    // Until the worker knows the key, it calls without one.
+    await untilServed('acme/gpt-4o-mini');
     await until('a call with the header', async () => {
       t.is((await say('acme/gpt-4o-mini')).status, 200);
       return gateway.simulator.calls.at(-1)?.headers?.['x-team'] === secret;
@@ -155,8 +157,9 @@ test.serial(
             .join()
         );
       });
-    // The simulator refuses a call without a key.
+    // The simulator refuses a call without a key, as the worker makes it until it knows this one.
     await admin('PUT', '/providers/acme', { ...settings(), api_key: 'sk-one' });
+    await untilServed('acme/gpt-4o-mini');
     await untilUsed('sk-one');
     const added = await key('PUT', 'second', { api_key: 'sk-two', weight: 1 });
     t.deepEqual(added.settings.keys, [{ name: 'default' }, { name: 'second', weight: 1 }]);
