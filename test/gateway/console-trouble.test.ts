@@ -3,7 +3,15 @@ import { REDIS } from '@sluice/cli/start/find-redis';
 import type { Browser, Page } from 'playwright-core';
 import { adminOf } from '../helpers/admin.js';
 import { launchBrowser } from '../helpers/browser.js';
-import { audit, isAt, load, openConsole, openPage, waitForNoDialog } from '../helpers/console.js';
+import {
+  audit,
+  isAt,
+  load,
+  openConsole,
+  openPage,
+  PATIENCE_MS,
+  waitForNoDialog,
+} from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { CHROMIUM } from '../helpers/tools.js';
@@ -199,7 +207,7 @@ test.serial('it is used with the keyboard alone', async (t) => {
 test.serial('a gateway that is gone is told of, and one that is back is noticed', async (t) => {
   const page = await openConsole(t, browser, gateway, '/live', { expected: AWAY });
   const role = page.locator('tbody [data-label="Role"]');
-  await until('both processes', async () => (await role.count()) === 2);
+  await until('both processes', async () => (await role.count()) === 2, PATIENCE_MS);
   const port = new URL(gateway.adminUrl).port;
   // One that ends in peace answers to the last, also with a list that has itself no more.
   await gateway.apis[0]?.end('SIGKILL');

@@ -7,7 +7,16 @@ import type { Browser, Page } from 'playwright-core';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { REPOSITORY } from '../helpers/all-in-one.js';
 import { launchBrowser } from '../helpers/browser.js';
-import { audit, isAt, load, openConsole, openPage, signIn, waitForNoDialog } from '../helpers/console.js';
+import {
+  audit,
+  isAt,
+  load,
+  openConsole,
+  openPage,
+  PATIENCE_MS,
+  signIn,
+  waitForNoDialog,
+} from '../helpers/console.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { CHROMIUM } from '../helpers/tools.js';
@@ -774,13 +783,14 @@ test.serial('Live counts requests as they are answered', async (t) => {
   await tiles.waitFor();
   const before = await total();
   await ask('fast', 'count me');
-  await until('the new request', async () => (await total()) > before);
+  await until('the new request', async () => (await total()) > before, PATIENCE_MS);
   t.true((await page.getByRole('article').first().innerText()).includes('of 64'));
   // A process that the machine has stopped for seconds is not listed meanwhile.
-  await until('both processes', async () => {
+  const hasBoth = async () => {
     const roles = await column(page, 'Role');
     return roles.includes('api') && roles.includes('worker');
-  });
+  };
+  await until('both processes', hasBoth, PATIENCE_MS);
 });
 
 test.serial('a key is issued and shown once, rotated, and revoked after a confirmation', async (t) => {
