@@ -10,12 +10,18 @@ import type { PostgresServer } from '@sluice/cli/start/postgres-server';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { addErasure } from '@sluice/shared/archive/erasures';
+import { readArchiveState } from '@sluice/shared/archive/state';
+import { Metrics } from '@sluice/shared/metrics/create';
 import { createLogger } from '@sluice/shared/process/logger';
 import { ARCHIVE_GROUP } from '@sluice/shared/queue/log-trim';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
+import { ArchiveMetrics } from '@sluice/worker/archive/archive-metrics';
+import { Archiver } from '@sluice/worker/archive/archiver';
+import { LogGroup } from '@sluice/worker/archive/log-group';
+import { Spill } from '@sluice/worker/archive/spill';
 import { Upkeep } from '@sluice/worker/archive/upkeep';
-import { EntryWriter } from '@sluice/worker/archive/write-entries';
+import { EntryWriter, type StreamEntry } from '@sluice/worker/archive/write-entries';
 import type { Redis } from 'ioredis';
 import { makeEntry } from '../archive/entries.js';
 import test from '../helpers/needs-postgres.js';
@@ -146,3 +152,50 @@ test.serial('a search says so when neither PostgreSQL nor the index has all entr
   t.regex((await page()).problem ?? '', /not arrived/);
   await t.throwsAsync(search.find(id), { message: /not arrived/ }, 'nobody knows whether there is one');
 });
+
+test.serial('no entry leaves the log for a disk before everybody is told that some lie there', async (t) => {
+  const names = keyNames('spilling');
+  const files = new Spill(join(folder, 'spill'));
+  const told: number[] = [];
+  class Group extends LogGroup {
+    override async acknowledge(entries: readonly StreamEntry[]): Promise<void> {
+      if (entries.length > 0) told.push((await readArchiveState(redis, names)).spilled);
+      await super.acknowledge(entries);
+    }
+  }
+  const archiver = new Archiver({
+    ...{ redis, names, clock: { now: () => Date.now() }, logger: createLogger('test', 'silent') },
+    group: new Group(redis, names, 'me'),
+    writer: new EntryWriter(owner, schemaOf('nowhere'), () => {}),
+    spill: { files, folder },
+    prepare: () => Promise.reject(new Error('PostgreSQL is away')),
+    trim: async () => 0,
+    maxRedisBytes: 1,
+    metrics: new ArchiveMetrics(new Metrics('worker')),
+  });
+  for (let i = 0; i < 700; i++) {
+    const { text } = entryOf('spilling', i, Date.now());
+    await redis.xadd(names.requestLog, '*', 'entry', text);
+  }
+  await t.throwsAsync(archiver.turn(), { message: 'PostgreSQL is away' });
+  t.deepEqual(told, [500, 700]);
+  t.is((await readArchiveState(redis, names)).spilled, 700);
+});
+
+test.serial(
+  'two workers that share a folder lose nothing when their batches begin with the same entry',
+  async (t) => {
+    const spill = new Spill(join(folder, 'shared'));
+    const [first, second, third] = [1, 2, 3].map((i) => makeEntry(i, 1_000));
+    if (!first || !second || !third) throw new Error('three entries');
+    await spill.save([first, second]);
+    await spill.save([first, third]);
+    await spill.save([first, third]);
+    const drained = new Set<string>();
+    await spill.drain(async (entries) => {
+      for (const { id } of entries) drained.add(id);
+    });
+    t.deepEqual([...drained].sort(), ['1000-1', '1000-2', '1000-3']);
+    t.is(await spill.size(), 0);
+  },
+);

@@ -108,6 +108,8 @@ export class Archiver {
       const entries = await this.#next();
       if (entries.length === 0) break;
       await spill.files.save(entries);
+      // Nobody may take the log for complete once it goes on behind these entries.
+      await redis.hincrby(names.archive, await this.#spilledField(spill.files), entries.length);
       await group.acknowledge(entries);
       spilled += entries.length;
     }
@@ -124,6 +126,10 @@ export class Archiver {
     return limit === '0' ? maxRedisBytes : Math.min(maxRedisBytes, Number(limit) * SHARE_OF_REDIS);
   }
 
+  async #spilledField(files: Spill): Promise<string> {
+    return `spilled:${await files.id()}`;
+  }
+
   async #report(): Promise<void> {
     const { redis, names, clock, spill, metrics } = this.parts;
     const state = await readArchiveState(redis, names);
@@ -131,7 +137,7 @@ export class Archiver {
     if (!spill) return;
     const spilled = await spill.files.size();
     metrics.hasSpilled(spilled);
-    const field = `spilled:${await spill.files.id()}`;
+    const field = await this.#spilledField(spill.files);
     if (spilled > 0) await redis.hset(names.archive, field, spilled);
     else await redis.hdel(names.archive, field);
   }

@@ -3,13 +3,14 @@
  * complete or does not exist, and is removed when its entries are in the database. Several workers may share a folder,
  * because writing the same file twice does no harm.
  */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ifMissing, removeAbandoned, writeWholeFile } from '@sluice/shared/process/whole-file';
 import type { StreamEntry } from './write-entries.js';
 
 const ID = 'id';
+/** The first entry's id with a digest behind it, and the number of entries. */
 const NAME = /^(\d+-\d+)_(\d+)\.jsonl$/;
 /** A live worker writes a file in less time. If it takes longer, it fails and writes the file again. */
 const ABANDONED_AFTER_MS = 10_000;
@@ -21,8 +22,9 @@ export class Spill {
   async save(entries: readonly StreamEntry[]): Promise<void> {
     const [first] = entries;
     if (!first) return;
-    const path = join(this.folder, `${first.id}_${entries.length}.jsonl`);
-    await writeWholeFile(path, [entries.map(({ id, text }) => `${id} ${text}\n`).join('')]);
+    const text = entries.map(({ id, text }) => `${id} ${text}\n`).join('');
+    const path = join(this.folder, `${first.id}${digestOf(text)}_${entries.length}.jsonl`);
+    await writeWholeFile(path, [text]);
   }
 
   /** Tells this folder from all others. It stays when a container with another host name takes the folder over. */
@@ -59,4 +61,10 @@ export class Spill {
     const names = await readdir(this.folder).catch(ifMissing<string[]>([]));
     return names.filter((name) => NAME.test(name)).sort();
   }
+}
+
+/** Digits, so that other entries never get the name of a file, even when they begin with the same one. */
+function digestOf(text: string): string {
+  const bytes = createHash('sha256').update(text).digest();
+  return String(bytes.readUIntBE(0, 6)).padStart(15, '0');
 }
