@@ -152,7 +152,10 @@ export class LineFeeder {
   /** Records the queues that the line's job may be in, before the job exists. */
   async #note(requestId: string, fed: FedLine): Promise<void> {
     this.lines.all.set(requestId, fed);
-    await this.parts.lineStore.noteLines(this.record.id, this.token, new Map([[requestId, fed]]));
+    const { lineStore } = this.parts;
+    // Another process runs the batch now. It may have sent this line long ago, and nothing would tell that any more.
+    if (!(await lineStore.noteLines(this.record.id, this.token, new Map([[requestId, fed]]))))
+      throw new Error('the lease of the batch is lost');
   }
 
   /** Undefined: the line's request is invalid, and that is its outcome. */
