@@ -307,6 +307,28 @@ test('the public listener at the address is told from the admin api', async (t) 
   }
 });
 
+test('sums that PostgreSQL has not all of are told from whole ones', async (t) => {
+  const sums = { requests: 1, cost_usd: '0.1', estimated_usd: '0', input_tokens: 1, output_tokens: 1 };
+  const total = { ...sums, cached_input_tokens: 0, cache_write_tokens: 0, unknown_bills: 0 };
+  const spend = { by: ['key'], from: '2026-11-01', to: '2026-11-30', time_zone: 'UTC', total };
+  let complete = false;
+  const server = createServer((_, response) =>
+    response
+      .setHeader('content-type', 'application/json')
+      .end(JSON.stringify({ ...spend, data: [{ key: 'k', ...total }], complete })),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void server.close());
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+  const show = () => sluice('spend --by key', { env: { ADMIN_URL: url, ADMIN_TOKEN: 'token' } });
+  t.regex((await show()).err, /^sluice: not everything has arrived in PostgreSQL yet/);
+  complete = true;
+  const { code, out, err } = await show();
+  t.deepEqual([code, err], [0, '']);
+  t.regex(out, /From 2026-11-01 to 2026-11-30/);
+});
+
 test('wrong usage is one line and exit status 2', async (t) => {
   const env = { ADMIN_URL: 'http://127.0.0.1:1', ADMIN_TOKEN: 'token' };
   for (const [args, says] of [

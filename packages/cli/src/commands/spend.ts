@@ -66,6 +66,8 @@ export function addSpendCommand(program: Command, cli: Cli): void {
         cell: (row) => String(row[field] ?? ''),
       }),
     );
+    if (!spend.complete)
+      cli.note('sluice: not everything has arrived in PostgreSQL yet, and these sums will still grow.');
     const total: PresentedSpend = { ...spend.total, [spend.by[0] ?? '']: 'total' };
     cli.show(spend, () =>
       [
