@@ -19,6 +19,7 @@ import {
   type SettleBench,
   served,
 } from '../helpers/settle-bench.js';
+import { until } from '../helpers/until.js';
 
 let bench: SettleBench;
 test.before(async () => {
@@ -573,6 +574,35 @@ test('a worker looks on when it has parked as many jobs as it may at once, also 
   );
   t.is(more, 1);
   t.is(await bench.redis.exists(key('marker')), 1, 'a worker is told to look again');
+});
+
+test('jobs that wait for one limit do not hold up those of another, however many limits there have been', async (t) => {
+  const models = { 'gpt-4o': { requests_per_minute: 1 }, 'gpt-4o-mini': { requests_per_minute: 1 } };
+  const cell = await limitedCell({ limits: { models } });
+  const key = (name: string) => cell.names.queueKey('openai', name);
+  const parked = async () => (await cell.queues.look('openai')).parked;
+  const parkNext = async (id: string, model: string) => {
+    const before = await parked();
+    await cell.queues.addChat(patientJob(id, model));
+    await until('it is parked', async () => {
+      t.is(await cell.take('openai', id), undefined);
+      return (await parked()) > before;
+    });
+  };
+  for (const model of Object.keys(models)) {
+    await cell.queues.addChat(patientJob(`first-${model}`, model));
+    await until('the first call', () => cell.take('openai', model));
+  }
+  await parkNext('big', 'gpt-4o');
+  // Since then a thousand other limits have been waited for.
+  await bench.redis.hset(key('lanes'), 'n', 1_024);
+  await parkNext('small', 'gpt-4o-mini');
+
+  await bench.redis.del(key('limit:gpt-4o-mini:r'));
+  for (const lane of await bench.redis.zrange(key('due'), '0', '-1'))
+    if (lane.includes('mini')) await bench.redis.zadd(key('due'), 0, lane);
+  const taken = (await cell.take('openai', 'a')) ?? (await cell.take('openai', 'b'));
+  t.is(taken?.id, 'small-0');
 });
 
 test('a full limit is kept when the clock of Redis has gone back behind what it wrote', async (t) => {

@@ -216,14 +216,20 @@ local function release(q, jobId, used)
   end
 end
 
+-- The bands of a class are used again and again. A new lane passes over those in which the jobs of another lane wait, because
+-- the first of them would hold up its own. Only with more lanes than bands two of them share one.
 local function bandOf(q, class, lane)
   local lanesKey, field = q.prefix .. 'lanes', 'l:' .. lane
-  local index = redis.call('HGET', lanesKey, field)
-  if not index then
+  local known = redis.call('HGET', lanesKey, field)
+  if known then return PARKED * class + tonumber(known) % PARKED end
+  local index, band
+  for _ = 1, redis.call('ZCARD', q.prefix .. 'due') < PARKED and PARKED or 1 do
     index = redis.call('HINCRBY', lanesKey, 'n', 1)
-    redis.call('HSET', lanesKey, field, index)
+    band = PARKED * class + index % PARKED
+    if redis.call('ZCOUNT', q.prioritized, startOf(band), endOf(band)) == 0 then break end
   end
-  return PARKED * class + tonumber(index) % PARKED
+  redis.call('HSET', lanesKey, field, index)
+  return band
 end
 
 -- The job waits in its lane. Returns how many are before it there.
