@@ -16,6 +16,13 @@ import { SpendTable } from './spend-table.js';
 import { StatementPage } from './statement-page.js';
 
 const EVERY_MS = 10_000;
+/** The files that the page saves. FOCUS has groups and days of its own, see docs/archive.md. */
+const FORMATS = [
+  { format: 'csv', text: 'Download CSV', extension: 'csv' },
+  { format: 'jsonl', text: 'JSON lines', extension: 'jsonl' },
+  { format: 'focus', text: 'FOCUS', extension: 'csv' },
+] as const;
+type Format = (typeof FORMATS)[number];
 /** How many groups have a row of their own; the others share one. */
 const MAX_GROUPS = 100;
 
@@ -56,10 +63,12 @@ function SpendOfAll({ place }: { place: Place }) {
   );
   const rows = spend.data ? withOthers(groupRows(spend.data.data, grouping), spend.data) : [];
   const action = useAction();
-  const save = () =>
+  const save = ({ format, extension }: Format) =>
     action.run(async (client) => {
-      const response = await client.fetch(`/spend?${query}&format=csv`);
-      download(`spend-by-${by === 'tag' ? tag : by}.csv`, await response.blob());
+      const asked = format === 'focus' ? new URLSearchParams(range.query).toString() : query;
+      const response = await client.fetch(`/spend?${asked}&format=${format}`);
+      const name = format === 'focus' ? 'focus' : `spend-by-${by === 'tag' ? tag : by}`;
+      download(`${name}.${extension}`, await response.blob());
     });
   const isWorkspace = ({ name }: GroupRow) =>
     by === 'workspace' && spend.data?.data.some((row) => row.workspace === name);
@@ -82,9 +91,16 @@ function SpendOfAll({ place }: { place: Place }) {
             choices={SPANS}
             onChange={(days) => changeQuery(place, { days })}
           />
-          <button type="button" disabled={rows.length === 0 || action.busy} onClick={save}>
-            {action.busy ? 'Exporting …' : 'Download CSV'}
-          </button>
+          {FORMATS.map((each) => (
+            <button
+              key={each.format}
+              type="button"
+              disabled={rows.length === 0 || action.busy}
+              onClick={() => save(each)}
+            >
+              {each.text}
+            </button>
+          ))}
         </>
       }
     >
