@@ -132,9 +132,9 @@ end_idle:
          fi
        }
   :: else ->
-       atomic { /* move: one job leaves its queue and the next joins its own; a notice goes to the api */
+       atomic { /* move: one job leaves its queue and the next joins its own; a notice goes to the api; not away from a later run */
          if
-         :: !settledKey[r] && place[JOB(r, e)] != absent ->
+         :: !settledKey[r] && place[JOB(r, e)] != absent && (owner[JOB(r, e)] == me || owner[JOB(r, e)] == NOBODY) ->
               removeJob(r, e); put(r, e + 1); atEntry[r] = (atEntry[r] > e + 1 -> atEntry[r] : e + 1)
          :: else -> skip
          fi

@@ -5,6 +5,7 @@ import {
   type Cell,
   createSettleBench,
   jobFor,
+  lockOf,
   nextEntry,
   type SettleBench,
 } from '../helpers/settle-bench.js';
@@ -131,7 +132,7 @@ test('what falls back to a full queue gets in too, when another workspace has fi
   const falls = { ...jobFor('falls'), workspace: 'quiet' };
   await queue.cell.queues.addChat(falls);
   await queue.cell.take('openai', 'run');
-  t.is(await queue.cell.settlements.move(falls, nextEntry(falls), MOST), 'moved');
+  t.is(await queue.cell.settlements.move(falls, nextEntry(falls), MOST, lockOf('run')), 'moved');
   t.is((await queue.displaced()).length, 1);
   t.is(await queue.count('falls'), 1);
   t.is((await queue.waiting()).length, MOST);
@@ -140,7 +141,7 @@ test('what falls back to a full queue gets in too, when another workspace has fi
   await queue.cell.queues.addChat(more);
   await queue.cell.take('openai', 'run');
   t.is(
-    await queue.cell.settlements.move(more, nextEntry(more), MOST),
+    await queue.cell.settlements.move(more, nextEntry(more), MOST, lockOf('run')),
     MOST,
     'the one who filled it stays out',
   );

@@ -161,7 +161,7 @@ for (const entries of [1, 2]) {
 test('a request that moves on as its wait runs out is left to its next entry', async (t) => {
   const { cell, settlements, reply, active, deliver } = await stage(2);
   const next = { ...nextEntry(active.data), queuedAt: Date.now(), waitUntil: Date.now() + 60_000 };
-  await cell.settlements.move(active.data, next, 10);
+  await cell.settlements.move(active.data, next, 10, active.lock);
   await active.finish();
   await until('the api looks', () => settlements.looks > 0);
   await deliver();
@@ -175,9 +175,9 @@ test('a request that moves on as its wait runs out is left to its next entry', a
 const LONG_MS = 600_000;
 
 /** A worker moves the job to its next entry. The notice lies in the inbox. */
-async function moveOn({ cell }: Scene, { data, finish }: ActiveJob, waitMs = LONG_MS): Promise<void> {
+async function moveOn({ cell }: Scene, { data, lock, finish }: ActiveJob, waitMs = LONG_MS): Promise<void> {
   const next = { ...nextEntry(data), queuedAt: Date.now(), waitUntil: Date.now() + waitMs };
-  await cell.settlements.move(data, next, 10);
+  await cell.settlements.move(data, next, 10, lock);
   await finish();
 }
 

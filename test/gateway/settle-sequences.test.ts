@@ -58,7 +58,7 @@ class Story {
         await settlements.settle(served(data), { as: 'worker', token });
         return;
       case 'move':
-        if (data.entry === 0) await settlements.move(data, nextEntry(data), 1_000);
+        if (data.entry === 0) await settlements.move(data, nextEntry(data), 1_000, run.job.lock);
         return;
       case 'complete':
         // A worker ends a job without settling it only when it has moved it, or knows that it has lost it.

@@ -14,6 +14,7 @@ import {
   createSettleBench,
   failed,
   jobFor,
+  lockOf,
   NOW,
   nextEntry,
   type SettleBench,
@@ -113,7 +114,7 @@ test('a settled job is off its queue, and another run of it is refused', async (
   await cell.settlements.settle(served(job), by('run'));
   t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 0);
   t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
-  t.is(await cell.settlements.move(job, nextEntry(job), 10), 'closed');
+  t.is(await cell.settlements.move(job, nextEntry(job), 10, lockOf('run')), 'closed');
   await isSettledOnce(t, cell, 'one');
   t.deepEqual(await bench.redis.keys(cell.names.queueKey('openai', 'one-*')), []);
 });
@@ -130,8 +131,12 @@ test('a job moves to the next entry in one step, the api is told once, and the e
   const next = nextEntry(job);
   await cell.queues.addChat(job);
   await cell.take('openai', 'run');
-  t.is(await cell.settlements.move(job, next, 10), 'moved');
-  t.is(await cell.settlements.move(job, next, 10), 'moved', 'sent again after a lost connection');
+  t.is(await cell.settlements.move(job, next, 10, lockOf('run')), 'moved');
+  t.is(
+    await cell.settlements.move(job, next, 10, lockOf('run')),
+    'moved',
+    'sent again after a lost connection',
+  );
   t.is(await cell.settlements.settle(served(job), by('run')), 'gone');
 
   t.deepEqual(await cell.inbox(), [{ id: 'one', moved: stamp(JSON.stringify(next), job) }]);
@@ -149,7 +154,7 @@ for (const size of [10, 20_000]) {
     const job = { ...jobFor('one'), request: JSON.stringify({ text: 'x'.repeat(size) }) };
     await cell.queues.addChat(job);
     await cell.take('openai', 'run');
-    t.is(await cell.settlements.move(job, nextEntry(job), 10), 'moved');
+    t.is(await cell.settlements.move(job, nextEntry(job), 10, lockOf('run')), 'moved');
     const moved = await cell.take('anthropic', 'run');
     t.is(moved?.data.request, job.request);
     await moved?.finish();
@@ -163,9 +168,9 @@ test('a job does not move to an entry where as many wait as may, and stays with 
   for (const id of ['a', 'b']) await cell.queues.addChat(jobFor(id, 1));
   await cell.queues.addChat(job);
   await cell.take('openai', 'run');
-  t.is(await cell.settlements.move(job, nextEntry(job), 2), 2);
+  t.is(await cell.settlements.move(job, nextEntry(job), 2, lockOf('run')), 2);
   t.deepEqual(await cell.inbox(), []);
-  t.is(await cell.settlements.move(job, nextEntry(job), 3), 'moved');
+  t.is(await cell.settlements.move(job, nextEntry(job), 3, lockOf('run')), 'moved');
 });
 
 test('once a later entry is settled, the earlier one is refused, however late it comes', async (t) => {
@@ -174,13 +179,13 @@ test('once a later entry is settled, the earlier one is refused, however late it
   const next = nextEntry(job);
   await cell.queues.addChat(job);
   const first = await cell.take('openai', 'run');
-  await cell.settlements.move(job, next, 10);
+  await cell.settlements.move(job, next, 10, lockOf('run'));
   const later = { ...job, ...next };
   await cell.take('anthropic', 'run');
   t.is(await cell.settlements.settle(served(later), by('run')), 'settled');
 
   t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
-  t.is(await cell.settlements.move(job, next, 10), 'closed');
+  t.is(await cell.settlements.move(job, next, 10, lockOf('run')), 'closed');
   await first?.finish();
   for (const again of [job, later]) t.is(await cell.queues.addAgain(again), 'settled');
   t.is(await cell.settlements.settle(failed(later), { as: 'withdrawer' }), 'running');
@@ -296,7 +301,7 @@ test('a job that does not exist is gone to the api and to a worker', async (t) =
   t.is(await cell.settlements.withdraw(job), 'gone');
   t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'gone');
   t.is(await cell.settlements.settle(served(job), by('frozen')), 'gone');
-  t.is(await cell.settlements.move(job, nextEntry(job), 10), 'closed');
+  t.is(await cell.settlements.move(job, nextEntry(job), 10, lockOf('run')), 'closed');
   await isUntouched(t, cell);
 });
 
@@ -316,7 +321,7 @@ test('a job that waits again after its worker died is withdrawn only by an api t
   t.is(await cell.settlements.withdraw(job, 2), 'withdrawn');
   t.is(await cell.settlements.withdraw(job, 2), 'gone');
   t.is(await cell.settlements.settle(served(job), by('dead')), 'gone');
-  t.is(await cell.settlements.move(job, nextEntry(job), 10), 'closed');
+  t.is(await cell.settlements.move(job, nextEntry(job), 10, lockOf('run')), 'closed');
   await isUntouched(t, cell);
 });
 
@@ -343,6 +348,39 @@ test('a job that another worker has is not ended by the one that lost it', async
   t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 1);
   await active?.finish();
   t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 0);
+});
+
+test('a worker that lost its job does not move it away from the run after it', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  await (await cell.take('openai', 'lost'))?.stall();
+  await cell.take('openai', 'run');
+  t.is(await cell.settlements.move(job, nextEntry(job), 10, lockOf('lost')), 'closed');
+  t.is(
+    await cell.settlements.move(job, nextEntry(job), 0, lockOf('lost')),
+    'closed',
+    'nor is it told to go on',
+  );
+  t.is(await bench.redis.get(cell.names.queueKey('openai', 'one-0:lock')), lockOf('run'));
+  t.is(await cell.take('anthropic', 'next'), undefined);
+  await isUntouched(t, cell);
+  t.is(await cell.settlements.settle(served(job), by(lockOf('run'))), 'settled');
+  await isSettledOnce(t, cell, 'one');
+});
+
+test('a worker whose lock ran out moves a job that nobody has taken again', async (t) => {
+  const cell = await bench.cell();
+  const [expired, waits] = [jobFor('expired'), jobFor('waits')];
+  for (const job of [expired, waits]) await cell.queues.addChat(job);
+  await cell.take('openai', 'a');
+  const active = await cell.take('openai', 'b');
+  await bench.redis.del(cell.names.queueKey('openai', 'expired-0:lock'));
+  await active?.stall();
+  t.is(await cell.settlements.move(expired, nextEntry(expired), 10, lockOf('a')), 'moved');
+  t.is(await cell.settlements.move(waits, nextEntry(waits), 10, lockOf('b')), 'moved');
+  t.is(await cell.take('openai', 'c'), undefined);
+  t.is((await cell.take('anthropic', 'c'))?.id, 'expired-1');
 });
 
 test('a request that was never queued is refused with a log entry and no reply', async (t) => {
@@ -461,7 +499,7 @@ test.serial('the scripts are sent again to a Redis that has forgotten them', asy
   for (let i = 0; i < 2; i++) {
     await bench.redis.script('FLUSH');
     t.is(await cell.settlements.settle(served(settled), by('a')), 'settled');
-    t.is(await cell.settlements.move(moved, nextEntry(moved), 10), 'moved');
+    t.is(await cell.settlements.move(moved, nextEntry(moved), 10, lockOf('b')), 'moved');
     t.is(await cell.settlements.withdraw(waiting), i === 0 ? 'withdrawn' : 'gone');
   }
   await isSettledOnce(t, cell, 'settled');

@@ -42,6 +42,7 @@ export interface ActiveJob {
   /** How often the job has been started, this time included. */
   starts: number;
   data: ChatJob;
+  lock: string;
   /** Its worker says that it is done. */
   finish(): Promise<void>;
   /** Its worker is taken for dead: BullMQ's checker puts the job back. */
@@ -78,6 +79,7 @@ export async function createSettleBench(): Promise<SettleBench> {
           return {
             id: job.id,
             starts: job.attemptsStarted,
+            lock: job.lock,
             data: { ...JSON.parse(job.data), request: job.request } as ChatJob,
             async finish() {
               await backend.moveToCompleted(job as unknown as MinimalJob, undefined, true, token, false);
@@ -108,6 +110,9 @@ async function entriesOf(redis: Redis, stream: string): Promise<Record<string, s
     Object.fromEntries(fields.flatMap((name, i) => (i % 2 === 0 ? [[name, fields[i + 1] ?? '']] : []))),
   );
 }
+
+/** The lock of a job that was taken with this token, alone. */
+export const lockOf = (token: string): string => `${token}:1`;
 
 export function jobFor(requestId: string, entry = 0): ChatJob {
   return {

@@ -39,7 +39,7 @@ test('an answer that makes our own code fail is an attempt, and the next entry m
   } as unknown as ProviderCallsParts;
   const entry = { provider: 'openai', model: 'gpt-4o' };
   const job = { requestId: 'one', chain: [entry], entry: 0, deadline: 10_000, attempts: [], route: null };
-  const progress: Progress = { job: job as unknown as ChatJob };
+  const progress: Progress = { job: job as unknown as ChatJob, token: 'run' };
   const run = { signal: {}, answer: {} } as unknown as Run;
 
   const { failure } = await new ProviderCalls(parts).call(progress, { messages: [] } as never, entry, run);
@@ -101,6 +101,7 @@ test('a refusal of the provider is an attempt also when Redis cannot be asked fo
   const job = { requestId: 'one', chain: [entry], deadline: 10_000, attempts: [], request: '' };
   const progress: Progress = {
     job: job as unknown as ChatJob,
+    token: 'run',
     rate: { key: 'a', reservedAt: 0, use: {} },
   };
   const run = { signal: {}, answer: {} } as unknown as Run;
@@ -137,6 +138,7 @@ test('a provider whose last key is rate limited is not left alone for longer tha
   const job = { requestId: 'one', chain: [entry], deadline: 10_000, attempts: [], request: '' };
   const progress: Progress = {
     job: job as unknown as ChatJob,
+    token: 'run',
     rate: { key: 'a', reservedAt: 0, use: {} },
   };
   const run = { signal: {}, answer: {} } as unknown as Run;

@@ -224,6 +224,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     next: NextEntry,
     other: ChatQueueBackend,
     most: number,
+    token: string,
     used = '',
   ): Promise<MoveResult> {
     return moveScript(
@@ -243,6 +244,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
         stamp(JSON.stringify(next), from),
         this.#rateOf(to),
         used,
+        token,
       ],
     );
   }

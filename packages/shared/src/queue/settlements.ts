@@ -21,10 +21,14 @@ export class Settlements {
     return this.queues.backendOf(settlement.job).settle(settlement, by);
   }
 
-  /** For workers. Moves the request to its next entry. When `most` jobs wait there already, it returns their number. */
-  move(job: ChatJob, next: NextEntry, most: number, used?: string): Promise<MoveResult> {
+  /**
+   * For workers. Moves the request to its next entry. When `most` jobs wait there already, it returns their number. `token`
+   * identifies the worker's run of the job.
+   */
+  move(job: ChatJob, next: NextEntry, most: number, token: string, used?: string): Promise<MoveResult> {
     const moved = { ...job, ...next };
-    return this.queues.backendOf(job).move(job, moved, next, this.queues.backendOf(moved), most, used);
+    const other = this.queues.backendOf(moved);
+    return this.queues.backendOf(job).move(job, moved, next, other, most, token, used);
   }
 
   /** For workers. Returns another key of the provider's pool, or ''. */

@@ -68,7 +68,7 @@ export class ChatProcessor {
   async process(job: ChatJob, run: Run): Promise<Settlement | undefined> {
     const { ending, logger } = this.parts;
     const { providerKey, reservedAt = 0 } = run;
-    const progress: Progress = { job };
+    const progress: Progress = { job, token: run.token };
     if (providerKey !== undefined) progress.rate = { key: providerKey, reservedAt, use: {} };
     const settle = (settlement: Settlement | undefined) => {
       if (settlement && progress.rate) settlement.used = usedBy(progress);

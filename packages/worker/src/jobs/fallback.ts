@@ -107,7 +107,7 @@ export class Fallback {
    */
   async #moveOn(progress: Progress, entry: number, to: ChainEntry): Promise<'moved' | 'refused' | Blocked> {
     const { clock, logger, settlements, upstreams } = this.parts;
-    const { job } = progress;
+    const { job, token } = progress;
     const { maxWaitMs, maxBacklog } = upstreams.of(to).config;
     const queuedAt = clock.now();
     const next: NextEntry = {
@@ -124,12 +124,12 @@ export class Fallback {
     const hasTime = () => clock.now() - queuedAt < MOVE_PATIENCE_MS && this.hasTime(job);
     try {
       const result = await whileRefused(
-        () => settlements.move(job, next, maxBacklog, usedBy(progress)),
+        () => settlements.move(job, next, maxBacklog, token, usedBy(progress)),
         onRefused,
         hasTime,
       );
       if (typeof result === 'number') return { outcome: 'backlog', retryAfterMs: 1_000 };
-      // With any other result another worker has ended the request meanwhile.
+      // With any other result another worker has the request now, or has ended it.
       if (result === 'moved') this.#countFallback(job, to);
       return 'moved';
     } catch (error) {

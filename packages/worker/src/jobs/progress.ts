@@ -6,6 +6,8 @@ import { toAttemptLine } from './attempt-line.js';
 /** How far a job has come. Whatever goes wrong, the job is settled with all of its attempts. */
 export interface Progress {
   job: ChatJob;
+  /** The lock of this run of the job. */
+  token: string;
   /** Only set when a limit per minute or a pool of keys concerns the job. */
   rate?: JobRate;
 }

@@ -9,18 +9,21 @@ export type MoveResult = 'moved' | 'closed' | number;
 
 /**
  * Moves a request to its next entry: the job leaves this queue and joins the next in one step. The next queue's limit holds
- * as for a new job. The api is told, because it watches the waiting time.
+ * as for a new job. The api is told, because it watches the waiting time. A worker that has lost the job to another run does
+ * not move it. A job whose lock ran out is still moved by its worker when nobody else has taken it.
  */
 export const moveScript = createScript<MoveResult>(
   'sluiceMove',
   `${QUEUE}${PUSH}${IS_FULL}${END}${RATE_STEPS}${SEND_MOVED}
 local nextQueue = queueAt(9)
 local settledKey, inboxKey = KEYS[17], KEYS[18]
-local jobId, nextId, requestId, data, timestamp, workspace, share, class, most, inboxPrefix, notice, rate, used = unpack(ARGV)
+local jobId, nextId, requestId, data, timestamp, workspace, share, class, most, inboxPrefix, notice, rate, used, token = unpack(ARGV)
 share, class = tonumber(share), tonumber(class)
 local jobKey, nextKey = queue.prefix .. jobId, nextQueue.prefix .. nextId
 if redis.call('EXISTS', settledKey) == 1 then return 'closed' end
 if redis.call('EXISTS', jobKey) == 0 then return redis.call('EXISTS', nextKey) == 1 and 'moved' or 'closed' end
+local lock = redis.call('GET', jobKey .. ':lock')
+if lock and lock ~= token then return 'closed' end
 local count, plain, ranked = waiting(nextQueue)
 local full = isFull(nextQueue, tonumber(most), plain, count, workspace, share, class, inboxPrefix)
 if full then return full end
