@@ -26,6 +26,8 @@ const BAD: ((field: number) => string)[] = [
   (field) => ODD[field % ODD.length] as string,
   (field) => ODD[(field + 2) % ODD.length] as string,
 ];
+/** The rows of a long table have the same buttons. This many rows are more than there are kinds of them. */
+const MOST_ALIKE = 12;
 /** The gateway refuses, as it should. */
 const REFUSED = /status of 4\d\d/;
 const TYPED = 'input:not([type=radio]):not([type=checkbox]):not([type=date]), textarea';
@@ -136,6 +138,7 @@ async function formsOf(page: Page): Promise<Found[]> {
     for (const button of await buttonsOf(page)) {
       const nth = times.get(button) ?? 0;
       times.set(button, nth + 1);
+      if (nth >= MOST_ALIKE) continue;
       const form = await openDialog(page, place, button, nth);
       if (!form) continue;
       // The buttons of a table's rows open one form, and it is tried once.
