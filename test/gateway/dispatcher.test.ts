@@ -35,6 +35,8 @@ test.after.always(() => bench?.close());
 /** Settlements that count how often the api has looked after a job. */
 class Watched extends Settlements {
   looks = 0;
+  /** The api hears nothing of what becomes of its moves, as one that has died. */
+  isDeaf = false;
 
   override async settle(...args: Parameters<Settlements['settle']>) {
     const result = await super.settle(...args);
@@ -42,9 +44,10 @@ class Watched extends Settlements {
     return result;
   }
 
-  override async withdraw(...args: Parameters<Settlements['withdraw']>) {
-    const result = await super.withdraw(...args);
+  override async passOn(...args: Parameters<Settlements['passOn']>) {
+    const result = await super.passOn(...args);
     this.looks++;
+    if (this.isDeaf) await new Promise(() => {});
     return result;
   }
 }
@@ -170,6 +173,36 @@ test('a request that moves on as its wait runs out is left to its next entry', a
   await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
   await deliver();
   t.is((await reply).head.served?.provider, 'anthropic');
+});
+
+test('a request whose wait is over is at its next entry, also when its api dies at that moment', async (t) => {
+  const { cell, settlements, reply, deliver } = await begin(2, 'rerun');
+  settlements.isDeaf = true;
+  await until('the api looks', () => settlements.looks > 0);
+  const later = await until('the next job', () => cell.take('anthropic', 'run'));
+  t.deepEqual(
+    later.data.attempts.map(({ outcome }) => outcome),
+    ['concurrency'],
+  );
+  t.is(await cell.take('openai', 'run'), undefined, 'the request is in one job');
+  // An api that lives, and has only lost its connection, hears of it by its inbox.
+  await deliver();
+  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await deliver();
+  t.is((await reply).head.served?.provider, 'anthropic');
+});
+
+test('a request whose wait is over ends when its next entry is full, and until then a worker may take it', async (t) => {
+  const { cell, settlements, reply } = await begin(2, 'rerun');
+  for (let i = 0; i < 100; i++) await cell.queues.addChat(jobFor(`other${i}`, 1));
+  const { error } = (await reply).head;
+  t.is(error?.code, 'rate_limited');
+  t.is(settlements.looks, 2, 'the queue of the next entry was asked');
+  t.deepEqual(
+    (await cell.log()).map(({ code, attempts }) => [code, attempts.map(({ outcome }) => outcome)]),
+    [['rate_limited', ['concurrency', 'backlog']]],
+  );
+  t.is(await cell.take('openai', 'run'), undefined);
 });
 
 const LONG_MS = 600_000;

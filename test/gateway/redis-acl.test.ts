@@ -74,6 +74,10 @@ test.before(async () => {
     ],
     half: { chain: [{ provider: 'openai', model: 'gpt-4o-mini' }], provider_batches: true },
     short: [{ provider: 'narrow', model: 'gpt-4o-mini' }],
+    onward: [
+      { provider: 'narrow', model: 'gpt-4o-mini' },
+      { provider: 'openai', model: 'gpt-4o-mini' },
+    ],
     tiny: [{ provider: 'tiny', model: 'gpt-4o-mini' }],
     metered: [{ provider: 'metered', model: 'gpt-4o-mini' }],
   };
@@ -157,7 +161,8 @@ async function useEverything(): Promise<void> {
     },
     { match: { textIncludes: 'broken' }, times: 3, action: { status: 500 } },
   );
-  await Promise.all(Array.from({ length: 3 }, (_, i) => ask(`slow ${i}`, { model: 'short' })));
+  for (const model of ['short', 'onward'])
+    await Promise.all(Array.from({ length: 3 }, (_, i) => ask(`slow ${i}`, { model })));
   await Promise.all(Array.from({ length: 4 }, (_, i) => ask(`slow ${i}`, { model: 'tiny' })));
   const leave = new AbortController();
   const metered = Array.from({ length: 4 }, () =>

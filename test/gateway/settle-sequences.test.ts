@@ -23,7 +23,7 @@ test.before(async () => {
 });
 test.after.always(() => bench?.close());
 
-const STEPS = ['take', 'settle', 'move', 'complete', 'crash', 'withdraw', 'give-up', 'add-again'] as const;
+const STEPS = ['take', 'settle', 'move', 'complete', 'crash', 'pass-on', 'give-up', 'add-again'] as const;
 type Step = (typeof STEPS)[number];
 
 class Story {
@@ -49,7 +49,7 @@ class Story {
   async do(step: Step, pick: number): Promise<void> {
     const { settlements } = this.cell;
     if (step === 'take') return this.#take();
-    if (step === 'withdraw' || step === 'give-up' || step === 'add-again') return this.#api(step);
+    if (step === 'pass-on' || step === 'give-up' || step === 'add-again') return this.#api(step);
     const run = this.#runs.at(-1 - (pick % Math.max(1, this.#runs.length)));
     if (!run) return;
     const { data, token } = run;
@@ -87,7 +87,7 @@ class Story {
     return undefined;
   }
 
-  async #api(step: 'withdraw' | 'give-up' | 'add-again'): Promise<void> {
+  async #api(step: 'pass-on' | 'give-up' | 'add-again'): Promise<void> {
     if (this.answeredByApi > 0) return;
     const { settlements, queues } = this.cell;
     const notices = (await this.cell.inbox()).filter((message) => message.id === this.#atApi.requestId);
@@ -106,12 +106,12 @@ class Story {
       if (result === 'settled') this.answeredByApi++;
       this.#died = typeof result === 'number' ? result : this.#died;
     } else if (this.#atApi.entry === 0) {
-      const result = await settlements.withdraw(this.#atApi, this.#died);
+      const next = nextEntry(this.#atApi);
+      const result = await settlements.passOn(this.#atApi, next, 1_000, this.#died);
       this.#died = typeof result === 'number' ? result : this.#died;
-      if (result !== 'withdrawn') return;
+      if (result !== 'moved') return;
       this.#died = 0;
-      this.#atApi = { ...this.#atApi, ...nextEntry(this.#atApi) };
-      await queues.addChat(this.#atApi);
+      this.#atApi = { ...this.#atApi, ...next };
     }
   }
 

@@ -282,6 +282,77 @@ for (const kind of ['plain', 'ranked'] as const) {
   });
 }
 
+for (const kind of ['in order', 'by turns', 'delayed'] as const) {
+  test(`a waiting request passes to its next entry in one step, or keeps its place when that is full: ${kind}`, async (t) => {
+    const cell = await bench.cell();
+    const { redis } = bench;
+    const key = (name: string) => cell.names.queueKey('openai', name);
+    const job = { ...jobFor('one'), request: JSON.stringify({ text: 'x'.repeat(20_000) }) };
+    if (kind === 'by turns') await redis.hset(key('meta'), 'concurrency', 0);
+    for (const each of [job, jobFor('two')]) await cell.queues.addChat(each);
+    await redis.hdel(key('meta'), 'concurrency');
+    if (kind === 'delayed') {
+      await redis.lrem(key('wait'), 1, 'one-0');
+      await redis.zadd(key('delayed'), Date.now() * 2 * 0x1000, 'one-0');
+    }
+    const contents = async () => [
+      await redis.lrange(key('wait'), 0, -1),
+      await redis.zrange(key('prioritized'), '0', '-1', 'WITHSCORES'),
+      await redis.zrange(key('delayed'), '0', '-1', 'WITHSCORES'),
+      await redis.hgetall(key('fair')),
+      await redis.hgetall(key('one-0')),
+      await redis.exists(key('one-0:request')),
+    ];
+    const before = await contents();
+    await cell.queues.addChat(jobFor('other', 1));
+    t.deepEqual(await cell.settlements.passOn(job, nextEntry(job), 1), ['full', 1]);
+    t.deepEqual(await contents(), before);
+    await isUntouched(t, cell);
+    t.deepEqual(await redis.keys(cell.names.queueKey('anthropic', 'one-*')), []);
+
+    const next = nextEntry(job);
+    t.is(await cell.settlements.passOn(job, next, 2), 'moved');
+    t.is(await cell.settlements.passOn(job, next, 2), 'moved', 'sent again after a lost connection');
+    t.deepEqual(await cell.inbox(), [{ id: 'one', moved: stamp(JSON.stringify(next), job) }]);
+    t.deepEqual(await redis.keys(key('one-*')), []);
+    t.is((await cell.take('openai', 'a'))?.id, 'two-0');
+    t.is(await cell.take('openai', 'b'), undefined);
+    t.is((await cell.take('anthropic', 'a'))?.id, 'other-1');
+    const moved = await cell.take('anthropic', 'b');
+    t.deepEqual(moved?.data, { ...job, ...next });
+    t.is(await cell.settlements.settle(served({ ...job, ...next }), by('b')), 'settled');
+    t.is(await cell.settlements.passOn(job, next, 2), 'running', 'its reply is on the way');
+    t.deepEqual(await redis.keys(`${cell.names.queuePrefix}:*one-*`), []);
+    await isSettledOnce(t, cell, 'one');
+  });
+}
+
+test('a request passes to an entry of the same provider, whose queue it does not fill itself', async (t) => {
+  const cell = await bench.cell();
+  const { chain, ...rest } = jobFor('one');
+  const job = { ...rest, chain: [chain[0], chain[0]] as ChatJob['chain'] };
+  await bench.redis.hset(cell.names.queueKey('openai', 'meta'), 'concurrency', 0);
+  await cell.queues.addChat(job);
+  t.is(await cell.settlements.passOn(job, nextEntry(job), 1), 'moved');
+  await bench.redis.hdel(cell.names.queueKey('openai', 'meta'), 'concurrency');
+  t.is((await cell.take('openai', 'run'))?.id, 'one-1');
+  t.is(await cell.take('openai', 'again'), undefined);
+});
+
+test('a request that a worker has, or whose worker died, does not pass to its next entry unnoticed', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  const active = await cell.take('openai', 'run');
+  t.is(await cell.settlements.passOn(job, nextEntry(job), 10), 'running');
+  await active?.stall();
+  t.is(await cell.settlements.passOn(job, nextEntry(job), 10), 1);
+  await isUntouched(t, cell);
+  t.is(await cell.settlements.passOn(job, nextEntry(job), 10, 1), 'moved');
+  t.is((await cell.take('anthropic', 'run'))?.starts, 1, 'the next entry has not been tried before');
+  t.is(await cell.settlements.passOn(jobFor('two'), nextEntry(jobFor('two')), 10), 'gone');
+});
+
 test('a running job is neither withdrawn nor settled by the api', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');

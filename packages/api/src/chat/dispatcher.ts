@@ -36,7 +36,7 @@ import {
 import type { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry, type LogCode } from '@sluice/shared/queue/request-log';
 import type { SettleResult } from '@sluice/shared/queue/scripts/settle';
-import type { Settler } from '@sluice/shared/queue/settle';
+import type { NextEntry, Settler } from '@sluice/shared/queue/settle';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ApiMetrics } from '../cell/metrics.js';
@@ -164,10 +164,7 @@ export class Dispatcher {
     if (message.kind === 'moved') {
       // A notice may be read twice. The request may have left that entry meanwhile, and never goes back.
       if (message.next.entry <= pending.job.entry) return;
-      pending.job = { ...pending.job, ...message.next };
-      pending.died = 0;
-      if (pending.cancelled) this.cancel(pending.job.requestId);
-      else this.#wake(pending, pending.job.waitUntil);
+      this.#moved(pending, { ...pending.job, ...message.next });
       return;
     }
     if (message.kind === 'displaced') {
@@ -231,35 +228,38 @@ export class Dispatcher {
   }
 
   /** Puts the request on the first queue, from `entry` on, that takes it. `blocked`: why the previous queue did not. */
-  async #enter(
-    pending: Pending,
-    entry: number,
-    blocked: Blocked = { outcome: 'backlog', retryAfterMs: Number.POSITIVE_INFINITY },
-  ): Promise<void> {
-    const { availability, clock, congestion } = this.parts;
+  async #enter(pending: Pending, entry: number, blocked = NOT_BLOCKED): Promise<void> {
     for (let i = entry; i < pending.job.chain.length; i++) {
-      const { provider, model } = pending.job.chain[i] as ChainEntry;
-      const now = clock.now();
-      const until = waitUntil(pending.job, now, congestion.limits(provider).maxWaitMs);
-      pending.job = { ...pending.job, entry: i, queuedAt: now, waitUntil: until };
-      pending.died = 0;
-      const reason =
-        availability.blocked(provider, model, pending.tier) ?? (await this.#queue(pending, provider));
-      if (!reason) return pending.cancelled ? this.cancel(pending.job.requestId) : this.#wake(pending, until);
-      this.#passOver(pending, reason, now);
-      blocked = {
-        outcome: reason.outcome,
-        retryAfterMs: Math.min(blocked.retryAfterMs, reason.retryAfterMs),
-      };
+      pending.job = this.#entering(pending.job, i);
+      const reason = this.#whyNot(pending, pending.job) ?? (await this.#queue(pending));
+      if (!reason) return this.#moved(pending, pending.job);
+      this.#passOver(pending, reason, pending.job.queuedAt);
+      blocked = soonest(blocked, reason);
     }
     await this.#fail(pending, pending.job, refusal(pending.job, blocked), { as: 'refuser' });
   }
 
+  /** The job as it waits at this entry from now on. */
+  #entering(job: ChatJob, entry: number): ChatJob {
+    const { provider } = job.chain[entry] as ChainEntry;
+    const now = this.parts.clock.now();
+    const until = waitUntil(job, now, this.parts.congestion.limits(provider).maxWaitMs);
+    return { ...job, entry, queuedAt: now, waitUntil: until };
+  }
+
+  /** Returns why the job need not try its entry's queue. */
+  #whyNot({ tier }: Pending, job: ChatJob): Blocked | undefined {
+    const { availability, congestion } = this.parts;
+    const { provider, model } = job.chain[job.entry] as ChainEntry;
+    const blocked = availability.blocked(provider, model, tier);
+    return blocked ?? (congestion.isKnownFull(provider, job) ? this.#full(provider) : undefined);
+  }
+
   /** Returns why the queue did not take the job. */
-  async #queue(pending: Pending, provider: string): Promise<Blocked | undefined> {
+  async #queue(pending: Pending): Promise<Blocked | undefined> {
     const { congestion, queues } = this.parts;
     const { job } = pending;
-    if (congestion.isKnownFull(provider, job)) return this.#full(provider);
+    const provider = providerOf(job);
     try {
       const waiting = await queues.addChat(job, congestion.limits(provider).maxBacklog);
       pending.queued = typeof waiting !== 'number' && pending.displacedFrom !== job.entry;
@@ -318,16 +318,57 @@ export class Dispatcher {
     const isLast = job.entry + 1 === job.chain.length || !this.parts.hasWorkers();
     const result = isLast
       ? await this.#fail(pending, waited, this.#waitedInVain(waited, reason), { as: 'withdrawer', died })
-      : await this.parts.settlements.withdraw(job, died);
-    // A worker may have moved the request meanwhile. Then the notice of the move has set the timer.
-    if (pending.job !== job) return;
+      : await this.#passOn(pending, waited);
+    if (result === 'settled' || result === 'moved') this.parts.metrics.passedOver(job, reason.outcome);
+    // The notice of a move may have come meanwhile, and has set the timer then.
+    if (pending.job !== job || result === 'settled') return;
     if (typeof result === 'number') return this.#waitAgain(pending, result, now);
-    if (result !== 'settled' && result !== 'withdrawn') return this.#wake(pending, job.deadline);
-    this.parts.metrics.passedOver(job, reason.outcome);
-    if (isLast) return;
-    pending.queued = false;
-    pending.job = waited;
-    return this.#enter(pending, job.entry + 1).catch((error) => this.#abandon(pending, error));
+    this.#wake(pending, job.deadline);
+  }
+
+  /**
+   * Moves a request that has waited to the first entry that takes it. Meanwhile its job stays where it is, so that the
+   * request is not lost with this process, and a worker may still take it.
+   */
+  async #passOn(pending: Pending, waited: ChatJob): Promise<SettleResult | 'moved'> {
+    const { congestion, metrics, settlements } = this.parts;
+    const { job, died } = pending;
+    const passed: [ChatJob, BlockedOutcome][] = [];
+    let at = waited;
+    let blocked = NOT_BLOCKED;
+    let result: SettleResult | 'moved' | undefined;
+    for (let i = job.entry + 1; i < job.chain.length; i++) {
+      at = this.#entering(at, i);
+      let reason = this.#whyNot(pending, at);
+      if (!reason) {
+        const provider = providerOf(at);
+        const most = congestion.limits(provider).maxBacklog;
+        const moved = await settlements.passOn(job, nextEntryOf(at), most, died);
+        if (!Array.isArray(moved)) {
+          result = moved;
+          break;
+        }
+        congestion.recordFull(provider, at, moved[1]);
+        reason = this.#full(provider);
+      }
+      passed.push([at, reason.outcome]);
+      at = passOver(at, reason.outcome, at.queuedAt);
+      blocked = soonest(blocked, reason);
+    }
+    const here = { ...at, entry: job.entry };
+    result ??= await this.#fail(pending, here, refusal(at, blocked), { as: 'withdrawer', died });
+    if (result !== 'settled' && result !== 'moved') return result;
+    for (const [each, outcome] of passed) metrics.passedOver(each, outcome);
+    if (result === 'moved' && pending.job === job) this.#moved(pending, at);
+    return result;
+  }
+
+  /** The request waits at another entry now. */
+  #moved(pending: Pending, job: ChatJob): void {
+    pending.job = job;
+    pending.died = 0;
+    if (pending.cancelled) this.cancel(job.requestId);
+    else this.#wake(pending, job.waitUntil);
   }
 
   /** The job's worker has died. The job waits for another one, which may not call again at every route. */
@@ -430,6 +471,18 @@ export class Dispatcher {
     if (!this.#pending.delete(pending.job.requestId)) return false;
     return true;
   }
+}
+
+/** Before any entry was tried. */
+const NOT_BLOCKED: Blocked = { outcome: 'backlog', retryAfterMs: Number.POSITIVE_INFINITY };
+
+/** Several entries did not take the request. The last one is named, and the first one that may is waited for. */
+function soonest(before: Blocked, { outcome, retryAfterMs }: Blocked): Blocked {
+  return { outcome, retryAfterMs: Math.min(before.retryAfterMs, retryAfterMs) };
+}
+
+function nextEntryOf({ entry, queuedAt, waitUntil, queueMs, attempts }: ChatJob): NextEntry {
+  return { entry, queuedAt, waitUntil, queueMs, attempts };
 }
 
 /** The entry was not called. */

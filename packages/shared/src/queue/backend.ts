@@ -25,6 +25,7 @@ import { reserveAgainScript, switchKeyScript } from './scripts/call-again.js';
 import { LARGE_REQUEST, QUEUE_KEYS } from './scripts/layout.js';
 import { lookScript, missingScript } from './scripts/look.js';
 import { type MoveResult, moveScript } from './scripts/move.js';
+import { type PassOnResult, passOnScript } from './scripts/pass-on.js';
 import { giveBackScript, leaveScript } from './scripts/put-back.js';
 import { finishScript, type SettleResult, settleScript } from './scripts/settle.js';
 import { type Taken, type TakenFields, takeScript } from './scripts/take.js';
@@ -137,34 +138,17 @@ export class ChatQueueBackend extends RedisQueueBackend {
    * added and their number is returned. `again`: the request may have been settled already, and is not added if it was.
    */
   async addChat(job: ChatJob, most?: number, again = false): Promise<number | 'added' | 'settled'> {
-    const { request } = job;
-    const isLarge = request.length > LARGE_LENGTH;
     // This command is sent just before the script, in one write.
-    const kept = isLarge && this.#keepLarge(job);
-    const args = [
-      jobIdOf(job),
-      CHAT_JOB,
-      dataOf(job),
-      isLarge ? '' : request,
-      job.queuedAt,
-      job.workspace,
-      shareOf(job),
-      rankOf(job.priority),
-      most ?? '',
-      this.parts.names.inbox(''),
-      this.#rateOf(job),
-    ];
-    const [added] = await Promise.all([
-      addScript(this.redis, again ? this.#keys.and(this.#settledKey(job)) : this.#keys, args),
-      kept,
-    ]);
+    const kept = isLarge(job) && this.#keepLarge(job);
+    const keys = again ? this.#keys.and(this.#settledKey(job)) : this.#keys;
+    const [added] = await Promise.all([addScript(this.redis, keys, this.#addArgs(job, most)), kept]);
     if (added === ALREADY_SETTLED) return 'settled';
     return added === ADDED ? 'added' : added;
   }
 
   /** Takes away the large request of a job that was not added after all. */
   async dropRequest(job: ChatJob): Promise<void> {
-    if (job.request.length > LARGE_LENGTH) await this.redis.del(this.#largeKey(jobIdOf(job)));
+    if (isLarge(job)) await this.redis.del(this.#largeKey(jobIdOf(job)));
   }
 
   /** Takes a job off the queue, if not more than `died` workers have died with it. */
@@ -176,6 +160,25 @@ export class ChatQueueBackend extends RedisQueueBackend {
       rankOf(job.priority),
       died,
     ]);
+  }
+
+  /** A waiting job of `from` leaves this queue, and that of `to` joins the other one, if that has room. `died`: as above. */
+  async passOn(
+    from: ChatJob,
+    to: ChatJob,
+    next: NextEntry,
+    other: ChatQueueBackend,
+    most: number,
+    died: number,
+  ): Promise<PassOnResult> {
+    const kept = isLarge(to) && other.#keepLarge(to);
+    const keys = this.#keys
+      .joined(other.#keys)
+      .and(this.#settledKey(from), this.parts.names.inbox(from.inbox));
+    const notice = stamp(JSON.stringify(next), from);
+    const args = [jobIdOf(from), died, from.requestId, notice, ...other.#addArgs(to, most)];
+    const [result] = await Promise.all([passOnScript(this.redis, keys, args), kept]);
+    return result;
   }
 
   async settle(settlement: Settlement, by: Settler): Promise<SettleResult> {
@@ -349,6 +352,22 @@ export class ChatQueueBackend extends RedisQueueBackend {
     }
   }
 
+  #addArgs(job: ChatJob, most: number | undefined): (string | number)[] {
+    return [
+      jobIdOf(job),
+      CHAT_JOB,
+      dataOf(job),
+      isLarge(job) ? '' : job.request,
+      job.queuedAt,
+      job.workspace,
+      shareOf(job),
+      rankOf(job.priority),
+      most ?? '',
+      this.parts.names.inbox(''),
+      this.#rateOf(job),
+    ];
+  }
+
   /** Returns the job that BullMQ's `Worker` is to run next, if it is known. */
   async #end(
     id: string,
@@ -448,6 +467,10 @@ export class ChatQueueBackend extends RedisQueueBackend {
   #settledKey({ requestId }: ChatJob): string {
     return this.parts.names.settled(requestId);
   }
+}
+
+function isLarge({ request }: ChatJob): boolean {
+  return request.length > LARGE_LENGTH;
 }
 
 /** The job in JSON, without its request. Taking the request out for a moment is cheaper than copying all the other fields. */

@@ -9,6 +9,7 @@ import { type ChatJob, providerOf } from './job.js';
 import type { Queues } from './queues.js';
 import type { KeyTrouble } from './rates.js';
 import type { MoveResult } from './scripts/move.js';
+import type { PassOnResult } from './scripts/pass-on.js';
 import type { SettleResult } from './scripts/settle.js';
 import type { WithdrawResult } from './scripts/withdraw.js';
 import type { NextEntry, Settlement, Settler } from './settle.js';
@@ -47,6 +48,16 @@ export class Settlements {
    */
   withdraw(job: ChatJob, died = 0): Promise<WithdrawResult> {
     return this.queues.backendOf(job).withdraw(job, died);
+  }
+
+  /**
+   * For the api. Moves a waiting request to its next entry. Until the move the job stays where it is, and a worker may take it.
+   * `most` and `died`: as above.
+   */
+  passOn(job: ChatJob, next: NextEntry, most: number, died = 0): Promise<PassOnResult> {
+    const moved = { ...job, ...next };
+    const other = this.queues.backendOf(moved);
+    return this.queues.backendOf(job).passOn(job, moved, next, other, most, died);
   }
 
   /** For the api. Returns the jobs that Redis does not have. */

@@ -2,6 +2,22 @@ import { createScript } from '../../redis/script.js';
 import { LARGE_REQUEST, QUEUE } from './layout.js';
 import { IS_FULL, PUSH } from './turns.js';
 
+/** Puts a job into a queue that has room. */
+export const STORE = (queue: string) => `
+local priority = push(${queue}, jobId, workspace, share, class, plain, ranked, rate ~= '')
+local fields = {'name', name, 'data', data, 'opts', '{"removeOnComplete":true,"removeOnFail":true}', 'timestamp',
+  timestamp, 'delay', 0, 'priority', priority}
+if request ~= '' then
+  fields[13] = 'request'
+  fields[14] = request
+end
+if rate ~= '' then
+  fields[#fields + 1] = 'rate'
+  fields[#fields + 1] = rate
+end
+redis.call('HSET', jobKey, unpack(fields))
+`;
+
 /** `addScript` returns these when the job is on the queue, and when its request has been settled before. */
 export const ADDED = -1;
 export const ALREADY_SETTLED = -2;
@@ -28,18 +44,7 @@ if full then
   redis.call('DEL', jobKey .. '${LARGE_REQUEST}')
   return full
 end
-local priority = push(queue, jobId, workspace, share, class, plain, ranked, rate ~= '')
-local fields = {'name', name, 'data', data, 'opts', '{"removeOnComplete":true,"removeOnFail":true}', 'timestamp',
-  timestamp, 'delay', 0, 'priority', priority}
-if request ~= '' then
-  fields[13] = 'request'
-  fields[14] = request
-end
-if rate ~= '' then
-  fields[#fields + 1] = 'rate'
-  fields[#fields + 1] = rate
-end
-redis.call('HSET', jobKey, unpack(fields))
+${STORE('queue')}
 return ${ADDED}
 `,
 );
