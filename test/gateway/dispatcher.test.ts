@@ -5,6 +5,7 @@ import { Dispatcher, type Reply } from '@sluice/api/chat/dispatcher';
 import { RefusalRate } from '@sluice/api/chat/refusal-rate';
 import { SafetyNet } from '@sluice/api/chat/safety-net';
 import { type ProviderConfig, parseConfig } from '@sluice/shared/config/config';
+import { GatewayError } from '@sluice/shared/errors';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { createLogger } from '@sluice/shared/process/logger';
 import { Availability } from '@sluice/shared/providers/availability';
@@ -37,6 +38,8 @@ class Watched extends Settlements {
   looks = 0;
   /** The api hears nothing of what becomes of its moves, as one that has died. */
   isDeaf = false;
+  /** How many jobs may wait where a job moves to, if not as many as its provider's settings say. */
+  most: number | undefined;
 
   override async settle(...args: Parameters<Settlements['settle']>) {
     const result = await super.settle(...args);
@@ -44,8 +47,8 @@ class Watched extends Settlements {
     return result;
   }
 
-  override async passOn(...args: Parameters<Settlements['passOn']>) {
-    const result = await super.passOn(...args);
+  override async passOn(...[job, next, most, died]: Parameters<Settlements['passOn']>) {
+    const result = await super.passOn(job, next, this.most ?? most, died);
     this.looks++;
     if (this.isDeaf) await new Promise(() => {});
     return result;
@@ -192,9 +195,9 @@ test('a request whose wait is over is at its next entry, also when its api dies 
   t.is((await reply).head.served?.provider, 'anthropic');
 });
 
-test('a request whose wait is over ends when its next entry is full, and until then a worker may take it', async (t) => {
+test('a request whose wait is over ends when its next entry is full', async (t) => {
   const { cell, settlements, reply } = await begin(2, 'rerun');
-  for (let i = 0; i < 100; i++) await cell.queues.addChat(jobFor(`other${i}`, 1));
+  settlements.most = 0;
   const { error } = (await reply).head;
   t.is(error?.code, 'rate_limited');
   t.is(settlements.looks, 2, 'the queue of the next entry was asked');
@@ -452,4 +455,30 @@ test('a line of a batch that could not be queued, and is sent again, is not take
   await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
   await deliver();
   await Promise.all([answer, reply]);
+});
+
+test('a refused line that was settled before is forgotten after its deadline', async (t) => {
+  const { cell, dispatcher, active, reply, deliver } = await stage(1, 'rerun', LONG_MS);
+  await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+  await deliver();
+  await reply;
+  const line = { ...jobFor('line'), batch: 'batch_1' };
+  await cell.queues.addChat(line);
+  await until('the line', () => cell.take('openai', 'line'));
+  t.is(await cell.settlements.settle(served(line), { as: 'worker', token: 'line' }), 'settled');
+
+  const refusal = new GatewayError('rate_limited', 'Too many requests.');
+  const again = t.throwsAsync(dispatcher.refuse({ ...line, deadline: Date.now() + 500 }, refusal), {
+    message: 'The request was not answered before its deadline.',
+  });
+  await until('nothing to be pending', () => dispatcher.pending.size === 0);
+  await again;
+  t.deepEqual(
+    (await cell.log()).map(({ id, code }) => [id, code]),
+    [
+      ['one', null],
+      ['line', null],
+    ],
+    'the first settlement counts',
+  );
 });

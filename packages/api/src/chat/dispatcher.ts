@@ -454,6 +454,8 @@ export class Dispatcher {
     const settlement = { job, log, head, isCounted, wasNeverQueued };
     const result = await this.parts.settlements.settle(settlement, by);
     if (result === 'settled') this.#end(pending, { head, body: '', replayed: false });
+    // It was settled before. Its reply is on the way, or went to a process that sent the same line of a batch earlier.
+    else if (by.as === 'refuser') this.#wake(pending, job.deadline);
     return result;
   }
 
