@@ -90,7 +90,7 @@ test('an error is settled with a log entry and a reply, and costs nothing', asyn
   const job = jobFor('one');
   await cell.queues.addChat(job);
   await cell.take('openai', 'run');
-  t.is(await cell.settlements.settle(failed(job), by('run')), 'settled');
+  t.is(await cell.settlements.settle(failed(job), by(lockOf('run'))), 'settled');
   t.is((await cell.log()).length, 1);
   t.is((await cell.inbox()).length, 1);
   t.deepEqual(await cell.ledger(), {});
@@ -440,6 +440,27 @@ test('a worker that lost its job does not move it away from the run after it', a
   await isSettledOnce(t, cell, 'one');
 });
 
+test('a failure of a worker that lost its job does not end the request of the run after it, an answer does', async (t) => {
+  const cell = await bench.cell();
+  for (const job of [jobFor('one'), jobFor('two')]) {
+    await cell.queues.addChat(job);
+    await (await cell.take('openai', 'lost'))?.stall();
+    await cell.take('openai', 'run');
+    t.is(await cell.settlements.settle(failed(job), by(lockOf('lost'))), 'gone');
+    t.is(await bench.redis.get(cell.names.queueKey('openai', `${job.requestId}-0:lock`)), lockOf('run'));
+  }
+  await isUntouched(t, cell);
+  t.is(await cell.settlements.settle(failed(jobFor('one')), by(lockOf('run'))), 'settled');
+  t.is(await cell.settlements.settle(served(jobFor('two')), by(lockOf('lost'))), 'settled');
+  t.deepEqual(
+    (await cell.log()).map(({ id, status }) => [id, status]),
+    [
+      ['one', 429],
+      ['two', 200],
+    ],
+  );
+});
+
 test('a worker whose lock ran out moves a job that nobody has taken again', async (t) => {
   const cell = await bench.cell();
   const [expired, waits] = [jobFor('expired'), jobFor('waits')];
@@ -662,7 +683,7 @@ test('a worker that has lost a job gives back nothing of what the run after it h
   await lost?.stall();
   await cell.take('openai', 'run');
   t.is(await reserved(), '2');
-  t.is(await cell.settlements.settle({ ...failed(job), used: 'none' }, by('lost:1')), 'settled');
+  t.is(await cell.settlements.settle({ ...served(job), used: 'none' }, by(lockOf('lost'))), 'settled');
   t.is(await reserved(), '2');
 });
 

@@ -50,6 +50,9 @@ end
 
 local function settle()
   if settler == 'worker' and redis.call('EXISTS', queue.prefix .. jobId) == 1 then
+    -- A worker that has lost the job to a run after it does not end the request with a failure. That run may be answered.
+    local lock = ARGV[${RECORD_ARGS + 1}] == '' and redis.call('GET', queue.prefix .. jobId .. ':lock')
+    if lock and lock ~= token then return 'gone' end
     if mark() then
       record()
       releaseRates(used)
