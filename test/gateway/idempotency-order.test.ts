@@ -25,6 +25,7 @@ import {
   createSettleBench,
   failed,
   jobFor,
+  lockOf,
   NOW,
   type SettleBench,
   served,
@@ -76,7 +77,7 @@ async function attach(idempotency: Idempotency, requestId: string) {
 
 async function settle(cell: Cell, job: ChatJob, how: typeof failed) {
   await cell.take('openai', job.requestId);
-  return cell.settlements.settle(how(job), by(job.requestId));
+  return cell.settlements.settle(how(job), by(lockOf(job.requestId)));
 }
 
 const outcomeOf = (admission: KeyClaim) =>
