@@ -27,7 +27,7 @@ export function formatPlace({ page, item, query = {} }: Partial<Place> & { page:
 
 export function usePlace(): Place {
   const [place, setPlace] = useState(() => parsePlace(location.hash));
-  // Before anybody sees the page, and so before a click can change the place.
+  // A layout effect runs before anybody sees the page, and so before a click can change the place.
   useLayoutEffect(() => {
     const follow = () => setPlace(parsePlace(location.hash));
     addEventListener('hashchange', follow);

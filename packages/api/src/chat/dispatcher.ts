@@ -475,7 +475,7 @@ export class Dispatcher {
   }
 }
 
-/** Before any entry was tried. */
+/** The reason before any entry was tried. */
 const NOT_BLOCKED: Blocked = { outcome: 'backlog', retryAfterMs: Number.POSITIVE_INFINITY };
 
 /** Several entries did not take the request. The last one is named, and the first one that may is waited for. */

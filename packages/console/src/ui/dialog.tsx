@@ -15,7 +15,7 @@ interface DialogProps {
 export function Dialog({ title, onClose, children, side = false, wide = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // As soon as it is drawn: until then, what is typed would go to the page below.
+  // The dialog opens as soon as it is drawn. Until then, what is typed would go to the page below.
   useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);
