@@ -1,8 +1,7 @@
 /** The public HTTP interface: the middleware and routes that a request passes, in order. */
-import { METHODS } from 'node:http';
-import { Router } from '@koa/router';
 import type { Directory } from '@sluice/shared/directory/directory';
 import type { Logger } from '@sluice/shared/process/logger';
+import { http } from '@sluice/shared/process/node-http';
 import type { TurnedAway } from '@sluice/shared/queue/turned-away';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import Koa from 'koa';
@@ -25,6 +24,7 @@ import { createReadText } from './http/read-text.js';
 import { refuseUnaddressed } from './http/refuse-unaddressed.js';
 import { createReportErrors } from './http/report-errors.js';
 import { identify } from './http/request-id.js';
+import { Router } from './http/router.js';
 import { createSayGoodbye } from './http/say-goodbye.js';
 import { createDropSlowReaders } from './http/slow-readers.js';
 import { createExplainPath } from './http/unserved.js';
@@ -66,7 +66,7 @@ export function createApp(parts: AppParts): Koa {
   const suggestModels = createSuggestModels(store, catalogue);
 
   // The router knows all methods, so that a rare method on an unknown path is a 404 like any other.
-  const router = new Router({ methods: METHODS });
+  const router = new Router({ methods: http.METHODS });
   router.get('/healthz', health.alive);
   router.get('/readyz', health.ready);
   router.post(

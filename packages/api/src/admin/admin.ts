@@ -45,7 +45,7 @@ import { AdminTokens } from './access/admin-tokens.js';
 import { AuditTrail } from './access/audit.js';
 import { TrustedProxies } from './access/client-address.js';
 import { Door } from './access/door.js';
-import { OidcSignIn } from './access/oidc.js';
+import type { OidcParts, OidcSignIn } from './access/oidc.js';
 import { ProxyPeople } from './access/proxy-person.js';
 import { SessionCookie } from './access/session-cookie.js';
 import { Sessions } from './access/sessions.js';
@@ -166,12 +166,12 @@ export async function startAdmin(
       }),
       oidc:
         oidc &&
-        new OidcSignIn({
+        (await openOidc({
           config: oidc,
           clientSecret: oidcSecret,
           returnUrl: `${consoleUrl}/sign-in/oidc/return`,
           groups,
-        }),
+        })),
       tickets: new TicketCookie(isSecure),
       proxies,
       sessions,
@@ -240,4 +240,10 @@ export async function startAdmin(
     redis.disconnect();
     throw error;
   }
+}
+
+/** openid-client is loaded only where gateway.yaml names a provider. */
+async function openOidc(parts: OidcParts): Promise<OidcSignIn> {
+  const { OidcSignIn } = await import('./access/oidc.js');
+  return new OidcSignIn(parts);
 }

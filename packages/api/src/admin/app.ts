@@ -1,10 +1,10 @@
 /** The admin HTTP interface: the middleware and routes that a request passes, in order. */
-import { METHODS } from 'node:http';
-import { Router } from '@koa/router';
+import { http } from '@sluice/shared/process/node-http';
 import Koa, { type Middleware } from 'koa';
 import { refuseUnaddressed } from '../http/refuse-unaddressed.js';
 import { createReportErrors } from '../http/report-errors.js';
 import { identify } from '../http/request-id.js';
+import { Router } from '../http/router.js';
 import { openapiAt } from '../openapi/document.js';
 import { createLocate, type TrustedProxies } from './access/client-address.js';
 import { createAdmit } from './access/door.js';
@@ -82,14 +82,14 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
     readBody: createReadBody(MAX_BODY_BYTES),
     readDocument: createReadBody(MAX_DOCUMENT_BYTES),
   };
-  const open = new Router({ methods: METHODS });
+  const open = new Router({ methods: http.METHODS });
   open.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });
   addSessionRoutes(open, parts);
   addOidcRoutes(open, parts);
 
-  const router = new Router({ methods: METHODS });
+  const router = new Router({ methods: http.METHODS });
   addWorkspaceRoutes(router, parts);
   addKeyRoutes(router, parts);
   addRouteRoutes(router, parts);

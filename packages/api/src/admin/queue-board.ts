@@ -2,15 +2,12 @@
  * bull-board shows the queues as BullMQ's own tools see them. It is read-only: only GET requests reach it, so that its paths
  * and those of the admin api (POST /queues/{provider}/pause) do not collide.
  */
-import { createBullBoard } from '@bull-board/api';
-import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
-import { KoaAdapter } from '@bull-board/koa';
 import type { Directory } from '@sluice/shared/directory/directory';
-import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
 import type { Middleware } from 'koa';
 import { createGuard } from './access/guard.js';
 import { permissionOf } from './access/permissions.js';
+import type { BullBoard } from './bull-board.js';
 
 const BASE = '/queues';
 /** bull-board's page has inline styles and a base address for its files. */
@@ -45,53 +42,34 @@ export function createQueueBoard(
   directory: Directory,
 ): Middleware {
   const guard = createGuard(permissionOf('GET /queues'), directory);
-  const server = new KoaAdapter();
-  server.setBasePath(BASE);
+  let opening: Promise<BullBoard> | undefined;
   let shownProviders = '';
-  const { setQueues } = createBullBoard({
-    queues: [],
-    serverAdapter: server,
-    options: {
-      uiConfig: {
-        boardTitle: 'Sluice',
-        environment: undefined,
-        miscLinks: [{ text: 'Console', url: '/' }],
-        hideRedisDetails: true,
+  // bull-board takes 10 MB, and few people open it. So it is loaded when somebody who may see it comes.
+  const open = (): Promise<BullBoard> => {
+    opening ??= import('./bull-board.js').then(
+      ({ openBullBoard }) => openBullBoard(BASE, queues),
+      (error: unknown) => {
+        opening = undefined;
+        throw error;
       },
-    },
-  });
-  // The error is passed on, to be answered in the same place as all others.
-  server.setErrorHandler((error) => {
-    throw error;
-  });
-  const board = server.registerPlugin() as unknown as Middleware;
-  return async (ctx, next) => {
-    const isBoard = ctx.path === BASE || ctx.path.startsWith(`${BASE}/`);
-    if (!isBoard || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
+    );
+    return opening;
+  };
+  const serve: Middleware = async (ctx) => {
+    const board = await open();
     const names = [...providers.keys()];
     if (names.join() !== shownProviders) {
       shownProviders = names.join();
-      setQueues(names.map((provider) => adapterOf(queues, provider)));
+      board.show(names);
     }
+    await board.serve(ctx, async () => {});
+  };
+  return async (ctx, next) => {
+    const isBoard = ctx.path === BASE || ctx.path.startsWith(`${BASE}/`);
+    if (!isBoard || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
     ctx.set(HEADERS);
     if (HASHED_FILE.test(ctx.path)) ctx.set('cache-control', 'private, max-age=86400');
-    await guard(ctx, () => board(ctx, async () => {}));
+    await guard(ctx, () => serve(ctx, async () => {}));
     if (typeof ctx.body === 'string') ctx.body = ctx.body.replaceAll(FOREIGN_STYLES, '');
-  };
-}
-
-function adapterOf(queues: Queues, provider: string): BullMQAdapter {
-  const adapter = new BullMQAdapter(queues.of(provider), { readOnlyMode: true });
-  adapter.setFormatter('data', shown);
-  adapter.setFormatter('returnValue', () => null);
-  adapter.setFormatter('progress', () => 0);
-  return adapter;
-}
-
-/** The fields of a job that the board shows. The prompt is encrypted in another field and is not shown. */
-function shown({ requestId, workspace, route, model, chain, entry }: Partial<ChatJob>): object {
-  return {
-    request: `req_${requestId}`,
-    ...(workspace === undefined ? {} : { workspace, route, model, entry: chain?.[entry ?? 0] }),
   };
 }

@@ -1,5 +1,4 @@
 import { GatewayError } from '@sluice/shared/errors';
-import fetch from 'node-fetch';
 import { PRIVATE_ADDRESS, publicAgentFor } from './public-addresses.js';
 
 const TIMEOUT_MS = 10_000;
@@ -18,6 +17,8 @@ export async function fetchDocument(
 ): Promise<unknown> {
   let text: string;
   try {
+    // Few processes fetch a document, and node-fetch brings undici into memory. So it is loaded here.
+    const { default: fetch } = await import('node-fetch');
     const response = await fetch(url, {
       redirect: 'error',
       ...(allowPrivate ? {} : { agent: publicAgentFor }),

@@ -1,8 +1,9 @@
 /** Connections that reach public addresses only: not this machine, not its network, not a cloud's metadata service. */
 import { type LookupAddress, lookup } from 'node:dns';
-import { Agent as HttpAgent } from 'node:http';
+import type { Agent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { http } from '@sluice/shared/process/node-http';
 import ipaddr from 'ipaddr.js';
 
 export const PRIVATE_ADDRESS = 'ERR_PRIVATE_ADDRESS';
@@ -22,11 +23,11 @@ const lookupPublic: LookupFunction = (hostname, options, callback) => {
   });
 };
 
-const httpAgent = new HttpAgent({ lookup: lookupPublic });
+const httpAgent = new http.Agent({ lookup: lookupPublic });
 const httpsAgent = new HttpsAgent({ lookup: lookupPublic });
 
 /** For an address that is to be fetched. Throws `PrivateAddress` when it names an IP address that is not public. */
-export function publicAgentFor({ protocol, hostname }: URL): HttpAgent {
+export function publicAgentFor({ protocol, hostname }: URL): Agent {
   // Node does not look up an IP address, so it is checked here.
   const address = hostname.replace(/^\[|\]$/g, '');
   if (isIP(address) !== 0 && !isPublic(address)) throw new PrivateAddress();

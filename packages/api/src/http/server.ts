@@ -1,6 +1,7 @@
-import { createServer, type Server, STATUS_CODES } from 'node:http';
+import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '@sluice/shared/errors';
+import { http } from '@sluice/shared/process/node-http';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type Koa from 'koa';
 import type { ConnectionLimit } from './connection-limit.js';
@@ -25,7 +26,7 @@ export function createHttpServer(
   { receiveTimeoutMs, answersHalfClosed = false }: HttpServerOptions,
   limit: ConnectionLimit,
 ): Server {
-  const server = createServer(
+  const server = http.createServer(
     {
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, receiveTimeoutMs),
       requestTimeout: receiveTimeoutMs,
@@ -74,7 +75,7 @@ function toRefusal(code: string | undefined): GatewayError {
 function refuse(socket: Duplex, refusal: GatewayError): void {
   const body = JSON.stringify(refusal.toBody());
   socket.end(
-    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n` +
+    `HTTP/1.1 ${refusal.status} ${http.STATUS_CODES[refusal.status]}\r\n` +
       `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
       `x-request-id: req_${makeRequestId()}\r\nconnection: close\r\n\r\n${body}`,
   );

@@ -1,6 +1,5 @@
 /** Sends one message as Standard Webhooks has it, and says how that went. The answer's body is never read. */
 import { createHmac } from 'node:crypto';
-import fetch from 'node-fetch';
 import { PRIVATE_ADDRESS, publicAgentFor } from '../cell/public-addresses.js';
 import type { Delivery } from './delivery-store.js';
 import type { Webhook } from './webhook-store.js';
@@ -47,6 +46,8 @@ export async function sendMessage(
   const ended = new AbortController();
   const timer = setTimeout(() => ended.abort(), timeoutMs);
   try {
+    // Few processes send a message, and node-fetch brings undici into memory. So it is loaded here.
+    const { default: fetch } = await import('node-fetch');
     const { status } = await fetch(url, {
       method: 'POST',
       body,

@@ -1,7 +1,11 @@
 /** Connections to the archive's database. Every statement has a time limit, so that nobody waits for a hung one. */
-import pg from 'pg';
+import { createRequire } from 'node:module';
+import type pg from 'pg';
 
 const CONNECT_MS = 5_000;
+
+/** pg is loaded when it is first used, because most gateways have no archive. On Node 20 it brings undici into memory. */
+const loadPg = (): typeof pg => createRequire(import.meta.url)('pg');
 
 export type Database = pg.Pool;
 export type Connection = pg.PoolClient;
@@ -13,7 +17,8 @@ export interface DatabaseOptions {
 }
 
 export function openDatabase(url: string, { connections, statementMs }: DatabaseOptions): Database {
-  const pool = new pg.Pool({
+  const { Pool } = loadPg();
+  const pool = new Pool({
     connectionString: url,
     max: connections,
     connectionTimeoutMillis: CONNECT_MS,
@@ -30,7 +35,11 @@ export function openDatabase(url: string, { connections, statementMs }: Database
 
 /** Each cell has a schema of its own, so that several may share a database. */
 export function schemaOf(cell: string): string {
-  return pg.escapeIdentifier(cell);
+  return escapeIdentifier(cell);
+}
+
+export function escapeIdentifier(name: string): string {
+  return loadPg().escapeIdentifier(name);
 }
 
 export async function inTransaction<T>(
@@ -61,5 +70,5 @@ export async function inTransaction<T>(
 
 /** The five characters by which PostgreSQL names an error; undefined for a broken connection. */
 export function sqlState(error: unknown): string | undefined {
-  return error instanceof pg.DatabaseError ? error.code : undefined;
+  return error instanceof loadPg().DatabaseError ? error.code : undefined;
 }

@@ -1,6 +1,5 @@
 /** Brings the archive's tables up to date. Many processes may start at once: one of them migrates, and the others wait. */
-import pg from 'pg';
-import { type Connection, type Database, inTransaction } from './database.js';
+import { type Connection, type Database, escapeIdentifier, inTransaction } from './database.js';
 import { UnreadableTables } from './explain.js';
 import { MIGRATIONS } from './migrations.js';
 
@@ -76,7 +75,7 @@ export async function readVersion(database: Database | Connection, schema: strin
 
 /** Lets a role add and read rows, and nothing else. One at a time: PostgreSQL fails when two grant the same at once. */
 export async function grantInsertAndSelect(database: Database, schema: string, role: string): Promise<void> {
-  const name = pg.escapeIdentifier(role);
+  const name = escapeIdentifier(role);
   await inTransaction(database, async (connection) => {
     await connection.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
     await connection.query(`GRANT USAGE ON SCHEMA ${schema} TO ${name}`);

@@ -3,9 +3,9 @@
  * closes last, so that the last events are scraped too.
  */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { listen } from '../process/listen.js';
+import { http } from '../process/node-http.js';
 import type { Metrics } from './create.js';
 
 /** A scraper that has not come for this long is taken to be gone. */
@@ -37,7 +37,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   let scraped = '';
   let onScrape = () => {};
 
-  const server = createServer(async (request, response) => {
+  const server = http.createServer(async (request, response) => {
     const path = request.url?.split('?')[0];
     if (path === '/metrics') {
       try {

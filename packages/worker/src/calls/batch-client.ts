@@ -3,12 +3,13 @@ import { Blob } from 'node:buffer';
 import type { BatchApi } from '@sluice/shared/config/batch-api';
 import { batchApiOf } from '@sluice/shared/config/batch-api';
 import { readLines } from '@sluice/shared/json/read-lines';
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { batchFormats } from '../providers/index.js';
 import { isObject, toId, toText } from '../providers/json.js';
 import { type BatchFormat, type BatchNews, type BatchResult, UnusableResponse } from '../providers/types.js';
 import type { Upstream } from './call-provider.js';
 import { parseJson } from './http-client.js';
+import { readText } from './read-text.js';
 import type { Upstreams } from './upstreams.js';
 
 const TIMEOUT_MS = 30_000;
@@ -176,7 +177,7 @@ export class BatchClient {
     timeoutMs = TIMEOUT_MS,
   ): Promise<unknown> {
     const answer = await this.#send(method, path, query, body, timeoutMs);
-    const parsed = parseJson(await readText(answer.body), []);
+    const parsed = parseJson(await readText(answer.body, MAX_ANSWER_BYTES), []);
     if (parsed === undefined) throw new UnusableResponse('the answer is not JSON');
     return parsed;
   }
@@ -196,6 +197,8 @@ export class BatchClient {
     if (!found || this.upstream.missingKey !== undefined) throw new BatchRefused(401, 'no_key');
     const { 'content-type': json, ...headers } = found;
     const type = typeof body === 'object' ? body.type : (json ?? 'application/json');
+    // Few workers hand batches over, and the whole of undici is large. So it is loaded here.
+    const { request } = await import('undici');
     const answer = await request(url, {
       method,
       headers: body === undefined ? headers : { ...headers, 'content-type': type },
@@ -205,7 +208,10 @@ export class BatchClient {
       signal: AbortSignal.timeout(timeoutMs),
     });
     if (answer.statusCode >= 200 && answer.statusCode < 300) return answer;
-    const error = parseJson(await readText(answer.body).catch(() => ''), credentials.secrets());
+    const error = parseJson(
+      await readText(answer.body, MAX_ANSWER_BYTES).catch(() => ''),
+      credentials.secrets(),
+    );
     throw new BatchRefused(answer.statusCode, codeIn(error));
   }
 }
@@ -238,17 +244,6 @@ async function encode(form: FormData): Promise<EncodedForm> {
     type: encoded.headers.get('content-type') ?? '',
     bytes: new Uint8Array(await encoded.arrayBuffer()),
   };
-}
-
-async function readText(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new UnusableResponse('the answer is too large');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 function codeIn(body: unknown): string | undefined {

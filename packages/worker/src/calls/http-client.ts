@@ -4,12 +4,13 @@
  */
 import { parseExactly } from '@sluice/shared/json/exact';
 import { findExcess } from '@sluice/shared/json/measure';
-import { type Dispatcher, errors, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Headers } from '../providers/types.js';
 import { type AnswerShare, SMALL_ANSWER_BYTES } from './answer-room.js';
 import { deathOnReuse } from './dead-sockets.js';
 import { isShortage } from './shortage.js';
 import type { StopSignal } from './stop-signal.js';
+import { errors, Pool } from './undici-pool.js';
 
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 const CONNECT_TIMEOUT_MS = 10_000;

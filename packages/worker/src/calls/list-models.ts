@@ -1,7 +1,10 @@
-/** The provider's model list, page by page. Control plane: a few calls in a process's life, so plain `node-fetch`. */
-import fetch from 'node-fetch';
+/** The provider's model list, page by page. A process reads it a few times in its life, so Node's own client is enough. */
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { http } from '@sluice/shared/process/node-http';
 import { UnusableResponse } from '../providers/types.js';
 import type { Upstream } from './call-provider.js';
+import { readText } from './read-text.js';
 
 const TIMEOUT_MS = 15_000;
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
@@ -27,21 +30,24 @@ export async function listModels({
     if (url === undefined) break;
     const headers = await credentials.headersFor({ method: 'GET', url, body: '' });
     if (!headers) throw new Error(`no key for provider ${config.name}`);
-    const response = await fetch(url, {
-      headers,
-      redirect: 'error',
-      size: MAX_PAGE_BYTES,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-    const body = await response.text();
-    if (!response.ok)
-      throw new UnusableResponse(`${config.name} answered ${response.status} to its model list`);
+    const response = await get(url, headers);
+    const status = response.statusCode ?? 0;
+    const body = await readText(response, MAX_PAGE_BYTES);
+    if (status < 200 || status > 299)
+      throw new UnusableResponse(`${config.name} answered ${status} to its model list`);
     const { models: found, next } = provider.parseModels(parseJson(body));
     models.push(...found);
     if (next === undefined || next === after) break;
     after = next;
   }
   return models;
+}
+
+/** A redirect is not followed, so that the key goes nowhere else. */
+function get(url: string, headers: Readonly<Record<string, string>>): Promise<IncomingMessage> {
+  const { request } = url.startsWith('https:') ? https : http;
+  const options = { headers, agent: false, signal: AbortSignal.timeout(TIMEOUT_MS) } as const;
+  return new Promise((resolve, reject) => request(url, options, resolve).on('error', reject).end());
 }
 
 /** The parser's own error would quote the text, and errors are logged. */
