@@ -1,4 +1,5 @@
 import { MistakesError } from '../config/mistakes.js';
+import { adjustHeapGrowth } from './heap-growth.js';
 
 /** Ctrl-C under npm arrives twice, from the terminal and from npm. Only a signal after this time counts as a second one. */
 const SAME_SIGNAL_MS = 500;
@@ -15,6 +16,7 @@ export interface Started {
  * prevents the start is printed in one line.
  */
 export async function runProcess(name: string, start: () => Promise<Started>): Promise<void> {
+  adjustHeapGrowth();
   let started: Started | undefined;
   let stoppingSince: number | undefined;
   const onSignal = () => {
