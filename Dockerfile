@@ -10,6 +10,9 @@ RUN npx tsc -b packages/cli
 
 FROM node:24-bookworm-slim
 WORKDIR /app
+# A request takes a tenth less CPU than with the allocator of the C library (docs/measuring.md).
+RUN apt-get update && apt-get install --yes --no-install-recommends libjemalloc2 && rm -rf /var/lib/apt/lists/*
+ENV LD_PRELOAD=libjemalloc.so.2
 ENV NODE_ENV=production HOST=0.0.0.0 METRICS_HOST=0.0.0.0 NODE_OPTIONS=--max-semi-space-size=16
 # For `sluice status` and the like in a running container.
 ENV PATH=/app/node_modules/.bin:$PATH

@@ -20,7 +20,7 @@ const RARE_MS = 4_000;
 /** The garbage takes at most this share of the largest heap, because buffers take memory beside the heap. */
 const MOST_SHARE = 0.25;
 
-export function adjustHeapGrowth(): void {
+export function adjustHeapGrowth(oftenMs = OFTEN_MS): void {
   let percent = LEAST_PERCENT;
   let lastAt = performance.now();
   const apply = () => setFlagsFromString(`--heap-growing-percent=${Math.round(percent)}`);
@@ -30,7 +30,7 @@ export function adjustHeapGrowth(): void {
       if (!isMajor(entry)) continue;
       const { used_heap_size, external_memory, heap_size_limit } = getHeapStatistics();
       const most = (100 * MOST_SHARE * heap_size_limit) / (used_heap_size + external_memory);
-      percent = nextGrowth(percent, entry.startTime - lastAt, most);
+      percent = nextGrowth(percent, entry.startTime - lastAt, most, oftenMs);
       lastAt = entry.startTime;
       apply();
     }
@@ -38,8 +38,8 @@ export function adjustHeapGrowth(): void {
   observer.observe({ entryTypes: ['gc'] });
 }
 
-export function nextGrowth(percent: number, sinceLastMs: number, most: number): number {
-  const wanted = sinceLastMs < OFTEN_MS ? percent * STEP : sinceLastMs > RARE_MS ? percent / STEP : percent;
+export function nextGrowth(percent: number, sinceLastMs: number, most: number, oftenMs = OFTEN_MS): number {
+  const wanted = sinceLastMs < oftenMs ? percent * STEP : sinceLastMs > RARE_MS ? percent / STEP : percent;
   return Math.max(LEAST_PERCENT, Math.min(wanted, most, MOST_PERCENT));
 }
 
