@@ -1,6 +1,7 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { type BackendParts, type ChatQueueBackend, chatBackend, type QueueLook } from './backend.js';
+import { bullmq } from './bullmq.js';
 import { type ChatJob, providerOf } from './job.js';
 
 export { CHAT_JOB } from './backend.js';
@@ -35,7 +36,7 @@ export class Queues {
   of(provider: string): ChatQueue {
     const known = this.#queues.get(provider);
     if (known) return known;
-    const queue = new Queue(
+    const queue = new bullmq.Queue(
       provider,
       {
         connection: this.redis,
