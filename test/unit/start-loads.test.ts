@@ -2,11 +2,12 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
 
-/** Node's own modules and the CommonJS files that are in memory once `module` is imported. */
-function loadedWith(module: string): string[] {
+/** Node's own modules and the CommonJS files that are in memory once these modules are imported. */
+function loadedWith(...modules: string[]): string[] {
+  const imports = modules.map((name) => `await import(${JSON.stringify(import.meta.resolve(name))});`);
   const program = `
     import { createRequire } from 'node:module';
-    await import(${JSON.stringify(import.meta.resolve(module))});
+    ${imports.join('\n')}
     const files = Object.keys(createRequire(import.meta.url).cache);
     process.stdout.write([...process.moduleLoadList, ...files].join('\\n'), () => process.exit());
   `;
@@ -20,7 +21,7 @@ function loadedWith(module: string): string[] {
 const NODES_UNDICI = 'NativeModule internal/deps/undici/undici';
 
 test('an api process starts without bull-board and PostgreSQL, and without the undici inside Node', (t) => {
-  const loaded = loadedWith('@sluice/api/api');
+  const loaded = loadedWith('@sluice/api/api', '@sluice/api/admin/admin');
   t.true(loaded.some((file) => file.includes('/bullmq/')));
   t.deepEqual(
     loaded.filter(

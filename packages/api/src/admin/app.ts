@@ -5,7 +5,6 @@ import { refuseUnaddressed } from '../http/refuse-unaddressed.js';
 import { createReportErrors } from '../http/report-errors.js';
 import { identify } from '../http/request-id.js';
 import { Router } from '../http/router.js';
-import { openapiAt } from '../openapi/document.js';
 import { createLocate, type TrustedProxies } from './access/client-address.js';
 import { createAdmit } from './access/door.js';
 import { guardRoutes } from './access/guard.js';
@@ -114,7 +113,9 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addTokenRoutes(router, parts);
   addOpenSessionRoutes(router, parts);
   addAuditRoutes(router, parts);
-  router.get('/openapi.json', (ctx) => {
+  router.get('/openapi.json', async (ctx) => {
+    // The document takes 1 MB, and few people ask for it.
+    const { openapiAt } = await import('../openapi/document.js');
     ctx.body = openapiAt(publicAddressFor(ctx, parts.publicUrl()), parts.chat.limits);
   });
 
