@@ -72,7 +72,7 @@ export class LiveRegistry {
   }
 }
 
-/** `2026-11-14.10` is later than `2026-11-14.9`. */
+/** `2026-11-14.10` is later than `2026-11-14.9`. Versions are mostly equal, and Node takes 3 MB to compare others. */
 export function compareVersions(a: string, b: string): number {
-  return a.localeCompare(b, 'en', { numeric: true });
+  return a === b ? 0 : a.localeCompare(b, 'en', { numeric: true });
 }
