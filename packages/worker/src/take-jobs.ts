@@ -1,10 +1,10 @@
 /** Connects the queues to the code that runs their jobs. */
 import type { Logger } from '@sluice/shared/process/logger';
-import { bullmq } from '@sluice/shared/queue/bullmq';
 import { sendVerdict } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { CHAT_JOB, MODELS_JOB, type ModelsJob, TEST_JOB, type TestJob } from '@sluice/shared/queue/queues';
 import type { Settlement } from '@sluice/shared/queue/settle';
+import { UnrecoverableError } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { WorkerParts } from './assemble.js';
 import { testKeys } from './calls/test-provider.js';
@@ -51,8 +51,7 @@ async function runJob(
     await replyWithVerdict(parts, redis, provider, taken.data as TestJob);
     return undefined;
   }
-  if (taken.name !== CHAT_JOB)
-    throw new bullmq.UnrecoverableError(`nobody here runs a job named ${taken.name}`);
+  if (taken.name !== CHAT_JOB) throw new UnrecoverableError(`nobody here runs a job named ${taken.name}`);
   const job = taken.data as ChatJob;
   job.request = taken.request || job.request || '';
   // Redis had no room for the request, so the api has refused the caller. After the deadline the request may have expired.

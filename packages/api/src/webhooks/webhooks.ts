@@ -8,13 +8,12 @@
  */
 import type { GatewayConfig } from '@sluice/shared/config/types';
 import type { Logger } from '@sluice/shared/process/logger';
-import { bullmq } from '@sluice/shared/queue/bullmq';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { BLOCK_MS } from '@sluice/shared/redis/redis';
 import { makeRequestId } from '@sluice/shared/request-id';
-import type { Job, Queue } from 'bullmq';
+import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Delivery, DeliveryStore } from './delivery-store.js';
 import { sendMessage } from './send-message.js';
@@ -58,7 +57,7 @@ export interface WebhooksParts {
 }
 
 /** BullMQ would block for ten seconds while messages wait for their next try, and the connection would end as a silent one. */
-class Deliverer extends bullmq.Worker<DeliveryJob> {
+class Deliverer extends Worker<DeliveryJob> {
   override get maximumBlockTimeout(): number {
     return BLOCK_MS / 1000;
   }
@@ -71,7 +70,7 @@ export class Webhooks {
 
   constructor(private readonly parts: WebhooksParts) {
     const { redis, names, config } = parts;
-    this.#queue = new bullmq.Queue(QUEUE, {
+    this.#queue = new Queue(QUEUE, {
       connection: redis,
       prefix: names.webhookQueuePrefix,
       streams: { events: { maxLen: 100 } },
@@ -270,5 +269,5 @@ function retryWait(attempts: number, firstMs: number): number {
 /** BullMQ learns from the error that the job is not over. */
 async function putOff(job: Job, token: string | undefined, waitMs: number): Promise<never> {
   await job.moveToDelayed(Date.now() + Math.round(waitMs), token);
-  throw new bullmq.DelayedError();
+  throw new DelayedError();
 }

@@ -3,20 +3,20 @@
  * places that know how BullMQ lays out a queue in Redis. The class does each step of a chat job in one script, and leaves
  * everything else to BullMQ.
  */
-import type {
-  JobJson,
-  MinimalJob,
-  QueueBaseOptions,
+import {
+  type JobJson,
+  type MinimalJob,
+  type QueueBaseOptions,
+  QueueKeys,
   RedisConnection,
   RedisQueueBackend,
-  WorkerOptions,
+  type WorkerOptions,
 } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { rankOf } from '../config/priority.js';
 import { BLOCK_MS } from '../redis/redis.js';
 import { ScriptKeys } from '../redis/script.js';
 import { whileRefused } from '../redis/while-refused.js';
-import { bullmq } from './bullmq.js';
 import { type ChatJob, jobIdOf, providerOf } from './job.js';
 import { isSealed } from './payload.js';
 import { type KeyTrouble, rateOf } from './rates.js';
@@ -94,7 +94,7 @@ export interface QueueLook {
   oldest: number | undefined;
 }
 
-export class ChatQueueBackend extends bullmq.RedisQueueBackend {
+export class ChatQueueBackend extends RedisQueueBackend {
   readonly #keys: ScriptKeys;
   readonly #prefix: string;
   readonly #lockMs: number;
@@ -116,9 +116,9 @@ export class ChatQueueBackend extends bullmq.RedisQueueBackend {
     blocking?: RedisConnection,
   ) {
     const { prefix, lockDuration = 0, concurrency = 1 } = opts as WorkerOptions;
-    const queueKeys = new bullmq.QueueKeys(prefix);
+    const queueKeys = new QueueKeys(prefix);
     super(
-      new bullmq.RedisConnection(redis, { shared: true, blocking: false }),
+      new RedisConnection(redis, { shared: true, blocking: false }),
       name,
       queueKeys.getKeys(name),
       (type) => queueKeys.toKey(name, type),
@@ -535,12 +535,6 @@ export function chatBackend(redis: Redis, parts: BackendParts) {
     // `Queue.getWorkers` finds workers by this name.
     const connectionName = `${parts.names.queuePrefix}:${Buffer.from(name).toString('base64')}`;
     const client = redis.duplicate({ connectionName });
-    return new ChatQueueBackend(
-      redis,
-      parts,
-      name,
-      opts,
-      new bullmq.RedisConnection(client, { blocking: true }),
-    );
+    return new ChatQueueBackend(redis, parts, name, opts, new RedisConnection(client, { blocking: true }));
   };
 }

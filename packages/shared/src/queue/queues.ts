@@ -1,7 +1,6 @@
-import type { Queue } from 'bullmq';
+import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { type BackendParts, type ChatQueueBackend, chatBackend, type QueueLook } from './backend.js';
-import { bullmq } from './bullmq.js';
 import { type ChatJob, providerOf } from './job.js';
 
 export { CHAT_JOB } from './backend.js';
@@ -36,7 +35,7 @@ export class Queues {
   of(provider: string): ChatQueue {
     const known = this.#queues.get(provider);
     if (known) return known;
-    const queue = new bullmq.Queue(
+    const queue = new Queue(
       provider,
       {
         connection: this.redis,

@@ -8,10 +8,9 @@ import {
   type Late,
   type TakenJson,
 } from '@sluice/shared/queue/backend';
-import { bullmq } from '@sluice/shared/queue/bullmq';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Settlement } from '@sluice/shared/queue/settle';
-import type { Job, JobJson, Worker } from 'bullmq';
+import { Job, type JobJson, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { AnswerRoom, AnswerShare } from '../calls/answer-room.js';
 
@@ -27,7 +26,7 @@ const RETRY_MS = 500;
 const BREATHE_AFTER_MS = 20;
 
 /** A job as a worker has it. */
-export class TakenJob extends bullmq.Job<unknown, Settlement | undefined> {
+export class TakenJob extends Job<unknown, Settlement | undefined> {
   /** Identifies this run of the job. A later run of the same job has another lock. */
   readonly lock: string;
   /** The request of a chat job, in JSON; empty when Redis does not have it. */
@@ -72,7 +71,7 @@ export interface ChatWorkerParts extends BackendParts {
   onError(error: unknown): void;
 }
 
-export class ChatWorker extends bullmq.Worker<unknown, Settlement | undefined, string, ChatQueueBackend> {
+export class ChatWorker extends Worker<unknown, Settlement | undefined, string, ChatQueueBackend> {
   /** When the first job of this turn of the event loop began. */
   #turnBegan: number | undefined;
   readonly #answers: AnswerRoom;
