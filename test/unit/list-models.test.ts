@@ -25,6 +25,10 @@ test.before(async () => {
     '/large/models': (_: unknown, response: ServerResponse) =>
       response.end(`{"data":"${'x'.repeat(9 * 1024 * 1024)}"}`),
     '/words/models': (_: unknown, response: ServerResponse) => response.end('not JSON'),
+    '/upgraded/models': ({ socket }: IncomingMessage) =>
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n'),
+    // Without a length, only the end of the connection ends it. What has come by then is whole JSON.
+    '/endless/models': ({ socket }: IncomingMessage) => socket.write('HTTP/1.1 200 OK\r\n\r\n{"data":[]}'),
     '/torn/models': (_: unknown, response: ServerResponse) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('{"data":', () => response.destroy());
@@ -33,7 +37,7 @@ test.before(async () => {
 });
 test.after.always(() => server.close());
 
-async function listAt(baseUrl: string): Promise<ListedModel[]> {
+async function listAt(baseUrl: string, timeoutMs?: number): Promise<ListedModel[]> {
   const own = { kind: 'openai', base_url: baseUrl, models_path: '/models', api_key: '${KEY}' };
   const [config] = parseConfig({ providers: { own } }, {}).providers.values();
   if (!config) throw new Error('no provider');
@@ -43,7 +47,7 @@ async function listAt(baseUrl: string): Promise<ListedModel[]> {
     onFetched: () => {},
   });
   try {
-    return await listModels(upstream);
+    return await listModels(upstream, timeoutMs);
   } finally {
     await upstream.http.close();
   }
@@ -62,11 +66,16 @@ for (const [what, path, message] of [
   ['a list that is too large', 'large', /too large/],
   ['a list that is not JSON', 'words', /is not JSON/],
   ['a list that breaks off', 'torn', /aborted/],
+  ['another protocol instead of a list', 'upgraded', /without an answer/],
   ['an address without a list', 'nothing', /answered 404/],
 ] as const)
   test(`${what} is a failure`, async (t) => {
     await t.throwsAsync(listAt(`${server.url}/${path}`), { message });
   });
+
+test('a list that does not end in time is a failure', async (t) => {
+  await t.throwsAsync(listAt(`${server.url}/endless`, 500), { name: 'TimeoutError', any: true });
+});
 
 test('a server that is away is a failure', async (t) => {
   await t.throwsAsync(listAt('http://127.0.0.1:1'), { code: 'ECONNREFUSED' });

@@ -1,5 +1,5 @@
 /** The provider's model list, page by page. A process reads it a few times in its life, so Node's own client is enough. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, RequestOptions } from 'node:http';
 import https from 'node:https';
 import { http } from '@sluice/shared/process/node-http';
 import { UnusableResponse } from '../providers/types.js';
@@ -17,12 +17,10 @@ export interface ListedModel {
 }
 
 /** Empty where the provider has no list. */
-export async function listModels({
-  config,
-  provider,
-  endpoint,
-  credentials,
-}: Upstream): Promise<ListedModel[]> {
+export async function listModels(
+  { config, provider, endpoint, credentials }: Upstream,
+  timeoutMs = TIMEOUT_MS,
+): Promise<ListedModel[]> {
   const models: ListedModel[] = [];
   let after: string | undefined;
   for (let page = 0; page < MAX_PAGES; page++) {
@@ -30,9 +28,7 @@ export async function listModels({
     if (url === undefined) break;
     const headers = await credentials.headersFor({ method: 'GET', url, body: '' });
     if (!headers) throw new Error(`no key for provider ${config.name}`);
-    const response = await get(url, headers);
-    const status = response.statusCode ?? 0;
-    const body = await readText(response, MAX_PAGE_BYTES);
+    const { status, body } = await read(url, headers, AbortSignal.timeout(timeoutMs));
     if (status < 200 || status > 299)
       throw new UnusableResponse(`${config.name} answered ${status} to its model list`);
     const { models: found, next } = provider.parseModels(parseJson(body));
@@ -43,11 +39,30 @@ export async function listModels({
   return models;
 }
 
+async function read(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<{ status: number; body: string }> {
+  try {
+    const response = await get(url, { headers, agent: false, signal });
+    return { status: response.statusCode ?? 0, body: await readText(response, MAX_PAGE_BYTES) };
+  } finally {
+    // An answer without a length seems to be whole when the signal ends it.
+    signal.throwIfAborted();
+  }
+}
+
 /** A redirect is not followed, so that the key goes nowhere else. */
-function get(url: string, headers: Readonly<Record<string, string>>): Promise<IncomingMessage> {
+function get(url: string, options: RequestOptions): Promise<IncomingMessage> {
   const { request } = url.startsWith('https:') ? https : http;
-  const options = { headers, agent: false, signal: AbortSignal.timeout(TIMEOUT_MS) } as const;
-  return new Promise((resolve, reject) => request(url, options, resolve).on('error', reject).end());
+  return new Promise((resolve, reject) => {
+    request(url, options, resolve)
+      .on('error', reject)
+      // Node closes the connection without an error when the server changes to another protocol.
+      .on('close', () => reject(new UnusableResponse('the connection was closed without an answer')))
+      .end();
+  });
 }
 
 /** The parser's own error would quote the text, and errors are logged. */
