@@ -1,10 +1,12 @@
 /** The admin HTTP interface: the middleware and routes that a request passes, in order. */
+import { loadLater } from '@sluice/shared/process/load-later';
 import { http } from '@sluice/shared/process/node-http';
 import Koa, { type Middleware } from 'koa';
 import { refuseUnaddressed } from '../http/refuse-unaddressed.js';
 import { createReportErrors } from '../http/report-errors.js';
 import { identify } from '../http/request-id.js';
 import { Router } from '../http/router.js';
+import type * as openapi from '../openapi/document.js';
 import { createLocate, type TrustedProxies } from './access/client-address.js';
 import { createAdmit } from './access/door.js';
 import { guardRoutes } from './access/guard.js';
@@ -41,6 +43,8 @@ import { createServeConsole, keepPrivate } from './serve-console.js';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DOCUMENT_BYTES = 20 * 1024 * 1024;
+/** The document takes 1 MB, and few people ask for it. */
+const loadOpenapi = loadLater<typeof openapi>('../openapi/document.js', import.meta.url);
 
 type Parts = KeyParts &
   RouteParts &
@@ -113,10 +117,8 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addTokenRoutes(router, parts);
   addOpenSessionRoutes(router, parts);
   addAuditRoutes(router, parts);
-  router.get('/openapi.json', async (ctx) => {
-    // The document takes 1 MB, and few people ask for it.
-    const { openapiAt } = await import('../openapi/document.js');
-    ctx.body = openapiAt(publicAddressFor(ctx, parts.publicUrl()), parts.chat.limits);
+  router.get('/openapi.json', (ctx) => {
+    ctx.body = loadOpenapi().openapiAt(publicAddressFor(ctx, parts.publicUrl()), parts.chat.limits);
   });
 
   guardRoutes(router, parts.directory, (name, permission) => parts.audit.around(name, permission));

@@ -1,10 +1,15 @@
-/** The queues in bull-board. Only queue-board.ts loads this file, and only when somebody opens the page. */
-import { createBullBoard } from '@bull-board/api';
-import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
-import { KoaAdapter } from '@bull-board/koa';
+/** The queues in bull-board. It takes 10 MB, and few people open it. So it is loaded when the board is opened. */
+import type * as api from '@bull-board/api';
+import type * as bullmq from '@bull-board/api/bullMQAdapter';
+import type * as koa from '@bull-board/koa';
+import { loadLater } from '@sluice/shared/process/load-later';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
 import type { Middleware } from 'koa';
+
+const loadApi = loadLater<typeof api>('@bull-board/api', import.meta.url);
+const loadBullmq = loadLater<typeof bullmq>('@bull-board/api/bullMQAdapter', import.meta.url);
+const loadKoa = loadLater<typeof koa>('@bull-board/koa', import.meta.url);
 
 export interface BullBoard {
   serve: Middleware;
@@ -12,6 +17,9 @@ export interface BullBoard {
 }
 
 export function openBullBoard(basePath: string, queues: Queues): BullBoard {
+  const { KoaAdapter } = loadKoa();
+  const { createBullBoard } = loadApi();
+  const { BullMQAdapter } = loadBullmq();
   const server = new KoaAdapter();
   server.setBasePath(basePath);
   const { setQueues } = createBullBoard({
@@ -32,12 +40,16 @@ export function openBullBoard(basePath: string, queues: Queues): BullBoard {
   });
   return {
     serve: server.registerPlugin() as unknown as Middleware,
-    show: (providers) => setQueues(providers.map((provider) => adapterOf(queues, provider))),
+    show: (providers) =>
+      setQueues(
+        providers.map((provider) =>
+          hidePrompts(new BullMQAdapter(queues.of(provider), { readOnlyMode: true })),
+        ),
+      ),
   };
 }
 
-function adapterOf(queues: Queues, provider: string): BullMQAdapter {
-  const adapter = new BullMQAdapter(queues.of(provider), { readOnlyMode: true });
+function hidePrompts(adapter: bullmq.BullMQAdapter): bullmq.BullMQAdapter {
   adapter.setFormatter('data', shown);
   adapter.setFormatter('returnValue', () => null);
   adapter.setFormatter('progress', () => 0);

@@ -7,7 +7,7 @@ import type { Queues } from '@sluice/shared/queue/queues';
 import type { Middleware } from 'koa';
 import { createGuard } from './access/guard.js';
 import { permissionOf } from './access/permissions.js';
-import type { BullBoard } from './bull-board.js';
+import { type BullBoard, openBullBoard } from './bull-board.js';
 
 const BASE = '/queues';
 /** bull-board's page has inline styles and a base address for its files. */
@@ -42,21 +42,10 @@ export function createQueueBoard(
   directory: Directory,
 ): Middleware {
   const guard = createGuard(permissionOf('GET /queues'), directory);
-  let opening: Promise<BullBoard> | undefined;
+  let board: BullBoard | undefined;
   let shownProviders = '';
-  // bull-board takes 10 MB, and few people open it. So it is loaded when somebody who may see it comes.
-  const open = (): Promise<BullBoard> => {
-    opening ??= import('./bull-board.js').then(
-      ({ openBullBoard }) => openBullBoard(BASE, queues),
-      (error: unknown) => {
-        opening = undefined;
-        throw error;
-      },
-    );
-    return opening;
-  };
   const serve: Middleware = async (ctx) => {
-    const board = await open();
+    board ??= openBullBoard(BASE, queues);
     const names = [...providers.keys()];
     if (names.join() !== shownProviders) {
       shownProviders = names.join();

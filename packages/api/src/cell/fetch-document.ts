@@ -1,4 +1,5 @@
 import { GatewayError } from '@sluice/shared/errors';
+import { loadNodeFetch } from './load-node-fetch.js';
 import { PRIVATE_ADDRESS, publicAgentFor } from './public-addresses.js';
 
 const TIMEOUT_MS = 10_000;
@@ -17,8 +18,7 @@ export async function fetchDocument(
 ): Promise<unknown> {
   let text: string;
   try {
-    // Few processes fetch a document, and node-fetch brings undici into memory. So it is loaded here.
-    const { default: fetch } = await import('node-fetch');
+    const { default: fetch } = loadNodeFetch();
     const response = await fetch(url, {
       redirect: 'error',
       ...(allowPrivate ? {} : { agent: publicAgentFor }),

@@ -1,5 +1,6 @@
 /** Sends one message as Standard Webhooks has it, and says how that went. The answer's body is never read. */
 import { createHmac } from 'node:crypto';
+import { loadNodeFetch } from '../cell/load-node-fetch.js';
 import { PRIVATE_ADDRESS, publicAgentFor } from '../cell/public-addresses.js';
 import type { Delivery } from './delivery-store.js';
 import type { Webhook } from './webhook-store.js';
@@ -46,8 +47,7 @@ export async function sendMessage(
   const ended = new AbortController();
   const timer = setTimeout(() => ended.abort(), timeoutMs);
   try {
-    // Few processes send a message, and node-fetch brings undici into memory. So it is loaded here.
-    const { default: fetch } = await import('node-fetch');
+    const { default: fetch } = loadNodeFetch();
     const { status } = await fetch(url, {
       method: 'POST',
       body,

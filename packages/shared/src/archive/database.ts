@@ -1,11 +1,11 @@
 /** Connections to the archive's database. Every statement has a time limit, so that nobody waits for a hung one. */
-import { createRequire } from 'node:module';
 import type pg from 'pg';
+import { loadLater } from '../process/load-later.js';
 
 const CONNECT_MS = 5_000;
 
 /** pg is loaded when it is first used, because most gateways have no archive. On Node 20 it brings undici into memory. */
-const loadPg = (): typeof pg => createRequire(import.meta.url)('pg');
+const loadPg = loadLater<typeof pg>('pg', import.meta.url);
 
 export type Database = pg.Pool;
 export type Connection = pg.PoolClient;

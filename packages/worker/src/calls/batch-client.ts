@@ -10,6 +10,7 @@ import { type BatchFormat, type BatchNews, type BatchResult, UnusableResponse } 
 import type { Upstream } from './call-provider.js';
 import { parseJson } from './http-client.js';
 import { readText } from './read-text.js';
+import { loadUndici } from './undici-pool.js';
 import type { Upstreams } from './upstreams.js';
 
 const TIMEOUT_MS = 30_000;
@@ -197,9 +198,7 @@ export class BatchClient {
     if (!found || this.upstream.missingKey !== undefined) throw new BatchRefused(401, 'no_key');
     const { 'content-type': json, ...headers } = found;
     const type = typeof body === 'object' ? body.type : (json ?? 'application/json');
-    // Few workers hand batches over, and the whole of undici is large. So it is loaded here.
-    const { request } = await import('undici');
-    const answer = await request(url, {
+    const answer = await loadUndici().request(url, {
       method,
       headers: body === undefined ? headers : { ...headers, 'content-type': type },
       body: (typeof body === 'object' ? body.bytes : body) ?? null,
