@@ -16,6 +16,8 @@ test.before(async () => {
       const isMine = headers.authorization === `Bearer ${KEY}`;
       response.writeHead(isMine ? 200 : 401).end(JSON.stringify({ data: [{ id: 'm-1', created: 7 }] }));
     },
+    '/marked/models': (_: unknown, response: ServerResponse) =>
+      response.end('\uFEFF{"data":[{"id":"m-1","created":7}]}'),
     '/moved/models': (_: unknown, response: ServerResponse) =>
       response.writeHead(307, { location: '/elsewhere' }).end(),
     '/elsewhere': (_: unknown, response: ServerResponse) => {
@@ -55,6 +57,10 @@ async function listAt(baseUrl: string, timeoutMs?: number): Promise<ListedModel[
 
 test('the list is read with the provider’s key', async (t) => {
   t.deepEqual(await listAt(`${server.url}/good`), [{ id: 'm-1', created: 7 }]);
+});
+
+test('a list may begin with a byte order mark', async (t) => {
+  t.deepEqual(await listAt(`${server.url}/marked`), [{ id: 'm-1', created: 7 }]);
 });
 
 test('a redirect is not followed, so that the key goes nowhere else', async (t) => {

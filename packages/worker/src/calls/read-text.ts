@@ -9,5 +9,6 @@ export async function readText(body: AsyncIterable<Buffer>, maxBytes: number): P
     if (bytes > maxBytes) throw new UnusableResponse('the answer is too large');
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString();
+  // Unlike a buffer's `toString`, this leaves out a byte order mark, with which the text is not JSON.
+  return new TextDecoder().decode(Buffer.concat(chunks));
 }
