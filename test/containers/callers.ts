@@ -1,11 +1,14 @@
 /** Callers that send one request after the other to the balancer and count what they get. */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { text } from 'node:stream/consumers';
 
 export interface Account {
   /** By status, or by the error of the connection. */
   outcomes: Record<string, number>;
   slowestMs: number;
+  /** The body of one of the answers that were no completion. */
+  refusal: string;
 }
 
 export class Callers {
@@ -13,6 +16,8 @@ export class Callers {
   readonly #request: typeof httpRequest;
   /** How many got a completion, over all. */
   answered = 0;
+  /** The body of the last answer that was no completion. */
+  #refusal = '';
 
   constructor(
     private readonly url: string,
@@ -38,9 +43,14 @@ export class Callers {
         `${this.url}/v1/chat/completions`,
         { method: 'POST', agent: this.#agent, headers },
         (response) => {
-          response.resume();
-          response.on('end', () => resolve(String(response.statusCode)));
-          response.on('error', (error) => resolve(error.message));
+          const status = String(response.statusCode);
+          text(response).then(
+            (body) => {
+              if (status !== '200') this.#refusal = body;
+              resolve(status);
+            },
+            (error: Error) => resolve(error.message),
+          );
         },
       );
       sent.on('error', (error) => resolve(error.message));
@@ -50,13 +60,14 @@ export class Callers {
 
   /** Until `during` is over. */
   async sendDuring(callers: number, body: string, during: () => Promise<unknown>): Promise<Account> {
-    const account: Account = { outcomes: {}, slowestMs: 0 };
+    const account: Account = { outcomes: {}, slowestMs: 0, refusal: '' };
     let isOver = false;
     const calling = Array.from({ length: callers }, async () => {
       while (!isOver) {
         const start = performance.now();
         const outcome = await this.send(body);
         account.slowestMs = Math.max(account.slowestMs, performance.now() - start);
+        if (outcome !== '200') account.refusal = this.#refusal;
         account.outcomes[outcome] = (account.outcomes[outcome] ?? 0) + 1;
       }
     });

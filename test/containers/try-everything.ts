@@ -266,10 +266,10 @@ function hasNoneFailed({ outcomes }: Account): boolean {
   return Object.keys(outcomes).join() === '200';
 }
 
-function toWords({ outcomes, slowestMs }: Account): string {
+function toWords({ outcomes, slowestMs, refusal }: Account): string {
   const { 200: answered = 0, ...failures } = outcomes;
   const failed = Object.entries(failures).map(([outcome, n]) => `${n} × ${outcome}`);
-  return `${answered} answered, ${failed.length === 0 ? 'none failed' : failed.join(', ')}, slowest ${(slowestMs / 1000).toFixed(1)} s`;
+  return `${answered} answered, ${failed.length === 0 ? 'none failed' : `${failed.join(', ')} (${refusal})`}, slowest ${(slowestMs / 1000).toFixed(1)} s`;
 }
 
 function count(outcomes: readonly string[]): string {
