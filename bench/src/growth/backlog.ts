@@ -20,6 +20,8 @@ import { measurePoint, type Point, pointSeconds, pointTable, type StudyResult } 
 const WAITING = [0, 1_000, 10_000];
 const UPSTREAM_MS = 20;
 const LOWEST_PRIORITY = 2 ** 21 - 1;
+/** BullMQ orders jobs by this number times their priority, and then by their turn. */
+const SCORES_OF_A_PRIORITY = 2 ** 32;
 const HOUR_MS = 3_600_000;
 const AT_ONCE = 500;
 /** Some run while others are added. */
@@ -71,8 +73,13 @@ export async function studyBacklog(options: GrowthOptions, generator: Generator)
   return { name: 'backlog', page, data: { points, ran } };
 }
 
+/** The callers' own jobs wait too, at better priorities. */
 function countWaiting({ redis, names }: Sluice): Promise<number> {
-  return redis.zcard(names.queueKey(PROVIDER, 'prioritized'));
+  return redis.zcount(
+    names.queueKey(PROVIDER, 'prioritized'),
+    LOWEST_PRIORITY * SCORES_OF_A_PRIORITY,
+    '+inf',
+  );
 }
 
 /** Between the rounds the slots are free, and some of the waiting jobs run: they are replaced. */
