@@ -99,10 +99,15 @@ export async function run(t: Cleaner, options: RunOptions = {}): Promise<Run> {
   };
 }
 
-/** A run that has said that it is ready. */
-export async function start(t: Cleaner, options: RunOptions = {}): Promise<Run> {
+/** A run that has said that it is ready. Another process may take a free port before this one listens on it. */
+export async function start(t: Cleaner, options: RunOptions = {}, tries = 5): Promise<Run> {
   const gateway = await run(t, options);
-  await gateway.says('Try it:');
+  try {
+    await gateway.says('Try it:');
+  } catch (error) {
+    if (tries === 1 || !/ is in use; set \w+ to another one/.test(gateway.output())) throw error;
+    return start(t, options, tries - 1);
+  }
   await gateway.says("}]}'");
   return gateway;
 }
