@@ -127,7 +127,7 @@ async function begin(
       waitUntil: now,
       deadline: now + 120_000,
     },
-    JSON.parse(job.request),
+    JSON.parse(String(job.request)),
   );
   const deliver = async () => {
     for (const fields of await cell.inbox()) {
@@ -338,7 +338,10 @@ test('a request that was displaced before its api knew that it waits is refused 
   };
   const now = Date.now();
   const two = { ...jobFor('two'), acceptedAt: now, deadline: now + 120_000 };
-  const answer = await dispatcher.dispatch({ ...two, chain: two.chain.slice(0, 1) }, JSON.parse(two.request));
+  const answer = await dispatcher.dispatch(
+    { ...two, chain: two.chain.slice(0, 1) },
+    JSON.parse(String(two.request)),
+  );
   t.is(answer.head.error?.code, 'rate_limited');
   await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
   await deliver();
@@ -417,7 +420,7 @@ test('a large request whose job was not added does not stay in Redis', async (t)
   await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
   await deliver();
   await reply;
-  const ghost = { ...jobFor('ghost'), request: JSON.stringify({ text: 'x'.repeat(20_000) }) };
+  const ghost = { ...jobFor('ghost'), request: Buffer.from(JSON.stringify({ text: 'x'.repeat(20_000) })) };
   const key = `${cell.names.queueKey('openai', 'ghost-0')}:request`;
   await bench.redis.set(key, ghost.request);
   const net = netFor(scene, () => performance.now());
@@ -432,7 +435,7 @@ test('a line of a batch that could not be queued, and is sent again, is not take
   const now = Date.now();
   const job = (id: string) => ({ ...jobFor(id), acceptedAt: now, deadline: now + LONG_MS });
   const line = { ...job('line'), batch: 'batch_1' };
-  const send = (one: ChatJob) => dispatcher.dispatch(one, JSON.parse(one.request));
+  const send = (one: ChatJob) => dispatcher.dispatch(one, JSON.parse(String(one.request)));
   const add = cell.queues.addChat;
   cell.queues.addChat = () => Promise.reject(new Error('Connection is closed.'));
   await t.throwsAsync(send(job('plain')));

@@ -73,6 +73,13 @@ test.serial('OpenAI gets every number as the caller wrote it, and the caller as 
   t.like(usage, { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 });
 });
 
+test.serial('OpenAI gets every number of a large request as the caller wrote it', async (t) => {
+  const messages = MESSAGES.replace('"Hi"', `"${'Grüße '.repeat(20_000)}", "n": [1.0, ${BIG}]`);
+  const { sent, answer } = await ask(`{"seed":${BIG},${messages},"model":"gpt-4o-mini","x":1.0}`);
+  t.is(sent, `{"seed":${BIG},${messages},"model":"gpt-4o-mini","x":1.0}`);
+  t.true(answer.includes('"ratio":1.0'), answer);
+});
+
 test.serial(
   'Anthropic gets the numbers of tool arguments and schemas as the caller wrote them, and back',
   async (t) => {

@@ -218,7 +218,7 @@ test('a job that is added again while its settlement is on the way is neither se
 
 test('a large request lies beside its job, for as long as the job', async (t) => {
   const cell = await bench.cell();
-  const job = { ...jobFor('one'), request: JSON.stringify({ text: 'x'.repeat(20_000) }) };
+  const job = { ...jobFor('one'), request: Buffer.from(JSON.stringify({ text: 'x'.repeat(20_000) })) };
   const key = `${cell.names.queueKey('openai', 'one-0')}:request`;
   const isKept = async () => (await bench.redis.exists(key)) === 1;
 
@@ -228,7 +228,7 @@ test('a large request lies beside its job, for as long as the job', async (t) =>
     (await bench.redis.pttl(key)) > job.deadline - job.queuedAt,
     'and not for ever, should its job be lost',
   );
-  t.is((await cell.take('openai', 'run'))?.data.request, job.request);
+  t.deepEqual((await cell.take('openai', 'run'))?.data.request, job.request);
   t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
   t.false(await isKept());
 
@@ -287,7 +287,7 @@ for (const kind of ['in order', 'by turns', 'delayed'] as const) {
     const cell = await bench.cell();
     const { redis } = bench;
     const key = (name: string) => cell.names.queueKey('openai', name);
-    const job = { ...jobFor('one'), request: JSON.stringify({ text: 'x'.repeat(20_000) }) };
+    const job = { ...jobFor('one'), request: Buffer.from(JSON.stringify({ text: 'x'.repeat(20_000) })) };
     if (kind === 'by turns') await redis.hset(key('meta'), 'concurrency', 0);
     for (const each of [job, jobFor('two')]) await cell.queues.addChat(each);
     await redis.hdel(key('meta'), 'concurrency');

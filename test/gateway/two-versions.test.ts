@@ -2,12 +2,11 @@
 import { Queues } from '@sluice/shared/queue/queues';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
-import { speaking } from '../helpers/other-version.js';
 import { jobFor } from '../helpers/settle-bench.js';
 import { until } from '../helpers/until.js';
+import { BEFORE, NEXT, NEXT_PROTOCOL } from '../helpers/versions.js';
 import { waitForNewerJobs } from '../helpers/wait-for-newer-jobs.js';
 
-const NEXT = speaking({ oldest: 1, newest: 2 });
 const messages = [{ role: 'user', content: 'Hello.' }];
 const ask = (gateway: Gateway, url = gateway.url) =>
   gateway.chat({ model: 'gpt-4o-mini', messages }, { url });
@@ -22,6 +21,23 @@ test('api and worker of adjacent versions work together, whichever is the newer'
   await worker.end('SIGTERM');
   t.is((await ask(gateway)).status, 200, 'an old api with a new worker');
   t.is((await ask(gateway, newer.url)).status, 200);
+});
+
+test('a large request passes between adjacent versions, whichever is the newer', async (t) => {
+  const gateway = await startGateway({ workers: 0 });
+  t.teardown(() => gateway.stop());
+  const content = 'Grüße. '.repeat(5_000);
+  const send = (url: string) =>
+    gateway.chat({ model: 'gpt-4o-mini', messages: [{ role: 'user', content }] }, { url });
+  const older = await gateway.addApi(BEFORE);
+  const worker = await gateway.addWorker(BEFORE);
+  t.is((await send(gateway.url)).status, 200, 'a worker of the version before');
+  await gateway.addWorker();
+  await worker.end('SIGTERM');
+  t.is((await send(older.url)).status, 200, 'an api of the version before');
+  t.is((await send(gateway.url)).status, 200);
+  for (const { body } of gateway.simulator.calls)
+    t.deepEqual((body as { messages: unknown }).messages, [{ role: 'user', content }]);
 });
 
 test('what an older version has queued survives the upgrade, and what a newer one has queued the rollback', async (t) => {
@@ -62,7 +78,7 @@ test('a worker leaves a job that it does not understand to one that does, which 
   const now = Date.now();
   const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 600_000, deadline: now + 900_000 };
   const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
-  await queues.addChat({ ...jobFor('later'), ...times, chain, protocol: 2 });
+  await queues.addChat({ ...jobFor('later'), ...times, chain, protocol: NEXT_PROTOCOL });
   t.is((await ask(gateway)).status, 200, 'others are served meanwhile');
   t.is((await gateway.log()).length, 1);
   await gateway.addWorker(NEXT);
@@ -89,7 +105,7 @@ test('a job that no worker understands is not run, and can be withdrawn', async 
     queuedAt: now,
     waitUntil: now + 600_000,
     deadline: now + 900_000,
-    protocol: 2,
+    protocol: NEXT_PROTOCOL,
   };
   await queues.addChat(job);
   await gateway.addWorker();
@@ -111,7 +127,7 @@ test.serial(
     const now = Date.now();
     const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 600_000, deadline: now + 900_000 };
     const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
-    await queues.addChat({ ...jobFor('newer'), ...times, chain, protocol: 2 });
+    await queues.addChat({ ...jobFor('newer'), ...times, chain, protocol: NEXT_PROTOCOL });
     await queues.addChat({ ...jobFor('ours'), ...times, chain });
     const one = '1 requests are left that only the newer version understands.\n';
     t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 1, said: one }, 'nobody does it');

@@ -7,10 +7,12 @@ import { isMainThread } from 'node:worker_threads';
 
 if (isMainThread) register(import.meta.url);
 
+const NUMBERS = /\{ oldest: \d+, newest: \d+ \}/;
+
 export const load: LoadHook = async (url, context, nextLoad) => {
   const loaded = await nextLoad(url, context);
   if (!url.endsWith('/process/protocol.js')) return loaded;
-  const source = String(loaded.source).replace('{ oldest: 1, newest: 1 }', process.env.OTHER_PROTOCOLS ?? '');
+  const source = String(loaded.source).replace(NUMBERS, process.env.OTHER_PROTOCOLS ?? '');
   return { ...loaded, source };
 };
 

@@ -1,11 +1,9 @@
 /** The faults of a soak. Those that end a process spare the first api and the first worker: their memory is watched. */
 import type { Gateway, TestProcess } from '../helpers/gateway.js';
-import { speaking } from '../helpers/other-version.js';
+import { NEXT } from '../helpers/versions.js';
 import type { Random } from './random.js';
 
 export type Fault = (gateway: Gateway, random: Random) => Promise<void>;
-
-const NEXT_VERSION = speaking({ oldest: 1, newest: 2 });
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
@@ -22,7 +20,7 @@ async function replace(
 export const FAULTS: Record<string, Fault> = {
   'worker killed': ({ workers, addWorker }) => replace(workers, addWorker, 'SIGKILL'),
   'worker replaced': ({ workers, addWorker }) => replace(workers, addWorker, 'SIGTERM'),
-  'worker upgraded': ({ workers, addWorker }) => replace(workers, () => addWorker(NEXT_VERSION), 'SIGTERM'),
+  'worker upgraded': ({ workers, addWorker }) => replace(workers, () => addWorker(NEXT), 'SIGTERM'),
   'worker frozen': async ({ workers }, random) => {
     const worker = workers[1];
     worker?.child.kill('SIGSTOP');
@@ -31,7 +29,7 @@ export const FAULTS: Record<string, Fault> = {
   },
   'api killed': ({ apis, addApi }) => replace(apis, addApi, 'SIGKILL'),
   'api replaced': ({ apis, addApi }) => replace(apis, addApi, 'SIGTERM'),
-  'api upgraded': ({ apis, addApi }) => replace(apis, () => addApi(NEXT_VERSION), 'SIGTERM'),
+  'api upgraded': ({ apis, addApi }) => replace(apis, () => addApi(NEXT), 'SIGTERM'),
   'Redis killed': async (gateway, random) => {
     const { redisServer } = gateway;
     await redisServer.stop('SIGKILL');

@@ -96,6 +96,41 @@ test('a sealed text that was cut or changed is refused, wherever that was', (t) 
   }
 });
 
+test('sealed bytes show nothing of the text, and open to exactly the same', (t) => {
+  const payloads = holding(NEW);
+  for (const text of ['', TEXT, 'x'.repeat(200_000)]) {
+    const sealed = payloads.sealBytes(text, CONTEXT);
+    t.false(text !== '' && sealed.includes(text.slice(0, 20)));
+    t.is(String(payloads.openBytes(sealed, CONTEXT)), text);
+    t.is(
+      String(payloads.openBytes(Buffer.from(payloads.seal(text, CONTEXT)), CONTEXT)),
+      text,
+      'a sealed text',
+    );
+    t.is(
+      String(payloads.openBytes(new Payloads().sealBytes(text, CONTEXT), CONTEXT)),
+      text,
+      'a text in clear',
+    );
+  }
+});
+
+test('sealed bytes that were cut or changed, or belong to another request or key, are refused', (t) => {
+  const payloads = holding(NEW);
+  const sealed = payloads.sealBytes('short', CONTEXT);
+  const refused = (bytes: Buffer, context = CONTEXT, reader = payloads) =>
+    t.throws(() => reader.openBytes(bytes, context), { instanceOf: UnreadablePayload });
+  for (let i = 1; i < sealed.length; i++) {
+    refused(sealed.subarray(0, i));
+    const changed = Buffer.from(sealed);
+    changed[i] = (changed[i] ?? 0) ^ 1;
+    refused(changed);
+  }
+  refused(sealed, requestContext({ workspace: 'demo', requestId: 'two' }));
+  refused(sealed, CONTEXT, holding(OLD));
+  refused(sealed, CONTEXT, new Payloads());
+});
+
 test('an answer to an Idempotency-Key opens for every request with that key', (t) => {
   const payloads = holding(NEW);
   const leader = { workspace: 'demo', requestId: 'one', idempotency: 'digest' };

@@ -17,7 +17,7 @@ import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circu
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
-import { CLEAR_PAYLOADS, Payloads, requestContext } from '@sluice/shared/queue/payload';
+import { CLEAR_PAYLOADS, openRequest, Payloads } from '@sluice/shared/queue/payload';
 import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import { Queues } from '@sluice/shared/queue/queues';
 import { Refusals } from '@sluice/shared/queue/refusals';
@@ -197,7 +197,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     admission,
     refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
     estimateCall: (job, entry) => {
-      const request = JSON.parse(payloads.open(job.request, requestContext(job))) as ChatRequest;
+      const request = JSON.parse(openRequest(payloads, job).toString()) as ChatRequest;
       return estimate.ofCall(request, entry, job.budget);
     },
     hasRoom: (bytes) => memory.take(bytes),

@@ -1,9 +1,8 @@
-import { speaking } from '../../helpers/other-version.js';
 import { until } from '../../helpers/until.js';
+import { NEXT } from '../../helpers/versions.js';
 import { waitForNewerJobs } from '../../helpers/wait-for-newer-jobs.js';
 import { type Scenario, SOLO } from '../trial.js';
 
-const NEXT = speaking({ oldest: 1, newest: 2 });
 const EACH = 100;
 
 export const twoVersions: Scenario = {

@@ -1,11 +1,13 @@
 /** Turns a line into a request, which from here on is like any other. */
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { RequestLimits } from '@sluice/shared/config/types';
+import type { MemberSearch } from '@sluice/shared/json/measure';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
+import type { Payloads } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import { parseChatRequest } from '../chat/parse-chat-request.js';
+import { putRequest, searchMessages } from '../chat/put-request.js';
 import { type Resolved, resolveModel } from '../chat/resolve-model.js';
 import { readTags, readUser } from '../chat/tags.js';
 import type { BatchRecord } from './batch-record.js';
@@ -24,6 +26,7 @@ export interface SendLineParts {
 export interface ReadyLine {
   request: ChatRequest;
   body: string;
+  messages: MemberSearch | undefined;
   resolved: Resolved;
   tags: ChatJob['tags'];
   user: string | undefined;
@@ -36,16 +39,17 @@ export async function prepareLine(
   requestId: string,
   body: string,
 ): Promise<ReadyLine> {
-  const request = parseChatRequest(body, limits);
+  const messages = searchMessages(body);
+  const request = parseChatRequest(body, limits, messages);
   const resolved = await resolveModel(request.model, workspace, directory, providers, requestId);
-  return { request, body, resolved, tags: readTags('', request), user: readUser(request) };
+  return { request, body, messages, resolved, tags: readTags('', request), user: readUser(request) };
 }
 
 export function toJob(
   parts: SendLineParts,
   { id, workspace, keyId }: BatchRecord,
   requestId: string,
-  { request, body, resolved, tags, user }: ReadyLine,
+  { request, body, messages, resolved, tags, user }: ReadyLine,
 ): ChatJob {
   const now = parts.clock.now();
   const job: ChatJob = {
@@ -68,8 +72,9 @@ export function toJob(
     deadline: now + parts.deadlineMs,
     queueMs: 0,
     attempts: [],
-    request: parts.payloads.seal(body, requestContext({ workspace, requestId })),
+    request: '',
   };
+  putRequest(job, body, messages, parts.payloads);
   if (tags) job.tags = tags;
   if (user !== undefined) job.user = user;
   return job;

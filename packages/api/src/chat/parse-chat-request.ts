@@ -1,7 +1,7 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { RequestLimits } from '@sluice/shared/config/types';
 import { GatewayError } from '@sluice/shared/errors';
-import { findExcess, type JsonLimits } from '@sluice/shared/json/measure';
+import { findExcess, type JsonLimits, type MemberSearch } from '@sluice/shared/json/measure';
 import { containerAt, toPath } from '../http/json-path.js';
 import { parseJson } from '../http/parse-json.js';
 import { chatRequest } from './schema.js';
@@ -16,8 +16,8 @@ const EXCESS: Record<keyof JsonLimits, (limit: number) => string> = {
  * Parses the body as a chat request. Throws `invalid_request` with the path of the first mistake, and never quotes a value.
  * Checking costs no more than parsing: the size is checked before the text is parsed, and only refusals need paths.
  */
-export function parseChatRequest(text: string, limits: RequestLimits): ChatRequest {
-  const excess = findExcess(text, limits);
+export function parseChatRequest(text: string, limits: RequestLimits, search?: MemberSearch): ChatRequest {
+  const excess = findExcess(text, limits, search);
   if (excess) throw invalid(EXCESS[excess.limit](limits[excess.limit]), containerAt(text, excess.offset));
   const body = parseJson(text);
   if (Array.isArray(body)) throw invalid('The body must be a JSON object.', null);

@@ -4,7 +4,7 @@ import type { RequestLimits } from '@sluice/shared/config/types';
 import { GatewayError } from '@sluice/shared/errors';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
+import type { Payloads } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatTraceparent } from '@sluice/shared/tracing/trace-context';
 import type { Middleware, ParameterizedContext } from 'koa';
@@ -23,6 +23,7 @@ import { ownerOf, prefersBackground, runInBackground, writeAccepted } from './ba
 import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey, type IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
+import { putRequest, searchMessages } from './put-request.js';
 import { resolveModel } from './resolve-model.js';
 import { readTags, readUser, TAGS_HEADER } from './tags.js';
 import { writeReply } from './write-reply.js';
@@ -108,7 +109,8 @@ export function createChatRoute(
     // Only a request in the background has an owner here. Its caller does not wait.
     const owner = prefersBackground(ctx) ? await ownerOf(directory, key.workspace) : undefined;
     const { requestId } = ctx.state;
-    const request = parseChatRequest(bodyText, limits);
+    const messages = searchMessages(bodyText);
+    const request = parseChatRequest(bodyText, limits, messages);
     ctx.state.soughtModel = request.model;
     const { route, chain, onCrash } = await resolveModel(
       request.model,
@@ -139,8 +141,9 @@ export function createChatRoute(
         now + (owner ? deadlineMs : Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout')))),
       queueMs: 0,
       attempts: [],
-      request: payloads.seal(bodyText, requestContext({ workspace: key.workspace, requestId })),
+      request: '',
     };
+    putRequest(job, bodyText, messages, payloads);
     const wanted = readPriority(ctx.get(PRIORITY_HEADER));
     const priority = priorityOf(key, wanted);
     if (priority !== DEFAULT_PRIORITY) job.priority = priority;

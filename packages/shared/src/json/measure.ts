@@ -28,13 +28,48 @@ const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
 const SPACE = 32;
 
-/** The first limit that the text exceeds. Invalid JSON is not noticed here, since the parser will refuse it. */
-export function findExcess(text: string, { depth, keys, elements }: JsonLimits): Excess | undefined {
+/** Finds where the value of one key of the outermost object begins and ends, while the text is measured. */
+export class MemberSearch {
+  #start = -1;
+  #end = -1;
+  #isUnsure = false;
+
+  constructor(private readonly name: string) {}
+
+  /** Undefined when there is no such key, or when it may be there twice. */
+  get span(): readonly [start: number, end: number] | undefined {
+    return this.#isUnsure || this.#end < 0 ? undefined : [this.#start, this.#end];
+  }
+
+  /** `key` is as it is written, without its quotes. An escaped key may be the same name. */
+  begin(key: string, at: number): void {
+    if (key.includes('\\')) this.#isUnsure = true;
+    else if (key === this.name) {
+      if (this.#start >= 0) this.#isUnsure = true;
+      this.#start = at;
+    }
+  }
+
+  end(at: number): void {
+    if (this.#start >= 0 && this.#end < 0) this.#end = at;
+  }
+}
+
+/**
+ * The first limit that the text exceeds. Invalid JSON is not noticed here, since the parser will refuse it. `search` has
+ * found its key when no limit is exceeded and the parser accepts the text.
+ */
+export function findExcess(
+  text: string,
+  { depth, keys, elements }: JsonLimits,
+  search?: MemberSearch,
+): Excess | undefined {
   const inArray: boolean[] = [false];
   let level = 0;
   let keyCount = 0;
   let elementCount = 0;
   let previous = 0;
+  let [keyStart, keyEnd] = [0, 0];
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code <= SPACE) continue;
@@ -43,12 +78,16 @@ export function findExcess(text: string, { depth, keys, elements }: JsonLimits):
     previous = code;
     switch (code) {
       case QUOTE:
+        keyStart = at + 1;
         at = endOfString(text, at);
+        keyEnd = at;
         break;
       case COLON:
         if (++keyCount > keys) return { limit: 'keys', offset: at };
+        if (level === 1) search?.begin(text.slice(keyStart, keyEnd), at + 1);
         break;
       case COMMA:
+        if (level === 1) search?.end(at);
         if (inArray[level] === true && ++elementCount > elements) return { limit: 'elements', offset: at };
         break;
       case OPEN_ARRAY:
@@ -58,6 +97,7 @@ export function findExcess(text: string, { depth, keys, elements }: JsonLimits):
         break;
       case CLOSE_ARRAY:
       case CLOSE_OBJECT:
+        if (level === 1) search?.end(at);
         if (--level < 0) return undefined;
         break;
     }

@@ -8,7 +8,10 @@ export interface Protocols {
   newest: number;
 }
 
-export const PROTOCOLS: Protocols = { oldest: 1, newest: 1 };
+export const PROTOCOLS: Protocols = { oldest: 1, newest: 2 };
+
+/** From this version on a large request is sealed as bytes, and its job says where the messages are. */
+export const LARGE_AS_BYTES = 2;
 
 /** The number of what older versions wrote without a number. */
 const FIRST = 1;

@@ -18,7 +18,6 @@ import { BLOCK_MS } from '../redis/redis.js';
 import { ScriptKeys } from '../redis/script.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { type ChatJob, jobIdOf, providerOf } from './job.js';
-import { isSealed } from './payload.js';
 import { type KeyTrouble, rateOf } from './rates.js';
 import { ADDED, ALREADY_SETTLED, addScript } from './scripts/add.js';
 import { reserveAgainScript, switchKeyScript } from './scripts/call-again.js';
@@ -41,7 +40,6 @@ import {
 
 export const CHAT_JOB = 'chat';
 
-const LARGE_LENGTH = 16_384;
 const LARGE_GRACE_MS = 60_000;
 /** How long beyond its request's deadline a settlement is remembered. */
 const SETTLED_GRACE_MS = 60_000;
@@ -66,8 +64,8 @@ export interface BackendParts extends RecordParts {
 export interface TakenJson extends JobJson {
   /** Identifies this run of the job. A later run of the same job has another lock. */
   lock: string;
-  /** The request of a chat job, in JSON; empty when Redis does not have it. */
-  request: string;
+  /** The request of a chat job, sealed. It is empty when Redis does not have it. */
+  request: string | Buffer;
   /** Set for a job with limits per minute: the key of the pool that it is called with, or '' if there is no pool. */
   providerKey?: string;
   /** When its call was reserved, in Redis time. */
@@ -139,7 +137,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
    */
   async addChat(job: ChatJob, most?: number, again = false): Promise<number | 'added' | 'settled'> {
     // This command is sent just before the script, in one write.
-    const kept = isLarge(job) && this.#keepLarge(job);
+    const kept = typeof job.request !== 'string' && this.#keepLarge(job, job.request);
     const keys = again ? this.#keys.and(this.#settledKey(job)) : this.#keys;
     const [added] = await Promise.all([addScript(this.redis, keys, this.#addArgs(job, most)), kept]);
     if (added === ALREADY_SETTLED) return 'settled';
@@ -148,7 +146,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
 
   /** Takes away the large request of a job that was not added after all. */
   async dropRequest(job: ChatJob): Promise<void> {
-    if (isLarge(job)) await this.redis.del(this.#largeKey(jobIdOf(job)));
+    if (typeof job.request !== 'string') await this.redis.del(this.#largeKey(jobIdOf(job)));
   }
 
   /** Takes a job off the queue, if not more than `died` workers have died with it. */
@@ -171,7 +169,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     most: number,
     died: number,
   ): Promise<PassOnResult> {
-    const kept = isLarge(to) && other.#keepLarge(to);
+    const kept = typeof to.request !== 'string' && other.#keepLarge(to, to.request);
     const keys = this.#keys
       .joined(other.#keys)
       .and(this.#settledKey(from), this.parts.names.inbox(from.inbox));
@@ -357,7 +355,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
       jobIdOf(job),
       CHAT_JOB,
       dataOf(job),
-      isLarge(job) ? '' : job.request,
+      typeof job.request === 'string' ? job.request : '',
       job.queuedAt,
       job.workspace,
       shareOf(job),
@@ -432,7 +430,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   async #readLarge(job: TakenJson): Promise<void> {
-    job.request = (await this.redis.get(this.#largeKey(job.id))) ?? '';
+    job.request = (await this.redis.getBuffer(this.#largeKey(job.id))) ?? '';
   }
 
   #fromStock(): unknown[] | undefined {
@@ -454,10 +452,10 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   /** Stores a large request. If nobody deletes it, it expires when nobody can need it any more. */
-  async #keepLarge(job: ChatJob): Promise<void> {
-    const { request, deadline, queuedAt } = job;
+  async #keepLarge(job: ChatJob, request: Buffer): Promise<void> {
+    const { deadline, queuedAt } = job;
     const ms = Math.ceil(Math.max(0, deadline - queuedAt)) + LARGE_GRACE_MS;
-    await this.redis.set(this.#largeKey(jobIdOf(job)), bytesOf(request), 'PX', ms);
+    await this.redis.set(this.#largeKey(jobIdOf(job)), request, 'PX', ms);
   }
 
   #largeKey(jobId: string): string {
@@ -469,14 +467,10 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 }
 
-function isLarge({ request }: ChatJob): boolean {
-  return request.length > LARGE_LENGTH;
-}
-
 /** The job in JSON, without its request. Taking the request out for a moment is cheaper than copying all the other fields. */
 function dataOf(job: ChatJob): string {
   const { request } = job;
-  const rest: { request?: string } = job;
+  const rest: { request?: string | Buffer } = job;
   rest.request = undefined;
   const json = JSON.stringify(rest);
   job.request = request;
@@ -512,11 +506,6 @@ function toTakenJson(
   } else if (verdict === 'late') job.late = { ms: Number(detail), outcome: 'limit' };
   else if (verdict === 'late_by_workspace') job.late = { ms: Number(detail), outcome: 'workspace_limit' };
   return job;
-}
-
-/** A sealed text is ASCII, which becomes bytes several times as fast when Node is told. */
-function bytesOf(request: string): Buffer {
-  return Buffer.from(request, isSealed(request) ? 'latin1' : 'utf8');
 }
 
 /** The distance between two turns of a workspace. */

@@ -80,9 +80,13 @@ export interface ChatJob {
   queueMs: number;
   /** The attempts at earlier entries. */
   attempts: Attempt[];
-  /** The caller's unchanged body, sealed (queue/payload.ts). The api has checked the JSON. */
-  request: string;
+  /** The caller's unchanged body, sealed (queue/payload.ts). The api has checked the JSON. A large one is bytes. */
+  request: string | Buffer;
+  /** Where the value of `messages` begins and ends, in bytes of a large request before it was sealed. */
+  messagesAt?: Span;
 }
+
+export type Span = readonly [start: number, end: number];
 
 /** The values of the headers of a served request. The serialised body travels beside them. */
 export interface Served {

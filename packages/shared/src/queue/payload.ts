@@ -2,10 +2,11 @@
  * Prompts and answers are encrypted while they lie in Redis: AES-256-GCM, under keys that only api and worker processes
  * hold (PAYLOAD_KEY). The queue moves what `seal` made without looking into it.
  *
- *   sealed text:  U+0001, key id (8 hex digits), base64 of nonce (12 bytes), tag (16 bytes) and ciphertext
+ *   sealed text:   U+0001, key id (8 hex digits), base64 of nonce (12 bytes), tag (16 bytes) and ciphertext
+ *   sealed bytes:  the byte 2, key id (8 hex digits), nonce, tag and ciphertext; for large requests, which base64 would slow
  *
- * No JSON text begins with U+0001, and the gateway removes it from upstream's text. So a text that does not begin with
- * U+0001 was never encrypted: a process without a key wrote it, and it is read as it is.
+ * No JSON begins with U+0001 or the byte 2, and the gateway removes U+0001 from upstream's text. So what begins otherwise was
+ * never encrypted: a process without a key wrote it, and it is read as it is.
  *
  * A sealed text is bound to a context, such as the id of its request. It cannot be opened in another context.
  */
@@ -31,6 +32,7 @@ import {
 import type { ChatJob } from './job.js';
 
 const MARK = '\u0001';
+const BYTES_MARK = '\u0002';
 const HEADER_LENGTH = MARK.length + KEY_ID_LENGTH;
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
@@ -79,25 +81,45 @@ export class Payloads {
   seal(text: string, context: string): string {
     const key = this.#writer;
     if (!key) return text;
+    return MARK + key.id + Buffer.concat(this.#encrypt(key, text, context)).toString('base64');
+  }
+
+  sealBytes(text: string, context: string): Buffer {
+    const key = this.#writer;
+    if (!key) return Buffer.from(text);
+    return Buffer.concat([Buffer.from(BYTES_MARK + key.id), ...this.#encrypt(key, text, context)]);
+  }
+
+  #encrypt(key: PayloadKey, text: string, context: string): [nonce: Buffer, tag: Buffer, ciphertext: Buffer] {
     const nonce = this.#nonces.next();
     const cipher = createCipheriv(CIPHER, key.cipher, nonce);
     cipher.setAAD(Buffer.from(context));
     const ciphertext = cipher.update(text, 'utf8');
     cipher.final();
-    const bytes = Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
-    return MARK + key.id + bytes.toString('base64');
+    return [nonce, cipher.getAuthTag(), ciphertext];
   }
 
   isSealed(text: string): boolean {
-    return isSealed(text);
+    return text.startsWith(MARK);
   }
 
   /** Throws `UnreadablePayload`. */
   open(text: string, context: string): string {
     if (!this.isSealed(text)) return text;
     const id = text.slice(MARK.length, HEADER_LENGTH);
+    return this.#decrypt(id, Buffer.from(text.slice(HEADER_LENGTH), 'base64'), context).toString();
+  }
+
+  /** Opens bytes that `sealBytes` made, and the bytes of a sealed text. Throws `UnreadablePayload`. */
+  openBytes(bytes: Buffer, context: string): Buffer {
+    if (bytes[0] === MARK.charCodeAt(0)) return Buffer.from(this.open(bytes.toString('latin1'), context));
+    if (bytes[0] !== BYTES_MARK.charCodeAt(0)) return bytes;
+    const id = bytes.toString('latin1', BYTES_MARK.length, HEADER_LENGTH);
+    return this.#decrypt(id, bytes.subarray(HEADER_LENGTH), context);
+  }
+
+  #decrypt(id: string, bytes: Buffer, context: string): Buffer {
     const key = this.#held(id);
-    const bytes = Buffer.from(text.slice(HEADER_LENGTH), 'base64');
     const nonce = bytes.subarray(0, NONCE_BYTES);
     const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
     try {
@@ -106,7 +128,7 @@ export class Payloads {
       decipher.setAuthTag(tag);
       const opened = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES));
       decipher.final();
-      return opened.toString();
+      return opened;
     } catch {
       throw new UnreadablePayload(`it was changed, or belongs to another request (payload key ${id})`);
     }
@@ -142,10 +164,6 @@ export class Payloads {
   }
 }
 
-export function isSealed(text: string): boolean {
-  return text.startsWith(MARK);
-}
-
 /** The error text is sealed, because an upstream's error may quote the prompt. */
 export function sealError(payloads: Payloads, error: ErrorInfo, context: string): ErrorInfo {
   return mapTexts(error, (text) => payloads.seal(text, context));
@@ -165,6 +183,16 @@ export type RequestIdentity = Pick<ChatJob, 'workspace' | 'requestId' | 'idempot
 
 export function requestContext({ workspace, requestId }: RequestIdentity): string {
   return `request\n${workspace}\n${requestId}`;
+}
+
+/** The caller's body. Throws `UnreadablePayload`. */
+export function openRequest(
+  payloads: Payloads,
+  job: RequestIdentity & Pick<ChatJob, 'request'>,
+): string | Buffer {
+  const context = requestContext(job);
+  if (typeof job.request === 'string') return payloads.open(job.request, context);
+  return payloads.openBytes(job.request, context);
 }
 
 /** An answer to an Idempotency-Key belongs to all requests with that key, not only to the one that ran. */

@@ -2,7 +2,6 @@
 import type { ChatRequest, TokenUsage } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
-import { writeExactly } from '@sluice/shared/json/exact';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { RatesLeft } from '@sluice/shared/queue/rates';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -15,6 +14,7 @@ import {
   type ProviderFailure,
   UnusableResponse,
 } from '../providers/types.js';
+import { buildBody } from './build-body.js';
 import type { Credentials, OutgoingCall } from './credentials-type.js';
 import type { Endpoint } from './endpoint.js';
 import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
@@ -77,11 +77,11 @@ export async function callProvider(
 ): Promise<CallResult> {
   const { provider, endpoint, credentials, http } = upstream;
   if (upstream.missingKey !== undefined) return { failure: failureOf('no_key') };
-  let body: string;
+  let body: string | Buffer;
   let path: string;
   try {
     path = endpoint.chatPath(entry.model);
-    body = writeExactly(endpoint.adapt(provider.buildRequest(request, entry), entry.model));
+    body = buildBody(upstream, request, entry);
   } catch (error) {
     if (error instanceof GatewayError) return { failure: untranslatable(error) };
     throw error;

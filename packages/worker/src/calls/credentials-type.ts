@@ -6,7 +6,7 @@ export interface OutgoingCall {
   method: 'GET' | 'POST';
   /** The whole address. */
   url: string;
-  body: string;
+  body: string | Buffer;
 }
 
 export interface Credentials {

@@ -61,7 +61,7 @@ export class HttpClient {
   async post(
     path: string,
     headers: Readonly<Record<string, string>>,
-    body: string,
+    body: string | Buffer,
     timeoutMs: number,
     signal: StopSignal,
     share: AnswerShare,

@@ -19,7 +19,7 @@ import {
   WAIT_GRACE_MS,
 } from '@sluice/shared/queue/job';
 import type { MoreBudget } from '@sluice/shared/queue/more-budget';
-import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
+import { openRequest, type Payloads } from '@sluice/shared/queue/payload';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -214,7 +214,7 @@ export class ChatProcessor {
 
   /** Throws when this worker lacks the key. Then the request fails at once, instead of going from worker to worker. */
   #read(job: ChatJob): ChatRequest {
-    return parseRequest(this.parts.payloads.open(job.request, requestContext(job)));
+    return parseRequest(openRequest(this.parts.payloads, job), job.messagesAt);
   }
 }
 

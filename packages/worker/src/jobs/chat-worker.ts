@@ -29,8 +29,8 @@ const BREATHE_AFTER_MS = 20;
 export class TakenJob extends Job<unknown, Settlement | undefined> {
   /** Identifies this run of the job. A later run of the same job has another lock. */
   readonly lock: string;
-  /** The request of a chat job, in JSON; empty when Redis does not have it. */
-  readonly request: string;
+  /** The request of a chat job, sealed. It is empty when Redis does not have it. */
+  readonly request: string | Buffer;
   readonly providerKey: string | undefined;
   readonly reservedAt: number | undefined;
   readonly late: Late | undefined;

@@ -15,6 +15,8 @@ export interface Provider {
   requestIdHeader: string;
   /** The provider's request body. Throws GatewayError `invalid_request` naming the field that cannot be translated. */
   buildRequest(request: ChatRequest, entry: ChainEntry): Record<string, unknown>;
+  /** Whether `buildRequest` leaves the messages of this JSON as they are. Absent: it never does. */
+  passesMessages?(json: Buffer): boolean;
   /** Throws UnusableResponse when a 2xx body is not a completion. `now` (ms) dates an answer that has no date. */
   parseResponse(body: unknown, now?: number): ParsedResponse;
   /** Never throws, whatever the body is. `now` (ms) is what a `retry-after` date is counted from. */

@@ -1,7 +1,7 @@
 import type { Provider } from '../types.js';
 import { parseError } from './error.js';
 import { parseModels } from './models.js';
-import { buildCompatibleRequest, buildRequest, withoutForeign } from './request.js';
+import { buildCompatibleRequest, buildRequest, hasNoForeign, withoutForeign } from './request.js';
 import { parseResponse } from './response.js';
 
 /** OpenAI itself. The base URL ends in `/v1`. */
@@ -9,6 +9,7 @@ export const openai: Provider = {
   headers: {},
   requestIdHeader: 'x-request-id',
   buildRequest: (request, entry) => withoutForeign(buildRequest(request, entry)),
+  passesMessages: hasNoForeign,
   parseResponse,
   parseError,
   modelsQuery: () => ({}), // The whole list is one page.
@@ -16,7 +17,11 @@ export const openai: Provider = {
 };
 
 /** Every other server that speaks OpenAI's chat completions. */
-export const openaiCompatible: Provider = { ...openai, buildRequest: buildCompatibleRequest };
+export const openaiCompatible: Provider = {
+  ...openai,
+  buildRequest: buildCompatibleRequest,
+  passesMessages: () => true,
+};
 
 /** One of them that refuses fields it does not know. */
 export const strictlyCompatible: Provider = {

@@ -37,6 +37,11 @@ export function withoutForeign(body: Record<string, unknown>): Record<string, un
 const FOREIGN = ['cache_control', 'thinking_blocks', 'reasoning_content'];
 const MARK = ['cache_control'];
 
+/** Whether messages have nothing for `withoutForeign` to leave out. A name with an escaped letter may be any name. */
+export function hasNoForeign(messages: Buffer): boolean {
+  return ![...FOREIGN, '\\u00'].some((text) => messages.includes(text));
+}
+
 function cleanMessage(message: unknown): unknown {
   const clean = without(message, FOREIGN);
   if (!isObject(clean) || !Array.isArray(clean.content)) return clean;

@@ -1,0 +1,34 @@
+/** Puts the caller's body into its job. */
+import { MemberSearch } from '@sluice/shared/json/measure';
+import { LARGE_AS_BYTES } from '@sluice/shared/process/protocol';
+import type { ChatJob, Span } from '@sluice/shared/queue/job';
+import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
+
+/** A longer body gets a key of its own in Redis, which no script reads. */
+const LARGE_LENGTH = 12_288;
+
+/** The worker copies the messages of a large body to the provider without reading them, if it knows where they are. */
+export function searchMessages(text: string): MemberSearch | undefined {
+  return text.length > LARGE_LENGTH ? new MemberSearch('messages') : undefined;
+}
+
+/** `messages`: what was found in this text. */
+export function putRequest(
+  job: ChatJob,
+  text: string,
+  messages: MemberSearch | undefined,
+  payloads: Payloads,
+): void {
+  const context = requestContext(job);
+  if (text.length <= LARGE_LENGTH) job.request = payloads.seal(text, context);
+  else if ((job.protocol ?? 0) < LARGE_AS_BYTES) job.request = Buffer.from(payloads.seal(text, context));
+  else {
+    job.request = payloads.sealBytes(text, context);
+    if (messages?.span) job.messagesAt = inBytes(text, messages.span);
+  }
+}
+
+function inBytes(text: string, [start, end]: Span): Span {
+  const first = Buffer.byteLength(text.slice(0, start));
+  return [first, first + Buffer.byteLength(text.slice(start, end))];
+}
