@@ -3,13 +3,15 @@ import { nextGrowth } from '@sluice/shared/process/heap-growth';
 import test from 'ava';
 
 const HEAP_GROWTH = JSON.stringify(import.meta.resolve('@sluice/shared/process/heap-growth'));
+const RUN_PROCESS = JSON.stringify(import.meta.resolve('@sluice/shared/process/run-process'));
 const ANY = Number.POSITIVE_INFINITY;
 
-/** Counts the collections of a process with a small heap, through which many objects pass that live for a while. */
+/** Counts the collections of a process, through which many objects pass that live for a while. */
 const program = (first: string) => `
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { adjustHeapGrowth } from ${HEAP_GROWTH};
+import { runProcess } from ${RUN_PROCESS};
 ${first}
 let collections = 0;
 new PerformanceObserver((list) => {
@@ -18,7 +20,7 @@ new PerformanceObserver((list) => {
 }).observe({ entryTypes: ['gc'] });
 const alive = Array.from({ length: 300_000 }, (_, i) => ({ i, text: 'alive ' + i }));
 const recent = [];
-for (let i = 0; i < 16_000; i++) {
+for (let i = 0; i < 12_000; i++) {
   recent[i % 400] = new Array(10_000).fill(i);
   if (i % 8 === 0) await setImmediate();
 }
@@ -26,8 +28,12 @@ await setImmediate();
 console.log(collections, alive.length);
 `;
 
-function countCollections(first: string): number {
-  const options = ['--max-old-space-size=384', '--max-semi-space-size=16', '--input-type=module'];
+function countCollections(first: string, largestHeapMb = 384): number {
+  const options = [
+    `--max-old-space-size=${largestHeapMb}`,
+    '--max-semi-space-size=16',
+    '--input-type=module',
+  ];
   const { stdout, stderr } = spawnSync(process.execPath, [...options, '-e', program(first)], {
     encoding: 'utf8',
     env: { PATH: process.env.PATH },
@@ -42,6 +48,15 @@ test('a process with a small heap collects its garbage less often', (t) => {
   // Every collection counts as one that comes too often, however slow the machine is.
   const after = countCollections('adjustHeapGrowth(Infinity);');
   t.true(after > 0 && after < before / 2, `${after} collections, and ${before} without it`);
+});
+
+test('every process begins with little garbage, however large its heap may be', (t) => {
+  const before = countCollections('', 4_096);
+  const after = countCollections(
+    "await runProcess('test', async () => ({ urls: {}, stop: async () => {} }));",
+    4_096,
+  );
+  t.true(after > before, `${after} collections, and ${before} without it`);
 });
 
 test('collections that come often get more garbage, rare ones less, within bounds', (t) => {
