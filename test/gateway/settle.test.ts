@@ -247,6 +247,13 @@ test('a large request lies beside its job, for as long as the job', async (t) =>
   t.false(await isKept());
 });
 
+test('a large request of which nothing is left counts as missing', async (t) => {
+  const cell = await bench.cell();
+  await cell.queues.addChat({ ...jobFor('one'), request: Buffer.from('x'.repeat(20_000)) });
+  await bench.redis.set(`${cell.names.queueKey('openai', 'one-0')}:request`, '');
+  t.is((await cell.take('openai', 'run'))?.data.request, '');
+});
+
 for (const kind of ['plain', 'ranked'] as const) {
   /** Adds the jobs while a slot is free, or while none is. */
   const add = async (cell: Cell, jobs: ChatJob[]) => {

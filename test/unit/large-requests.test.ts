@@ -130,6 +130,13 @@ test('a job for the version before is what that version reads', (t) => {
   t.deepEqual(request, JSON.parse(text));
 });
 
+test('a body that is not the one the api put there is not sent to a provider', (t) => {
+  const text = JSON.stringify({ model: 'fast', messages: [{ role: 'user', content: LONG }] });
+  const { job } = queued(text);
+  for (const changed of ['', '{"model":"fast"', text.slice(0, 5_000), '{"model":"fast","message":[1]}'])
+    t.throws(() => parseRequest(Buffer.from(changed), job.messagesAt), undefined, changed.slice(0, 40));
+});
+
 test('a small body stays a text', (t) => {
   const text = '{"model":"fast","messages":[]}';
   const { job, request } = queued(text);

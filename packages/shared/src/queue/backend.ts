@@ -430,7 +430,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   async #readLarge(job: TakenJson): Promise<void> {
-    job.request = (await this.redis.getBuffer(this.#largeKey(job.id))) ?? '';
+    const bytes = await this.redis.getBuffer(this.#largeKey(job.id));
+    job.request = bytes && bytes.length > 0 ? bytes : '';
   }
 
   #fromStock(): unknown[] | undefined {

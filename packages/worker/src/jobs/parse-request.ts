@@ -12,7 +12,11 @@ export function parseRequest(body: string | Buffer, messagesAt?: Span): ChatRequ
   const [start, end] = messagesAt;
   const outline =
     body.toString('utf8', 0, start) + JSON.stringify(MESSAGES_HERE) + body.toString('utf8', end);
-  return holdMessages(readRequest(outline), body.subarray(start, end));
+  const request = readRequest(outline);
+  // Somebody has changed the body in Redis. Without this check the provider would get whatever the rest happens to be.
+  if ((request.messages as unknown) !== MESSAGES_HERE)
+    throw new Error('the request has no messages at their place');
+  return holdMessages(request, body.subarray(start, end));
 }
 
 function readRequest(text: string): ChatRequest {
