@@ -1,5 +1,6 @@
 /** The messages of a large request pass from the caller to the provider as bytes. */
 import { randomBytes } from 'node:crypto';
+import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
 import { putRequest, searchMessages } from '@sluice/api/chat/put-request';
 import { findExcess, MemberSearch } from '@sluice/shared/json/measure';
 import { PROTOCOLS } from '@sluice/shared/process/protocol';
@@ -19,6 +20,8 @@ const NO_LIMITS = {
   depth: Number.POSITIVE_INFINITY,
   keys: Number.POSITIVE_INFINITY,
   elements: Number.POSITIVE_INFINITY,
+  messages: Number.POSITIVE_INFINITY,
+  parts: Number.POSITIVE_INFINITY,
 };
 const LONG = 'Grüße 👋 "quoted" \\ \n'.repeat(2_000);
 
@@ -32,7 +35,7 @@ function messagesIn(text: string): string | undefined {
 function queued(text: string, protocol = PROTOCOLS.newest, payloads = new Payloads()) {
   const job: ChatJob = { ...jobFor('one'), protocol };
   const search = searchMessages(text);
-  findExcess(text, NO_LIMITS, search);
+  parseChatRequest(text, NO_LIMITS, search);
   putRequest(job, text, search, payloads);
   return { job, request: parseRequest(openRequest(payloads, job), job.messagesAt) };
 }
@@ -130,6 +133,23 @@ test('a job for the version before is what that version reads', (t) => {
   t.deepEqual(request, JSON.parse(text));
 });
 
+test('of a key that is there twice the provider gets the one that was checked', (t) => {
+  const long = JSON.stringify(LONG);
+  for (const message of [
+    `{"role":"user","content":${long},"content":"Hi."}`,
+    `{"role":"user","cont\\u0065nt":${long},"content":"Hi."}`,
+    `{"role":"user","content":[{"type":"text","text":${long},"text":"Hi."}]}`,
+    `{"role":"user","content":"Hi.","x":[{"a":${long},"a":1}]}`,
+  ]) {
+    const messages = `[{"role":"system","content":"Be brief."},${message}]`;
+    const text = `{"a":{"b":1,"b":2},"model":"fast","messages":${messages},"c":{"d":1}}`;
+    t.is(queued(text).job.messagesAt, undefined, message.slice(0, 40));
+    t.true(bodyAt(openaiCompatible, text).includes(JSON.stringify(JSON.parse(messages))));
+  }
+  const text = `{"a":{"b":1,"b":2},"model":"fast","messages":[{"role":"user","content":${long}}],"c":{"d":1}}`;
+  t.truthy(queued(text).job.messagesAt, 'a key outside the messages is written anew in any case');
+});
+
 test('a body that is not the one the api put there is not sent to a provider', (t) => {
   const text = JSON.stringify({ model: 'fast', messages: [{ role: 'user', content: LONG }] });
   const { job } = queued(text);
@@ -138,7 +158,7 @@ test('a body that is not the one the api put there is not sent to a provider', (
 });
 
 test('a small body stays a text', (t) => {
-  const text = '{"model":"fast","messages":[]}';
+  const text = '{"model":"fast","messages":[{"role":"user","content":"Hi."}]}';
   const { job, request } = queued(text);
   t.is(job.request, text);
   t.deepEqual(request, JSON.parse(text));

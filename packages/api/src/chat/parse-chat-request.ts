@@ -32,7 +32,9 @@ export function parseChatRequest(text: string, limits: RequestLimits, search?: M
   }
   refuseTooMany(body, limits);
   if (!chatRequest.test(body)) throw describe(body);
-  return body as ChatRequest;
+  const request = body as ChatRequest;
+  search?.compare(request.messages);
+  return request;
 }
 
 /** Every message and part takes work to translate, and no model reads so many. */

@@ -33,26 +33,47 @@ export class MemberSearch {
   #start = -1;
   #end = -1;
   #isUnsure = false;
+  /** How many keys are written in the value, at all levels. */
+  #keys = 0;
 
   constructor(private readonly name: string) {}
 
-  /** Undefined when there is no such key, or when it may be there twice. */
+  /** Undefined when there is no such key, or when it or a key in its value may be there twice. */
   get span(): readonly [start: number, end: number] | undefined {
     return this.#isUnsure || this.#end < 0 ? undefined : [this.#start, this.#end];
   }
 
-  /** `key` is as it is written, without its quotes. An escaped key may be the same name. */
-  begin(key: string, at: number): void {
+  /** `key` is as it is written, without its quotes. An escaped key may be the same name. `keys`: how many came before `at`. */
+  begin(key: string, at: number, keys: number): void {
     if (key.includes('\\')) this.#isUnsure = true;
     else if (key === this.name) {
       if (this.#start >= 0) this.#isUnsure = true;
       this.#start = at;
+      this.#keys = -keys;
     }
   }
 
-  end(at: number): void {
-    if (this.#start >= 0 && this.#end < 0) this.#end = at;
+  end(at: number, keys: number): void {
+    if (this.#start < 0 || this.#end >= 0) return;
+    this.#end = at;
+    this.#keys += keys;
   }
+
+  /**
+   * `value`: what the parser made of the text. It has fewer keys than the text when an object has a key twice. Not every parser
+   * takes the last of them, so others may read something else in this text than what was checked here.
+   */
+  compare(value: unknown): void {
+    if (countKeys(value) !== this.#keys) this.#isUnsure = true;
+  }
+}
+
+function countKeys(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const values: unknown[] = Array.isArray(value) ? value : Object.values(value);
+  let count = Array.isArray(value) ? 0 : values.length;
+  for (const each of values) count += countKeys(each);
+  return count;
 }
 
 /**
@@ -84,10 +105,10 @@ export function findExcess(
         break;
       case COLON:
         if (++keyCount > keys) return { limit: 'keys', offset: at };
-        if (level === 1) search?.begin(text.slice(keyStart, keyEnd), at + 1);
+        if (level === 1) search?.begin(text.slice(keyStart, keyEnd), at + 1, keyCount);
         break;
       case COMMA:
-        if (level === 1) search?.end(at);
+        if (level === 1) search?.end(at, keyCount);
         if (inArray[level] === true && ++elementCount > elements) return { limit: 'elements', offset: at };
         break;
       case OPEN_ARRAY:
@@ -97,7 +118,7 @@ export function findExcess(
         break;
       case CLOSE_ARRAY:
       case CLOSE_OBJECT:
-        if (level === 1) search?.end(at);
+        if (level === 1) search?.end(at, keyCount);
         if (--level < 0) return undefined;
         break;
     }
