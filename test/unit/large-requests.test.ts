@@ -124,6 +124,13 @@ test('a body without messages that can be found is read whole', (t) => {
   t.deepEqual(JSON.parse(bodyAt(openai, text)), { ...JSON.parse(text), model: 'the-model' });
 });
 
+test('a body of which the messages are the smaller part is read whole', (t) => {
+  const body = { model: 'fast', messages: [{ role: 'user', content: 'Hi.' }], tools: [LONG] };
+  const { job, request } = queued(JSON.stringify(body));
+  t.is(job.messagesAt, undefined);
+  t.deepEqual(request, body as never);
+});
+
 test('a job for the version before is what that version reads', (t) => {
   const payloads = new Payloads({ keys: [randomBytes(32)], writes: true });
   const text = JSON.stringify({ model: 'fast', messages: [{ role: 'user', content: LONG }] });

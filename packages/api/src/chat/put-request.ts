@@ -24,8 +24,13 @@ export function putRequest(
   else if ((job.protocol ?? 0) < LARGE_AS_BYTES) job.request = Buffer.from(payloads.seal(text, context));
   else {
     job.request = payloads.sealBytes(text, context);
-    if (messages?.span) job.messagesAt = inBytes(text, messages.span);
+    if (messages?.span && isMost(messages.span, text)) job.messagesAt = inBytes(text, messages.span);
   }
+}
+
+/** The worker reads and copies the rest, which would take twice as long if the rest were the larger part. */
+function isMost([start, end]: Span, text: string): boolean {
+  return end - start > text.length / 2;
 }
 
 function inBytes(text: string, [start, end]: Span): Span {
