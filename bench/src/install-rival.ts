@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RIVALS } from './paths.js';
 
-/** Installs a package for the bench only, outside our own lock file. Returns its folder. */
+/** Installs a package for the bench only, outside our own lock file. Two versions may stand side by side. Returns its folder. */
 export function installRival(name: string, version: string, say: (line: string) => void): string {
-  const home = join(RIVALS, name.replace('/', '-'));
+  const home = join(RIVALS, `${name.replace('/', '-')}-${version}`);
   const folder = join(home, 'node_modules', name);
   if (versionIn(folder) === version) return folder;
   say(`Installing ${name} ${version} for the bench …`);

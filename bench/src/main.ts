@@ -5,8 +5,9 @@ import { growth } from './growth/growth.js';
 import { micro } from './micro/micro.js';
 import { UsageError } from './options.js';
 import { profile } from './profile/profile.js';
+import { redisClients } from './redis-clients/redis-clients.js';
 
-const COMMANDS = { compare, growth, micro, profile, against };
+const COMMANDS = { compare, growth, micro, profile, against, 'redis-clients': redisClients };
 
 endOnSignals();
 const [first = '', ...rest] = process.argv.slice(2);

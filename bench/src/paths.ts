@@ -4,6 +4,7 @@ const inBench = (path: string) => fileURLToPath(new URL(`../${path}`, import.met
 
 export const RESULTS = inBench('results');
 export const PROFILES = inBench('profiles');
-/** Other gateways, installed on first use. */
+/** Other gateways and other clients of Redis, installed on first use. */
 export const RIVALS = inBench('.rivals');
 export const DOCS = inBench('../docs/performance.md');
+export const MEASURING = inBench('../docs/measuring.md');

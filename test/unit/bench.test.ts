@@ -117,7 +117,11 @@ test('a number that makes no sense is refused before anything starts', (t) => {
 });
 
 test('the pages have a section for everything that bench, chaos and soak can save', (t) => {
-  const kinds = { performance: ['compare', 'growth', 'micro', 'profile'], reliability: ['chaos', 'soak'] };
+  const kinds = {
+    performance: ['compare', 'growth', 'micro', 'profile'],
+    measuring: ['redis-clients'],
+    reliability: ['chaos', 'soak'],
+  };
   for (const [name, sections] of Object.entries(kinds)) {
     const page = readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), 'utf8');
     for (const kind of sections) {
