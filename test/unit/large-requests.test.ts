@@ -125,7 +125,7 @@ test('a body without messages that can be found is read whole', (t) => {
 });
 
 test('a body of which the messages are the smaller part is read whole', (t) => {
-  const body = { model: 'fast', messages: [{ role: 'user', content: 'Hi.' }], tools: [LONG] };
+  const body = { model: 'fast', messages: [{ role: 'user', content: 'Hi.' }], metadata: { LONG } };
   const { job, request } = queued(JSON.stringify(body));
   t.is(job.messagesAt, undefined);
   t.deepEqual(request, body as never);
