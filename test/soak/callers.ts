@@ -1,6 +1,6 @@
 /**
  * Callers who do what an SDK does: they try again after a connection error, a 429 or a 5xx. Half of their requests have an
- * Idempotency-Key, and some of those are sent twice at once.
+ * Idempotency-Key, and some of those are sent twice at once. Some are large.
  */
 import { echoOf } from '../chaos/account.js';
 import type { Gateway } from '../helpers/gateway.js';
@@ -10,6 +10,8 @@ const TRIES = 12;
 const HANG_UP_EVERY = 500;
 /** Even: a request with a key. */
 const TWIN_EVERY = 10;
+const LARGE_EVERY = 7;
+const LARGE = 'Grüße. '.repeat(4_000);
 
 /** Callers of each workspace, out of so many. */
 export const CROWDS = { small: 1, middle: 2, large: 5 };
@@ -61,7 +63,7 @@ export class Callers {
     const key = this.gateway.keys[CALLERS_OF[caller % CALLERS_OF.length] ?? ''] ?? '';
     while (this.#running && !this.done) {
       const n = this.sent++;
-      const text = `soak ${n} ${this.random.next()}`;
+      const text = `soak ${n} ${this.random.next()} ${n % LARGE_EVERY === 0 ? LARGE : ''}`;
       if (n % HANG_UP_EVERY === HANG_UP_EVERY - 1) await this.#hangUp(n, key);
       else if (n % TWIN_EVERY === 0) await this.#askTwice(n, text, key);
       else await this.#ask(n, text, key);
@@ -72,7 +74,7 @@ export class Callers {
   async #askTwice(n: number, text: string, key: string): Promise<void> {
     this.sent++;
     const twins = await Promise.all([this.#ask(n, text, key), this.#ask(n, text, key)]);
-    if (twins.every((outcome) => outcome === 'served')) this.servedTwice.push(text);
+    if (twins.every((outcome) => outcome === 'served')) this.servedTwice.push(nameOf(text));
   }
 
   async #ask(n: number, text: string, key: string): Promise<'served' | 'replayed' | 'lost'> {
@@ -92,7 +94,7 @@ export class Callers {
           if (isReplay) this.replayed++;
           this.#latencies.push(performance.now() - started);
           const content = body.choices[0].message.content;
-          if (content !== echoOf(text)) this.wrong.push(`${content} to ${text}`);
+          if (content !== echoOf(text)) this.wrong.push(`${content} to ${nameOf(text)}`);
           return isReplay ? 'replayed' : 'served';
         }
         last = `${status} ${body.error.code}`;
@@ -101,7 +103,7 @@ export class Callers {
         last = String(error instanceof Error ? (error.cause ?? error) : error);
       }
     }
-    this.lost.push(`${text}: ${last}`);
+    this.lost.push(`${nameOf(text)}: ${last}`);
     return 'lost';
   }
 
@@ -116,4 +118,8 @@ export class Callers {
     const url = this.random.pick(this.gateway.urls);
     return this.gateway.chat(body, { url, key, headers, ...(signal ? { signal } : {}) });
   }
+}
+
+function nameOf(text: string): string {
+  return text.slice(0, 40);
 }
