@@ -12,7 +12,7 @@ import { Random } from './random.js';
 
 const HELP = `npm run soak -- [options]
 
-  --minutes <n>    how long (30)
+  --minutes <n>    how long (30); memory is judged from 20 on
   --requests <n>   how many, if that is sooner (1000000)
   --seed <n>       of the faults (1)
   --callers <n>    at a time (16)

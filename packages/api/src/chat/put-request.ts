@@ -1,7 +1,7 @@
 /** Puts the caller's body into its job. */
-import { MemberSearch } from '@sluice/shared/json/measure';
+import { MemberSearch, type Span } from '@sluice/shared/json/measure';
 import { LARGE_AS_BYTES } from '@sluice/shared/process/protocol';
-import type { ChatJob, Span } from '@sluice/shared/queue/job';
+import type { ChatJob } from '@sluice/shared/queue/job';
 import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
 
 /** A longer body gets a key of its own in Redis, which no script reads. */

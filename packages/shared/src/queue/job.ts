@@ -1,6 +1,7 @@
 import type { Priority } from '../config/priority.js';
 import type { BudgetMode, ChainEntry, OnCrash } from '../config/types.js';
 import type { ErrorInfo } from '../errors.js';
+import type { Span } from '../json/measure.js';
 import type { AttemptOutcome } from '../outcomes.js';
 import type { TokenEstimate } from '../registry/token-estimate.js';
 
@@ -85,8 +86,6 @@ export interface ChatJob {
   /** Where the value of `messages` begins and ends, in bytes of a large request before it was sealed. */
   messagesAt?: Span;
 }
-
-export type Span = readonly [start: number, end: number];
 
 /** The values of the headers of a served request. The serialised body travels beside them. */
 export interface Served {

@@ -1,6 +1,6 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import { parseExactly, toPlainNumber } from '@sluice/shared/json/exact';
-import type { Span } from '@sluice/shared/queue/job';
+import type { Span } from '@sluice/shared/json/measure';
 import { holdMessages, MESSAGES_HERE } from '../calls/held-messages.js';
 
 /** The fields that the gateway compares and calculates with. All other numbers pass unchanged. */
