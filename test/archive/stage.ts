@@ -1,7 +1,7 @@
 /** A gateway with an archive, for the shows. */
 import { join } from 'node:path';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
-import { type Gateway, type GatewayOptions, startGateway } from '../helpers/gateway.js';
+import { type Gateway, type GatewayOptions, startRealGateway } from '../helpers/gateway.js';
 import { startTestPostgres } from '../helpers/test-postgres.js';
 
 export interface Stage {
@@ -16,7 +16,7 @@ export interface Stage {
 export async function startStage(folder: string, options: GatewayOptions = {}): Promise<Stage> {
   const place = join(folder, 'postgres');
   let postgres = await startTestPostgres(place);
-  const gateway = await startGateway({
+  const gateway = await startRealGateway({
     workers: 2,
     ...options,
     env: {

@@ -1,7 +1,7 @@
 /** A batch over two providers, killed again and again, and its account. */
 import type OpenAI from 'openai';
 import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import { sdkFor } from '../helpers/sdk.js';
 import { until } from '../helpers/until.js';
 import { Beside } from './beside.js';
@@ -19,7 +19,7 @@ export interface Figures {
 export async function runBatch(count: number, kills: number, say: (text: string) => void): Promise<Figures> {
   /** Line → how often a provider was called for it. */
   const calls = new Map<string, number>();
-  const gateway = await startGateway({
+  const gateway = await startRealGateway({
     apis: 2,
     workers: 2,
     redisExtra: ['--appendonly', 'yes'],
@@ -77,7 +77,7 @@ async function run(
   say(`a caller beside the batch: ${describe(during)}`);
   const inFlight = await killAll(gateway, count, kills, calls, say);
   const client = sdkFor(gateway);
-  const ended = await batchEnd(client, batch.id, HOUR_MS);
+  const ended = await batchEnd(client, batch.id);
   clearInterval(watch);
   const seconds = (performance.now() - started) / 1000;
   return account(gateway, client, ended, {

@@ -1,7 +1,7 @@
 /** One large upload, and what it does to the memory of the api process. */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { startGateway } from '../helpers/gateway.js';
+import { startRealGateway } from '../helpers/gateway.js';
 import type { Figures } from './run-batch.js';
 
 const CHUNK = Buffer.from(`${JSON.stringify({ custom_id: 'x'.repeat(900) })}\n`.repeat(1_000));
@@ -9,7 +9,7 @@ const CHUNK = Buffer.from(`${JSON.stringify({ custom_id: 'x'.repeat(900) })}\n`.
 const MOST_GROWTH = 100e6;
 
 export async function uploadLarge(megabytes: number, say: (text: string) => void): Promise<Figures> {
-  const gateway = await startGateway({ workers: 1 });
+  const gateway = await startRealGateway({ workers: 1 });
   try {
     const pid = gateway.apis[0]?.child.pid ?? 0;
     await upload(gateway.url, gateway.key, 1e6);

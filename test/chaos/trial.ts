@@ -2,7 +2,7 @@
  * One scenario's run: its gateway, everything its callers sent, and what it claims. The trial owns the gateway and the
  * load, and ends both in `close`.
  */
-import { type Gateway, type GatewayOptions, startGateway } from '../helpers/gateway.js';
+import { type Gateway, type GatewayOptions, startRealGateway } from '../helpers/gateway.js';
 import { until } from '../helpers/until.js';
 import { textHashOf } from '../helpers/upstream-calls.js';
 import { type Account, type Exchange, takeAccount } from './account.js';
@@ -51,7 +51,7 @@ export class Trial {
   }
 
   async start(options: GatewayOptions): Promise<Gateway> {
-    this.#gateway = await startGateway(options);
+    this.#gateway = await startRealGateway(options);
     return this.#gateway;
   }
 

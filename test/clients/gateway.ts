@@ -1,11 +1,11 @@
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 
 /** Longer than any client waits in its programs. */
 const SLOW_MS = 8_000;
 
 /** A gateway with what the programs ask for: an alias for each provider, one that is slow, one that fails at first. */
 export async function startClientsGateway(): Promise<Gateway> {
-  const gateway = await startGateway({
+  const gateway = await startRealGateway({
     webhooks: { allow_private_addresses: true },
     routes: {
       fast: [

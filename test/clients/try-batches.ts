@@ -47,7 +47,7 @@ async function receiveMessage(gateway: Gateway) {
     const added = await adminOf(gateway)('POST', '/workspaces/demo/webhooks', { url: receiver.url('/hook') });
     const client = sdkFor(gateway);
     const { id } = await createBatch(client, toJsonl([line('only', 'Hello.')]));
-    await batchEnd(client, id, PATIENCE_MS);
+    await batchEnd(client, id);
     const [message] = await until(
       'the message',
       () => (receiver.messages.length > 0 ? receiver.messages : undefined),

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '@sluice/cli/start/free-port';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import { CLIENT_ID, CLIENT_SECRET, startOpenIdProvider } from '../helpers/openid-provider.js';
 import { startCaddy, startOauth2Proxy } from './programs.js';
 
@@ -33,7 +33,7 @@ export async function setStage(slowModel: string, slowMs: number): Promise<Stage
   const [tlsPort, proxyPort, providerPort, secondApi] = await Promise.all([0, 0, 0, 0].map(() => freePort()));
   const consoleUrl = `https://${CONSOLE_HOST}:${tlsPort}`;
   const callback = `${consoleUrl}/oauth2/callback`;
-  const gateway = await startGateway({
+  const gateway = await startRealGateway({
     env: DRAIN,
     providers: { openai: { timeout_ms: slowMs + 20_000 } },
     routes: {

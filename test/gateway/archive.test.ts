@@ -28,7 +28,7 @@ import { keyNames } from '@sluice/shared/redis/key-names';
 import { dropPartitions, listPartitions, makePartitions } from '@sluice/worker/archive/partitions';
 import { Spill } from '@sluice/worker/archive/spill';
 import { EntryWriter } from '@sluice/worker/archive/write-entries';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-postgres.js';
 import { sluiceOf } from '../helpers/sluice.js';
 import { startTestPostgres } from '../helpers/test-postgres.js';
@@ -45,7 +45,7 @@ let gateway: Gateway;
 test.before(async () => {
   postgres = await startTestPostgres(join(folder, 'postgres'));
   database = openDatabase(postgres.ownerUrl, { connections: 2, statementMs: 30_000 });
-  gateway = await startGateway({
+  gateway = await startRealGateway({
     workers: 2,
     archive: { max_redis_bytes: 20_000 },
     requestLog: { max_entries: 50 },
@@ -102,36 +102,9 @@ async function readBooks() {
   return { redis: spent ?? '0', postgres: rows[0]?.cost, requests: Number(rows[0]?.requests) };
 }
 
-test.serial('every entry of the log reaches PostgreSQL once, with its ledger row', async (t) => {
-  const answers = await askMany(30, 'archive this');
-  const failed = await gateway.chat({
-    model: 'gpt-4o-mini',
-    messages: [{ role: 'user', content: 'x' }],
-    n: 3,
-    temperature: 9,
-  });
-  t.not(failed.status, 200);
-  const ids = answers.map(({ id }) => id);
-  await until('all entries in PostgreSQL', async () => (await archived(ids)) === ids.length);
-  const [first] = (await gateway.log()).filter(({ id }) => id === ids[0]);
-  const { rows } = await database.query(`SELECT * FROM ${SCHEMA}.requests WHERE id = $1`, [ids[0]]);
-  t.like(rows[0], {
-    workspace: 'demo',
-    route: 'fast',
-    model: 'fast',
-    provider: 'openai',
-    provider_model: 'gpt-4o-mini',
-    status: 200,
-    fallback: false,
-    cost: String(first?.served?.cost),
-    input: String(first?.served?.usage.input),
-  });
-  const books = await readBooks();
-  t.is(books.postgres, books.redis);
-  t.is(books.requests, answers.length);
-});
-
 test.serial('the role of the workers may add rows and read them, and nothing else', async (t) => {
+  const { id } = await ask('a row to read');
+  await until('the entry in PostgreSQL', async () => (await archived([id])) === 1);
   const writer = openDatabase(postgres.url, { connections: 1, statementMs: 5_000 });
   for (const statement of [
     `DELETE FROM ${SCHEMA}.requests`,
@@ -243,9 +216,9 @@ test.serial(
 
     postgres = await startTestPostgres(join(folder, 'postgres'), postgres.port);
     const ids = answers.map(({ id }) => id);
-    await until('all entries in PostgreSQL', async () => (await archived(ids)) === ids.length, 60_000);
-    await until('no file on disk', () => filesOnDisk().length === 0, 90_000);
-    await until('a complete log', async () => (await admin('/requests')).body.complete, 60_000);
+    await until('all entries in PostgreSQL', async () => (await archived(ids)) === ids.length);
+    await until('no file on disk', () => filesOnDisk().length === 0);
+    await until('a complete log', async () => (await admin('/requests')).body.complete);
     const books = await readBooks();
     t.is(books.postgres, books.redis);
     t.is(books.requests, before.requests + answers.length);

@@ -16,7 +16,6 @@ import test from '../helpers/needs-redis.js';
 import { sdkFor } from '../helpers/sdk.js';
 import { until } from '../helpers/until.js';
 
-const PATIENCE_MS = 90_000;
 let gateway: Gateway;
 
 test.before(async () => {
@@ -31,7 +30,7 @@ async function recordWithoutFile(name: string, fields: Record<string, string | n
   const client = sdkFor(gateway);
   const { redis, names } = gateway;
   const { id, input_file_id: file } = await createBatch(client, toJsonl([line('a', 'hello')]));
-  await batchEnd(client, id, PATIENCE_MS);
+  await batchEnd(client, id);
   await client.files.delete(file);
   const record = {
     ...JSON.parse((await redis.hget(names.batch(id), 'record')) ?? '{}'),
@@ -46,7 +45,7 @@ async function recordWithoutFile(name: string, fields: Record<string, string | n
 
 test('a batch fails when its file was deleted in the moment in which it was created', async (t) => {
   const id = await recordWithoutFile('late', { status: 'validating' });
-  const ended = await batchEnd(sdkFor(gateway), id, PATIENCE_MS);
+  const ended = await batchEnd(sdkFor(gateway), id);
   t.is(ended.status, 'failed');
   t.is(ended.errors?.data?.[0]?.code, 'input_file_missing');
 });
@@ -61,7 +60,7 @@ test('a batch whose file another version has removed ends, and counts the lines 
     [running, 'cancelled', 1],
     [ending, 'expired', 2],
   ] as const) {
-    const ended = await batchEnd(sdkFor(gateway), id, PATIENCE_MS);
+    const ended = await batchEnd(sdkFor(gateway), id);
     t.like(ended, { status, request_counts: { total: 5, completed, failed: 5 - completed } });
     t.is(ended.errors?.data?.[0]?.code, 'input_file_missing');
   }
@@ -79,10 +78,10 @@ test('a batch whose file is out of reach waits for it', async (t) => {
     completion_window: '24h',
   });
   const isInterrupted = (text: string) => text.includes(id) && text.includes('a batch was interrupted');
-  await until('a try', () => gateway.output().split('\n').some(isInterrupted), PATIENCE_MS);
+  await until('a try', () => gateway.output().split('\n').some(isInterrupted));
   t.is((await client.batches.retrieve(id)).status, 'validating');
   renameSync(`${path}-elsewhere`, path);
-  t.is((await batchEnd(client, id, PATIENCE_MS)).status, 'completed');
+  t.is((await batchEnd(client, id)).status, 'completed');
 });
 
 test('no batch is created with a file whose bytes are about to be removed', async (t) => {

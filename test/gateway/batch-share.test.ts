@@ -19,6 +19,7 @@ let gateway: Gateway;
 
 test.before(async () => {
   gateway = await startGateway({
+    ownRedis: true,
     workers: 1,
     files: { max_bytes_per_workspace: QUOTA },
     request: {
@@ -89,22 +90,18 @@ test.serial(
       const client = clientOf(workspace);
       crowd.push({ client, id: (await createBatch(client, toJsonl([line('a', 'hello')]))).id });
     }
-    await until(
-      'every place to be taken',
-      async () => {
-        const all = await Promise.all(crowd.map(({ client, id }) => client.batches.retrieve(id)));
-        return all.every(({ status }) => status === 'in_progress');
-      },
-      90_000,
-    );
+    await until('every place to be taken', async () => {
+      const all = await Promise.all(crowd.map(({ client, id }) => client.batches.retrieve(id)));
+      return all.every(({ status }) => status === 'in_progress');
+    });
     const modest = clientOf('modest');
     const batch = await createBatch(modest, toJsonl([line('a', 'hello'), line('b', 'hello')]));
-    t.like(await batchEnd(modest, batch.id, 90_000), {
+    t.like(await batchEnd(modest, batch.id), {
       status: 'completed',
       request_counts: { completed: 2 },
     });
     for (const { client, id } of crowd) await client.batches.cancel(id);
-    for (const { client, id } of crowd) t.is((await batchEnd(client, id, 90_000)).status, 'cancelled');
+    for (const { client, id } of crowd) t.is((await batchEnd(client, id)).status, 'cancelled');
   },
 );
 

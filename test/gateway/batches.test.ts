@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { adminOf } from '../helpers/admin.js';
 import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
-import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
+import { type ChatAnswer, type Gateway, startRealGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { readEverything } from '../helpers/redis-contents.js';
@@ -16,7 +16,7 @@ const hold = new Hold();
 hold.release();
 
 test.before(async () => {
-  gateway = await startGateway({
+  gateway = await startRealGateway({
     apis: 2,
     workers: 1,
     request: { max_body_bytes: 20_000 },
@@ -108,7 +108,7 @@ test.serial(
       .map(({ response }) => response?.body.usage as { total_tokens: number } | undefined)
       .reduce((sum, each) => sum + (each?.total_tokens ?? 0), 0);
     t.is(batch.usage?.total_tokens, usage);
-    const everything = await readEverything(gateway.redis);
+    const everything = await readEverything(gateway.redis, `{${gateway.cell}}:*`);
     t.false(everything.includes(PROMPT));
     const outputFile = await client.files.retrieve(batch.output_file_id ?? '');
     t.is(outputFile.purpose as string, 'batch_output');
@@ -229,12 +229,12 @@ test.serial(
     await t.throwsAsync(client.files.content(batch.input_file_id), { message: /no such file/ });
     await client.batches.cancel(batch.id);
     hold.release();
-    const ended = await batchEnd(client, batch.id, 90_000);
+    const ended = await batchEnd(client, batch.id);
     t.like(ended, { status: 'cancelled', request_counts: { total: 20, completed: 8, failed: 12 } });
     t.deepEqual(ids(await readResults(client, ended.error_file_id)).length, 12);
     const object = `demo/${batch.input_file_id}`;
     const isKept = async () => (await gateway.redis.zscore(gateway.names.fileObjects, object)) !== null;
-    await until('its bytes are removed', async () => !(await isKept()), 90_000);
+    await until('its bytes are removed', async () => !(await isKept()));
   },
 );
 
@@ -318,7 +318,7 @@ test.serial('a request in the background is accepted at once, and its completion
   t.is(done.headers.get('x-gateway-provider'), 'openai');
   t.is((await ask(location, gateway.keys.other ?? '')).status, 404);
   t.is((await ask('/v1/requests/req_unknown')).status, 404);
-  t.false((await readEverything(gateway.redis)).includes('in the background'));
+  t.false((await readEverything(gateway.redis, `{${gateway.cell}}:*`)).includes('in the background'));
 });
 
 test.serial('a failure in the background is kept too; what is refused is told at once', async (t) => {
@@ -403,7 +403,7 @@ test.serial(
     gateway.workers.splice(0);
     await Promise.all([gateway.addWorker(), gateway.addApi()]);
     const again = sdkFor(gateway);
-    const ended = await batchEnd(again, batch.id, 90_000);
+    const ended = await batchEnd(again, batch.id);
     t.is(ended.status, 'completed');
     const output = await readResults(again, ended.output_file_id);
     t.deepEqual(ids(output), ids(many(120)));

@@ -9,6 +9,7 @@ let gateway: Gateway;
 
 test.before(async () => {
   gateway = await startGateway({
+    ownRedis: true,
     routes: {
       solo: [{ provider: 'openai', model: 'gpt-4o-mini' }],
       limited: [{ provider: 'openai', model: 'gpt-4o' }],

@@ -3,16 +3,8 @@ import { REDIS } from '@sluice/cli/start/find-redis';
 import type { Browser, Page } from 'playwright-core';
 import { adminOf } from '../helpers/admin.js';
 import { launchBrowser } from '../helpers/browser.js';
-import {
-  audit,
-  isAt,
-  load,
-  openConsole,
-  openPage,
-  PATIENCE_MS,
-  waitForNoDialog,
-} from '../helpers/console.js';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { audit, isAt, load, openConsole, openPage, waitForNoDialog } from '../helpers/console.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { CHROMIUM } from '../helpers/tools.js';
 import { until } from '../helpers/until.js';
@@ -30,7 +22,7 @@ let browser: Browser;
 
 test.before(async () => {
   [gateway, browser] = await Promise.all([
-    startGateway({ workspaces: { thrifty: { limits: { budget_usd_per_month: 1 } } } }),
+    startRealGateway({ workspaces: { thrifty: { limits: { budget_usd_per_month: 1 } } } }),
     launchBrowser(),
   ]);
   const admin = adminOf(gateway);
@@ -207,7 +199,7 @@ test.serial('it is used with the keyboard alone', async (t) => {
 test.serial('a gateway that is gone is told of, and one that is back is noticed', async (t) => {
   const page = await openConsole(t, browser, gateway, '/live', { expected: AWAY });
   const role = page.locator('tbody [data-label="Role"]');
-  await until('both processes', async () => (await role.count()) === 2, PATIENCE_MS);
+  await until('both processes', async () => (await role.count()) === 2);
   const port = new URL(gateway.adminUrl).port;
   // One that ends in peace answers to the last, also with a list that has itself no more.
   await gateway.apis[0]?.end('SIGKILL');

@@ -1,6 +1,6 @@
 /** A worker dies in mid-call: what becomes of its requests is the route's to say, and two crashes are enough. */
 
-import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
+import { type ChatAnswer, type Gateway, startRealGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
@@ -25,7 +25,7 @@ async function crash(): Promise<void> {
 }
 
 test.before(async () => {
-  gateway = await startGateway({
+  gateway = await startRealGateway({
     routes: { rerun: CHAIN, careful: { on_crash: 'fail', chain: CHAIN } },
     // Enough for one call, and not for two.
     workspaces: { scarce: { limits: { budget_usd_per_month: 0.03 } } },
@@ -39,7 +39,7 @@ test.before(async () => {
   ];
   await until('four calls', () => hold.held.length === 4);
   await crash();
-  await until('two of them again', () => hold.held.length === 6, 60_000);
+  await until('two of them again', () => hold.held.length === 6);
   scarce = (await answers[3]) as ChatAnswer;
   hold.held.find(({ call }) => call === callsFor(gateway.simulator, 'run again')[1])?.release();
   [rerun, failed] = (await Promise.all(answers.slice(0, 2))) as [ChatAnswer, ChatAnswer];

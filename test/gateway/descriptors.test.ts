@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { type Gateway, startGateway, type TestProcess } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway, type TestProcess } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { scrape, sumOf } from '../helpers/scrape.js';
 import { sluiceOf } from '../helpers/sluice.js';
@@ -11,7 +11,7 @@ import { until } from '../helpers/until.js';
 
 let gateway: Gateway;
 test.before(async () => {
-  gateway = await startGateway({
+  gateway = await startRealGateway({
     providers: { openai: { circuit_failures: 2 } },
     routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
   });

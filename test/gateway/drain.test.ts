@@ -1,6 +1,6 @@
 /** SIGTERM: readiness turns red, nothing new is taken, what was accepted is answered. A second signal ends at once. */
 import { once } from 'node:events';
-import { type ChatAnswer, type Gateway, startGateway, type TestProcess } from '../helpers/gateway.js';
+import { type ChatAnswer, type Gateway, startRealGateway, type TestProcess } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { openRaw } from '../helpers/raw-http.js';
@@ -13,7 +13,7 @@ const hold = new Hold();
 let gateway: Gateway;
 
 test.before(async () => {
-  gateway = await startGateway({
+  gateway = await startRealGateway({
     providers: { openai: { max_wait_ms: 60_000 } },
     routes: { solo: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
     simulator: { latencyMs: hold.latency },

@@ -48,7 +48,7 @@ test.serial('with erase, nothing in Redis names the workspace any more', async (
   await gateway.redis.del(gateway.names.callers('openai'));
   // The audit trail says who erased it.
   await gateway.redis.del(gateway.names.audit('changes'));
-  t.false((await readEverything(gateway.redis)).includes('forgotten'));
+  t.false((await readEverything(gateway.redis, `{${gateway.cell}}:*`)).includes('forgotten'));
   t.is((await admin('DELETE', '/workspaces/forgotten?erase=true')).status, 404);
   t.is((await admin('DELETE', '/workspaces/tenant?erase=maybe')).status, 400);
 });

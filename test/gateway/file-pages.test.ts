@@ -11,6 +11,7 @@ let redisUrl = '';
 
 test.before(async () => {
   gateway = await startGateway({
+    ownRedis: true,
     workers: 0,
     workspaces: { mixed: {}, swapped: {}, expired: {} },
     async redisVia(url) {

@@ -73,7 +73,7 @@ test.serial('the official SDK stores a file, finds it, reads it back and deletes
   const stored = storedFiles('demo').map((path) => readFileSync(path, 'latin1'));
   t.is(stored.length, 1);
   t.false(stored.join('').includes(SECRET));
-  t.false((await readEverything(gateway.redis)).includes(SECRET));
+  t.false((await readEverything(gateway.redis, `{${gateway.cell}}:*`)).includes(SECRET));
 
   const other = sdkFor(gateway, { apiKey: gateway.keys.other ?? '' });
   await t.throwsAsync(other.files.retrieve(file.id), { message: /no such file/ });

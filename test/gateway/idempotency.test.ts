@@ -14,6 +14,7 @@ let gateway: Gateway;
 
 test.before(async () => {
   gateway = await startGateway({
+    ownRedis: true,
     apis: 2,
     routes: { solo: CHAIN },
     workspaces: {
@@ -238,7 +239,7 @@ test.serial('when an api dies before it has queued the request, the retry takes 
 
 test.serial('when the api that queued the request dies, the retry on another one attaches', async (t) => {
   hold.hold();
-  const doomed = await gateway.addApi();
+  const doomed = await gateway.addApi({}, { ownProcess: true });
   const first = gateway.chat(bodyOf('doomed'), { url: doomed.url, headers: { 'idempotency-key': 'doomed' } });
   await until('the call', () => hold.held.length === 1);
   await doomed.end('SIGKILL');

@@ -25,7 +25,7 @@ test('Redis holds neither a key, nor most of it, nor an unkeyed digest of it', a
   const gateway = await startGateway();
   t.teardown(() => gateway.stop());
   t.is((await ask(gateway)).status, 200);
-  const contents = await readEverything(gateway.redis);
+  const contents = await readEverything(gateway.redis, `{${gateway.cell}}:*`);
   for (const algorithm of ['sha1', 'sha256', 'sha512'])
     t.false(contents.includes(createHash(algorithm).update(gateway.key).digest('hex')), algorithm);
   for (let i = 0; i + 8 <= gateway.key.length; i++) {
@@ -79,7 +79,7 @@ test('an api process whose secret does not fit the others does not start, and sa
   const gateway = await startGateway();
   t.teardown(() => gateway.stop());
   const other = makeSecretKey();
-  const error = await t.throwsAsync(gateway.addApi({ KEY_PEPPER: other }));
+  const error = await t.throwsAsync(gateway.addApi({ KEY_PEPPER: other }, { ownProcess: true }));
   t.regex(
     error?.message ?? '',
     /KEY_PEPPER does not fit: .* writes with key [0-9a-f]{8}, which .* does not hold/,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import type { Action } from '@sluice/simulator/faults';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { dumpEverything, readEverything, watchCommands } from '../helpers/redis-contents.js';
 
@@ -49,7 +49,7 @@ const FAILURES: Record<string, (key: string) => Action> = {
 };
 
 test.before(async () => {
-  gateway = await startGateway({
+  gateway = await startRealGateway({
     env: { OPENAI_API_KEY: OPENAI_KEY, ANTHROPIC_API_KEY: ANTHROPIC_KEY, LOG_LEVEL: 'trace' },
     providers: { openai: { circuit_failures: 0 }, anthropic: { circuit_failures: 0 } },
     routes: {
@@ -204,7 +204,7 @@ test('a gateway key is neither kept in Redis nor sent to a provider', async (t) 
 
 test('no prompt and no completion has ever been sent to Redis in clear', (t) => {
   // One caller sent the text as `model`, and that is looked up among the aliases.
-  const sent = commands.seen().filter((command) => !command.includes('"hget" "{test}:routes:'));
+  const sent = commands.seen().filter((command) => !command.includes(`"hget" "{${gateway.cell}}:routes:`));
   for (const text of [PROMPT, COMPLETION])
     t.deepEqual(
       sent.filter((command) => command.includes(text)),

@@ -26,6 +26,7 @@ test.before(async () => {
     return { [name]: { kind: 'openai', base_url: upstream.baseUrl, concurrency: 1, ...more } };
   };
   gateway = await startGateway({
+    ownRedis: true,
     workers: 2,
     providers: {
       ...(await narrow('waiting', { max_wait_ms: 500 })),
@@ -360,7 +361,11 @@ test('a request whose deadline passes while it waits is taken off the queue', as
 });
 
 test('without a worker the api is not ready, and says so to callers when their wait runs out', async (t) => {
-  const lonely = await startGateway({ workers: 0, providers: { openai: { max_wait_ms: 500 } } });
+  const lonely = await startGateway({
+    ownRedis: true,
+    workers: 0,
+    providers: { openai: { max_wait_ms: 500 } },
+  });
   try {
     const readiness = async () => (await fetch(`${lonely.url}/readyz`)).status;
     const hello = { model: 'gpt-4o', messages: [{ role: 'user', content: 'Hello' }] };

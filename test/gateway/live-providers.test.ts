@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
+import { type ChatAnswer, type Gateway, startRealGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { scrape, sumOf } from '../helpers/scrape.js';
@@ -21,7 +21,7 @@ let first = '';
 
 test.before(async () => {
   writeFileSync(keyFile, 'first-key');
-  gateway = await startGateway({
+  gateway = await startRealGateway({
     workers: 2,
     apis: 2,
     simulator: { latencyMs: hold.latency },

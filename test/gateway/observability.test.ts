@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { REDIS } from '@sluice/cli/start/find-redis';
 import { dashboards } from '@sluice/observability/dashboards/index';
 import { parse } from 'yaml';
-import { type Gateway, startGateway, type TestProcess } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway, type TestProcess } from '../helpers/gateway.js';
 import { type PrometheusServer, REPOSITORY, startPrometheus } from '../helpers/prometheus.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { PROMETHEUS } from '../helpers/tools.js';
@@ -42,7 +42,7 @@ async function scraped(): Promise<void> {
 }
 
 test.before(async () => {
-  gateway = await startGateway({
+  gateway = await startRealGateway({
     workers: 2,
     workspaces: {
       broke: { limits: { budget_usd_per_month: 0.000001 } },

@@ -9,7 +9,7 @@ import { until } from '../helpers/until.js';
 let gateway: Gateway;
 let admin: CallAdmin;
 test.before(async () => {
-  gateway = await startGateway({ apis: 2 });
+  gateway = await startGateway({ ownRedis: true, apis: 2 });
   admin = adminOf(gateway);
 });
 test.after.always(() => gateway?.stop());

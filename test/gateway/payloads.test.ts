@@ -19,6 +19,7 @@ async function start(t: ExecutionContext, env: Record<string, string>) {
   const hold = new Hold();
   hold.release();
   const gateway = await startGateway({
+    ownRedis: true,
     apis: 2,
     env,
     // A worker that starts on a busy machine takes its time.
@@ -165,7 +166,7 @@ test('a process whose key does not fit the others does not start, and says which
   const { gateway } = await start(t, {});
   const other = makeSecretKey();
   for (const join of [gateway.addWorker, gateway.addApi]) {
-    const error = await t.throwsAsync(join({ PAYLOAD_KEY: other }));
+    const error = await t.throwsAsync(join({ PAYLOAD_KEY: other }, { ownProcess: true }));
     t.regex(
       error?.message ?? '',
       /PAYLOAD_KEY does not fit: .* writes with key [0-9a-f]{8}, which .* does not hold/,

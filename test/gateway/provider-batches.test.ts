@@ -5,7 +5,7 @@ import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { adminOf } from '../helpers/admin.js';
 import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { readEverything } from '../helpers/redis-contents.js';
 import { sdkFor } from '../helpers/sdk.js';
@@ -13,7 +13,6 @@ import { until } from '../helpers/until.js';
 
 const PROMPT = 'canary-prompt-at-the-provider';
 /** The busy machine may start a process in the meantime. */
-const PATIENCE_MS = 90_000;
 let gateway: Gateway;
 /** The provider's batches stop at lines with "slow" until this is released. */
 let held = Promise.resolve();
@@ -25,7 +24,7 @@ function holdSlowLines() {
 }
 
 test.before(async () => {
-  gateway = await startGateway({
+  gateway = await startRealGateway({
     batches: { provider_poll_ms: 100 },
     env: { OPENAI_API_KEY: 'canary-key-that-looks-like-nothing' },
     simulator: {
@@ -103,7 +102,7 @@ for (const { model, provider } of KINDS) {
       { ...line('bad', 'hello', model), body: { model } },
     ];
     const { id } = await createBatch(client, toJsonl(lines));
-    const batch = await batchEnd(client, id, PATIENCE_MS);
+    const batch = await batchEnd(client, id);
     t.like(batch, { status: 'completed', request_counts: { total: 74, completed: 72, failed: 2 } });
     const output = await readResults(client, batch.output_file_id);
     const errors = await readResults(client, batch.error_file_id);
@@ -142,7 +141,7 @@ for (const { model, provider } of KINDS) {
     t.is(row('cost'), cost);
     const view = await handedOf(id);
     t.like(view, { provider, lines: 73, ended: 73, one_by_one: null, ids: [atProvider?.id ?? ''] });
-    t.false((await readEverything(gateway.redis)).includes(PROMPT));
+    t.false((await readEverything(gateway.redis, `{${gateway.cell}}:*`)).includes(PROMPT));
     // A worker forgets the part after the batch has ended.
     await until(
       'nothing of it is left',
@@ -160,26 +159,21 @@ test.serial(
     holdSlowLines();
     const slow = (model: string) => toJsonl([...many(3, model), line('slow', 'slow', model)]);
     const known = await Promise.all(KINDS.map(({ model }) => createBatch(client, slow(model))));
-    await until(
-      'both are at their providers',
-      async () =>
-        (await Promise.all(known.map(({ id }) => handedOf(id)))).every((each) => each?.ids.length === 1),
-      PATIENCE_MS,
+    await until('both are at their providers', async () =>
+      (await Promise.all(known.map(({ id }) => handedOf(id)))).every((each) => each?.ids.length === 1),
     );
     // The provider makes the batch, and its answer never comes.
     for (const { path } of KINDS)
       gateway.simulator.script({ match: { path }, times: 1, action: { hang: true } });
     const unknown = await Promise.all(KINDS.map(({ model }) => createBatch(client, toJsonl(many(5, model)))));
-    await until('their providers have made all of them', () => made(before).length === 4, PATIENCE_MS);
+    await until('their providers have made all of them', () => made(before).length === 4);
     await gateway.workers.pop()?.end('SIGKILL');
     // The leases of the dead worker run out.
     const leases = await gateway.redis.keys(gateway.names.providerBatchLease('*'));
     if (leases.length > 0) await gateway.redis.del(...leases);
     release();
     await gateway.addWorker();
-    const ended = await Promise.all(
-      [...known, ...unknown].map(({ id }) => batchEnd(client, id, PATIENCE_MS)),
-    );
+    const ended = await Promise.all([...known, ...unknown].map(({ id }) => batchEnd(client, id)));
     t.deepEqual(
       ended.map(({ request_counts }) => request_counts),
       [4, 4, 5, 5].map((total) => ({ total, completed: total, failed: 0 })),
@@ -198,14 +192,14 @@ test.serial('cancel is passed on, and what the provider has answered is kept and
   holdSlowLines();
   const lines = [...many(3, 'half'), line('slow', 'slow', 'half'), line('late', 'late', 'half')];
   const { id } = await createBatch(client, toJsonl(lines));
-  await until('the first lines are answered', () => made(before)[0]?.lines[2]?.end, PATIENCE_MS);
+  await until('the first lines are answered', () => made(before)[0]?.lines[2]?.end);
   t.true(Number(await gateway.redis.get(gateway.names.reserved('frugal'))) > 0);
   // The part takes no place among the requests in flight.
   t.is(await gateway.redis.zcard(gateway.names.reservations('frugal')), 0);
   await client.batches.cancel(id);
-  await until('the provider is told', () => made(before)[0]?.isCancelled, PATIENCE_MS);
+  await until('the provider is told', () => made(before)[0]?.isCancelled);
   release();
-  const batch = await batchEnd(client, id, PATIENCE_MS);
+  const batch = await batchEnd(client, id);
   t.like(batch, { status: 'cancelled', request_counts: { total: 5, completed: 3, failed: 2 } });
   t.deepEqual(ids(await readResults(client, batch.output_file_id)), ids(many(3, 'half')));
   const errors = await readResults(client, batch.error_file_id);
@@ -232,7 +226,7 @@ test.serial(
       createBatch(client, toJsonl(many(40, 'half'))),
       createBatch(client, toJsonl([line('a', 'hello', 'half'), line('b', 'hello', 'fast')])),
     ]);
-    const ended = await Promise.all([refused, mixed].map(({ id }) => batchEnd(client, id, PATIENCE_MS)));
+    const ended = await Promise.all([refused, mixed].map(({ id }) => batchEnd(client, id)));
     t.deepEqual(
       ended.map(({ request_counts }) => request_counts?.completed),
       [40, 2],
@@ -251,14 +245,13 @@ test.serial('the provider is told when the workspace of its batch is deleted', a
   const before = gateway.simulator.batches.length;
   holdSlowLines();
   const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'claude')]));
-  await until('it is at the provider', async () => (await handedOf(id))?.ids.length === 1, PATIENCE_MS);
+  await until('it is at the provider', async () => (await handedOf(id))?.ids.length === 1);
   t.is((await adminOf(gateway)('DELETE', '/workspaces/gone')).status, 200);
-  await until('the provider is told', () => made(before)[0]?.isCancelled, PATIENCE_MS);
+  await until('the provider is told', () => made(before)[0]?.isCancelled);
   release();
   await until(
     'nothing is left of it',
     async () => (await gateway.redis.keys('*provider-batch*')).length === 0,
-    PATIENCE_MS,
   );
 });
 
@@ -269,7 +262,7 @@ test.serial('a provider whose batch API fails for a while gets the batch later, 
   const path = '/v1/messages/batches';
   gateway.simulator.script({ match: { path }, times: 2, action: { status: 500 } });
   const { id } = await createBatch(client, toJsonl(many(2, 'claude')));
-  const batch = await batchEnd(client, id, PATIENCE_MS);
+  const batch = await batchEnd(client, id);
   t.like(batch.request_counts, { total: 2, completed: 2, failed: 0 });
   t.is(made(before).length, 1);
   t.is((await handedOf(id))?.one_by_one, null);
@@ -289,7 +282,7 @@ test.serial('a provider that is too busy for a batch gets it later, and its file
   );
   const batches = await Promise.all(KINDS.map(({ model }) => createBatch(client, toJsonl(many(2, model)))));
   for (const { id } of batches) {
-    t.like((await batchEnd(client, id, PATIENCE_MS)).request_counts, { total: 2, completed: 2, failed: 0 });
+    t.like((await batchEnd(client, id)).request_counts, { total: 2, completed: 2, failed: 0 });
     t.is((await handedOf(id))?.one_by_one, null);
   }
   t.is(made(before).length, 2);
@@ -310,7 +303,7 @@ test.serial('lines run one by one when their provider has been too busy for long
   });
   const part = JSON.parse((await redis.hget(key, 'part')) ?? '{}');
   await redis.hset(key, 'part', JSON.stringify({ ...part, created: part.created - 3_600_000 }));
-  const batch = await batchEnd(client, id, PATIENCE_MS);
+  const batch = await batchEnd(client, id);
   t.like(batch.request_counts, { total: 2, completed: 2, failed: 0 });
   t.is(made(before).length, 0);
   t.regex(
@@ -322,15 +315,11 @@ test.serial('lines run one by one when their provider has been too busy for long
 /** The one part that is in this state, and its key. */
 async function partThatIs(status: string): Promise<{ key: string; part: string }> {
   const { redis, names } = gateway;
-  const key = await until(
-    `a part that is ${status}`,
-    async () => {
-      for (const each of await redis.keys(names.providerBatch('*')))
-        if ((await redis.hget(each, 'status')) === status) return each;
-      return undefined;
-    },
-    PATIENCE_MS,
-  );
+  const key = await until(`a part that is ${status}`, async () => {
+    for (const each of await redis.keys(names.providerBatch('*')))
+      if ((await redis.hget(each, 'status')) === status) return each;
+    return undefined;
+  });
   return { key, part: key.slice(names.providerBatch('').length) };
 }
 
@@ -349,23 +338,23 @@ test.serial('a call that its provider carries out late leaves one batch that run
   const earlier = calls();
   const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'half'), ...many(2, 'half')]));
   const { key, part } = await partThatIs('creating');
-  await until('the call is at the provider', () => calls() > earlier, PATIENCE_MS);
+  await until('the call is at the provider', () => calls() > earlier);
   await gateway.workers.pop()?.end('SIGKILL');
   await redis.del(names.providerBatchLease(part));
   const sent = calls();
   await gateway.addWorker();
   // As long as the call may be carried out, the list is read and no batch is made.
-  await until('the list is read several times', () => calls() >= sent + 3, PATIENCE_MS);
+  await until('the list is read several times', () => calls() >= sent + 3);
   t.is(made(before).length, 0);
   t.is(await redis.hget(key, 'status'), 'creating');
   // It seems lost for good now. So a second call is sent, and then the first one is carried out after all.
   await redis.hset(key, 'creatingAt', String(Date.now() - 3_600_000));
-  await until('the second call', () => made(before).length === 1, PATIENCE_MS);
+  await until('the second call', () => made(before).length === 1);
   carryOut();
-  await until('the twin is stopped', () => made(before)[1]?.isCancelled, PATIENCE_MS);
+  await until('the twin is stopped', () => made(before)[1]?.isCancelled);
   t.false(made(before)[0]?.isCancelled);
   release();
-  const batch = await batchEnd(client, id, PATIENCE_MS);
+  const batch = await batchEnd(client, id);
   t.like(batch.request_counts, { total: 3, completed: 3, failed: 0 });
   const log = (await gateway.log()).slice(logged);
   t.deepEqual(
@@ -384,10 +373,10 @@ test.serial('a proxy that waits no longer for the provider causes no second call
   const { id } = await createBatch(client, toJsonl(many(2, 'half')));
   const { key } = await partThatIs('creating');
   const sent = calls();
-  await until('the list is read several times', () => calls() >= sent + 4, PATIENCE_MS);
+  await until('the list is read several times', () => calls() >= sent + 4);
   t.is(made(before).length, 0);
   await redis.hset(key, 'creatingAt', String(Date.now() - 3_600_000));
-  const batch = await batchEnd(client, id, PATIENCE_MS);
+  const batch = await batchEnd(client, id);
   t.like(batch.request_counts, { total: 2, completed: 2, failed: 0 });
   t.is(made(before).length, 1);
 });
@@ -399,20 +388,16 @@ test.serial(
     const { redis, names } = gateway;
     holdSlowLines();
     const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'half'), ...many(1, 'half')]));
-    await until('it is at the provider', async () => (await handedOf(id))?.ids.length === 1, PATIENCE_MS);
+    await until('it is at the provider', async () => (await handedOf(id))?.ids.length === 1);
     // The batch rests most of the time. Then nobody runs it.
     const lease = () => redis.set(names.batchLease(id), 'older version', 'PX', 10_000, 'NX');
-    await until(
-      'nobody runs it',
-      async () => {
-        t.is(await lease(), null);
-        return (await redis.exists(`${names.batchLease(id)}:handed-over`)) === 0;
-      },
-      PATIENCE_MS,
-    );
+    await until('nobody runs it', async () => {
+      t.is(await lease(), null);
+      return (await redis.exists(`${names.batchLease(id)}:handed-over`)) === 0;
+    });
     t.is(await lease(), null);
     release();
-    const batch = await batchEnd(client, id, PATIENCE_MS);
+    const batch = await batchEnd(client, id);
     t.like(batch.request_counts, { total: 2, completed: 2, failed: 0 });
     t.deepEqual(await redis.keys(`${names.batchLease(id)}*`), []);
   },
@@ -427,13 +412,13 @@ test.serial('answers of a provider are kept and billed when the file of the batc
     client,
     toJsonl([line('slow', 'slow', 'half'), ...many(2, 'half')]),
   );
-  await until('it is at the provider', async () => (await handedOf(id))?.ids.length === 1, PATIENCE_MS);
+  await until('it is at the provider', async () => (await handedOf(id))?.ids.length === 1);
   // As a version before this one deletes a file.
   await redis.hdel(names.files('demo'), file);
   rmSync(join(dirname(gateway.configPath), 'files', 'demo', file));
   await redis.zrem(names.fileObjects, `demo/${file}`);
   release();
-  const batch = await batchEnd(client, id, PATIENCE_MS);
+  const batch = await batchEnd(client, id);
   t.like(batch.request_counts, { total: 3, completed: 3, failed: 0 });
   t.is((await readResults(client, batch.output_file_id)).length, 3);
   const log = (await gateway.log()).slice(logged);
@@ -461,7 +446,7 @@ test.serial('results that cannot be read are read again, and no line of them run
   const ended = [];
   for (const { model } of KINDS) {
     const { id } = await createBatch(client, toJsonl(many(3, model)));
-    ended.push(await batchEnd(client, id, PATIENCE_MS));
+    ended.push(await batchEnd(client, id));
   }
   for (const { request_counts } of ended) t.like(request_counts, { total: 3, completed: 3, failed: 0 });
   t.is(made(before).length, 2);
@@ -475,7 +460,7 @@ test.serial('results for other lines, for a line twice and with the key in them 
   const logged = (await gateway.log()).length;
   holdSlowLines();
   const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'half'), ...many(1, 'half')]));
-  const batch = await until('it is at the provider', () => made(before)[0], PATIENCE_MS);
+  const batch = await until('it is at the provider', () => made(before)[0]);
   const [slow = '', other = ''] = batch.lines.map(({ customId }) => customId);
   const errored = (customId: string) => ({
     custom_id: customId,
@@ -497,7 +482,7 @@ test.serial('results for other lines, for a line twice and with the key in them 
   const body = results.map((result) => JSON.stringify(result)).join('\n');
   gateway.simulator.script({ match: { path }, times: 1, action: { status: 200, body } });
   release();
-  const ended = await batchEnd(client, id, PATIENCE_MS);
+  const ended = await batchEnd(client, id);
   t.like(ended.request_counts, { total: 2, completed: 1, failed: 1 });
   const [failed] = await readResults(client, ended.error_file_id);
   t.is(failed?.custom_id, 'slow');
@@ -513,24 +498,20 @@ test.serial('a worker that lost a part stops the batch that it made for it', asy
   holdSlowLines();
   simulator.script({ match: { path }, times: 1, action: { delayMs: 8_000 } });
   const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'claude'), ...many(1, 'claude')]));
-  const key = await until(
-    'the call is sent',
-    async () => {
-      const parts = await redis.keys(names.providerBatch('*'));
-      for (const part of parts) if ((await redis.hget(part, 'status')) === 'creating') return part;
-      return undefined;
-    },
-    PATIENCE_MS,
-  );
+  const key = await until('the call is sent', async () => {
+    const parts = await redis.keys(names.providerBatch('*'));
+    for (const part of parts) if ((await redis.hget(part, 'status')) === 'creating') return part;
+    return undefined;
+  });
   const part = key.slice(names.providerBatch('').length);
   // Another worker took it for dead, and made a batch of its own.
   await redis.set(names.providerBatchLease(part), 'another');
   await redis.hset(key, 'status', 'at_provider', 'candidates', '["another"]', 'isCertain', 'true');
-  await until('it is stopped', () => made(before)[0]?.isCancelled, PATIENCE_MS);
+  await until('it is stopped', () => made(before)[0]?.isCancelled);
   release();
   await redis.hset(key, 'candidates', JSON.stringify([made(before)[0]?.id]));
   await redis.del(names.providerBatchLease(part));
-  const ended = await batchEnd(client, id, PATIENCE_MS);
+  const ended = await batchEnd(client, id);
   t.like(ended.request_counts, { total: 2, completed: 2, failed: 0 });
 });
 
@@ -554,13 +535,13 @@ test.serial('lines whose results cannot be read when the batch is over count by 
   const logged = (await gateway.log()).length;
   holdSlowLines();
   const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'half'), ...many(2, 'half')]));
-  const atProvider = await until('it is at the provider', () => made(before)[0], PATIENCE_MS);
-  await until('that is recorded', async () => (await handedOf(id))?.ids.length === 1, PATIENCE_MS);
+  const atProvider = await until('it is at the provider', () => made(before)[0]);
+  await until('that is recorded', async () => (await handedOf(id))?.ids.length === 1);
   simulator.script({ match: { path: `/v1/batches/${atProvider.id}` }, action: { status: 500 } });
   // It was cancelled long ago.
   const times = JSON.stringify({ cancelling: Date.now() - 3_600_000 });
   await redis.hset(names.batch(id), 'endReason', 'batch_cancelled', 'times', times, 'status', 'cancelling');
-  const batch = await batchEnd(client, id, PATIENCE_MS);
+  const batch = await batchEnd(client, id);
   release();
   t.like(batch, { status: 'cancelled', request_counts: { total: 3, completed: 0, failed: 3 } });
   const errors = await readResults(client, batch.error_file_id);
@@ -584,7 +565,7 @@ test.serial('a line counts by an estimate when its answer does not say what it u
   gateway.simulator.script({ match: { textIncludes: 'says nothing' }, times: 1, action: { usage } });
   const lines = [line('silent', 'says nothing', 'half'), line('plain', 'hello', 'half')];
   const { id } = await createBatch(client, toJsonl(lines));
-  t.is((await batchEnd(client, id, PATIENCE_MS)).request_counts?.completed, 2);
+  t.is((await batchEnd(client, id)).request_counts?.completed, 2);
   const log = (await gateway.log()).slice(logged);
   t.deepEqual(
     log.map(({ served, attempts: [attempt] }) => [served?.cost === 0, (attempt?.estimate ?? 0) > 0]).sort(),

@@ -37,6 +37,7 @@ let gateway: Gateway;
 test.before(async () => {
   const key = (name: string, more = {}) => ({ name, api_key: `\${POOL_${name.toUpperCase()}}`, ...more });
   gateway = await startGateway({
+    ownRedis: true,
     workers: 2,
     providers: {
       lanes: { ...own, max_wait_ms: 100_000, limits: { models: { 'gpt-4o': { requests_per_minute: 2 } } } },

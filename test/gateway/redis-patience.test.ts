@@ -89,7 +89,7 @@ while now() < over do end
 `;
 
 test.serial('a process starts although Redis is too slow for callers meanwhile', async (t) => {
-  const gateway = await startGateway();
+  const gateway = await startGateway({ ownRedis: true });
   try {
     let isStarted = false;
     const starting = gateway.addApi().finally(() => {

@@ -52,7 +52,7 @@ for (const role of ['api', 'worker'] as const) {
 
 let gateway: Gateway;
 test.before(async () => {
-  gateway = await startGateway({ redisExtra: ['--appendonly', 'no'] });
+  gateway = await startGateway({ ownRedis: true, redisExtra: ['--appendonly', 'no'] });
 });
 test.after.always(() => gateway?.stop());
 

@@ -17,8 +17,6 @@ test.before(async () => {
 });
 test.after.always(() => gateway?.stop());
 test.afterEach(async (t) => {
-  t.is(gateway.apis[0]?.child.exitCode, null);
-  t.is(gateway.workers[0]?.child.exitCode, null);
   t.is((await gateway.chat({ model: 'fast', messages: [{ role: 'user', content: 'Hi' }] })).status, 200);
 });
 

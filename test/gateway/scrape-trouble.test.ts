@@ -1,7 +1,7 @@
 /** Metrics, logs and spans while things go wrong, and while callers make things up. The collector of spans hangs throughout. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Gateway, startGateway, type TestProcess } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway, type TestProcess } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { type Sample, scrape, sumOf } from '../helpers/scrape.js';
 import { until } from '../helpers/until.js';
@@ -19,7 +19,7 @@ test.before(async () => {
   collector = createServer(() => {});
   await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
   const { port } = collector.address() as AddressInfo;
-  gateway = await startGateway({
+  gateway = await startRealGateway({
     routes: { 'a/b:c@d': [{ provider: 'openai', model: 'gpt-4o"\\{}' }] },
     // The line of a worker about a call that went well is for debugging.
     env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`, LOG_LEVEL: 'debug' },

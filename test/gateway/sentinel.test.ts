@@ -1,9 +1,8 @@
 /** Redis with a replica and a Sentinel: the primary dies, and the gateway goes on with the new one by itself. */
 
 import type { LogEntry } from '@sluice/shared/queue/request-log';
-import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
-import { startGateway } from '../helpers/gateway.js';
+import { startRealGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { type Sentinel, startSentinel } from '../helpers/sentinel.js';
@@ -13,7 +12,7 @@ test('when the primary dies, running and new requests are answered by way of the
   const hold = new Hold();
   hold.release();
   const sentinels: Sentinel[] = [];
-  const gateway = await startGateway({
+  const gateway = await startRealGateway({
     simulator: { latencyMs: hold.latency },
     redisVia: async (url) => {
       const started = await startSentinel(url);
@@ -44,7 +43,7 @@ test('when the primary dies, running and new requests are answered by way of the
   const answer = await running;
   t.is(answer.status, 200);
   await until('new requests to be served', async () => (await ask('after')).status === 200);
-  const log = await replica.xrange(keyNames('test').requestLog, '-', '+');
+  const log = await replica.xrange(gateway.names.requestLog, '-', '+');
   const entries = log.map(([, fields]) => JSON.parse(fields[1] ?? '') as LogEntry);
   t.true(entries.length >= 3);
   t.is(new Set(entries.map(({ id }) => id)).size, entries.length, 'each logged once');

@@ -146,7 +146,7 @@ test('a request is settled exactly once, whatever happens to its jobs', async (t
         if (replies.length + story.answeredByApi !== 1) {
           throw new Error(`${replies.length} replies by workers, ${story.answeredByApi} answers of the api`);
         }
-        const left = await bench.redis.keys(`*${requestId}-*`);
+        const left = await bench.redis.keys(`${cell.names.queuePrefix}:*${requestId}-*`);
         if (left.length > 0) throw new Error(`left: ${left}`);
         seen.add(`${log[0]?.served?.provider} ${story.answeredByApi}`);
         await bench.redis.del(cell.names.requestLog, cell.names.inbox('api'));

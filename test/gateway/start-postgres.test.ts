@@ -6,8 +6,6 @@ import test from '../helpers/needs-postgres.js';
 import { sluice } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
 
-const PATIENCE_MS = 60_000;
-
 test('npm start -- --postgres keeps the log in the data folder, through a stop and a start', async (t) => {
   const folder = makeFolder(t);
   const cli = (command: string) =>
@@ -31,14 +29,10 @@ test('npm start -- --postgres keeps the log in the data folder, through a stop a
   const answer = await chat(first.port, keyOf(first.output()));
   t.is(answer.status, 200);
   const id = answer.headers.get('x-request-id') ?? '';
-  await until(
-    'the request in PostgreSQL',
-    async () => {
-      const { out } = await cli('status --json');
-      return JSON.parse(out).copies.postgres?.behind_ms === 0;
-    },
-    PATIENCE_MS,
-  );
+  await until('the request in PostgreSQL', async () => {
+    const { out } = await cli('status --json');
+    return JSON.parse(out).copies.postgres?.behind_ms === 0;
+  });
   await stop(first);
 
   // Without the data of Redis, only PostgreSQL can know the request.
@@ -46,13 +40,9 @@ test('npm start -- --postgres keeps the log in the data folder, through a stop a
   const second = await start(t, { folder, args: ['--postgres'] });
   const found = await cli(`requests ${id} --json`);
   t.like(found.json(), { id, workspace: 'demo', status: 200 }, found.err);
-  await until(
-    'the list of requests',
-    async () => {
-      const { out } = await cli('requests --json');
-      return out.includes(id);
-    },
-    PATIENCE_MS,
-  );
+  await until('the list of requests', async () => {
+    const { out } = await cli('requests --json');
+    return out.includes(id);
+  });
   await stop(second);
 });

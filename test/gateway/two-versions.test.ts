@@ -1,6 +1,6 @@
 /** Processes of two adjacent versions on one Redis, as during an upgrade. */
 import { Queues } from '@sluice/shared/queue/queues';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { jobFor } from '../helpers/settle-bench.js';
 import { until } from '../helpers/until.js';
@@ -12,7 +12,7 @@ const ask = (gateway: Gateway, url = gateway.url) =>
   gateway.chat({ model: 'gpt-4o-mini', messages }, { url });
 
 test('api and worker of adjacent versions work together, whichever is the newer', async (t) => {
-  const gateway = await startGateway({ workers: 0 });
+  const gateway = await startRealGateway({ workers: 0 });
   t.teardown(() => gateway.stop());
   const newer = await gateway.addApi(NEXT);
   const worker = await gateway.addWorker();
@@ -24,7 +24,7 @@ test('api and worker of adjacent versions work together, whichever is the newer'
 });
 
 test('a large request passes between adjacent versions, whichever is the newer', async (t) => {
-  const gateway = await startGateway({ workers: 0 });
+  const gateway = await startRealGateway({ workers: 0 });
   t.teardown(() => gateway.stop());
   const content = 'Grüße. '.repeat(5_000);
   const send = (url: string) =>
@@ -42,14 +42,14 @@ test('a large request passes between adjacent versions, whichever is the newer',
 
 test('what an older version has queued survives the upgrade, and what a newer one has queued the rollback', async (t) => {
   // Those at the end of the line wait for the others, and for processes that start meanwhile.
-  const gateway = await startGateway({ providers: { openai: { concurrency: 1, max_wait_ms: 20_000 } } });
+  const gateway = await startRealGateway({ providers: { openai: { concurrency: 1, max_wait_ms: 20_000 } } });
   t.teardown(() => gateway.stop());
   const { redis, names, simulator } = gateway;
   simulator.script({ action: { delayMs: 1_000 } });
   const queueThree = async (url: string) => {
     const asked = Array.from({ length: 3 }, () => ask(gateway, url));
     const jobs = names.queueKey('openai', '*-0');
-    await until('two to wait behind the first', async () => (await redis.keys(jobs)).length > 1, 60_000);
+    await until('two to wait behind the first', async () => (await redis.keys(jobs)).length > 1);
     return async () => (await Promise.all(asked)).map(({ status }) => status);
   };
 
@@ -66,12 +66,12 @@ test('what an older version has queued survives the upgrade, and what a newer on
   await newerWorker.end('SIGTERM');
   // It notices a little later that the newer worker is gone. A request that comes before that waits for one in vain.
   const speaksOlder = async () => (await ask(gateway, newerApi.url)).status === 200;
-  t.true(await until('a newer api to speak what the older workers understand', speaksOlder, 90_000));
+  t.true(await until('a newer api to speak what the older workers understand', speaksOlder));
   t.is(simulator.calls.length, 7, 'each was called once');
 });
 
 test('a worker leaves a job that it does not understand to one that does, which runs it once', async (t) => {
-  const gateway = await startGateway();
+  const gateway = await startRealGateway();
   t.teardown(() => gateway.stop());
   const { redis, names } = gateway;
   const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
@@ -94,7 +94,7 @@ test('a worker leaves a job that it does not understand to one that does, which 
 });
 
 test('a job that no worker understands is not run, and can be withdrawn', async (t) => {
-  const gateway = await startGateway({ workers: 0, providers: { openai: { max_wait_ms: 700 } } });
+  const gateway = await startRealGateway({ workers: 0, providers: { openai: { max_wait_ms: 700 } } });
   t.teardown(() => gateway.stop());
   const { redis, names } = gateway;
   const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
@@ -119,7 +119,7 @@ test('a job that no worker understands is not run, and can be withdrawn', async 
 test.serial(
   'a rollback waits for what only the newer version understands, and gives up after its time',
   async (t) => {
-    const gateway = await startGateway({ workers: 0 });
+    const gateway = await startRealGateway({ workers: 0 });
     t.teardown(() => gateway.stop());
     const { redis, names } = gateway;
     t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 0, said: '' }, 'nothing is queued');

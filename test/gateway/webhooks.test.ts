@@ -2,7 +2,7 @@
 import { Webhook } from 'standardwebhooks';
 import { type AdminAnswer, adminOf, type CallAdmin } from '../helpers/admin.js';
 import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { blockingSeconds, readEverything, watchCommands } from '../helpers/redis-contents.js';
 import { sdkFor } from '../helpers/sdk.js';
@@ -11,7 +11,6 @@ import { until } from '../helpers/until.js';
 import { WebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const PROMPT = 'canary-prompt-of-a-webhook';
-const PATIENCE_MS = 90_000;
 let gateway: Gateway;
 let receiver: WebhookReceiver;
 let admin: CallAdmin;
@@ -19,7 +18,7 @@ let adminUrl = '';
 
 test.before(async () => {
   receiver = await WebhookReceiver.start();
-  gateway = await startGateway({
+  gateway = await startRealGateway({
     apis: 2,
     webhooks: { allow_private_addresses: true, max_per_workspace: 2, first_retry_ms: 50, timeout_ms: 20_000 },
     workspaces: {
@@ -56,14 +55,10 @@ const remove = (workspace: string, { id }: Created): Promise<AdminAnswer> =>
   admin('DELETE', `/workspaces/${workspace}/webhooks/${id}`);
 
 const cameTo = (path: string, count = 1) =>
-  until(
-    `${count} messages to ${path}`,
-    () => {
-      const messages = receiver.at(path);
-      return messages.length >= count && messages;
-    },
-    PATIENCE_MS,
-  );
+  until(`${count} messages to ${path}`, () => {
+    const messages = receiver.at(path);
+    return messages.length >= count && messages;
+  });
 
 const inBackground = (workspace: string, text: string, headers: Record<string, string> = {}) =>
   gateway.chat(
@@ -72,14 +67,10 @@ const inBackground = (workspace: string, text: string, headers: Record<string, s
   );
 
 const delivery = (workspace: string, isMeant: (row: AdminAnswer['body']) => boolean) =>
-  until(
-    'the delivery',
-    async () => {
-      const { body } = await admin('GET', `/workspaces/${workspace}/webhook-deliveries`);
-      return body.data.find(isMeant) as AdminAnswer['body'];
-    },
-    PATIENCE_MS,
-  );
+  until('the delivery', async () => {
+    const { body } = await admin('GET', `/workspaces/${workspace}/webhook-deliveries`);
+    return body.data.find(isMeant) as AdminAnswer['body'];
+  });
 
 test.serial('the end of a batch is told, signed as the official libraries check it', async (t) => {
   const webhook = await addWebhook('demo', '/batches');
@@ -101,7 +92,7 @@ test.serial('the end of a batch is told, signed as the official libraries check 
   t.false(body.includes(PROMPT));
   const row = await delivery('demo', ({ subject, state }) => subject === batch.id && state === 'delivered');
   t.like(row, { attempts: 1, outcome: '204', type: 'batch.completed' });
-  const everything = await readEverything(gateway.redis);
+  const everything = await readEverything(gateway.redis, `{${gateway.cell}}:*`);
   t.false(everything.includes(webhook.secret) || everything.includes(receiver.url('/batches')));
   await remove('demo', webhook);
 });
@@ -133,7 +124,7 @@ test.serial('a workspace that is called like a field of an event holds up nobody
   const [ofAt, ofDemo] = [await addWebhook('at', '/at'), await addWebhook('demo', '/behind-at')];
   const first = await inBackground('at', 'hello');
   const hasEnded = async () => (await gateway.log()).some(({ id }) => `req_${id}` === first.body.id);
-  await until('its end', hasEnded, PATIENCE_MS);
+  await until('its end', hasEnded);
   const second = await inBackground('demo', 'hello');
   for (const [path, { body }] of Object.entries({ '/at': first, '/behind-at': second })) {
     const [message] = await cameTo(path);
@@ -194,7 +185,7 @@ test.serial(
     receiver.answers.set('/failing', (res) => res.writeHead(503).end());
     await admin('POST', `/workspaces/demo/webhooks/${webhook.id}/test`);
     // Without such a message they block for a second. Each try comes much later than the one before.
-    await until('a wait for a later try', () => blocked().some((each) => each > 1), PATIENCE_MS);
+    await until('a wait for a later try', () => blocked().some((each) => each > 1));
     t.true(Math.max(...blocked()) <= 2, blocked().join(' '));
     await remove('demo', webhook);
   },

@@ -1,8 +1,8 @@
 /** The program of a test that will be killed: it starts all that tests start, and tells the process ids. */
-import { startGateway } from './gateway.js';
+import { startRealGateway } from './gateway.js';
 import { startSentinel } from './sentinel.js';
 
-const gateway = await startGateway();
+const gateway = await startRealGateway();
 const sentinel = await startSentinel(gateway.redisServer.url);
 const children = [...gateway.apis, ...gateway.workers].map(({ child }) => child);
 // One that cannot notice anything by itself.

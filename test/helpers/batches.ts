@@ -46,19 +46,15 @@ export async function createBatch(client: OpenAI, content: string, more: object 
   });
 }
 
-export function batchEnd(client: OpenAI, id: string, timeoutMs = 60_000): Promise<Batch> {
-  return until(
-    'the end of the batch',
-    async () => {
-      const batch = await client.batches.retrieve(id).catch((error: unknown) => {
-        // An api process that was killed is started again meanwhile.
-        if (error instanceof OpenAI.APIConnectionError) return undefined;
-        throw error;
-      });
-      return batch && FINAL.includes(batch.status) && batch;
-    },
-    timeoutMs,
-  );
+export function batchEnd(client: OpenAI, id: string): Promise<Batch> {
+  return until('the end of the batch', async () => {
+    const batch = await client.batches.retrieve(id).catch((error: unknown) => {
+      // An api process that was killed is started again meanwhile.
+      if (error instanceof OpenAI.APIConnectionError) return undefined;
+      throw error;
+    });
+    return batch && FINAL.includes(batch.status) && batch;
+  });
 }
 
 export async function readResults(client: OpenAI, fileId: string | null | undefined): Promise<ResultLine[]> {

@@ -1,14 +1,13 @@
 /**
- * A real gateway for tests: a Redis of its own, api and worker processes, and a simulated upstream in this process, so
- * that a test can script it and read its call log. `gateway.stop()` fails when a process did not end well.
+ * A real gateway for tests: a cell of its own in a real Redis, an api and a worker, and a simulated upstream, so that a test can
+ * script it and read its call log. All but Redis run within the test, which saves the start of two processes for each
+ * gateway. A test that kills, freezes or limits a process asks for `ownProcesses`, and one that hurts Redis, or looks at all of
+ * it, asks for `ownRedis`. `gateway.stop()` fails when a process did not end well.
  */
-import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { applyConfig } from '@sluice/cli/apply/apply-config';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { loadConfig } from '@sluice/shared/config/config';
@@ -22,15 +21,25 @@ import { RedisClock } from '@sluice/shared/redis/clock';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/simulator/simulator';
+import type { LockTimes } from '@sluice/worker/jobs/chat-worker';
 import type { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import { makeSecretKey } from './secret-key.js';
-import { startTestRedis } from './test-redis.js';
-import { withParent } from './with-parent.js';
+import { startHere, startProcess, type TestProcess } from './test-process.js';
+import { removeCell, shareRedis, startTestRedis } from './test-redis.js';
+import { stir } from './until.js';
+
+export type { TestProcess };
 
 export interface GatewayOptions {
   apis?: number;
   workers?: number;
+  /** Api and worker are processes of their own. */
+  ownProcesses?: boolean;
+  /** How soon the jobs of a dead worker go to another one. */
+  locks?: LockTimes;
+  /** Nothing else is in this Redis. It is so, too, when the next three say more about it. */
+  ownRedis?: boolean;
   /** Parts of gateway.yaml that differ from the test's default. */
   providers?: Record<string, Record<string, unknown>>;
   routes?: Record<string, unknown>;
@@ -79,14 +88,14 @@ export interface Gateway {
   redisServer: RedisServer;
   /** Starts Redis again on its data and port, after it was stopped. */
   restartRedis(port: number): Promise<void>;
+  cell: string;
   names: KeyNames;
   /** Its gateway.yaml. */
   configPath: string;
   apis: TestProcess[];
   workers: TestProcess[];
-  addWorker(env?: Record<string, string>): Promise<TestProcess>;
-  /** `descriptors`: how many files and sockets it may have open. */
-  addApi(env?: Record<string, string>, limits?: { descriptors: number }): Promise<TestProcess>;
+  addWorker(env?: Record<string, string>, as?: ProcessKind): Promise<TestProcess>;
+  addApi(env?: Record<string, string>, as?: ProcessKind): Promise<TestProcess>;
   /** POST /v1/chat/completions with the demo key. */
   chat(
     body: unknown,
@@ -100,6 +109,13 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
+export interface ProcessKind {
+  /** A process of its own, whatever the others are. */
+  ownProcess?: boolean;
+  /** How many files and sockets it may have open. */
+  descriptors?: number;
+}
+
 export interface ChatAnswer {
   status: number;
   headers: Headers;
@@ -107,28 +123,17 @@ export interface ChatAnswer {
   body: any;
 }
 
-export interface TestProcess {
-  child: ChildProcess;
-  url: string;
-  /** Where `/metrics` is; a worker's only address. */
-  metricsUrl: string;
-  /** Empty when it has no admin listener. */
-  adminUrl: string;
-  /** Ends the process and waits for it; SIGTERM must end it with exit code 0. */
-  end(signal?: NodeJS.Signals): Promise<void>;
-}
-
-const CELL = 'test';
-
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
-  const redisServer = await startTestRedis({
-    wrapper: options.redisWrapper ?? [],
-    folder: join(folder, 'redis'),
-    extra: options.redisExtra ?? [],
-  });
+  const { redisExtra = [], redisWrapper = [] } = options;
+  const ownRedis =
+    options.ownRedis || redisExtra.length > 0 || redisWrapper.length > 0 || options.redisVia !== undefined;
+  const redisServer = ownRedis
+    ? await startTestRedis({ wrapper: redisWrapper, folder: join(folder, 'redis'), extra: redisExtra })
+    : await shareRedis();
+  const cell = ownRedis ? 'test' : `test-${randomBytes(6).toString('hex')}`;
   let redisServerNow = redisServer;
-  const simulator = await createSimulator(options.simulator);
+  const simulator = await createSimulator({ onCall: stir, ...options.simulator });
   const workspaces = Object.entries<NonNullable<GatewayOptions['workspaces']>[string]>({
     demo: { routes: options.routes ?? DEFAULT_ROUTES },
     ...options.workspaces,
@@ -158,7 +163,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const env: Record<string, string> = {
     PATH: process.env.PATH ?? '',
     REDIS_URL: options.redisVia ? await options.redisVia(redisServer.url) : redisServer.url,
-    SLUICE_CELL: CELL,
+    SLUICE_CELL: cell,
     GATEWAY_CONFIG: configPath,
     LOG_LEVEL: 'info',
     DRAIN_DELAY_MS: '0',
@@ -175,7 +180,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const keyEnv = Object.fromEntries(workspaces.map(([id], i) => [`TEST_KEY_${i}`, keys[id]]));
 
   let redis = connectPatiently(redisServer.url);
-  const names = keyNames(CELL);
+  const names = keyNames(cell);
   const clock = new RedisClock();
   await clock.synchronise(redis);
   const config = loadConfig(configPath, env);
@@ -188,30 +193,37 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const run = async (
     role: 'api' | 'worker',
     env: Record<string, string>,
-    limits?: { descriptors: number },
+    { ownProcess = options.ownProcesses, ...limits }: ProcessKind = {},
   ) => {
-    const print = (text: string) => printed.push(text);
-    return startProcess(`@sluice/${role}/main`, { PORT: '0', METRICS_PORT: '0', ...env }, print, limits);
+    const print = (text: string) => {
+      printed.push(text);
+      stir();
+    };
+    const all = { PORT: '0', METRICS_PORT: '0', ...env };
+    return ownProcess
+      ? startProcess(role, all, { print, ...limits, locks: options.locks })
+      : startHere(role, all, { print, locks: options.locks });
   };
   // An api process never has the provider keys.
   const { OPENAI_API_KEY: _, ANTHROPIC_API_KEY: __, ...apiEnv } = env;
   // A worker looks up no workspace key.
   const { KEY_PEPPER: ___, ...workerEnv } = env;
-  const addWorker = async (extra: Record<string, string> = {}) => {
-    const worker = await run('worker', { ...workerEnv, ...extra });
+  const addWorker = async (extra: Record<string, string> = {}, as?: ProcessKind) => {
+    const worker = await run('worker', { ...workerEnv, ...extra }, as);
     workers.push(worker);
     return worker;
   };
   const adminToken = randomBytes(24).toString('base64url');
-  const addApi = async (extra: Record<string, string> = {}, limits?: { descriptors: number }) => {
+  const addApi = async (extra: Record<string, string> = {}, as?: ProcessKind) => {
     const own = apis.length === 0 ? { ADMIN_PORT: '0', ...apiEnv, ADMIN_TOKEN: adminToken } : apiEnv;
-    const api = await run('api', { ...own, ...extra }, limits);
+    const api = await run('api', { ...own, ...extra }, as);
     apis.push(api);
     return api;
   };
   const stop = async () => {
     await Promise.all(apis.map((api) => api.end()));
     await Promise.all(workers.map((worker) => worker.end()));
+    if (!ownRedis) await removeCell(redis, cell);
     redis.disconnect();
     await simulator.close();
     await redisServerNow.stop();
@@ -252,13 +264,14 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     get redisServer() {
       return redisServerNow;
     },
+    cell,
     names,
     configPath,
     async restartRedis(port) {
       redisServerNow = await startTestRedis({
         folder: join(folder, 'redis'),
         port,
-        extra: options.redisExtra ?? [],
+        extra: redisExtra,
       });
     },
     apis,
@@ -276,7 +289,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
         body: typeof body === 'string' ? body : JSON.stringify(body),
         ...(init.signal ? { signal: init.signal } : {}),
       });
-      return { status: response.status, headers: response.headers, body: await response.json() };
+      const answer = { status: response.status, headers: response.headers, body: await response.json() };
+      stir();
+      return answer;
     },
     async backlog(provider) {
       const plain = await redis.llen(names.queueKey(provider, 'wait'));
@@ -289,6 +304,11 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     output: () => printed.join(''),
     stop,
   };
+}
+
+/** As an operator runs it: processes of their own, and a Redis for nobody else. */
+export function startRealGateway(options: GatewayOptions = {}): Promise<Gateway> {
+  return startGateway({ ownProcesses: true, ownRedis: true, ...options });
 }
 
 const DEFAULT_ROUTES = {
@@ -309,42 +329,4 @@ function providersOf(changes: Record<string, Record<string, unknown>>): Record<s
   return Object.fromEntries(
     Object.keys(all).map((name) => [name, { ...standard[name], ...unlisted(name), ...changes[name] }]),
   );
-}
-
-async function startProcess(
-  module: string,
-  env: Record<string, string>,
-  print: (text: string) => void,
-  limits?: { descriptors: number },
-): Promise<TestProcess> {
-  const script = fileURLToPath(import.meta.resolve(module));
-  const limited = limits ? ['prlimit', `--nofile=${limits.descriptors}:${limits.descriptors}`] : [];
-  const [execPath = '', ...execArgv] = [...withParent(), ...limited, process.execPath];
-  const child = fork(script, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'], execPath, execArgv });
-  let output = '';
-  const collect = (chunk: Buffer) => {
-    output += chunk.toString();
-    print(chunk.toString());
-  };
-  child.stdout?.on('data', collect);
-  child.stderr?.on('data', collect);
-  const [urls]: Record<string, string>[] = await Promise.race([
-    once(child, 'message'),
-    once(child, 'close').then(() => Promise.reject(new Error(`${module} did not start:\n${output}`))),
-  ]);
-  return {
-    child,
-    url: urls?.api ?? urls?.metrics ?? '',
-    metricsUrl: urls?.metrics ?? '',
-    adminUrl: urls?.admin ?? '',
-    async end(signal = 'SIGTERM') {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      // By then all that it has printed has been read, too.
-      const closed = once(child, 'close');
-      child.kill(signal);
-      const [code] = await closed;
-      if (signal === 'SIGTERM' && code !== 0)
-        throw new Error(`${module} ended with ${code}:\n${output.slice(-2000)}`);
-    },
-  };
 }

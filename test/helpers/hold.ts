@@ -1,4 +1,5 @@
 import type { Call } from '@sluice/simulator/call-log';
+import { stir } from './until.js';
 
 /** Holds the upstream's answers back, one by one, so that a fault can be put exactly in the middle of a call. */
 export class Hold {
@@ -9,7 +10,10 @@ export class Hold {
   /** The simulator's `latencyMs`. */
   readonly latency = (call: Call): number | Promise<void> => {
     if (!this.#holding) return 1;
-    return new Promise((resolve) => this.held.push({ call, release: resolve }));
+    return new Promise((resolve) => {
+      this.held.push({ call, release: resolve });
+      stir();
+    });
   };
 
   /** Answers what is held, and what comes from now on. */

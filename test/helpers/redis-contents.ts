@@ -24,11 +24,11 @@ export function blockingSeconds(commands: readonly string[], isMeant: (key: stri
 }
 
 /** Everything that a Redis holds, as text: the names of its keys, and what each type's own command reads. */
-export async function readEverything(redis: Redis): Promise<string> {
+export async function readEverything(redis: Redis, pattern = '*'): Promise<string> {
   const texts: string[] = [];
   let cursor = '0';
   do {
-    const [next, keys] = await redis.scan(cursor, 'COUNT', 1000);
+    const [next, keys] = await redis.scan(cursor, 'MATCH', pattern, 'COUNT', 1000);
     cursor = next;
     for (const key of keys) texts.push(key, JSON.stringify(await readKey(redis, key)));
   } while (cursor !== '0');

@@ -1,7 +1,5 @@
 /** Settlements with a real Redis and real BullMQ queues, and a worker whose every step the test takes by hand. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
 import { dayOf } from '@sluice/shared/calendar';
 import { type BackendParts, chatBackend, type TakenJson } from '@sluice/shared/queue/backend';
 import type { ChatJob } from '@sluice/shared/queue/job';
@@ -13,7 +11,7 @@ import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import type { MinimalJob } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { startTestRedis } from './test-redis.js';
+import { shareRedis } from './test-redis.js';
 
 export const NOW = Date.UTC(2026, 10, 15, 12);
 export const PROVIDERS = ['openai', 'anthropic'] as const;
@@ -50,15 +48,15 @@ export interface ActiveJob {
 }
 
 export async function createSettleBench(): Promise<SettleBench> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-settle-'));
-  const server = await startTestRedis({ folder: join(folder, 'redis') });
+  const server = await shareRedis();
+  const mine = randomBytes(6).toString('hex');
   const redis = connectPatiently(server.url);
   const closers: (() => Promise<void>)[] = [];
   let cells = 0;
   return {
     redis,
     async cell(keptAnswerBytes = 1_000_000, providers = undefined) {
-      const names = keyNames(`cell-${cells++}`);
+      const names = keyNames(`cell-${mine}-${cells++}`);
       const parts = { names, keptAnswerBytes, ...(providers ? { providers } : {}) };
       const queues = new Queues(redis, parts);
       closers.push(() => queues.close());
@@ -100,7 +98,6 @@ export async function createSettleBench(): Promise<SettleBench> {
       await Promise.all(closers.map((close) => close()));
       redis.disconnect();
       await server.stop();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -6,14 +6,14 @@ import { withParent } from './with-parent.js';
 
 /** As deploy/upgrade.sh runs it in a rollback, before the newer workers end. */
 export async function waitForNewerJobs(
-  { redisServer, configPath, simulator }: Gateway,
+  { redisServer, cell, configPath, simulator }: Gateway,
   seconds: number,
 ): Promise<{ code: number; said: string }> {
   const program = fileURLToPath(import.meta.resolve('@sluice/cli/apply/wait-for-newer-jobs'));
   const env = {
     PATH: process.env.PATH,
     REDIS_URL: redisServer.url,
-    SLUICE_CELL: 'test',
+    SLUICE_CELL: cell,
     GATEWAY_CONFIG: configPath,
     OPENAI_BASE_URL: simulator.openaiBaseUrl,
     ANTHROPIC_BASE_URL: simulator.anthropicBaseUrl,

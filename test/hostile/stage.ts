@@ -3,7 +3,7 @@
  * time, and what it notices is measured, alone and under attack.
  */
 import { NODE_OPTIONS } from '@sluice/shared/process/node-options';
-import { type ChatAnswer, type Gateway, type GatewayOptions, startGateway } from '../helpers/gateway.js';
+import { type ChatAnswer, type Gateway, type GatewayOptions, startRealGateway } from '../helpers/gateway.js';
 import { limitMemory, type MemoryLimit, SHIPPED_MEMORY_BYTES, SHIPPED_NODE_OPTIONS } from './memory-limit.js';
 
 const INNOCENT_CALLERS = 2;
@@ -46,7 +46,7 @@ export class Stage {
 
   static async set(attack: Attack, isShort: boolean): Promise<Stage> {
     const limits = attack.limits ? { limits: attack.limits } : {};
-    const gateway = await startGateway({
+    const gateway = await startRealGateway({
       routes: SOLO,
       simulator: { latencyMs: 20 },
       ...attack.gateway,

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startGateway } from '../helpers/gateway.js';
+import { startRealGateway } from '../helpers/gateway.js';
 import { REPOSITORY } from '../helpers/prometheus.js';
 import { type Call, drawPicture } from './draw.js';
 
@@ -15,7 +15,7 @@ const RESTART_AFTER_MS = 4_000;
 const CALLERS = 16;
 const LATENCY_MS = 250;
 
-const gateway = await startGateway({
+const gateway = await startRealGateway({
   workers: 2,
   providers: { openai: { concurrency: 64 } },
   simulator: { latencyMs: LATENCY_MS },

@@ -4,7 +4,7 @@ import { portkey } from '@sluice/bench/targets/portkey';
 import type { Target } from '@sluice/bench/targets/target';
 import type { RateLimiter, StrictLimits } from '@sluice/simulator/rate-limiter';
 import { createSimulator, type Simulator } from '@sluice/simulator/simulator';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import { type Aim, type Shape, sendSteadily, type Tally } from './load.js';
 
 export interface Row {
@@ -87,7 +87,7 @@ async function startSluice(): Promise<{ gateway: Gateway; pooled: Aim; claude: A
       tokens_per_minute: OPENAI.tokensPerMinute,
     },
   });
-  const gateway = await startGateway({
+  const gateway = await startRealGateway({
     workers: 3,
     apis: 2,
     providers: {
@@ -119,7 +119,7 @@ async function startSluice(): Promise<{ gateway: Gateway; pooled: Aim; claude: A
 export async function revokedRow(ms: number): Promise<Row> {
   const acceptKeys = [...KEYS];
   const keys = KEYS.map((_, i) => ({ name: `key-${i}`, api_key: `\${POOL_${i}}` }));
-  const gateway = await startGateway({
+  const gateway = await startRealGateway({
     workers: 3,
     apis: 2,
     providers: { openai: { keys } },

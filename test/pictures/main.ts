@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dashboards } from '@sluice/observability/dashboards/index';
 import type { PanelSpec } from '@sluice/observability/dashboards/panels';
-import { startGateway } from '../helpers/gateway.js';
+import { startRealGateway } from '../helpers/gateway.js';
 import { REPOSITORY, startPrometheus } from '../helpers/prometheus.js';
 import { type Drawn, renderDashboard } from './render.js';
 
@@ -25,7 +25,7 @@ const routes = {
   ],
 };
 
-const gateway = await startGateway({
+const gateway = await startRealGateway({
   workers: 2,
   providers: { openai: { concurrency: 12, max_wait_ms: 4_000 }, anthropic: { concurrency: 8 } },
   routes,

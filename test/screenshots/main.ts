@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core';
 import { REPOSITORY } from '../helpers/all-in-one.js';
 import { launchBrowser } from '../helpers/browser.js';
 import { load } from '../helpers/console.js';
-import { startGateway } from '../helpers/gateway.js';
+import { startRealGateway } from '../helpers/gateway.js';
 import { addDetails, backdateSpend, GATEWAY, runLoad } from './load.js';
 import { takeTimings } from './timings.js';
 
@@ -115,7 +115,7 @@ async function take(browser: Browser, url: string, token: string, shot: Shot): P
 const wanted = process.argv.slice(2).filter((name) => !name.startsWith('--'));
 const say = (line: string) => process.stdout.write(`${line}\n`);
 mkdirSync(FOLDER, { recursive: true });
-const gateway = await startGateway(GATEWAY);
+const gateway = await startRealGateway(GATEWAY);
 const browser = await launchBrowser();
 try {
   say(`Sending requests for ${LOAD_MS / 1000} s …`);

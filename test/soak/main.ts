@@ -1,7 +1,7 @@
 /** `npm run soak`: load and random faults for a long time. Exits with 1 when anything was lost, wrong or billed twice. */
 import { parseArgs } from 'node:util';
 import { PAIR } from '../chaos/trial.js';
-import { startGateway } from '../helpers/gateway.js';
+import { startRealGateway } from '../helpers/gateway.js';
 import { figuresSaver } from '../helpers/save-figures.js';
 import { until } from '../helpers/until.js';
 import { Books } from './books.js';
@@ -45,7 +45,7 @@ if (values.help) {
 const save = figuresSaver('soak', values.save);
 const say = (text: string) => process.stdout.write(`${text}\n`);
 const random = new Random(Number(values.seed));
-const gateway = await startGateway({
+const gateway = await startRealGateway({
   routes: PAIR,
   apis: 2,
   workers: 2,

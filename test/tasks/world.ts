@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '@sluice/cli/start/free-port';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
-import { type Gateway, startGateway } from '../helpers/gateway.js';
+import { type Gateway, startRealGateway } from '../helpers/gateway.js';
 import { CLIENT_ID, CLIENT_SECRET, startOpenIdProvider } from '../helpers/openid-provider.js';
 import { startUpstream, type Upstream } from './upstream.js';
 
@@ -28,7 +28,7 @@ export async function startWorld(): Promise<World> {
   const upstream = await startUpstream();
   const [provider, gateway] = await Promise.all([
     startOpenIdProvider(providerPort, `${console}/sign-in/oidc/return`, { ada: ['platform'] }),
-    startGateway({
+    startRealGateway({
       routes: {
         fast: [
           { provider: 'openai', model: 'gpt-4o-mini' },

@@ -43,7 +43,11 @@ export class CallLog {
   readonly #providers = new Map<string, Gauge>();
   readonly #models = new Map<string, Gauge>();
 
-  constructor(maxCalls: number) {
+  /** `onChange` is told when a call begins and when it ends. */
+  constructor(
+    maxCalls: number,
+    private readonly onChange = () => {},
+  ) {
     this.#maxCalls = Math.max(1, maxCalls);
   }
 
@@ -61,6 +65,7 @@ export class CallLog {
     // A tenth at once: dropping one by one would move the whole array on every call.
     if (this.calls.length >= this.#maxCalls) this.calls.splice(0, Math.ceil(this.#maxCalls / 10));
     this.calls.push(call);
+    this.onChange();
     return call;
   }
 
@@ -70,6 +75,7 @@ export class CallLog {
     call.aborted = aborted;
     leave(this.#providers, call.provider);
     leave(this.#models, call.model ?? '');
+    this.onChange();
   }
 
   /** Forgets calls and peaks; calls under way stay counted. */

@@ -30,6 +30,8 @@ export interface SimulatorOptions {
   /** False: neither bodies nor headers are kept in the call log. */
   keepBodies?: boolean;
   maxCalls?: number;
+  /** Told when a call begins and when it ends. */
+  onCall?: () => void;
   /** Limits per minute and key that are kept strictly; without it there are none. */
   limits?: Partial<Record<ProviderName, StrictLimits>>;
   /** Whether `/_control/` is served. */
@@ -134,7 +136,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
 }
 
 function createSetting(options: SimulatorOptions): Setting {
-  const { latencyMs, models = {}, maxCalls = 100_000 } = options;
+  const { latencyMs, models = {}, maxCalls = 100_000, onCall } = options;
   let n = 0;
   return {
     acceptKeys: options.acceptKeys,
@@ -150,8 +152,8 @@ function createSetting(options: SimulatorOptions): Setting {
     echo: options.echo ?? true,
     keepBodies: options.keepBodies ?? true,
     script: new Script(),
-    chatLog: new CallLog(maxCalls),
-    otherLog: new CallLog(maxCalls),
+    chatLog: new CallLog(maxCalls, onCall),
+    otherLog: new CallLog(maxCalls, onCall),
     nextCall: () => ++n,
   };
 }

@@ -40,6 +40,7 @@ import { ProviderHealth } from './calls/provider-health.js';
 import { Upstreams } from './calls/upstreams.js';
 import type { Connections } from './connect.js';
 import { ChatProcessor } from './jobs/chat-processor.js';
+import type { LockTimes } from './jobs/chat-worker.js';
 import { Ending } from './jobs/ending.js';
 import { Fallback } from './jobs/fallback.js';
 import { ProviderBatchResults } from './jobs/provider-batch-results.js';
@@ -63,6 +64,8 @@ export interface WorkerOptions {
   archive?: ArchiveOptions | undefined;
   /** Where the log is written to as files. */
   logFiles?: LogFileOptions | undefined;
+  /** How soon the jobs of a dead worker go to another one. */
+  locks?: LockTimes | undefined;
 }
 
 export type WorkerParts = ReturnType<typeof assemble>;

@@ -8,12 +8,12 @@ import { UnrecoverableError } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { WorkerParts } from './assemble.js';
 import { testKeys } from './calls/test-provider.js';
-import { ChatWorker, type TakenJob } from './jobs/chat-worker.js';
+import { ChatWorker, type LockTimes, type TakenJob } from './jobs/chat-worker.js';
 import { ModelLists } from './jobs/model-lists.js';
 import { QueueWorkers } from './jobs/queue-workers.js';
 
 /** Makes a BullMQ worker for each provider's queue. */
-export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger): QueueWorkers {
+export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger, locks?: LockTimes): QueueWorkers {
   const { backendParts, queues, runs, answers, ending } = parts;
   const lists = new ModelLists(redis, parts.names, parts.upstreams, logger);
   return new QueueWorkers(
@@ -24,6 +24,7 @@ export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger): Queu
         concurrency,
         redis,
         answers,
+        locks,
         onSettled: (settlement, result) => ending.recorded(settlement, result),
         onRefused: (settlement, error) => ending.refused(settlement, error),
         run: (taken) => runJob(parts, redis, lists, provider, taken),

@@ -48,7 +48,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   for (const warning of parts.upstreams.keyless) logger.warn(warning);
   await startReading(options, parts, connections);
   const chores = new Chores(logger);
-  const workers = takeJobs(parts, connections.redis, logger);
+  const workers = takeJobs(parts, connections.redis, logger, options.locks);
   await Promise.all(
     [...live.config.providers.values()].map(({ name, concurrency }) => workers.put(name, concurrency)),
   );

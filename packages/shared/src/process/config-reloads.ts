@@ -17,7 +17,7 @@ export function startLiveConfig(
 ): LiveConfig {
   const file = configPath(given);
   let path = given;
-  const live = new LiveConfig({
+  return new LiveConfig({
     file,
     logger,
     load() {
@@ -25,9 +25,6 @@ export function startLiveConfig(
       return load(path);
     },
   });
-  // A terminal that closes sends SIGHUP too, and the process must end then.
-  if (!process.stdin.isTTY) process.on('SIGHUP', () => live.reload('SIGHUP'));
-  return live;
 }
 
 /** `sluice apply` asks all processes at once. `subscriber` is a connection in subscriber mode. */

@@ -1,7 +1,7 @@
 import type { DestinationStream, Logger } from 'pino';
 import { pino } from 'pino';
 
-export type { Logger };
+export type { DestinationStream, Logger };
 
 const FLUSH_MS = 250;
 /** The most bytes of lines that wait to be written. Further lines are dropped. */

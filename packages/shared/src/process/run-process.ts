@@ -7,6 +7,8 @@ const SAME_SIGNAL_MS = 500;
 export interface Started {
   /** The addresses of the listeners. The parent process is told them when this process is ready. */
   urls: Record<string, string>;
+  /** Reads the configuration again. */
+  reload?: () => void;
   stop(): Promise<void>;
 }
 
@@ -49,5 +51,8 @@ export async function runProcess(name: string, start: () => Promise<Started>): P
     process.stderr.write(`sluice ${name}: ${text}\n`);
     process.exit(1);
   }
+  const { reload } = started;
+  // A terminal that closes sends SIGHUP too, and the process must end then.
+  if (reload && !process.stdin.isTTY) process.on('SIGHUP', reload);
   process.send?.(started.urls);
 }

@@ -96,7 +96,7 @@ export function giveUpAfter(timeoutMs: number, redis: Redis): void {
   const wait = (ms: number) => {
     if (timer) return;
     due = performance.now() + ms;
-    timer = setTimeout(() => setImmediate(check), ms);
+    timer = setTimeout(() => setImmediate(check), ms).unref();
   };
   const leave = () => {
     if (turn) turn.leftAt = performance.now();

@@ -14,11 +14,16 @@ import { Job, type JobJson, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { AnswerRoom, AnswerShare } from '../calls/answer-room.js';
 
-/** A dead worker's job goes to another worker at most this long after its lock ran out. */
-const STALLED_INTERVAL_MS = 2_000;
-const LOCK_MS = 8_000;
-/** BullMQ renews locks twice as often. Several renewals fit into a lock's life, so that one slow answer costs no job. */
-const LOCK_RENEW_MS = 5_000;
+export interface LockTimes {
+  /** How long a worker that has stopped keeps its jobs. */
+  lockMs: number;
+  /** BullMQ renews locks twice as often. Several renewals fit into a lock's life, so that one slow answer costs no job. */
+  renewMs: number;
+  /** A dead worker's job goes to another worker at most this long after its lock ran out. */
+  stalledMs: number;
+}
+
+const LOCK_TIMES: LockTimes = { lockMs: 8_000, renewMs: 5_000, stalledMs: 2_000 };
 /** A wake-up can be lost with a connection, so an idle worker also looks by itself this often. */
 const LOOK_EVERY_S = 1;
 const RETRY_MS = 500;
@@ -65,6 +70,7 @@ export interface ChatWorkerParts extends BackendParts {
   concurrency: number;
   redis: Redis;
   answers: AnswerRoom;
+  locks?: LockTimes | undefined;
   run(job: TakenJob): Promise<Settlement | undefined>;
   /** Another worker may have these jobs now. */
   onLost(jobIds: string[]): void;
@@ -81,7 +87,17 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
    */
   #lostLocks = 0;
 
-  constructor({ provider, concurrency, redis, answers, run, onLost, onError, ...parts }: ChatWorkerParts) {
+  constructor({
+    provider,
+    concurrency,
+    redis,
+    answers,
+    locks: { lockMs, renewMs, stalledMs } = LOCK_TIMES,
+    run,
+    onLost,
+    onError,
+    ...parts
+  }: ChatWorkerParts) {
     super(
       provider,
       (job) => run(job as TakenJob),
@@ -90,9 +106,9 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
         prefix: parts.names.queuePrefix,
         autorun: false,
         concurrency,
-        lockDuration: LOCK_MS,
-        lockRenewTime: LOCK_RENEW_MS,
-        stalledInterval: STALLED_INTERVAL_MS,
+        lockDuration: lockMs,
+        lockRenewTime: renewMs,
+        stalledInterval: stalledMs,
         // The chat processor limits the restarts of a job, because it can still answer the caller.
         maxStalledCount: 100,
         drainDelay: LOOK_EVERY_S,

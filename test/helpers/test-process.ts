@@ -1,0 +1,106 @@
+/** An api or a worker of a test: within the test, or as a process of its own. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { runApi } from '@sluice/api/run-api';
+import type { LockTimes } from '@sluice/worker/jobs/chat-worker';
+import { runWorker } from '@sluice/worker/run-worker';
+import { withParent } from './with-parent.js';
+
+export interface TestProcess {
+  /** Throws when it runs within the test. */
+  child: ChildProcess;
+  url: string;
+  /** Where `/metrics` is; a worker's only address. */
+  metricsUrl: string;
+  /** Empty when it has no admin listener. */
+  adminUrl: string;
+  /** Ends it and waits for that; SIGTERM must end it well. Any other signal needs a process of its own. */
+  end(signal?: NodeJS.Signals): Promise<void>;
+}
+
+type Role = 'api' | 'worker';
+type Environment = Record<string, string>;
+
+export interface HereOptions {
+  /** Gets everything that it prints. */
+  print(text: string): void;
+  locks?: LockTimes | undefined;
+}
+
+export interface ProcessOptions extends HereOptions {
+  /** How many files and sockets it may have open. */
+  descriptors?: number;
+}
+
+export async function startHere(
+  role: Role,
+  env: Environment,
+  { print, locks }: HereOptions,
+): Promise<TestProcess> {
+  const destination = { write: print };
+  const started =
+    role === 'api'
+      ? await runApi(env, destination)
+      : await runWorker(env, { destination, ...(locks ? { locks } : {}) });
+  let stopped: Promise<void> | undefined;
+  return {
+    get child(): ChildProcess {
+      throw new Error(`this ${role} runs within the test: start the gateway with ownProcesses`);
+    },
+    ...addressesOf(started.urls),
+    async end(signal = 'SIGTERM') {
+      if (signal !== 'SIGTERM') throw new Error(`${signal} needs a gateway with ownProcesses`);
+      stopped ??= started.stop();
+      await stopped;
+    },
+  };
+}
+
+export async function startProcess(
+  role: Role,
+  env: Environment,
+  { print, descriptors, locks }: ProcessOptions,
+): Promise<TestProcess> {
+  const script = fileURLToPath(
+    locks && role === 'worker'
+      ? new URL('worker-with-locks.js', import.meta.url)
+      : import.meta.resolve(`@sluice/${role}/main`),
+  );
+  const limited = descriptors ? ['prlimit', `--nofile=${descriptors}:${descriptors}`] : [];
+  const [execPath = '', ...execArgv] = [...withParent(), ...limited, process.execPath];
+  const child = fork(script, {
+    env: locks ? { ...env, TEST_LOCKS: JSON.stringify(locks) } : env,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    execPath,
+    execArgv,
+  });
+  let output = '';
+  const collect = (chunk: Buffer) => {
+    output += chunk.toString();
+    print(chunk.toString());
+  };
+  child.stdout?.on('data', collect);
+  child.stderr?.on('data', collect);
+  const [urls]: Record<string, string>[] = await Promise.race([
+    once(child, 'message'),
+    once(child, 'close').then(() => Promise.reject(new Error(`the ${role} did not start:\n${output}`))),
+  ]);
+  return {
+    child,
+    ...addressesOf(urls ?? {}),
+    async end(signal = 'SIGTERM') {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      // By then all that it has printed has been read, too.
+      const closed = once(child, 'close');
+      child.kill(signal);
+      const [code] = await closed;
+      if (signal === 'SIGTERM' && code !== 0)
+        throw new Error(`the ${role} ended with ${code}:\n${output.slice(-2000)}`);
+    },
+  };
+}
+
+function addressesOf(urls: Record<string, string>) {
+  return { url: urls.api ?? urls.metrics ?? '', metricsUrl: urls.metrics ?? '', adminUrl: urls.admin ?? '' };
+}

@@ -1,0 +1,81 @@
+/** Which files `npm test` runs, which `npm run test:all` adds, and in which order. */
+import { readdirSync } from 'node:fs';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** `first` is `npm test`, and `rest` is what `npm run test:all` runs after it. */
+export type Suite = 'first' | 'rest';
+
+/**
+ * The files of test/gateway that `npm test` runs: one of each kind, so that whoever breaks something hears of it within
+ * minutes. A file that is not named here is part of `npm run test:all`. The files of test/unit are all part of `npm test`.
+ */
+export const FIRST: readonly string[] = [
+  // The way of a request.
+  'first-request',
+  'sdk',
+  'sdk-errors',
+  'models',
+  'fallback',
+  'cost',
+  'unsupported',
+  'exact-numbers',
+  'idempotency-order',
+  'dispatcher',
+  'settle',
+  'settle-sequences',
+  'shares',
+  'backlog-share',
+  'answer-share',
+  'answer-check',
+  'fairness',
+  'limits',
+  'budgets',
+  // What goes wrong.
+  'crash',
+  'chaos',
+  'bad-input',
+  'raw-http',
+  'request-properties',
+  'helpful-404',
+  'leaks',
+  // Beside the request.
+  'batch-input',
+  'batch-lease',
+  'two-versions',
+  'archive-row',
+  'access',
+  'admin-openapi',
+  'admin-log',
+  'cli',
+  'console-page',
+  'examples',
+  'start',
+  'logs',
+];
+
+/** The files that take longest, longest first. They begin first, so that none of them runs alone at the end. */
+const SLOWEST: readonly string[] = [];
+
+const GATEWAY = fileURLToPath(new URL('gateway/', import.meta.url));
+const UNIT = fileURLToPath(new URL('unit/', import.meta.url));
+
+export function filesOf(suite: Suite): string[] {
+  const gateway = testFiles(GATEWAY).filter((file) => FIRST.includes(nameOf(file)) === (suite === 'first'));
+  return suite === 'first' ? [...gateway, ...testFiles(UNIT)] : gateway;
+}
+
+function testFiles(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.test.js'))
+    .map((name) => folder + name);
+}
+
+function nameOf(file: string): string {
+  return basename(file, '.test.js');
+}
+
+export function slowestFirst(a: string, b: string): number {
+  const rank = (file: string) => (SLOWEST.indexOf(nameOf(file)) + SLOWEST.length + 1) % (SLOWEST.length + 1);
+  return rank(a) - rank(b) || a.localeCompare(b);
+}
