@@ -1,5 +1,5 @@
 /** Which files `npm test` runs, which `npm run test:all` adds, and in which order. */
-import { readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -54,6 +54,37 @@ export const FIRST: readonly string[] = [
   'logs',
 ];
 
+/**
+ * The files of test/unit that run in one process, because starting a process takes longer than most of them. Those that are not
+ * named here run alone: they measure time, or start processes themselves.
+ */
+export const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  providers: [
+    ...[
+      'anthropic-adapter',
+      'anthropic-schema',
+      'exact-numbers',
+      'large-requests',
+      'list-models',
+      'outcomes',
+    ],
+    ...['presets', 'provider-calls', 'retry-wait', 'translation'],
+  ],
+  registry: [
+    ...['allowed-models', 'choose-members', 'cost-estimate', 'model-registry', 'openai-adapter', 'price'],
+    ...['prices', 'providers', 'registry-litellm'],
+  ],
+  config: ['cli', 'config', 'config-plan', 'env', 'find-redis', 'gateway-key', 'import', 'redis-address'],
+  api: [
+    ...['access', 'file-store', 'inbox-message', 'log-index', 'parse-chat-request', 'payload', 'protocol'],
+    ...['public-addresses', 'remember-keys', 'request-schema', 'slow-readers', 'tags', 'traffic', 'webhooks'],
+    ...['whole-file', 'wrong-keys'],
+  ],
+  processes: ['chores', 'clock', 'logger', 'metrics', 'tracer'],
+  simulator: ['simulator', 'simulator-batches', 'simulator-faults', 'simulator-refusals'],
+  repository: ['alerts', 'bench', 'console-imports', 'deploy', 'docs', 'helm', 'release', 'site'],
+};
+
 /** The files that take longest, longest first. They begin first, so that none of them runs alone at the end. */
 const SLOWEST: readonly string[] = [];
 
@@ -62,7 +93,19 @@ const UNIT = fileURLToPath(new URL('unit/', import.meta.url));
 
 export function filesOf(suite: Suite): string[] {
   const gateway = testFiles(GATEWAY).filter((file) => FIRST.includes(nameOf(file)) === (suite === 'first'));
-  return suite === 'first' ? [...gateway, ...testFiles(UNIT)] : gateway;
+  if (suite === 'rest') return gateway;
+  const joined = Object.values(ROOMS).flat();
+  const alone = testFiles(UNIT).filter((file) => !joined.includes(nameOf(file)));
+  return [...gateway, ...alone, ...Object.entries(ROOMS).map(([room, names]) => joinFiles(room, names))];
+}
+
+/** Writes a file that has the tests of several. */
+function joinFiles(room: string, names: readonly string[]): string {
+  const folder = fileURLToPath(new URL('rooms/', import.meta.url));
+  mkdirSync(folder, { recursive: true });
+  const file = `${folder}${room}.test.js`;
+  writeFileSync(file, names.map((name) => `import '../unit/${name}.test.js';\n`).join(''));
+  return file;
 }
 
 function testFiles(folder: string): string[] {
