@@ -81,7 +81,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   processes: ['chores', 'clock', 'logger', 'metrics', 'tracer'],
   simulator: ['simulator', 'simulator-batches', 'simulator-faults', 'simulator-refusals'],
-  repository: ['alerts', 'bench', 'console-imports', 'deploy', 'docs', 'helm', 'release', 'site'],
+  repository: ['alerts', 'bench', 'console-imports', 'deploy', 'docs', 'helm', 'mutants', 'release', 'site'],
 };
 
 /** The files that take longest, longest first. They begin first, so that none of them runs alone at the end. */

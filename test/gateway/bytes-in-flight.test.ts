@@ -1,4 +1,5 @@
 /** Bodies and answers take a share of a process's memory, and wait or are refused when there is none left. */
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
@@ -125,18 +126,23 @@ test.serial('beyond the share of the process everybody is refused, with 503', as
 test.serial(
   'bodies that were only announced give their room to a workspace that has less of it',
   async (t) => {
-    const announced = ['loud', 'loud', 'third'].map((workspace) =>
-      announce(workspace, 'content-length: 1040000', '{'),
-    );
-    let refusal = '';
-    const refused = Promise.race(announced).then((answer) => {
-      refusal = answer;
+    const { hostname, port } = new URL(gateway.url);
+    const sockets = ['loud', 'loud', 'third'].map((workspace) => {
+      const socket = connect(Number(port), hostname);
+      socket.write(
+        `POST /v1/chat/completions HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${gateway.keys[workspace]}\r\n` +
+          'content-type: application/json\r\nconnection: close\r\nexpect: 100-continue\r\ncontent-length: 1040000\r\n\r\n',
+      );
+      return socket;
     });
-    // As soon as all of them are there, the next one does not fit.
-    do t.is((await send('demo', 900_000)).status, 200);
-    while (refusal === '');
-    await refused;
+    // The body may come: its room is taken.
+    for (const socket of sockets) t.regex(String(await once(socket, 'data')), /^HTTP\/1\.1 100 /);
+    const refusals = Promise.race(sockets.map((socket) => text(socket)));
+    t.is((await send('demo', 900_000)).status, 200);
+    const refusal = await refusals;
+    t.regex(refusal, /too slowly/);
     t.regex(refusal, /^HTTP\/1\.1 503 [\s\S]*retry-after: 1[\s\S]*service_unavailable/i);
+    for (const socket of sockets) socket.destroy();
   },
 );
 
