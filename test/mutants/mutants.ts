@@ -71,6 +71,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: "coalesce((e.served->>'cost')::bigint, 0) + 1 AS cost",
   },
   {
+    test: 'gateway/background',
+    file: 'packages/api/src/chat/background-requests.ts',
+    from: "'superseded', 'NX'",
+    to: "'superseded', 'XX'",
+  },
+  {
     test: 'gateway/backlog-share',
     file: 'packages/shared/src/queue/scripts/turns.ts',
     from: 'if math.floor(tag * STEP) / STEP >= lastTag then',

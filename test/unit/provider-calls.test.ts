@@ -125,7 +125,7 @@ test('a provider whose last key is rate limited is not left alone for longer tha
     upstreams: { of: () => upstream },
     health: { calling: () => {}, record: () => {}, saidNothing: () => {} },
     settlements: {
-      async switchKey(_job: unknown, _key: string, closedMs: number) {
+      async switchKey(_job: unknown, _lock: string, _key: string, closedMs: number) {
         closed.push(closedMs);
         return '';
       },

@@ -1,9 +1,9 @@
 /** Connects the queues to the code that runs their jobs. */
 import type { Logger } from '@sluice/shared/process/logger';
+import type { JobResult } from '@sluice/shared/queue/backend';
 import { sendVerdict } from '@sluice/shared/queue/inbox';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { CHAT_JOB, MODELS_JOB, type ModelsJob, TEST_JOB, type TestJob } from '@sluice/shared/queue/queues';
-import type { Settlement } from '@sluice/shared/queue/settle';
 import { UnrecoverableError } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { WorkerParts } from './assemble.js';
@@ -42,7 +42,7 @@ async function runJob(
   lists: ModelLists,
   provider: string,
   taken: TakenJob,
-): Promise<Settlement | undefined> {
+): Promise<JobResult> {
   const { chat, clock, runs } = parts;
   if (taken.name === MODELS_JOB) {
     lists.answer(provider, taken.data as ModelsJob);

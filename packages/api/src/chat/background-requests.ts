@@ -15,37 +15,51 @@ import type { Redis } from 'ioredis';
 const DAY_MS = 86_400_000;
 /** A worker's answer may come a little after the deadline. A request that has none then was lost. */
 export const GRACE_MS = 60_000;
+/** An api process that has begun a request puts it on a queue within this time, unless it has died or was stopped. */
+const QUEUED_WITHIN_MS = 15_000;
 
 /**
- * KEYS: record, the workspace's webhooks, and with an Idempotency-Key the record of that. ARGV: request id, deadline, ttl,
- * workspace, digest of the Idempotency-Key or empty, fingerprints. The key's record names the request that runs under it. A
- * request that fails removes that record (shared: queue/scripts/record.ts), and the key may be used again. So may the key of
- * a request that was lost, as when its process died before the request was on a queue.
+ * KEYS: record, the workspace's webhooks, the request's mark, and with an Idempotency-Key the record of that. ARGV: request id, deadline, ttl,
+ * workspace, the jobs that the request may be in, digest of the Idempotency-Key or empty, fingerprints. The key's record names
+ * the request that runs under it. A request that fails removes that record (shared: queue/scripts/record.ts), and the key may
+ * be used again.
+ *
+ * A request is `known` when it has been answered or is in a job, and only then: whoever is told so gets an answer. For a
+ * moment a request is begun and in no job yet (`beginning`). If that lasts, its process has died or was stopped, and the key
+ * is free. The request that did not get to a queue is marked as settled, so that its process cannot queue it later.
  */
-const beginScript = createScript<['new' | 'known' | 'conflict' | 'gone', string]>(
+const beginScript = createScript<['new' | 'known' | 'beginning' | 'conflict' | 'gone', string]>(
   'sluiceBeginInBackground',
   `
-local recordKey, webhooksKey, keyKey = unpack(KEYS)
-local requestId, deadline, ttl, workspace, digest, fingerprint = unpack(ARGV)
+local recordKey, webhooksKey, markKey, keyKey = unpack(KEYS)
+local requestId, deadline, ttl, workspace, jobs, digest, fingerprint = unpack(ARGV)
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if keyKey then
   local known, before = unpack(redis.call('HMGET', keyKey, 'fingerprint', 'points'))
   if known then
     local isSame = false
-    for i = 6, #ARGV do isSame = isSame or known == ARGV[i] end
+    for i = 7, #ARGV do isSame = isSame or known == ARGV[i] end
     if not isSame then return {'conflict', ''} end
     local recordBefore = string.sub(keyKey, 1, -65) .. redis.call('HGET', keyKey, 'record')
-    local latest, head = unpack(redis.call('HMGET', recordBefore, 'deadline', 'head'))
+    local begun, head, jobsBefore, latest = unpack(redis.call('HMGET', recordBefore, 'begun', 'head', 'jobs', 'deadline'))
     -- Other answers may have pushed its answer out. A second run would be a second bill.
-    if not latest then return {'gone', before} end
-    if head or redis.call('TIME')[1] * 1000 < latest + ${GRACE_MS} then return {'known', before} end
-    -- If it ends after all, it must not remove what is the key's record now.
-    redis.call('HDEL', recordBefore, 'key')
+    if not begun then return {'gone', before} end
+    if head then return {'known', before} end
+    for job in string.gmatch(jobsBefore, '[^\\n]+') do
+      if redis.call('EXISTS', job) == 1 then return {'known', before} end
+    end
+    if now < begun + ${QUEUED_WITHIN_MS} then return {'beginning', before} end
+    redis.call('DEL', recordBefore)
+    local markBefore = string.sub(markKey, 1, -#requestId - 1) .. before
+    redis.call('SET', markBefore, 'superseded', 'NX', 'PX', math.max(0, latest - now) + ${GRACE_MS})
   end
   redis.call('HSET', keyKey, 'points', requestId, 'record', string.sub(recordKey, -64), 'fingerprint', fingerprint)
   redis.call('PEXPIRE', keyKey, ttl)
   redis.call('HSET', recordKey, 'key', digest)
 end
-redis.call('HSET', recordKey, 'background', '1', 'request', requestId, 'deadline', deadline)
+redis.call('HSET', recordKey, 'background', '1', 'request', requestId, 'deadline', deadline, 'begun', string.format('%.0f', now),
+  'jobs', jobs)
 if redis.call('EXISTS', webhooksKey) == 1 then redis.call('HSET', recordKey, 'tell', workspace) end
 redis.call('PEXPIRE', recordKey, ttl)
 return {'new', requestId}
@@ -90,26 +104,30 @@ export class BackgroundRequests {
   /** Returns the id of the request that runs: with an Idempotency-Key it may be that of an earlier call. */
   begin(
     workspace: WorkspaceRecord,
-    request: { requestId: string; deadline: number; bodyText: string; idempotencyKey: string },
-  ): Promise<['new' | 'known' | 'conflict' | 'gone', string]> {
-    const { requestId, deadline, bodyText, idempotencyKey } = request;
+    job: ChatJob,
+    { bodyText, idempotencyKey }: { bodyText: string; idempotencyKey: string },
+  ): Promise<['new' | 'known' | 'beginning' | 'conflict' | 'gone', string]> {
+    const { requestId, deadline } = job;
     const { id } = workspace;
-    const keys = [this.names.idempotency(id, this.digestOf(requestId, workspace)), this.names.webhooks(id)];
+    const record = this.names.idempotency(id, this.digestOf(requestId, workspace));
+    const keys = [record, this.names.webhooks(id), this.names.settled(requestId)];
     const digest = digestOfKey(idempotencyKey, workspace);
     if (digest !== '') keys.push(this.names.idempotency(id, digest));
-    const args = [requestId, Math.round(deadline), DAY_MS, id, digest];
+    const args = [requestId, Math.round(deadline), DAY_MS, id, this.#jobsOf(job).join('\n'), digest];
     return beginScript(this.redis, keys, [...args, ...this.payloads.fingerprints(bodyText)]);
   }
 
   /** Forgets a request that could not be queued, and frees its Idempotency-Key. False: it is on a queue after all. */
   async forget(workspace: WorkspaceRecord, job: ChatJob, idempotencyKey: string): Promise<boolean> {
-    const { requestId, chain } = job;
+    const { requestId } = job;
     const record = this.names.idempotency(workspace.id, this.digestOf(requestId, workspace));
-    const jobs = chain.map(({ provider }, entry) =>
-      this.names.queueKey(provider, jobIdOf({ requestId, entry })),
-    );
     const args = [requestId, digestOfKey(idempotencyKey, workspace)];
-    return (await forgetScript(this.redis, [record, ...jobs], args)) === 1;
+    return (await forgetScript(this.redis, [record, ...this.#jobsOf(job)], args)) === 1;
+  }
+
+  /** The keys of the jobs that the request may be in. */
+  #jobsOf({ requestId, chain }: ChatJob): string[] {
+    return chain.map(({ provider }, entry) => this.names.queueKey(provider, jobIdOf({ requestId, entry })));
   }
 
   async find(requestId: string, workspace: WorkspaceRecord): Promise<BackgroundRequest | undefined> {

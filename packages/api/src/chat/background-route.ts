@@ -16,6 +16,8 @@ import { checkIdempotencyKey } from './idempotent-dispatcher.js';
 import { writeReply } from './write-reply.js';
 
 const ASKS_AGAIN_AFTER_S = 1;
+/** How soon the gateway looks again whether the request of an Idempotency-Key is on a queue. */
+const LOOK_AGAIN_MS = 100;
 /** How soon the gateway tries again to forget a request. */
 const FORGET_AGAIN_MS = 500;
 
@@ -57,11 +59,11 @@ export async function runInBackground(
   parts: RunInBackgroundParts,
   asked: InBackground,
 ): Promise<Reply | { accepted: string }> {
-  const { dispatcher, background, admission, clock } = parts;
-  const { owner, job, request, bodyText, idempotencyKey, state } = asked;
+  const { dispatcher, admission, clock } = parts;
+  const { job, request, idempotencyKey, state } = asked;
   if (idempotencyKey !== '') checkIdempotencyKey(idempotencyKey);
-  const { requestId, deadline } = job;
-  const [as, known] = await background.begin(owner, { requestId, deadline, bodyText, idempotencyKey });
+  const { requestId } = job;
+  const [as, known] = await begin(parts, asked);
   if (as === 'known') {
     // It counts like any other request, although nothing is run for it.
     const { workspace } = job;
@@ -91,6 +93,24 @@ export async function runInBackground(
       reject(error);
     });
   });
+}
+
+/**
+ * Begins the request, or finds the one that runs under its Idempotency-Key. While that one is on its way to a queue, nobody
+ * knows whether it gets there, so this waits. A begin whose answer is lost may have taken effect, and is taken back.
+ */
+async function begin(
+  parts: RunInBackgroundParts,
+  asked: InBackground,
+): Promise<['new' | 'known' | 'conflict' | 'gone', string]> {
+  for (;;) {
+    const [as, known] = await parts.background.begin(asked.owner, asked.job, asked).catch(async (error) => {
+      await forget(parts, asked);
+      throw error;
+    });
+    if (as !== 'beginning') return [as, known];
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+  }
 }
 
 /**

@@ -262,6 +262,7 @@ export class Dispatcher {
     const provider = providerOf(job);
     try {
       const waiting = await queues.addChat(job, congestion.limits(provider).maxBacklog);
+      if (waiting === 'settled' && job.inBackground && pending.onQueued) throw superseded();
       pending.queued = typeof waiting !== 'number' && pending.displacedFrom !== job.entry;
       if (pending.queued) {
         pending.onQueued?.();
@@ -271,7 +272,7 @@ export class Dispatcher {
       if (typeof waiting === 'number') congestion.recordFull(provider, job, waiting);
     } catch (error) {
       // A batch finds out what became of its line, and sends it again under the same id.
-      if (job.batch === undefined) this.parts.onGhost(job);
+      if (job.batch === undefined && !(error instanceof GatewayError)) this.parts.onGhost(job);
       throw error;
     }
     return this.#full(provider);
@@ -515,6 +516,13 @@ function withdrawn(): GatewayError {
 function outcomeUnknown(attempts: readonly Attempt[]): GatewayError {
   const message = `Redis lost the request after it was accepted (${describeAttempts(attempts)}). The provider may have been called, and have billed the call. It was not called again, because its route says on_crash: fail.`;
   return new GatewayError('provider_outcome_unknown', message, { reason: 'job_lost' });
+}
+
+/** This process stood still for so long that a retry has taken over the Idempotency-Key. */
+function superseded(): GatewayError {
+  return new GatewayError('service_unavailable', 'A retry with the same Idempotency-Key has taken over.', {
+    retryAfterMs: 1_000,
+  });
 }
 
 function noRoom(): GatewayError {

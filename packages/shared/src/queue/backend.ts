@@ -40,6 +40,15 @@ import {
 
 export const CHAT_JOB = 'chat';
 
+/**
+ * What a processor returns for a job that it has lost. The job is another run's, or will be when its lock has run out. It is
+ * not taken off its queue: a job that is not settled stays.
+ */
+export const LEFT = Symbol('left');
+
+/** What a processor returns: a settlement, or undefined for a job that needs none. */
+export type JobResult = Settlement | typeof LEFT | undefined;
+
 const LARGE_GRACE_MS = 60_000;
 /** How long beyond its request's deadline a settlement is remembered. */
 const SETTLED_GRACE_MS = 60_000;
@@ -251,13 +260,13 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   /** Leaves this key of the pool alone for a while. Returns the key that the job is to be called with instead, or ''. */
-  switchKey(job: ChatJob, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
-    return switchKeyScript(this.redis, this.#keys, [jobIdOf(job), key, Math.ceil(closedMs), why]);
+  switchKey(job: ChatJob, lock: string, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
+    return switchKeyScript(this.redis, this.#keys, [jobIdOf(job), lock, key, Math.ceil(closedMs), why]);
   }
 
   /** Reserves another call of a running job. Returns 0, or for how long it would have to wait. */
-  reserveAgain(job: ChatJob, used: string): Promise<number> {
-    return reserveAgainScript(this.redis, this.#keys, [jobIdOf(job), used]);
+  reserveAgain(job: ChatJob, lock: string, used: string): Promise<number> {
+    return reserveAgainScript(this.redis, this.#keys, [jobIdOf(job), lock, used]);
   }
 
   /** Takes several jobs at once and hands them out one by one. A queue that was just seen empty is not asked again. */
@@ -294,11 +303,11 @@ export class ChatQueueBackend extends RedisQueueBackend {
   ): Promise<Finished> {
     const id = job.id ?? '';
     const lock = (job as { lock?: string }).lock ?? token;
-    const settlement = returnValue as Settlement | undefined;
+    const settlement = returnValue as JobResult;
     const nextToken = fetchNext && this.#stock.length === 0 ? token : '';
     const result = await whileRefused(
       () => this.#end(id, lock, settlement, nextToken),
-      (error) => settlement && this.parts.onRefused?.(settlement, error),
+      (error) => settlement && settlement !== LEFT && this.parts.onRefused?.(settlement, error),
       () => this.redis.status !== 'end',
     );
     return { result: result ?? (fetchNext ? this.#fromStock() : undefined), finishedOn: Date.now() };
@@ -315,6 +324,12 @@ export class ChatQueueBackend extends RedisQueueBackend {
 
   override async extendLocks(jobIds: string[], _tokens: string[], duration: number): Promise<string[]> {
     const locks = jobIds.map((id) => this.#locks.get(id) ?? '');
+    const lost = await this.#extend(jobIds, locks, duration);
+    // Redis may answer so late that this worker has taken the job again. The run with the new lock has lost nothing.
+    return lost.filter((id) => this.#locks.get(id) === locks[jobIds.indexOf(id)]);
+  }
+
+  async #extend(jobIds: string[], locks: string[], duration: number): Promise<string[]> {
     try {
       return await super.extendLocks(jobIds, locks, duration);
     } catch {
@@ -370,16 +385,18 @@ export class ChatQueueBackend extends RedisQueueBackend {
   async #end(
     id: string,
     lock: string,
-    settlement: Settlement | undefined,
+    settlement: JobResult,
     nextToken: string,
   ): Promise<unknown[] | undefined> {
     let taken: Taken;
-    if (settlement) {
+    if (settlement && settlement !== LEFT) {
       const [result, next] = await this.#settle(settlement, { as: 'worker', token: lock }, nextToken);
       this.parts.onSettled?.(settlement, result);
       taken = next;
     } else {
-      taken = await finishScript(this.redis, this.#keys, [id, lock, nextToken, this.#lockMs]);
+      // Without a lock the script leaves the job where it is.
+      const ended = settlement === LEFT ? '' : lock;
+      taken = await finishScript(this.redis, this.#keys, [id, ended, nextToken, this.#lockMs]);
     }
     if (this.#locks.get(id) === lock) this.#locks.delete(id);
     if (nextToken === '') return undefined;

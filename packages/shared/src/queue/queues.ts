@@ -65,8 +65,10 @@ export class Queues {
    * added and their number is returned.
    */
   addChat(job: ChatJob, most?: number): Promise<number | 'added' | 'settled'> {
-    // A line of a batch may have been queued before, by a process that died or was taken for dead.
-    return this.backendOf(job).addChat(job, most, job.batch !== undefined);
+    // A line of a batch may have been queued before, by a process that died or was taken for dead. A request in the background
+    // may have been begun again by a retry.
+    const mayBeSettled = job.batch !== undefined || job.inBackground === true;
+    return this.backendOf(job).addChat(job, most, mayBeSettled);
   }
 
   /** Adds a job that Redis may have lost, unless its request has been settled after all. */

@@ -33,13 +33,13 @@ export class Settlements {
   }
 
   /** For workers. Returns another key of the provider's pool, or ''. */
-  switchKey(job: ChatJob, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
-    return this.queues.backendOf(job).switchKey(job, key, closedMs, why);
+  switchKey(job: ChatJob, lock: string, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
+    return this.queues.backendOf(job).switchKey(job, lock, key, closedMs, why);
   }
 
   /** For workers. Reserves another call. Returns 0, or for how long it would have to wait. */
-  reserveAgain(job: ChatJob, used: string): Promise<number> {
-    return this.queues.backendOf(job).reserveAgain(job, used);
+  reserveAgain(job: ChatJob, lock: string, used: string): Promise<number> {
+    return this.queues.backendOf(job).reserveAgain(job, lock, used);
   }
 
   /**

@@ -11,6 +11,7 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
+import { type JobResult, LEFT } from '@sluice/shared/queue/backend';
 import {
   type Attempt,
   type ChainEntry,
@@ -64,8 +65,8 @@ export interface ChatProcessorParts {
 export class ChatProcessor {
   constructor(private readonly parts: ChatProcessorParts) {}
 
-  /** Returns the settlement of the request. Undefined when this job must not settle it. */
-  async process(job: ChatJob, run: Run): Promise<Settlement | undefined> {
+  /** Returns the settlement of the request. Undefined when the job has moved on, `LEFT` when it is another run's. */
+  async process(job: ChatJob, run: Run): Promise<JobResult> {
     const { ending, logger } = this.parts;
     const { providerKey, reservedAt = 0 } = run;
     const progress: Progress = { job, token: run.token };
@@ -77,7 +78,7 @@ export class ChatProcessor {
     try {
       return settle(await this.#process(progress, run));
     } catch (error) {
-      if (error instanceof LockLost) return undefined;
+      if (error instanceof LockLost) return LEFT;
       logger.error(
         { requestId: job.requestId, error: String(error) },
         'a job failed by an error of the gateway',

@@ -5,11 +5,11 @@ import {
   type BackendParts,
   type ChatQueueBackend,
   chatBackend,
+  type JobResult,
   type Late,
   type TakenJson,
 } from '@sluice/shared/queue/backend';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import type { Settlement } from '@sluice/shared/queue/settle';
 import { Job, type JobJson, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { AnswerRoom, AnswerShare } from '../calls/answer-room.js';
@@ -31,7 +31,7 @@ const RETRY_MS = 500;
 const BREATHE_AFTER_MS = 20;
 
 /** A job as a worker has it. */
-export class TakenJob extends Job<unknown, Settlement | undefined> {
+export class TakenJob extends Job<unknown, JobResult> {
   /** Identifies this run of the job. A later run of the same job has another lock. */
   readonly lock: string;
   /** The request of a chat job, sealed. It is empty when Redis does not have it. */
@@ -59,7 +59,7 @@ export class TakenJob extends Job<unknown, Settlement | undefined> {
   }
 
   /** BullMQ's own method would serialise the settlement only to check that it can be serialised. */
-  override async moveToCompleted(settlement: Settlement | undefined, token: string, fetchNext = true) {
+  override async moveToCompleted(settlement: JobResult, token: string, fetchNext = true) {
     const { result } = await this.backend.moveToCompleted(this, settlement, true, token, fetchNext);
     return result;
   }
@@ -71,13 +71,13 @@ export interface ChatWorkerParts extends BackendParts {
   redis: Redis;
   answers: AnswerRoom;
   locks?: LockTimes | undefined;
-  run(job: TakenJob): Promise<Settlement | undefined>;
+  run(job: TakenJob): Promise<JobResult>;
   /** Another worker may have these jobs now. */
   onLost(jobIds: string[]): void;
   onError(error: unknown): void;
 }
 
-export class ChatWorker extends Worker<unknown, Settlement | undefined, string, ChatQueueBackend> {
+export class ChatWorker extends Worker<unknown, JobResult, string, ChatQueueBackend> {
   /** When the first job of this turn of the event loop began. */
   #turnBegan: number | undefined;
   readonly #answers: AnswerRoom;
@@ -137,9 +137,7 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
   }
 
   /** The answer stays in memory until Redis has stored the settlement, or nobody wants it any more. */
-  override async processJob(
-    ...[job, ...rest]: Parameters<Worker<unknown, Settlement | undefined>['processJob']>
-  ) {
+  override async processJob(...[job, ...rest]: Parameters<Worker<unknown, JobResult>['processJob']>) {
     try {
       return await super.processJob(job, ...rest);
     } finally {
@@ -151,7 +149,7 @@ export class ChatWorker extends Worker<unknown, Settlement | undefined, string, 
    * A large request is translated without a pause. Several of them in one turn of the event loop would delay the renewal of
    * locks, so later jobs wait for the next turn.
    */
-  protected override async callProcessJob(job: Job<unknown, Settlement | undefined>, token: string) {
+  protected override async callProcessJob(job: Job<unknown, JobResult>, token: string) {
     if (!isSpoken((job.data as Partial<ChatJob>).protocol)) {
       const { id = '', lock } = job as TakenJob;
       await this.backend.leave({ id, lock });

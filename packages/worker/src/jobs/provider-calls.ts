@@ -141,7 +141,7 @@ export class ProviderCalls {
    * other key is free, and undefined when there is no pool.
    */
   async #otherKey(
-    { job, rate }: Progress,
+    { job, rate, token }: Progress,
     failure: ProviderFailure,
     { cooldownMs, maxCooldownMs }: ProviderConfig,
   ): Promise<string | undefined> {
@@ -153,7 +153,7 @@ export class ProviderCalls {
     const closedMs = Math.min(asked, maxCooldownMs);
     // A 403 may be about this request, and one request must not close the keys for all others.
     const isDoubted = status === 403;
-    const next = await this.#switchKey(job, rate.key, isDoubted ? 0 : closedMs, why);
+    const next = await this.#switchKey(job, token, rate.key, isDoubted ? 0 : closedMs, why);
     if (next === '') {
       if (why === 'limited') failure.retryAfterMs = closedMs;
       return next;
@@ -166,17 +166,23 @@ export class ProviderCalls {
   }
 
   /** The request went well with another key. So the refusal was about the key. */
-  async #closeDoubted({ job, rate }: Progress, { maxCooldownMs }: ProviderConfig): Promise<void> {
+  async #closeDoubted({ job, rate, token }: Progress, { maxCooldownMs }: ProviderConfig): Promise<void> {
     if (rate?.doubted === undefined) return;
-    await this.#switchKey(job, rate.doubted, Math.min(REFUSED_KEY_MS, maxCooldownMs), 'refused');
+    await this.#switchKey(job, token, rate.doubted, Math.min(REFUSED_KEY_MS, maxCooldownMs), 'refused');
     rate.doubted = undefined;
   }
 
   /** '' also when Redis does not answer. */
-  async #switchKey(job: ChatJob, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
+  async #switchKey(
+    job: ChatJob,
+    lock: string,
+    key: string,
+    closedMs: number,
+    why: KeyTrouble,
+  ): Promise<string> {
     const { logger, settlements } = this.parts;
     try {
-      return await settlements.switchKey(job, key, closedMs, why);
+      return await settlements.switchKey(job, lock, key, closedMs, why);
     } catch (error) {
       if (!isRedisAway(error)) throw error;
       logger.warn({ requestId: job.requestId, error: String(error) }, 'no other key could be asked for');
@@ -190,11 +196,11 @@ export class ProviderCalls {
    */
   async reserveAgain(progress: Progress): Promise<number> {
     const { clock, logger, settlements } = this.parts;
-    const { job, rate } = progress;
+    const { job, rate, token } = progress;
     if (!rate) return 0;
     const used = rate.use.sentAt === undefined ? '' : usedBy(progress);
     try {
-      const waitMs = await settlements.reserveAgain(job, used);
+      const waitMs = await settlements.reserveAgain(job, token, used);
       if (waitMs > 0) return waitMs;
     } catch (error) {
       if (!isRedisAway(error)) throw error;

@@ -6,12 +6,13 @@ import { SCORES } from './turns.js';
 
 /**
  * A key of the pool was refused or is rate limited. It is left alone for a while, or for no time when that may be because of the
- * request. The job gets another key at once. Returns the name of that key, or '' if there is none.
+ * request. The job gets another key at once. Returns the name of that key, or '' if there is none. A run that has lost the job
+ * gets none: the job's key is that of the run after it.
  */
 export const switchKeyScript = createScript<string>(
   'sluiceSwitchKey',
   `${QUEUE}${SCORES}${RATES}
-local jobId, name, closedMs, why = unpack(ARGV)
+local jobId, lock, name, closedMs, why = unpack(ARGV)
 local jobKey = queue.prefix .. jobId
 local rateText, key = unpack(redis.call('HMGET', jobKey, 'rate', 'key'))
 local now = readClock()
@@ -19,7 +20,7 @@ if tonumber(closedMs) > 0 then
   redis.call('HSET', queue.prefix .. 'pool', 'until:' .. name, string.format('%.0f', now + tonumber(closedMs)),
     'why:' .. name, why)
 end
-if not rateText or key ~= name then return '' end
+if not rateText or key ~= name or redis.call('GET', jobKey .. ':lock') ~= lock then return '' end
 freeKey(queue, jobKey, name)
 local rate = cjson.decode(rateText)
 local others = {}
@@ -34,6 +35,9 @@ return found.name
 `,
 );
 
+/** A run that has lost its job is told to wait for longer than anybody does. The reservation is that of the run after it. */
+const LOST_JOB_WAIT_MS = 86_400_000;
+
 /**
  * A job that runs is about to call its provider again, or for the first time but too late for its reservation. `used` has the
  * use of the call before. It is '' for a first call, whose reservation is moved to now. Returns 0, or for how long the call
@@ -42,8 +46,9 @@ return found.name
 export const reserveAgainScript = createScript<number>(
   'sluiceReserveAgain',
   `${QUEUE}${SCORES}${RATES}
-local jobId, used = unpack(ARGV)
+local jobId, lock, used = unpack(ARGV)
 local jobKey = queue.prefix .. jobId
+if redis.call('GET', jobKey .. ':lock') ~= lock then return ${LOST_JOB_WAIT_MS} end
 local rateText, slot, key = unpack(redis.call('HMGET', jobKey, 'rate', 'slot', 'key'))
 if not rateText then return 0 end
 local now, buckets = readClock(), bucketsOf(cjson.decode(rateText), key)
