@@ -7,6 +7,7 @@ import { FileRecords } from '@sluice/api/files/file-records';
 import { Files } from '@sluice/api/files/files';
 import { FolderStore } from '@sluice/api/files/folder-store';
 import { SealedFiles } from '@sluice/api/files/sealed-files';
+import { readLines } from '@sluice/shared/json/read-lines';
 import { Payloads } from '@sluice/shared/queue/payload';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { toFile } from 'openai';
@@ -129,3 +130,25 @@ function batchOf(id: string, inputFile: string, inputObject: string): BatchRecor
     ...{ created: 0, expires: 0, outputExpiresMs: 0, metadata: null },
   };
 }
+
+test('a file of empty lines is refused, and reading it lets the process do other work', async (t) => {
+  const client = sdkFor(gateway);
+  const { id } = await createBatch(client, `${toJsonl([line('a', 'hello')])}${'\n'.repeat(200_000)}`);
+  const ended = await batchEnd(client, id);
+  t.is(ended.status, 'failed');
+  t.is(ended.errors?.data?.[0]?.code, 'too_many_tasks');
+  t.regex(ended.errors?.data?.[0]?.message ?? '', /empty lines/);
+
+  let turns = 0;
+  const count = () => {
+    turns++;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  async function* emptyLines() {
+    yield Buffer.from('\n'.repeat(40_000));
+  }
+  for await (const _ of readLines(emptyLines(), 1_000)) t.fail();
+  clearImmediate(next);
+  t.true(turns > 40, `${turns} turns`);
+});

@@ -35,6 +35,9 @@ const LOOK_EVERY_MS = 250;
 const LONGEST_REST_MS = 5_000;
 /** When the batch ends, running requests get this long to end. */
 const LONGEST_END_MS = 10 * 60_000;
+/** Nobody wants the check of the input file any more. */
+class NotWanted extends Error {}
+
 /** A provider gets this long to end its own batch. */
 const LONGEST_PROVIDER_END_MS = 30 * 60_000;
 
@@ -112,12 +115,15 @@ export class BatchRun {
 
   async #check({ state }: Batch): Promise<void> {
     const { inputObject, inputBytes } = this.#record;
-    const bytes = this.parts.files.sealed.read(inputObject, inputBytes);
+    const bytes = this.#whileValidating(this.parts.files.sealed.read(inputObject, inputBytes));
     const checked = checkLines(bytes, lineLimitsOf(this.parts));
-    const { total, mistakes, models } = await checked.catch(async (error: unknown) => {
+    const result = await checked.catch(async (error: unknown) => {
+      if (error instanceof NotWanted) return undefined;
       await this.#requireGone(error);
       return { total: 0, models: new Set<string>(), mistakes: [INPUT_FILE_MISSING] };
     });
+    if (!result) return;
+    const { total, mistakes, models } = result;
     if (mistakes.length > 0) {
       const now = this.parts.clock.now();
       const times = { ...state.times, failed: now };
@@ -130,6 +136,19 @@ export class BatchRun {
         ...(handedOver ? { handedOver } : {}),
       });
       if (isNew) this.#handOver.follow(handedOver);
+    }
+  }
+
+  /** The bytes of the input file, until the batch is cancelled or this run is stopped. Throws NotWanted then. */
+  async *#whileValidating(bytes: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+    let lookedAt = performance.now();
+    for await (const piece of bytes) {
+      if (this.#stopped) throw new NotWanted();
+      if (performance.now() - lookedAt > LOOK_EVERY_MS) {
+        if ((await this.parts.store.statusOf(this.#record.id)) !== 'validating') throw new NotWanted();
+        lookedAt = performance.now();
+      }
+      yield piece;
     }
   }
 

@@ -1,15 +1,13 @@
 /** Checks a whole file before its first line runs, as a stream. Each line's request is checked when its turn comes. */
 import { createHash } from 'node:crypto';
 import type { JsonLimits } from '@sluice/shared/json/measure';
-import { readLines } from '@sluice/shared/json/read-lines';
+import { readLines, TooManyEmptyLines } from '@sluice/shared/json/read-lines';
 import type { LineMistake } from './batch-record.js';
 import { isMistake, parseLine } from './parse-line.js';
 
 export const MAX_LINES = 50_000;
 /** No more mistakes than this are reported. */
 const MAX_MISTAKES = 100;
-/** After this many lines, other work of the process gets a turn. */
-const BREATHE_EVERY = 500;
 /** Only whether it is one model matters, and whether the route of one of them wants something. */
 const MOST_MODELS = 8;
 
@@ -26,6 +24,23 @@ export interface CheckedLines {
 }
 
 export async function checkLines(bytes: AsyncIterable<Buffer>, limits: LineLimits): Promise<CheckedLines> {
+  try {
+    return await check(bytes, limits);
+  } catch (error) {
+    if (!(error instanceof TooManyEmptyLines)) throw error;
+    return tooMany(error.message);
+  }
+}
+
+function tooMany(message: string): CheckedLines {
+  return {
+    total: 0,
+    mistakes: [{ code: 'too_many_tasks', line: null, message, param: null }],
+    models: new Set(),
+  };
+}
+
+async function check(bytes: AsyncIterable<Buffer>, limits: LineLimits): Promise<CheckedLines> {
   const mistakes: LineMistake[] = [];
   // The set holds digests, so that long ids take no more room than short ones.
   const seen = new Set<string>();
@@ -33,11 +48,7 @@ export async function checkLines(bytes: AsyncIterable<Buffer>, limits: LineLimit
   let total = 0;
   for await (const { number, text } of readLines(bytes, limits.bytes)) {
     total = number;
-    if (total > MAX_LINES) {
-      const message = `A batch has ${MAX_LINES} lines at most.`;
-      return { total, mistakes: [{ code: 'too_many_tasks', line: null, message, param: null }], models };
-    }
-    if (total % BREATHE_EVERY === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (total > MAX_LINES) return tooMany(`A batch has ${MAX_LINES} lines at most.`);
     if (mistakes.length >= MAX_MISTAKES) continue;
     const line = parseLine(text, limits);
     if (isMistake(line)) {

@@ -11,9 +11,22 @@ export interface FileLine {
 }
 
 const NEWLINE = 10;
+/** After this many lines, other work of the process gets a turn. */
+const BREATHE_EVERY = 500;
+/** Nobody needs more empty lines than this. A file of nothing else is work without end. */
+const MOST_EMPTY = 50_000;
+
+export class TooManyEmptyLines extends Error {
+  constructor() {
+    super(`A file has ${MOST_EMPTY} empty lines at most.`);
+  }
+}
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Empty lines are skipped and not counted. `start`: the offset of the first line, and the number of lines before it. */
+/**
+ * Empty lines are skipped and have no number. `start`: the offset of the first line, and the number of lines before it. Throws
+ * TooManyEmptyLines.
+ */
 export async function* readLines(
   bytes: AsyncIterable<Buffer>,
   most: number,
@@ -23,6 +36,8 @@ export async function* readLines(
   let length = 0;
   let offset = start.offset;
   let number = start.lines;
+  let read = 0;
+  let empty = 0;
   const take = (part: Buffer) => {
     length += part.length;
     if (length <= most) kept.push(part);
@@ -35,7 +50,10 @@ export async function* readLines(
     kept = [];
     length = 0;
     offset = end;
-    if (text !== undefined && text.trim() === '') return undefined;
+    if (text !== undefined && text.trim() === '') {
+      if (++empty > MOST_EMPTY) throw new TooManyEmptyLines();
+      return undefined;
+    }
     number += 1;
     return line;
   };
@@ -46,6 +64,7 @@ export async function* readLines(
       from = at + 1;
       const line = finish(1);
       if (line) yield line;
+      if (++read % BREATHE_EVERY === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     if (from < chunk.length) take(chunk.subarray(from));
   }
