@@ -169,7 +169,7 @@ export class Trial {
   }
 
   /** Waits until no job is left on any queue, then draws up the account. */
-  async settleUp(timeoutMs = 30_000): Promise<Account> {
+  async settleUp(timeoutMs = 30_000 * this.patience): Promise<Account> {
     const { redis, names } = this.gateway;
     const jobs = async (provider: string) =>
       (await this.gateway.backlog(provider)) + (await redis.llen(names.queueKey(provider, 'active')));

@@ -400,7 +400,7 @@ test.serial(
     t.notRegex(checked.out, /no price for beside/);
     const applied = await sluice(['apply', gateway.configPath]);
     t.is(applied.code, 0, applied.err);
-    t.is((await say('aside')).status, 200);
+    await untilServed('aside');
     // The processes read the same file, and stay content with it.
     t.notRegex(JSON.stringify((await admin('GET', '/status')).body), /has mistakes/);
     await gateway.addWorker();

@@ -125,7 +125,7 @@ test.serial('a follower of a log in which nothing happens gets an empty line now
   t.teardown(() => stop.abort());
   const { body } = await fetch(`${gateway.adminUrl}/requests/follow`, {
     headers: { authorization: `Bearer ${gateway.adminToken}` },
-    signal: AbortSignal.any([stop.signal, AbortSignal.timeout(60_000)]),
+    signal: stop.signal,
   });
   const reader = body?.getReader();
   let text = '';
@@ -208,8 +208,9 @@ test.serial('a filtered page of a full log has exactly what the filter asks for,
   const template = JSON.stringify({ ...marked, route: '@route', status: '@status', code: '@code' });
   // The marks whose values bring their own quotes, or have none.
   const synthetic = template.replaceAll(/"(@(?:route|status|code))"/g, '$1');
-  for (let i = 0; i < MANY; i += 10_000)
-    await gateway.redis.eval(FILL, 1, gateway.names.requestLog, synthetic, i, i + 9_999, MANY);
+  // A little at a time, because others use this Redis too, and do not wait long for it.
+  for (let i = 0; i < MANY; i += 1_000)
+    await gateway.redis.eval(FILL, 1, gateway.names.requestLog, synthetic, i, i + 999, MANY);
   const first = await admin('GET', '/requests');
   t.log(`server-timing, with ${MANY} entries to read before: ${first.headers.get('server-timing')}`);
 

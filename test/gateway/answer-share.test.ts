@@ -13,7 +13,7 @@ const ROOM = 1_000;
 
 let bench: SettleBench;
 test.before(async () => {
-  bench = await createSettleBench();
+  bench = await createSettleBench({ ownRedis: true });
 });
 test.after.always(() => bench?.close());
 

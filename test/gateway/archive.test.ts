@@ -28,7 +28,7 @@ import { keyNames } from '@sluice/shared/redis/key-names';
 import { dropPartitions, listPartitions, makePartitions } from '@sluice/worker/archive/partitions';
 import { Spill } from '@sluice/worker/archive/spill';
 import { EntryWriter } from '@sluice/worker/archive/write-entries';
-import { type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import test from '../helpers/needs-postgres.js';
 import { sluiceOf } from '../helpers/sluice.js';
 import { startTestPostgres } from '../helpers/test-postgres.js';
@@ -45,7 +45,7 @@ let gateway: Gateway;
 test.before(async () => {
   postgres = await startTestPostgres(join(folder, 'postgres'));
   database = openDatabase(postgres.ownerUrl, { connections: 2, statementMs: 30_000 });
-  gateway = await startRealGateway({
+  gateway = await startProcesses({
     workers: 2,
     archive: { max_redis_bytes: 20_000 },
     requestLog: { max_entries: 50 },
@@ -105,7 +105,7 @@ async function readBooks() {
 test.serial('the role of the workers may add rows and read them, and nothing else', async (t) => {
   const { id } = await ask('a row to read');
   await until('the entry in PostgreSQL', async () => (await archived([id])) === 1);
-  const writer = openDatabase(postgres.url, { connections: 1, statementMs: 5_000 });
+  const writer = openDatabase(postgres.url, { connections: 1, statementMs: 60_000 });
   for (const statement of [
     `DELETE FROM ${SCHEMA}.requests`,
     `UPDATE ${SCHEMA}.spend SET cost = 0`,
@@ -332,7 +332,8 @@ test.serial('a search of many months has one time limit for all of them', async 
   const entry = { ...sample, served: undefined, id: 'old', acceptedAt: old, settledAt: old };
   await writer.write([{ id: `${old}-0`, text: JSON.stringify(entry) }]);
   const search = () => reader.page({ user: 'nobody' }, 'time', 10, `${Date.now()}-0`, undefined);
-  t.deepEqual(await search(), []);
+  // When the machine stops for a while, one search may take longer than the limit.
+  t.deepEqual(await until('an answer', () => search().catch(() => undefined)), []);
   // Each month takes a sixth of the limit.
   await database.query(
     `CREATE POLICY slow ON ${SCHEMA}.requests USING ((SELECT pg_sleep(1)::text IS NOT NULL))`,

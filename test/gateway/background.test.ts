@@ -10,7 +10,7 @@ import { until } from '../helpers/until.js';
 let gateway: Gateway;
 let bench: SettleBench;
 test.before(async () => {
-  gateway = await startGateway({ ownRedis: true });
+  gateway = await startGateway({ ownRedis: true, internals: {} });
   bench = await createSettleBench();
 });
 test.after.always(async () => {

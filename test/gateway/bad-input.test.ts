@@ -5,7 +5,6 @@ import test from '../helpers/needs-redis.js';
 import { type Answer, assertRefusal } from '../helpers/refusal.js';
 
 const MAX_BODY_BYTES = 1_000_000;
-const PATIENCE_MS = 60_000;
 const CHAT = '/v1/chat/completions';
 const GOOD = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hi' }] };
 
@@ -21,7 +20,7 @@ test.afterEach(async (t) => {
 });
 
 async function send(path: string, init: RequestInit & { duplex?: 'half' } = {}): Promise<Answer> {
-  const response = await fetch(gateway.url + path, { signal: AbortSignal.timeout(PATIENCE_MS), ...init });
+  const response = await fetch(gateway.url + path, init);
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 

@@ -68,9 +68,10 @@ test.serial('a page of batches reads the batches of that page, and no others', a
   const greedy = clientOf('greedy');
   const stored = new Set((await greedy.batches.list({ limit: 100 })).data.map(({ id }) => id));
   t.is(stored.size, 20);
-  // Other parts of the gateway read now and then too, but far less than twenty for each page.
+  // Other parts of the gateway read now and then too, but far less than twenty for each page: all pages are read at once.
   const before = await reads();
-  for (let i = 0; i < 50; i++) t.is((await greedy.batches.list({ limit: 1 })).data.length, 1);
+  const pages = await Promise.all(Array.from({ length: 50 }, () => greedy.batches.list({ limit: 1 })));
+  for (const { data } of pages) t.is(data.length, 1);
   t.true((await reads()) - before < 500);
 });
 

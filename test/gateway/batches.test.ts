@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { adminOf } from '../helpers/admin.js';
 import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
-import { type ChatAnswer, type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type ChatAnswer, type Gateway, startProcesses } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { readEverything } from '../helpers/redis-contents.js';
@@ -16,7 +16,7 @@ const hold = new Hold();
 hold.release();
 
 test.before(async () => {
-  gateway = await startRealGateway({
+  gateway = await startProcesses({
     apis: 2,
     workers: 1,
     request: { max_body_bytes: 20_000 },

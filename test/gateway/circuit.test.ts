@@ -1,7 +1,7 @@
 /** A provider in trouble: after a few failures in a row nobody calls it, but for one probe at a time. */
 
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
-import { type ChatAnswer, type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type ChatAnswer, type Gateway, startProcesses } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
@@ -12,7 +12,7 @@ let gateway: Gateway;
 let admin: CallAdmin;
 
 test.before(async () => {
-  gateway = await startRealGateway({
+  gateway = await startProcesses({
     workers: 2,
     providers: {
       // It would not close by itself within the test: the test ends the time of an open circuit.

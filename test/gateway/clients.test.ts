@@ -17,6 +17,8 @@ import test from '../helpers/needs-redis.js';
 
 /** openai 7 asks for a newer Node than the project does. */
 const HERE = ['openai-node-6', 'ai-sdk', 'langchain-js'];
+/** A program takes as long as a busy machine needs for it. */
+const PATIENCE_MS = 3_600_000;
 /** Below the project's packages, so that they are found. */
 const SNIPPETS = fileURLToPath(new URL('../snippets', import.meta.url));
 
@@ -33,7 +35,10 @@ for (const { name, snippet, program } of CLIENTS.filter((client) => HERE.include
     const file = join(SNIPPETS, `${name}.mjs`);
     writeFileSync(file, snippetOf(snippet, gateway.url));
     const env = environmentFor(gateway);
-    const ended = await runProgram({ program: process.execPath, args: [file], cwd: SNIPPETS, env });
+    const ended = await runProgram(
+      { program: process.execPath, args: [file], cwd: SNIPPETS, env },
+      PATIENCE_MS,
+    );
     t.deepEqual(judgeSnippet(ended), { result: 'yes', note: '' });
   });
 
@@ -41,7 +46,7 @@ for (const { name, snippet, program } of CLIENTS.filter((client) => HERE.include
     makeFlaky(gateway);
     const env = environmentFor(gateway);
     const cwd = join(PROGRAMS, 'node');
-    const ended = await runProgram({ program: process.execPath, args: [program], cwd, env });
+    const ended = await runProgram({ program: process.execPath, args: [program], cwd, env }, PATIENCE_MS);
     const results = parseResults(ended.stdout).set('snippet', { result: 'yes', note: '' });
     t.deepEqual(failuresOf(results), []);
     t.is(results.size, Object.keys(FEATURES).length);
@@ -60,12 +65,8 @@ for (const { name, snippet, kit } of CLIENTS.filter((client) => client.kit.start
       const file = join(SNIPPETS, `snippet-${name}.py`);
       writeFileSync(file, snippetOf(snippet, gateway.url));
       const env = environmentFor(gateway);
-      const ended = await runProgram({
-        program: join(folder, 'venv/bin/python'),
-        args: [file],
-        cwd: SNIPPETS,
-        env,
-      });
+      const command = { program: join(folder, 'venv/bin/python'), args: [file], cwd: SNIPPETS, env };
+      const ended = await runProgram(command, PATIENCE_MS);
       t.deepEqual(judgeSnippet(ended), { result: 'yes', note: '' });
     },
   );

@@ -209,7 +209,6 @@ async function tryForm(page: Page, form: Locator, value: (field: number) => stri
 
 test.serial('every form says in words what is wrong, keeps what was typed, and breaks nothing', async (t) => {
   const page = await openConsole(t, browser, gateway, '/live', { expected: REFUSED });
-  t.timeout(900_000);
   const forms = await formsOf(page);
   const names = forms.map(({ what }) => what);
   t.log(names.join('\n'));

@@ -1,6 +1,6 @@
 /** A worker dies in mid-call: what becomes of its requests is the route's to say, and two crashes are enough. */
 
-import { type ChatAnswer, type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type ChatAnswer, type Gateway, startProcesses } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
@@ -25,7 +25,9 @@ async function crash(): Promise<void> {
 }
 
 test.before(async () => {
-  gateway = await startRealGateway({
+  gateway = await startProcesses({
+    // A worker that starts on a busy machine takes its time.
+    providers: { openai: { max_wait_ms: 120_000 } },
     routes: { rerun: CHAIN, careful: { on_crash: 'fail', chain: CHAIN } },
     // Enough for one call, and not for two.
     workspaces: { scarce: { limits: { budget_usd_per_month: 0.03 } } },

@@ -26,6 +26,8 @@ const upstream = createServer((request, response) => {
     response.end(request.method === 'POST' ? answer : '{"data":[]}');
   });
 });
+// A worker that stops for a while must not find its connection closed.
+upstream.keepAliveTimeout = 120_000;
 
 let gateway: Gateway;
 test.before(async () => {

@@ -28,7 +28,8 @@ interface Stored {
 }
 
 const clientOf = (workspace: string) =>
-  sdkFor(gateway, { apiKey: gateway.keys[workspace] ?? gateway.key, maxRetries: 0 });
+  // A page of ten thousand may take longer on a busy machine than the api waits for Redis.
+  sdkFor(gateway, { apiKey: gateway.keys[workspace] ?? gateway.key, maxRetries: 10 });
 
 /** Stores records as a version does that knows no order of files. */
 async function storeAsBefore(

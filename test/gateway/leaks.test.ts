@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import type { Action } from '@sluice/simulator/faults';
-import { type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { dumpEverything, readEverything, watchCommands } from '../helpers/redis-contents.js';
+import { until } from '../helpers/until.js';
 
 const OPENAI_KEY = 'sk-proj-canary0123456789abcdefghijklmnopqrstuvwxyz';
 /** As a server of one's own may have it: nothing tells from outside that it is a secret. */
@@ -49,7 +49,7 @@ const FAILURES: Record<string, (key: string) => Action> = {
 };
 
 test.before(async () => {
-  gateway = await startRealGateway({
+  gateway = await startProcesses({
     env: { OPENAI_API_KEY: OPENAI_KEY, ANTHROPIC_API_KEY: ANTHROPIC_KEY, LOG_LEVEL: 'trace' },
     providers: { openai: { circuit_failures: 0 }, anthropic: { circuit_failures: 0 } },
     routes: {
@@ -138,13 +138,7 @@ async function makeTraffic(): Promise<void> {
     },
   );
   await gateway.addApi();
-  await until(() => gateway.output().split('the model list could not be read').length > 2);
-}
-
-/** Resolves when it is so; fails when it is not within a time that says that it never will be. */
-async function until(isSo: () => boolean | Promise<boolean>, patienceMs = 60_000): Promise<void> {
-  for (const end = Date.now() + patienceMs; Date.now() < end; await sleep(50)) if (await isSo()) return;
-  throw new Error(`not so within ${patienceMs} ms: ${isSo}`);
+  await until('both lists', () => gateway.output().split('the model list could not be read').length > 2);
 }
 
 test('the traffic was what it was meant to be', async (t) => {

@@ -16,6 +16,7 @@ const simulated = (more = {}) => ({
   kind: 'openai',
   base_url: '${OPENAI_BASE_URL}',
   api_key: '${OPENAI_API_KEY}',
+  max_wait_ms: 60_000,
   ...more,
 });
 
@@ -30,18 +31,20 @@ test.before(async () => {
     workers: 2,
     providers: {
       ...(await narrow('waiting', { max_wait_ms: 500 })),
-      ...(await narrow('line', { max_wait_ms: 15_000 })),
+      anthropic: { max_wait_ms: 60_000 },
+      // All of them have to wait at the same time, also on a machine that stops for a while.
+      ...(await narrow('line', { max_wait_ms: 30_000 })),
       ...(await narrow('full', { max_wait_ms: 60_000, max_backlog: 2 })),
       ...(await narrow('brim', { max_wait_ms: 60_000, max_backlog: 1 })),
       failing: simulated({ circuit_failures: 0 }),
       ...(await narrow('slots', { max_wait_ms: 60_000, concurrency: 3 })),
       ...(await narrow('crowded', { max_wait_ms: 60_000 })),
       'cool-model': simulated(),
-      'cool-provider': simulated({ cooldown_ms: 60_000 }),
+      'cool-provider': simulated({ cooldown_ms: 240_000 }),
       'cool-default': simulated({ cooldown_ms: 1_500 }),
       'cool-chain': simulated(),
       'cool-both': simulated(),
-      'cool-queue': simulated({ concurrency: 1, max_wait_ms: 60_000 }),
+      'cool-queue': simulated({ concurrency: 1 }),
     },
     routes: {
       waiting: [{ provider: 'waiting', model: 'gpt-waiting' }],
@@ -243,13 +246,13 @@ test('a rate-limited model is left alone for as long as the provider asks, and t
 test('requests that already wait when a cool-down begins are not sent by any worker', async (t) => {
   gateway.simulator.script({
     match: { model: 'gpt-cool-queue' },
-    action: { status: 429, delayMs: 500, headers: { 'retry-after': '60' } },
+    action: { status: 429, delayMs: 500, headers: { 'retry-after': '240' } },
   });
   const answers = await Promise.all(Array.from({ length: 12 }, () => ask('cool-queue')));
   for (const answer of answers) {
     t.is(answer.status, 429);
     const told = Number(answer.headers.get('retry-after'));
-    t.true(told > 30 && told <= 60, `${told} ${answer.body.error.message}`);
+    t.true(told > 120 && told <= 240, `${told} ${answer.body.error.message}`);
   }
   t.is(callsOf('gpt-cool-queue').length, 1);
 });
@@ -265,7 +268,7 @@ test('an account without credit cools the whole provider down', async (t) => {
     action: { status: 429, body: { error } },
   });
   const told = isRateLimited(t, await ask('cool-provider'), 1);
-  t.true(told > 30 && told <= 60, `${told}`);
+  t.true(told > 120 && told <= 240, `${told}`);
   const spared = await ask('cool-provider-other');
   t.is(spared.headers.get('x-gateway-provider'), SPARE.provider);
   t.deepEqual(await outcomesOf(spared), ['cooldown', 'ok']);
@@ -284,7 +287,7 @@ test('a rate limit that names no time cools down for the provider’s own time',
 test('an entry that is cooling down is passed over without a trip through its queue', async (t) => {
   gateway.simulator.script({
     match: { model: 'gpt-cool-chain' },
-    action: { status: 429, headers: { 'retry-after': '60' } },
+    action: { status: 429, headers: { 'retry-after': '240' } },
   });
   const commands = await watchCommands(gateway.redisServer.url);
   t.teardown(() => commands.stop());
@@ -309,11 +312,11 @@ test('when every entry is cooling down, the caller is told when the first is ove
     match: { model },
     action: { status: 429, headers: { 'retry-after': seconds } },
   });
-  gateway.simulator.script(limit('gpt-cool-both-1', '60'), limit('gpt-cool-both-2', '30'));
+  gateway.simulator.script(limit('gpt-cool-both-1', '240'), limit('gpt-cool-both-2', '120'));
   isRateLimited(t, await ask('cool-both'), 2);
   const answer = await ask('cool-both');
   const told = isRateLimited(t, answer, 0);
-  t.true(told <= 30 && told > 10, `${told}`);
+  t.true(told <= 120 && told > 40, `${told}`);
   t.true(answer.body.error.message.includes('gpt-cool-both-1'));
   t.true(answer.body.error.message.includes('gpt-cool-both-2'));
   t.deepEqual(await outcomesOf(answer), ['cooldown', 'cooldown']);
@@ -321,25 +324,29 @@ test('when every entry is cooling down, the caller is told when the first is ove
 
 test('a provider that never answers is a timeout a second after the caller’s own, and its call is closed', async (t) => {
   gateway.simulator.script({ match: { model: 'gpt-silent' }, action: { hang: true } });
-  const started = performance.now();
-  const answer = await ask('silent', { 'x-stainless-timeout': '8' });
-  const took = performance.now() - started;
+  const { answer, took } = await askSilent('silent', 'gpt-silent');
   t.is(answer.status, 504, JSON.stringify(answer.body));
   t.is(answer.body.error.code, 'provider_timeout');
-  t.true(took >= 8_990 && took < 60_000, `${took} ms`);
-  const [call] = await until('the call is closed', () => {
-    const calls = callsOf('gpt-silent');
-    return calls.length > 0 && calls.every(({ aborted }) => aborted) && calls;
-  });
-  t.true((call?.endedAt ?? 0) - (call?.startedAt ?? 0) < 60_000);
+  // Without the caller's own it would be the two minutes of the provider's settings.
+  t.true(took >= 8_990 && took < 110_000, `${took} ms`);
+  await until('the call is closed', () => callsOf('gpt-silent').every(({ aborted }) => aborted));
   const entry = await until('the log entry', () => logOf(answer));
   t.is(entry.code, 'provider_timeout');
   t.deepEqual(await outcomesOf(answer), ['timeout']);
 });
 
+/** On a busy machine the time of a request may be over before its call has reached upstream. Then it says nothing. */
+function askSilent(route: string, model: string): Promise<{ answer: ChatAnswer; took: number }> {
+  return until('a call that reaches upstream', async () => {
+    const started = performance.now();
+    const answer = await ask(route, { 'x-stainless-timeout': '8' });
+    return callsOf(model).length > 0 && { answer, took: performance.now() - started };
+  });
+}
+
 test('a chain has one deadline, and nobody is called after it', async (t) => {
   gateway.simulator.script({ match: { model: 'gpt-silent-chain' }, action: { hang: true } });
-  const answer = await ask('silent-chain', { 'x-stainless-timeout': '8' });
+  const { answer } = await askSilent('silent-chain', 'gpt-silent-chain');
   t.is(answer.status, 504, JSON.stringify(await logOf(answer)));
   await until('the log entry', () => logOf(answer));
   t.is(callsOf('gpt-silent-chain').length, 1);

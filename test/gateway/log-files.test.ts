@@ -17,7 +17,7 @@ import { type FileStore, FolderStore } from '@sluice/worker/archive/file-store';
 import { LogFiles } from '@sluice/worker/archive/log-files';
 import type { Redis } from 'ioredis';
 import S3rver from 's3rver';
-import { type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import type { WriterOptions } from '../helpers/log-files-writer.js';
 import test from '../helpers/needs-redis.js';
 import { scrape, sumOf } from '../helpers/scrape.js';
@@ -293,7 +293,7 @@ for (const kind of ['a folder', 'a bucket'])
 test('a worker writes the files when its bucket is back, and until then it says how far they are behind', async (t) => {
   const bucket = await startBucket('back', []);
   t.teardown(() => bucket.server.close());
-  const gateway: Gateway = await startRealGateway({
+  const gateway: Gateway = await startProcesses({
     env: { LOG_FILES: 's3://logs', LOG_FILES_ENDPOINT: bucket.endpoint, ...KEY },
   });
   t.teardown(() => gateway.stop());

@@ -1,5 +1,5 @@
 /** The first trim of the log after a gateway stood still for days removes nothing that a copy of the log lacks. */
-import { startRealGateway } from '../helpers/gateway.js';
+import { startProcesses } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { until } from '../helpers/until.js';
 
@@ -16,7 +16,7 @@ const copies = {
 };
 for (const [copier, env] of Object.entries(copies))
   test(`a worker that starts after three days trims no entry that ${copier} lacks`, async (t) => {
-    const gateway = await startRealGateway({ workers: 0, requestLog: { max_entries: 50 } });
+    const gateway = await startProcesses({ workers: 0, requestLog: { max_entries: 50 } });
     t.teardown(() => gateway.stop());
     const { redis, names } = gateway;
     const mark = `seen:${copier}`;

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { REDIS } from '@sluice/cli/start/find-redis';
 import { dashboards } from '@sluice/observability/dashboards/index';
 import { parse } from 'yaml';
-import { type Gateway, startRealGateway, type TestProcess } from '../helpers/gateway.js';
+import { type Gateway, startProcesses, type TestProcess } from '../helpers/gateway.js';
 import { type PrometheusServer, REPOSITORY, startPrometheus } from '../helpers/prometheus.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { PROMETHEUS } from '../helpers/tools.js';
@@ -42,7 +42,7 @@ async function scraped(): Promise<void> {
 }
 
 test.before(async () => {
-  gateway = await startRealGateway({
+  gateway = await startProcesses({
     workers: 2,
     workspaces: {
       broke: { limits: { budget_usd_per_month: 0.000001 } },
@@ -148,12 +148,12 @@ for (const { uid } of dashboards) {
     t.true(panels.length >= 8);
     for (const { title, targets } of panels)
       for (const { expr } of targets) {
-        const found = await prometheus.query(fill(expr));
-        // A quantile of nothing is NaN: a model that was not called lately.
-        t.true(
-          found.some(({ value }) => Number.isFinite(value)),
-          `${title}: ${expr}: ${JSON.stringify(found)}`,
-        );
+        // A process that the machine has stopped misses a scrape, and its gauges are gone until the next one.
+        await until(`data of ${title}: ${expr}`, async () => {
+          const found = await prometheus.query(fill(expr));
+          // A quantile of nothing is NaN: a model that was not called lately.
+          return found.some(({ value }) => Number.isFinite(value));
+        });
       }
   });
 }
@@ -167,23 +167,26 @@ test('every alert rule is evaluated without a fault, and those that should ring 
     lastEvaluation: string;
   }
   const since = Date.now();
-  const loaded = await until('every rule evaluated', async () => {
+  const ringIn = (rules: readonly Rule[]) =>
+    rules.filter(({ state }) => state === 'firing').map(({ name }) => name);
+  const loaded = await until('every rule evaluated, and those that should ring', async () => {
     const { groups } = (await prometheus.get('/api/v1/rules')) as { groups: { rules: Rule[] }[] };
     const rules = groups.flatMap((group) => group.rules);
-    return rules.every(({ lastEvaluation }) => Date.parse(lastEvaluation) >= since) && rules;
+    const isEvaluated = rules.every(({ lastEvaluation }) => Date.parse(lastEvaluation) >= since);
+    const ringing = ringIn(rules);
+    return isEvaluated && ['JobsRecovered', 'UnpricedModel'].every((name) => ringing.includes(name)) && rules;
   });
   const written = parse(readFileSync(new URL('prometheus/alerts.yml', REPOSITORY), 'utf8'));
   t.is(loaded.length, written.groups.flatMap(({ rules }: { rules: [] }) => rules).length);
   for (const { name, health, lastError } of loaded) t.is(health, 'ok', `${name}: ${lastError}`);
-  const ringing = loaded.filter(({ state }) => state === 'firing').map(({ name }) => name);
-  for (const name of ['JobsRecovered', 'UnpricedModel'])
-    t.true(ringing.includes(name), `${name}: ${ringing}`);
+  const ringing = ringIn(loaded);
   for (const name of ['NoApi', 'NoWorkers', 'RedisDown', 'JobsQuarantined', 'BudgetNearlySpent'])
     t.false(ringing.includes(name), name);
 });
 
 test('spend by counter is spend by ledger, but for what one scrape of a killed worker may lose', async (t) => {
-  const ledger = await total('max by (workspace) (gateway_ledger_cost_usd_total)');
+  // The last value, also of a process whose last scrape was missed.
+  const ledger = await total(`max by (workspace) (max_over_time(gateway_ledger_cost_usd_total[${WINDOW}]))`);
   const log = await spendByLog();
   t.true(ledger > 0);
   t.true(Math.abs(ledger - log) < 1e-9, `ledger ${ledger}, request log ${log}`);

@@ -26,7 +26,8 @@ test.before(async () => {
     providers: {
       openai: { concurrency: 1, max_wait_ms: 100_000, circuit_failures: 0 },
       wide: { ...own, concurrency: 4, max_wait_ms: 100_000 },
-      hasty: { ...own, concurrency: 1, max_wait_ms: 6_000, max_backlog: 2 },
+      // Whoever waits has to be seen waiting, also on a machine that stops for a while.
+      hasty: { ...own, concurrency: 1, max_wait_ms: 20_000, max_backlog: 2 },
     },
     workspaces: {
       app: { routes, key: { max_priority: 'interactive' } },

@@ -8,7 +8,7 @@ import test from '../helpers/needs-redis.js';
 import { startTestRedis } from '../helpers/test-redis.js';
 
 const statusOf = (url: string) =>
-  fetch(url).then(
+  fetch(url, { headers: { connection: 'close' } }).then(
     (response) => response.status,
     () => 0,
   );

@@ -5,7 +5,7 @@ import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { adminOf } from '../helpers/admin.js';
 import { batchEnd, createBatch, line, readResults, toJsonl } from '../helpers/batches.js';
-import { type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { readEverything } from '../helpers/redis-contents.js';
 import { sdkFor } from '../helpers/sdk.js';
@@ -24,7 +24,7 @@ function holdSlowLines() {
 }
 
 test.before(async () => {
-  gateway = await startRealGateway({
+  gateway = await startProcesses({
     batches: { provider_poll_ms: 100 },
     env: { OPENAI_API_KEY: 'canary-key-that-looks-like-nothing' },
     simulator: {
@@ -496,7 +496,7 @@ test.serial('a worker that lost a part stops the batch that it made for it', asy
   const before = simulator.batches.length;
   const path = '/v1/messages/batches';
   holdSlowLines();
-  simulator.script({ match: { path }, times: 1, action: { delayMs: 8_000 } });
+  simulator.script({ match: { path }, times: 1, action: { delayMs: 12_000 } });
   const { id } = await createBatch(client, toJsonl([line('slow', 'slow', 'claude'), ...many(1, 'claude')]));
   const key = await until('the call is sent', async () => {
     const parts = await redis.keys(names.providerBatch('*'));

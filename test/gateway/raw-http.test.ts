@@ -6,7 +6,7 @@ import { openRaw } from '../helpers/raw-http.js';
 import { assertRefusal } from '../helpers/refusal.js';
 
 /** Nobody else takes as long to send a request, also on a machine that stops for a while. */
-const RECEIVE_TIMEOUT_MS = 8_000;
+const RECEIVE_TIMEOUT_MS = 12_000;
 const BODY = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hi' }] });
 const LENGTH = `Content-Length: ${BODY.length}\r\n`;
 const CHUNKED = 'Transfer-Encoding: chunked\r\n';

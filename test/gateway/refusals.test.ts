@@ -5,7 +5,7 @@ import { Refusals } from '@sluice/shared/queue/refusals';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { TurnedAway } from '@sluice/shared/queue/turned-away';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
-import { type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { sluiceOf } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
@@ -25,7 +25,7 @@ const slowAnswer = new Promise<void>((resolve) => {
 });
 
 test.before(async () => {
-  gateway = await startRealGateway({
+  gateway = await startProcesses({
     apis: 2,
     requestLog: { max_refusals_per_minute: ONE_BY_ONE },
     routes: SOLO,

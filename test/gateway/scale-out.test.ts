@@ -18,8 +18,8 @@ test.before(async () => {
     apis: 2,
     workers: 2,
     providers: {
-      openai: { max_wait_ms: 60_000 },
-      anthropic: { concurrency: LIMIT, max_wait_ms: 60_000 },
+      openai: { max_wait_ms: 280_000 },
+      anthropic: { concurrency: LIMIT, max_wait_ms: 280_000 },
     },
     routes: {
       open: [{ provider: 'openai', model: 'gpt-4o-mini' }],

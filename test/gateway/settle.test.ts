@@ -24,7 +24,7 @@ import { until } from '../helpers/until.js';
 
 let bench: SettleBench;
 test.before(async () => {
-  bench = await createSettleBench();
+  bench = await createSettleBench({ ownRedis: true });
 });
 test.after.always(() => bench?.close());
 

@@ -14,14 +14,17 @@ let gateway: Gateway;
 let bench: SettleBench;
 
 test.before(async () => {
-  const openai = { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${OPENAI_API_KEY}' };
+  const patient = { max_wait_ms: 280_000 };
+  const openai = { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${OPENAI_API_KEY}', ...patient };
   bench = await createSettleBench();
   gateway = await startGateway({
     providers: {
       paused: { ...openai, max_wait_ms: 500 },
-      resumed: { ...openai, max_wait_ms: 60_000 },
+      resumed: openai,
       delayed: openai,
       limited: openai,
+      openai: patient,
+      anthropic: patient,
     },
     routes: {
       paused: solo('paused'),
@@ -74,14 +77,14 @@ test('a job that is added with a delay runs when its time has come, and others r
   const now = Date.now();
   const data = { ...jobFor('later'), chain: solo('delayed'), acceptedAt: now, queuedAt: now };
   const times = { waitUntil: now + 600_000, deadline: now + 900_000, inbox: 'nobody' };
-  await queue.add('chat', { ...data, ...times }, { jobId: 'later-0', delay: 8_000 });
+  await queue.add('chat', { ...data, ...times }, { jobId: 'later-0', delay: 12_000 });
   t.is(await queue.getDelayedCount(), 1);
   t.is((await ask('delayed')).status, 200);
   const entry = await until('the delayed job', async () =>
     (await gateway.log()).find(({ id }) => id === 'later'),
   );
   t.is(entry.served?.provider, 'delayed');
-  t.true(entry.settledAt - now >= 7_900, `settled after ${entry.settledAt - now} ms`);
+  t.true(entry.settledAt - now >= 11_900, `settled after ${entry.settledAt - now} ms`);
   await queue.close();
 });
 

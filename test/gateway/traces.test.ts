@@ -34,6 +34,8 @@ test.before(async () => {
     if (request.url === '/v1/traces') spans.push(...readSpans(text));
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
   });
+  // A process that stops for a while must not find its connection closed: it sends spans once.
+  collector.keepAliveTimeout = 120_000;
   await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
   const { port } = collector.address() as AddressInfo;
   gateway = await startGateway({

@@ -1,6 +1,7 @@
 /** Processes of two adjacent versions on one Redis, as during an upgrade. */
 import { Queues } from '@sluice/shared/queue/queues';
-import { type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type Gateway, startProcesses } from '../helpers/gateway.js';
+import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { jobFor } from '../helpers/settle-bench.js';
 import { until } from '../helpers/until.js';
@@ -8,11 +9,11 @@ import { BEFORE, NEXT, NEXT_PROTOCOL } from '../helpers/versions.js';
 import { waitForNewerJobs } from '../helpers/wait-for-newer-jobs.js';
 
 const messages = [{ role: 'user', content: 'Hello.' }];
-const ask = (gateway: Gateway, url = gateway.url) =>
-  gateway.chat({ model: 'gpt-4o-mini', messages }, { url });
+const ask = (gateway: Gateway, url = gateway.url, headers: Record<string, string> = {}) =>
+  gateway.chat({ model: 'gpt-4o-mini', messages }, { url, headers });
 
 test('api and worker of adjacent versions work together, whichever is the newer', async (t) => {
-  const gateway = await startRealGateway({ workers: 0 });
+  const gateway = await startProcesses({ workers: 0 });
   t.teardown(() => gateway.stop());
   const newer = await gateway.addApi(NEXT);
   const worker = await gateway.addWorker();
@@ -24,7 +25,7 @@ test('api and worker of adjacent versions work together, whichever is the newer'
 });
 
 test('a large request passes between adjacent versions, whichever is the newer', async (t) => {
-  const gateway = await startRealGateway({ workers: 0 });
+  const gateway = await startProcesses({ workers: 0 });
   t.teardown(() => gateway.stop());
   const content = 'Grüße. '.repeat(5_000);
   const send = (url: string) =>
@@ -42,36 +43,49 @@ test('a large request passes between adjacent versions, whichever is the newer',
 
 test('what an older version has queued survives the upgrade, and what a newer one has queued the rollback', async (t) => {
   // Those at the end of the line wait for the others, and for processes that start meanwhile.
-  const gateway = await startRealGateway({ providers: { openai: { concurrency: 1, max_wait_ms: 20_000 } } });
-  t.teardown(() => gateway.stop());
-  const { redis, names, simulator } = gateway;
-  simulator.script({ action: { delayMs: 1_000 } });
+  const hold = new Hold();
+  const gateway = await startProcesses({
+    providers: { openai: { concurrency: 1, max_wait_ms: 280_000 } },
+    simulator: { latencyMs: hold.latency },
+  });
+  t.teardown(() => {
+    hold.release();
+    return gateway.stop();
+  });
+  const { simulator } = gateway;
+  /** The first of them runs until the answers are released. */
   const queueThree = async (url: string) => {
+    hold.hold();
     const asked = Array.from({ length: 3 }, () => ask(gateway, url));
-    const jobs = names.queueKey('openai', '*-0');
-    await until('two to wait behind the first', async () => (await redis.keys(jobs)).length > 1);
+    await until('two to wait behind the first', async () => {
+      return hold.held.length === 1 && (await gateway.backlog('openai')) === 2;
+    });
     return async () => (await Promise.all(asked)).map(({ status }) => status);
   };
 
   const byOlder = await queueThree(gateway.url);
   const newerWorker = await gateway.addWorker(NEXT);
-  await gateway.workers[0]?.end('SIGTERM');
+  const ended = gateway.workers[0]?.end('SIGTERM');
+  hold.release();
+  await ended;
   t.deepEqual(await byOlder(), [200, 200, 200], 'the upgrade');
 
   const newerApi = await gateway.addApi(NEXT);
   const byNewer = await queueThree(newerApi.url);
   await gateway.addWorker();
+  hold.release();
   // A worker of the older version leaves these to the newer one, which therefore ends last.
   t.deepEqual(await byNewer(), [200, 200, 200], 'the rollback');
   await newerWorker.end('SIGTERM');
   // It notices a little later that the newer worker is gone. A request that comes before that waits for one in vain.
-  const speaksOlder = async () => (await ask(gateway, newerApi.url)).status === 200;
+  const hasty = { 'x-stainless-timeout': '15' };
+  const speaksOlder = async () => (await ask(gateway, newerApi.url, hasty)).status === 200;
   t.true(await until('a newer api to speak what the older workers understand', speaksOlder));
   t.is(simulator.calls.length, 7, 'each was called once');
 });
 
 test('a worker leaves a job that it does not understand to one that does, which runs it once', async (t) => {
-  const gateway = await startRealGateway();
+  const gateway = await startProcesses();
   t.teardown(() => gateway.stop());
   const { redis, names } = gateway;
   const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
@@ -94,7 +108,7 @@ test('a worker leaves a job that it does not understand to one that does, which 
 });
 
 test('a job that no worker understands is not run, and can be withdrawn', async (t) => {
-  const gateway = await startRealGateway({ workers: 0, providers: { openai: { max_wait_ms: 700 } } });
+  const gateway = await startProcesses({ workers: 0, providers: { openai: { max_wait_ms: 700 } } });
   t.teardown(() => gateway.stop());
   const { redis, names } = gateway;
   const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
@@ -119,7 +133,7 @@ test('a job that no worker understands is not run, and can be withdrawn', async 
 test.serial(
   'a rollback waits for what only the newer version understands, and gives up after its time',
   async (t) => {
-    const gateway = await startRealGateway({ workers: 0 });
+    const gateway = await startProcesses({ workers: 0 });
     t.teardown(() => gateway.stop());
     const { redis, names } = gateway;
     t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 0, said: '' }, 'nothing is queued');
@@ -132,7 +146,7 @@ test.serial(
     const one = '1 requests are left that only the newer version understands.\n';
     t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 1, said: one }, 'nobody does it');
 
-    const waited = waitForNewerJobs(gateway, 90);
+    const waited = waitForNewerJobs(gateway, 600);
     await gateway.addWorker(NEXT);
     const { code, said } = await waited;
     t.is(code, 0, said);

@@ -111,7 +111,7 @@ test('a caller who hangs up in mid-call leaves an estimate', async (t) => {
 test('a call that ends at the deadline leaves an estimate', async (t) => {
   gateway.simulator.script({ match: { textIncludes: 'too late' }, action: { hang: true } });
   // Long enough for the call to reach the provider on a machine that stops for a while.
-  const answer = await ask('deadline', 'too late', 'solo', { headers: { 'x-stainless-timeout': '10' } });
+  const answer = await ask('deadline', 'too late', 'solo', { headers: { 'x-stainless-timeout': '20' } });
   t.is(answer.body.error.code, 'provider_timeout');
   await isEstimated(t, 'deadline', 'timeout', estimateOf('too late'));
 });

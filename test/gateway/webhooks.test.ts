@@ -1,8 +1,9 @@
 /** Webhooks: what has ended is told, signed, at least once under one id, and nobody's failing address delays the others. */
+import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { type AdminAnswer, adminOf, type CallAdmin } from '../helpers/admin.js';
 import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
-import { type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { blockingSeconds, readEverything, watchCommands } from '../helpers/redis-contents.js';
 import { sdkFor } from '../helpers/sdk.js';
@@ -18,9 +19,9 @@ let adminUrl = '';
 
 test.before(async () => {
   receiver = await WebhookReceiver.start();
-  gateway = await startRealGateway({
+  gateway = await startProcesses({
     apis: 2,
-    webhooks: { allow_private_addresses: true, max_per_workspace: 2, first_retry_ms: 50, timeout_ms: 20_000 },
+    webhooks: { allow_private_addresses: true, max_per_workspace: 2, first_retry_ms: 50, timeout_ms: 60_000 },
     workspaces: {
       other: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
       at: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } },
@@ -284,7 +285,10 @@ test.serial(
 test.serial('an address that never answers delays no other workspace', async (t) => {
   const slow = await addWebhook('demo', '/hangs');
   const quick = await addWebhook('other', '/answers');
-  receiver.answers.set('/hangs', () => {});
+  const hanging: ServerResponse[] = [];
+  receiver.answers.set('/hangs', (res) => {
+    hanging.push(res);
+  });
   for (let i = 0; i < 30; i++) await admin('POST', `/workspaces/demo/webhooks/${slow.id}/test`);
   await cameTo('/hangs');
   const { body } = await admin('POST', `/workspaces/other/webhooks/${quick.id}/test`);
@@ -297,6 +301,9 @@ test.serial('an address that never answers delays no other workspace', async (t)
   t.true(receiver.at('/hangs').length <= 4 * gateway.apis.length);
   await remove('demo', slow);
   await remove('other', quick);
+  // The process waits for them at its end.
+  receiver.answers.delete('/hangs');
+  for (const res of hanging) res.writeHead(410).end();
 });
 
 test.serial('what is no address is refused, and so is what is not there', async (t) => {

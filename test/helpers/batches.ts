@@ -49,8 +49,9 @@ export async function createBatch(client: OpenAI, content: string, more: object 
 export function batchEnd(client: OpenAI, id: string): Promise<Batch> {
   return until('the end of the batch', async () => {
     const batch = await client.batches.retrieve(id).catch((error: unknown) => {
-      // An api process that was killed is started again meanwhile.
+      // An api process that was killed is started again meanwhile, and one whose Redis has stopped for seconds says so.
       if (error instanceof OpenAI.APIConnectionError) return undefined;
+      if (error instanceof OpenAI.APIError && error.status === 503) return undefined;
       throw error;
     });
     return batch && FINAL.includes(batch.status) && batch;

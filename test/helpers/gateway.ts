@@ -21,11 +21,10 @@ import { RedisClock } from '@sluice/shared/redis/clock';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/simulator/simulator';
-import type { LockTimes } from '@sluice/worker/jobs/chat-worker';
 import type { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import { makeSecretKey } from './secret-key.js';
-import { startHere, startProcess, type TestProcess } from './test-process.js';
+import { type Internals, PATIENT, startHere, startProcess, type TestProcess } from './test-process.js';
 import { removeCell, shareRedis, startTestRedis } from './test-redis.js';
 import { stir } from './until.js';
 
@@ -36,8 +35,8 @@ export interface GatewayOptions {
   workers?: number;
   /** Api and worker are processes of their own. */
   ownProcesses?: boolean;
-  /** How soon the jobs of a dead worker go to another one. */
-  locks?: LockTimes;
+  /** Default: `PATIENT`. A test of these times gives its own, and `{}` is what an operator has. */
+  internals?: Internals;
   /** Nothing else is in this Redis. It is so, too, when the next three say more about it. */
   ownRedis?: boolean;
   /** Parts of gateway.yaml that differ from the test's default. */
@@ -125,7 +124,7 @@ export interface ChatAnswer {
 
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
-  const { redisExtra = [], redisWrapper = [] } = options;
+  const { redisExtra = [], redisWrapper = [], internals = PATIENT } = options;
   const ownRedis =
     options.ownRedis || redisExtra.length > 0 || redisWrapper.length > 0 || options.redisVia !== undefined;
   const redisServer = ownRedis
@@ -201,8 +200,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     };
     const all = { PORT: '0', METRICS_PORT: '0', ...env };
     return ownProcess
-      ? startProcess(role, all, { print, ...limits, locks: options.locks })
-      : startHere(role, all, { print, locks: options.locks });
+      ? startProcess(role, all, { print, ...limits, internals })
+      : startHere(role, all, { print, internals });
   };
   // An api process never has the provider keys.
   const { OPENAI_API_KEY: _, ANTHROPIC_API_KEY: __, ...apiEnv } = env;
@@ -306,9 +305,15 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   };
 }
 
-/** As an operator runs it: processes of their own, and a Redis for nobody else. */
+/** For tests that kill or freeze processes. A dead worker's jobs go to another one as soon as they do for an operator. */
+export function startProcesses(options: GatewayOptions = {}): Promise<Gateway> {
+  const { redisCommandMs } = PATIENT;
+  return startGateway({ ownProcesses: true, ownRedis: true, internals: { redisCommandMs }, ...options });
+}
+
+/** As an operator runs it: processes of their own, a Redis for nobody else, and the product's own times. */
 export function startRealGateway(options: GatewayOptions = {}): Promise<Gateway> {
-  return startGateway({ ownProcesses: true, ownRedis: true, ...options });
+  return startGateway({ ownProcesses: true, ownRedis: true, internals: {}, ...options });
 }
 
 const DEFAULT_ROUTES = {

@@ -37,6 +37,8 @@ export async function startOpenIdProvider(
     }),
   });
   const server = provider.listen(port, 'localhost');
+  // A process that stops for a while must not find its connection closed.
+  server.keepAliveTimeout = 120_000;
   await once(server, 'listening');
   return {
     issuer: `http://localhost:${(server.address() as AddressInfo).port}`,

@@ -4,13 +4,11 @@ import type { Answer } from './refusal.js';
 
 export interface Conversation {
   socket: Socket;
-  /** All that came until the other side closed, or the socket broke. Fails when nothing ends it. */
-  end(patienceMs?: number): Promise<Answer[]>;
+  /** All that came until the other side closed, or the socket broke. */
+  end(): Promise<Answer[]>;
   /** The answers as soon as there are this many whole ones. */
-  answers(count: number, patienceMs?: number): Promise<Answer[]>;
+  answers(count: number): Promise<Answer[]>;
 }
-
-const PATIENCE_MS = 60_000;
 
 export function openRaw(url: string, first: string | Buffer): Conversation {
   const { hostname, port } = new URL(url);
@@ -31,25 +29,18 @@ export function openRaw(url: string, first: string | Buffer): Conversation {
   });
   socket.write(first);
 
-  const until = (isDone: (answers: Answer[]) => boolean, patienceMs: number) =>
-    new Promise<Answer[]>((resolve, reject) => {
-      const fail = () => {
-        socket.destroy();
-        reject(new Error(`still waiting after ${patienceMs} ms; received: ${Buffer.concat(chunks)}`));
-      };
-      const timer = setTimeout(fail, patienceMs);
+  const until = (isDone: (answers: Answer[]) => boolean) =>
+    new Promise<Answer[]>((resolve) => {
       changed = () => {
         const answers = parseAnswers(Buffer.concat(chunks));
-        if (!closed && !isDone(answers)) return;
-        clearTimeout(timer);
-        resolve(answers);
+        if (closed || isDone(answers)) resolve(answers);
       };
       changed();
     });
   return {
     socket,
-    end: (patienceMs = PATIENCE_MS) => until(() => false, patienceMs),
-    answers: (count, patienceMs = PATIENCE_MS) => until((answers) => answers.length >= count, patienceMs),
+    end: () => until(() => false),
+    answers: (count) => until((answers) => answers.length >= count),
   };
 }
 

@@ -31,14 +31,15 @@ export async function startSentinel(primaryUrl: string): Promise<Sentinel> {
   });
   const port = await freePort();
   const config = join(folder, 'sentinel.conf');
+  // A primary that the machine stops for a few seconds is not taken for dead.
   writeFileSync(
     config,
     `port ${port}
 bind 127.0.0.1
 dir ${folder}
 sentinel monitor main 127.0.0.1 ${primaryPort} 1
-sentinel down-after-milliseconds main 3000
-sentinel failover-timeout main 10000
+sentinel down-after-milliseconds main 10000
+sentinel failover-timeout main 20000
 `,
   );
   const child = spawnWithParent([program, config, '--sentinel'], { stdio: 'ignore' });

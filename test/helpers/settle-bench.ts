@@ -11,7 +11,7 @@ import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import type { MinimalJob } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { shareRedis } from './test-redis.js';
+import { shareRedis, startSharedRedis } from './test-redis.js';
 
 export const NOW = Date.UTC(2026, 10, 15, 12);
 export const PROVIDERS = ['openai', 'anthropic'] as const;
@@ -47,8 +47,9 @@ export interface ActiveJob {
   stall(): Promise<void>;
 }
 
-export async function createSettleBench(): Promise<SettleBench> {
-  const server = await shareRedis();
+/** One that pauses Redis, or makes it forget its scripts, asks for `ownRedis`: others would notice. */
+export async function createSettleBench({ ownRedis = false } = {}): Promise<SettleBench> {
+  const server = await (ownRedis ? startSharedRedis() : shareRedis());
   const mine = randomBytes(6).toString('hex');
   const redis = connectPatiently(server.url);
   const closers: (() => Promise<void>)[] = [];

@@ -19,13 +19,25 @@ export interface TestProcess {
   end(signal?: NodeJS.Signals): Promise<void>;
 }
 
+/** Times that no operator can set. */
+export interface Internals {
+  locks?: LockTimes;
+  redisCommandMs?: number;
+}
+
+/** A machine on which Redis and the test stop for seconds needs no more: nobody is taken for dead, and Redis for away. */
+export const PATIENT: Internals = {
+  locks: { lockMs: 120_000, renewMs: 5_000, stalledMs: 2_000 },
+  redisCommandMs: 120_000,
+};
+
 type Role = 'api' | 'worker';
 type Environment = Record<string, string>;
 
 export interface HereOptions {
   /** Gets everything that it prints. */
   print(text: string): void;
-  locks?: LockTimes | undefined;
+  internals: Internals;
 }
 
 export interface ProcessOptions extends HereOptions {
@@ -33,16 +45,22 @@ export interface ProcessOptions extends HereOptions {
   descriptors?: number;
 }
 
+export function run(
+  role: Role,
+  env: NodeJS.ProcessEnv,
+  internals: Internals,
+  print?: (text: string) => void,
+) {
+  const options = { ...internals, ...(print ? { destination: { write: print } } : {}) };
+  return role === 'api' ? runApi(env, options) : runWorker(env, options);
+}
+
 export async function startHere(
   role: Role,
   env: Environment,
-  { print, locks }: HereOptions,
+  { print, internals }: HereOptions,
 ): Promise<TestProcess> {
-  const destination = { write: print };
-  const started =
-    role === 'api'
-      ? await runApi(env, destination)
-      : await runWorker(env, { destination, ...(locks ? { locks } : {}) });
+  const started = await run(role, env, internals, print);
   let stopped: Promise<void> | undefined;
   return {
     get child(): ChildProcess {
@@ -60,17 +78,16 @@ export async function startHere(
 export async function startProcess(
   role: Role,
   env: Environment,
-  { print, descriptors, locks }: ProcessOptions,
+  { print, descriptors, internals }: ProcessOptions,
 ): Promise<TestProcess> {
+  const isChanged = Object.keys(internals).length > 0;
   const script = fileURLToPath(
-    locks && role === 'worker'
-      ? new URL('worker-with-locks.js', import.meta.url)
-      : import.meta.resolve(`@sluice/${role}/main`),
+    isChanged ? new URL('process-main.js', import.meta.url) : import.meta.resolve(`@sluice/${role}/main`),
   );
   const limited = descriptors ? ['prlimit', `--nofile=${descriptors}:${descriptors}`] : [];
   const [execPath = '', ...execArgv] = [...withParent(), ...limited, process.execPath];
-  const child = fork(script, {
-    env: locks ? { ...env, TEST_LOCKS: JSON.stringify(locks) } : env,
+  const child = fork(script, isChanged ? [role, JSON.stringify(internals)] : [], {
+    env,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     execPath,
     execArgv,

@@ -24,6 +24,8 @@ export class WebhookReceiver {
       if (answer) answer(res);
       else res.writeHead(204).end();
     });
+    // A process that stops for a while must not find its connection closed: it would send the message again.
+    this.#server.keepAliveTimeout = 120_000;
   }
 
   static async start(): Promise<WebhookReceiver> {

@@ -474,7 +474,7 @@ zpty -r z out '*<*>*'
 print -r -- "\${\${out##*<}%%>*}"
 zpty -d z`,
       ],
-      { encoding: 'utf8', cwd: folder, timeout: 60_000 },
+      { encoding: 'utf8', cwd: folder },
     ).stdout.trim();
   const sourced = 'compinit -D -u; source ./_sluice';
   const inPath = 'fpath=($PWD $fpath); compinit -D -u';

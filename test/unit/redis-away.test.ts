@@ -22,7 +22,8 @@ test('a Redis that closes connections with a refusal is quoted when the wait for
   t.teardown(() => server.close());
   const redis = connectPatiently(`redis://127.0.0.1:${(server.address() as AddressInfo).port}`);
   t.teardown(() => redis.disconnect());
-  await t.throwsAsync(waitForRedis(redis, 5_000), {
+  // Longer than the machine may stop.
+  await t.throwsAsync(waitForRedis(redis, 10_000), {
     message:
       'Redis refuses the connection: DENIED Redis is running in protected mode because protected mode is enabled and ' +
       'no password is set for the default user.',

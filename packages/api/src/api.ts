@@ -32,7 +32,7 @@ export interface RunningApi {
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const { live, descriptors } = options;
   const { config } = live;
-  const connections = await connect(options.redisUrl);
+  const connections = await connect(options.redisUrl, options.redisCommandMs);
   const parts = await assemble(options, connections);
   const reading = await startReading(parts, connections);
   const chores = await startChores(options, parts, connections);

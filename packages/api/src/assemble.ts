@@ -91,6 +91,8 @@ export interface ApiOptions {
   logRequests: 'all' | 'errors';
   tracer?: Tracer | undefined;
   descriptors: DescriptorWatch;
+  /** How long a command of a caller's request may take. */
+  redisCommandMs?: number | undefined;
   /** Without it there is no admin listener. */
   admin?: AdminOptions;
 }

@@ -25,7 +25,8 @@ export interface Connections {
   close(): void;
 }
 
-export async function connect(redisUrl: string): Promise<Connections> {
+/** `commandMs`: a command of a caller's request fails when Redis takes longer for it. */
+export async function connect(redisUrl: string, commandMs = REDIS_COMMAND_MS): Promise<Connections> {
   const redis = connectImpatiently(redisUrl);
   const inboxReader = connectToRead(redisUrl);
   const subscriber = connectPatiently(redisUrl);
@@ -38,7 +39,7 @@ export async function connect(redisUrl: string): Promise<Connections> {
     subscriber,
     delivering,
     serve() {
-      giveUpAfter(REDIS_COMMAND_MS, redis);
+      giveUpAfter(commandMs, redis);
     },
     close() {
       for (const connection of all) connection.disconnect();

@@ -14,8 +14,18 @@ import { publishWorries } from './cell/worry-gauge.js';
 import { apiEnv } from './env.js';
 import { refuseBlank } from './refuse-blank.js';
 
+export interface RunApiOptions {
+  /** Where the log goes. Default: standard output. */
+  destination?: DestinationStream;
+  /** How long a command of a caller's request may take. */
+  redisCommandMs?: number;
+}
+
 /** Starts an api with everything around it: logger, tracer, watches and the listener for metrics. */
-export async function runApi(environment: Env, destination?: DestinationStream): Promise<Started> {
+export async function runApi(
+  environment: Env,
+  { destination, redisCommandMs }: RunApiOptions = {},
+): Promise<Started> {
   refuseBlank(environment, 'ADMIN_TOKEN');
   const env = readEnv(environment, apiEnv);
   const logger = createLogger('api', env.LOG_LEVEL, destination);
@@ -44,6 +54,7 @@ export async function runApi(environment: Env, destination?: DestinationStream):
       logRequests: env.LOG_REQUESTS,
       tracer,
       descriptors,
+      redisCommandMs,
       ...(env.ADMIN_TOKEN === undefined
         ? {}
         : {

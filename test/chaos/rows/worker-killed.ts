@@ -18,7 +18,7 @@ async function killAndRecover(trial: Trial, resume: () => void): Promise<void> {
   await worker?.end('SIGKILL');
   const killed = performance.now();
   resume();
-  await until('answers', () => trial.exchanges.every(({ status }) => status !== 0), 60_000);
+  await until('answers', () => trial.exchanges.every(({ status }) => status !== 0));
   trial.checkRecovery(performance.now() - killed, RECOVERY_LIMIT_MS);
 }
 
