@@ -407,3 +407,10 @@ test('neither the token nor a key is in what the processes print', (t) => {
   t.false(gateway.output().includes(gateway.adminToken));
   t.false(gateway.output().includes('gw_live_'));
 });
+
+test('a body with more keys than any form has is refused before it is read', async (t) => {
+  const body = Object.fromEntries(Array.from({ length: 5_001 }, (_, i) => [`key${i}`, i]));
+  const answer = await admin('POST', '/workspaces', body);
+  t.is(answer.status, 400);
+  t.is(answer.body.error.message, 'The body has more than 5000 keys in its objects.');
+});

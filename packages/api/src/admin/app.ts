@@ -43,6 +43,10 @@ import { createServeConsole, keepPrivate } from './serve-console.js';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DOCUMENT_BYTES = 20 * 1024 * 1024;
+/** The largest body is a chat request of the playground. Checking a key takes many times as long as reading it. */
+const BODY_LIMITS = { depth: 64, keys: 5_000, elements: 20_000 };
+/** A registry has tens of thousands of prices. Only admins send one. */
+const DOCUMENT_LIMITS = { depth: 64, keys: 500_000, elements: 500_000 };
 /** The document takes 1 MB, and few people ask for it. */
 const loadOpenapi = loadLater<typeof openapi>('../openapi/document.js', import.meta.url);
 
@@ -82,8 +86,8 @@ export interface AdminParts extends Omit<Parts, 'readBody' | 'readDocument'> {
 export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminParts): Koa {
   const parts = {
     ...rest,
-    readBody: createReadBody(MAX_BODY_BYTES),
-    readDocument: createReadBody(MAX_DOCUMENT_BYTES),
+    readBody: createReadBody(MAX_BODY_BYTES, BODY_LIMITS),
+    readDocument: createReadBody(MAX_DOCUMENT_BYTES, DOCUMENT_LIMITS),
   };
   const open = new Router({ methods: http.METHODS });
   open.get('/healthz', (ctx) => {

@@ -1,6 +1,8 @@
+import type { JsonLimits } from '@sluice/shared/json/measure';
 import type { Middleware } from 'koa';
 import { parseJson } from '../http/parse-json.js';
 import { createReadText, type Received } from '../http/read-text.js';
+import { refuseExcess } from '../http/refuse-excess.js';
 
 declare module 'koa' {
   interface Request {
@@ -10,7 +12,7 @@ declare module 'koa' {
 }
 
 /** Reads a JSON body. The body may be missing, for routes on which every field has a default. */
-export function createReadBody(maxBytes: number): Middleware<Received> {
+export function createReadBody(maxBytes: number, limits: JsonLimits): Middleware<Received> {
   const read = createReadText(maxBytes);
   return (ctx, next) => {
     const hasBody =
@@ -21,6 +23,7 @@ export function createReadBody(maxBytes: number): Middleware<Received> {
       return next();
     }
     return read(ctx, () => {
+      refuseExcess(ctx.state.bodyText, limits);
       ctx.request.body = parseJson(ctx.state.bodyText);
       return next();
     });

@@ -1,24 +1,18 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { RequestLimits } from '@sluice/shared/config/types';
 import { GatewayError } from '@sluice/shared/errors';
-import { findExcess, type JsonLimits, type MemberSearch } from '@sluice/shared/json/measure';
-import { containerAt, toPath } from '../http/json-path.js';
+import type { MemberSearch } from '@sluice/shared/json/measure';
+import { toPath } from '../http/json-path.js';
 import { parseJson } from '../http/parse-json.js';
+import { refuseExcess } from '../http/refuse-excess.js';
 import { chatRequest } from './schema.js';
-
-const EXCESS: Record<keyof JsonLimits, (limit: number) => string> = {
-  depth: (limit) => `The body is nested more than ${limit} levels deep.`,
-  keys: (limit) => `The body has more than ${limit} keys in its objects.`,
-  elements: (limit) => `The body has more than ${limit} elements in its arrays.`,
-};
 
 /**
  * Parses the body as a chat request. Throws `invalid_request` with the path of the first mistake, and never quotes a value.
  * Checking costs no more than parsing: the size is checked before the text is parsed, and only refusals need paths.
  */
 export function parseChatRequest(text: string, limits: RequestLimits, search?: MemberSearch): ChatRequest {
-  const excess = findExcess(text, limits, search);
-  if (excess) throw invalid(EXCESS[excess.limit](limits[excess.limit]), containerAt(text, excess.offset));
+  refuseExcess(text, limits, search);
   const body = parseJson(text);
   if (Array.isArray(body)) throw invalid('The body must be a JSON object.', null);
   if ('stream' in body && body.stream === true) {
