@@ -75,7 +75,16 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   config: ['cli', 'config', 'config-plan', 'env', 'find-redis', 'gateway-key', 'import', 'redis-address'],
   api: [
-    ...['access', 'file-store', 'inbox-message', 'log-index', 'parse-chat-request', 'payload', 'protocol'],
+    ...[
+      'access',
+      'file-store',
+      'inbox-message',
+      'log-index',
+      'oidc',
+      'parse-chat-request',
+      'payload',
+      'protocol',
+    ],
     ...['public-addresses', 'remember-keys', 'request-schema', 'slow-readers', 'tags', 'traffic', 'webhooks'],
     ...['whole-file', 'wrong-keys'],
   ],

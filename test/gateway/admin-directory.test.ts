@@ -414,3 +414,13 @@ test('a body with more keys than any form has is refused before it is read', asy
   t.is(answer.status, 400);
   t.is(answer.body.error.message, 'The body has more than 5000 keys in its objects.');
 });
+
+for (const host of ['localhost', 'localhost.', 'foo.localhost.', '127.0.0.1.'])
+  test(`no webhook is created for ${host}`, async (t) => {
+    const { status, body } = await admin('POST', '/workspaces/demo/webhooks', {
+      url: `https://${host}/hook`,
+      events: ['batch.completed'],
+    });
+    t.is(status, 400);
+    t.regex(body.error.message, /must be a public address/);
+  });

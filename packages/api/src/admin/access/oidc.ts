@@ -85,7 +85,9 @@ export class OidcSignIn {
   async #discover(): Promise<client.Configuration> {
     const { config, clientSecret } = this.parts;
     // gateway.yaml takes an address without TLS on this machine only.
-    const execute = config.issuer.startsWith('http:') ? [client.allowInsecureRequests] : [];
+    const insecure = config.issuer.startsWith('http:') ? [client.allowInsecureRequests] : [];
+    // The ID token comes from the provider itself. Its signature is checked all the same: a proxy between may be hostile.
+    const execute = [client.enableNonRepudiationChecks, ...insecure];
     const options = { execute, timeout: TIMEOUT_S };
     const server = new URL(config.issuer);
     const found = await client.discovery(server, config.clientId, undefined, client.None(), options);

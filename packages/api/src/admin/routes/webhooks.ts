@@ -131,7 +131,8 @@ function readAddress(reader: ConfigReader, value: unknown, allowPrivate: boolean
 function isPrivateName(hostname: string): boolean {
   const address = hostname.replace(/^\[|\]$/g, '');
   if (isIP(address) !== 0) return !isPublic(address);
-  return address === 'localhost' || address.endsWith('.localhost');
+  // A dot at the end means the same name.
+  return /(?:^|\.)localhost\.*$/.test(address);
 }
 
 function present(workspace: string, { id, url, events, created }: Webhook): WebhookView {
