@@ -23,6 +23,8 @@ export const FIRST: readonly string[] = [
   'idempotency-order',
   'dispatcher',
   'settle',
+  'take',
+  'background',
   'settle-sequences',
   'shares',
   'backlog-share',

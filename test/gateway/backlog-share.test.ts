@@ -139,9 +139,9 @@ test('what falls back to a full queue gets in too, when another workspace has fi
 
   const more = { ...jobFor('more'), workspace: 'loud' };
   await queue.cell.queues.addChat(more);
-  await queue.cell.take('openai', 'run');
+  await queue.cell.take('openai', 'another');
   t.is(
-    await queue.cell.settlements.move(more, nextEntry(more), MOST, lockOf('run')),
+    await queue.cell.settlements.move(more, nextEntry(more), MOST, lockOf('another')),
     MOST,
     'the one who filled it stays out',
   );

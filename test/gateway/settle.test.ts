@@ -707,7 +707,7 @@ test('a worker looks on when it has parked as many jobs as it may at once, also 
   const [more] = await takeScript(
     bench.redis,
     QUEUE_KEYS.map((name) => key(name)),
-    ['b', 1_000, 8],
+    ['b', 1_000, 8, 'worker'],
   );
   t.is(more, 1);
   t.is(await bench.redis.exists(key('marker')), 1, 'a worker is told to look again');

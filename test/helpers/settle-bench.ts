@@ -13,6 +13,9 @@ import type { MinimalJob } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { shareRedis, startSharedRedis } from './test-redis.js';
 
+/** BullMQ's tokens begin with the id of their worker. */
+const WORKER = 'bench';
+
 export const NOW = Date.UTC(2026, 10, 15, 12);
 export const PROVIDERS = ['openai', 'anthropic'] as const;
 
@@ -72,7 +75,7 @@ export async function createSettleBench({ ownRedis = false } = {}): Promise<Sett
         async take(provider, token) {
           const backend = workers.get(provider);
           if (!backend) throw new Error(`no provider ${provider}`);
-          const [job] = (await backend.moveToActive(token)) as [TakenJson | null];
+          const [job] = (await backend.moveToActive(`${WORKER}:${token}`)) as [TakenJson | null];
           if (!job) return undefined;
           const key = (name: string) => names.queueKey(provider, name);
           return {
@@ -110,7 +113,7 @@ async function entriesOf(redis: Redis, stream: string): Promise<Record<string, s
 }
 
 /** The lock of a job that was taken with this token, alone. */
-export const lockOf = (token: string): string => `${token}:1`;
+export const lockOf = (token: string): string => `${WORKER}:${token}:1`;
 
 export function jobFor(requestId: string, entry = 0): ChatJob {
   return {

@@ -362,8 +362,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/settle',
     file: 'packages/shared/src/queue/scripts/settle.ts',
-    from: "if settledBy == token then return 'settled' end",
-    to: '',
+    from: 'if settledBy == token then',
+    to: 'if settledBy == nil then',
   },
   {
     test: 'gateway/settle-sequences',
@@ -394,6 +394,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'packages/shared/src/queue/scripts/add.ts',
     from: "'priority', priority}",
     to: "'priority', 0}",
+  },
+  {
+    test: 'gateway/take',
+    file: 'packages/shared/src/queue/scripts/take.ts',
+    from: "'PX', 4 * lockMs, 'GET') == token",
+    to: "'PX', 4 * lockMs, 'GET') == worker",
   },
   {
     test: 'gateway/traces',

@@ -20,6 +20,7 @@ import { whileRefused } from '../redis/while-refused.js';
 import { type ChatJob, jobIdOf, providerOf } from './job.js';
 import { type KeyTrouble, rateOf } from './rates.js';
 import { ADDED, ALREADY_SETTLED, addScript } from './scripts/add.js';
+import { beginScript } from './scripts/begin.js';
 import { reserveAgainScript, switchKeyScript } from './scripts/call-again.js';
 import { LARGE_REQUEST, QUEUE_KEYS } from './scripts/layout.js';
 import { lookScript, missingScript } from './scripts/look.js';
@@ -80,6 +81,8 @@ export interface TakenJson extends JobJson {
   /** When its call was reserved, in Redis time. */
   reservedAt?: number;
   late?: Late;
+  /** Whether Redis has counted this start. */
+  isBegun: boolean;
 }
 
 /** A job would have to wait too long for a limit per minute. */
@@ -108,6 +111,9 @@ export class ChatQueueBackend extends RedisQueueBackend {
   readonly #concurrency: number;
   /** The locks of the jobs that this worker has, by job id. */
   readonly #locks = new Map<string, string>();
+  /** The token of the last take, and how many had to be made different from one before. */
+  #lastToken = '';
+  #takes = 0;
   /** Jobs that were taken and not handed out yet. */
   #stock: TakenJson[] = [];
   #knownEmpty = false;
@@ -278,12 +284,14 @@ export class ChatQueueBackend extends RedisQueueBackend {
       return this.#noJob();
     }
     const most = Math.max(1, Math.min(TAKEN_AT_ONCE, this.#concurrency - this.#locks.size));
-    const taken = await takeScript(this.redis, this.#keys, [token, this.#lockMs, most]);
+    const own = token === this.#lastToken ? this.#ownToken(token) : token;
+    this.#lastToken = own;
+    const taken = await takeScript(this.redis, this.#keys, [own, this.#lockMs, most, workerOf(token)]);
     if (taken === 'stock') return this.#takeStock(token, name);
     const [more, ...jobs] = taken;
     this.#knownEmpty = more <= 0 && jobs.length > 0;
     this.#lookAt = more < 0 ? Date.now() - more : 0;
-    const [first, ...others] = await this.#receive(jobs, token);
+    const [first, ...others] = await this.#receive(jobs, own);
     this.#stock.push(...others);
     if (this.#closing) await this.giveBack();
     return first ? this.#handOut(first) : this.#noJob();
@@ -304,7 +312,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     const id = job.id ?? '';
     const lock = (job as { lock?: string }).lock ?? token;
     const settlement = returnValue as JobResult;
-    const nextToken = fetchNext && this.#stock.length === 0 ? token : '';
+    const nextToken = fetchNext && this.#stock.length === 0 ? this.#ownToken(token) : '';
     const result = await whileRefused(
       () => this.#end(id, lock, settlement, nextToken),
       (error) => settlement && settlement !== LEFT && this.parts.onRefused?.(settlement, error),
@@ -342,8 +350,16 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   /** Puts back a job that this worker does not understand. Another worker takes it, or this one a moment later. */
-  async leave({ id, lock }: Pick<TakenJson, 'id' | 'lock'>): Promise<void> {
-    await leaveScript(this.redis, this.#keys, [id, lock, LEFT_FOR_MS]);
+  async leave({ id, lock, isBegun }: Pick<TakenJson, 'id' | 'lock' | 'isBegun'>): Promise<void> {
+    this.#locks.delete(id);
+    await leaveScript(this.redis, this.#keys, [id, lock, LEFT_FOR_MS, isBegun ? 1 : 0]);
+  }
+
+  /** Counts the start of a job that this worker took together with others. False when the worker has lost the job. */
+  async begin({ id, lock }: Pick<TakenJson, 'id' | 'lock'>): Promise<boolean> {
+    if ((await beginScript(this.redis, this.#keys, [id, lock])) === 1) return true;
+    if (this.#locks.get(id) === lock) this.#locks.delete(id);
+    return false;
   }
 
   /** From now on this worker takes no jobs, and gives back those that it has not begun. */
@@ -432,14 +448,14 @@ export class ChatQueueBackend extends RedisQueueBackend {
     const [json, id, limitedMs, delayedUntil] = await super.moveToActive(token, name);
     if (!json) return [json, id, limitedMs, delayedUntil];
     const request = await this.redis.hget(this.#prefix + id, 'request');
-    const job: TakenJson = { ...(json as JobJson), id, lock: token, request: request ?? '' };
+    const job: TakenJson = { ...(json as JobJson), id, lock: token, request: request ?? '', isBegun: true };
     this.#locks.set(id, token);
     if (request === null && job.name === CHAT_JOB) await this.#readLarge(job);
     return this.#handOut(job);
   }
 
   async #receive(jobs: TakenFields[], token: string): Promise<TakenJson[]> {
-    const received = jobs.map((fields, i) => toTakenJson(fields, `${token}:${i + 1}`));
+    const received = jobs.map((fields, i) => toTakenJson(fields, fields[9] ?? `${token}:${i + 1}`));
     for (const { id, lock } of received) this.#locks.set(id, lock);
     const large = received.filter((job, i) => job.name === CHAT_JOB && jobs[i]?.[4] === null);
     if (large.length > 0) await Promise.all(large.map((job) => this.#readLarge(job)));
@@ -454,6 +470,14 @@ export class ChatQueueBackend extends RedisQueueBackend {
   #fromStock(): unknown[] | undefined {
     const next = this.#stock.shift();
     return next && this.#handOut(next);
+  }
+
+  /**
+   * A token that comes twice is a command that was sent again. But BullMQ takes the next job with the token of the one that has
+   * ended, while others that were taken with it may still run.
+   */
+  #ownToken(token: string): string {
+    return `${token}.${this.#takes++}`;
   }
 
   #noJob(): unknown[] {
@@ -516,6 +540,7 @@ function toTakenJson(
     // This is not Redis time, because BullMQ's `Worker` compares it with the machine's clock.
     processedOn: Date.now(),
     lock,
+    isBegun: lock.endsWith(':1'),
     request: request ?? '',
   };
   if (verdict === 'run') {
@@ -524,6 +549,11 @@ function toTakenJson(
   } else if (verdict === 'late') job.late = { ms: Number(detail), outcome: 'limit' };
   else if (verdict === 'late_by_workspace') job.late = { ms: Number(detail), outcome: 'workspace_limit' };
   return job;
+}
+
+/** BullMQ's token is the id of the worker, a colon and a number. */
+function workerOf(token: string): string {
+  return token.slice(0, token.lastIndexOf(':'));
 }
 
 /** The distance between two turns of a workspace. */

@@ -13,6 +13,9 @@ if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
   rates = rates or rateSteps()
   rates.release(queue, jobId, 'keep')
   drop(queue, jobId)
+elseif nextToken ~= '' then
+  local held = takenBefore(queue, nextToken)
+  if #held > 1 then return held end
 end
 return takeNext(queue, nextToken, lockMs)
 `,
@@ -48,6 +51,7 @@ local function releaseRates(what)
   rates.release(queue, jobId, what)
 end
 
+local isRepeated = false
 local function settle()
   if settler == 'worker' and redis.call('EXISTS', queue.prefix .. jobId) == 1 then
     -- A worker that has lost the job to a run after it does not end the request with a failure. That run may be answered.
@@ -61,7 +65,10 @@ local function settle()
     end
   end
   local settledBy = redis.call('GET', settledKey)
-  if settledBy == token then return 'settled' end
+  if settledBy == token then
+    isRepeated = true
+    return 'settled'
+  end
   if settler == 'worker' then
     if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
       releaseRates('keep')
@@ -81,6 +88,8 @@ local function settle()
 end
 
 local result = settle()
+local held = isRepeated and nextToken ~= '' and takenBefore(queue, nextToken)
+if held and #held > 1 then return {result, held} end
 return {result, takeNext(queue, nextToken, lockMs)}
 `,
 );

@@ -138,7 +138,9 @@ local function take(q, token, lockMs, most)
         hasLanes, lowest, parked = true, nil, parked + 1
       else
         redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
-        redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now), 'ats', starts + 1)
+        -- The worker begins with the first job at once. The others count as started when their turn comes (begin.ts).
+        if #taken == 1 then redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now), 'ats', starts + 1)
+        else redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now)) end
         taken[#taken + 1] = {jobId, name, data, timestamp, request, starts + 1, verdict, detail,
           verdict and string.format('%.0f', now)}
         if tag > 0 then ranked[class] = math.max(ranked[class] or 0, tag) end
@@ -164,6 +166,25 @@ local function take(q, token, lockMs, most)
   return taken
 end
 
+-- The jobs that were taken with this token. The reply that named them was lost, and the command was sent again.
+local function takenBefore(q, token)
+  local held = {0}
+  for _, jobId in ipairs(redis.call('LRANGE', q.active, 0, -1)) do
+    local jobKey = q.prefix .. jobId
+    local lock = redis.call('GET', jobKey .. ':lock')
+    local place = lock and string.sub(lock, 1, #token + 1) == token .. ':' and string.sub(lock, #token + 2)
+    local name, data, timestamp, request, starts, rate, slot, key, processedOn = unpack(redis.call('HMGET', jobKey,
+      'name', 'data', 'timestamp', 'request', 'ats', 'rate', 'slot', 'key', 'processedOn'))
+    if place and data then
+      starts = tonumber(starts or 0)
+      local verdict, detail = rate and (slot and 'run' or 'late'), slot and (key or '') or 1000
+      held[#held + 1] = {jobId, name, data, timestamp, request, place == '1' and starts or starts + 1, verdict,
+        verdict and detail, verdict and processedOn, lock}
+    end
+  end
+  return held
+end
+
 -- After a job has ended, this takes the worker's next job, or tells another worker that a slot is free.
 local function takeNext(q, token, lockMs)
   if (waiting(q)) == 0 and (token == '' or redis.call('EXISTS', q.delayed) == 0) then return {0} end
@@ -173,7 +194,10 @@ local function takeNext(q, token, lockMs)
 end
 `;
 
-/** A job as `take` returns it. Its lock is the token of the take, a colon, and the job's place in the take. */
+/**
+ * A job as `take` returns it. Its lock is the token of the take, a colon, and the job's place in the take. Every take has a
+ * token of its own, so a token that comes twice is a command that was sent again.
+ */
 export type TakenFields = [
   id: string,
   name: string,
@@ -187,6 +211,8 @@ export type TakenFields = [
   detail?: string | number | null,
   /** When this was decided, in Redis time. */
   decidedAt?: string | null,
+  /** Set for a job that was taken before with the same token. */
+  lock?: string,
 ];
 /**
  * `more`: 1 when other jobs may be waiting, -n when the jobs that wait may be taken in n ms. 'stock': BullMQ's own script takes
@@ -197,6 +223,11 @@ export type Taken = 'stock' | [more: number, ...jobs: TakenFields[]];
 export const takeScript = createScript<Taken>(
   'sluiceTake',
   `${QUEUE}${TAKE}
-return take(queue, ARGV[1], ARGV[2], ARGV[3])
+local token, lockMs, most, worker = unpack(ARGV)
+if redis.call('SET', queue.prefix .. 'take:' .. worker, token, 'PX', 4 * lockMs, 'GET') == token then
+  local held = takenBefore(queue, token)
+  if #held > 1 then return held end
+end
+return take(queue, token, lockMs, most)
 `,
 );
