@@ -307,8 +307,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
 
 /** For tests that kill or freeze processes. A dead worker's jobs go to another one as soon as they do for an operator. */
 export function startProcesses(options: GatewayOptions = {}): Promise<Gateway> {
-  const { redisCommandMs } = PATIENT;
-  return startGateway({ ownProcesses: true, ownRedis: true, internals: { redisCommandMs }, ...options });
+  const { locks: _, ...internals } = PATIENT;
+  return startGateway({ ownProcesses: true, ownRedis: true, internals, ...options });
 }
 
 /** As an operator runs it: processes of their own, a Redis for nobody else, and the product's own times. */

@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { runApi } from '@sluice/api/run-api';
+import { giveUpSilentAfter } from '@sluice/shared/redis/redis';
 import type { LockTimes } from '@sluice/worker/jobs/chat-worker';
 import { runWorker } from '@sluice/worker/run-worker';
 import { withParent } from './with-parent.js';
@@ -23,12 +24,15 @@ export interface TestProcess {
 export interface Internals {
   locks?: LockTimes;
   redisCommandMs?: number;
+  /** How long Redis may say nothing. It holds for all of this process. */
+  silenceMs?: number;
 }
 
 /** A machine on which Redis and the test stop for seconds needs no more: nobody is taken for dead, and Redis for away. */
 export const PATIENT: Internals = {
   locks: { lockMs: 120_000, renewMs: 5_000, stalledMs: 2_000 },
   redisCommandMs: 120_000,
+  silenceMs: 120_000,
 };
 
 type Role = 'api' | 'worker';
@@ -51,7 +55,9 @@ export function run(
   internals: Internals,
   print?: (text: string) => void,
 ) {
-  const options = { ...internals, ...(print ? { destination: { write: print } } : {}) };
+  const { silenceMs, ...times } = internals;
+  giveUpSilentAfter(silenceMs);
+  const options = { ...times, ...(print ? { destination: { write: print } } : {}) };
   return role === 'api' ? runApi(env, options) : runWorker(env, options);
 }
 

@@ -9,15 +9,19 @@ const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
 /** How long a command may block. One that blocks as long as `socketTimeout` would never get its reply. */
 export const BLOCK_MS = 2_000;
 
+const SILENCE_MS = 5_000;
+let silenceMs = SILENCE_MS;
+
+/** From now on a new connection is given up after this long. For tests on a machine that stops for a while. */
+export function giveUpSilentAfter(ms = SILENCE_MS): void {
+  silenceMs = ms;
+}
+
 const common: RedisOptions = {
   retryStrategy,
   enableReadyCheck: true,
   // The users of deploy/redis/users.acl may not name their client's library: Redis 7.0 does not know the command.
   disableClientInfo: true,
-  connectTimeout: 5000,
-  // A connection may go silent without being closed (a pulled cable, a firewall that forgot it). It is given up when a
-  // command has waited this long for any byte. No command blocks as long, and Redis does not pause as long.
-  socketTimeout: 5000,
   // After a failover the old primary is a replica. The client connects to the new primary and sends the command again.
   reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
 };
@@ -115,7 +119,9 @@ export function giveUpAfter(timeoutMs: number, redis: Redis): void {
 }
 
 function connect(url: string, own: RedisOptions): Redis {
-  const options = { ...common, ...own };
+  // A connection may go silent without being closed (a pulled cable, a firewall that forgot it). It is given up when a
+  // command has waited this long for any byte. No command blocks as long, and Redis does not pause as long.
+  const options = { ...common, connectTimeout: silenceMs, socketTimeout: silenceMs, ...own };
   const sentinel = sentinelOptions(url);
   const redis = sentinel ? new Redis({ ...options, ...sentinel }) : new Redis(url, options);
   // Without a listener ioredis prints every failed reconnect. The processes report the state themselves.
