@@ -75,12 +75,9 @@ test.serial(
     const text = lines.map((each) => `${JSON.stringify(each)}\r\n`).join('\n');
     const before = (await gateway.log()).length;
     const created = await createBatch(client, text, { metadata: { job: 'nightly' } });
-    t.like(created, {
-      object: 'batch',
-      status: 'validating',
-      completion_window: '24h',
-      metadata: { job: 'nightly' },
-    });
+    t.like(created, { object: 'batch', completion_window: '24h', metadata: { job: 'nightly' } });
+    // On a busy machine it may have begun before the answer is written.
+    t.true(['validating', 'in_progress'].includes(created.status), created.status);
     t.is(created.expires_at, created.created_at + 86_400);
     const batch = await batchEnd(client, created.id);
     t.like(batch, { status: 'completed', request_counts: { total: 43, completed: 40, failed: 3 } });
