@@ -15,7 +15,7 @@ import { Redis } from 'ioredis';
 import OpenAI from 'openai';
 import { batchEnd, createBatch, line, toJsonl } from '../helpers/batches.js';
 import { BrowserLike } from '../helpers/browser-like.js';
-import { type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { watchCommands } from '../helpers/redis-contents.js';
 import { until } from '../helpers/until.js';
@@ -81,7 +81,7 @@ test.before(async () => {
     tiny: [{ provider: 'tiny', model: 'gpt-4o-mini' }],
     metered: [{ provider: 'metered', model: 'gpt-4o-mini' }],
   };
-  gateway = await startRealGateway({
+  gateway = await startProcesses({
     workers: 0,
     redisExtra: ['--aclfile', file],
     async redisVia(url) {
