@@ -1,4 +1,4 @@
-/** Taking jobs when replies of Redis are lost, or the worker dies with jobs that it has not begun. */
+/** Taking jobs when replies of Redis are lost, or the worker loses a job. */
 import { chatBackend, LEFT, type TakenJson } from '@sluice/shared/queue/backend';
 import { QUEUE_KEYS } from '@sluice/shared/queue/scripts/layout';
 import { finishScript } from '@sluice/shared/queue/scripts/settle';
@@ -94,29 +94,6 @@ test('a settlement that is sent again gets the next job that it has taken', asyn
     'two-0',
   ]);
   t.is((await cell.log()).length, 1);
-});
-
-test('a job that was taken and not begun is no lost call of a worker that dies', async (t) => {
-  const cell = await bench.cell();
-  for (const id of ['one', 'two', 'three']) await cell.queues.addChat(jobFor(id));
-  const worker = workerOf(cell);
-  const one = await next(worker, 'worker:1');
-  const two = await next(worker, 'worker:2');
-  t.true(one?.isBegun);
-  t.false(two?.isBegun);
-  t.deepEqual(
-    await Promise.all(['one', 'two', 'three'].map((id) => startsOf(cell, id))),
-    ['1', null, null],
-    'only the first is begun',
-  );
-  t.is(two?.attemptsStarted, 1);
-  t.true(await worker.begin({ id: 'two-0', lock: two?.lock ?? '' }));
-  t.is(await startsOf(cell, 'two'), '1');
-  // Another worker has the third by now.
-  await bench.redis.set(cell.names.queueKey('openai', 'three-0:lock'), 'other');
-  const three = await next(worker, 'worker:3');
-  t.false(await worker.begin({ id: 'three-0', lock: three?.lock ?? '' }));
-  t.is(await startsOf(cell, 'three'), null);
 });
 
 test('a job that its run has lost stays on its queue', async (t) => {

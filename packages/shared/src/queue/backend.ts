@@ -20,7 +20,6 @@ import { whileRefused } from '../redis/while-refused.js';
 import { type ChatJob, jobIdOf, providerOf } from './job.js';
 import { type KeyTrouble, rateOf } from './rates.js';
 import { ADDED, ALREADY_SETTLED, addScript } from './scripts/add.js';
-import { beginScript } from './scripts/begin.js';
 import { reserveAgainScript, switchKeyScript } from './scripts/call-again.js';
 import { LARGE_REQUEST, QUEUE_KEYS } from './scripts/layout.js';
 import { lookScript, missingScript } from './scripts/look.js';
@@ -81,8 +80,6 @@ export interface TakenJson extends JobJson {
   /** When its call was reserved, in Redis time. */
   reservedAt?: number;
   late?: Late;
-  /** Whether Redis has counted this start. */
-  isBegun: boolean;
 }
 
 /** A job would have to wait too long for a limit per minute. */
@@ -350,16 +347,9 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   /** Puts back a job that this worker does not understand. Another worker takes it, or this one a moment later. */
-  async leave({ id, lock, isBegun }: Pick<TakenJson, 'id' | 'lock' | 'isBegun'>): Promise<void> {
+  async leave({ id, lock }: Pick<TakenJson, 'id' | 'lock'>): Promise<void> {
     this.#locks.delete(id);
-    await leaveScript(this.redis, this.#keys, [id, lock, LEFT_FOR_MS, isBegun ? 1 : 0]);
-  }
-
-  /** Counts the start of a job that this worker took together with others. False when the worker has lost the job. */
-  async begin({ id, lock }: Pick<TakenJson, 'id' | 'lock'>): Promise<boolean> {
-    if ((await beginScript(this.redis, this.#keys, [id, lock])) === 1) return true;
-    if (this.#locks.get(id) === lock) this.#locks.delete(id);
-    return false;
+    await leaveScript(this.redis, this.#keys, [id, lock, LEFT_FOR_MS]);
   }
 
   /** From now on this worker takes no jobs, and gives back those that it has not begun. */
@@ -448,7 +438,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     const [json, id, limitedMs, delayedUntil] = await super.moveToActive(token, name);
     if (!json) return [json, id, limitedMs, delayedUntil];
     const request = await this.redis.hget(this.#prefix + id, 'request');
-    const job: TakenJson = { ...(json as JobJson), id, lock: token, request: request ?? '', isBegun: true };
+    const job: TakenJson = { ...(json as JobJson), id, lock: token, request: request ?? '' };
     this.#locks.set(id, token);
     if (request === null && job.name === CHAT_JOB) await this.#readLarge(job);
     return this.#handOut(job);
@@ -540,7 +530,6 @@ function toTakenJson(
     // This is not Redis time, because BullMQ's `Worker` compares it with the machine's clock.
     processedOn: Date.now(),
     lock,
-    isBegun: lock.endsWith(':1'),
     request: request ?? '',
   };
   if (verdict === 'run') {

@@ -39,8 +39,6 @@ export class TakenJob extends Job<unknown, JobResult> {
   readonly providerKey: string | undefined;
   readonly reservedAt: number | undefined;
   readonly late: Late | undefined;
-  /** Whether Redis has counted this start. */
-  readonly isBegun: boolean;
 
   constructor(
     queue: ConstructorParameters<typeof Job>[0],
@@ -54,7 +52,6 @@ export class TakenJob extends Job<unknown, JobResult> {
     this.providerKey = json.providerKey;
     this.reservedAt = json.reservedAt;
     this.late = json.late;
-    this.isBegun = json.isBegun;
     this.timestamp = json.timestamp;
     this.attemptsStarted = json.attemptsStarted;
     if (json.processedOn !== undefined) this.processedOn = json.processedOn;
@@ -153,13 +150,11 @@ export class ChatWorker extends Worker<unknown, JobResult, string, ChatQueueBack
    * locks, so later jobs wait for the next turn.
    */
   protected override async callProcessJob(job: Job<unknown, JobResult>, token: string) {
-    const { id = '', lock, isBegun } = job as TakenJob;
-    const taken = { id, lock, isBegun };
     if (!isSpoken((job.data as Partial<ChatJob>).protocol)) {
-      await this.backend.leave(taken);
+      const { id = '', lock } = job as TakenJob;
+      await this.backend.leave({ id, lock });
       return undefined;
     }
-    if (!taken.isBegun && !(await this.backend.begin(taken))) return undefined;
     while (this.#turnBegan !== undefined && performance.now() - this.#turnBegan > BREATHE_AFTER_MS)
       await new Promise((resolve) => setImmediate(resolve));
     if (this.#turnBegan === undefined) {

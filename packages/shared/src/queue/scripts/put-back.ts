@@ -16,6 +16,7 @@ for i = #ARGV - 1, 1, -2 do
     unlist(queue, jobId)
     redis.call('DEL', jobKey .. ':lock')
     redis.call('HDEL', jobKey, 'processedOn')
+    redis.call('HINCRBY', jobKey, 'ats', -1)
     redis.call('RPUSH', queue.wait, jobId)
     given = given + 1
   end
@@ -29,14 +30,14 @@ return given
 export const leaveScript = createScript<0 | 1>(
   'sluiceLeave',
   `${QUEUE}${END}${DELAY}${SCORES}${RATES}
-local jobId, token, delay, begun = unpack(ARGV)
+local jobId, token, delay = unpack(ARGV)
 local jobKey = queue.prefix .. jobId
 if redis.call('GET', jobKey .. ':lock') ~= token then return 0 end
 release(queue, jobId, 'none')
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
 redis.call('HDEL', jobKey, 'processedOn')
-if begun == '1' then redis.call('HINCRBY', jobKey, 'ats', -1) end
+redis.call('HINCRBY', jobKey, 'ats', -1)
 delayUntil(queue, jobId, readClock() + delay)
 return 1
 `,

@@ -138,9 +138,7 @@ local function take(q, token, lockMs, most)
         hasLanes, lowest, parked = true, nil, parked + 1
       else
         redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
-        -- The worker begins with the first job at once. The others count as started when their turn comes (begin.ts).
-        if #taken == 1 then redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now), 'ats', starts + 1)
-        else redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now)) end
+        redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now), 'ats', starts + 1)
         taken[#taken + 1] = {jobId, name, data, timestamp, request, starts + 1, verdict, detail,
           verdict and string.format('%.0f', now)}
         if tag > 0 then ranked[class] = math.max(ranked[class] or 0, tag) end
@@ -172,13 +170,12 @@ local function takenBefore(q, token)
   for _, jobId in ipairs(redis.call('LRANGE', q.active, 0, -1)) do
     local jobKey = q.prefix .. jobId
     local lock = redis.call('GET', jobKey .. ':lock')
-    local place = lock and string.sub(lock, 1, #token + 1) == token .. ':' and string.sub(lock, #token + 2)
+    local isHeld = lock and string.sub(lock, 1, #token + 1) == token .. ':'
     local name, data, timestamp, request, starts, rate, slot, key, processedOn = unpack(redis.call('HMGET', jobKey,
       'name', 'data', 'timestamp', 'request', 'ats', 'rate', 'slot', 'key', 'processedOn'))
-    if place and data then
-      starts = tonumber(starts or 0)
+    if isHeld and data then
       local verdict, detail = rate and (slot and 'run' or 'late'), slot and (key or '') or 1000
-      held[#held + 1] = {jobId, name, data, timestamp, request, place == '1' and starts or starts + 1, verdict,
+      held[#held + 1] = {jobId, name, data, timestamp, request, tonumber(starts), verdict,
         verdict and detail, verdict and processedOn, lock}
     end
   end
