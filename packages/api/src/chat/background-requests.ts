@@ -19,8 +19,8 @@ export const GRACE_MS = 60_000;
 const QUEUED_WITHIN_MS = 15_000;
 
 /**
- * KEYS: record, the workspace's webhooks, the request's mark, and with an Idempotency-Key the record of that. ARGV: request id, deadline, ttl,
- * workspace, the jobs that the request may be in, digest of the Idempotency-Key or empty, fingerprints. The key's record names
+ * KEYS: record, the workspace's webhooks, the request's mark, and with an Idempotency-Key the record of that. ARGV: request
+ * id, deadline, ttl, workspace, the jobs that the request may be in, digest of the Idempotency-Key or empty, fingerprints. The key's record names
  * the request that runs under it. A request that fails removes that record (shared: queue/scripts/record.ts), and the key may
  * be used again.
  *

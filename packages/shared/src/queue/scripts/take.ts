@@ -170,13 +170,14 @@ local function takenBefore(q, token)
   for _, jobId in ipairs(redis.call('LRANGE', q.active, 0, -1)) do
     local jobKey = q.prefix .. jobId
     local lock = redis.call('GET', jobKey .. ':lock')
-    local isHeld = lock and string.sub(lock, 1, #token + 1) == token .. ':'
-    local name, data, timestamp, request, starts, rate, slot, key, processedOn = unpack(redis.call('HMGET', jobKey,
-      'name', 'data', 'timestamp', 'request', 'ats', 'rate', 'slot', 'key', 'processedOn'))
-    if isHeld and data then
+    if lock and string.sub(lock, 1, #token + 1) == token .. ':' then
+      local name, data, timestamp, request, starts, rate, slot, key, processedOn = unpack(redis.call('HMGET', jobKey,
+        'name', 'data', 'timestamp', 'request', 'ats', 'rate', 'slot', 'key', 'processedOn'))
       local verdict, detail = rate and (slot and 'run' or 'late'), slot and (key or '') or 1000
-      held[#held + 1] = {jobId, name, data, timestamp, request, tonumber(starts), verdict,
-        verdict and detail, verdict and processedOn, lock}
+      if data then
+        held[#held + 1] = {jobId, name, data, timestamp, request, tonumber(starts), verdict, verdict and detail,
+          verdict and processedOn, lock}
+      end
     end
   end
   return held
