@@ -78,7 +78,10 @@ export class ChatProcessor {
     try {
       return settle(await this.#process(progress, run));
     } catch (error) {
-      if (error instanceof LockLost) return LEFT;
+      if (error instanceof LockLost) {
+        logger.warn({ requestId: job.requestId }, 'another worker has the job by now, and this call was cut off');
+        return LEFT;
+      }
       logger.error(
         { requestId: job.requestId, error: String(error) },
         'a job failed by an error of the gateway',
