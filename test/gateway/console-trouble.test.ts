@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { adminOf } from '../helpers/admin.js';
 import { launchBrowser } from '../helpers/browser.js';
 import { audit, isAt, load, openConsole, openPage, waitForNoDialog } from '../helpers/console.js';
-import { type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { type Gateway, startProcesses, startRealGateway } from '../helpers/gateway.js';
 import { testNeeding } from '../helpers/test-needing.js';
 import { CHROMIUM } from '../helpers/tools.js';
 import { until } from '../helpers/until.js';
@@ -22,7 +22,7 @@ let browser: Browser;
 
 test.before(async () => {
   [gateway, browser] = await Promise.all([
-    startRealGateway({ workspaces: { thrifty: { limits: { budget_usd_per_month: 1 } } } }),
+    startProcesses({ workspaces: { thrifty: { limits: { budget_usd_per_month: 1 } } } }),
     launchBrowser(),
   ]);
   const admin = adminOf(gateway);
@@ -330,12 +330,15 @@ test.serial('of many workspaces one is found by typing, and a closed request sta
 });
 
 test.serial('a Redis that is away is told of as such, and one that is back is noticed', async (t) => {
-  const page = await openConsole(t, browser, gateway, '/live', { expected: AWAY });
+  // With the product's own patience: the others would wait for minutes until they say so.
+  const real = await startRealGateway();
+  t.teardown(() => real.stop());
+  const page = await openConsole(t, browser, real, '/live', { expected: AWAY });
   await page.locator('tbody [data-label="Role"]').first().waitFor();
-  const port = Number(new URL(gateway.redisServer.url).port);
-  await gateway.redisServer.stop();
+  const port = Number(new URL(real.redisServer.url).port);
+  await real.redisServer.stop();
   await page.getByText('The gateway lost contact with its Redis').waitFor();
-  await gateway.restartRedis(port);
+  await real.restartRedis(port);
   await page.getByText('lost contact').waitFor({ state: 'detached' });
   t.true((await page.getByText(/updates by itself/).count()) > 0);
 });

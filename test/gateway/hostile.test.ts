@@ -6,8 +6,8 @@ import { runAttack } from '../hostile/run-attack.js';
 
 for (const attack of ATTACKS.filter(({ short }) => short)) {
   test.serial(`nobody else notices one who ${attack.does}`, async (t) => {
-    const { failures, under } = await runAttack(attack, true);
-    t.deepEqual(failures, []);
+    const { failures, notes, under } = await runAttack(attack, true);
+    t.deepEqual(failures, [], notes.join('\n'));
     t.true((under?.requests ?? 0) > 0);
   });
 }

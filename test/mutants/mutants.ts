@@ -288,6 +288,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'this.#cost.inc(labels, (2 * cost) / PICODOLLARS_PER_USD)',
   },
   {
+    test: 'gateway/model-facts',
+    file: 'packages/worker/src/calls/model-fit.ts',
+    from: 'route === null',
+    to: 'route !== null',
+  },
+  {
     test: 'gateway/models',
     file: 'packages/api/src/models/models-route.ts',
     from: '.filter(({ id }) => !routes.has(id))',

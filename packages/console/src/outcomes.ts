@@ -5,6 +5,7 @@ import type { Tone } from './ui/small.js';
 const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
   ok: 'answered',
   bad_request: 'refused the request',
+  refused_field: 'does not take a field of the request',
   model_not_found: 'does not know the model',
   context_length: 'found the prompt too long',
   auth: 'refused the gateway’s credentials',

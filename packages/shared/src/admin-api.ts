@@ -84,6 +84,8 @@ export interface ChainEntry {
   timeout_ms?: number;
   max_tokens?: number;
   retries?: number;
+  drop?: readonly string[];
+  rename?: Readonly<Record<string, string>>;
 }
 
 /** A member of a group gets its weight's share of the group's requests. */
@@ -220,6 +222,8 @@ export interface PresentedAttempt {
   start_ms?: number;
   /** The provider's own words about a failure: cleaned, short, and without the prompt. */
   message?: string;
+  /** What was changed in the request for this model, in words. */
+  adapted?: readonly string[];
   upstream_id?: string;
   /** It was no call, but a line of the provider's own batch, whose id is `upstream_id`. */
   via?: 'provider_batch';

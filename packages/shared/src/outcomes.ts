@@ -40,6 +40,16 @@ export const OUTCOMES = {
     fallback: false,
     quotesUpstream: true,
   },
+  // It is about this model: another one of the chain may take the request.
+  refused_field: {
+    kind: 'failed',
+    words: 'does not take a field of the request',
+    code: 'invalid_request',
+    message: 'The model does not take a field of the request.',
+    reason: 'model_refused_field',
+    fallback: true,
+    quotesUpstream: true,
+  },
   model_not_found: {
     kind: 'failed',
     words: 'does not know the model',

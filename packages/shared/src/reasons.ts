@@ -57,6 +57,9 @@ export const REASONS = {
   not_found: caller('There is nothing at this path, or nothing of this id.'),
   wrong_method: caller('The path does not take this method.'),
   provider_refused_request: caller('The provider found the request not valid.'),
+  model_refused_field: caller(
+    'The model does not take a field of the request, and no other model of the route did.',
+  ),
   prompt_too_long: caller('The prompt was longer than the context of the model.'),
   unsupported_by_provider: caller('The provider’s format cannot express the request.'),
   caller_left: left('The caller hung up before the answer.'),

@@ -35,6 +35,8 @@ import { SchemaChecker } from './answer-check/schema-checker.js';
 import type { ArchiveOptions } from './archive/start-archive.js';
 import type { LogFileOptions } from './archive/start-log-files.js';
 import { AnswerRoom } from './calls/answer-room.js';
+import { LearnedRefusals } from './calls/learned-refusals.js';
+import { ModelFit } from './calls/model-fit.js';
 import { Pricing } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
 import { Upstreams } from './calls/upstreams.js';
@@ -128,8 +130,11 @@ export function assemble(
   const availability = new Availability(config.providers, coolDowns, circuits);
   const health = new ProviderHealth({ coolDowns, circuits, callers, logger });
   const ending = new Ending({ payloads, pricing, clock, logger, metrics: workerMetrics });
+  const learned = new LearnedRefusals(() => clock.now());
   const common = {
     upstreams,
+    fit: new ModelFit(upstreams, learned),
+    learned,
     settlements,
     payloads,
     availability,

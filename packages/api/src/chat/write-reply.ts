@@ -20,13 +20,14 @@ export function writeReply(
         ? openError(payloads, head.error, answerContext(request))
         : { code: 'internal_error', message: 'The reply was empty.' },
     );
-  const { provider, model, fallbackUsed, latencyMs, costUsd } = head.served;
+  const { provider, model, fallbackUsed, latencyMs, costUsd, adapted } = head.served;
   ctx.set('x-gateway-provider', provider);
   ctx.set('x-gateway-model', model);
   ctx.set('x-gateway-fallback-used', String(fallbackUsed));
   ctx.set('x-gateway-latency-ms', String(latencyMs));
   // A replay calls nobody: whoever sums the header must not count the first call twice.
   ctx.set('x-gateway-cost-usd', replayed ? FREE : costUsd);
+  if (adapted !== undefined) ctx.set('x-gateway-adapted', adapted);
   ctx.type = 'application/json; charset=utf-8';
   ctx.body = typeof body === 'string' ? payloads.open(body, answerContext(request)) : body;
 }

@@ -7,6 +7,7 @@ const EXPOSED = [
   'x-gateway-provider',
   'x-gateway-model',
   'x-gateway-fallback-used',
+  'x-gateway-adapted',
   'x-gateway-latency-ms',
   'x-gateway-cost-usd',
   'x-gateway-queue-ms',

@@ -65,7 +65,15 @@ const workspace = {
 };
 const value = { ...s.text, description: 'The key itself. Shown here and never again.' };
 
-const entrySettings = { timeout_ms: s.whole, max_tokens: s.whole, retries: s.whole };
+const entrySettings = {
+  ...{ timeout_ms: s.whole, max_tokens: s.whole, retries: s.whole },
+  drop: { ...s.arrayOf(s.text), description: 'Fields of requests that this model does not get.' },
+  rename: {
+    type: 'object',
+    additionalProperties: s.text,
+    description: 'Fields of requests that this model gets under another name.',
+  },
+};
 const version = { ...s.text, description: 'Another one after every change; also its ETag.' };
 const route = {
   chain: { type: 'array', items: s.ref('RouteEntry'), minItems: 1, maxItems: 8 },

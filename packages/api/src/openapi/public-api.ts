@@ -84,6 +84,10 @@ export const COMPLETION_HEADERS = {
     'Whether an entry other than the first served.',
     s.oneOf('true', 'false'),
   ),
+  'x-gateway-adapted': {
+    ...header('What was changed in the request for this model. Absent when nothing was.'),
+    required: false,
+  },
   'x-gateway-latency-ms': header('Duration of the provider call.', { ...s.text, pattern: '^\\d+$' }),
   'x-gateway-cost-usd': header('Estimated cost.', s.usd),
   'x-request-id': header('Names the request in the log.'),

@@ -184,6 +184,10 @@ export const recordSchemas = {
               'When the call was sent or the entry passed over, in ms after the request was accepted.',
           },
           message: { ...s.text, description: 'The provider’s own words, cleaned, without the prompt.' },
+          adapted: {
+            ...s.arrayOf(s.text),
+            description: 'What was changed in the request for this model.',
+          },
           upstream_id: s.text,
           via: { const: 'provider_batch' },
           billed: { const: 'unknown' },

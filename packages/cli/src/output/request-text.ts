@@ -78,9 +78,10 @@ function stepsOf(request: PresentedRequest): Step[] {
 }
 
 function attemptStep(attempt: PresentedAttempt): Step {
-  const { provider, model, outcome, status, ms, start_ms = null, message, upstream_id, via } = attempt;
+  const { provider, model, outcome, status, ms, start_ms = null, message, adapted, upstream_id, via } = attempt;
   const notes = [
     ...(message === undefined ? [] : [`“${message}”`]),
+    ...(adapted ?? []),
     ...(via === undefined ? [] : ['a line of the provider’s own batch']),
     ...(upstream_id === undefined ? [] : [`the provider’s id: ${upstream_id}`]),
   ];

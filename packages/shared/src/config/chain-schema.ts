@@ -1,13 +1,26 @@
 /** A route of gateway.yaml and of the admin api. */
 import { entriesOf } from './chain.js';
-import { type ConfigReader, type Fields, isAbsent, join, type NumberRule } from './reader.js';
+import { type ConfigReader, type Fields, isAbsent, join, type NumberRule, type TextRule } from './reader.js';
 import { COUNT, DURATION_MS, ID, MODEL, WEIGHT } from './rules.js';
 import type { ChainEntry, EntryGroup, GroupMember, RouteConfig, RouteEntry } from './types.js';
 
 const ENTRY_EXAMPLE = '{ provider: openai, model: gpt-4o-mini }';
-const ENTRY_FIELDS = ['provider', 'model', 'timeout_ms', 'max_tokens', 'retries'];
+const ENTRY_FIELDS = ['provider', 'model', 'timeout_ms', 'max_tokens', 'retries', 'drop', 'rename'];
 /** The choice among the members of a group has random bits for this many (chat/choose-members.ts). */
 const MAX_MEMBERS = 8;
+/** Of a request, that an entry leaves out or renames. */
+const FIELD: TextRule = {
+  pattern: /^[a-zA-Z][a-zA-Z0-9_]{0,63}$/,
+  allowed: 'the name of a field, of 1 to 64 letters, digits and _',
+};
+const MAX_FIELDS = 16;
+/** Without these fields there is no request. */
+const KEPT = ['model', 'messages', 'stream'];
+/** The gateway reckons the cost of a request from these fields, so no other field may become one of them. */
+const RECKONED = [
+  ...KEPT,
+  ...['n', 'service_tier', 'tools', 'functions', 'prediction', 'audio', 'modalities', 'web_search_options'],
+];
 /** A request carries its whole chain. */
 const MAX_MODELS = 16;
 
@@ -91,7 +104,32 @@ function readEntry(reader: ConfigReader, fields: Fields, at: string, providers: 
     ...number('timeout_ms', DURATION_MS),
     ...number('max_tokens', COUNT),
     ...number('retries', { min: 0, max: 5 }),
+    ...(isAbsent(fields.drop) ? {} : { drop: readDrop(reader, fields.drop, `${at}.drop`) }),
+    ...(isAbsent(fields.rename) ? {} : { rename: readRename(reader, fields.rename, `${at}.rename`) }),
   };
+}
+
+function readDrop(reader: ConfigReader, value: unknown, path: string): string[] {
+  return reader
+    .list(value, path, 1, MAX_FIELDS)
+    .map((field, i) => readField(reader, field, `${path}[${i}]`, KEPT));
+}
+
+function readRename(reader: ConfigReader, value: unknown, path: string): Record<string, string> {
+  const renamed = reader.entries(value, path, 1);
+  if (renamed.length > MAX_FIELDS) reader.mistake(path, `must have at most ${MAX_FIELDS} fields`);
+  return Object.fromEntries(
+    renamed.map(([from, to]) => {
+      const at = join(path, from);
+      return [readField(reader, from, at, KEPT), readField(reader, to, at, RECKONED)];
+    }),
+  );
+}
+
+function readField(reader: ConfigReader, value: unknown, path: string, taken: readonly string[]): string {
+  const field = reader.text(value, path, FIELD);
+  if (taken.includes(field)) reader.mistake(path, `must not be ${field}, which the gateway itself goes by`);
+  return field;
 }
 
 function readProviderName(

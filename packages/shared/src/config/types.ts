@@ -286,6 +286,10 @@ export interface ChainEntry {
   timeout_ms?: number;
   max_tokens?: number;
   retries?: number;
+  /** Fields of requests that this model does not get. */
+  drop?: readonly string[];
+  /** Fields of requests that this model gets under another name. */
+  rename?: Readonly<Record<string, string>>;
 }
 
 /** A member of a group gets its weight's share of the group's requests. */

@@ -19,6 +19,8 @@ export interface Attempt {
   startMs?: number;
   /** The provider's own words about a failure: cleaned, short, and without the prompt. */
   said?: string;
+  /** What was changed in the request for this model, in words. */
+  adapted?: string[];
   /** Upstream's own request id, for a support ticket. */
   upstreamId?: string;
   /** It was no call, but a line of the provider's own batch, whose id is `upstreamId`. */
@@ -95,6 +97,8 @@ export interface Served {
   latencyMs: number;
   /** Dollars with six decimals. */
   costUsd: string;
+  /** What was changed in the request for this model, in words. Absent: nothing. */
+  adapted?: string;
 }
 
 export interface ReplyHead {

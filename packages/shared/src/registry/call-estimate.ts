@@ -125,7 +125,9 @@ function outputTokens(
   facts: ModelFacts,
   mode: BudgetMode,
 ): number {
-  const asked = Math.max(request.max_completion_tokens ?? 0, request.max_tokens ?? 0) || undefined;
+  const limitOf = (field: 'max_tokens' | 'max_completion_tokens') =>
+    entry.drop?.includes(field) ? 0 : (request[field] ?? 0);
+  const asked = Math.max(limitOf('max_completion_tokens'), limitOf('max_tokens')) || undefined;
   const byDefault = kind === 'anthropic' ? ANTHROPIC_DEFAULT_MAX_TOKENS : Number.POSITIVE_INFINITY;
   const limit = Math.min(
     asked ?? entry.max_tokens ?? byDefault,

@@ -17,6 +17,7 @@ import {
 import { buildBody } from './build-body.js';
 import type { Credentials, OutgoingCall } from './credentials-type.js';
 import type { Endpoint } from './endpoint.js';
+import type { RefusedField } from './fit-request.js';
 import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
 import type { Run } from './run.js';
 import type { StopSignal } from './stop-signal.js';
@@ -191,6 +192,17 @@ function untranslatable(error: GatewayError): ProviderFailure {
   };
   if (error.param !== null) failure.param = error.param;
   return failure;
+}
+
+/** The facts of the model say that it does not take a field of the request. Another model may. */
+export function untaken({ provider, model }: ChainEntry, { field, words }: RefusedField): ProviderFailure {
+  return {
+    outcome: 'unsupported',
+    code: 'invalid_request',
+    message: `${field} is not taken by ${provider}/${model}: it ${words}.`,
+    param: field,
+    fallback: true,
+  };
 }
 
 function unanswered({ reason }: HttpFailure): ProviderFailure {

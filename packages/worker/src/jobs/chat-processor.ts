@@ -26,6 +26,7 @@ import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
+import type { ModelFit } from '../calls/model-fit.js';
 import { waitBeforeRetry } from '../calls/retry-wait.js';
 import type { Run } from '../calls/run.js';
 import { type Ending, LockLost } from './ending.js';
@@ -40,7 +41,7 @@ import {
 import type { Fallback } from './fallback.js';
 import { recordQueueWait } from './job-spans.js';
 import { parseRequest } from './parse-request.js';
-import { entryOf, type Progress, usedBy } from './progress.js';
+import { addAttempt, entryOf, type Progress, usedBy } from './progress.js';
 import type { ProviderCalls } from './provider-calls.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
@@ -51,6 +52,7 @@ const RESERVE_TRIES = 3;
 export interface ChatProcessorParts {
   calls: ProviderCalls;
   fallback: Fallback;
+  fit: ModelFit;
   payloads: Payloads;
   availability: Availability;
   ending: Ending;
@@ -79,7 +81,10 @@ export class ChatProcessor {
       return settle(await this.#process(progress, run));
     } catch (error) {
       if (error instanceof LockLost) {
-        logger.warn({ requestId: job.requestId }, 'another worker has the job by now, and this call was cut off');
+        logger.warn(
+          { requestId: job.requestId },
+          'another worker has the job by now, and this call was cut off',
+        );
         return LEFT;
       }
       logger.error(
@@ -91,7 +96,7 @@ export class ChatProcessor {
   }
 
   async #process(progress: Progress, run: Run): Promise<Settlement | undefined> {
-    const { availability, calls, clock, ending, fallback, metrics, tracer } = this.parts;
+    const { availability, calls, clock, ending, fallback, fit, logger, metrics, tracer } = this.parts;
     const { job } = progress;
     const entry = entryOf(job);
     const again = run.start > 1;
@@ -144,9 +149,17 @@ export class ChatProcessor {
       return fallback.fail(progress, request, notCoveredAgain());
     }
 
+    const fitted = fit.of(job, entry, request);
+    const left = fitted?.refused && fallback.whyLeft(progress.job, job.entry, request);
+    if (left) {
+      calls.leave(entry, job);
+      addAttempt(progress, { provider: entry.provider, model: entry.model, outcome: left.outcome }, logger);
+      return fallback.fail(progress, request, left);
+    }
+
     let otherKeys = calls.otherKeysOf(entry);
     for (let call = 0; ; call++) {
-      const result = await calls.call(progress, request, entry, run);
+      const result = await calls.call(progress, fitted ?? { request }, entry, run);
       if (result.failure?.outcome === 'cancelled') return ending.cancelled(progress.job, run);
       if (result.response) {
         const { response, ms: callMs = 0 } = result;

@@ -55,7 +55,10 @@ export class Ending {
         queueMs: job.queueMs,
         attempts: countCalls(job.attempts),
         callMs,
-        served: { provider, model, fallbackUsed: job.entry > 0, latencyMs, costUsd },
+        served: {
+          ...{ provider, model, fallbackUsed: job.entry > 0, latencyMs, costUsd },
+          ...toAdapted(job.attempts.at(-1)?.adapted),
+        },
       },
       body: this.parts.payloads.seal(
         writeExactly({
@@ -100,6 +103,10 @@ export class Ending {
     const { requestId } = job;
     this.parts.logger.warn({ requestId, error: String(error) }, 'settling a result is tried again');
   }
+}
+
+function toAdapted(words: readonly string[] | undefined): { adapted?: string } {
+  return words === undefined ? {} : { adapted: words.join('; ') };
 }
 
 /** Adds the estimate to the attempt that served. */

@@ -2,6 +2,7 @@
 
 import type { ChatRequest } from '@sluice/shared/chat';
 import { waitUntil } from '@sluice/shared/config/priority';
+import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
@@ -11,7 +12,8 @@ import type { Settlements } from '@sluice/shared/queue/settlements';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { whileRefused } from '@sluice/shared/redis/while-refused';
-import { whyUnsupported } from '../calls/call-provider.js';
+import { untaken, whyUnsupported } from '../calls/call-provider.js';
+import type { ModelFit } from '../calls/model-fit.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import type { ProviderFailure } from '../providers/types.js';
 import type { Ending } from './ending.js';
@@ -26,6 +28,7 @@ const MOVE_PATIENCE_MS = 5_000;
 
 export interface FallbackParts {
   upstreams: Upstreams;
+  fit: ModelFit;
   settlements: Settlements;
   availability: Availability;
   ending: Ending;
@@ -50,7 +53,8 @@ export class Fallback {
     if (failure.fallback && this.hasTime(progress.job)) {
       for (const [i, next] of chain.entries()) {
         if (i <= entry) continue;
-        const unsupported = this.#whyUnsupported(next, request);
+        const unsupported =
+          this.#whyUnsupported(progress.job, next, request) ?? this.whyLeft(progress.job, i, request);
         if (unsupported) {
           this.#countFallback(progress.job, next);
           const { provider, model } = next;
@@ -68,26 +72,46 @@ export class Fallback {
         failure = blockedFailure(found);
       }
     }
-    if (failure.outcome === 'unsupported') failure = this.#earlierFailure(progress.job, request) ?? failure;
+    if (isAboutTheModel(failure.outcome)) failure = this.#earlierFailure(progress.job, request) ?? failure;
     return this.parts.ending.failed(progress.job, toErrorInfo(progress.job.attempts, failure));
   }
 
-  /** The failure of the last earlier entry that could have taken the request. */
-  #earlierFailure({ chain, entry, attempts }: ChatJob, request: ChatRequest): ProviderFailure | undefined {
-    for (const before of chain.slice(0, entry).reverse()) {
-      const { provider, model } = before;
-      const attempt = attempts.findLast((each) => each.provider === provider && each.model === model);
-      if (attempt && !this.#whyUnsupported(before, request)) {
-        const wait = this.parts.availability.blocked(provider, model, tierApart(request))?.retryAfterMs;
-        return fromAttempt(attempt, wait);
-      }
-    }
-    return undefined;
+  /** The failure of the last entry that could have taken the request. A caller may try again after most of them. */
+  #earlierFailure({ attempts }: ChatJob, request: ChatRequest): ProviderFailure | undefined {
+    const attempt = attempts.findLast(({ outcome }) => !isAboutTheModel(outcome));
+    if (!attempt) return undefined;
+    const { provider, model } = attempt;
+    return fromAttempt(
+      attempt,
+      this.parts.availability.blocked(provider, model, tierApart(request))?.retryAfterMs,
+    );
   }
 
-  #whyUnsupported(entry: ChainEntry, request: ChatRequest): ProviderFailure | undefined {
+  /**
+   * Why an entry is left out for another one: its model does not take the request. The gateway's facts may be old, so the entry
+   * is called all the same when no other is left that takes the request and can be called.
+   */
+  whyLeft(job: ChatJob, entry: number, request: ChatRequest): ProviderFailure | undefined {
+    const here = job.chain[entry];
+    const refused = here && this.parts.fit.of(job, here, request)?.refused;
+    if (!refused) return undefined;
+    const another = job.chain.slice(entry + 1).some((other) => this.#mayTake(job, other, request));
+    return another ? untaken(here, refused) : undefined;
+  }
+
+  #mayTake(job: ChatJob, entry: ChainEntry, request: ChatRequest): boolean {
+    const { provider, model } = entry;
+    return (
+      !this.parts.fit.of(job, entry, request)?.refused &&
+      !this.#whyUnsupported(job, entry, request) &&
+      !this.parts.availability.blocked(provider, model, tierApart(request))
+    );
+  }
+
+  #whyUnsupported(job: ChatJob, entry: ChainEntry, request: ChatRequest): ProviderFailure | undefined {
     const upstream = this.parts.upstreams.get(entry.provider);
-    return upstream && whyUnsupported(upstream, request, entry);
+    const fitted = this.parts.fit.of(job, entry, request)?.request;
+    return upstream && whyUnsupported(upstream, fitted ?? request, entry);
   }
 
   /** The provider was not called. */
@@ -142,4 +166,9 @@ export class Fallback {
     const failed = job.attempts.at(-1);
     if (failed) this.parts.metrics.movedOn(job, failed, to);
   }
+}
+
+/** Nothing was wrong with the request itself. */
+function isAboutTheModel(outcome: AttemptOutcome): boolean {
+  return outcome === 'unsupported' || outcome === 'refused_field';
 }

@@ -8,6 +8,7 @@ import type {
   ProviderBatches,
 } from '@sluice/shared/queue/provider-batches';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { factsOf } from '@sluice/shared/registry/model-facts';
 import {
   BatchClient,
   BatchRefused,
@@ -16,6 +17,7 @@ import {
   wasNotSent,
 } from '../calls/batch-client.js';
 import type { Upstream } from '../calls/call-provider.js';
+import { fitRequest } from '../calls/fit-request.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import type { BatchNews } from '../providers/types.js';
 import { parseRequest } from './parse-request.js';
@@ -182,7 +184,7 @@ export class ProviderBatchCreation {
       if (mark === part.id && id !== own && status === 'under_way') await client.stop(id);
   }
 
-  /** Lines that the provider's format cannot express are left out. They run one by one later, and get their error there. */
+  /** Lines that the provider's format cannot express, or the model does not take, are left out. They run one by one later, and get their error there. */
   async #translate({ part }: HandedBatch, own: Upstream, client: BatchClient): Promise<string[]> {
     const { store, payloads } = this.parts;
     const lines: string[] = [];
@@ -192,7 +194,10 @@ export class ProviderBatchCreation {
       for (const { requestId, request } of waiting) {
         const text = payloads.open(request, requestContext({ workspace: part.workspace, requestId }));
         try {
-          const body = own.provider.buildRequest(parseRequest(text), part.entry);
+          const request = parseRequest(text);
+          const fitted = fitRequest(request, part.entry, factsOf(own.config, part.entry.model));
+          if (fitted?.refused) continue;
+          const body = own.provider.buildRequest(fitted?.request ?? request, part.entry);
           lines.push(client.line(requestId, own.endpoint.adapt(body, part.entry.model)));
         } catch (error) {
           if (!(error instanceof GatewayError)) throw error;

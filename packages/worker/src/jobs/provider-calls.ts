@@ -15,6 +15,8 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { type CallResult, callProvider, type Upstream, withKey } from '../calls/call-provider.js';
+import type { FittedRequest } from '../calls/fit-request.js';
+import type { LearnedRefusals } from '../calls/learned-refusals.js';
 import type { PriceCalls } from '../calls/pricing.js';
 import type { ProviderHealth } from '../calls/provider-health.js';
 import type { Run } from '../calls/run.js';
@@ -33,6 +35,7 @@ const SENT_LATE_MS = 1_000;
 
 export interface ProviderCallsParts {
   upstreams: Upstreams;
+  learned: LearnedRefusals;
   circuits: CircuitBreakers;
   coolDowns: CoolDowns;
   health: ProviderHealth;
@@ -80,7 +83,13 @@ export class ProviderCalls {
     this.parts.health.saidNothing(provider, requestId);
   }
 
-  async call(progress: Progress, request: ChatRequest, entry: ChainEntry, run: Run): Promise<CallResult> {
+  /** `adapted`: what was changed in the request for this model. */
+  async call(
+    progress: Progress,
+    { request, adapted = [] }: Partial<FittedRequest> & { request: ChatRequest },
+    entry: ChainEntry,
+    run: Run,
+  ): Promise<CallResult> {
     const { clock, estimate, health, logger, metrics, tracer, upstreams } = this.parts;
     const { job } = progress;
     const { rate } = progress;
@@ -126,6 +135,8 @@ export class ProviderCalls {
     if (inconclusive) health.saidNothing(entry.provider, job.requestId);
     else health.record({ upstream, entry, job, request }, failure);
     const attempt = toAttempt(entry, result, sentAt - job.acceptedAt);
+    if (adapted.length > 0) attempt.adapted = adapted;
+    if (failure?.refusedField) this.#learn(entry, failure.refusedField, request, job);
     if (result.billUnknown) attempt.estimate = estimate.ofCall(request, entry, job.budget);
     else if (result.dropped) attempt.estimate = this.#costOf(entry, result.dropped);
     if (failure?.said !== undefined) {
@@ -210,6 +221,19 @@ export class ProviderCalls {
     rate.reservedAt = clock.now();
     rate.use = {};
     return 0;
+  }
+
+  #learn(
+    entry: ChainEntry,
+    { field, isValue }: NonNullable<ProviderFailure['refusedField']>,
+    request: ChatRequest,
+    { workspace }: ChatJob,
+  ): void {
+    const value = request[field] ?? null;
+    // Another value that is no text or number of few characters would be too much to remember.
+    const isShort = typeof value !== 'object' && String(value).length <= 32;
+    if (value === null || (isValue && !isShort)) return;
+    this.parts.learned.met(entry, isValue ? { field, value } : { field }, workspace);
   }
 
   /** The cost of an answer that the caller does not get. */

@@ -1,4 +1,5 @@
 import { type AttemptOutcome, type FailedCall, OUTCOMES, outcomeRow } from '@sluice/shared/outcomes';
+import { readRefusedField } from './refused-field.js';
 import { parseRetryAfter } from './retry-after.js';
 import type { Headers, ProviderFailure } from './types.js';
 import { cleanUpstreamText } from './upstream-text.js';
@@ -38,8 +39,9 @@ export interface UpstreamError {
   headers: Headers;
   outcome: FailedCall;
   /** Upstream's words, uncleaned. */
-  message?: string;
-  param?: string;
+  message?: string | undefined;
+  code?: string | undefined;
+  param?: string | undefined;
   /** The account has no credit left: no model of the provider will answer. */
   outOfCredit?: boolean;
   /** A `retry-after` date is counted from here, when the answer has no date of its own. */
@@ -48,14 +50,16 @@ export interface UpstreamError {
 
 /** The failure for an error response that the provider has read. */
 export function toResponseFailure(error: UpstreamError): ProviderFailure {
-  const failure = failureOf(error.outcome, error.status);
+  const refused = error.outcome === 'bad_request' ? readRefusedField(error) : undefined;
+  const failure = failureOf(refused ? 'refused_field' : error.outcome, error.status);
   const said = cleanUpstreamText(error.message ?? '');
   if (said !== '') failure.said = said;
   if (outcomeRow(error.outcome).quotesUpstream) {
     failure.message = said || failure.message;
-    const param = cleanUpstreamText(error.param ?? '');
+    const param = cleanUpstreamText(error.param ?? refused?.param ?? '');
     if (param !== '') failure.param = param;
   }
+  if (refused?.refusedField) failure.refusedField = refused.refusedField;
   if (error.outcome === 'model_not_found') failure.param = 'model';
   if (error.outcome === 'rate_limited' || error.outcome === 'overloaded') {
     const retryAfterMs = parseRetryAfter(error.headers, error.now);

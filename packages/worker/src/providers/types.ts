@@ -46,6 +46,8 @@ export interface ProviderFailure {
   /** Safe to show to the caller: no provider key, no internal address. */
   message: string;
   param?: string;
+  /** Set when the provider's code and field, not its words, say that it does not take a field, or not this value of it. */
+  refusedField?: { field: string; isValue: boolean };
   /** Why, where the outcome alone does not say it. */
   reason?: Reason;
   /** Upstream's words, cleaned. They may still quote the prompt, or a key that looks like nothing. */

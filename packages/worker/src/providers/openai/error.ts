@@ -40,6 +40,7 @@ export function parseError(status: number, headers: Headers, body: unknown, now?
     headers,
     outcome: refine(toOutcome(status), error, outOfCredit),
     message: error.message,
+    code: error.code,
     param: error.param,
     outOfCredit,
     now,

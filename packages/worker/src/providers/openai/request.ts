@@ -3,7 +3,7 @@ import type { ChainEntry } from '@sluice/shared/queue/job';
 import { isObject } from '../json.js';
 
 /** Reasoning models refuse `max_tokens` and want `max_completion_tokens`. */
-const WANTS_COMPLETION_LIMIT = /^(?:ft:)?(?:o\d|gpt-[5-9])/;
+const WANTS_COMPLETION_LIMIT = /^(?:ft:)?(?:o\d|gpt-[5-9]|openai\.gpt-oss)/;
 
 /** Everything passes as it came, unknown fields included, but for the model, `stream` and the entry's token limit. */
 export function buildRequest(request: ChatRequest, entry: ChainEntry): Record<string, unknown> {
@@ -17,7 +17,9 @@ export function buildRequest(request: ChatRequest, entry: ChainEntry): Record<st
 export function buildCompatibleRequest(request: ChatRequest, entry: ChainEntry): Record<string, unknown> {
   const body = buildRequest(request, entry);
   const { max_completion_tokens: limit = null } = body;
-  if (limit === null || WANTS_COMPLETION_LIMIT.test(entry.model)) return body;
+  const isWanted =
+    entry.rename?.max_tokens === 'max_completion_tokens' || WANTS_COMPLETION_LIMIT.test(entry.model);
+  if (limit === null || isWanted) return body;
   delete body.max_completion_tokens;
   return Object.assign(body, { max_tokens: limit });
 }

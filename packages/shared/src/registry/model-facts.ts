@@ -1,0 +1,344 @@
+/**
+ * What a model or its provider does not take of a chat request, beside the prices. Each row has the page or the error text that
+ * says so. A model that is in no row takes everything: its provider knows better.
+ *
+ * A fact is about one field. `adapt` says what becomes of the field where nothing that the caller asked for is lost. Without it
+ * the entry cannot take the request. The contract passes `temperature`, `top_p` and `max_tokens` through, so they are never
+ * left out, and only ever get another name.
+ */
+import type { ChatRequest } from '../chat.js';
+import type { ProviderConfig } from '../config/types.js';
+
+export interface ModelFact {
+  /** A field of the request, or `messages`. */
+  field: string;
+  /** Whether this value is refused. Absent: every value that is not null. */
+  refuses?: (value: unknown, request: ChatRequest) => boolean;
+  /** What the caller reads after the field's name. */
+  words: string;
+  adapt?: Adaptation;
+  /** For `messages`: they are only looked into when their JSON has this text. */
+  mark?: string;
+}
+
+export type Adaptation =
+  /** The same under another name. */
+  | { rename: string }
+  /** The format calls it a hint, or it is the default. */
+  | 'drop'
+  /** The messages of this role get another that means the same. */
+  | { role: string; becomes: string }
+  /** An identifier that may name a person. The provider asks for an opaque one. */
+  | 'digest';
+
+interface FactRow {
+  /** A price list. Claude is the same everywhere, and so are OpenAI's models at Azure. */
+  of: string;
+  models: RegExp;
+  facts: readonly ModelFact[];
+  source: string;
+}
+
+type Test = NonNullable<ModelFact['refuses']>;
+
+const refuses = (field: string, words: string, test?: Test): ModelFact =>
+  test ? { field, words, refuses: test } : { field, words };
+const renames = (field: string, to: string): ModelFact => ({
+  ...refuses(field, `is called ${to} there`),
+  adapt: { rename: to },
+});
+/** The format calls the field a hint, or the value is the default. */
+const drops = (field: string, test?: Test): ModelFact => ({
+  ...refuses(field, 'is not taken there', test),
+  adapt: 'drop',
+});
+const lacks = (...fields: string[]) => fields.map((field) => refuses(field, 'is not taken there'));
+
+const is =
+  (...values: unknown[]): Test =>
+  (value) =>
+    values.includes(value);
+const isNot =
+  (...values: unknown[]): Test =>
+  (value) =>
+    !values.includes(value);
+const isForced: Test = (choice) => choice === 'required' || typeof choice === 'object';
+const hasType =
+  (...types: string[]): Test =>
+  (value) =>
+    types.includes(String((value as { type?: unknown }).type));
+const isBesides =
+  (field: string): Test =>
+  (_, request) =>
+    (request[field] ?? null) !== null;
+const endsWithAssistant: Test = (_, { messages }) => messages.at(-1)?.role === 'assistant';
+/** What looks like an e-mail address or a telephone number. */
+const namesPerson: Test = (value) =>
+  /\S@\S+\.\S|^\+?[\d\s().-]{7,20}$/.test(String(value).slice(0, 200).trim());
+
+const developerIsSystem: ModelFact = {
+  field: 'messages',
+  mark: '"developer"',
+  words: 'may not have the role developer',
+  refuses: (_, { messages }) => messages.some(({ role }) => role === 'developer'),
+  adapt: { role: 'developer', becomes: 'system' },
+};
+const noNames: ModelFact = {
+  field: 'messages',
+  mark: '"name"',
+  words: 'may not have a name',
+  refuses: (_, { messages }) => messages.some(({ role, name = null }) => name !== null && role !== 'tool'),
+};
+/** Not to store an answer, and the usual tier, is what a provider without them does. */
+const onlyDefaults = [
+  drops('store', is(false)),
+  refuses('store', 'is not taken there', is(true)),
+  drops('service_tier', is('auto', 'default')),
+  refuses('service_tier', 'has no counterpart there', isNot('auto', 'default')),
+];
+
+/** `byDefault`: whether the model reasons when the request names no effort. */
+const reasons =
+  (byDefault: boolean) =>
+  ({ reasoning_effort: effort = null }: ChatRequest) =>
+    effort === null ? byDefault : effort !== 'none';
+
+function factsOfReasoning(reasons: (request: ChatRequest) => boolean): ModelFact[] {
+  const unless =
+    (...values: unknown[]): Test =>
+    (value, request) =>
+      !values.includes(value) && reasons(request);
+  const words = 'is fixed while the model reasons';
+  return [
+    renames('max_tokens', 'max_completion_tokens'),
+    refuses('temperature', words, unless(1)),
+    refuses('top_p', words, unless(1)),
+    refuses('presence_penalty', words, unless(0)),
+    refuses('frequency_penalty', words, unless(0)),
+    refuses('logprobs', words, unless(false)),
+    refuses('top_logprobs', words, unless()),
+    ...lacks('stop', 'logit_bias'),
+    drops('prediction'),
+  ];
+}
+const noTools = (reasons: (request: ChatRequest) => boolean) =>
+  refuses(
+    'tools',
+    'are not taken by chat completions while the model reasons',
+    (tools, request) => Array.isArray(tools) && tools.length > 0 && reasons(request),
+  );
+
+const CLAUDE_GUIDES = 'https://platform.claude.com/docs/en/models';
+const OPENAI_GUIDE = 'https://developers.openai.com/api/docs/guides/reasoning';
+
+const MODELS: readonly FactRow[] = [
+  {
+    of: 'anthropic',
+    models: /^claude/,
+    facts: ['user', 'safety_identifier'].map((field) => ({
+      ...refuses(field, 'may not name a person', namesPerson),
+      adapt: 'digest',
+    })),
+    source: 'https://github.com/BerriAI/litellm/issues/10106',
+  },
+  {
+    of: 'anthropic',
+    models: /^claude-(?:opus-4-[1-6]|sonnet-4-[56]|haiku-4)/,
+    facts: [refuses('top_p', 'is not taken together with temperature', isBesides('temperature'))],
+    source: `${CLAUDE_GUIDES}/haiku-4-5/migration-guide`,
+  },
+  {
+    of: 'anthropic',
+    models: /^claude-(?:(?:opus|sonnet)-4-6|opus-4-[78]|(?:opus|sonnet|haiku|fable|mythos)-5)/,
+    facts: [refuses('messages', 'may not end with a message of the assistant', endsWithAssistant)],
+    source: `${CLAUDE_GUIDES}/opus-4-6/migration-guide`,
+  },
+  {
+    of: 'anthropic',
+    models: /^claude-(?:opus-4-[78]|(?:opus|sonnet|haiku|fable|mythos)-5)/,
+    facts: [
+      refuses('temperature', 'is fixed there', isNot(1)),
+      ...['top_p', 'top_k'].map((field) => refuses(field, 'is fixed there')),
+      refuses('thinking', 'has no budget there', hasType('enabled')),
+    ],
+    source: `${CLAUDE_GUIDES}/sonnet-5/migration-guide`,
+  },
+  {
+    of: 'anthropic',
+    models: /^claude-(?:(?:opus|sonnet)-5-5|(?:fable|mythos)-5)/,
+    facts: [refuses('thinking', 'cannot be turned off there', hasType('disabled'))],
+    source: `${CLAUDE_GUIDES}/opus-5-5/migration-guide`,
+  },
+  {
+    of: 'anthropic',
+    models: /^claude-(?:(?:opus|sonnet)-5-5|(?:fable|mythos)-5-[1-9])/,
+    facts: [refuses('tool_choice', 'cannot force a call there', isForced)],
+    source: `${CLAUDE_GUIDES}/sonnet-5-5/migration-guide`,
+  },
+  {
+    of: 'openai',
+    models: /^(?:o\d|gpt-5(?:-(?!chat)|$)|gpt-5\.\d-pro|gpt-6-astra|gpt-6\.1-sol)/,
+    facts: factsOfReasoning(() => true),
+    source: OPENAI_GUIDE,
+  },
+  {
+    of: 'openai',
+    models: /^gpt-(?:5\.[5-9](?!-pro)|6(?!-astra|\.1-sol)|[7-9])/,
+    facts: [...factsOfReasoning(reasons(true)), noTools(reasons(true))],
+    source: 'https://github.com/openai/openai-openapi/issues/541',
+  },
+  {
+    of: 'openai',
+    models: /^gpt-6(?:-astra|\.1-sol)/,
+    facts: [noTools(() => true)],
+    source: 'https://developers.openai.com/api/docs/guides/deployment-checklist',
+  },
+  {
+    of: 'openai',
+    models: /^gpt-5\.[1-4](?!-pro)/,
+    facts: factsOfReasoning(reasons(false)),
+    source: OPENAI_GUIDE,
+  },
+  {
+    of: 'openai',
+    models: /^gpt-5\.4(?!-pro)/,
+    facts: [noTools(reasons(false))],
+    source: 'https://github.com/BerriAI/litellm/pull/34569',
+  },
+  {
+    of: 'openai',
+    models: /^o\d/,
+    facts: [refuses('parallel_tool_calls', 'is not taken there')],
+    source: OPENAI_GUIDE,
+  },
+  {
+    of: 'openai',
+    models: /^gpt-(?:3|4)|^gpt-5-chat/,
+    facts: [
+      refuses('reasoning_effort', 'is not taken by a model that does not reason'),
+      refuses('verbosity', 'has one value there', isNot('medium')),
+    ],
+    source: OPENAI_GUIDE,
+  },
+  {
+    of: 'openai',
+    models: /search-(?:preview|api)/,
+    facts: [
+      ...lacks(
+        'temperature',
+        'top_p',
+        'presence_penalty',
+        'frequency_penalty',
+        'n',
+        'logit_bias',
+        'logprobs',
+      ),
+      ...lacks('top_logprobs', 'stop'),
+      drops('seed'),
+    ],
+    source: 'https://developers.openai.com/api/docs/guides/tools-web-search',
+  },
+  {
+    of: 'mistral',
+    models: /^/,
+    facts: [
+      developerIsSystem,
+      noNames,
+      renames('seed', 'random_seed'),
+      ...['user', 'safety_identifier', 'prompt_cache_retention', 'stream_options'].map((field) =>
+        drops(field),
+      ),
+      ...onlyDefaults,
+      ...lacks('logit_bias', 'top_logprobs', 'verbosity', 'audio', 'functions', 'function_call'),
+      ...lacks('web_search_options'),
+      refuses('logprobs', 'is not taken there', is(true)),
+      drops('modalities', (value) => JSON.stringify(value) === '["text"]'),
+    ],
+    source: 'https://docs.mistral.ai/api/endpoint/chat',
+  },
+  {
+    of: 'groq',
+    models: /^/,
+    facts: [
+      noNames,
+      refuses('n', 'is at most 1 there', isNot(1)),
+      refuses('logprobs', 'is not taken there', is(true)),
+      ...lacks('logit_bias', 'top_logprobs'),
+      drops('store', is(false)),
+      refuses('store', 'is not taken there', is(true)),
+    ],
+    source: 'https://console.groq.com/docs/openai',
+  },
+  {
+    of: 'deepseek',
+    models: /^/,
+    facts: [developerIsSystem, refuses('response_format', 'takes no schema there', hasType('json_schema'))],
+    source: 'https://api-docs.deepseek.com/api/create-chat-completion',
+  },
+  {
+    of: 'deepseek',
+    models: /^deepseek-(?:reasoner|v4)/,
+    facts: [refuses('tool_choice', 'cannot force a call while the model thinks', isForced)],
+    source: 'https://api-docs.deepseek.com/guides/thinking_mode',
+  },
+  {
+    of: 'x-ai',
+    models: /^grok-(?:[4-9]|build)/,
+    facts: lacks('presence_penalty', 'frequency_penalty', 'stop'),
+    source: 'https://docs.x.ai/docs/guides/reasoning',
+  },
+  {
+    of: 'x-ai',
+    models: /^grok-(?:4(?:-fast|-\d{4}|$)|4\.20|build)/,
+    facts: lacks('reasoning_effort'),
+    source: 'https://docs.x.ai/docs/guides/reasoning',
+  },
+  {
+    of: 'google',
+    models: /^(?!claude)/,
+    facts: [
+      ...['seed', 'metadata', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention'].map(
+        (field) => drops(field),
+      ),
+      drops('prediction'),
+      ...onlyDefaults,
+      ...lacks('logit_bias', 'logprobs', 'top_logprobs', 'verbosity'),
+    ],
+    source: 'https://ai.google.dev/gemini-api/docs/openai',
+  },
+  {
+    of: 'fireworks',
+    models: /^/,
+    facts: [drops('store', is(false)), refuses('store', 'is not taken there', is(true))],
+    source: 'https://github.com/vercel/ai/pull/18306',
+  },
+];
+
+const NONE: readonly ModelFact[] = [];
+const MOST_REMEMBERED = 1_000;
+const remembered = new Map<string, readonly ModelFact[]>();
+
+/** The facts about a model of this provider. */
+export function factsOf(
+  { kind, prices }: Pick<ProviderConfig, 'kind' | 'prices'>,
+  model: string,
+): readonly ModelFact[] {
+  const name = `${kind} ${prices} ${model}`;
+  const known = remembered.get(name);
+  if (known) return known;
+  const bare = bareName(model);
+  const maker = kind === 'anthropic' ? kind : prices === 'azure' ? 'openai' : prices;
+  const found = MODELS.filter(({ of, models }) => of === maker && models.test(bare));
+  const facts = found.length === 0 ? NONE : found.flatMap((row) => row.facts);
+  if (remembered.size >= MOST_REMEMBERED) remembered.clear();
+  remembered.set(name, facts);
+  return facts;
+}
+
+/** Bedrock says region and maker before a model, Vertex the maker, and a fine-tuned model has its base in the middle. */
+function bareName(model: string): string {
+  return model
+    .replace(/^ft:/, '')
+    .replace(/^(?:[a-z-]+\.)?anthropic\./, '')
+    .replace(/^(?:openai|google|anthropic)\//, '');
+}
