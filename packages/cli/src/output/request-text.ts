@@ -78,7 +78,18 @@ function stepsOf(request: PresentedRequest): Step[] {
 }
 
 function attemptStep(attempt: PresentedAttempt): Step {
-  const { provider, model, outcome, status, ms, start_ms = null, message, adapted, upstream_id, via } = attempt;
+  const {
+    provider,
+    model,
+    outcome,
+    status,
+    ms,
+    start_ms = null,
+    message,
+    adapted,
+    upstream_id,
+    via,
+  } = attempt;
   const notes = [
     ...(message === undefined ? [] : [`“${message}”`]),
     ...(adapted ?? []),
