@@ -94,7 +94,18 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   processes: ['chores', 'clock', 'logger', 'metrics', 'tracer'],
   simulator: ['simulator', 'simulator-batches', 'simulator-faults', 'simulator-refusals'],
-  repository: ['alerts', 'bench', 'console-imports', 'deploy', 'docs', 'helm', 'mutants', 'release', 'site'],
+  repository: [
+    'alerts',
+    'bench',
+    'console-imports',
+    'deploy',
+    'docs',
+    'helm',
+    'mutants',
+    'release',
+    'site',
+    'user-packages',
+  ],
 };
 
 /** The files that take longest, longest first. They begin first, so that none of them runs alone at the end. */

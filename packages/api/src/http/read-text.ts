@@ -1,6 +1,6 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware, ParameterizedContext } from 'koa';
-import readBytes from 'raw-body';
+import bodyParser from 'koa-bodyparser';
 import { letSend } from './expect-continue.js';
 
 /** Nearly every client sends this content type. */
@@ -16,22 +16,26 @@ export interface Received {
 /** Leaves out a byte order mark at the start. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Reads the text of a JSON body. The errors of raw-body are never passed on. */
+/**
+ * Reads the text of a JSON body. koa-bodyparser reads it as bytes and parses nothing: the bytes are decoded strictly, and numbers
+ * stay as they were written. Its errors are never passed on.
+ */
 export function createReadText(maxBytes: number): Middleware<Received> {
-  const limits = { limit: maxBytes };
-  const read = async (ctx: ParameterizedContext): Promise<string> => {
-    try {
-      return decode(await readBytes(ctx.req, limits));
-    } catch (error) {
+  const readBytes = bodyParser({
+    enableTypes: ['text'],
+    extendTypes: { text: ['application/json'] },
+    textLimit: maxBytes as unknown as string, // Its types know sizes such as `1mb` only.
+    encoding: null as unknown as string, // No encoding: the body stays bytes.
+    onerror: (error, ctx) => {
       // The rest is read and dropped. If the connection were closed instead, a caller that is still sending would see a
       // broken connection, and not the answer.
       ctx.req.resume();
       if (error instanceof GatewayError) throw error;
-      if (error instanceof Error && 'status' in error && error.status === 413) throw tooLarge(maxBytes);
+      if ('status' in error && error.status === 413) throw tooLarge(maxBytes);
       throw new GatewayError('invalid_request', 'The body could not be read.');
-    }
-  };
-  return async (ctx, next) => {
+    },
+  });
+  return (ctx, next) => {
     const encoding = ctx.get('content-encoding').toLowerCase();
     if (encoding !== '' && encoding !== 'identity') {
       throw new GatewayError('unsupported_media_type', 'The body must not be compressed.');
@@ -39,8 +43,14 @@ export function createReadText(maxBytes: number): Middleware<Received> {
     if (!PLAIN_JSON.test(ctx.get('content-type'))) checkContentType(ctx);
     if ((ctx.request.length ?? 0) > maxBytes) throw tooLarge(maxBytes);
     letSend(ctx.res);
-    ctx.state.bodyText = await read(ctx);
-    await next();
+    return readBytes(ctx, () => {
+      const { body } = ctx.request;
+      ctx.state.bodyText = Buffer.isBuffer(body) ? decode(body) : '';
+      // A caller may wait for minutes, and the bytes would wait with it.
+      ctx.request.body = undefined;
+      ctx.request.rawBody = '';
+      return next();
+    });
   };
 }
 
