@@ -93,7 +93,13 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     ...['whole-file', 'wrong-keys'],
   ],
   processes: ['chores', 'clock', 'logger', 'metrics', 'tracer'],
-  simulator: ['simulator', 'simulator-batches', 'simulator-faults', 'simulator-refusals'],
+  simulator: [
+    'simulator',
+    'simulator-batches',
+    'simulator-faults',
+    'simulator-refusals',
+    'simulator-refused-fields',
+  ],
   repository: [
     'alerts',
     'bench',

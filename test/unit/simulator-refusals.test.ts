@@ -460,6 +460,7 @@ test('requests that use every allowed form pass', async (t) => {
   const anthropic = await post(
     'anthropic',
     ask({
+      model: 'claude-opus-4-5-20251101',
       messages: [
         hi,
         hi,
@@ -476,7 +477,6 @@ test('requests that use every allowed form pass', async (t) => {
       system: [{ type: 'text', text: 'be brief' }],
       tools: [own],
       tool_choice: { type: 'auto', disable_parallel_tool_use: true },
-      temperature: 1,
       top_p: 0.5,
       top_k: 5,
       stop_sequences: ['END'],

@@ -13,6 +13,7 @@ import {
 } from './anthropic-refusals.js';
 import { checkGrammarSchema, checkGrammarSize, type GrammarSize } from './anthropic-schema.js';
 import { type Fields, Refusal } from './dialect.js';
+import { findRefused } from './find-refused.js';
 
 const FIELDS = new Set(
   `model messages max_tokens metadata stop_sequences stream system temperature tool_choice tools top_k top_p thinking
@@ -45,6 +46,8 @@ export function checkMessagesRequest(body: Fields, knowsModel: (id: string) => b
     checkOneOf(body.service_tier, 'service_tier', ['auto', 'standard_only']);
   checkBoolean(body.stream, 'stream');
   if (body.stream === true) throw refuse('stream: The simulator does not stream');
+  const refused = findRefused('anthropic', body);
+  if (refused !== undefined) throw refuse(refused.message);
 }
 
 function checkSystem(system: unknown): void {
@@ -132,7 +135,7 @@ function checkToolChoice(choice: unknown, names: ReadonlySet<string>): void {
 
 function checkThinking(thinking: unknown, maxTokens: number): void {
   if (thinking === undefined) return;
-  checkTag(thinking, 'thinking', ['adaptive', 'disabled', 'enabled']);
+  checkTag(thinking, 'thinking', ['adaptive', 'between_tools', 'disabled', 'enabled']);
   if (thinking.type !== 'enabled') return;
   checkInteger(thinking.budget_tokens, 'thinking.enabled.budget_tokens', 1024);
   if (thinking.budget_tokens >= maxTokens)

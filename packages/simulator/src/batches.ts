@@ -1,6 +1,6 @@
 /** Batches of both providers: the lines of a batch are answered one after the other, without the caller. */
 import { hash } from 'node:crypto';
-import { type Dialect, type Fields, isFields, Refusal } from './dialect.js';
+import { type Dialect, type Fields, isFields, type ProviderName, Refusal } from './dialect.js';
 import type { Setting } from './exchange.js';
 
 export type LineEnd = 'succeeded' | 'errored' | 'canceled' | 'expired';
@@ -10,12 +10,12 @@ export interface BatchLine {
   body: unknown;
   end?: LineEnd;
   status?: number;
-  answer?: Fields;
+  answer?: unknown;
 }
 
 export interface SimulatedBatch {
   id: string;
-  provider: 'openai' | 'anthropic';
+  provider: ProviderName;
   /** The key that made it. Nobody else sees it. */
   key: string;
   createdAt: number;
@@ -97,7 +97,7 @@ export class Batches {
     try {
       if (action.status !== undefined && action.status >= 300) throw dialect.statusRefusal(action.status);
       if (!isFields(body)) throw dialect.badJson();
-      dialect.checkBody(body, setting.knowsModel[provider]);
+      dialect.checkBody(body, setting.knowsModel(provider));
       const textHash = hash('sha256', text).slice(0, 16);
       const overrides = provider === 'anthropic' ? { serviceTier: 'batch', ...action } : action;
       line.answer = dialect.answer(body, { n, textHash, userText: text, echo: setting.echo, overrides });

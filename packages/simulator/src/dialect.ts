@@ -1,6 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-export type ProviderName = 'openai' | 'anthropic';
+/** Servers that take OpenAI's format. */
+export type ServerName =
+  | 'mistral'
+  | 'groq'
+  | 'deepseek'
+  | 'xai'
+  | 'gemini'
+  | 'fireworks'
+  | 'cerebras'
+  | 'bedrock'
+  | 'together'
+  | 'openrouter';
+
+export type ProviderName = 'openai' | 'anthropic' | ServerName;
 
 export type Fields = Record<string, unknown>;
 
@@ -38,7 +51,7 @@ export interface Dialect {
   /** Tolerates any shape: it is also used on bodies that will be refused. */
   lastUserText(body: unknown): string;
   answer(body: Fields, context: AnswerContext): Fields;
-  errorBody(refusal: Refusal, requestId: string): Fields;
+  errorBody(refusal: Refusal, requestId: string): unknown;
   badJson(): Refusal;
   tooLarge(): Refusal;
   notFound(method: string, path: string): Refusal;

@@ -13,8 +13,8 @@ export type Latency = number | Promise<unknown>;
 /** The parts that all exchanges of one simulator share. */
 export interface Setting {
   acceptKeys: readonly string[] | undefined;
-  knowsModel: Record<ProviderName, (id: string) => boolean>;
-  models: Record<ProviderName, readonly string[]>;
+  knowsModel(provider: ProviderName): (id: string) => boolean;
+  models: Partial<Record<ProviderName, readonly string[]>>;
   latency: ((call: Call) => Latency) | undefined;
   /** Limits per minute that it keeps strictly. */
   limiters: Partial<Record<ProviderName, RateLimiter>>;
@@ -72,7 +72,7 @@ export function serveChat(
       dialect.checkContentType(req.headers);
       if (raw === null) throw dialect.tooLarge();
       if (!isFields(body)) throw dialect.badJson();
-      dialect.checkBody(body, setting.knowsModel[dialect.name]);
+      dialect.checkBody(body, setting.knowsModel(dialect.name));
       if (admitted instanceof Refusal) throw admitted;
       const answer = dialect.answer(body, { n, textHash, userText, echo: setting.echo, overrides });
       admitted?.(answer);
@@ -114,7 +114,7 @@ export function serveOther(
       if (path !== dialect.chatPath && !isList && id === undefined) throw dialect.notFound(method, path);
       if (path === dialect.chatPath || method !== 'GET') throw dialect.wrongMethod(method, path);
       dialect.checkAuth(req.headers, setting.acceptKeys);
-      const ids = setting.models[dialect.name];
+      const ids = setting.models[dialect.name] ?? [];
       if (isList) return dialect.modelList(ids, new URLSearchParams(query));
       const known = ids.filter((known) => encodeURIComponent(known) === id);
       const [model] = dialect.modelList(known, new URLSearchParams()).data;

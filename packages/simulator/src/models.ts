@@ -1,6 +1,6 @@
 import type { ProviderName } from './dialect.js';
 
-export const MODELS: Record<ProviderName, readonly string[]> = {
+export const MODELS: Record<'openai' | 'anthropic', readonly string[]> = {
   openai: [
     'gpt-6.1-sol',
     'gpt-6.1-terra',
@@ -37,16 +37,16 @@ export const MODELS: Record<ProviderName, readonly string[]> = {
   ],
 };
 
-const PREFIX: Record<ProviderName, RegExp> = { openai: /^(gpt-|o|text-embedding-)/, anthropic: /^claude-/ };
+const PREFIX: Partial<Record<ProviderName, RegExp>> = {
+  openai: /^(gpt-|o|text-embedding-)/,
+  anthropic: /^claude-/,
+};
 
 /** With a list, exactly its ids are known; without one, any plausible id is. */
 export function modelTest(
   provider: ProviderName,
   list: readonly string[] | undefined,
 ): (id: string) => boolean {
-  if (list !== undefined) {
-    const known = new Set(list);
-    return (id) => known.has(id);
-  }
-  return (id) => PREFIX[provider].test(id) && !id.includes('nonexistent');
+  if (list !== undefined) return (id) => list.includes(id);
+  return (id) => PREFIX[provider]?.test(id) !== false && !id.includes('nonexistent');
 }

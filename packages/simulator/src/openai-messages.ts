@@ -23,7 +23,7 @@ const PARTS: Record<string, readonly string[]> = {
 };
 const TEXT_ONLY = ['text'];
 
-export function checkMessages(messages: unknown): void {
+export function checkMessages(messages: unknown, checkFieldsOf: typeof checkMessageFields): void {
   if (messages === undefined) throw missing('messages');
   checkArray(messages, 'messages', 'an array of objects');
   // Ids of the assistant's calls that the following tool messages still have to answer.
@@ -31,6 +31,7 @@ export function checkMessages(messages: unknown): void {
   for (const [i, message] of messages.entries()) {
     const at = `messages[${i}]`;
     checkMessage(message, at);
+    checkFieldsOf(message, at);
     if (message.role === 'tool') {
       checkToolAnswer(message, i, open);
     } else {
@@ -45,10 +46,6 @@ function checkMessage(message: unknown, at: string): asserts message is Fields {
   if (!isFields(message)) throw invalidType(at, 'an object', message);
   checkString(message.role, `${at}.role`);
   if (!ROLES.includes(message.role)) throw invalidValue(`${at}.role`, message.role, ROLES);
-  for (const field of Object.keys(message)) {
-    if (!FIELDS.has(field))
-      throw refuse(`Unknown parameter: '${at}.${field}'.`, `${at}.${field}`, 'unknown_parameter');
-  }
   if (message.name !== undefined && message.name !== null) {
     checkString(message.name, `${at}.name`);
     if (!NAME.test(message.name)) throw badPattern(`${at}.name`, NAME);
@@ -57,6 +54,13 @@ function checkMessage(message: unknown, at: string): asserts message is Fields {
     checkArray(message.tool_calls, `${at}.tool_calls`, 'an array of objects', 128);
   }
   checkContent(message, at);
+}
+
+export function checkMessageFields(message: Fields, at: string): void {
+  for (const field of Object.keys(message)) {
+    if (!FIELDS.has(field))
+      throw refuse(`Unknown parameter: '${at}.${field}'.`, `${at}.${field}`, 'unknown_parameter');
+  }
 }
 
 function checkContent(message: Fields, at: string): void {

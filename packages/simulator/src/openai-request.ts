@@ -1,6 +1,8 @@
-import { type Fields, isFields, Refusal } from './dialect.js';
-import { checkMessages } from './openai-messages.js';
+import { type Fields, isFields, Refusal, type ServerName } from './dialect.js';
+import { findRefused } from './find-refused.js';
+import { checkMessageFields, checkMessages } from './openai-messages.js';
 import { checkArray, checkRange, checkString, invalidType, invalidValue, refuse } from './openai-refusals.js';
+import { SERVERS, unknownFields } from './openai-servers.js';
 import { checkResponseFormat, checkTools } from './openai-tools.js';
 
 const FIELDS = new Set(
@@ -60,24 +62,47 @@ const CHECKS: Record<string, Check> = {
   verbosity: oneOf('low', 'medium', 'high'),
 };
 
-/** Reasoning models take `max_completion_tokens` only, and no sampling settings. */
-const REASONING = /^(o\d|gpt-[5-9])(?!.*-chat)/;
-
 export function checkChatRequest(body: Fields, knowsModel: (id: string) => boolean): void {
   const unknown = Object.keys(body).filter((field) => !FIELDS.has(field));
-  if (unknown.length > 0) throw unrecognized(unknown);
+  if (unknown.length > 0) throw unrecognized(unknown, body.model);
+  checkFormat(body, knowsModel, checkMessageFields);
+  checkRefused('openai', body);
+}
+
+/** A request to another server that takes the format. */
+export function checkRequestTo(server: ServerName, body: Fields, knowsModel: (id: string) => boolean): void {
+  checkFormat(body, knowsModel, () => {});
+  const unknown = unknownFields(SERVERS[server], body);
+  const refusal = unknown.length > 0 ? SERVERS[server].refuseUnknown?.(unknown) : undefined;
+  if (refusal !== undefined) throw refusal;
+  checkRefused(server, body);
+}
+
+function checkFormat(
+  body: Fields,
+  knowsModel: (id: string) => boolean,
+  checkFieldsOf: typeof checkMessageFields,
+): void {
   const { model } = body;
   if (model === undefined || model === null || model === '')
     throw refuse('you must provide a model parameter');
   checkString(model, 'model');
   checkModel(model, knowsModel);
-  checkMessages(body.messages);
+  checkMessages(body.messages, checkFieldsOf);
   for (const [field, value] of Object.entries(body)) {
     if (value !== null) CHECKS[field]?.(value, field);
   }
-  checkCombinations(body, model);
+  checkCombinations(body);
   checkTools(body);
   checkResponseFormat(body);
+}
+
+/** What the model itself refuses. */
+function checkRefused(provider: 'openai' | ServerName, body: Fields): void {
+  const found = findRefused(provider, body);
+  if (found === undefined) return;
+  const { row, message, param } = found;
+  throw new Refusal(row.status ?? 400, message, row.type ?? 'invalid_request_error', param, row.code ?? null);
 }
 
 function checkModel(model: string, knowsModel: (id: string) => boolean): void {
@@ -99,7 +124,7 @@ function checkStop(value: unknown, param: string): void {
   for (const [i, item] of value.entries()) checkString(item, `${param}[${i}]`);
 }
 
-function checkCombinations(body: Fields, model: string): void {
+function checkCombinations(body: Fields): void {
   const given = (field: string) => body[field] !== undefined && body[field] !== null;
   if (given('max_tokens') && given('max_completion_tokens')) {
     const message = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.";
@@ -115,23 +140,13 @@ function checkCombinations(body: Fields, model: string): void {
     );
   }
   if (body.stream === true) throw refuse('The simulator does not stream.', 'stream', 'unsupported_value');
-  if (!REASONING.test(model)) {
-    if (given('reasoning_effort')) throw unrecognized(['reasoning_effort']);
-    return;
-  }
-  if (given('max_tokens')) {
-    const message =
-      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
-    throw refuse(message, 'max_tokens', 'unsupported_parameter');
-  }
-  for (const field of ['temperature', 'top_p']) {
-    if (!given(field) || body[field] === 1) continue;
-    const message = `Unsupported value: '${field}' does not support ${body[field]} with this model. Only the default (1) value is supported.`;
-    throw refuse(message, field, 'unsupported_value');
-  }
 }
 
-function unrecognized(names: string[]): Refusal {
+/** The newer models name the first one. */
+function unrecognized(names: string[], model: unknown): Refusal {
+  const [first] = names;
+  if (/^gpt-[5-9]/.test(String(model)))
+    return refuse(`Unknown parameter: '${first}'.`, first, 'unknown_parameter');
   return refuse(
     `Unrecognized request argument${names.length > 1 ? 's' : ''} supplied: ${names.sort().join(', ')}`,
   );

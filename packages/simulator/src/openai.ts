@@ -15,9 +15,11 @@ import {
   isFields,
   isJsonContentType,
   Refusal,
+  type ServerName,
 } from './dialect.js';
 import { refuse } from './openai-refusals.js';
-import { checkChatRequest } from './openai-request.js';
+import { checkChatRequest, checkRequestTo } from './openai-request.js';
+import { SERVERS } from './openai-servers.js';
 import { sampleOf } from './sample-schema.js';
 
 /** 2026-01-01, in seconds: the list must not change between two calls. */
@@ -113,6 +115,17 @@ export const openai: Dialect = {
     data: ids.map((id) => ({ id, object: 'model', created: MODELS_CREATED, owned_by: 'system' })),
   }),
 };
+
+/** Another server that takes OpenAI's format. */
+export function serverDialect(name: ServerName): Dialect {
+  return {
+    ...openai,
+    name,
+    chatPath: `/${name}/v1/chat/completions`,
+    checkBody: (body, knowsModel) => checkRequestTo(name, body, knowsModel),
+    errorBody: SERVERS[name].errorBody,
+  };
+}
 
 function answer(body: Fields, context: AnswerContext): Fields {
   const { overrides } = context;

@@ -5,12 +5,13 @@ import { AnthropicBatches } from './anthropic-batches.js';
 import { Batches, type HoldLine, type SimulatedBatch } from './batches.js';
 import { type Call, CallLog, type Stats } from './call-log.js';
 import { answerControl, CONTROL_PREFIX } from './control.js';
-import type { ProviderName } from './dialect.js';
+import type { Dialect, ProviderName, ServerName } from './dialect.js';
 import { type Latency, parseJson, type Setting, serveBatches, serveChat, serveOther } from './exchange.js';
 import { type Rule, Script } from './faults.js';
 import { MODELS, modelTest } from './models.js';
-import { openai } from './openai.js';
+import { openai, serverDialect } from './openai.js';
 import { type FormFields, OpenaiBatches } from './openai-batches.js';
+import { SERVERS } from './openai-servers.js';
 import { RateLimiter, type StrictLimits } from './rate-limiter.js';
 
 export interface SimulatorOptions {
@@ -43,6 +44,8 @@ export interface Simulator {
   port: number;
   openaiBaseUrl: string;
   anthropicBaseUrl: string;
+  /** Where it is another server, such as Mistral's, which takes OpenAI's format. */
+  baseUrlOf(server: ServerName): string;
   /** Chat calls, oldest first. */
   calls: readonly Call[];
   /** Keeps the limits per minute, if there are any. */
@@ -59,6 +62,14 @@ export interface Simulator {
   reset(): void;
   close(): Promise<void>;
 }
+
+/** By their paths. */
+const CHATS = new Map<string, Dialect>(
+  [openai, anthropic, ...(Object.keys(SERVERS) as ServerName[]).map(serverDialect)].map((dialect) => [
+    dialect.chatPath,
+    dialect,
+  ]),
+);
 
 /** Anthropic's limit. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
@@ -78,10 +89,9 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
 
   const server = createServer((req, res) => {
     const { url = '/', method } = req;
-    if (url === openai.chatPath && method === 'POST') {
-      readBody(req, (raw) => serveChat(setting, openai, req, res, raw));
-    } else if (url === anthropic.chatPath && method === 'POST') {
-      readBody(req, (raw) => serveChat(setting, anthropic, req, res, raw));
+    const dialect = method === 'POST' ? CHATS.get(url) : undefined;
+    if (dialect !== undefined) {
+      readBody(req, (raw) => serveChat(setting, dialect, req, res, raw));
     } else if (/^\/v1\/messages\/batches(?:[/?]|$)/.test(url)) {
       readBody(req, (raw) =>
         serveBatches(setting, anthropic, req, res, () =>
@@ -119,6 +129,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
     port,
     openaiBaseUrl: `${url}/v1`,
     anthropicBaseUrl: url,
+    baseUrlOf: (server) => `${url}/${server}/v1`,
     limiters: setting.limiters,
     batches: batches.all,
     calls: chatLog.calls,
@@ -140,10 +151,7 @@ function createSetting(options: SimulatorOptions): Setting {
   let n = 0;
   return {
     acceptKeys: options.acceptKeys,
-    knowsModel: {
-      openai: modelTest('openai', models.openai),
-      anthropic: modelTest('anthropic', models.anthropic),
-    },
+    knowsModel: (provider) => modelTest(provider, models[provider]),
     models: { ...MODELS, ...models },
     latency: typeof latencyMs === 'number' ? () => latencyMs : latencyMs,
     limiters: Object.fromEntries(
