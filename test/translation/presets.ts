@@ -14,9 +14,9 @@ export const FAMILIES: ReadonlyMap<string, Family> = new Map(
 
 /** A model of each family that has all that the table asks for. */
 export const MODELS: Readonly<Record<Family, string>> = {
-  openai: 'gpt-5.5',
+  openai: 'gpt-5.2',
   compatible: 'a-model',
-  anthropic: 'claude-opus-5',
+  anthropic: 'claude-opus-4-5',
 };
 
 const PLACES = { resource: 'r', region: 'eu-west-1', project: 'p' };
