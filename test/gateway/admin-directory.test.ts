@@ -2,7 +2,7 @@
 import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { createTcpProxy } from '../chaos/tcp-proxy.js';
-import { adminOf, type CallAdmin } from '../helpers/admin.js';
+import { adminOf, type CallAdmin, freeId } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { watchCommands } from '../helpers/redis-contents.js';
@@ -291,6 +291,7 @@ test('a deleted workspace takes its keys and routes with it', async (t) => {
   t.is(await gateway.redis.exists(gateway.names.routes('doomed')), 0);
   t.is((await admin('POST', '/workspaces/doomed/keys', { name: 'late' })).status, 404);
   t.is((await admin('PUT', '/workspaces/doomed/routes/late', FAST)).status, 404);
+  await freeId(gateway, 'doomed');
   await createWorkspace('doomed');
   t.deepEqual((await admin('GET', '/workspaces/doomed/keys')).body.data, []);
   t.deepEqual((await admin('GET', '/workspaces/doomed/routes')).body.data, []);

@@ -9,7 +9,7 @@ import { RequestSearch } from '@sluice/api/admin/request-search';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';
-import { addErasure } from '@sluice/shared/archive/erasures';
+import { addErasure, hasErasure } from '@sluice/shared/archive/erasures';
 import { readArchiveState } from '@sluice/shared/archive/state';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { createLogger } from '@sluice/shared/process/logger';
@@ -77,7 +77,9 @@ test.serial('an erasure leaves what a new workspace of the same id has spent sin
   const younger = [at(6), at(7), at(16)];
   await writer.write([at(-20), at(1), at(4), ...younger, entryOf('other', 1, erasedAt - 1)]);
   await addErasure(owner, SCHEMA, { workspace: 'again', at: erasedAt });
+  t.true(await hasErasure(owner, SCHEMA, 'again'), 'the id is not free yet');
   await upkeep.turn();
+  t.false(await hasErasure(owner, SCHEMA, 'again'));
   const { rows } = await owner.query(
     `SELECT workspace, sum(requests)::int AS requests, sum(cost)::text AS cost FROM ${SCHEMA}.spend
       GROUP BY workspace ORDER BY workspace`,

@@ -724,6 +724,7 @@ test.serial('an end user and a workspace are erased, also where their entries co
     return rows[0]?.requests === 1 && (await count(`workspace = 'demo' AND id NOT LIKE 'late-%'`)) === 0;
   });
   t.is(await count(`workspace = 'other'`), 1);
+  t.is(await writer.write([late('demo', Date.now() + 60_000)]), 0, 'a request that was under way then');
 });
 
 test.serial(

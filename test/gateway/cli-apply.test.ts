@@ -196,6 +196,9 @@ test.serial('a revoked key does not come back, and the rest of the file is appli
   t.is((await apply('', file, { env: { ...env, LEAKED: makeGatewayKey() } })).code, 0);
   t.deepEqual(await namesOf('/workspaces/leaked/keys'), ['main']);
   await admin('DELETE', '/workspaces/leaked');
+  const again = await apply('', file, { env: { ...env, LEAKED: makeGatewayKey() } });
+  t.is(again.code, 1);
+  t.regex(again.err, /A workspace of this id was deleted on .*erase=true/);
 });
 
 test.serial('a file with mistakes is not applied at all', async (t) => {

@@ -1,6 +1,6 @@
 /** Operators who change things while callers, or other operators, use them. */
 
-import { adminOf, type CallAdmin } from '../helpers/admin.js';
+import { adminOf, type CallAdmin, freeId } from '../helpers/admin.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { sluiceOf } from '../helpers/sluice.js';
@@ -78,6 +78,7 @@ test.serial('a workspace deleted under load answers what it has accepted, and le
   t.is(logged.length, served.length);
   const { total } = (await admin('GET', '/spend?workspace=doomed&since=1d')).body;
   t.is(total.requests, served.length);
+  await freeId(gateway, 'doomed');
   await admin('POST', '/workspaces', { id: 'doomed' });
   const { used } = (await admin('GET', '/workspaces/doomed/limits')).body;
   t.like(used, { in_flight: 0, reserved_picodollars: '0', spent_picodollars: '0' });

@@ -32,3 +32,11 @@ export function adminOf(gateway: Gateway): CallAdmin {
     return answer;
   };
 }
+
+/** Erases a deleted workspace, as if its last requests had ended long ago. A new one may have its id. */
+export async function freeId(gateway: Gateway, id: string): Promise<void> {
+  await adminOf(gateway)('DELETE', `/workspaces/${id}?erase=true`);
+  const { redis, names } = gateway;
+  const record = JSON.parse((await redis.hget(names.deletedWorkspaces, id)) ?? '');
+  await redis.hset(names.deletedWorkspaces, id, JSON.stringify({ ...record, requestsEnd: 0 }));
+}

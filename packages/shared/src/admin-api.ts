@@ -65,8 +65,8 @@ export interface DeletedWorkspace {
   id: string;
   object: 'workspace';
   deleted: true;
-  /** Present when the workspace's history was erased too. */
-  erased?: { log_entries: number; ledger_rows: number };
+  /** Present when the workspace's history was erased too. From `id_free_at` on, a new workspace may have the id. */
+  erased?: { log_entries: number; ledger_rows: number; id_free_at: string };
 }
 
 export interface ErasedUser {

@@ -1,4 +1,4 @@
-import { adminOf } from '../../helpers/admin.js';
+import { adminOf, freeId } from '../../helpers/admin.js';
 import type { Attack } from '../stage.js';
 
 const MB = 1024 * 1024;
@@ -58,7 +58,7 @@ export const beyondItsLimit: Attack = {
 
 export const sameNameAgain: Attack = {
   name: 'same-name-again',
-  does: 'has a workspace made with the id of one that was deleted, and sends that one’s Idempotency-Keys again',
+  does: 'has a workspace made with the id of one that was deleted and erased, and sends that one’s Idempotency-Keys again',
   short: true,
   async run(stage) {
     const admin = adminOf(stage.gateway);
@@ -76,6 +76,11 @@ export const sameNameAgain: Attack = {
         bodies.push(answer?.body.id);
       }
       await admin('DELETE', '/workspaces/reborn');
+      stage.check(
+        'the id is not free',
+        (await admin('POST', '/workspaces', { id: 'reborn' })).status === 409,
+      );
+      await freeId(stage.gateway, 'reborn');
     }
     stage.check('each answer is its own', new Set(bodies).size === bodies.length);
   },

@@ -3,7 +3,7 @@
  * not delay callers' commands. `close` closes both.
  */
 
-import { addErasure, eraseUser } from '@sluice/shared/archive/erasures';
+import { addErasure, eraseUser, hasErasure } from '@sluice/shared/archive/erasures';
 import { explainFailure } from '@sluice/shared/archive/explain';
 import { readCopies } from '@sluice/shared/archive/state';
 import type { GatewayConfig } from '@sluice/shared/config/config';
@@ -193,15 +193,18 @@ export async function startAdmin(
       eraseUser: (workspace, user) => eraseUser(redis, names, workspace, user, clock.now()),
       eraseArchive:
         archive &&
-        (async (whom) => {
+        (async ({ until = clock.now(), ...whom }) => {
           try {
-            await addErasure(archive.database, archive.schema, { ...whom, at: clock.now() });
+            await addErasure(archive.database, archive.schema, { ...whom, at: until });
           } catch (error) {
             throw new GatewayError('service_unavailable', `Nothing was erased. ${explainFailure(error)}`, {
               retryAfterMs: 5_000,
             });
           }
         }),
+      isErasing: async (workspace) =>
+        (await archive?.ask(() => hasErasure(archive.database, archive.schema, workspace))) ?? false,
+      deadlineMs: config.request.deadlineMs,
       readArchiveSpend: archiveSpend && ((question) => archiveSpend.read(question)),
       queues,
       readQueue: (provider) => readQueue(queues, clock, provider),

@@ -100,7 +100,11 @@ export const adminPaths: Paths = guarded({
       responses: {
         '200': s.json(
           'Gone.',
-          s.deleted('workspace', {}, { erased: s.object({ log_entries: s.whole, ledger_rows: s.whole }) }),
+          s.deleted(
+            'workspace',
+            {},
+            { erased: s.object({ log_entries: s.whole, ledger_rows: s.whole, id_free_at: s.moment }) },
+          ),
         ),
         ...s.errors('invalid_request', 'not_found', 'service_unavailable'),
       },

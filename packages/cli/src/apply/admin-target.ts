@@ -70,8 +70,10 @@ export function createAdminTarget(admin: AdminClient): ConfigTarget {
   };
   return {
     async createWorkspace(id, facts) {
-      const created = await unless(409, send('POST', '/workspaces', { id, ...factsToWire(facts) }));
-      if (!created) await this.changeWorkspace(id, facts);
+      const creation = send('POST', '/workspaces', { id, ...factsToWire(facts) });
+      // When there is nothing to change either, the id is still that of a deleted workspace, and the refusal says so.
+      if (!(await unless(409, creation)) && !(await unless(404, this.changeWorkspace(id, facts))))
+        await creation;
     },
     changeWorkspace: (id, facts) => send('PATCH', path`/workspaces/${id}`, factsToWire(facts)),
     deleteWorkspace: (id) => remove(path`/workspaces/${id}`),

@@ -1,8 +1,13 @@
 /** Brings the workspaces, keys and routes of gateway.yaml into Redis. Applying the same file twice changes nothing. */
 
-import { type GatewayConfig, type ResolvedKey, resolveWorkspaceKeys } from '@sluice/shared/config/config';
+import {
+  type GatewayConfig,
+  type ResolvedKey,
+  resolveWorkspaceKeys,
+  type WorkspaceConfig,
+} from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
-import type { Directory, KeyRecord } from '@sluice/shared/directory/directory';
+import { type Directory, deletedAt, type KeyRecord } from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer } from '@sluice/shared/directory/key-issuer';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -38,9 +43,22 @@ export async function applyConfig(
   const issuer = new KeyIssuer(directory, clock, digests);
   const providers = [...config.providers.keys(), ...added];
   const known = { ...(await readKnown(config, keys, directory, issuer, clock)), providers };
-  const steps = planConfig(config, keys, known, { prune: false });
   const applied: Applied = { made: [], notes: [] };
-  const target = createRedisTarget(directory, clock, issuer);
+  const workspaces: WorkspaceConfig[] = [];
+  for (const workspace of config.workspaces) {
+    const { id } = workspace;
+    const deleted = known.workspaces.some((each) => each.id === id)
+      ? undefined
+      : await directory.findDeleted(id);
+    if (!deleted) workspaces.push(workspace);
+    else
+      applied.notes.push(
+        `workspace ${id} was deleted on ${new Date(deleted.deleted).toISOString()} and is left out; to have it again, without its log and spend: sluice workspaces delete ${id} --erase, then sluice workspaces create ${id}`,
+      );
+  }
+  const isWanted = ({ workspace }: ResolvedKey) => workspaces.some(({ id }) => id === workspace);
+  const steps = planConfig({ ...config, workspaces }, keys.filter(isWanted), known, { prune: false });
+  const target = createRedisTarget(directory, clock, issuer, config.request.deadlineMs);
   for await (const { step, action, madeValue } of performSteps(target, steps)) {
     if (action === 'change' && step.kind !== 'key')
       applied.notes.push(
@@ -92,7 +110,12 @@ function toKnownKey({ id, workspace, name, lastFour, expires }: KeyRecord): Know
   return { id, workspace, name, lastFour, expires };
 }
 
-function createRedisTarget(directory: Directory, clock: Clock, issuer: KeyIssuer): ConfigTarget {
+function createRedisTarget(
+  directory: Directory,
+  clock: Clock,
+  issuer: KeyIssuer,
+  deadlineMs: number,
+): ConfigTarget {
   return {
     async createWorkspace(id, facts) {
       await directory.createWorkspace({ id, ...facts, created: clock.now() });
@@ -101,7 +124,7 @@ function createRedisTarget(directory: Directory, clock: Clock, issuer: KeyIssuer
       await directory.changeWorkspace(id, (workspace) => ({ ...workspace, ...facts }));
     },
     async deleteWorkspace(id) {
-      await directory.deleteWorkspace(id);
+      await directory.deleteWorkspace(id, deletedAt(clock.now(), deadlineMs));
     },
     async putRoute(workspace, alias, route) {
       const known = await directory.findRoute(workspace, alias);

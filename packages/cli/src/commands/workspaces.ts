@@ -92,10 +92,10 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
     workspaces
       .command('delete')
       .description(
-        'Delete a workspace with its keys, routes and kept answers. Its request log and its spend stay.',
+        'Delete a workspace with its keys, routes and kept answers. Its request log and its spend stay, and its id stays taken.',
       )
       .argument('<workspace>', 'id of the workspace')
-      .option('--erase', 'also erase its request log and its spend')
+      .option('--erase', 'also erase its request log and its spend, so that its id can be used again')
       .option('-y, --yes', 'do not ask'),
     'workspaces delete team-a',
     'workspaces delete team-a --yes',
@@ -109,8 +109,8 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
     );
     cli.show(deleted, () => {
       if (!deleted.erased) return `Deleted workspace ${id}.`;
-      const { log_entries, ledger_rows } = deleted.erased;
-      return `Deleted workspace ${id}, ${log_entries} log entries and ${ledger_rows} ledger rows.`;
+      const { log_entries, ledger_rows, id_free_at } = deleted.erased;
+      return `Deleted workspace ${id}, ${log_entries} log entries and ${ledger_rows} ledger rows. Its id is free from ${moment(id_free_at)} on.`;
     });
   });
 

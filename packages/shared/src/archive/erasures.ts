@@ -34,6 +34,15 @@ export async function addErasure(
   });
 }
 
+/** Whether an erasure of the workspace is not carried out yet. */
+export async function hasErasure(database: Database, schema: string, workspace: string): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `SELECT FROM ${schema}.erasures WHERE workspace = $1 AND done_at IS NULL LIMIT 1`,
+    [workspace],
+  );
+  return rowCount === 1;
+}
+
 /** An entry that PostgreSQL or the files lack is replaced (replacement.ts), because nobody else knows what it cost. */
 const forgetScript = createScript<number>(
   'sluiceForgetUser',

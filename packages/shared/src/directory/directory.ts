@@ -10,7 +10,7 @@ import type { LimitsConfig } from '../config/config.js';
 import type { KeyPriority } from '../config/priority.js';
 import type { OnCrash, RouteEntry } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { type Erased, eraseHistory, eraseState } from './erase.js';
+import { type Erased, eraseHistory, eraseState, forgetRevokedKeys } from './erase.js';
 import { changeDirectoryScript, revokeKeyScript } from './script.js';
 
 export interface WorkspaceRecord {
@@ -47,6 +47,22 @@ export interface RouteRecord {
 export interface StoredKey {
   digest: string;
   key: KeyRecord;
+}
+
+/** A workspace that was deleted. Its id stays taken, because its log and its spend name it. */
+export interface DeletedRecord {
+  /** When it was deleted, and when the last request that was under way then has ended. */
+  deleted: number;
+  requestsEnd: number;
+  /** The history is erased, so the id is free when those requests have ended. */
+  isErased: boolean;
+}
+
+/** A request ends soon after its deadline at the latest. */
+const LAST_MS = 60_000;
+
+export function deletedAt(now: number, deadlineMs: number): DeletedRecord {
+  return { deleted: now, requestsEnd: now + deadlineMs + LAST_MS, isErased: false };
 }
 
 /**
@@ -126,13 +142,24 @@ export class Directory {
     await this.#change('', [this.#workspaceEdit(workspace.id, workspace), this.#budgetNote(workspace)]);
   }
 
-  /** False when a workspace of this id exists. */
+  /** False when a workspace of this id exists, or the id is still that of a deleted one. */
   async createWorkspace(workspace: WorkspaceRecord): Promise<boolean> {
     if (await this.redis.hexists(this.names.workspaces, workspace.id)) return false;
     // Requests of a deleted workspace of this id may have been booked after the deletion.
     await eraseState(this.redis, this.names, workspace.id);
+    const free = { ...this.#deletedEdit(workspace.id, null), expected: null };
     const edit = { ...this.#workspaceEdit(workspace.id, workspace), expected: null };
-    return (await this.#change('', [edit, this.#budgetNote(workspace)])) === 'done';
+    return (await this.#change('', [free, edit, this.#budgetNote(workspace)])) === 'done';
+  }
+
+  async findDeleted(id: string): Promise<DeletedRecord | undefined> {
+    return parse<DeletedRecord>(await this.redis.hget(this.names.deletedWorkspaces, id));
+  }
+
+  /** Erases what the last requests of an erased workspace have logged, and makes its id free. */
+  async freeId(id: string, now: number): Promise<void> {
+    await eraseHistory(this.redis, this.names, id, now);
+    await this.#change('', [this.#deletedEdit(id, null)]);
   }
 
   /** Undefined when no workspace has this id. Two simultaneous changes are both made. */
@@ -150,24 +177,29 @@ export class Directory {
   }
 
   /** Deletes a workspace with its keys, routes and answers. Log and ledger stay. False when no workspace has this id. */
-  async deleteWorkspace(id: string): Promise<boolean> {
-    const existed = (await this.#change(id, [this.#workspaceEdit(id, null)])) === 'done';
+  async deleteWorkspace(id: string, record: DeletedRecord): Promise<boolean> {
+    const edits = [this.#workspaceEdit(id, null), this.#deletedEdit(id, record)];
+    const existed = (await this.#change(id, edits)) === 'done';
     // From here on nobody can add a key or a route to the workspace, so this finds all of them.
     const keys = (await this.listStoredKeys(id)).map(({ digest }) => digest);
     const aliases = Object.keys(await this.redis.hgetall(this.names.routes(id)));
-    const edits = [
+    const belongings = [
       ...keys.map((digest) => this.#keyEdit(digest, null)),
       ...keys.map((digest) => ({ key: this.names.keyUse, field: digest, value: null })),
       ...aliases.map((alias) => this.#routeEdit(id, alias, null)),
     ];
-    if (edits.length > 0) await this.#change('', edits);
+    if (belongings.length > 0) await this.#change('', belongings);
+    await forgetRevokedKeys(this.redis, this.names, id);
     await eraseState(this.redis, this.names, id);
     return existed;
   }
 
   /** Erases the history of a deleted workspace: its entries in the log and its rows in the ledger. */
-  eraseHistory(id: string, now: number): Promise<Erased> {
-    return eraseHistory(this.redis, this.names, id, now);
+  async eraseHistory(id: string, now: number): Promise<Erased> {
+    const erased = await eraseHistory(this.redis, this.names, id, now);
+    const record = await this.findDeleted(id);
+    if (record) await this.#change('', [this.#deletedEdit(id, { ...record, isErased: true })]);
+    return erased;
   }
 
   /** Returns `changed` when a key of this value exists. */
@@ -263,6 +295,10 @@ export class Directory {
 
   #workspaceEdit(id: string, workspace: WorkspaceRecord | null): Edit {
     return { key: this.names.workspaces, field: id, value: workspace && JSON.stringify(workspace) };
+  }
+
+  #deletedEdit(id: string, record: DeletedRecord | null): Edit {
+    return { key: this.names.deletedWorkspaces, field: id, value: record && JSON.stringify(record) };
   }
 
   /** Keeps the budgets of past months. It is part of the change, so that none is forgotten. */

@@ -33,6 +33,17 @@ export async function eraseState(redis: Redis, names: KeyNames, workspace: strin
   await eraseBatches(redis, names, workspace);
 }
 
+/** The calls with a revoked key of a deleted workspace are counted as those with an unknown key. */
+export async function forgetRevokedKeys(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
+  let cursor = '0';
+  do {
+    const [next, fields] = await redis.hscan(names.revokedKeyIds, cursor, 'COUNT', AT_ONCE);
+    const meant = fields.filter((_, i) => i % 2 === 0 && fields[i + 1]?.endsWith(` ${workspace}`));
+    if (meant.length > 0) await redis.hdel(names.revokedKeyIds, ...meant);
+    cursor = next;
+  } while (cursor !== '0');
+}
+
 /** Erases the records. The bytes follow soon: an api process removes every object whose time is over. */
 async function eraseFiles(redis: Redis, names: KeyNames, workspace: string): Promise<void> {
   for (const record of await redis.hvals(names.files(workspace))) {

@@ -13,6 +13,8 @@ export interface KeyNames {
   /** Counts changes to workspaces, keys and routes. The api's cache is valid while the count stays the same. */
   directoryVersion: string;
   workspaces: string;
+  /** Workspace id that is not free again → when the workspace was deleted, and whether its history is erased. */
+  deletedWorkspaces: string;
   /** Key digest → key record. */
   keys: string;
   /** Key digest → when it was last used. */
@@ -141,6 +143,7 @@ export function keyNames(cell: string): KeyNames {
     queueKey: (provider, key) => `${prefix}:queue:${provider}:${key}`,
     directoryVersion: `${prefix}:directory-version`,
     workspaces: `${prefix}:workspaces`,
+    deletedWorkspaces: `${prefix}:deleted-workspaces`,
     keys: `${prefix}:keys`,
     keyUse: `${prefix}:key-use`,
     revokedKeys: `${prefix}:revoked-keys`,

@@ -2,6 +2,8 @@ import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import type { AuditPage, AuditRecord } from '@sluice/shared/admin-api';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
+import type { Directory } from '@sluice/shared/directory/directory';
+import type { ParameterizedContext } from 'koa';
 import { AUDIT_KINDS, type AuditEntry, type AuditKind, type AuditTrail } from '../access/audit.js';
 import { principalOf } from '../access/guard.js';
 import { workspacesOf } from '../access/principal.js';
@@ -29,14 +31,25 @@ const COLUMNS = [
   'after',
 ] as const satisfies (keyof AuditRecord)[];
 
-type IsSeen = (entry: AuditEntry) => boolean;
+type IsSeen = (entry: AuditEntry, at: number) => boolean;
 
 export interface AuditParts {
   audit: AuditTrail;
+  directory: Pick<Directory, 'listWorkspaces'>;
 }
 
 /** /audit: who has changed what, and who has signed in. */
-export function addAuditRoutes(router: Router, { audit }: AuditParts): void {
+export function addAuditRoutes(router: Router, { audit, directory }: AuditParts): void {
+  /** Somebody with a role in some workspaces sees the changes in these workspaces, but no sign-ins. */
+  const seenBy = async (ctx: ParameterizedContext): Promise<IsSeen> => {
+    const own = workspacesOf(principalOf(ctx), 'admin');
+    if (!own) return () => true;
+    // Older changes are those of a deleted workspace that had the id before.
+    const since = new Map((await directory.listWorkspaces()).map(({ id, created }) => [id, created]));
+    return ({ workspace }, at) =>
+      workspace !== null && own.has(workspace) && at >= (since.get(workspace) ?? 0);
+  };
+
   router.get('/audit', async (ctx) => {
     const { kind, limit, before } = readInput((reader) => {
       const query = reader.fields(ctx.query, '', ['kind', 'limit', 'before']);
@@ -47,7 +60,7 @@ export function addAuditRoutes(router: Router, { audit }: AuditParts): void {
       };
     });
     const data: AuditRecord[] = [];
-    for await (const each of read(audit, kind, isSeenBy(workspacesOf(principalOf(ctx), 'admin')), before)) {
+    for await (const each of read(audit, kind, await seenBy(ctx), before)) {
       data.push(each);
       if (data.length > limit) break;
     }
@@ -57,7 +70,7 @@ export function addAuditRoutes(router: Router, { audit }: AuditParts): void {
     ctx.body = { ...list(shown), has_more: hasMore, next_before: next } satisfies AuditPage;
   });
 
-  router.get('/audit/export', (ctx) => {
+  router.get('/audit/export', async (ctx) => {
     const { kind, format } = readInput((reader) => {
       const query = reader.fields(ctx.query, '', ['kind', 'format']);
       return {
@@ -68,18 +81,13 @@ export function addAuditRoutes(router: Router, { audit }: AuditParts): void {
     const isCsv = format === 'csv';
     ctx.type = isCsv ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson';
     ctx.set('content-disposition', `attachment; filename="audit.${isCsv ? 'csv' : 'jsonl'}"`);
-    const records = read(audit, kind, isSeenBy(workspacesOf(principalOf(ctx), 'admin')));
+    const records = read(audit, kind, await seenBy(ctx));
     ctx.body = Readable.from(isCsv ? toCsv(records) : toJsonLines(records));
   });
 }
 
 function readKind(reader: ConfigReader, value: unknown): AuditKind {
   return reader.oneOf(value ?? 'changes', 'kind', AUDIT_KINDS) ?? 'changes';
-}
-
-/** Somebody with a role in some workspaces sees the changes in these workspaces, but no sign-ins. */
-function isSeenBy(workspaces: ReadonlySet<string> | undefined): IsSeen {
-  return ({ workspace }) => workspaces === undefined || (workspace !== null && workspaces.has(workspace));
 }
 
 async function* read(
@@ -91,7 +99,7 @@ async function* read(
   let cursor = before;
   for (;;) {
     const chunk = await audit.page(kind, CHUNK, cursor);
-    for (const [id, entry] of chunk) if (isSeen(entry)) yield present(id, entry);
+    for (const [id, entry] of chunk) if (isSeen(entry, timeOf(id))) yield present(id, entry);
     if (chunk.length < CHUNK) return;
     cursor = chunk.at(-1)?.[0];
   }
@@ -101,12 +109,16 @@ function present(id: string, { requestId, ...entry }: AuditEntry): AuditRecord {
   return {
     object: 'audit',
     cursor: id,
-    at: new Date(Number(id.split('-')[0])).toISOString(),
+    at: new Date(timeOf(id)).toISOString(),
     ...entry,
     before: entry.before ?? null,
     after: entry.after ?? null,
     request_id: requestId,
   };
+}
+
+function timeOf(id: string): number {
+  return Number(id.split('-')[0]);
 }
 
 async function* toJsonLines(records: AsyncGenerator<AuditRecord>): AsyncGenerator<string> {

@@ -3,16 +3,17 @@ import type { DeletedWorkspace, ErasedUser, WorkspaceState } from '@sluice/share
 import { isAbsent } from '@sluice/shared/config/reader';
 import { ID } from '@sluice/shared/config/rules';
 import { LABEL, readLimits, readModels } from '@sluice/shared/config/schema';
-import type { Directory, WorkspaceRecord } from '@sluice/shared/directory/directory';
+import { type Directory, deletedAt, type WorkspaceRecord } from '@sluice/shared/directory/directory';
 import type { Erased } from '@sluice/shared/directory/erase';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware } from 'koa';
+import type { AdminTokens } from '../access/admin-tokens.js';
 import { noteChange } from '../access/audit.js';
 import { seenBy } from '../access/guard.js';
 import { type LimitUse, refusingSinceOf } from '../budget.js';
-import { list, presentWorkspace } from '../present.js';
+import { iso, list, presentWorkspace } from '../present.js';
 import { readInput } from '../read-input.js';
 
 export interface DirectoryParts {
@@ -20,15 +21,25 @@ export interface DirectoryParts {
   clock: Clock;
   /** Erases an end user from the log in Redis. Returns how many entries named the user. */
   eraseUser(workspace: string, user: string): Promise<number>;
-  /** Has a worker erase a workspace, or one of its end users, from PostgreSQL; undefined when there is none. */
-  eraseArchive?: ((whom: { workspace: string; endUser?: string }) => Promise<void>) | undefined;
+  /**
+   * Has a worker erase a workspace, or one of its end users, from PostgreSQL, and refuse what ended before `until`, or now.
+   * Undefined when there is no PostgreSQL.
+   */
+  eraseArchive?:
+    | ((whom: { workspace: string; endUser?: string; until?: number }) => Promise<void>)
+    | undefined;
+  /** Whether PostgreSQL has anything of the workspace left that is to be erased. */
+  isErasing(workspace: string): Promise<boolean>;
+  tokens: Pick<AdminTokens, 'list'>;
+  /** How long a request may take. */
+  deadlineMs: number;
   readBody: Middleware;
   readLimitUse(workspace: string): Promise<LimitUse>;
 }
 
 /** /workspaces and /workspaces/{id} */
 export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void {
-  const { directory, clock, readBody, eraseArchive, readLimitUse } = parts;
+  const { directory, clock, readBody, eraseArchive, readLimitUse, deadlineMs } = parts;
   addUserRoutes(router, parts);
 
   /** Only a workspace with a budget is asked for in Redis. */
@@ -52,6 +63,7 @@ export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void 
       const models = readModels(reader, body?.models, 'models');
       return { id, name, models, limits: readLimits(reader, body?.limits, 'limits') };
     });
+    await freeId(parts, wish.id);
     const workspace = { ...wish, created: clock.now() };
     if (!(await directory.createWorkspace(workspace)))
       throw new GatewayError('conflict', 'There is a workspace of this id already.', { param: 'id' });
@@ -100,15 +112,19 @@ export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void 
     if (before) noteChange(ctx, { before: presentWorkspace(before) });
     // First of all: without it nothing is deleted, and it can be asked for again.
     if (erase) await eraseArchive?.({ workspace: id });
-    const existed = await directory.deleteWorkspace(id);
+    const existed = await directory.deleteWorkspace(id, deletedAt(clock.now(), deadlineMs));
+    const record = await directory.findDeleted(id);
+    // The requests that are still under way are not to be written either.
+    if (erase && record) await eraseArchive?.({ workspace: id, until: record.requestsEnd });
     // The history of a deleted workspace can still be erased, because a request under way may have been logged since.
     const erased = erase ? await directory.eraseHistory(id, clock.now()) : undefined;
-    if (!existed && !(erased && erased.logEntries + erased.ledgerRows > 0)) throw noWorkspace();
+    const isNews = erased && (erased.logEntries + erased.ledgerRows > 0 || record?.isErased === false);
+    if (!existed && !isNews) throw noWorkspace();
     ctx.body = {
       id,
       object: 'workspace',
       deleted: true,
-      ...(erased ? { erased: presentErased(erased) } : {}),
+      ...(erased ? { erased: presentErased(erased, record?.requestsEnd ?? clock.now()) } : {}),
     } satisfies DeletedWorkspace;
   });
 }
@@ -127,6 +143,30 @@ function addUserRoutes(router: Router, { eraseUser, eraseArchive }: DirectoryPar
   });
 }
 
-function presentErased({ logEntries, ledgerRows }: Erased) {
-  return { log_entries: logEntries, ledger_rows: ledgerRows };
+function presentErased({ logEntries, ledgerRows }: Erased, freeAt: number) {
+  return { log_entries: logEntries, ledger_rows: ledgerRows, id_free_at: iso(freeAt) };
+}
+
+/** The id of a deleted workspace is given to another one when nothing is left of the first (docs/adr/0032). */
+async function freeId({ directory, clock, tokens, isErasing }: DirectoryParts, id: string): Promise<void> {
+  const record = await directory.findDeleted(id);
+  if (!record || (await directory.findWorkspace(id))) return;
+  const refuse = (why: string, retryAfterMs?: number) => {
+    const message = `A workspace of this id was deleted on ${iso(record.deleted)}. ${why}`;
+    throw new GatewayError('conflict', message, {
+      param: 'id',
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    });
+  };
+  if (!record.isErased)
+    refuse(
+      `Its log and spend are under this id. Use another id, or erase them: DELETE /workspaces/${id}?erase=true.`,
+    );
+  const left = record.requestsEnd - clock.now();
+  if (left > 0)
+    refuse(`Its last requests may still end. The id is free at ${iso(record.requestsEnd)}.`, left);
+  const token = (await tokens.list()).find(({ token }) => token.grant.workspaces?.includes(id))?.token;
+  if (token) refuse(`The admin token ${token.name} (${token.id}) is still for it. Revoke that first.`);
+  if (await isErasing(id)) refuse('A worker is still erasing it from PostgreSQL. Try again soon.', 5_000);
+  await directory.freeId(id, clock.now());
 }

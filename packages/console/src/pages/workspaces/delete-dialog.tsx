@@ -18,7 +18,7 @@ export function DeleteDialog({ id, onClose, onDone }: { id: string; onClose(): v
       <div class="stack">
         <p>
           Its keys are refused within two seconds, and its routes are gone. This cannot be undone. Its log and
-          its spend stay, unless you erase them too.
+          its spend stay, and so its id stays taken, unless you erase them too.
         </p>
         <label class="check">
           <input
