@@ -8,6 +8,7 @@ import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { scrape, sumOf } from '../helpers/scrape.js';
+import { sluiceOf } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
 import { callsFor } from '../helpers/upstream-calls.js';
 
@@ -27,6 +28,7 @@ test.before(async () => {
     'broken',
     'chained',
     'usage',
+    'beyond',
     'tier',
     'refused',
     'dead',
@@ -142,6 +144,49 @@ test('the estimate of a call that was cut off goes along when the next entry ser
   });
   t.like(rows.spare, { requests: 1, unknown_bills: 0, estimated_picodollars: '0' });
   t.is(rows.spare.cost_usd, answer.headers.get('x-gateway-cost-usd'));
+});
+
+test('a usage beyond what the call may have written is booked, and flagged', async (t) => {
+  gateway.simulator.script({
+    match: { textIncludes: 'beyond' },
+    action: { usage: { prompt_tokens: 10, completion_tokens: 16_000 } },
+  });
+  t.is((await ask('beyond', 'beyond')).status, 200);
+  const { id } = await onlyEntry('beyond');
+  const { body } = await admin('GET', `/requests/req_${id}`);
+  t.is(body.usage.output, 16_000);
+  t.is(body.cost_picodollars, String(10 * MINI.input + 16_000 * MINI.output));
+  t.is(body.attempts[0].allowed_output, MAX_TOKENS);
+  const worker = gateway.workers[0] ?? t.fail();
+  await until('it is counted', async () => {
+    const flagged = sumOf(await scrape(worker), 'gateway_usage_beyond_limit_total', { model: 'gpt-4o-mini' });
+    return flagged === 1;
+  });
+  const line = await until('the warning', () =>
+    gateway
+      .output()
+      .split('\n')
+      .find((each) => each.includes('more tokens than the call may have written')),
+  );
+  t.like(JSON.parse(line), {
+    requestId: `req_${id}`,
+    provider: 'openai',
+    allowed: MAX_TOKENS,
+    reported: 16_000,
+  });
+  const text = await sluiceOf(gateway)(`requests req_${id}`);
+  t.regex(text.out, /16,000 out, of 1,000 that the call may have written/);
+});
+
+test('a usage up to what the call may have written is not flagged', async (t) => {
+  gateway.simulator.script({
+    match: { textIncludes: 'all of it' },
+    action: { usage: { prompt_tokens: 10, completion_tokens: 2 * MAX_TOKENS } },
+  });
+  const answer = await gateway.chat({ ...bodyOf('all of it', 'gpt-4o-mini'), n: 2 });
+  const { body } = await admin('GET', `/requests/${answer.headers.get('x-request-id')}`);
+  t.is(body.usage.output, 2 * MAX_TOKENS);
+  t.false('allowed_output' in body.attempts[0]);
 });
 
 test('an answer without a usage leaves an estimate', async (t) => {

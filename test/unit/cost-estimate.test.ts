@@ -1,6 +1,7 @@
 /** What a request may cost at most: an upper bound, whatever it asks for and whoever serves it. */
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { BudgetMode, ChainEntry } from '@sluice/shared/config/types';
+import { allowedOutput } from '@sluice/shared/registry/call-estimate';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { loadShippedRegistry, parseRegistry } from '@sluice/shared/registry/model-registry';
 import { costOf, priceFor } from '@sluice/shared/registry/price';
@@ -312,4 +313,21 @@ test('No bill within the limits is higher than the strict estimate, for any mode
       { numRuns: 500 },
     ),
   );
+});
+
+test('What a call may write is limited by its caller, its entry or Anthropic’s default, for every choice', (t) => {
+  const most = (fields: object, kind = 'openai', max_tokens?: number) =>
+    allowedOutput({ model: 'm', messages: [], ...fields }, kind, {
+      provider: 'p',
+      model: 'm',
+      ...(max_tokens === undefined ? {} : { max_tokens }),
+    });
+  t.is(most({}), Number.POSITIVE_INFINITY);
+  t.is(most({ max_tokens: 128 }), 128);
+  t.is(most({ max_tokens: 128, max_completion_tokens: 200 }), 200);
+  t.is(most({ max_tokens: 128, n: 3 }), 384);
+  t.is(most({ max_tokens: 128, n: 3 }, 'anthropic'), 128);
+  t.is(most({}, 'anthropic'), 1_024);
+  t.is(most({ max_tokens: 128 }, 'openai', 50), 50);
+  t.is(most({ max_tokens: 5, prediction: 'a' }), 8);
 });

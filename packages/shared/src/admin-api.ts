@@ -229,6 +229,8 @@ export interface PresentedAttempt {
   via?: 'provider_batch';
   billed?: 'unknown';
   estimated_usd?: string;
+  /** The most output tokens that the call may have written. Present only when the provider reports more than that. */
+  allowed_output?: number;
 }
 
 export type TokenType = 'input' | 'cached_input' | 'cache_write' | 'cache_write_1h' | 'output';

@@ -36,6 +36,7 @@ const COLUMNS: readonly [
   ['priced', (request) => request.priced],
   ['price_registry', (request) => request.price?.registry ?? null],
   ['reason', (request) => request.reason],
+  ['allowed_output_tokens', ({ attempts }) => attempts.at(-1)?.allowed_output ?? null],
 ];
 
 export const CSV_HEAD = csvLine(COLUMNS.map(([name]) => name));

@@ -192,6 +192,11 @@ export const recordSchemas = {
           via: { const: 'provider_batch' },
           billed: { const: 'unknown' },
           estimated_usd: s.usd,
+          allowed_output: {
+            ...s.whole,
+            description:
+              'The most output tokens that the call may have written. Only there when the provider reports more than that.',
+          },
         },
       ),
     ),

@@ -34,10 +34,12 @@ export function requestText(request: PresentedRequest, style: Style): string {
 }
 
 function factsOf(request: PresentedRequest): [name: string, value: string][] {
-  const { usage, priced, cost_usd, billed, tags } = request;
+  const { usage, priced, cost_usd, billed, tags, attempts } = request;
+  const allowed = attempts.at(-1)?.allowed_output;
+  const beyond = allowed === undefined ? '' : `, of ${whole(allowed)} that the call may have written`;
   const tokens =
     usage &&
-    `${whole(usage.input + usage.cached_input + usage.cache_write + usage.cache_write_1h)} in, ${whole(usage.output)} out`;
+    `${whole(usage.input + usage.cached_input + usage.cache_write + usage.cache_write_1h)} in, ${whole(usage.output)} out${beyond}`;
   return [
     ['Workspace', request.workspace],
     ['Key', request.key_id],

@@ -367,6 +367,13 @@ export const METRICS = {
     labels: ['provider', 'model'],
     help: 'Calls that were sent and whose bill nobody knows: no whole answer came, or it named no usage or price.',
   },
+  usageBeyondLimit: {
+    name: 'gateway_usage_beyond_limit_total',
+    type: 'counter',
+    roles: WORKER,
+    labels: ['provider', 'model'],
+    help: 'Calls for which the provider reports more output tokens than max_tokens allowed. They are booked as reported.',
+  },
   estimatedCost: {
     name: 'gateway_estimated_cost_usd_total',
     type: 'counter',

@@ -27,6 +27,8 @@ export interface Attempt {
   via?: 'provider_batch';
   /** An estimate of the call's cost in picodollars. Set when nobody knows what the provider bills for the call. */
   estimate?: number;
+  /** The most output tokens that the call may have written. Set only when the provider reports more than that. */
+  allowedOutput?: number;
 }
 
 /**

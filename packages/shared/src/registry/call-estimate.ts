@@ -125,22 +125,34 @@ function outputTokens(
   facts: ModelFacts,
   mode: BudgetMode,
 ): number {
-  const limitOf = (field: 'max_tokens' | 'max_completion_tokens') =>
-    entry.drop?.includes(field) ? 0 : (request[field] ?? 0);
-  const asked = Math.max(limitOf('max_completion_tokens'), limitOf('max_tokens')) || undefined;
-  const byDefault = kind === 'anthropic' ? ANTHROPIC_DEFAULT_MAX_TOKENS : Number.POSITIVE_INFINITY;
   const limit = Math.min(
-    asked ?? entry.max_tokens ?? byDefault,
-    entry.max_tokens ?? Number.POSITIVE_INFINITY,
+    limitOf(request, kind, entry),
     facts.max_output_tokens ?? facts.context_window ?? LARGEST_WINDOW,
   );
-  const choices = kind !== 'anthropic' && typeof request.n === 'number' ? request.n : 1;
-  if (mode === 'expected') return Math.min(limit, USUAL_OUTPUT_TOKENS) * choices;
-  // The tokens of a predicted answer are billed even if the prediction was wrong.
-  const { prediction = null } = request;
-  const predicted =
-    kind === 'anthropic' || prediction === null ? 0 : Buffer.byteLength(JSON.stringify(prediction));
-  return (limit + predicted) * choices;
+  if (mode === 'expected') return Math.min(limit, USUAL_OUTPUT_TOKENS) * choicesOf(request, kind);
+  return (limit + predictedBy(request, kind)) * choicesOf(request, kind);
+}
+
+/** The most output tokens that a call may bill, by what it was asked for. Infinite when nobody has set a limit. */
+export function allowedOutput(request: ChatRequest, kind: string, entry: ChainEntry): number {
+  return (limitOf(request, kind, entry) + predictedBy(request, kind)) * choicesOf(request, kind);
+}
+
+function limitOf(request: ChatRequest, kind: string, entry: ChainEntry): number {
+  const given = (field: 'max_tokens' | 'max_completion_tokens') =>
+    entry.drop?.includes(field) ? 0 : (request[field] ?? 0);
+  const asked = Math.max(given('max_completion_tokens'), given('max_tokens')) || undefined;
+  const byDefault = kind === 'anthropic' ? ANTHROPIC_DEFAULT_MAX_TOKENS : Number.POSITIVE_INFINITY;
+  return Math.min(asked ?? entry.max_tokens ?? byDefault, entry.max_tokens ?? Number.POSITIVE_INFINITY);
+}
+
+function choicesOf({ n }: ChatRequest, kind: string): number {
+  return kind !== 'anthropic' && typeof n === 'number' ? n : 1;
+}
+
+/** The tokens of a predicted answer are billed even if the prediction was wrong. */
+function predictedBy({ prediction = null }: ChatRequest, kind: string): number {
+  return kind === 'anthropic' || prediction === null ? 0 : Buffer.byteLength(JSON.stringify(prediction));
 }
 
 /** OpenAI writes to its cache without being asked. */

@@ -12,6 +12,7 @@ import type { KeyTrouble } from '@sluice/shared/queue/rates';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { allowedOutput } from '@sluice/shared/registry/call-estimate';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { type CallResult, callProvider, type Upstream, withKey } from '../calls/call-provider.js';
@@ -139,12 +140,34 @@ export class ProviderCalls {
     if (failure?.refusedField) this.#learn(entry, failure.refusedField, request, job);
     if (result.billUnknown) attempt.estimate = estimate.ofCall(request, entry, job.budget);
     else if (result.dropped) attempt.estimate = this.#costOf(entry, result.dropped);
+    this.#flagUsage(attempt, result, request, entry, upstream.config.kind, job.requestId);
     if (failure?.said !== undefined) {
       const words = discreetWords(failure.said, request, job.request.length);
       if (words !== undefined) attempt.said = words;
     }
     addAttempt(progress, attempt, logger);
     return nextKey ? { ...result, nextKey } : result;
+  }
+
+  /** A provider that reports more output than the call allowed is believed, because it bills that. A person should know of it. */
+  #flagUsage(
+    attempt: Attempt,
+    { response, dropped }: CallResult,
+    request: ChatRequest,
+    entry: ChainEntry,
+    kind: string,
+    requestId: string,
+  ): void {
+    const reported = (response ?? dropped)?.usage.output;
+    if (reported === undefined) return;
+    const allowed = allowedOutput(request, kind, entry);
+    if (reported <= allowed) return;
+    attempt.allowedOutput = allowed;
+    const { provider, model } = entry;
+    this.parts.logger.warn(
+      { requestId, provider, model, allowed, reported },
+      'the provider reports more tokens than the call may have written',
+    );
   }
 
   /**

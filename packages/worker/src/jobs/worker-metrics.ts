@@ -35,6 +35,7 @@ export class WorkerMetrics {
   readonly #unknownBills;
   readonly #estimated;
   readonly #unpriced;
+  readonly #beyondLimit;
   readonly #fallbacks;
   readonly #rateLimited;
   readonly #recovered;
@@ -66,6 +67,7 @@ export class WorkerMetrics {
     this.#unknownBills = metrics.counter('unknownBills');
     this.#estimated = metrics.counter('estimatedCost');
     this.#unpriced = metrics.counter('unpriced');
+    this.#beyondLimit = metrics.counter('usageBeyondLimit');
     this.#fallbacks = metrics.counter('fallbacks');
     this.#rateLimited = metrics.counter('rateLimited');
     this.#recovered = metrics.counter('jobsRecovered');
@@ -95,6 +97,7 @@ export class WorkerMetrics {
     for (const outcome of CALL_OUTCOMES) this.#requests.inc({ provider, model, outcome }, 0);
     for (const type of TOKEN_TYPES) this.#tokens.inc({ provider, model, type }, 0);
     this.#unpriced.inc({ provider, model }, 0);
+    this.#beyondLimit.inc({ provider, model }, 0);
     this.#unknownBills.inc({ provider, model }, 0);
   }
 
@@ -150,9 +153,11 @@ export class WorkerMetrics {
   }
 
   settled({ workspace, route, served, attempts, tags }: LogEntry): void {
-    for (const { provider, model: called, estimate } of attempts) {
-      if (estimate === undefined) continue;
+    for (const { provider, model: called, estimate, allowedOutput } of attempts) {
+      if (estimate === undefined && allowedOutput === undefined) continue;
       const model = this.models.of(provider, called);
+      if (allowedOutput !== undefined) this.#beyondLimit.inc({ provider, model });
+      if (estimate === undefined) continue;
       this.#unknownBills.inc({ provider, model });
       const labels = { ...this.workspaces.of(workspace, route), provider, model };
       this.#estimated.inc(labels, estimate / PICODOLLARS_PER_USD);

@@ -138,14 +138,22 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   );
 }
 
-function Bill({ request: { usage, price: used, cost_usd, priced } }: { request: PresentedRequest }) {
+function Bill({ request }: { request: PresentedRequest }) {
+  const { usage, price: used, cost_usd, priced, attempts } = request;
   if (!usage) return <p class="muted">The request was not served, so it has no cost.</p>;
+  const allowed = attempts.at(-1)?.allowed_output;
   return (
     <section aria-labelledby="bill">
       <h3 id="bill">Tokens and cost</h3>
       {!priced && (
         <Notice tone="warn">
           The registry had no price for this model or its service tier, so its cost is not known.
+        </Notice>
+      )}
+      {allowed !== undefined && (
+        <Notice tone="warn">
+          The provider reports {count(usage.output)} output tokens, and the call may have written at most{' '}
+          {count(allowed)}. The cost is what the provider reports.
         </Notice>
       )}
       <div class="table-wrap">
