@@ -71,7 +71,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
       'list-models',
       'outcomes',
     ],
-    ...['presets', 'provider-calls', 'retry-wait', 'translation'],
+    ...['presets', 'provider-calls', 'provider-errors', 'retry-wait', 'translation'],
   ],
   registry: [
     ...['allowed-models', 'choose-members', 'cost-estimate', 'model-registry', 'openai-adapter', 'price'],

@@ -134,6 +134,19 @@ test.serial('errors that are the caller’s own do not open it', async (t) => {
   t.is((await ask('solo')).status, 200);
 });
 
+test.serial('a tier of service without capacity does not open it, and plain calls are served', async (t) => {
+  const body = { error: { message: 'Flex tier capacity exceeded.', code: 'capacity_exceeded' } };
+  gateway.simulator.script({ match: { textIncludes: 'Flex' }, action: { status: 498, body } });
+  for (let i = 0; i < 2 * FAILURES; i++) {
+    const messages = [{ role: 'user', content: `Flex ${i}` }];
+    const answer = await gateway.chat({ model: 'solo', service_tier: 'flex', messages });
+    t.is(answer.status, 429);
+    t.true(Number(answer.headers.get('retry-after')) > 0);
+  }
+  t.is((await ask('solo')).status, 200);
+  t.is(await state(), null);
+});
+
 test.serial('when its time is over one call probes, and when it fails the circuit stays open', async (t) => {
   await open();
   const before = calls();

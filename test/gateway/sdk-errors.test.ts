@@ -49,6 +49,7 @@ interface Expected {
   code: string;
   param?: string;
   message?: RegExp;
+  providerCode?: string;
 }
 
 /** Waits for the error and checks everything that all of the gateway's errors have. */
@@ -56,7 +57,7 @@ async function refused(
   t: ExecutionContext,
   call: Promise<unknown>,
   type: new (...args: never[]) => Error,
-  { status, code, param, message }: Expected,
+  { status, code, param, message, providerCode }: Expected,
 ): Promise<APIError> {
   const error = await call.then(
     () => undefined,
@@ -68,7 +69,9 @@ async function refused(
   t.is(error.code, code);
   t.is(error.type, code);
   t.is(error.param, param ?? null);
-  t.deepEqual(Object.keys(error.error).sort(), ['code', 'message', 'param', 'type']);
+  const { provider_code, ...fields } = error.error as Record<string, unknown>;
+  t.deepEqual(Object.keys(fields).sort(), ['code', 'message', 'param', 'type']);
+  t.is(provider_code, providerCode);
   t.regex(error.requestID ?? '', /^req_[\w-]{20}$/);
   t.regex(error.headers?.get('content-type') ?? '', /^application\/json/);
   t.regex(error.message, message ?? /./);
@@ -151,6 +154,24 @@ test('a value that OpenAI refuses is a BadRequestError in its words', async (t) 
     code: 'invalid_request',
     param: 'temperature',
     message: /Expected a value <= 2, but got 3 instead/,
+    providerCode: 'decimal_above_max_value',
+  });
+});
+
+test('a prompt that the provider’s filter refuses is a BadRequestError with the provider’s code', async (t) => {
+  gateway.simulator.script({
+    match: { textIncludes: 'Filter me' },
+    action: {
+      status: 400,
+      body: { error: { message: 'It was filtered.', type: null, param: 'prompt', code: 'content_filter' } },
+    },
+  });
+  await refused(t, sdk.chat.completions.create(ask('fast', 'Filter me')), OpenAI.BadRequestError, {
+    status: 400,
+    code: 'invalid_request',
+    param: 'prompt',
+    message: /It was filtered/,
+    providerCode: 'content_filter',
   });
 });
 

@@ -12,6 +12,7 @@ export interface ErrorFields {
   type: keyof typeof ERROR_STATUS;
   code: keyof typeof ERROR_STATUS;
   param: string | null;
+  provider_code?: string;
 }
 
 /** Fails unless the answer is an error in the contract's shape, with the status of its code. */
@@ -20,8 +21,10 @@ export function assertRefusal(t: ExecutionContext, answer: Answer, about: string
   t.regex(answer.headers.get('x-request-id') ?? '', /^req_[\w-]{20}$/, about);
   const body = JSON.parse(answer.text) as { error: ErrorFields };
   t.deepEqual(Object.keys(body), ['error'], about);
-  t.deepEqual(Object.keys(body.error).sort(), ['code', 'message', 'param', 'type'], about);
-  const { message, type, code, param } = body.error;
+  const { provider_code: providerCode, ...fields } = body.error;
+  t.deepEqual(Object.keys(fields).sort(), ['code', 'message', 'param', 'type'], about);
+  if (providerCode !== undefined) t.regex(providerCode, /^[\w.-]{1,64}$/, about);
+  const { message, type, code, param } = fields;
   t.true(typeof message === 'string' && message !== '' && message.length < 1000, `${about}: ${message}`);
   t.is(type, code, about);
   t.is(answer.status, ERROR_STATUS[code], `${about}: ${answer.text}`);

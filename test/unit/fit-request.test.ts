@@ -5,7 +5,7 @@ import { factsOf } from '@sluice/shared/registry/model-facts';
 import { fitRequest } from '@sluice/worker/calls/fit-request';
 import { heldMessages, holdMessages } from '@sluice/worker/calls/held-messages';
 import { LearnedRefusals } from '@sluice/worker/calls/learned-refusals';
-import { readRefusedField } from '@sluice/worker/providers/refused-field';
+import { parseError } from '@sluice/worker/providers/parse-error';
 import test from 'ava';
 
 const user = { role: 'user', content: 'Hello' } as const;
@@ -175,18 +175,21 @@ const ABOUT_THE_MODEL: readonly [message: string, param: string | undefined][] =
     'developer',
   ],
   ['This response_format type is unavailable now', undefined],
-  ['Model grok-4.5 does not support parameter presencePenalty.', undefined],
+  ['Model grok-4.5 does not support parameter presencePenalty.', 'presencePenalty'],
   ['Invalid JSON payload received. Unknown name "store": Cannot find field.', 'store'],
   ["The 'max_tokens' parameter is not supported, use 'max_completion_tokens' instead", 'max_tokens'],
   ['The model returned the following errors: `temperature` is deprecated for this model.', 'temperature'],
 ];
 
+const refusal = (error: object) =>
+  parseError(400, {}, { error: { type: 'invalid_request_error', ...error } });
+
 test('the words of a refusal tell whether it is about the model', (t) => {
   for (const [message, param] of ABOUT_THE_MODEL) {
-    const read = readRefusedField({ message });
-    t.truthy(read, message);
-    t.is(read?.param, param, message);
-    t.is(read?.refusedField, undefined);
+    const failure = refusal({ message });
+    t.is(failure.outcome, 'refused_field', message);
+    t.is(failure.param, param, message);
+    t.is(failure.refusedField, undefined);
   }
   for (const message of [
     "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 3 instead.",
@@ -195,13 +198,13 @@ test('the words of a refusal tell whether it is about the model', (t) => {
     'Could not process image',
     "Invalid schema for function 'f'",
   ]) {
-    t.is(readRefusedField({ message }), undefined, message);
+    t.is(refusal({ message }).outcome, 'bad_request', message);
   }
 });
 
 test('only a code with the name of a field is remembered for others', (t) => {
   const message = 'Whatever a caller may have written.';
-  const learnedBy = (words: object) => readRefusedField({ message, ...words })?.refusedField;
+  const learnedBy = (words: object) => refusal({ message, ...words }).refusedField;
   t.deepEqual(learnedBy({ code: 'unsupported_parameter', param: 'stop' }), { field: 'stop', isValue: false });
   t.deepEqual(learnedBy({ code: 'unsupported_value', param: 'temperature' }), {
     field: 'temperature',

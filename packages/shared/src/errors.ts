@@ -69,6 +69,8 @@ export interface ErrorInfo {
   message: string;
   /** Path of the offending field, such as `messages[0].role`. */
   param?: string | null;
+  /** The provider's own code, where it refused the request itself. */
+  providerCode?: string;
   /** How long the caller should wait, if that is known. */
   retryAfterMs?: number;
   /** Why, for the people who run the gateway. Callers do not see it. */
@@ -77,6 +79,7 @@ export interface ErrorInfo {
 
 export interface ErrorOptions {
   param?: string | null;
+  providerCode?: string | undefined;
   retryAfterMs?: number;
   reason?: Reason | undefined;
   /** Extra response headers, such as `allow` on a 405. */
@@ -84,11 +87,21 @@ export interface ErrorOptions {
   cause?: unknown;
 }
 
+/** An error in the common shape. */
+interface ErrorFields {
+  message: string;
+  type: ErrorCode;
+  code: ErrorCode;
+  param: string | null;
+  provider_code?: string;
+}
+
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
   readonly code: ErrorCode;
   readonly status: number;
   readonly param: string | null;
+  readonly providerCode: string | undefined;
   readonly retryAfterMs: number | undefined;
   readonly reason: Reason;
   readonly headers: Record<string, string>;
@@ -98,6 +111,7 @@ export class GatewayError extends Error {
     this.code = code;
     this.status = ERROR_STATUS[code];
     this.param = options.param ?? null;
+    this.providerCode = options.providerCode;
     this.retryAfterMs = options.retryAfterMs;
     this.reason = options.reason ?? REASON_OF_CODE[code];
     this.headers = options.headers ?? {};
@@ -108,8 +122,11 @@ export class GatewayError extends Error {
   }
 
   /** The body of the response, in the common error shape. */
-  toBody(): { error: { message: string; type: ErrorCode; code: ErrorCode; param: string | null } } {
-    return { error: { message: this.message, type: this.code, code: this.code, param: this.param } };
+  toBody(): { error: ErrorFields } {
+    const { message, code, param, providerCode } = this;
+    const error: ErrorFields = { message, type: code, code, param };
+    if (providerCode !== undefined) error.provider_code = providerCode;
+    return { error };
   }
 
   /** `retry-after` and `x-should-retry`. The seconds are rounded up, so that an obedient client is never early. */
@@ -125,6 +142,7 @@ export class GatewayError extends Error {
   toInfo(): ErrorInfo {
     const info: ErrorInfo = { code: this.code, message: this.message, reason: this.reason };
     if (this.param !== null) info.param = this.param;
+    if (this.providerCode !== undefined) info.providerCode = this.providerCode;
     if (this.retryAfterMs !== undefined) info.retryAfterMs = this.retryAfterMs;
     return info;
   }

@@ -12,7 +12,10 @@ const message = {
 const requestFields = chatRequest.jsonSchema.properties as Record<string, s.Schema>;
 
 export const publicSchemas = {
-  ErrorDetail: s.object({ message: s.text, type: s.text, code: s.text, param: s.textOrNull }),
+  ErrorDetail: s.object(
+    { message: s.text, type: s.text, code: s.text, param: s.textOrNull },
+    { provider_code: { ...s.text, description: 'The code of a provider that refused the request itself.' } },
+  ),
   Error: s.object({ error: s.ref('ErrorDetail') }),
   Health: s.object({ status: s.text }, { problems: s.arrayOf(s.text) }),
   ChatRequest: {

@@ -15,6 +15,7 @@ export function toErrorInfo(attempts: readonly Attempt[], failure: ProviderFailu
   const reason = failure.reason ?? outcomeRow(failure.outcome).reason;
   if (reason) info.reason = reason;
   if (failure.param !== undefined) info.param = failure.param;
+  if (failure.providerCode !== undefined) info.providerCode = failure.providerCode;
   if (failure.retryAfterMs !== undefined) info.retryAfterMs = failure.retryAfterMs;
   // SDKs retry these by themselves, and should not do so at once.
   else if (failure.code === 'rate_limited' || failure.code === 'provider_unavailable')

@@ -48,6 +48,8 @@ export interface ProviderFailure {
   param?: string;
   /** Set when the provider's code and field, not its words, say that it does not take a field, or not this value of it. */
   refusedField?: { field: string; isValue: boolean };
+  /** The provider's own code for a mistake of the caller. It has letters, digits and `_.-` only. */
+  providerCode?: string;
   /** Why, where the outcome alone does not say it. */
   reason?: Reason;
   /** Upstream's words, cleaned. They may still quote the prompt, or a key that looks like nothing. */

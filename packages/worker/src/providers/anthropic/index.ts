@@ -1,5 +1,5 @@
+import { parseError } from '../parse-error.js';
 import type { Provider } from '../types.js';
-import { parseError } from './error.js';
 import { modelsQuery, parseModels } from './models.js';
 import { buildRequest } from './request.js';
 import { parseResponse } from './response.js';

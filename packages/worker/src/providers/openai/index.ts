@@ -1,5 +1,5 @@
+import { parseError } from '../parse-error.js';
 import type { Provider } from '../types.js';
-import { parseError } from './error.js';
 import { parseModels } from './models.js';
 import { buildCompatibleRequest, buildRequest, hasNoForeign, withoutForeign } from './request.js';
 import { parseResponse } from './response.js';
