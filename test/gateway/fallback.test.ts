@@ -100,6 +100,23 @@ const FALLS_BACK: Record<string, Case> = {
   'wrong-content-type': unusable({ wrongContentType: true }, 200),
   'huge-body': { ...unusable({ hugeBody: 17 * 1024 * 1024 }), outcome: 'too_large' },
   redirect: unusable({ redirect: redirectUrl }, 307),
+  'error-in-200': {
+    action: { body: { error: { code: 502, message: 'It is down.' } } },
+    outcome: 'server_error',
+    code: 'provider_error',
+    status: 502,
+    upstream: 502,
+  },
+  'limit-in-200': {
+    action: { body: { error: { code: 429, message: 'Slow down.' } } },
+    outcome: 'rate_limited',
+    code: 'rate_limited',
+    status: 429,
+    upstream: 429,
+  },
+  '498': refusal(498, 'rate_limited', 'rate_limited', 429),
+  '522': refusal(522, 'connection', 'provider_error', 502),
+  '524': refusal(524, 'timeout', 'provider_timeout', 504),
   'context-length': {
     action: { contextLength: true },
     outcome: 'context_length',
@@ -175,6 +192,7 @@ test.before(async () => {
       'only-keyless': [{ provider: 'keyless', model: 'gpt-keyless' }],
       narrow: [{ provider: 'narrow', model: 'gpt-narrow' }, SPARE.anthropic],
       cooling: [{ provider: 'openai', model: 'gpt-cooling' }, SPARE.anthropic],
+      'failed-choice': [{ provider: 'openai', model: 'gpt-4.1-nano' }, SPARE.anthropic],
       three: [
         { provider: 'closed', model: 'gpt-three' },
         { provider: 'openai', model: 'gpt-three' },
@@ -404,6 +422,26 @@ test('callers and operators are told that a key is not set', async (t) => {
     );
   });
   t.deepEqual(worker.problems, [told]);
+});
+
+test('a choice that failed is no answer, and what it may cost is estimated', async (t) => {
+  const message = { role: 'assistant', content: 'Hel' };
+  const error = { code: 502, message: 'The provider behind it failed.' };
+  gateway.simulator.script({
+    match: { model: 'gpt-4.1-nano' },
+    action: {
+      body: {
+        choices: [{ index: 0, message, finish_reason: 'error', error }],
+        usage: { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 },
+      },
+    },
+  });
+  const answer = await ask('failed-choice');
+  t.is(answer.status, 200);
+  t.is(answer.headers.get('x-gateway-provider'), 'anthropic');
+  const [failed] = (await logOf(answer)).attempts;
+  t.like(failed, { outcome: 'server_error', status: 502, said: error.message });
+  t.is(failed?.estimate, 1_000 * 100_000 + 100 * 400_000);
 });
 
 test('a redirect is not followed', async (t) => {

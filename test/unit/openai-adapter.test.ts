@@ -2,7 +2,7 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import { providerFor } from '@sluice/worker/providers/index';
 import { openai } from '@sluice/worker/providers/openai/index';
-import { UnusableResponse } from '@sluice/worker/providers/types';
+import { FailedResponse, UnusableResponse } from '@sluice/worker/providers/types';
 import test from 'ava';
 
 const messages: ChatRequest['messages'] = [{ role: 'user', content: 'hi' }];
@@ -145,6 +145,76 @@ test('reasoning or a refusal without content is an answer', (t) => {
   }
 });
 
+test('content in parts is joined, and thoughts are told from it', (t) => {
+  const thinking = [
+    { type: 'text', text: 'Two and ' },
+    { type: 'text', text: 'two.' },
+  ];
+  const messageOf = (content: unknown, more = {}) =>
+    openai.parseResponse(answer({ content, ...more })).completion.choices[0]?.message;
+  t.deepEqual(
+    messageOf([
+      { type: 'thinking', thinking, closed: true },
+      { type: 'text', text: 'It is ' },
+      { type: 'reference', reference_ids: [1] },
+      { type: 'text', text: 'four.' },
+    ]),
+    { role: 'assistant', content: 'It is four.', reasoning_content: 'Two and two.' },
+  );
+  t.deepEqual(messageOf([{ type: 'text', text: 'Four.' }]), { role: 'assistant', content: 'Four.' });
+  t.deepEqual(messageOf([{ type: 'thinking', thinking: 'Hm.' }]), {
+    role: 'assistant',
+    content: null,
+    reasoning_content: 'Hm.',
+  });
+  for (const content of [[], [{ type: 'reference' }], ['Four.'], [{ type: 'text', text: 4 }]])
+    t.throws(() => messageOf(content), { instanceOf: UnusableResponse });
+});
+
+test('an answer that was cut or filtered before its first word is an empty one', (t) => {
+  for (const finish_reason of ['length', 'content_filter'])
+    for (const message of [{ role: 'assistant' }, { role: 'assistant', content: [] }]) {
+      const body = answer({}, { choices: [{ index: 0, message, finish_reason }] });
+      t.deepEqual(openai.parseResponse(body).completion.choices, [
+        { index: 0, message: { role: 'assistant', content: '' }, finish_reason },
+      ]);
+    }
+});
+
+function failedIn(body: unknown): FailedResponse {
+  try {
+    openai.parseResponse(body);
+  } catch (error) {
+    if (error instanceof FailedResponse) return error;
+    throw error;
+  }
+  throw new Error('it did not fail');
+}
+
+test('an error in a 200 is a failure with the status that stands inside', (t) => {
+  const error = { code: 429, message: 'Slow down.' };
+  t.like(failedIn({ error }), { status: 429, error, billed: undefined });
+  t.like(failedIn({ error: { ...error, code: '402' } }), { status: 402 });
+  t.like(failedIn({ error: 'no' }), { status: 200, error: 'no' });
+  t.like(failedIn({ error: { message: 'no', code: 'overloaded' } }), { status: 200 });
+  const beside = failedIn(answer({ content: 'Hel' }, { error }));
+  t.like(beside, { status: 429, error });
+  t.like(beside.billed, { usage: { input: 10, output: 5 } });
+  for (const none of [null, '', {}]) t.is(openai.parseResponse(answer({}, { error: none })).usage.input, 10);
+});
+
+test('a choice that failed is a failure, however much was written', (t) => {
+  const choice = { index: 0, message: { role: 'assistant', content: 'Hel' }, finish_reason: 'error' };
+  const error = { code: 503, message: 'No provider.' };
+  t.like(failedIn({ choices: [{ ...choice, error }] }), {
+    status: 503,
+    error,
+    billed: { usage: { output: 0 } },
+  });
+  t.like(failedIn({ choices: [choice], error }), { status: 503, error });
+  t.like(failedIn(answer({}, { choices: [choice] })), { status: 502 });
+});
+
 test('an answer that is cut, refused or nameless is unusable', (t) => {
   const unusable = [
     answer({ content: undefined }),
@@ -183,6 +253,22 @@ test('cached and cache-written tokens are counted once, apart from the input', (
     cacheWrite1h: 0,
     output: 20,
   });
+});
+
+test('cached tokens are read where DeepSeek and Moonshot put them', (t) => {
+  for (const cached of [
+    { prompt_cache_hit_tokens: 60, prompt_cache_miss_tokens: 40 },
+    { cached_tokens: 60 },
+  ]) {
+    const usage = { prompt_tokens: 100, completion_tokens: 20, ...cached };
+    t.like(openai.parseResponse(answer({}, { usage })).usage, { input: 40, cachedInput: 60, output: 20 });
+  }
+  const both = {
+    prompt_tokens: 100,
+    prompt_cache_hit_tokens: 60,
+    prompt_tokens_details: { cached_tokens: 60 },
+  };
+  t.like(openai.parseResponse(answer({}, { usage: both })).usage, { input: 40, cachedInput: 60 });
 });
 
 test('absent or absurd usage counts as none and never as a negative', (t) => {
@@ -262,6 +348,38 @@ test('an account without credit cools the whole provider down', (t) => {
 
 test('an error that is a string is read', (t) => {
   t.is(openai.parseError(400, {}, { error: 'bad temperature' }).message, 'bad temperature');
+});
+
+test('an error by field names the field and says what is wrong with it', (t) => {
+  const detail = [
+    {
+      type: 'extra_forbidden',
+      loc: ['body', 'messages', 0, 'content'],
+      msg: 'Input should be a valid string',
+      input: 'the prompt',
+    },
+    { loc: ['body', 'store'], msg: 'Extra inputs are not permitted', input: false },
+  ];
+  const message =
+    'messages[0].content: Input should be a valid string; store: Extra inputs are not permitted';
+  for (const body of [
+    { object: 'error', message: { detail }, type: 'invalid_request_error', param: null, code: null },
+    { detail },
+  ])
+    t.like(openai.parseError(422, {}, body), {
+      outcome: 'bad_request',
+      message,
+      param: 'messages[0].content',
+      said: message,
+    });
+  t.is(openai.parseError(400, {}, { detail: 'Not here.' }).message, 'Not here.');
+  const key = 'sk-proj-CANARY-0123456789abcdef';
+  const long = [{ loc: ['body', key, 'x'.repeat(900)], msg: `${key} ${'y'.repeat(9_000)}` }];
+  const failure = openai.parseError(422, {}, { detail: long });
+  t.notRegex(JSON.stringify(failure), /CANARY/);
+  t.true(failure.message.length <= 500 && (failure.param ?? '').length <= 500);
+  for (const odd of [[], [null], [{}], [{ loc: 'x', msg: 5 }], {}, 5, [[]]])
+    t.is(openai.parseError(422, {}, { detail: odd }).outcome, 'bad_request');
 });
 
 test('the model list is one page', (t) => {

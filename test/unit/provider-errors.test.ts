@@ -1,8 +1,12 @@
 /** Error answers as providers document them, or as their users report them, and what the gateway must take them for. */
+import { parseConfig } from '@sluice/shared/config/config';
 import { OUTCOMES } from '@sluice/shared/outcomes';
 import { providers } from '@sluice/worker/providers/index';
 import type { Headers, ProviderFailure } from '@sluice/worker/providers/types';
 import test from 'ava';
+import { callStandIn } from '../helpers/call-stand-in.js';
+import { createJsonServer } from '../helpers/json-server.js';
+import { KEY } from '../helpers/stand-in.js';
 
 interface Case {
   kind?: 'anthropic';
@@ -433,3 +437,19 @@ for (const [name, { kind = 'openai', status, headers = {}, body, is }] of Object
     t.is(failure.retryAfterMs, is.retryAfterMs);
     t.is(failure.providerCode, is.providerCode);
   });
+
+test('an error in a 200 is told without the key that it quotes', async (t) => {
+  const [config] = parseConfig({ providers: { mistral: { preset: 'mistral' } } }, {}).providers.values();
+  if (!config) return t.fail();
+  const body = error(`${'x'.repeat(490)}${KEY}: is not valid`, { code: 400, param: KEY });
+  const server = await createJsonServer({ '/v1/chat/completions': body });
+  try {
+    const call = { origin: server.url, model: 'mistral-large-latest', key: KEY };
+    const { failure, billUnknown } = await callStandIn(config, call);
+    t.like(failure, { outcome: 'bad_request', status: 400, param: '[redacted]' });
+    t.notRegex(JSON.stringify(failure), /key-of/);
+    t.is(billUnknown, undefined);
+  } finally {
+    await server.close();
+  }
+});

@@ -2,6 +2,7 @@
 import type { ChatRequest, TokenUsage } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { GatewayError } from '@sluice/shared/errors';
+import { writeExactly } from '@sluice/shared/json/exact';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { RatesLeft } from '@sluice/shared/queue/rates';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -9,6 +10,8 @@ import type { AnswerFits } from '../answer-check/answer-check.js';
 import { failureOf } from '../providers/failure.js';
 import { readRatesLeft } from '../providers/rate-headers.js';
 import {
+  type Billed,
+  FailedResponse,
   type ParsedResponse,
   type Provider,
   type ProviderFailure,
@@ -18,7 +21,7 @@ import { buildBody } from './build-body.js';
 import type { Credentials, OutgoingCall } from './credentials-type.js';
 import type { Endpoint } from './endpoint.js';
 import type { RefusedField } from './fit-request.js';
-import { type HttpAnswer, type HttpClient, HttpFailure } from './http-client.js';
+import { type HttpAnswer, type HttpClient, HttpFailure, parseJson } from './http-client.js';
 import type { Run } from './run.js';
 import type { StopSignal } from './stop-signal.js';
 
@@ -59,8 +62,8 @@ export type CallResult = {
   nextKey?: string;
   /** The call was sent, but no error and no answer with a usage came. So the provider may bill it. */
   billUnknown?: true;
-  /** A complete answer that the caller does not get. The provider bills it. */
-  dropped?: ParsedResponse;
+  /** What the provider bills of an answer that the caller does not get. */
+  dropped?: Billed;
 } & ({ response: ParsedResponse; failure?: never } | { failure: ProviderFailure; response?: never });
 
 export async function callProvider(
@@ -111,7 +114,7 @@ export async function callProvider(
     return { ms: elapsed(), failure, ...(error.sent ? { billUnknown: true } : {}) };
   }
   const ms = elapsed();
-  const result: CallResult = read(provider, answer, clock.now());
+  const result: CallResult = read(upstream, answer, clock.now());
   result.ms = ms;
   const id = upstreamId(provider, answer);
   if (id !== undefined) result.upstreamId = id;
@@ -158,7 +161,8 @@ export function whyUnsupported(
   }
 }
 
-function read(provider: Provider, answer: HttpAnswer, now: number): CallResult {
+function read(upstream: Upstream, answer: HttpAnswer, now: number): CallResult {
+  const { provider } = upstream;
   if (answer.status < 200 || answer.status > 299) {
     return { failure: provider.parseError(answer.status, answer.headers, answer.body, now) };
   }
@@ -166,10 +170,26 @@ function read(provider: Provider, answer: HttpAnswer, now: number): CallResult {
     const response = provider.parseResponse(answer.body, now);
     return isEmpty(response.usage) ? { response, billUnknown: true } : { response };
   } catch (error) {
+    if (error instanceof FailedResponse) {
+      const { status, headers, body } = toErrorAnswer(error, answer, upstream);
+      const failure = provider.parseError(status, headers, body, now);
+      const { billed } = error;
+      if (!billed) return { failure };
+      return isEmpty(billed.usage) ? { failure, billUnknown: true } : { failure, dropped: billed };
+    }
     if (error instanceof UnusableResponse)
       return { failure: failureOf('bad_response', answer.status), billUnknown: true };
     throw error;
   }
+}
+
+/** The error of a 2xx as an answer of its own. The HTTP client leaves a 2xx as it is, and this one may quote the key. */
+export function toErrorAnswer(
+  { status, error }: FailedResponse,
+  { headers }: HttpAnswer,
+  { credentials }: Upstream,
+): HttpAnswer {
+  return { status, headers, body: parseJson(writeExactly({ error }), credentials.secrets()) };
 }
 
 /** A compatible server may leave its usage out. A real usage is never zero, because no prompt is empty. */

@@ -1,10 +1,7 @@
 import { SIMULATED_PRICES } from '@sluice/shared/process/simulated-upstream';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { costOf, dearestCostOf, formatUsd, type PriceUsed, priceFor } from '@sluice/shared/registry/price';
-import type { ParsedResponse } from '../providers/types.js';
-
-/** The parts of an answer that decide its price. */
-type Billed = Pick<ParsedResponse, 'usage' | 'serviceTier' | 'hasAudio'>;
+import type { Billed } from '../providers/types.js';
 
 export interface Priced {
   /** Null when the registry has no price for the model, the service tier or audio. The cost is 0 then. */

@@ -3,11 +3,9 @@ import type { ProviderVerdict } from '@sluice/shared/admin-api';
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { ChainEntry } from '@sluice/shared/queue/job';
-import { isObject, toText } from '../providers/json.js';
-import { UnusableResponse } from '../providers/types.js';
-import { cleanUpstreamText } from '../providers/upstream-text.js';
+import { FailedResponse, UnusableResponse } from '../providers/types.js';
 import { AnswerRoom } from './answer-room.js';
-import type { Upstream } from './call-provider.js';
+import { toErrorAnswer, type Upstream } from './call-provider.js';
 import { type HttpAnswer, HttpFailure } from './http-client.js';
 import { StopSignal } from './stop-signal.js';
 
@@ -75,11 +73,13 @@ async function problemOf(upstream: Upstream, model: string, answer: HttpAnswer):
       provider.parseResponse(answer.body);
       return null;
     } catch (error) {
+      if (error instanceof FailedResponse && error.status >= 400)
+        return problemOf(upstream, model, toErrorAnswer(error, answer, upstream));
       if (!(error instanceof UnusableResponse)) throw error;
       return `something answers at ${addressOf(upstream, model)}, but not with a completion; is base_url right?`;
     }
   }
-  const { outcome } = provider.parseError(answer.status, answer.headers, answer.body);
+  const { outcome, said } = provider.parseError(answer.status, answer.headers, answer.body);
   if (answer.status === 404 || answer.status === 405) {
     if (isAboutModel(answer.body, upstream.endpoint.nameOf(model))) return unknownModel(upstream, model);
     return wrongPath(upstream, model);
@@ -89,8 +89,7 @@ async function problemOf(upstream: Upstream, model: string, answer: HttpAnswer):
     return `it refuses ${credentialsOf(config)} (${answer.status})`;
   }
   if (outcome === 'rate_limited') return 'the key works, and it is rate limiting now (429)';
-  const words = cleanUpstreamText(messageIn(answer.body));
-  return `it answers ${answer.status}${words === '' ? '' : `: ${words}`}`;
+  return `it answers ${answer.status}${said === undefined ? '' : `: ${said}`}`;
 }
 
 function credentialsOf({ auth, apiKeyEnv, added }: ProviderConfig): string {
@@ -126,13 +125,6 @@ function addressOf({ config, endpoint }: Upstream, model: string): string {
 function isAboutModel(body: unknown, name: string): boolean {
   const text = JSON.stringify(body ?? '');
   return text.includes(JSON.stringify(name).slice(1, -1)) || /model|deployment/i.test(text);
-}
-
-function messageIn(answer: unknown): string {
-  const body: unknown = Array.isArray(answer) ? answer[0] : answer;
-  if (!isObject(body)) return '';
-  const error = isObject(body.error) ? body.error : body;
-  return toText(error.message) ?? toText(body.error) ?? toText(body.detail) ?? '';
 }
 
 function unreachable(baseUrl: string, { reason, cause }: HttpFailure): string {

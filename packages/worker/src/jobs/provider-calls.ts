@@ -23,7 +23,7 @@ import type { ProviderHealth } from '../calls/provider-health.js';
 import type { Run } from '../calls/run.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import { failureOf } from '../providers/failure.js';
-import type { ParsedResponse, ProviderFailure } from '../providers/types.js';
+import type { Billed, ProviderFailure } from '../providers/types.js';
 import { discreetWords } from './discreet-words.js';
 import { recordCall } from './job-spans.js';
 import { addAttempt, type Progress, usedBy } from './progress.js';
@@ -260,8 +260,8 @@ export class ProviderCalls {
   }
 
   /** The cost of an answer that the caller does not get. */
-  #costOf(entry: ChainEntry, response: ParsedResponse): number {
-    const priced = this.parts.pricing.of(this.pricesOf(entry), entry.model, response);
+  #costOf(entry: ChainEntry, billed: Billed): number {
+    const priced = this.parts.pricing.of(this.pricesOf(entry), entry.model, billed);
     return priced.estimate ?? priced.cost;
   }
 

@@ -39,6 +39,9 @@ export interface ParsedResponse {
   hasAudio?: true;
 }
 
+/** The parts of an answer that decide its price. */
+export type Billed = Pick<ParsedResponse, 'usage' | 'serviceTier' | 'hasAudio'>;
+
 /** A failed provider call, in the gateway's terms. */
 export interface ProviderFailure {
   outcome: Exclude<AttemptOutcome, 'ok'>;
@@ -111,4 +114,17 @@ export interface BatchResult {
 /** A 2xx answer that is not usable as a completion. */
 export class UnusableResponse extends Error {
   override readonly name = 'UnusableResponse';
+}
+
+/** A 2xx answer that tells of an error. It means what it would mean with a status of its own. */
+export class FailedResponse extends UnusableResponse {
+  constructor(
+    /** The status that the error names. 200 when it names none. */
+    readonly status: number,
+    readonly error: unknown,
+    /** What was generated before the error came. The provider may charge for it. */
+    readonly billed?: Billed,
+  ) {
+    super('the answer is an error');
+  }
 }

@@ -6,8 +6,9 @@ import type {
   ToolCall,
 } from '@sluice/shared/chat';
 import { writeExactly } from '@sluice/shared/json/exact';
+import { hasError, statusIn } from '../error-in-answer.js';
 import { isObject, type JsonObject, toText, toTokenCount, toUnixSeconds } from '../json.js';
-import { type ParsedResponse, UnusableResponse } from '../types.js';
+import { FailedResponse, type ParsedResponse, UnusableResponse } from '../types.js';
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -20,6 +21,8 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
 };
 
 export function parseResponse(body: unknown, now: number = Date.now()): ParsedResponse {
+  if (isObject(body) && hasError(body.error))
+    throw new FailedResponse(statusIn(body.error) ?? 200, body.error);
   if (!isObject(body) || body.type !== 'message' || body.role !== 'assistant') {
     throw new UnusableResponse('the body is not an assistant message');
   }
