@@ -159,13 +159,14 @@ test('a model without a price is refused as soon as there is a budget, unless it
   t.is((await ask('demo', { model: 'gpt-nobody-knows' })).status, 200);
 });
 
-test('a name that is no model is not found, whatever the budget', async (t) => {
-  for (const model of ['oops', 'openai-fast', 'openweight']) {
-    const { status, body } = await ask('zero', { model });
-    t.is(status, 404, model);
-    t.is(body.error.code, 'model_not_found');
-    t.regex(body.error.message, /^The model is neither a route/);
-  }
+test('a mistyped alias is told the nearest one, also where only models with a price may be used', async (t) => {
+  const taken = await ask('elsewhere', { model: 'opne' });
+  t.is(codeOf(taken), 'budget_exceeded');
+  t.regex(taken.body.error.message, /openai\/opne has no known price.*Did you mean `open`/);
+  t.is(taken.headers.get('x-should-retry'), 'false');
+  const unknown = await ask('elsewhere', { model: 'poen' });
+  t.is(codeOf(unknown), 'model_not_found');
+  t.regex(unknown.body.error.message, /Did you mean `open`/);
 });
 
 test('a provider with a price list of its own is priced by that', async (t) => {

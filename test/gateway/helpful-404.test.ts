@@ -1,6 +1,8 @@
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { assertRefusal } from '../helpers/refusal.js';
+import { sdkFor } from '../helpers/sdk.js';
+import { until } from '../helpers/until.js';
 
 let gateway: Gateway;
 test.before(async () => {
@@ -60,6 +62,33 @@ test('a mistyped alias is told the nearest one, whether the gateway or the provi
   const upstream = await ask('ops-sumary');
   t.like(upstream.body.error, { code: 'model_not_found', param: 'model' });
   t.regex(upstream.body.error.message, /Did you mean `ops-summary`/);
+  t.true(
+    gateway.simulator.calls.some(({ model }) => model === 'ops-sumary'),
+    'o… is OpenAI’s',
+  );
+});
+
+test('a provider that is not configured is not taken for a model of OpenAI', async (t) => {
+  t.is((await ask('ollama/llama3')).status, 404);
+  t.false(gateway.simulator.calls.some(({ model }) => model === 'ollama/llama3'));
+});
+
+test('a model that has no chat completions is called, told as such and suggested to nobody', async (t) => {
+  await until('the list of the provider', async () =>
+    (await sdkFor(gateway).models.list()).data.some(({ id }) => id === 'o1-pro'),
+  );
+  for (const model of ['o1-pro', 'gpt-5-pro', 'gpt-5.1-codex-mini', 'o4-mini-deep-research-2025-06-26']) {
+    const { body } = await ask(model);
+    t.is(body.error.code, 'model_not_found', model);
+    t.regex(body.error.message, /OpenAI serves this model only by \/v1\/responses/, model);
+    t.true(
+      gateway.simulator.calls.some((call) => call.model === model),
+      model,
+    );
+  }
+  gateway.simulator.script({ match: { model: 'o1-prp' }, action: { status: 404 } });
+  const mistyped = (await ask('o1-prp')).body.error.message;
+  t.notRegex(mistyped, /o1-pro|responses/);
 });
 
 test('a mistyped model id is told the nearest ids', async (t) => {

@@ -62,6 +62,8 @@ const CHECKS: Record<string, Check> = {
   verbosity: oneOf('low', 'medium', 'high'),
 };
 
+const RESPONSES_ONLY = /-(pro|codex|deep-research)(-|$)/;
+
 export function checkChatRequest(body: Fields, knowsModel: (id: string) => boolean): void {
   const unknown = Object.keys(body).filter((field) => !FIELDS.has(field));
   if (unknown.length > 0) throw unrecognized(unknown, body.model);
@@ -109,6 +111,10 @@ function checkModel(model: string, knowsModel: (id: string) => boolean): void {
   if (!knowsModel(model)) {
     const message = `The model \`${model}\` does not exist or you do not have access to it.`;
     throw new Refusal(404, message, 'invalid_request_error', null, 'model_not_found');
+  }
+  if (RESPONSES_ONLY.test(model)) {
+    const message = 'This model is only supported in v1/responses and not in v1/chat/completions.';
+    throw new Refusal(404, message, 'invalid_request_error', 'model');
   }
   if (model.startsWith('text-embedding')) {
     const message =

@@ -1,6 +1,7 @@
 const PREFIXES: readonly (readonly [prefix: RegExp, provider: string])[] = [
   [/^gpt-/, 'openai'],
-  [/^o\d/, 'openai'],
+  // Where a slash follows, it is the name of another provider, such as ollama.
+  [/^o[^/]*$/, 'openai'],
   [/^text-embedding-/, 'openai'],
   [/^claude-/, 'anthropic'],
 ];
@@ -12,3 +13,10 @@ export function directProviderOf(model: string): string | undefined {
 
 /** Models of any other provider can only be used through a route. */
 export const DIRECT_PROVIDERS: ReadonlySet<string> = new Set(PREFIXES.map(([, provider]) => provider));
+
+const RESPONSES_ONLY = /^(?:o|gpt-)\d[\w.-]*?-(?:pro|codex|deep-research)(?:-|$)/;
+
+/** Whether OpenAI serves the model by its Responses API only. This may be out of date, so the model is called nevertheless. */
+export function isResponsesOnly(model: string): boolean {
+  return RESPONSES_ONLY.test(model);
+}

@@ -4,6 +4,7 @@ import { GatewayError } from '@sluice/shared/errors';
 import { distance } from 'fastest-levenshtein';
 import type { Middleware } from 'koa';
 import type { Catalogue } from '../cell/catalogue.js';
+import { isResponsesOnly } from '../cell/direct-models.js';
 import type { Authenticated } from '../http/authenticate.js';
 import { listModels } from './models-route.js';
 import type { Sought } from './sought.js';
@@ -13,7 +14,9 @@ const SUGGESTED = 3;
 const MAX_LENGTH = 128;
 const SHOWABLE = /^[!-~]{1,128}$/;
 
-/** Wraps handlers that may answer `model_not_found`, for the gateway or for a provider. */
+const RESPONSES_ONLY = 'OpenAI serves this model only by /v1/responses, which the gateway does not serve.';
+
+/** Wraps handlers that may answer `model_not_found`, for the gateway or for a provider, or that a model has no price. */
 export function createSuggestModels(
   directory: Directory,
   catalogue: Catalogue,
@@ -23,24 +26,29 @@ export function createSuggestModels(
       await next();
     } catch (error) {
       const { key, soughtModel } = ctx.state;
-      if (!(error instanceof GatewayError) || error.code !== 'model_not_found' || soughtModel === undefined)
-        throw error;
+      if (!(error instanceof GatewayError) || !isAboutModel(error) || soughtModel === undefined) throw error;
       // While Redis is away, the answer has no suggestions.
       const models = await listModels(key.workspace, directory, catalogue).catch(() => []);
+      const served = models.filter(
+        ({ id, owned_by: owner }) => owner.startsWith('route:') || !isResponsesOnly(id),
+      );
       const names = nearest(
         soughtModel,
-        models.map(({ id }) => id),
+        served.map(({ id }) => id),
       );
-      if (names.length === 0) throw error;
-      const { code, message, param, headers, reason } = error;
-      throw new GatewayError(code, `${message} ${didYouMean(names)}`, {
-        param,
-        headers,
-        reason,
-        cause: error,
-      });
+      const hints = [
+        error.message,
+        ...(isResponsesOnly(soughtModel) ? [RESPONSES_ONLY] : []),
+        ...(names.length > 0 ? [didYouMean(names)] : []),
+      ];
+      const { code, headers } = error;
+      throw new GatewayError(code, hints.join(' '), { ...error.toInfo(), headers, cause: error });
     }
   };
+}
+
+function isAboutModel({ code, reason }: GatewayError): boolean {
+  return code === 'model_not_found' || reason === 'no_price';
 }
 
 /** Returns the nearest names first. Equally near names keep their order, in which aliases come before model ids. */
