@@ -271,7 +271,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/limits',
-    file: 'packages/worker/src/providers/failure.ts',
+    file: 'packages/worker/src/providers/parse-error.ts',
     from: "failure.coolDown = 'provider'",
     to: "failure.coolDown = 'model'",
   },
