@@ -10,6 +10,7 @@ import {
   resolveProviderKeys,
   resolveWorkspaceKeys,
 } from '@sluice/shared/config/config';
+import { priceListAt } from '@sluice/shared/config/price-lists';
 import test from 'ava';
 import fc from 'fast-check';
 
@@ -728,6 +729,17 @@ test('a preset is completed by the file, and the file wins', (t) => {
     read({ preset: 'bedrock' }, { AWS_REGION: 'us-east-2' })?.baseUrl,
     'https://bedrock-runtime.us-east-2.amazonaws.com/openai/v1',
   );
+  for (const [location, host] of [
+    ['global', 'aiplatform.googleapis.com'],
+    ['europe-west1', 'europe-west1-aiplatform.googleapis.com'],
+    ['eu', 'aiplatform.eu.rep.googleapis.com'],
+    ['us', 'aiplatform.us.rep.googleapis.com'],
+  ])
+    for (const preset of ['vertex', 'vertex-anthropic']) {
+      const baseUrl = read({ preset, project: 'p', location })?.baseUrl ?? '';
+      t.true(baseUrl.startsWith(`https://${host}/v1/projects/p/locations/${location}`), baseUrl);
+      t.is(priceListAt(baseUrl), 'google');
+    }
   // A token or a signature stands in for the key, and a key for the token.
   t.is(read({ preset: 'groq', auth: { token_file: '/t' } })?.apiKeyEnv, undefined);
   t.is(read({ preset: 'groq', auth: 'none' })?.apiKeyEnv, undefined);

@@ -61,6 +61,8 @@ const OWN_HEADERS =
 const SECRET_QUERY = /key|token|secret|password|signature/i;
 const MOST_PAIRS = 32;
 const MOST_RENAMED = 1_000;
+/** Google's locations of several regions have hosts of another form. */
+const MULTI_REGION = /\/\/(eu|us)-aiplatform\./;
 const LIFETIME_MS: NumberRule = { min: 1_000, max: 86_400_000 };
 
 /** The fields of the file, completed by those of the preset. */
@@ -139,7 +141,7 @@ function readBaseUrl(reader: ConfigReader, provider: Fields, path: string): stri
     // The address of Google's global location has no name before it.
     return dash !== '' && value === 'global' ? '' : value + dash;
   });
-  return reader.httpUrl(whole, join(path, 'base_url'));
+  return reader.httpUrl(whole.replace(MULTI_REGION, '//aiplatform.$1.rep.'), join(path, 'base_url'));
 }
 
 function readPart(reader: ConfigReader, provider: Fields, part: string, path: string): string {

@@ -6,7 +6,7 @@ const HOSTS: readonly (readonly [list: string, host: RegExp])[] = [
   ['cohere', /^api\.cohere\.(ai|com)$/],
   ['deepseek', /^api\.deepseek\.com$/],
   ['fireworks', /^api\.fireworks\.ai$/],
-  ['google', /^([a-z0-9-]+\.)?googleapis\.com$/],
+  ['google', /^([a-z0-9-]+\.)*googleapis\.com$/],
   ['groq', /^api\.groq\.com$/],
   ['minimax', /^api\.minimax\.(io|chat)$/],
   ['mistral', /^api\.mistral\.ai$/],

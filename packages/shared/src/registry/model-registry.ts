@@ -16,6 +16,9 @@ const MAX_ID_LENGTH = 200;
 const SUFFIX =
   /[-@:](?:(20\d\d)-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])|latest)$/;
 
+/** Bedrock's version of a model, which its names have in some of its APIs only. */
+const VERSION = /-v\d+:\d+$/;
+
 /** The facts about the models of one version. It is immutable: a refresh makes a new one. */
 export class ModelRegistry {
   readonly version: string;
@@ -87,7 +90,7 @@ function indexByProvider(models: readonly ModelFacts[]): ReadonlyMap<string, Pro
 class ProviderIndex {
   readonly ids: readonly string[];
   private readonly byId: ReadonlyMap<string, ModelFacts>;
-  /** Name without the date → model. */
+  /** Name without date and version → model. */
   private readonly newestDated = new Map<string, ModelFacts>();
   private readonly remembered = new Map<string, ModelFacts | undefined>();
 
@@ -96,7 +99,8 @@ class ProviderIndex {
     this.byId = new Map(models.map((model) => [model.id, model]));
     const newest = new Map<string, string>();
     for (const model of models) {
-      const { name, date } = splitId(model.id);
+      const unversioned = model.id.replace(VERSION, '');
+      const { name, date = unversioned === model.id ? undefined : '' } = splitId(unversioned);
       if (date === undefined || date < (newest.get(name) ?? '')) continue;
       newest.set(name, date);
       this.newestDated.set(name, model);
