@@ -4,6 +4,7 @@ import type { ExecutionContext } from 'ava';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
+import { openRaw } from '../helpers/raw-http.js';
 import { until } from '../helpers/until.js';
 import { callsFor } from '../helpers/upstream-calls.js';
 
@@ -95,6 +96,21 @@ test.serial('what runs is ended, at the provider too, and its slot is free', asy
   t.is(entry.served, undefined, 'nothing is billed');
   hold.release();
   t.is((await ask('next in the slot')).status, 200);
+});
+
+test.serial('a caller that has closed its side, and leaves later, is found out', async (t) => {
+  const body = JSON.stringify({ model: 'solo', messages: [{ role: 'user', content: 'leaves later' }] });
+  const { socket, answers } = openRaw(
+    gateway.url,
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${gateway.key}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  await until('the call', () => hold.held.length === 1);
+  socket.end();
+  const [asked] = await answers(1);
+  t.is(asked?.status, 100);
+  socket.destroy();
+  await until('the provider sees it', () => callsFor(gateway.simulator, 'leaves later')[0]?.aborted);
 });
 
 test.serial('nothing is called in the place of what was ended', async (t) => {

@@ -285,9 +285,12 @@ test('a caller that closes its side after the request is answered, however long 
     [200, 200, 200],
   );
 
-  gateway.simulator.script({ match: { textIncludes: 'half-closed' }, action: { delayMs: 1_000 } });
+  gateway.simulator.script({ match: { textIncludes: 'half-closed' }, action: { delayMs: 1_500 } });
   const body = BODY.replace('Hi', 'half-closed');
-  t.deepEqual(final(await statuses(post(`Content-Length: ${body.length}\r\n`, body))), [200]);
+  const waited = await statuses(post(`Content-Length: ${body.length}\r\n`, body));
+  t.deepEqual(final(waited), [200]);
+  // Go's client gives up at the sixth.
+  t.true(waited.length <= 4, `${waited}`);
 });
 
 test('a caller of HTTP/1.0 that closes its side has hung up', async (t) => {

@@ -1,25 +1,35 @@
 /**
- * A caller that closes its side after the request may still read the answer, or may be gone. TCP does not tell. A write
- * tells: the machine of a gone caller answers with a reset, and the next write breaks the connection. So the gateway writes
- * `100 Continue`, which every HTTP/1.1 client ignores. HTTP/1.0 has no such answer, so that caller counts as gone.
+ * A caller that closes its side after the request may still read the answer, or may be gone. TCP does not tell. Bytes tell:
+ * the machine of a gone caller answers them with a reset, and any later write finds the connection broken, even one of no
+ * bytes. So the gateway writes `100 Continue`, which clients of HTTP/1.1 ignore, and then looks with writes of nothing. It does
+ * so a few times only, because Go's client gives up at the sixth. A caller that leaves later still is found out by its answer.
+ * HTTP/1.0 has no `100 Continue`, so that caller counts as gone.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-const FIRST_MS = 100;
-const LONGEST_MS = 5_000;
+const NOTHING = Buffer.alloc(0);
+
+/** `asks`: with a `100 Continue`. */
+const STEPS: readonly { asks: boolean; nextMs: number }[] = [5_000, 30_000, 0].flatMap((pauseMs) => [
+  { asks: true, nextMs: 100 },
+  { asks: false, nextMs: 900 },
+  { asks: false, nextMs: pauseMs },
+]);
 
 /** Closes the response when the caller is gone. The returned function ends the watch. */
 export function findOutWhenGone(request: IncomingMessage, response: ServerResponse): () => void {
   const { socket } = request;
   let timer: NodeJS.Timeout | undefined;
-  const probe = (nextMs: number) => {
-    if (response.headersSent || !socket.writable) return;
-    response.writeContinue();
-    timer = setTimeout(probe, nextMs, Math.min(2 * nextMs, LONGEST_MS));
+  const take = (step: number) => {
+    const { asks, nextMs } = STEPS[step] ?? {};
+    if (nextMs === undefined || response.headersSent || !socket.writable) return;
+    if (asks) response.writeContinue();
+    else socket.write(NOTHING);
+    timer = setTimeout(take, nextMs, step + 1);
   };
   const onEnd = () => {
     if (request.httpVersion === '1.0') socket.destroy();
-    else probe(FIRST_MS);
+    else take(0);
   };
   if (socket.readableEnded) onEnd();
   else socket.once('end', onEnd);
