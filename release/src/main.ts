@@ -3,19 +3,20 @@
  * `npm run release -- <version>`: puts the version into every manifest and the changelog, makes and checks the package,
  * commits and tags. With --dry-run it changes nothing and says what it would do. Publishing is the workflow's work.
  * `npm run release -- --pack` only makes the package, the list of its components and the notes; the workflow runs it with the
- * tag that it was started by.
+ * tag that it was started by, and with --images: then it also makes the archive whose base images have digests.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { assemble } from './assemble.js';
 import { changesOf, unreleased } from './changelog.js';
 import { checkPackage } from './check-package.js';
+import { writePinned } from './images.js';
 import { pathOf, readManifest, readText, run } from './repository.js';
 import { checkSbom, writeSbom } from './sbom.js';
 import { rehearse, writeVersion } from './write-version.js';
 
 const USAGE =
-  'usage: npm run release -- <version> [--dry-run]   or   npm run release -- --pack [--tag v<version>]';
+  'usage: npm run release -- <version> [--dry-run]   or   npm run release -- --pack [--images] [--tag v<version>]';
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
 class ReleaseError extends Error {}
@@ -45,7 +46,7 @@ function release(version: string, dryRun: boolean): void {
 }
 
 /** What the workflow does with a tag: the package, its list of components, and the notes of the release. */
-function packTagged(tag: string | undefined): void {
+function packTagged(tag: string | undefined, withImages: boolean): void {
   const { version } = readManifest('.');
   if (tag !== undefined && tag !== `v${version}`)
     throw new ReleaseError(`the tag is ${tag}, and the manifests say ${version}`);
@@ -53,6 +54,7 @@ function packTagged(tag: string | undefined): void {
   if (tag !== undefined && changes === '')
     throw new ReleaseError(`CHANGELOG.md has no section for ${version}`);
   pack(version, changes);
+  if (withImages) say(`Sources with the digests of base images: ${writePinned(version)}`);
 }
 
 function pack(version: string, changes: string): void {
@@ -77,13 +79,14 @@ try {
     options: {
       'dry-run': { type: 'boolean', default: false },
       pack: { type: 'boolean', default: false },
+      images: { type: 'boolean', default: false },
       tag: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
   const [version] = positionals;
   if (values.help) say(USAGE);
-  else if (values.pack) packTagged(values.tag);
+  else if (values.pack) packTagged(values.tag, values.images);
   else if (version === undefined) throw new ReleaseError(USAGE);
   else release(version, values['dry-run']);
 } catch (error) {

@@ -123,7 +123,7 @@ test('every path and image that docker-compose.yml names is there, or is built',
     for (const path of command.filter((argument) => argument.startsWith('packages/')))
       t.true(existsSync(new URL(path, repository)), `${name} runs ${path}`);
     const isOurs = image === compose.services.apply?.image;
-    t.true(isOurs || /^[\w./-]+:v?\d[\w.-]*$/.test(image), `${name} pins ${image}`);
+    t.true(isOurs || /^[\w./-]+:v?\d[\w.-]*(@sha256:\w{64})?$/.test(image), `${name} pins ${image}`);
   }
   const dockerfile = read('Dockerfile');
   for (const [, sources = ''] of dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm))

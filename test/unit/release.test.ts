@@ -1,10 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { changesOf, unreleased, withRelease } from '@sluice/release/changelog';
 import { checkPackage } from '@sluice/release/check-package';
+import { IMAGE_FILES, pinImages } from '@sluice/release/images';
 import { withVersion } from '@sluice/release/repository';
 import { checkSbom } from '@sluice/release/sbom';
 import { manifestFolders } from '@sluice/release/write-version';
 import test from 'ava';
+import { parse } from 'yaml';
 import { REPOSITORY } from '../helpers/all-in-one.js';
 
 const CHANGELOG = `# Changelog
@@ -76,4 +78,68 @@ test('a list of components that lacks a dependency, or a digest of what others m
     'the list of components has no digest of koa',
   ]);
   t.is(checkSbom({}, {}).length, 1);
+});
+
+test('a release has the digest of every base image', (t) => {
+  const digest = (digit: number) => `sha256:${String(digit).repeat(64)}`;
+  for (const file of IMAGE_FILES) {
+    const text = readFileSync(`${REPOSITORY}/${file}`, 'utf8');
+    const asked: string[] = [];
+    const pinned = pinImages(text, (image) => digest(asked.push(image)));
+    const named = text
+      .match(/(^FROM |^\s+image: )\S+$|^FROM \S+ AS/gm)
+      ?.filter((line) => !line.includes('sluice'));
+    t.true(asked.length > 0 && asked.length === named?.length, `${file}: ${asked}`);
+    for (const [i, image] of asked.entries()) t.true(pinned.includes(`${image}@${digest(i + 1)}`), image);
+    t.is(pinImages(pinned, () => digest(9)).match(/@sha256:9{64}/g)?.length, asked.length);
+  }
+  t.throws(() => pinImages('FROM node:24\n', () => ''), { message: 'node:24 has no digest, but ""' });
+});
+
+interface Workflow {
+  permissions?: Permissions;
+  jobs: Record<string, { permissions?: Permissions; steps: { uses?: string; run?: string }[] }>;
+}
+type Permissions = string | Record<string, string>;
+
+/** What would let the code of others into a release. */
+function dangersOf(text: string): string[] {
+  const { permissions: ofAll = 'write-all', jobs } = parse(text) as Workflow;
+  const dangers = [...text.matchAll(/uses: *(\S+)(.*)/g)]
+    .filter(([, action = '', comment = '']) => !/@[0-9a-f]{40}$/.test(action) || !/^ # v\d/.test(comment))
+    .map(([, action]) => `${action} is not pinned`);
+  for (const [name, { permissions = ofAll, steps }] of Object.entries(jobs)) {
+    const maySign =
+      typeof permissions === 'string' ? permissions === 'write-all' : permissions['id-token'] === 'write';
+    // A checkout has code that others may have changed. npm publish alone runs no code of the package.
+    const foreign = steps.filter(
+      ({ uses = '', run = '' }) =>
+        uses.includes('checkout') || (run !== '' && !/^npm publish --ignore-scripts [^;&|\n]*$/.test(run)),
+    );
+    if (maySign)
+      dangers.push(...foreign.map(({ uses, run }) => `${name} may sign, and has the step ${uses ?? run}`));
+  }
+  return dangers;
+}
+
+test('workflows pin every action, and the job that may sign a release runs nothing but npm publish', (t) => {
+  const folder = `${REPOSITORY}/.github/workflows`;
+  const texts = readdirSync(folder).map((name) => readFileSync(`${folder}/${name}`, 'utf8'));
+  for (const text of texts) t.deepEqual(dangersOf(text), []);
+  t.true(texts.some((text) => text.includes('id-token: write')));
+
+  const bad = (permissions: string, ...steps: string[]) =>
+    dangersOf(
+      `${permissions}\njobs:\n  job:\n    steps:\n${steps.map((each) => `      - ${each}\n`).join('')}`,
+    );
+  t.deepEqual(bad('permissions: {}', 'uses: actions/checkout@v5'), ['actions/checkout@v5 is not pinned']);
+  t.deepEqual(bad('permissions: {}', 'run: npm test'), []);
+  for (const permissions of ['permissions: { id-token: write }', 'permissions: write-all', ''])
+    for (const step of [
+      'npm test',
+      'npx --yes npm@11 publish',
+      'bash .ci/run',
+      'npm publish --ignore-scripts a; npm test',
+    ])
+      t.deepEqual(bad(permissions, `run: ${step}`), [`job may sign, and has the step ${step}`]);
 });
