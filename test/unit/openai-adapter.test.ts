@@ -367,7 +367,7 @@ test('an error by field names the field and says what is wrong with it', (t) => 
     { detail },
   ])
     t.like(openai.parseError(422, {}, body), {
-      outcome: 'bad_request',
+      outcome: 'refused_field',
       message,
       param: 'messages[0].content',
       said: message,

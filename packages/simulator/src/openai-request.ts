@@ -62,7 +62,7 @@ const CHECKS: Record<string, Check> = {
   verbosity: oneOf('low', 'medium', 'high'),
 };
 
-const RESPONSES_ONLY = /-(pro|codex|deep-research)(-|$)/;
+const RESPONSES_ONLY = /^(?:o\d|gpt-).*-(?:pro|codex|deep-research)(?:-|$)/;
 
 export function checkChatRequest(body: Fields, knowsModel: (id: string) => boolean): void {
   const unknown = Object.keys(body).filter((field) => !FIELDS.has(field));

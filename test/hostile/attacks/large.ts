@@ -8,6 +8,8 @@ export const largeBodies: Attack = {
   does: 'sends, with an accomplice, 20 bodies of 9.5 MB each at once, again and again, to processes of 512 MiB',
   short: true,
   confined: true,
+  // To send so much may take long on a busy machine, and a body that comes too slowly is refused otherwise.
+  gateway: { request: { receive_timeout_ms: 600_000 } },
   async run(stage) {
     const body = JSON.stringify(stage.ask('x'.repeat(9.5 * MB)));
     const statuses = new Map<number, number>();
