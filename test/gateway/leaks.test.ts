@@ -26,6 +26,17 @@ const errorBody = (key: string) => ({
   error: { type: 'invalid_request_error', message: indiscreet(key), param: key, code: null },
 });
 
+/** The same key, so that only a program recognises it. */
+const FORMS: Record<string, (key: string) => string> = {
+  base64: (key) => Buffer.from(key).toString('base64'),
+  'base64 of more': (key) => Buffer.from(`user:${key}!`).toString('base64url'),
+  hex: (key) => Buffer.from(key).toString('hex'),
+  'capital hex': (key) => Buffer.from(key).toString('hex').toUpperCase(),
+  'percent encoding': (key) => [...key].map((each) => `%${each.charCodeAt(0).toString(16)}`).join(''),
+  'URL encoding': encodeURIComponent,
+  'no prefix': (key) => key.replace('sk-proj-', ''),
+};
+
 /** Only these calls have little time, so that a machine that stops for a while does not end the others. */
 const NO_ANSWER = 'no answer in time';
 const FAILURES: Record<string, (key: string) => Action> = {
@@ -33,6 +44,12 @@ const FAILURES: Record<string, (key: string) => Action> = {
     [400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 500, 502, 503, 529].map((status) => [
       `status ${status}`,
       (key: string): Action => ({ status, body: errorBody(key) }),
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(FORMS).map(([form, encode]) => [
+      form,
+      (key: string): Action => ({ status: 400, body: { error: { message: `Wrong: ${encode(key)}.` } } }),
     ]),
   ),
   'a long message': (key) => ({ status: 400, body: { error: { message: `${'a '.repeat(240)}${key}` } } }),
@@ -174,6 +191,16 @@ test('no key is in what the processes print, or in an error that a caller sees',
     t.false(gateway.output().includes(most));
     for (const refusal of refusals) t.false(refusal.includes(most), refusal);
   }
+});
+
+test('a provider key in another form is as little in an error, in the log or in Redis', async (t) => {
+  const contents = await readEverything(gateway.redis);
+  for (const [form, encode] of Object.entries(FORMS))
+    for (const key of PROVIDER_KEYS) {
+      const middle = encode(key).slice(8, -8);
+      for (const text of [gateway.output(), contents, ...refusals]) t.false(text.includes(middle), form);
+    }
+  t.true(refusals.filter((refusal) => refusal.includes('Wrong: [redacted]')).length >= 8);
 });
 
 test('no provider key has ever been sent to Redis, or is in it', async (t) => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type ProviderConfig, parseConfig, resolveProviderKeys } from '@sluice/shared/config/config';
 import { LiveConfig } from '@sluice/shared/process/live-config';
 import { createLogger } from '@sluice/shared/process/logger';
+import { hideSecrets } from '@sluice/worker/calls/hide-secrets';
 import { parseToken, RefreshedSecret } from '@sluice/worker/calls/refreshed-secret';
 import { StopSignal } from '@sluice/worker/calls/stop-signal';
 import test from 'ava';
@@ -205,4 +206,26 @@ test('credentials of AWS are rotated by writing their files', (t) => {
   t.deepEqual(changed, ['signed']);
   writeFileSync(file, '');
   t.is(live.reload('test'), 'failed', 'half of the credentials would be refused');
+});
+
+test('a key is hidden in every form and at every place of an error, and other words stay', (t) => {
+  const key = 'sk-ant-api03-Ab_9/+xYz0123456789-Ab_9/+xYz';
+  const shown = (text: string) => hideSecrets([key, 'short-key'])('message', text);
+  for (const before of ['', 'a', 'ab', 'abc', 'user:'])
+    for (const form of ['base64', 'base64url', 'hex'] as const)
+      for (const after of ['', '!', 'and more']) {
+        const encoded = Buffer.from(`${before}${key}${after}`).toString(form);
+        const left = String(shown(`<${encoded}>`));
+        t.true(left.includes('[redacted]'), `${form} of ${before}${key}${after}`);
+        t.true(left.length < 40, left);
+      }
+  t.is(shown(`the key ${key} is wrong`), 'the key [redacted] is wrong');
+  t.is(shown(`of ${encodeURIComponent(key)}.`), 'of [redacted].');
+  t.is(shown(key.slice('sk-ant-api03-'.length)), '[redacted]');
+  t.is(shown('short-key, and key'), '[redacted], and key');
+  const words = 'Rate limit reached for gpt-4o in sk-ant, try again in 20ms.';
+  t.is(shown(words), words);
+  const hide = hideSecrets([key]);
+  t.is(hide('a', 'x'.repeat(60_000)), 'x'.repeat(60_000));
+  t.is(hide('b', 'y'.repeat(10_000)), '', 'what is too long to be searched is not shown');
 });

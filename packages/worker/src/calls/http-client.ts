@@ -8,6 +8,7 @@ import type { Dispatcher } from 'undici';
 import type { Headers } from '../providers/types.js';
 import { type AnswerShare, SMALL_ANSWER_BYTES } from './answer-room.js';
 import { deathOnReuse } from './dead-sockets.js';
+import { hideSecrets } from './hide-secrets.js';
 import { isShortage } from './shortage.js';
 import type { StopSignal } from './stop-signal.js';
 import { errors, Pool } from './undici-pool.js';
@@ -180,13 +181,9 @@ const SHORT = 2 * ANSWER_LIMITS.depth;
 
 /** Undefined: the text is not usable JSON. `secrets` are removed from its strings. */
 export function parseJson(text: string, secrets: readonly string[]): unknown {
-  const hide = (_key: string, value: unknown) =>
-    typeof value === 'string'
-      ? secrets.reduce((shown, secret) => shown.replaceAll(secret, '[redacted]'), value)
-      : value;
   if (text.length > SHORT && findExcess(text, ANSWER_LIMITS)) return undefined;
   try {
-    return secrets.length === 0 ? parseExactly(text) : JSON.parse(text, hide);
+    return secrets.length === 0 ? parseExactly(text) : JSON.parse(text, hideSecrets(secrets));
   } catch {
     return undefined;
   }
