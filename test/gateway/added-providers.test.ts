@@ -1,5 +1,8 @@
 /** Providers beside those of gateway.yaml: added, changed and removed by the admin api while the processes run. */
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
@@ -467,4 +470,51 @@ test.serial('without PAYLOAD_KEY no provider is added, because nobody would use 
   t.is(status, 409);
   t.regex(body.error.message, /PAYLOAD_KEY is not set/);
   t.is(await open.redis.hlen(open.names.addedProviders), 0);
+});
+
+test.serial('the test of an added provider does not tell what is at an internal address', async (t) => {
+  const { openaiBaseUrl } = gateway.simulator;
+  const [mute, empty] = [createServer(() => {}), createServer()];
+  const listen = async (server: Server) => {
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  };
+  const [silent, closed] = [await listen(mute), await listen(empty)];
+  t.teardown(() => mute.close());
+  mute.unref();
+  await new Promise((resolve) => empty.close(resolve));
+  const addresses: Record<string, string> = {
+    silent,
+    closed,
+    'wrong-path': `${openaiBaseUrl}/nothing/here`,
+    'by-name': closed.replace('127.0.0.1', 'localhost'),
+    works: openaiBaseUrl,
+    lost: 'https://no-such-host.invalid/v1',
+  };
+  for (const [name, base_url] of Object.entries(addresses))
+    await admin('PUT', `/providers/${name}`, { kind: 'openai', base_url, api_key: 'sk-inside-0123456789' });
+  await untilServed('works/gpt-4o-mini');
+  const verdicts = await Promise.all(
+    Object.keys(addresses).map(async (name) => {
+      const { body } = await admin('POST', `/providers/${name}/test`, { model: 'gpt-4o-mini' });
+      return [name, body] as const;
+    }),
+  );
+  const { works, lost, ...inside } = Object.fromEntries(verdicts);
+  t.like(works, { works: true, status: 200 });
+  t.regex(lost.problem, /^https:\/\/no-such-host\.invalid cannot be reached \((?:ENOTFOUND|EAI_AGAIN)\)$/);
+  for (const [name, { works, problem, status, ms }] of Object.entries(inside)) {
+    t.deepEqual(
+      { works, problem, status },
+      {
+        works: false,
+        problem: 'no completion came from this internal address; the log of the worker says why',
+        status: null,
+      },
+      name,
+    );
+    t.true(ms >= 15_000, `${name} took ${ms} ms`);
+  }
+  t.regex(gateway.output(), /"problem":"http:\/\/127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)"/);
+  for (const name of Object.keys(addresses)) await admin('DELETE', `/providers/${name}`);
 });

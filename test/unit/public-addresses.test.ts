@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fetchDocument } from '@sluice/api/cell/fetch-document';
-import { isPublic } from '@sluice/api/cell/public-addresses';
+import { isPublic } from '@sluice/shared/process/is-public';
 import test from 'ava';
 
 for (const address of ['8.8.8.8', '2001:4860:4860::8888', '::ffff:8.8.8.8'])

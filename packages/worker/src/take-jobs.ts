@@ -12,9 +12,12 @@ import { ChatWorker, type LockTimes, type TakenJob } from './jobs/chat-worker.js
 import { ModelLists } from './jobs/model-lists.js';
 import { QueueWorkers } from './jobs/queue-workers.js';
 
+type JobParts = WorkerParts & { logger: Logger };
+
 /** Makes a BullMQ worker for each provider's queue. */
 export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger, locks?: LockTimes): QueueWorkers {
   const { backendParts, queues, runs, answers, ending } = parts;
+  const jobParts = { ...parts, logger };
   const lists = new ModelLists(redis, parts.names, parts.upstreams, logger);
   return new QueueWorkers(
     (provider, concurrency, onError) =>
@@ -27,7 +30,7 @@ export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger, locks
         locks,
         onSettled: (settlement, result) => ending.recorded(settlement, result),
         onRefused: (settlement, error) => ending.refused(settlement, error),
-        run: (taken) => runJob(parts, redis, lists, provider, taken),
+        run: (taken) => runJob(jobParts, redis, lists, provider, taken),
         onLost: (jobIds) => runs.stop(jobIds, 'lock_lost'),
         onError,
       }),
@@ -37,7 +40,7 @@ export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger, locks
 }
 
 async function runJob(
-  parts: WorkerParts,
+  parts: JobParts,
   redis: Redis,
   lists: ModelLists,
   provider: string,
@@ -61,11 +64,11 @@ async function runJob(
 }
 
 async function replyWithVerdict(
-  { names, upstreams }: WorkerParts,
+  { names, upstreams, logger }: JobParts,
   redis: Redis,
   provider: string,
   question: TestJob,
 ): Promise<void> {
   const upstream = upstreams.get(provider);
-  if (upstream) await sendVerdict(redis, names, question, await testKeys(upstream, question.model));
+  if (upstream) await sendVerdict(redis, names, question, await testKeys(upstream, question.model, logger));
 }

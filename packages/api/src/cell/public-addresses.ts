@@ -3,8 +3,8 @@ import { type LookupAddress, lookup } from 'node:dns';
 import type { Agent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { isPublic } from '@sluice/shared/process/is-public';
 import { http } from '@sluice/shared/process/node-http';
-import ipaddr from 'ipaddr.js';
 
 export const PRIVATE_ADDRESS = 'ERR_PRIVATE_ADDRESS';
 
@@ -32,17 +32,4 @@ export function publicAgentFor({ protocol, hostname }: URL): Agent {
   const address = hostname.replace(/^\[|\]$/g, '');
   if (isIP(address) !== 0 && !isPublic(address)) throw new PrivateAddress();
   return protocol === 'https:' ? httpsAgent : httpAgent;
-}
-
-const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
-
-/** The address is formally public. In Azure it is the host that a machine runs on. */
-const AZURE_HOST = '168.63.129.16';
-
-export function isPublic(address: string): boolean {
-  if (!ipaddr.isValid(address)) return false;
-  // An IPv4 address in IPv6 form is judged as IPv4.
-  const parsed = ipaddr.process(address);
-  if (parsed instanceof ipaddr.IPv6 && !parsed.match(GLOBAL_IPV6)) return false;
-  return parsed.range() === 'unicast' && parsed.toString() !== AZURE_HOST;
 }

@@ -2,8 +2,11 @@
  * HTTP to one provider: a pool of keep-alive connections, one total time per call, a cap on the answer's size, and
  * no redirects (a redirected POST would carry the provider key to another host).
  */
+import { type LookupAddress, lookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
 import { parseExactly } from '@sluice/shared/json/exact';
 import { findExcess } from '@sluice/shared/json/measure';
+import { isPublic } from '@sluice/shared/process/is-public';
 import type { Dispatcher } from 'undici';
 import type { Headers } from '../providers/types.js';
 import { type AnswerShare, SMALL_ANSWER_BYTES } from './answer-room.js';
@@ -40,6 +43,7 @@ export class HttpFailure extends Error {
 export class HttpClient {
   readonly #pool: Pool;
   readonly #basePath: string;
+  #leadsInside: boolean;
 
   /** `secrets`, such as the provider's key, are removed from the errors that the provider sends. */
   constructor(
@@ -49,15 +53,31 @@ export class HttpClient {
   ) {
     const url = new URL(baseUrl);
     this.#basePath = url.pathname.replace(/\/$/, '');
+    // Node does not look up an IP address.
+    const address = url.hostname.replace(/^\[|\]$/g, '');
+    this.#leadsInside = isIP(address) !== 0 && !isPublic(address);
     this.#pool = new Pool(url.origin, {
       connections,
-      connect: { timeout: CONNECT_TIMEOUT_MS },
+      connect: { timeout: CONNECT_TIMEOUT_MS, lookup: this.#lookup },
       maxResponseSize: MAX_RESPONSE_BYTES,
       // The call has its own timer for its whole time.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
   }
+
+  /** Whether a connection went to an address that is not public, or was to go there. */
+  get leadsInside(): boolean {
+    return this.#leadsInside;
+  }
+
+  readonly #lookup: LookupFunction = (hostname, options, callback) => {
+    lookup(hostname, options, (error, found: string | LookupAddress[], family) => {
+      const addresses = typeof found === 'string' ? [found] : (found ?? []).map(({ address }) => address);
+      if (!addresses.every(isPublic)) this.#leadsInside = true;
+      callback(error, found, family);
+    });
+  };
 
   async post(
     path: string,

@@ -1,7 +1,9 @@
 /** One real call of a provider, and in words what is wrong when it fails. For an operator, not for callers. */
+import { setTimeout } from 'node:timers/promises';
 import type { ProviderVerdict } from '@sluice/shared/admin-api';
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { Logger } from '@sluice/shared/process/logger';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import { FailedResponse, UnusableResponse } from '../providers/types.js';
 import { AnswerRoom } from './answer-room.js';
@@ -10,15 +12,16 @@ import { type HttpAnswer, HttpFailure } from './http-client.js';
 import { StopSignal } from './stop-signal.js';
 
 const TIMEOUT_MS = 15_000;
+const INTERNAL = 'no completion came from this internal address; the log of the worker says why';
 const MAX_ANSWER_BYTES = 1_048_576;
 /** Enough for any model to say a word: some refuse fewer. */
 const MAX_TOKENS = 16;
 
 /** A provider with several keys works when each of them does. */
-export async function testKeys(upstream: Upstream, model: string): Promise<ProviderVerdict> {
-  if (upstream.pool.size === 0) return testProvider(upstream, model);
+export async function testKeys(upstream: Upstream, model: string, logger: Logger): Promise<ProviderVerdict> {
+  if (upstream.pool.size === 0) return discreetTest(upstream, model, logger);
   const verdicts = await Promise.all(
-    [...upstream.pool].map(async ([key, own]) => ({ key, ...(await testProvider(own, model)) })),
+    [...upstream.pool].map(async ([key, own]) => ({ key, ...(await discreetTest(own, model, logger)) })),
   );
   const problems = verdicts.flatMap(({ key, problem }) => (problem === null ? [] : `key ${key}: ${problem}`));
   const [{ key: _, ...first }] = verdicts as [(typeof verdicts)[number]];
@@ -27,6 +30,19 @@ export async function testKeys(upstream: Upstream, model: string): Promise<Provi
     works: problems.length === 0,
     problem: problems.length === 0 ? null : problems.join('; '),
   };
+}
+
+/**
+ * Somebody who may add a provider would learn by its test what is in the network of the workers. So every failure at an
+ * internal address looks the same, and takes the same time. A provider of gateway.yaml is that of the people who run them.
+ */
+async function discreetTest(upstream: Upstream, model: string, logger: Logger): Promise<ProviderVerdict> {
+  const verdict = await testProvider(upstream, model);
+  const { provider, works, problem, status, ms } = verdict;
+  if (works || !upstream.config.added || !upstream.http.leadsInside) return verdict;
+  logger.info({ provider, problem, status, ms }, 'the test of a provider at an internal address failed');
+  await setTimeout(Math.max(0, TIMEOUT_MS - ms));
+  return { ...verdict, problem: INTERNAL, status: null, ms: Math.max(ms, TIMEOUT_MS) };
 }
 
 async function testProvider(upstream: Upstream, model: string): Promise<ProviderVerdict> {
