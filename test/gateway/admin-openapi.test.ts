@@ -3,6 +3,8 @@ import { createAdminApp } from '@sluice/api/admin/app';
 import { openapi, openapiAt } from '@sluice/api/openapi/document';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { checkAnswer, checked } from '../helpers/conformance.js';
+import { ABSENT, refusalsOf } from '../helpers/damage.js';
+import { isAsInFixture } from '../helpers/fixture.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 
@@ -109,4 +111,179 @@ test('an answer with a field that is not described, or without one that is, does
   t.throws(() => check({ ...good, more: 1 }), { message: /additional properties/ });
   t.throws(() => check({ id: 'x' }), { message: /required property/ });
   t.throws(() => check(good, 202), { message: /no DELETE \/workspaces\/\{id\} 202/ });
+});
+
+const ENTRY = { provider: 'openai', model: 'gpt-4o', timeout_ms: 1, max_tokens: 1, retries: 0 };
+const LIMITS = {
+  requests_per_minute: 1000,
+  tokens_per_minute: 1_000_000,
+  concurrent_requests: 1000,
+  budget_usd_per_month: 1000.5,
+  budget: 'strict',
+  unpriced_models: 'refuse',
+  weight: 1,
+  batches_over_budget: 'wait',
+};
+const FAR = '2999-01-31T12:00:00Z';
+const CLASSES = { priority: 'normal', max_priority: 'interactive' };
+const RATES = { requests_per_minute: 1, tokens_per_minute: 1 };
+const ROUTE = { chain: [ENTRY, { one_of: [{ ...ENTRY, weight: 1 }, ENTRY] }], on_crash: 'fail' };
+const FACTS = {
+  prices: { input: 1, output: 2, cached_input: 0.5, cache_write: 1, cache_write_1h: 1 },
+  long_context: [{ above: 1000, prices: { input: 1, output: 2 } }],
+  service_tiers: { flex: { input: 1, output: 2 } },
+  fee_per_request: 1,
+  context_window: 1000,
+  max_output_tokens: 1000,
+  capabilities: ['vision'],
+  deprecated: '2027-01-31',
+  as_of: '2027-01-31',
+};
+const LOG_FILTER = {
+  since: '24h',
+  until: '2999-01-31',
+  workspace: 'demo',
+  route: 'fast',
+  provider: 'openai',
+  model: 'gpt-4o',
+  key_id: 'key_1',
+  code: 'cancelled',
+  reason: 'budget_spent',
+  status: '4xx',
+  tag: 'feature=search',
+  user: 'ann',
+  min_ms: '1',
+  max_ms: '1.5',
+  min_cost_usd: '0',
+  max_cost_usd: '1',
+  fallback: 'true',
+};
+
+/** Every input of the admin listener, and that of batches, with all of its fields. Those of a GET are its query. */
+const INPUTS: Record<string, unknown> = {
+  'POST /workspaces': { id: 'made', name: 'Made', models: ['gpt-*'], limits: LIMITS },
+  'PATCH /workspaces/demo': { name: 'Demo', models: ['*'], limits: LIMITS },
+  'PUT /workspaces/demo/limits': LIMITS,
+  'PATCH /workspaces/demo/limits': LIMITS,
+  'POST /workspaces/demo/keys': { name: 'ci', expires_at: FAR, value: 'k'.repeat(32), ...CLASSES },
+  'PATCH /keys/{key}': { name: 'ci', expires_at: FAR, ...CLASSES },
+  'POST /keys/{key}/rotate': { grace_seconds: 60, expires_at: FAR },
+  'POST /keys/find': { values: ['sk-1', 'sk-2'] },
+  'PUT /workspaces/demo/routes/y': { ...ROUTE, provider_batches: true },
+  'PUT /workspaces/demo/routes/z': ROUTE.chain,
+  'PUT /workspaces/demo/routes/a b': [ENTRY],
+  'PUT /providers/acme': {
+    preset: 'openai',
+    kind: 'openai',
+    base_url: 'https://acme.example/v1',
+    path: '/chat',
+    headers: { 'x-team': 'search' },
+    auth: { header: 'x-key' },
+    keys: [{ name: 'one', api_key: 'sk-1', weight: 1, limits: RATES }],
+    limits: { ...RATES, models: { 'm-*': RATES } },
+    concurrency: 1,
+  },
+  'PUT /providers/A b': { preset: 'openai', api_key: 'sk-1' },
+  'PUT /providers/other': { preset: 'azure', resource: 'acme', api_key: 'sk-1' },
+  'PUT /providers/google': { preset: 'vertex', project: 'acme', api_key: 'sk-1' },
+  'PUT /providers/solo/key': { api_key: 'sk-1' },
+  'PUT /providers/pool/keys/one': { api_key: 'sk-1', weight: 1, limits: RATES },
+  'POST /providers/openai/test': { model: 'gpt-4o-mini' },
+  'POST /workspaces/demo/webhooks': { url: 'https://hooks.example/sluice', events: ['batch.completed'] },
+  'POST /tokens': { name: 'ci', role: 'viewer', workspaces: ['demo'], expires_at: FAR },
+  'PUT /models/openai/gpt-new': FACTS,
+  'PUT /models/openai/a b': FACTS,
+  'POST /models/refresh': {
+    document: {
+      version: 'test',
+      unit: 'usd_per_million_tokens',
+      models: [{ id: 'gpt-new', provider: 'openai', prices: { input: 1, output: 2 }, source: 'a test' }],
+    },
+    confirm: false,
+    dry_run: true,
+  },
+  'POST /v1/batches': {
+    input_file_id: 'file-1',
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+    metadata: { team: 'search' },
+    output_expires_after: { anchor: 'created_at', seconds: 3600 },
+  },
+  'POST /session': { token: 'no-token' },
+  'DELETE /workspaces/nothing': { erase: 'true' },
+  'GET /requests': { ...LOG_FILTER, limit: '1', sort: 'time', before: '1-1' },
+  'GET /requests/export': { ...LOG_FILTER, format: 'csv' },
+  'GET /spend': {
+    since: '2026-01-01',
+    until: '2026-01-31',
+    tz: 'UTC',
+    by: 'workspace,day',
+    top: '3',
+    workspace: 'demo',
+    format: 'json',
+  },
+  'GET /workspaces/demo/statement': { month: '2026-11', tz: 'UTC', format: 'json' },
+  'GET /budgets': { limit: '1' },
+  'GET /attempts': { since: '15m', by: 'entry', workspace: 'demo', route: 'fast' },
+  'GET /directory': { keys: 'false' },
+  'GET /refusals': { since: '24h', workspace: 'demo', key_id: 'key_1', reason: 'unknown_model' },
+  'GET /traffic': { since: '15m' },
+  'GET /audit': { kind: 'changes', limit: '1', before: '1-1' },
+  'GET /audit/export': { kind: 'changes', format: 'csv' },
+  'GET /workspaces/demo/webhook-deliveries': { limit: '1' },
+};
+const DAMAGES: unknown[] = [
+  ...[ABSENT, null, true, -1, 1e13, 1.25, '', 'a b', 'nomral', '2020-01-31T12:00:00Z', '${UNSET}'],
+  ...['https://u:p@x/', 'http://127.0.0.1/', [], ['a', 'a'], { nmae: 1, 'sk-12345': 1 }],
+];
+const QUERY_DAMAGES: unknown[] = [
+  ...[ABSENT, '', 'a b', '0', '9999999', 'nomral', '2020-01-31', '2099-01-31', '9d'],
+  ['a', 'a'],
+];
+
+function queryOf(fields: Record<string, string | string[]>): string {
+  const pairs = Object.entries(fields).flatMap(([name, value]) =>
+    [value].flat().map((each): [string, string] => [name, each]),
+  );
+  return `?${new URLSearchParams(pairs)}`;
+}
+
+test('whatever is wrong in an input is said in the words that are on file', async (t) => {
+  const key = (await admin('POST', '/workspaces/demo/keys', { name: 'ci' })).body.id;
+  const keys = [
+    { name: 'one', api_key: 'sk-1' },
+    { name: 'two', api_key: 'sk-2' },
+  ];
+  await admin('PUT', '/providers/solo', { preset: 'openai', api_key: 'sk-1' });
+  await admin('PUT', '/providers/pool', { preset: 'openai', keys });
+  const lines: string[] = [];
+  for (const [name, input] of Object.entries(INPUTS)) {
+    const [method = '', ...rest] = name.split(' ');
+    const isQuery = method === 'GET' || method === 'DELETE';
+    const refusalOf = async (value: unknown) => {
+      const path = encodeURI(rest.join(' ').replace('{key}', key));
+      const isPublic = path.startsWith('/v1/');
+      const url = (isPublic ? gateway.url : gateway.adminUrl) + path;
+      const response = await fetch(url + (isQuery ? queryOf(value as never) : ''), {
+        method,
+        headers: {
+          authorization: `Bearer ${isPublic ? gateway.key : gateway.adminToken}`,
+          'content-type': 'application/json',
+          'x-sluice-console': '1',
+        },
+        ...(isQuery ? {} : { body: JSON.stringify(value) }),
+      });
+      const text = await response.text();
+      if (response.status !== 400) return undefined;
+      const { message, param } = JSON.parse(text).error;
+      return `${param}: ${message.replaceAll('\n', ' |')}`;
+    };
+    const damages = isQuery ? QUERY_DAMAGES : DAMAGES;
+    const extra = isQuery ? { ...(input as object), nmae: '1' } : undefined;
+    const found = await refusalsOf(input, damages, refusalOf);
+    if (extra) found.push(`with nmae = 1: ${await refusalOf(extra)}\n`);
+    lines.push(...found.map((line) => `${name}: ${line}`));
+  }
+  t.true(lines.length > 500, `${lines.length}`);
+  isAsInFixture(t, 'contract/wrong-inputs.txt', lines.join(''));
 });

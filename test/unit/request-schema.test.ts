@@ -6,6 +6,7 @@ import { GatewayError } from '@sluice/shared/errors';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import test from 'ava';
 import fc from 'fast-check';
+import { ABSENT, damaged, pathsIn } from '../helpers/damage.js';
 
 const { limits } = parseConfig({}, {}).request;
 const isDescribed = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(
@@ -71,28 +72,6 @@ const FULL = {
   user: 'a',
   verbosity: 'low',
 };
-
-type Path = (string | number)[];
-
-function pathsIn(value: unknown, path: Path = []): Path[] {
-  if (typeof value !== 'object' || value === null) return [path];
-  const inner = Object.entries(value).flatMap(([key, child]) =>
-    pathsIn(child, [...path, Array.isArray(value) ? Number(key) : key]),
-  );
-  return [path, ...inner];
-}
-
-const ABSENT = Symbol('absent');
-
-function damaged(value: unknown, [step, ...rest]: Path, by: unknown): unknown {
-  if (step === undefined) return by;
-  const copy = structuredClone(value) as Record<string | number, unknown>;
-  const child = damaged(copy[step], rest, by);
-  if (child !== ABSENT) copy[step] = child;
-  else if (Array.isArray(copy)) copy.splice(Number(step), 1);
-  else delete copy[step];
-  return copy;
-}
 
 const DAMAGES: unknown[] = [
   ABSENT,
