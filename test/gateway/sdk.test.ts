@@ -318,7 +318,10 @@ test('a field that nobody knows reaches OpenAI too, and its refusal reaches the 
   const text = 'An unknown field';
   const body = { model: 'fast', messages: [user(text)], x_future: { deep: [1, null, { a: 'b' }] } };
   const error = await t.throwsAsync(sdk.chat.completions.create(body as Body));
-  t.regex(error?.message ?? '', /^400 Unrecognized request argument supplied: x_future \(openai\/gpt-4o-mini does not take a field/);
+  t.regex(
+    error?.message ?? '',
+    /^400 Unrecognized request argument supplied: x_future \(openai\/gpt-4o-mini does not take a field/,
+  );
   t.deepEqual(sentFor(gateway.simulator, text), { ...body, model: 'gpt-4o-mini' });
 });
 
