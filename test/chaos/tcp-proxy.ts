@@ -2,12 +2,13 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * `hold`: nothing passes, nothing is closed, as if the cable had been pulled. `delay`: every chunk comes that much later,
- * in each direction. `throttle`: bytes per second, in each direction.
+ * `hold`: nothing passes, nothing is closed, as if the cable had been pulled. `deaf`: what the server says is lost. `delay`:
+ * every chunk comes that much later, in each direction. `throttle`: bytes per second, in each direction.
  */
 export type Weather =
   | { kind: 'clear' }
   | { kind: 'hold' }
+  | { kind: 'deaf' }
   | { kind: 'delay'; ms: number }
   | { kind: 'throttle'; bytesPerSecond: number };
 
@@ -53,7 +54,7 @@ export async function createTcpProxy(target: { host: string; port: number }): Pr
           size = Math.max(1, Math.floor((weather.bytesPerSecond * TICK_MS) / 1000));
           await sleep(TICK_MS);
         }
-        to.write(rest.subarray(0, size));
+        if (weather.kind !== 'deaf' || from === link.client) to.write(rest.subarray(0, size));
         rest = rest.subarray(size);
       }
     }

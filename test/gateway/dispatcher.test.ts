@@ -269,6 +269,7 @@ test('a request whose worker died waits once more, and then moves on with the lo
 
 test('a request whose worker died and that may not be called again stays where it is', async (t) => {
   const { cell, settlements, dispatcher, reply, active } = await stage(2, 'fail');
+  await cell.settlements.begin(active.data, active.lock);
   await active.stall();
   await until('the api looks', () => settlements.looks > 0);
   t.is((await until('the job', () => cell.take('openai', 'next'))).id, 'one-0');

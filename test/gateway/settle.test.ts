@@ -394,6 +394,7 @@ test('a job that waits again after its worker died is withdrawn only by an api t
   const again = await cell.take('openai', 'dead, too');
   t.is(again?.id, 'one-0', 'it has kept its place');
   t.is(await cell.settlements.withdraw(job, 1), 'running');
+  t.true(await cell.settlements.begin(job, again?.lock ?? ''));
   await again?.stall();
   t.is(await cell.settlements.withdraw(job, 1), 2);
   t.is(await cell.settlements.withdraw(job, 2), 'withdrawn');

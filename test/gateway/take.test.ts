@@ -1,12 +1,22 @@
-/** Taking jobs when replies of Redis are lost, or the worker loses a job. */
+/** Taking jobs when replies of Redis are lost, or the worker loses a job or dies before it has called. */
 import { chatBackend, LEFT, type TakenJson } from '@sluice/shared/queue/backend';
 import { QUEUE_KEYS } from '@sluice/shared/queue/scripts/layout';
 import { finishScript } from '@sluice/shared/queue/scripts/settle';
 import { type TakenFields, takeScript } from '@sluice/shared/queue/scripts/take';
 import type { MinimalJob } from 'bullmq';
 import type { Command } from 'ioredis';
+import { proxyFor } from '../chaos/tcp-proxy.js';
+import { startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
-import { type Cell, createSettleBench, jobFor, type SettleBench, served } from '../helpers/settle-bench.js';
+import {
+  type Cell,
+  createSettleBench,
+  jobFor,
+  nextEntry,
+  type SettleBench,
+  served,
+} from '../helpers/settle-bench.js';
+import { until } from '../helpers/until.js';
 
 let bench: SettleBench;
 test.before(async () => {
@@ -47,6 +57,18 @@ test('a take that is sent again gets the jobs that it has taken, and counts no s
   t.deepEqual(idsOf(await take()).sort(), first);
   t.is(await startsOf(cell, 'one'), '1');
   t.is(await bench.redis.llen(cell.names.queueKey('openai', 'wait')), 1);
+});
+
+test('a take that is sent again late gets whole locks', async (t) => {
+  const cell = await bench.cell();
+  await cell.queues.addChat(jobFor('one'));
+  const keys = QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name));
+  const take = () => takeScript(bench.redis, keys, ['worker:1', LOCK_MS, 1, 'worker']);
+  await take();
+  const lock = cell.names.queueKey('openai', 'one-0:lock');
+  await bench.redis.pexpire(lock, LOCK_MS / 2);
+  await take();
+  t.true((await bench.redis.pttl(lock)) > LOCK_MS / 2);
 });
 
 test('the end of a job that is sent again gets the next job that it has taken', async (t) => {
@@ -104,4 +126,147 @@ test('a job that its run has lost stays on its queue', async (t) => {
   await worker.moveToCompleted(job as unknown as MinimalJob, LEFT, true, 'worker:1', false);
   t.deepEqual(await bench.redis.lrange(cell.names.queueKey('openai', 'active'), 0, -1), ['one-0']);
   t.deepEqual(await cell.log(), []);
+});
+
+/** The worker dies: its locks run out, and BullMQ's check puts its jobs back. */
+async function die({ names }: Cell): Promise<void> {
+  const key = (name: string) => names.queueKey('openai', name);
+  for (const id of await bench.redis.lrange(key('active'), 0, -1)) {
+    await bench.redis.del(key(`${id}:lock`));
+    await bench.redis.lmove(key('active'), key('wait'), 'RIGHT', 'LEFT');
+  }
+}
+
+for (const [what, careful] of [
+  ['whose route may not call twice', { onCrash: 'fail' }],
+  ['whose workspace has a budget', { budget: 'expected' }],
+] as const) {
+  test(`a job ${what} is no lost call before its worker calls`, async (t) => {
+    const cell = await bench.cell();
+    const job = { ...jobFor('one'), ...careful };
+    await cell.queues.addChat(job);
+    const first = await next(workerOf(cell), 'dead:1');
+    t.is(first?.attemptsStarted, 1);
+    await die(cell);
+    t.is(await cell.settlements.withdraw(job, 1), 0, 'nor does an api process take it for one');
+
+    const second = await next(workerOf(cell), 'lives:1');
+    t.is(second?.attemptsStarted, 1);
+    t.false(await cell.settlements.begin(job, first?.lock ?? ''), 'the first one has lost it');
+    t.true(await cell.settlements.begin(job, second?.lock ?? ''));
+    t.true(await cell.settlements.begin(job, second?.lock ?? ''), 'sent again');
+    await die(cell);
+    t.is(await cell.settlements.withdraw(job), 1);
+    t.is((await next(workerOf(cell), 'next:1'))?.attemptsStarted, 2);
+  });
+}
+
+test('a job that a worker has died with is no second lost call before the next worker calls', async (t) => {
+  const cell = await bench.cell();
+  const job = jobFor('one');
+  await cell.queues.addChat(job);
+  t.is((await next(workerOf(cell), 'first:1'))?.attemptsStarted, 1);
+  await die(cell);
+  for (const token of ['second:1', 'third:1']) {
+    t.is((await next(workerOf(cell), token))?.attemptsStarted, 2);
+    await die(cell);
+  }
+  const fourth = await next(workerOf(cell), 'fourth:1');
+  t.true(await cell.settlements.begin(job, fourth?.lock ?? ''));
+  await die(cell);
+  t.is((await next(workerOf(cell), 'fifth:1'))?.attemptsStarted, 3);
+});
+
+test('a job that counts at its call is given back, moved and taken again as if nobody had taken it', async (t) => {
+  const cell = await bench.cell();
+  const job = { ...jobFor('one'), onCrash: 'fail' as const };
+  await cell.queues.addChat({ ...jobFor('zero'), onCrash: 'fail' });
+  await cell.queues.addChat(job);
+  const worker = workerOf(cell);
+  await next(worker, 'worker:1');
+  await worker.giveBack();
+  t.is(await startsOf(cell, 'one'), null);
+  const keys = QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name));
+  const take = () => takeScript(bench.redis, keys, ['other:1', LOCK_MS, 1, 'other']);
+  const taken = async () => ((await take()) as [number, TakenFields])[1].slice(0, 6);
+  const first = await taken();
+  t.deepEqual([first[0], first[5]], ['one-0', 1]);
+  t.deepEqual(await taken(), first);
+  t.is(await cell.settlements.move(job, nextEntry(job), 10, 'other:1:1'), 'moved');
+  const there = await cell.take('anthropic', 'run');
+  t.is(there?.starts, 1);
+  await there?.stall();
+  t.is((await cell.take('anthropic', 'again'))?.starts, 1);
+});
+
+test('requests whose worker died before it called are answered, and are no calls that may have been billed', async (t) => {
+  const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
+  const gateway = await startGateway({
+    workers: 0,
+    providers: { openai: { max_wait_ms: 250_000 } },
+    routes: { careful: { on_crash: 'fail', chain } },
+    // Enough for one call, and not for two.
+    workspaces: { scarce: { limits: { budget_usd_per_month: 0.03 }, routes: { plain: chain } } },
+  });
+  t.teardown(() => gateway.stop());
+  const messages = [{ role: 'user', content: 'Hello.' }];
+  const answers = [
+    gateway.chat({ model: 'careful', messages }),
+    gateway.chat({ model: 'plain', messages }, { key: gateway.keys.scarce ?? '' }),
+  ];
+  const chats = (ids: string[]) => ids.filter((id) => !id.startsWith('models-')).length;
+  const wait = gateway.names.queueKey('openai', 'wait');
+  await until('two requests that wait', async () => chats(await gateway.redis.lrange(wait, 0, -1)) === 2);
+  const keys = QUEUE_KEYS.map((name) => gateway.names.queueKey('openai', name));
+  const [, ...taken] = await takeScript(gateway.redis, keys, ['dead:1', 1, 8, 'dead']);
+  t.is(chats((taken as TakenFields[]).map(([id]) => id)), 2);
+
+  await gateway.addWorker();
+  t.deepEqual(
+    (await Promise.all(answers)).map(({ status }) => status),
+    [200, 200],
+  );
+  const log = await gateway.log();
+  t.deepEqual(
+    log.map(({ attempts }) => attempts.map(({ outcome }) => outcome)),
+    [['ok'], ['ok']],
+  );
+  t.is(gateway.simulator.calls.length, 2);
+});
+
+test('a worker that does not hear Redis for a moment, and loses its connection, calls once for each request', async (t) => {
+  const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
+  const gateway = await startGateway({
+    workers: 0,
+    providers: { openai: { max_wait_ms: 250_000 } },
+    routes: { plain: chain, careful: { on_crash: 'fail', chain } },
+    simulator: { latencyMs: 5 },
+  });
+  t.teardown(() => gateway.stop());
+  const { proxy, url } = await proxyFor(gateway.redisServer.url);
+  t.teardown(() => proxy.close());
+  await gateway.addWorker({ REDIS_URL: url });
+
+  let isOver = false;
+  const statuses: number[] = [];
+  const messages = [{ role: 'user', content: 'Hello.' }];
+  const callers = Array.from({ length: 16 }, async (_, i) => {
+    const model = i % 2 === 0 ? 'plain' : 'careful';
+    while (!isOver) statuses.push((await gateway.chat({ model, messages })).status);
+  });
+  for (let round = 0; round < 6; round++) {
+    const before = statuses.length;
+    await until('requests after the last time', () => statuses.length >= before + 30);
+    proxy.set({ kind: 'deaf' });
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    proxy.reset();
+    proxy.set({ kind: 'clear' });
+  }
+  isOver = true;
+  await Promise.all(callers);
+  t.deepEqual(new Set(statuses), new Set([200]));
+  const outcomes = (await gateway.log()).flatMap(({ attempts }) => attempts.map(({ outcome }) => outcome));
+  t.deepEqual(new Set(outcomes), new Set(['ok']));
+  t.is(outcomes.length, statuses.length);
+  t.is(gateway.simulator.calls.length, statuses.length);
 });

@@ -17,9 +17,10 @@ import { rankOf } from '../config/priority.js';
 import { BLOCK_MS } from '../redis/redis.js';
 import { ScriptKeys } from '../redis/script.js';
 import { whileRefused } from '../redis/while-refused.js';
-import { type ChatJob, jobIdOf, providerOf } from './job.js';
+import { type ChatJob, countsAtCall, jobIdOf, providerOf } from './job.js';
 import { type KeyTrouble, rateOf } from './rates.js';
 import { ADDED, ALREADY_SETTLED, addScript } from './scripts/add.js';
+import { beginScript } from './scripts/begin.js';
 import { reserveAgainScript, switchKeyScript } from './scripts/call-again.js';
 import { LARGE_REQUEST, QUEUE_KEYS } from './scripts/layout.js';
 import { lookScript, missingScript } from './scripts/look.js';
@@ -262,6 +263,11 @@ export class ChatQueueBackend extends RedisQueueBackend {
     );
   }
 
+  /** Counts the start of a job whose starts count at the call. False when this run has lost the job. */
+  async begin(job: ChatJob, lock: string): Promise<boolean> {
+    return (await beginScript(this.redis, this.#keys, [jobIdOf(job), lock])) === 1;
+  }
+
   /** Leaves this key of the pool alone for a while. Returns the key that the job is to be called with instead, or ''. */
   switchKey(job: ChatJob, lock: string, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
     return switchKeyScript(this.redis, this.#keys, [jobIdOf(job), lock, key, Math.ceil(closedMs), why]);
@@ -384,6 +390,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
       most ?? '',
       this.parts.names.inbox(''),
       this.#rateOf(job),
+      countsAtCall(job) ? 1 : '',
     ];
   }
 

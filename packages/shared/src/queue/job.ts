@@ -120,6 +120,15 @@ export const WAIT_GRACE_MS = 1_000;
 /** A request during which so many workers died is not given to another one. */
 export const MAX_STARTS = 2;
 
+/**
+ * When a worker dies, nobody can ask it whether it has called. So a start counts from when the job is taken, which takes no
+ * command more. A request that was never sent may then look like a lost call. Where that would cost the caller the answer or a
+ * part of a budget, the start counts just before the call instead.
+ */
+export function countsAtCall({ onCrash, budget }: Pick<ChatJob, 'onCrash' | 'budget'>): boolean {
+  return onCrash === 'fail' || budget !== undefined;
+}
+
 export function jobIdOf(job: Pick<ChatJob, 'requestId' | 'entry'>): string {
   return `${job.requestId}-${job.entry}`;
 }

@@ -32,6 +32,11 @@ export class Settlements {
     return this.queues.backendOf(job).move(job, moved, next, other, most, token, used);
   }
 
+  /** For workers. Counts the start of a job that is about to be called. False when this run has lost the job. */
+  begin(job: ChatJob, lock: string): Promise<boolean> {
+    return this.queues.backendOf(job).begin(job, lock);
+  }
+
   /** For workers. Returns another key of the provider's pool, or ''. */
   switchKey(job: ChatJob, lock: string, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
     return this.queues.backendOf(job).switchKey(job, lock, key, closedMs, why);

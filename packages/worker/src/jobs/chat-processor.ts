@@ -16,12 +16,14 @@ import {
   type Attempt,
   type ChainEntry,
   type ChatJob,
+  countsAtCall,
   MAX_STARTS,
   WAIT_GRACE_MS,
 } from '@sluice/shared/queue/job';
 import type { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { openRequest, type Payloads } from '@sluice/shared/queue/payload';
 import type { Settlement } from '@sluice/shared/queue/settle';
+import type { Settlements } from '@sluice/shared/queue/settlements';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
@@ -58,6 +60,7 @@ export interface ChatProcessorParts {
   ending: Ending;
   estimate: Pick<CostEstimate, 'ofCall'>;
   moreBudget: Pick<MoreBudget, 'reserve'>;
+  settlements: Pick<Settlements, 'begin'>;
   clock: Clock;
   logger: Logger;
   metrics: WorkerMetrics;
@@ -155,6 +158,11 @@ export class ChatProcessor {
       calls.leave(entry, job);
       addAttempt(progress, { provider: entry.provider, model: entry.model, outcome: left.outcome }, logger);
       return fallback.fail(progress, request, left);
+    }
+
+    if ((again || countsAtCall(job)) && !(await this.parts.settlements.begin(job, run.token))) {
+      calls.leave(entry, job);
+      throw new LockLost();
     }
 
     let otherKeys = calls.otherKeysOf(entry);

@@ -15,6 +15,10 @@ if rate ~= '' then
   fields[#fields + 1] = 'rate'
   fields[#fields + 1] = rate
 end
+if atCall ~= '' then
+  fields[#fields + 1] = 'atCall'
+  fields[#fields + 1] = atCall
+end
 redis.call('HSET', jobKey, unpack(fields))
 `;
 
@@ -30,7 +34,7 @@ export const addScript = createScript<number>(
   'sluiceAdd',
   `${QUEUE}${PUSH}${IS_FULL}
 local settledKey = KEYS[9]
-local jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate = unpack(ARGV)
+local jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate, atCall = unpack(ARGV)
 share, class = tonumber(share), tonumber(class)
 local jobKey = queue.prefix .. jobId
 if redis.call('EXISTS', jobKey) == 1 then return ${ADDED} end

@@ -37,7 +37,7 @@ if redis.call('EXISTS', nextKey) == 1 then
   return 'moved'
 end
 redis.call('RENAME', jobKey, nextKey)
-redis.call('HDEL', nextKey, 'ats', 'stc', 'processedOn', 'rate')
+redis.call('HDEL', nextKey, 'ats', 'start', 'stc', 'processedOn', 'rate')
 if rate ~= '' then redis.call('HSET', nextKey, 'rate', rate) end
 local priority = push(nextQueue, nextId, workspace, share, class, plain, ranked, rate ~= '')
 redis.call('HSET', nextKey, 'data', data, 'timestamp', timestamp, 'priority', priority)

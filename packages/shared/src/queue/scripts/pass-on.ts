@@ -18,7 +18,7 @@ export const passOnScript = createScript<PassOnResult>(
 local nextQueue = queueAt(9)
 local settledKey, inboxKey = KEYS[17], KEYS[18]
 local fromId, died, requestId, notice = unpack(ARGV)
-local jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate = unpack(ARGV, 5)
+local jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate, atCall = unpack(ARGV, 5)
 share, class = tonumber(share), tonumber(class)
 local fromKey, jobKey = queue.prefix .. fromId, nextQueue.prefix .. jobId
 local isThere = redis.call('EXISTS', jobKey) == 1

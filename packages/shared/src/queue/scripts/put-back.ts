@@ -16,7 +16,7 @@ for i = #ARGV - 1, 1, -2 do
     unlist(queue, jobId)
     redis.call('DEL', jobKey .. ':lock')
     redis.call('HDEL', jobKey, 'processedOn')
-    redis.call('HINCRBY', jobKey, 'ats', -1)
+    if redis.call('HDEL', jobKey, 'start') == 0 then redis.call('HINCRBY', jobKey, 'ats', -1) end
     redis.call('RPUSH', queue.wait, jobId)
     given = given + 1
   end
@@ -37,7 +37,7 @@ release(queue, jobId, 'none')
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
 redis.call('HDEL', jobKey, 'processedOn')
-redis.call('HINCRBY', jobKey, 'ats', -1)
+if redis.call('HDEL', jobKey, 'start') == 0 then redis.call('HINCRBY', jobKey, 'ats', -1) end
 delayUntil(queue, jobId, readClock() + delay)
 return 1
 `,

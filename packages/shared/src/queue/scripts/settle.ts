@@ -14,7 +14,7 @@ if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
   rates.release(queue, jobId, 'keep')
   drop(queue, jobId)
 elseif nextToken ~= '' then
-  local held = takenBefore(queue, nextToken)
+  local held = takenBefore(queue, nextToken, lockMs)
   if #held > 1 then return held end
 end
 return takeNext(queue, nextToken, lockMs)
@@ -88,7 +88,7 @@ local function settle()
 end
 
 local result = settle()
-local held = isRepeated and nextToken ~= '' and takenBefore(queue, nextToken)
+local held = isRepeated and nextToken ~= '' and takenBefore(queue, nextToken, lockMs)
 if held and #held > 1 then return {result, held} end
 return {result, takeNext(queue, nextToken, lockMs)}
 `,

@@ -122,8 +122,8 @@ local function take(q, token, lockMs, most)
       redis.call('LPUSH', q.active, jobId)
     end
     local jobKey = q.prefix .. jobId
-    local name, data, timestamp, request, starts, rate =
-      unpack(redis.call('HMGET', jobKey, 'name', 'data', 'timestamp', 'request', 'ats', 'rate'))
+    local name, data, timestamp, request, starts, rate, atCall =
+      unpack(redis.call('HMGET', jobKey, 'name', 'data', 'timestamp', 'request', 'ats', 'rate', 'atCall'))
     if data then
       now = now or readClock()
       starts = tonumber(starts or 0)
@@ -138,7 +138,9 @@ local function take(q, token, lockMs, most)
         hasLanes, lowest, parked = true, nil, parked + 1
       else
         redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
-        redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now), 'ats', starts + 1)
+        -- The start counts from now on, or from its call on (begin.ts).
+        local counter = (atCall or starts > 0) and 'start' or 'ats'
+        redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now), counter, starts + 1)
         taken[#taken + 1] = {jobId, name, data, timestamp, request, starts + 1, verdict, detail,
           verdict and string.format('%.0f', now)}
         if tag > 0 then ranked[class] = math.max(ranked[class] or 0, tag) end
@@ -164,18 +166,20 @@ local function take(q, token, lockMs, most)
   return taken
 end
 
--- The jobs that were taken with this token. The reply that named them was lost, and the command was sent again.
-local function takenBefore(q, token)
+-- The jobs that were taken with this token. The reply that named them was lost, and the command was sent again. Their locks
+-- begin anew, because the worker begins with them only now.
+local function takenBefore(q, token, lockMs)
   local held = {0}
   for _, jobId in ipairs(redis.call('LRANGE', q.active, 0, -1)) do
     local jobKey = q.prefix .. jobId
     local lock = redis.call('GET', jobKey .. ':lock')
     if lock and string.sub(lock, 1, #token + 1) == token .. ':' then
-      local name, data, timestamp, request, starts, rate, slot, key, processedOn = unpack(redis.call('HMGET', jobKey,
-        'name', 'data', 'timestamp', 'request', 'ats', 'rate', 'slot', 'key', 'processedOn'))
+      local name, data, timestamp, request, starts, start, rate, slot, key, processedOn = unpack(redis.call('HMGET', jobKey,
+        'name', 'data', 'timestamp', 'request', 'ats', 'start', 'rate', 'slot', 'key', 'processedOn'))
       local verdict, detail = rate and (slot and 'run' or 'late'), slot and (key or '') or 1000
       if data then
-        held[#held + 1] = {jobId, name, data, timestamp, request, tonumber(starts), verdict, verdict and detail,
+        redis.call('PEXPIRE', jobKey .. ':lock', lockMs)
+        held[#held + 1] = {jobId, name, data, timestamp, request, tonumber(start or starts), verdict, verdict and detail,
           verdict and processedOn, lock}
       end
     end
@@ -223,7 +227,7 @@ export const takeScript = createScript<Taken>(
   `${QUEUE}${TAKE}
 local token, lockMs, most, worker = unpack(ARGV)
 if redis.call('SET', queue.prefix .. 'take:' .. worker, token, 'PX', 4 * lockMs, 'GET') == token then
-  local held = takenBefore(queue, token)
+  local held = takenBefore(queue, token, lockMs)
   if #held > 1 then return held end
 end
 return take(queue, token, lockMs, most)
