@@ -83,12 +83,12 @@ async function begin(
   onCrash: OnCrash,
   hasWorkers = true,
   maxWaitMs = MAX_WAIT_MS,
+  { clock = { now: () => Date.now() }, deadlineMs = 120_000 } = {},
 ): Promise<Omit<Scene, 'active'>> {
   const cell = await bench.cell();
   const { names, queues } = cell;
   const settlements = new Watched(queues);
   const ghosts: ChatJob[] = [];
-  const clock = { now: () => Date.now() };
   const limits = (name: string): ProviderConfig => {
     const settings = { concurrency: 1, max_wait_ms: maxWaitMs, max_backlog: 100, circuit_failures: 0 };
     const providers = { [name]: { kind: 'openai', base_url: 'http://127.0.0.1:1', ...settings } };
@@ -115,7 +115,7 @@ async function begin(
     hasWorkers: () => hasWorkers,
     metrics,
   });
-  const now = Date.now();
+  const now = clock.now();
   const job = jobFor('one');
   const reply = dispatcher.dispatch(
     {
@@ -125,7 +125,7 @@ async function begin(
       acceptedAt: now,
       queuedAt: now,
       waitUntil: now,
-      deadline: now + 120_000,
+      deadline: now + deadlineMs,
     },
     JSON.parse(String(job.request)),
   );
@@ -149,6 +149,16 @@ test('without any worker a request does not wait for its second entry, too', asy
     ['concurrency'],
     'the second one was never entered',
   );
+});
+
+test('a caller is answered at the deadline, also when Redis’ clock does not reach it', async (t) => {
+  const now = Date.now();
+  const still = { clock: { now: () => now }, deadlineMs: 10_000 };
+  const waiting = await begin(1, 'rerun', true, MAX_WAIT_MS, still);
+  const running = await begin(1, 'rerun', true, MAX_WAIT_MS, still);
+  await until('the job', () => running.cell.take('openai', 'run'));
+  t.is((await waiting.reply).head.error?.code, 'provider_timeout');
+  t.like(await t.throwsAsync(running.reply), { code: 'provider_timeout' });
 });
 
 for (const entries of [1, 2]) {

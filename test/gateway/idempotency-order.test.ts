@@ -293,9 +293,9 @@ async function dispatchWithoutMessages(onCrash: ChatJob['onCrash']) {
     payloads,
     clock: { now: () => NOW },
   });
-  const send = (requestId: string) =>
+  const send = (requestId: string, more: Partial<ChatJob> = {}) =>
     idempotent.dispatch(
-      { ...jobFor(requestId), onCrash },
+      { ...jobFor(requestId), onCrash, ...more },
       { model: 'fast', messages: [] },
       DIGEST,
       'the same body',
@@ -317,6 +317,13 @@ for (const onCrash of ['rerun', 'fail'] as const) {
     t.deepEqual(gateway.dispatched, []);
   });
 }
+
+test('one who waits is answered at the deadline, also when Redis’ clock does not reach it', async (t) => {
+  const gateway = await dispatchWithoutMessages('rerun');
+  await lead(gateway, 'leader');
+  const error = await t.throwsAsync(gateway.send('waiter', { deadline: NOW + 4_000 }));
+  t.like(error, { code: 'provider_timeout' });
+});
 
 test('with on_crash: rerun, one whose leader was never queued is run in its place', async (t) => {
   const gateway = await dispatchWithoutMessages('rerun');

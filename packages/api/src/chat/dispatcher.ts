@@ -92,6 +92,8 @@ export interface Pending {
   displacedFrom: number | undefined;
   /** How many workers have died with the job of this entry, as far as is known here. */
   died: number;
+  /** The deadline by `performance.now()`: the caller is answered then, whatever Redis' clock says. */
+  endsAt: number;
   timer: NodeJS.Timeout | undefined;
   cancelTimer?: NodeJS.Timeout;
   onQueued?: (() => void) | undefined;
@@ -130,6 +132,7 @@ export class Dispatcher {
         cancelled: false,
         displacedFrom: undefined,
         died: 0,
+        endsAt: performance.now() + job.deadline - this.parts.clock.now(),
         timer: undefined,
         resolve,
         reject,
@@ -287,30 +290,27 @@ export class Dispatcher {
     pending.job = passOver(pending.job, outcome, now);
   }
 
-  /** Sets the request's timer to this moment. */
-  #wake(pending: Pending, at: number): void {
+  /** Sets the request's timer to this moment, and to its deadline at the latest. */
+  #wake(pending: Pending, at = Number.POSITIVE_INFINITY): void {
     if (!this.#pending.has(pending.job.requestId)) return;
     clearTimeout(pending.timer);
     const check = () =>
       this.#check(pending).catch(() => {
         // Redis did not answer. The job is safe in Redis, and at the deadline the caller is answered without Redis.
-        const now = this.parts.clock.now();
-        if (now < pending.job.deadline) this.#wake(pending, now + RETRY_MS);
+        if (performance.now() < pending.endsAt) this.#wake(pending, this.parts.clock.now() + RETRY_MS);
         else this.#abandon(pending, timedOut());
       });
-    pending.timer = setTimeout(
-      check,
-      Math.max(0, Math.min(at, pending.job.deadline) - this.parts.clock.now()),
-    );
+    const ms = Math.min(at - this.parts.clock.now(), pending.endsAt - performance.now());
+    pending.timer = setTimeout(check, Math.max(0, ms));
   }
 
   async #check(pending: Pending): Promise<void> {
     const { job } = pending;
     const now = this.parts.clock.now();
-    if (now >= job.deadline) return this.#expire(pending);
+    if (performance.now() >= pending.endsAt) return this.#expire(pending);
     if (now < job.waitUntil) return this.#wake(pending, job.waitUntil);
     // Nobody wants an answer of the next entry.
-    if (pending.cancelled) return this.#wake(pending, job.deadline);
+    if (pending.cancelled) return this.#wake(pending);
 
     const { died } = pending;
     const reason = await this.#whyWaited(providerOf(job));
@@ -324,7 +324,7 @@ export class Dispatcher {
     // The notice of a move may have come meanwhile, and has set the timer then.
     if (pending.job !== job || result === 'settled') return;
     if (typeof result === 'number') return this.#waitAgain(pending, result, now);
-    this.#wake(pending, job.deadline);
+    this.#wake(pending);
   }
 
   /**
@@ -378,7 +378,7 @@ export class Dispatcher {
     pending.died = died;
     const maxWaitMs = this.parts.congestion.limits(providerOf(job)).maxWaitMs;
     const mayRun = job.onCrash !== 'fail' && died < MAX_STARTS;
-    this.#wake(pending, mayRun ? waitUntil(job, now, maxWaitMs) : job.deadline);
+    this.#wake(pending, mayRun ? waitUntil(job, now, maxWaitMs) : undefined);
   }
 
   /** The job with the calls of the workers that died with it. Nobody knows whether they were made. */
@@ -456,7 +456,7 @@ export class Dispatcher {
     const result = await this.parts.settlements.settle(settlement, by);
     if (result === 'settled') this.#end(pending, { head, body: '', replayed: false });
     // It was settled before. Its reply is on the way, or went to a process that sent the same line of a batch earlier.
-    else if (by.as === 'refuser') this.#wake(pending, job.deadline);
+    else if (by.as === 'refuser') this.#wake(pending);
     return result;
   }
 

@@ -64,6 +64,8 @@ interface Attachment {
 interface Waiter {
   job: ChatJob;
   request: IdempotentRequest;
+  /** The deadline by `performance.now()`: the caller is answered then, whatever Redis' clock says. */
+  endsAt: number;
   /** The message to this request. It may come before Redis has answered the claim. */
   told: Answered | undefined;
   hungUp: boolean;
@@ -82,7 +84,8 @@ export class IdempotentDispatcher {
     const timeoutMs = deadline - clock.now();
     const fingerprints = payloads.fingerprints(body);
     const request = { workspace, digest, fingerprints, requestId, inbox, timeoutMs, chain };
-    const waiter: Waiter = { job, request, told: undefined, hungUp: false, wake: () => {} };
+    const endsAt = performance.now() + timeoutMs;
+    const waiter: Waiter = { job, request, endsAt, told: undefined, hungUp: false, wake: () => {} };
     // The waiter is registered before Redis knows of it, because the message may come at once.
     this.#waiters.set(requestId, waiter);
     try {
@@ -164,7 +167,7 @@ export class IdempotentDispatcher {
   /** Waits for the message. When it does not come for a while, it looks in Redis. */
   async #hearOrLook(waiter: Waiter, attachment: Attachment): Promise<KeyClaim> {
     const { job, request } = waiter;
-    const left = job.deadline - this.parts.clock.now();
+    const left = waiter.endsAt - performance.now();
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, Math.max(0, Math.min(left, LOOK_EVERY_MS)));
       waiter.wake = () => {
@@ -192,7 +195,7 @@ export class IdempotentDispatcher {
       const body = await this.parts.answers.read(waiter.request, by);
       return body && { head, body, replayed: true };
     } catch (error) {
-      if (!isRedisAway(error) || waiter.job.deadline - this.parts.clock.now() <= LOOK_EVERY_MS) throw error;
+      if (!isRedisAway(error) || waiter.endsAt - performance.now() <= LOOK_EVERY_MS) throw error;
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
       return this.#toReply(waiter, { as: 'answered', head, by });
     }
