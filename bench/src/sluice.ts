@@ -108,7 +108,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
 
   const redis = connectPatiently(redisServer.url);
   const names = keyNames(CELL);
-  const clock = new RedisClock();
+  const clock = new RedisClock(names);
   await clock.synchronise(redis);
   const directory = new Directory(redis, names);
   const config = loadConfig(configPath, env);

@@ -40,7 +40,7 @@ test('a request whose beginning was not confirmed is not taken for one that runs
   t.is(gateway.simulator.calls.length, 1);
 });
 
-test('the key of a request that never came to a queue is free, and that request cannot come to one later', async (t) => {
+const neverQueued = test.macro(async (t, movedMs: number) => {
   const cell = await bench.cell();
   const background = new BackgroundRequests(bench.redis, cell.names, new Payloads());
   const workspace = { id: 'demo', created: 1 } as WorkspaceRecord;
@@ -56,11 +56,18 @@ test('the key of a request that never came to a queue is free, and that request 
   ];
   t.deepEqual(await first.begun(), ['new', 'first']);
   t.deepEqual(await second.begun(), ['beginning', 'first']);
-  // Its process stands still for a minute.
+  // Its process stands still for a minute, or Redis' clock was an hour ahead.
   const record = cell.names.idempotency('demo', background.digestOf('first', workspace));
-  await bench.redis.hincrby(record, 'begun', -60_000);
+  await bench.redis.hincrby(record, 'begun', movedMs);
   t.deepEqual(await second.begun(), ['new', 'second']);
   t.is(await cell.queues.addChat(first.job), 'settled');
   t.is(await cell.queues.addChat(second.job), 'added');
   t.deepEqual(await third.begun(), ['known', 'second']);
 });
+
+for (const movedMs of [-60_000, 3_600_000])
+  test(
+    `the key of a request that never came to a queue is free, and that request cannot come to one later: ${movedMs} ms`,
+    neverQueued,
+    movedMs,
+  );

@@ -114,7 +114,7 @@ test.serial('gateway.yaml does not bring a deleted workspace back', async (t) =>
   const { openaiBaseUrl, anthropicBaseUrl } = simulator;
   const env = { OPENAI_BASE_URL: openaiBaseUrl, ANTHROPIC_BASE_URL: anthropicBaseUrl, TEST_KEY_0: key };
   await admin('DELETE', '/workspaces/demo');
-  const clock = new RedisClock();
+  const clock = new RedisClock(gateway.names);
   await clock.synchronise(redis);
   const config = loadConfig(gateway.configPath, env);
   const { made, notes } = await applyConfig(

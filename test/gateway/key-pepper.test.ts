@@ -61,7 +61,7 @@ test('a secret is set and changed without refusing a key, and apply brings own v
 });
 
 async function applyWith(gateway: Gateway, pepper: string): Promise<void> {
-  const clock = new RedisClock();
+  const clock = new RedisClock(gateway.names);
   await clock.synchronise(gateway.redis);
   const { openaiBaseUrl, anthropicBaseUrl } = gateway.simulator;
   const env = {

@@ -180,7 +180,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
 
   let redis = connectPatiently(redisServer.url);
   const names = keyNames(cell);
-  const clock = new RedisClock();
+  const clock = new RedisClock(names);
   await clock.synchronise(redis);
   const config = loadConfig(configPath, env);
   const digests = new KeyDigests(readEnv(env, pepperEnv).KEY_PEPPER);

@@ -330,6 +330,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'found > 2',
   },
   {
+    test: 'gateway/redis-clock',
+    file: 'packages/shared/src/redis/clock.ts',
+    from: 'if now < clock or now > clock',
+    to: 'if true or now > clock',
+  },
+  {
     test: 'gateway/redis-patience',
     file: 'packages/shared/src/redis/redis.ts',
     from: 'now - due > timeoutMs / 2',

@@ -1,12 +1,20 @@
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { failedLogEntry } from '@sluice/shared/queue/request-log';
 import { RedisClock } from '@sluice/shared/redis/clock';
+import { keyNames } from '@sluice/shared/redis/key-names';
 import test from 'ava';
 import type { Redis } from 'ioredis';
 
+const names = keyNames('test');
+
+/** A Redis that answers the one script of the clock. */
+function answering(sendCommand: () => Promise<number>): Redis {
+  return { sendCommand } as unknown as Redis;
+}
+
 test.serial('a step of the machine’s clock does not move Redis time in a process', async (t) => {
-  const clock = new RedisClock();
-  const redis = { time: async () => ['1000', '500000'] } as unknown as Redis;
+  const clock = new RedisClock(names);
+  const redis = answering(async () => 1_000_500);
   await clock.synchronise(redis, 1);
   const before = clock.now();
   const { now } = Date;
@@ -34,22 +42,22 @@ for (const [who, beforeMs, afterMs] of [
     performance.now = () => passed;
     const REDIS_AHEAD = 1_000_000;
     const answer = (before: number, after: number) =>
-      ({
-        time: async () => {
-          passed += before;
-          const time = passed + REDIS_AHEAD;
-          passed += after;
-          return [String(Math.floor(time / 1000)), String((time % 1000) * 1000)];
-        },
-      }) as unknown as Redis;
-    const clock = new RedisClock();
+      answering(async () => {
+        passed += before;
+        const time = passed + REDIS_AHEAD;
+        passed += after;
+        return time;
+      });
+    const clock = new RedisClock(names);
     await clock.synchronise(answer(1, 1));
     await clock.synchronise(answer(beforeMs, afterMs), 1);
     t.true(Math.abs(clock.now() - passed - REDIS_AHEAD) <= 2, `${clock.now() - passed - REDIS_AHEAD} ms off`);
     // Another Redis, whose clock is elsewhere, has taken its place.
     passed += 500_000;
-    const there = { time: async () => ['7000', '0'] } as unknown as Redis;
-    await clock.synchronise(there, 1);
+    await clock.synchronise(
+      answering(async () => 7_000_000),
+      1,
+    );
     t.is(clock.now(), 7_000_000);
   });
 

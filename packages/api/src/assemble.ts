@@ -104,7 +104,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   const { config } = live;
   const names = keyNames(cell);
   const { payloads, digests } = readSecrets(options);
-  const clock = new RedisClock();
+  const clock = new RedisClock(names);
   await clock.synchronise(redis);
   const added = config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined;
   const takeUpAdded = async () => added?.takeUp(live, false);

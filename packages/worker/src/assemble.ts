@@ -94,7 +94,7 @@ export function assemble(
   for (const [name, provider] of config.providers) {
     upstreams.put(name, provider, live.keys.get(name), poolKeysOf(provider, live.keys));
   }
-  const clock = new RedisClock();
+  const clock = new RedisClock(names);
   const id = makeRequestId();
 
   const backendParts = recordParts(names, config);

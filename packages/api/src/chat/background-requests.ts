@@ -7,6 +7,7 @@ import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import { type ChatJob, jobIdOf, type ReplyHead } from '@sluice/shared/queue/job';
 import type { Payloads } from '@sluice/shared/queue/payload';
+import { READ_CLOCK } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { createScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
@@ -19,7 +20,7 @@ export const GRACE_MS = 60_000;
 const QUEUED_WITHIN_MS = 15_000;
 
 /**
- * KEYS: record, the workspace's webhooks, the request's mark, and with an Idempotency-Key the record of that. ARGV: request
+ * KEYS: record, the workspace's webhooks, the request's mark, clock, and with an Idempotency-Key the record of that. ARGV: request
  * id, deadline, ttl, workspace, the jobs that the request may be in, digest of the Idempotency-Key or empty, fingerprints. The key's record names
  * the request that runs under it. A request that fails removes that record (shared: queue/scripts/record.ts), and the key may
  * be used again.
@@ -30,11 +31,10 @@ const QUEUED_WITHIN_MS = 15_000;
  */
 const beginScript = createScript<['new' | 'known' | 'beginning' | 'conflict' | 'gone', string]>(
   'sluiceBeginInBackground',
-  `
-local recordKey, webhooksKey, markKey, keyKey = unpack(KEYS)
+  `${READ_CLOCK('KEYS[4]')}
+local recordKey, webhooksKey, markKey, _, keyKey = unpack(KEYS)
 local requestId, deadline, ttl, workspace, jobs, digest, fingerprint = unpack(ARGV)
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = readClock()
 if keyKey then
   local known, before = unpack(redis.call('HMGET', keyKey, 'fingerprint', 'points'))
   if known then
@@ -49,7 +49,7 @@ if keyKey then
     for job in string.gmatch(jobsBefore, '[^\\n]+') do
       if redis.call('EXISTS', job) == 1 then return {'known', before} end
     end
-    if now < begun + ${QUEUED_WITHIN_MS} then return {'beginning', before} end
+    if math.abs(now - begun) < ${QUEUED_WITHIN_MS} then return {'beginning', before} end
     redis.call('DEL', recordBefore)
     local markBefore = string.sub(markKey, 1, -#requestId - 1) .. before
     redis.call('SET', markBefore, 'superseded', 'NX', 'PX', math.max(0, latest - now) + ${GRACE_MS})
@@ -110,7 +110,7 @@ export class BackgroundRequests {
     const { requestId, deadline } = job;
     const { id } = workspace;
     const record = this.names.idempotency(id, this.digestOf(requestId, workspace));
-    const keys = [record, this.names.webhooks(id), this.names.settled(requestId)];
+    const keys = [record, this.names.webhooks(id), this.names.settled(requestId), this.names.clock];
     const digest = digestOfKey(idempotencyKey, workspace);
     if (digest !== '') keys.push(this.names.idempotency(id, digest));
     const args = [requestId, Math.round(deadline), DAY_MS, id, this.#jobsOf(job).join('\n'), digest];

@@ -18,9 +18,9 @@ export async function withDirectory<Result>(
   const redis = connectPatiently(redisUrl);
   try {
     await waitForRedis(redis, REDIS_MS);
-    const clock = new RedisClock();
-    await clock.synchronise(redis);
     const names = keyNames(cell);
+    const clock = new RedisClock(names);
+    await clock.synchronise(redis);
     const added = Object.keys(await redis.hgetall(names.addedProviders));
     return await work(new Directory(redis, names), clock, added);
   } finally {

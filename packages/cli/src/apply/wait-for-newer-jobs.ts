@@ -28,9 +28,10 @@ async function waitFor(seconds: number): Promise<number> {
   const redis = connectPatiently(env.REDIS_URL);
   try {
     await waitForRedis(redis, REDIS_MS);
-    const clock = new RedisClock();
+    const names = keyNames(env.SLUICE_CELL);
+    const clock = new RedisClock(names);
     await clock.synchronise(redis);
-    const parts = { redis, names: keyNames(env.SLUICE_CELL), clock, providers: [...providers.keys()] };
+    const parts = { redis, names, clock, providers: [...providers.keys()] };
     return await waitForNewerJobs(parts, seconds * 1000, (count) =>
       console.log(`${count} requests are left that only the newer version understands.`),
     );

@@ -54,7 +54,8 @@ export class Presence {
       (text) => JSON.parse(text) as ProcessInfo,
     );
     const dead = known
-      .filter((process) => now - process.seenAt > REMOVED_AFTER_MS)
+      // One that was last seen in the future has died, or announces itself again, after the clock was far ahead.
+      .filter((process) => Math.abs(now - process.seenAt) > REMOVED_AFTER_MS)
       .map((process) => process.id);
     if (dead.length > 0) await this.redis.hdel(this.names.processes, ...dead);
     return known.filter((process) => now - process.seenAt <= FORGOTTEN_AFTER_MS);

@@ -14,7 +14,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { GatewayConfig } from '../config/config.js';
-import type { Clock } from '../redis/clock.js';
+import { type Clock, READ_CLOCK } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
 import { LATELY_MS } from './callers.js';
@@ -66,13 +66,13 @@ export interface CircuitChange {
   state: CircuitState;
 }
 
-const NOW = `local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+const NOW = (clockKey: string) => `${READ_CLOCK(clockKey)}
+local now = readClock()
 `;
 
 const failScript = createScript<'' | 'failing' | 'open'>(
   'sluiceCircuitFail',
-  `${ALSO_WHEN_FULL}${NOW}
+  `${ALSO_WHEN_FULL}${NOW('KEYS[4]')}
 local key, channel, callersKey = unpack(KEYS)
 local provider, requestId, threshold, openMs, workspace, subject, meetsAll = unpack(ARGV)
 threshold, openMs, subject = tonumber(threshold), tonumber(openMs), 'subject:' .. subject
@@ -123,11 +123,14 @@ return state == 'open' and 1 or 0
 
 const probeScript = createScript<0 | 1>(
   'sluiceCircuitProbe',
-  `${ALSO_WHEN_FULL}${NOW}
-local state, till, probe, probeTill =
-  unpack(redis.call('HMGET', KEYS[1], 'state', 'until', 'probe', 'probeUntil'))
+  `${ALSO_WHEN_FULL}${NOW('KEYS[2]')}
+local state, till, openMs, probe, probeTill =
+  unpack(redis.call('HMGET', KEYS[1], 'state', 'until', 'openMs', 'probe', 'probeUntil'))
 if state ~= 'open' or probe == ARGV[1] then return 1 end
-if now < tonumber(till) or (probeTill and now < tonumber(probeTill)) then return 0 end
+-- A circuit that would be open for longer than it was opened for was opened by a clock that was far ahead.
+local leftMs = tonumber(till) - now
+if leftMs > 0 and leftMs <= tonumber(openMs) then return 0 end
+if probeTill and now < tonumber(probeTill) then return 0 end
 redis.call('HSET', KEYS[1], 'probe', ARGV[1], 'probeUntil', string.format('%d', now + ARGV[2]))
 return 1
 `,
@@ -189,7 +192,10 @@ export class CircuitBreakers {
   /** Milliseconds until an open circuit lets a probe through; 0 when it is not open, or lets one through now. */
   remaining(provider: string): number {
     const { state, until } = this.get(provider);
-    return state === 'open' ? Math.max(0, until - this.clock.now()) : 0;
+    const leftMs = until - this.clock.now();
+    // A circuit that would be open for longer was opened by a clock that was far ahead.
+    const longestMs = Math.max(MAX_OPEN_MS, this.settings.get(provider)?.openMs ?? 0);
+    return state === 'open' && leftMs <= longestMs ? Math.max(0, leftMs) : 0;
   }
 
   /**
@@ -200,7 +206,11 @@ export class CircuitBreakers {
   async mayCall(provider: string, requestId: string, probeMs: number): Promise<boolean> {
     if (this.get(provider).state !== 'open') return true;
     return (
-      (await probeScript(this.redis, [this.names.circuit(provider)], [requestId, Math.ceil(probeMs)])) === 1
+      (await probeScript(
+        this.redis,
+        [this.names.circuit(provider), this.names.clock],
+        [requestId, Math.ceil(probeMs)],
+      )) === 1
     );
   }
 
@@ -223,7 +233,7 @@ export class CircuitBreakers {
     if (!settings || settings.failures === 0) return undefined;
     const state = await failScript(
       this.redis,
-      [this.names.circuit(provider), this.names.circuits, this.names.callers(provider)],
+      [this.names.circuit(provider), this.names.circuits, this.names.callers(provider), this.names.clock],
       [
         provider,
         call.requestId,

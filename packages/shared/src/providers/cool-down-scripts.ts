@@ -1,5 +1,9 @@
 /** The Lua behind cool-downs.ts. A stored cool-down is `<until>`, or `<until> <asked>` where it is probed in between. */
+import { DURATION_MS } from '../config/rules.js';
 import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
+
+/** No cool-down is longer, because no `max_cooldown_ms` is. */
+export const LONGEST_MS = DURATION_MS.max;
 
 const READ = `
 local function read(key, subject)
@@ -54,8 +58,8 @@ export const forgetScript = createScript<null>(
   'sluiceForgetCoolDowns',
   `${READ}
 for i = 2, #ARGV do
-  local _, asked = read(KEYS[1], ARGV[i])
-  if asked <= tonumber(ARGV[1]) then redis.call('HDEL', KEYS[1], ARGV[i]) end
+  local untilNow, asked = read(KEYS[1], ARGV[i])
+  if asked <= tonumber(ARGV[1]) or untilNow > ARGV[1] + ${LONGEST_MS} then redis.call('HDEL', KEYS[1], ARGV[i]) end
 end
 `,
 );

@@ -11,7 +11,7 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { extendScript, forgetScript, liftScript, probeScript } from './cool-down-scripts.js';
+import { extendScript, forgetScript, LONGEST_MS, liftScript, probeScript } from './cool-down-scripts.js';
 
 /** After a probe has been sent, nobody else calls for this long. */
 const PROBE_MS = 10_000;
@@ -66,9 +66,9 @@ export class CoolDowns {
     const stored = Object.entries(await this.redis.hgetall(this.names.coolDowns));
     const now = this.clock.now();
     const known = stored.map(([subject, text]): [string, CoolDown] => [subject, parse(text)]);
-    const over = known.filter(([, each]) => each.asked <= now).map(([subject]) => subject);
+    const over = known.filter(([, each]) => isOver(each, now)).map(([subject]) => subject);
     if (over.length > 0) await forgetScript(this.redis, [this.names.coolDowns], [now, ...over]);
-    this.#known = new Map([...known.filter(([, each]) => each.asked > now), ...this.#news]);
+    this.#known = new Map([...known.filter(([, each]) => !isOver(each, now)), ...this.#news]);
   }
 
   #hear(subject: string, coolDown: CoolDown): void {
@@ -152,6 +152,11 @@ export class CoolDowns {
       return coolDown ? [[subject, coolDown] as [string, CoolDown]] : [];
     });
   }
+}
+
+/** A moment that is too far ahead is from a clock that was. */
+function isOver({ until, asked }: CoolDown, now: number): boolean {
+  return asked <= now || until > now + LONGEST_MS;
 }
 
 function parse(stored: string): CoolDown {

@@ -9,6 +9,7 @@ import type { Redis } from 'ioredis';
 import { monthOf } from '../calendar.js';
 import type { LimitsConfig } from '../config/config.js';
 import { GatewayError } from '../errors.js';
+import { READ_CLOCK } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { createScript } from '../redis/script.js';
 import { formatUsd } from '../registry/price.js';
@@ -53,12 +54,11 @@ const admitScript = createScript<
   ]
 >(
   'sluiceAdmitLimited',
-  `
+  `${READ_CLOCK('KEYS[5]')}
 local timesKey, reservationsKey, reservedKey, spentKey = unpack(KEYS)
 local perMinute, concurrent, budget = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local month, estimatedMonth, refusingMonth, reservation, estimate, lapsesAfter = unpack(ARGV, 4, 9)
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = readClock()
 
 for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', reservationsKey, '-inf', now)) do
   redis.call('ZREM', reservationsKey, lapsed)
@@ -80,6 +80,13 @@ if budget >= 0 then
 end
 if perMinute >= 0 then
   local oldest = redis.call('LINDEX', timesKey, perMinute - 1)
+  if oldest and tonumber(oldest) > now then
+    -- The clock was far ahead when these came. They count from now on.
+    redis.call('DEL', timesKey)
+    for _ = 1, perMinute do redis.call('LPUSH', timesKey, string.format('%d', now)) end
+    redis.call('PEXPIRE', timesKey, 60000)
+    oldest = now
+  end
   if oldest and now - tonumber(oldest) < 60000 then return {'per_minute', 60000 - (now - tonumber(oldest))} end
   redis.call('LPUSH', timesKey, string.format('%d', now))
   redis.call('LTRIM', timesKey, 0, perMinute - 1)
@@ -130,6 +137,7 @@ export class WorkspaceLimits {
         names.reservations(workspace),
         names.reserved(workspace),
         names.spent(workspace),
+        names.clock,
       ],
       [
         requestsPerMinute,

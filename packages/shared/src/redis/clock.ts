@@ -1,18 +1,51 @@
 import type { Redis } from 'ioredis';
+import type { KeyNames } from './key-names.js';
+import { ALSO_WHEN_FULL, createScript } from './script.js';
 
 /**
- * Time as Redis sees it. One process sets a deadline, and another process on another machine judges it. So every moment
+ * Time as the cell sees it. One process sets a deadline, and another process on another machine judges it. So every moment
  * that crosses the queue is in Redis time. A process with a wrong clock neither expires nor delays anything.
+ *
+ * Redis' own clock may be set back, or another Redis with another clock may take over. The cell's time goes on then: the latest
+ * moment is kept in Redis, beside what Redis' clock said at that moment. While the cell is ahead of Redis' clock, its time
+ * passes more slowly. A clock that was wrong for longer is believed at once, because people and budgets need the true time.
  */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
 }
 
+/** The furthest that the cell's time is ahead of Redis' clock. A moment that is further ahead is from a wrong clock. */
+export const LONGEST_LEAD_MS = 600_000;
+const PACE = 0.9;
+/** The latest moment is kept this often. When the clock is set back, the time since then counts as none. */
+const KEEP_EVERY_MS = 500;
+
+/** `readClock()` returns the cell's time. `key` is Lua for the name of the key with the latest moment. */
+export const READ_CLOCK = (key: string) => `
+local function readClock()
+  local time, key = redis.call('TIME'), ${key}
+  local clock = time[1] * 1000 + math.floor(time[2] / 1000)
+  local latest, at = string.match(redis.call('GET', key) or '', '^(%d+) (%d+)$')
+  local passed = clock - (at or 0)
+  local now = (latest or 0) + math.floor(math.max(0, passed) * ${PACE})
+  if now < clock or now > clock + ${LONGEST_LEAD_MS} then now = clock end
+  if passed < 0 or passed >= ${KEEP_EVERY_MS} then redis.call('SET', key, string.format('%.0f %.0f', now, clock)) end
+  return now
+end
+`;
+
+const readScript = createScript<number>(
+  'sluiceReadClock',
+  `${ALSO_WHEN_FULL}${READ_CLOCK('KEYS[1]')}return readClock()`,
+);
+
 /** Inside the process time is monotonic: a step of the machine's clock expires nothing. */
 export class RedisClock implements Clock {
   /** Redis time minus `performance.now()`. Until Redis has answered, the machine's clock stands in. */
   #offset = performance.timeOrigin;
+
+  constructor(private readonly names: Pick<KeyNames, 'clock'>) {}
 
   now(): number {
     return Math.round(performance.now() + this.#offset);
@@ -25,8 +58,7 @@ export class RedisClock implements Clock {
   async synchronise(redis: Redis, samples = 3): Promise<void> {
     for (let i = 0; i < samples; i++) {
       const asked = performance.now();
-      const [seconds, micros] = (await redis.time()) as unknown as [string, string];
-      const time = Number(seconds) * 1000 + Number(micros) / 1000;
+      const time = await readScript(redis, [this.names.clock], []);
       this.#offset = Math.min(Math.max(this.#offset, time - performance.now()), time - asked);
     }
   }

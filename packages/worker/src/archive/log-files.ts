@@ -27,7 +27,9 @@ const leadScript = createScript<number>(
   `
 local key, worker, now, until_ = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local leader, lease = redis.call('HGET', key, 'files:leader'), redis.call('HGET', key, 'files:lease')
-if leader and leader ~= worker and lease and tonumber(lease) > now then return 0 end
+-- A lease that lasts for longer than any is from a clock that was far ahead.
+local leftMs = (lease or 0) - now
+if leader and leader ~= worker and leftMs > 0 and leftMs <= ${2 * LEASE_MS} then return 0 end
 redis.call('HSET', key, 'files:leader', worker, 'files:lease', until_)
 return 1
 `,

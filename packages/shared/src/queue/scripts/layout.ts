@@ -4,6 +4,7 @@
  * Redis runs the whole text of a script each time, and so makes each `local function` that it comes by. Its garbage
  * collector then works for longer than the functions do. So a function that few calls need is defined where it is needed.
  */
+import { READ_CLOCK } from '../../redis/clock.js';
 
 /** The keys of a queue, in the order in which every script gets them. '' is the prefix of the keys of jobs. */
 export const QUEUE_KEYS = [
@@ -54,11 +55,7 @@ local function wake(q, class)
   redis.call('ZADD', q.marker, 0, '0')
 end
 
-local function readClock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-`;
+${READ_CLOCK("string.match(KEYS[1], '^.*:queue:') .. 'clock'")}`;
 
 export const DELAY = `
 -- The job waits until this moment, and a worker is woken then. Another delayed job may be due before it.

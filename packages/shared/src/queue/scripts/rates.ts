@@ -11,6 +11,8 @@
  * A job that has to wait is parked: it gets a score beyond all classes, in the band of its lane. A lane is a class and a set of
  * limits. `due` has the moment at which the first job of each lane may fit.
  */
+import { LONGEST_MS as LONGEST_COOL_DOWN_MS } from '../../providers/cool-down-scripts.js';
+import { LONGEST_LEAD_MS } from '../../redis/clock.js';
 
 /** A half second leaves the window when it is this many half seconds ago. */
 export const SLOT_MS = 500;
@@ -28,6 +30,7 @@ end
 
 export const RATES = `
 local SLOT_MS, SLOTS, ARRIVAL_MS, AHEAD_MS, MINUTE_MS, WINDOW_TTL_MS = ${SLOT_MS}, ${SLOTS}, 2000, 5000, 60000, 125000
+local LONGEST_LEAD_MS, LONGEST_COOL_DOWN_MS = ${LONGEST_LEAD_MS}, ${LONGEST_COOL_DOWN_MS}
 
 local function slotAt(moment)
   return math.floor(moment / SLOT_MS)
@@ -40,9 +43,14 @@ end
 local function readWindow(key, now)
   local slot = math.floor(now / SLOT_MS)
   local sum, first, pace = unpack(redis.call('HMGET', key, 's', 'f', 'p'))
-  -- After a failover the clock may have gone back, behind what was written.
-  first = math.min(tonumber(first or slot), slot)
-  local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = first, pace = tonumber(pace or 0)}
+  local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = tonumber(first or slot), pace = tonumber(pace or 0)}
+  if window.first > slot then
+    -- The clock was far ahead when this was written. All of it counts from now on.
+    window.first, window.pace = slot, now
+    redis.call('DEL', key)
+    redis.call('HSET', key, slotField(slot), window.sum, 's', window.sum, 'f', slotField(slot), 'p', string.format('%.3f', now))
+    redis.call('PEXPIRE', key, WINDOW_TTL_MS)
+  end
   local over = slot - SLOTS
   if window.first > over then return window end
   local fields = {}
@@ -111,7 +119,10 @@ local function chooseKey(q, keys, now)
   for i, key in ipairs(keys) do
     local busy, turn, closed = unpack(state, 3 * i - 1, 3 * i + 1)
     local plan = {}
-    local own = math.max(addTo(plan, key[3], now), tonumber(closed or 0) - now, 0)
+    local leftAlone = tonumber(closed or 0) - now
+    -- No key is left alone for this long. The clock was far ahead.
+    if leftAlone > LONGEST_COOL_DOWN_MS then leftAlone = 0 end
+    local own = math.max(addTo(plan, key[3], now), leftAlone, 0)
     local start, weight = math.max(virtual, tonumber(turn or 0)), math.max(key[2], 1)
     local load = key[2] > 0 and 0 or tonumber(busy or 0)
     if own == 0 and (not best or load < best.load or load == best.load and start < best.start) then
@@ -181,6 +192,8 @@ end
 -- type, when the call was sent (at) and when it was answered (by). Returns whether less was used.
 local function correct(buckets, slot, used, now)
   local really = used == 'none' and {r = 0, t = 0, i = 0, o = 0} or cjson.decode(used)
+  -- The clock may have been far ahead when this was reserved.
+  slot = math.min(slot, slotAt(now + ARRIVAL_MS))
   local arrived, isLess = slot, false
   if really.at then
     arrived = slotAt(math.min(really.by or math.huge, really.at + ARRIVAL_MS, now + ARRIVAL_MS))
@@ -317,7 +330,7 @@ local function admit(q, jobId, class, tag, rateText, starts, now, open)
     return isWorkspaces(rate, now) and 'late_by_workspace' or 'late', math.ceil(whole)
   end
   if closed <= now then
-    redis.call('ZADD', q.prefix .. 'due', string.format('%.0f', now + math.ceil(wait)), lane)
+    redis.call('ZADD', q.prefix .. 'due', string.format('%.0f', now + math.min(math.ceil(wait), LONGEST_LEAD_MS)), lane)
     open[lane] = nil
   end
   return 'parked'
@@ -329,6 +342,9 @@ local function closeLanes(q, now, open)
   for lane, isOpen in pairs(open) do
     if isOpen then redis.call('ZADD', dueKey, string.format('%.0f', now), lane) end
   end
+  local last, latest = unpack(redis.call('ZRANGE', dueKey, -1, -1, 'WITHSCORES'))
+  -- No lane waits this long without being looked at. The clock was far ahead.
+  if last and tonumber(latest) > now + LONGEST_LEAD_MS then redis.call('ZADD', dueKey, string.format('%.0f', now), last) end
   local due = redis.call('ZRANGE', dueKey, 0, 0, 'WITHSCORES')[2]
   if due then return math.max(1, tonumber(due) - now) end
   redis.call('DEL', q.prefix .. 'lanes')

@@ -94,7 +94,9 @@ local function take(q, token, lockMs, most)
     free, spare = tonumber(limit) - active, slotsOf(limit, BACKGROUND) - active
     room = math.min(room, free)
   end
-  local now, lowest, isEmpty, popRanked, lowestClass
+  -- Only limits per minute and delays need the cell's time.
+  local now, time
+  local lowest, isEmpty, popRanked, lowestClass
   local ranked, open, parked = {}, {}, 0
   local nextDelayed
   if redis.call('EXISTS', q.delayed) == 1 then
@@ -125,10 +127,10 @@ local function take(q, token, lockMs, most)
     local name, data, timestamp, request, starts, rate, atCall =
       unpack(redis.call('HMGET', jobKey, 'name', 'data', 'timestamp', 'request', 'ats', 'rate', 'atCall'))
     if data then
-      now = now or readClock()
       starts = tonumber(starts or 0)
       local verdict, detail
       if rate then
+        now = now or readClock()
         class = class or tonumber(redis.call('HGET', jobKey, 'priority'))
         rates = rates or rateSteps()
         verdict, detail = rates.admit(q, jobId, class, tag, rate, starts, now, open)
@@ -140,7 +142,9 @@ local function take(q, token, lockMs, most)
         redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
         -- The start counts from now on, or from its call on (begin.ts).
         local counter = (atCall or starts > 0) and 'start' or 'ats'
-        redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now), counter, starts + 1)
+        time = not now and (time or redis.call('TIME'))
+        redis.call('HSET', jobKey, 'processedOn', string.format('%.0f', now or time[1] * 1000 + math.floor(time[2] / 1000)),
+          counter, starts + 1)
         taken[#taken + 1] = {jobId, name, data, timestamp, request, starts + 1, verdict, detail,
           verdict and string.format('%.0f', now)}
         if tag > 0 then ranked[class] = math.max(ranked[class] or 0, tag) end
