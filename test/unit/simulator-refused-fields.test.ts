@@ -258,6 +258,10 @@ const wrongId = 'Tool call id was call_1 but must be a-z, A-Z, 0-9, with a lengt
 const MISTRAL = 'mistral-medium-latest';
 const LLAMA = 'llama-3.3-70b-versatile';
 
+const FOREIGN =
+  "Input tag 'developer' found using 'role' does not match any of the expected tags: 'system', 'user', 'assistant', 'tool'";
+const developer = { messages: [{ role: 'developer', content: 'x' }, hi] };
+
 const OTHERS: [provider: ProviderName, body: Fields, answer: unknown, status?: number][] = [
   [
     'mistral',
@@ -292,6 +296,23 @@ const OTHERS: [provider: ProviderName, body: Fields, answer: unknown, status?: n
       'invalid_request_message_order',
       '3230',
     ),
+  ],
+  [
+    'mistral',
+    ask(MISTRAL, developer),
+    mistral({ detail: [{ type: 'union_tag_invalid', loc: ['body', 'messages', 0], msg: FOREIGN }] }),
+    422,
+  ],
+  [
+    'cerebras',
+    ask('gpt-oss-120b', developer),
+    {
+      message: `body.messages.0: ${FOREIGN}`,
+      type: 'invalid_request_error',
+      param: 'validation_error',
+      code: 'wrong_api_format',
+    },
+    422,
   ],
   ['groq', ask(LLAMA, { store: false }), groq("property 'store' is unsupported")],
   ['groq', ask(LLAMA, { n: 2 }), groq("'n' : number must be at most 1")],

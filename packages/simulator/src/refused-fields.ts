@@ -354,7 +354,18 @@ const GROQ: readonly RefusedField[] = [
   },
 ];
 
+const isForeignRole = (value: unknown) => value === 'developer' || value === 'function';
+const FOREIGN_ROLE =
+  "Input tag '{value}' found using 'role' does not match any of the expected tags: 'system', 'user', 'assistant', 'tool'";
+
 const MISTRAL: readonly RefusedField[] = [
+  {
+    field: 'messages[].role',
+    refuses: isForeignRole,
+    status: 422,
+    says: `{"detail":[{"type":"union_tag_invalid","loc":["body","messages",{i}],"msg":"${FOREIGN_ROLE}"}]}`,
+    source: 'https://docs.mistral.ai/studio-api/conversations/chat-completion',
+  },
   {
     field: 'logprobs',
     refuses: (value) => value !== false,
@@ -391,7 +402,7 @@ const MISTRAL: readonly RefusedField[] = [
 const DEEPSEEK: readonly RefusedField[] = [
   {
     field: 'messages[].role',
-    refuses: (value) => value === 'developer' || value === 'function',
+    refuses: isForeignRole,
     says: 'Failed to deserialize the JSON body into the target type: messages[{i}].role: unknown variant `{value}`, expected one of `system`, `user`, `assistant`, `tool`, `latest_reminder` at line 1 column 60',
     source: 'https://github.com/theopenco/llmgateway/pull/3462',
   },
@@ -463,6 +474,16 @@ const BEDROCK: readonly RefusedField[] = [
   },
 ];
 
+const CEREBRAS: readonly RefusedField[] = [
+  {
+    field: 'messages[].role',
+    refuses: isForeignRole,
+    status: 422,
+    says: `body.messages.{i}: ${FOREIGN_ROLE}`,
+    source: 'https://inference-docs.cerebras.ai/resources/openai',
+  },
+];
+
 /** The first row that a request meets is the one that it is refused by. */
 export const REFUSED_FIELDS: Readonly<Record<ProviderName, readonly RefusedField[]>> = {
   openai: OPENAI,
@@ -474,7 +495,7 @@ export const REFUSED_FIELDS: Readonly<Record<ProviderName, readonly RefusedField
   gemini: GEMINI,
   bedrock: BEDROCK,
   fireworks: [],
-  cerebras: [],
+  cerebras: CEREBRAS,
   together: [],
   openrouter: [],
 };
