@@ -8,6 +8,7 @@ export const FEATURES = {
   tools: 'Tools',
   structured: 'JSON schema',
   images: 'Images',
+  settings: 'Settings',
   errors: 'Errors',
   retries: 'Retries',
   timeouts: 'Timeouts',
@@ -18,7 +19,11 @@ export const FEATURES = {
 } as const;
 
 export type Feature = keyof typeof FEATURES;
-const NAMES = Object.keys(FEATURES) as Feature[];
+/** Those that depend on the model behind the alias. */
+export const MODEL_FEATURES: readonly Feature[] = [
+  ...(['plain', 'turns', 'tools', 'structured', 'images', 'settings'] as const),
+];
+const NAMES: readonly Feature[] = Object.keys(FEATURES) as Feature[];
 
 /** `none`: the client has no such thing. */
 export interface Result {
@@ -47,8 +52,8 @@ export function parseResultsOf<Name extends string>(
 }
 
 /** Features that failed, or of which the program said nothing. */
-export function failuresOf(results: Results): { feature: Feature; note: string }[] {
-  return failuresAmong(NAMES, results);
+export function failuresOf(results: Results, tried = NAMES): { feature: Feature; note: string }[] {
+  return failuresAmong(tried, results);
 }
 
 export function failuresAmong<Name extends string>(
@@ -61,16 +66,31 @@ export function failuresAmong<Name extends string>(
   });
 }
 
+/** Of several rounds: a feature works when it worked in all of them, and else the note has the rounds. */
+export function joinResults(rounds: ReadonlyMap<string, Results>): Results {
+  const joined: Results = new Map();
+  for (const [title, results] of rounds)
+    for (const [name, { result }] of results) {
+      const failed = joined.get(name)?.result === 'no' ? [joined.get(name)?.note] : [];
+      if (result === 'no') joined.set(name, { result, note: [...failed, title].join(', ') });
+      else if (failed.length === 0) joined.set(name, { result, note: '' });
+    }
+  return joined;
+}
+
 export function notInstalled(note: string): Results {
   return new Map(NAMES.map((name, i) => [name, { result: 'no', note: i === 0 ? note : 'not installed' }]));
 }
-
-const CELLS = { yes: 'yes', no: '**no**', none: '–' };
 
 export function toTable(rows: readonly { title: string; results: Results }[]): string {
   const header = `| Client | ${Object.values(FEATURES).join(' | ')} |`;
   const line = `|---|${NAMES.map(() => '---').join('|')}|`;
   const cells = ({ title, results }: (typeof rows)[number]) =>
-    `| ${title} | ${NAMES.map((name) => CELLS[results.get(name)?.result ?? 'no']).join(' | ')} |`;
+    `| ${title} | ${NAMES.map((name) => toCell(results.get(name))).join(' | ')} |`;
   return [header, line, ...rows.map(cells)].join('\n');
+}
+
+function toCell({ result, note } = { result: 'no', note: '' }): string {
+  if (result === 'none') return '–';
+  return result === 'yes' ? 'yes' : `**no**${note && ` (${note})`}`;
 }

@@ -2,73 +2,95 @@
 import { parseArgs } from 'node:util';
 import { saveToDocs } from '@sluice/bench/save';
 import { findTool } from '@sluice/cli/start/tools';
-import { REPOSITORY } from '../helpers/all-in-one.js';
 import type { Gateway } from '../helpers/gateway.js';
 import { CLIENTS, type Client, versionOf } from './clients.js';
-import { failuresOf, notInstalled, type Results, toTable } from './features.js';
-import { environmentFor, startClientsGateway } from './gateway.js';
+import { EXAMPLES, tryExample } from './examples.js';
+import { failuresOf, joinResults, notInstalled, type Results, toTable } from './features.js';
+import { toLines, tryFields } from './fields.js';
+import { ROUNDS, type Round, STATES, type State, startClientsGateway } from './gateway.js';
 import { KITS } from './kits.js';
-import { runProgram } from './run-program.js';
 import { PAGE } from './snippets.js';
 import { tryBatches } from './try-batches.js';
-import { installOnce, tryClient } from './try-client.js';
+import { installOnce, tryClient, tryFeatures } from './try-client.js';
 
-/** Of --only: it is no client of the table. */
-const GO_EXAMPLE = 'example-go';
 /** It has a table of its own. */
 const BATCHES = 'batches-python';
+/** And so has this: single fields, sent as they are. */
+const FIELDS = 'fields';
+/** Programs at a time in the rounds in which they cannot disturb each other. */
+const AT_A_TIME = 4;
 
 const HELP = `npm run clients -- [options]
 
   --only <name>   only this client; may be given more than once
+  --state <name>  only when the first entries of the routes are up, refusing or down; may be given more than once
   --list          the names, and nothing else
   --save docs     write the tables to docs/clients.md, if all clients were run; with --only batches-python, write its table
   --help          this text
 
+Every client goes through the aliases of gateway.yaml: with their first entries up, refusing a field with 400, and down.
 Clients are installed into build/clients. One whose language is not on this machine is skipped.
 `;
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string', multiple: true },
+    state: { type: 'string', multiple: true },
     list: { type: 'boolean' },
     save: { type: 'string' },
     help: { type: 'boolean' },
   },
 });
-const names = [...CLIENTS.map(({ name }) => name), GO_EXAMPLE, BATCHES];
+const names = [...CLIENTS.map(({ name }) => name), ...Object.keys(EXAMPLES), BATCHES, FIELDS];
 const unknown = values.only?.filter((name) => !names.includes(name)) ?? [];
+const strange = values.state?.filter((name) => !STATES.includes(name as State)) ?? [];
+const wants = (name: string) => values.only?.includes(name) ?? true;
+const states = STATES.filter((state) => values.state?.includes(state) ?? true);
 if (values.help) process.stdout.write(HELP);
 else if (values.list) process.stdout.write(`${names.join('\n')}\n`);
 else if (unknown.length > 0) fail(`no such client: ${unknown.join(', ')}; --list shows them`);
-else if (values.save !== undefined && (values.save !== 'docs' || (values.only && !isOnlyBatches())))
+else if (strange.length > 0) fail(`no such state: ${strange.join(', ')}; there are ${STATES.join(', ')}`);
+else if (
+  values.save !== undefined &&
+  (values.save !== 'docs' || ((values.only || values.state) && !isOnlyBatches()))
+)
   fail('--save takes docs, and is for a run of all clients');
-else await runAll(CLIENTS.filter(({ name }) => values.only?.includes(name) ?? true));
+else await runAll();
 
 function isOnlyBatches(): boolean {
   return values.only?.length === 1 && values.only[0] === BATCHES;
 }
 
-async function runAll(clients: readonly Client[]): Promise<void> {
-  const gateway = await startClientsGateway();
-  try {
-    const rows: { title: string; results: Results }[] = [];
-    for (const client of clients) {
-      const title = `${client.title} ${versionOf(client)}`;
-      const results = await runOne(client, gateway);
-      if (results) rows.push({ title, results });
+async function runAll(): Promise<void> {
+  const clients = CLIENTS.filter(({ name, kit }) => wants(name) && isHere(name, KITS[kit].needs));
+  const tried = new Map(clients.map((client) => [client, new Map<string, Results>()]));
+  for (const round of ROUNDS.filter(({ state }) => states.includes(state))) {
+    const hasExamples = round.aliases.includes('fast') && Object.keys(EXAMPLES).some(wants);
+    const hasBatches = round.state === 'up' && wants(BATCHES);
+    if (clients.length === 0 && !hasExamples && !hasBatches) continue;
+    console.log(`\n${round.title}`);
+    const gateway = await startClientsGateway(round);
+    try {
+      // A client that is rate-limited on purpose keeps the others from the provider.
+      const atATime = round.state === 'up' ? 1 : AT_A_TIME;
+      await eachOf(clients, atATime, async (client) => {
+        tried.get(client)?.set(round.title, await runOne(client, gateway, round));
+      });
+      if (hasExamples) await runExamples(gateway, round.state);
+      if (hasBatches) await runBatches(gateway);
+    } finally {
+      await gateway.stop();
     }
-    if (values.only?.includes(GO_EXAMPLE) ?? true) await runGoExample(gateway);
-    if (values.only?.includes(BATCHES) ?? true) await runBatches(gateway);
-    if (isOnlyBatches()) return;
-    const table = toTable(rows);
-    if (rows.length > 0) console.log(`\n${table}`);
-    if (values.save !== 'docs') return;
-    if (rows.length < CLIENTS.length) return fail('not saved: clients were skipped');
-    save('clients', table);
-  } finally {
-    await gateway.stop();
   }
+  if (wants(FIELDS)) await runFields();
+  const rows = [...tried].map(([client, results]) => ({
+    title: `${client.title} ${versionOf(client)}`,
+    results: joinResults(results),
+  }));
+  if (rows.length > 0) console.log(`\n${toTable(rows)}`);
+  if (values.save !== 'docs' || isOnlyBatches()) return;
+  if (rows.length < CLIENTS.length) return fail('not saved: clients were skipped');
+  save('clients', toTable(rows));
 }
 
 function save(section: string, table: string): void {
@@ -76,51 +98,72 @@ function save(section: string, table: string): void {
   saveToDocs(section, `${about}\n\n${table}`, PAGE);
 }
 
+async function runFields(): Promise<void> {
+  const { failures, table } = await tryFields(states);
+  report(FIELDS, toLines(failures));
+  console.log(`\n${table}`);
+}
+
 async function runBatches(gateway: Gateway): Promise<void> {
   const client = CLIENTS.find(({ name }) => name === 'openai-python');
-  if (!client || !hasProgram('python3'))
-    return console.log(`skip ${BATCHES}: there is no python3 on this machine`);
+  if (!client || !isHere(BATCHES, 'python3')) return;
   const { failures, table } = await tryBatches(gateway, versionOf(client));
-  console.log(`${failures.length === 0 ? 'ok  ' : 'FAIL'} ${BATCHES}\n\n${table}`);
-  for (const { feature, note } of failures) console.log(`     ${feature}: ${note}`);
-  if (failures.length > 0) process.exitCode = 1;
-  else if (values.save === 'docs') save('client-batches', table);
+  report(
+    BATCHES,
+    failures.map(({ feature, note }) => `${feature}: ${note}`),
+  );
+  console.log(`\n${table}`);
+  if (failures.length === 0 && values.save === 'docs') save('client-batches', table);
 }
 
-/** `npm test` runs the other examples. Go compiles for too long there. */
-async function runGoExample(gateway: Gateway): Promise<void> {
-  if (!hasProgram('go')) return console.log('skip examples/main.go: there is no go on this machine');
-  const { stdout, stderr } = await runProgram({
-    program: 'go',
-    args: ['run', 'examples/main.go'],
-    cwd: REPOSITORY,
-    env: environmentFor(gateway),
-  });
-  const isFine = /\nServed by openai\.\n$/.test(stdout);
-  console.log(isFine ? 'ok   examples/main.go' : `FAIL examples/main.go\n     ${stderr}`);
-  if (!isFine) process.exitCode = 1;
-}
-
-function hasProgram(name: string): boolean {
-  return findTool({ name, programs: [name], packages: [], elsewhere: '' }) !== undefined;
-}
-
-/** Nothing for a client whose language is not on this machine. */
-async function runOne(client: Client, gateway: Gateway): Promise<Results | undefined> {
-  const { needs } = KITS[client.kit];
-  if (!hasProgram(needs)) {
-    console.log(`skip ${client.name}: there is no ${needs} on this machine`);
-    return undefined;
+async function runExamples(gateway: Gateway, state: State): Promise<void> {
+  for (const [name, example] of Object.entries(EXAMPLES)) {
+    if (!wants(name) || !isHere(name, example.needs)) continue;
+    const trouble = await tryExample(example, gateway, state);
+    report(name, trouble === undefined ? [] : [trouble]);
   }
+}
+
+const missing = new Set<string>();
+
+/** Whether its language is on this machine. Says so once. */
+function isHere(name: string, program: string): boolean {
+  if (findTool({ name: program, programs: [program], packages: [], elsewhere: '' })) return true;
+  if (!missing.has(name)) console.log(`skip ${name}: there is no ${program} on this machine`);
+  missing.add(name);
+  return false;
+}
+
+async function runOne(client: Client, gateway: Gateway, round: Round): Promise<Results> {
   const results = await installOnce(client.kit).then(
-    (folder) => tryClient(client, folder, gateway),
+    (folder) =>
+      round.state === 'up' ? tryClient(client, folder, gateway) : tryFeatures(client, folder, gateway, round),
     (error: unknown) => notInstalled(String(error)),
   );
-  const failures = failuresOf(results);
-  console.log(`${failures.length === 0 ? 'ok  ' : 'FAIL'} ${client.name} ${versionOf(client)}`);
-  for (const { feature, note } of failures) console.log(`     ${feature}: ${note}`);
-  if (failures.length > 0) process.exitCode = 1;
+  const failures = failuresOf(results, round.features);
+  report(
+    `${client.name} ${versionOf(client)}`,
+    failures.map(({ feature, note }) => `${feature}: ${note}`),
+  );
   return results;
+}
+
+function report(name: string, failures: readonly string[]): void {
+  console.log(`${failures.length === 0 ? 'ok  ' : 'FAIL'} ${name}`);
+  for (const failure of failures) console.log(`     ${failure}`);
+  if (failures.length > 0) process.exitCode = 1;
+}
+
+async function eachOf<Item>(
+  items: readonly Item[],
+  atATime: number,
+  run: (item: Item) => Promise<void>,
+): Promise<void> {
+  const left = [...items];
+  const runNext = async (): Promise<void> => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await run(item);
+  };
+  await Promise.all(Array.from({ length: atATime }, runNext));
 }
 
 function fail(message: string): void {

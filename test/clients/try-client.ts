@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Gateway } from '../helpers/gateway.js';
 import type { Client } from './clients.js';
 import { parseResults, type Result, type Results } from './features.js';
-import { environmentFor, makeFlaky } from './gateway.js';
+import { environmentFor, makeFlaky, type Round } from './gateway.js';
 import { copyPrograms, KITS, type Kit, putSnippet } from './kits.js';
 import { type Ended, runProgram } from './run-program.js';
 import { snippetOf } from './snippets.js';
@@ -36,6 +36,20 @@ async function install(kit: Kit, folder: string): Promise<string> {
   return folder;
 }
 
+/** The program of the client, with the aliases and the features of the round. */
+export async function tryFeatures(
+  client: Client,
+  folder: string,
+  gateway: Gateway,
+  round?: Round,
+): Promise<Results> {
+  const env = { ...environmentFor(gateway, round), ...client.env };
+  const features = await runProgram({ ...KITS[client.kit].features(client.program), cwd: folder, env });
+  const results = parseResults(features.stdout);
+  if (results.size === 0) console.log(tailOf(features));
+  return results;
+}
+
 /** The lines of the page, then the program that tries every feature. */
 export async function tryClient(client: Client, folder: string, gateway: Gateway): Promise<Results> {
   const kit: Kit = KITS[client.kit];
@@ -45,9 +59,7 @@ export async function tryClient(client: Client, folder: string, gateway: Gateway
   putSnippet(kit, folder, shown.replace("from 'openai'", `from '${snippetImports}'`));
   const snippet = await runProgram({ ...kit.snippet, cwd: folder, env });
   makeFlaky(gateway);
-  const features = await runProgram({ ...kit.features(client.program), cwd: folder, env });
-  const results = parseResults(features.stdout);
-  if (results.size === 0) console.log(tailOf(features));
+  const results = await tryFeatures(client, folder, gateway);
   return results.set('snippet', judgeSnippet(snippet));
 }
 

@@ -2,7 +2,7 @@
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateText, Output, stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
-import { apiKey, baseURL, expect, failure, MODELS, PICTURE, run, TIMEOUT_MS } from './features.mjs';
+import { apiKey, baseURL, expect, failure, MODELS, PICTURE, run, SETTINGS, TIMEOUT_MS } from './features.mjs';
 
 const gateway = createOpenAI({ baseURL, apiKey });
 const ask = (model, prompt, more) => generateText({ model: gateway.chat(model), prompt, ...more });
@@ -61,6 +61,20 @@ await run({
       });
       expect(text.includes('What is it?'), 'the echo');
     }
+  },
+  async settings() {
+    const settings = {
+      temperature: SETTINGS.temperature,
+      topP: SETTINGS.top_p,
+      maxOutputTokens: SETTINGS.max_tokens,
+      stopSequences: SETTINGS.stop,
+      seed: SETTINGS.seed,
+      presencePenalty: SETTINGS.presence_penalty,
+      frequencyPenalty: SETTINGS.frequency_penalty,
+      providerOptions: { openai: { user: SETTINGS.user } },
+    };
+    for (const model of MODELS)
+      expect((await ask(model, 'Set.', settings)).text.includes('Set.'), 'the echo');
   },
   async errors() {
     const error = await failure(ask('no-such-model', 'Hello.'));

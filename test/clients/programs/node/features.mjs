@@ -2,15 +2,29 @@
 export const baseURL = process.env.GATEWAY_URL;
 export const apiKey = process.env.GATEWAY_KEY;
 
-/** One alias for each provider: a feature works when it works with both. */
-export const MODELS = ['fast', 'claude'];
+/** A feature works when it works with all of these aliases. */
+export const MODELS = process.env.GATEWAY_MODELS.split(',');
+/** The only features to try, if there is such a list. */
+const ONLY = process.env.GATEWAY_FEATURES?.split(',');
 export const PICTURE =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 export const TIMEOUT_MS = 1_500;
+/** Fields that callers set without a thought. Many models refuse some of them. */
+export const SETTINGS = {
+  temperature: 0.2,
+  top_p: 0.9,
+  max_tokens: 60,
+  stop: ['END'],
+  seed: 7,
+  presence_penalty: 0.1,
+  frequency_penalty: 0.1,
+  user: 'ann@example.com',
+};
 
 /** A feature that the client does not have is null. */
 export async function run(features) {
   for (const [name, feature] of Object.entries(features)) {
+    if (ONLY && !ONLY.includes(name)) continue;
     if (feature === null) {
       console.log(`${name}\tnone`);
       continue;

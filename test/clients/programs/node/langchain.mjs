@@ -3,7 +3,7 @@ import { AIMessage, HumanMessage, SystemMessage, ToolMessage } from '@langchain/
 import { tool } from '@langchain/core/tools';
 import { ChatOpenAI } from '@langchain/openai';
 import { z } from 'zod';
-import { apiKey, baseURL, expect, failure, MODELS, PICTURE, run, TIMEOUT_MS } from './features.mjs';
+import { apiKey, baseURL, expect, failure, MODELS, PICTURE, run, SETTINGS, TIMEOUT_MS } from './features.mjs';
 
 // Without disableStreaming a 501 would be retried for more than a minute wherever LangChain prefers to stream.
 const model = (name, more = {}) =>
@@ -57,6 +57,13 @@ await run({
     for (const name of MODELS) {
       const { text } = await model(name).invoke([new HumanMessage({ content })]);
       expect(text.includes('What is it?'), 'the echo');
+    }
+  },
+  async settings() {
+    const { temperature, top_p: topP, max_tokens: maxTokens, stop, user, ...modelKwargs } = SETTINGS;
+    for (const name of MODELS) {
+      const set = model(name, { temperature, topP, maxTokens, stop, user, modelKwargs });
+      expect((await set.invoke('Set.')).text.includes('Set.'), 'the echo');
     }
   },
   async errors() {

@@ -1,5 +1,5 @@
 /** The official SDK of Node; OPENAI_MODULE says which version. */
-import { apiKey, baseURL, expect, failure, MODELS, PICTURE, run, TIMEOUT_MS } from './features.mjs';
+import { apiKey, baseURL, expect, failure, MODELS, PICTURE, run, SETTINGS, TIMEOUT_MS } from './features.mjs';
 
 const { default: OpenAI } = await import(process.env.OPENAI_MODULE ?? 'openai');
 const client = new OpenAI({ baseURL, apiKey });
@@ -61,6 +61,10 @@ await run({
       { type: 'image_url', image_url: { url: PICTURE } },
     ];
     for (const model of MODELS) expect(textOf(await ask(model, content)).includes('What is it?'), 'the echo');
+  },
+  async settings() {
+    for (const model of MODELS)
+      expect(textOf(await ask(model, 'Set.', SETTINGS)).includes('Set.'), 'the echo');
   },
   async errors() {
     const error = await failure(ask('no-such-model', 'Hello.'));

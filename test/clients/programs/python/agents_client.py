@@ -12,7 +12,7 @@ from agents import (
 )
 from openai import AsyncOpenAI
 
-from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, Person, expect, once, failure_of, run, tool_loop
+from features import API_KEY, BASE_URL, MODELS, PICTURE, SETTINGS, TIMEOUT, Person, expect, once, failure_of, run, tool_loop
 
 set_tracing_disabled(True)
 
@@ -57,6 +57,15 @@ async def images():
     for name in MODELS:
         answer = await Runner.run(agent(name), [{"role": "user", "content": content}])
         expect("What is it?" in answer.final_output, "the echo")
+
+
+async def settings():
+    own = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_penalty")
+    options = {name: SETTINGS[name] for name in own}
+    more = {name: value for name, value in SETTINGS.items() if name not in own}
+    for name in MODELS:
+        set_ = agent(name, model_settings=ModelSettings(**options, extra_args=more))
+        expect("Set." in (await Runner.run(set_, "Set.")).final_output, "the echo")
 
 
 async def errors():

@@ -9,13 +9,26 @@ from pydantic import BaseModel, Field
 
 BASE_URL = os.environ["GATEWAY_URL"]
 API_KEY = os.environ["GATEWAY_KEY"]
-# One alias for each provider: a feature works when it works with both.
-MODELS = ["fast", "claude"]
+# A feature works when it works with all of these aliases.
+MODELS = os.environ["GATEWAY_MODELS"].split(",")
+# The only features to try, if there is such a list.
+ONLY = os.environ.get("GATEWAY_FEATURES")
 PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
     "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 TIMEOUT = 1.5
+# Fields that callers set without a thought. Many models refuse some of them.
+SETTINGS = {
+    "temperature": 0.2,
+    "top_p": 0.9,
+    "max_tokens": 60,
+    "stop": ["END"],
+    "seed": 7,
+    "presence_penalty": 0.1,
+    "frequency_penalty": 0.1,
+    "user": "ann@example.com",
+}
 
 # In the common format, for the clients that take it.
 TURNS = [
@@ -43,7 +56,7 @@ class Person(BaseModel):
 
 
 FEATURES = (
-    "plain turns tools structured images errors retries timeouts models streaming headers idempotency".split()
+    "plain turns tools structured images settings errors retries timeouts models streaming headers idempotency".split()
 )
 
 
@@ -92,6 +105,8 @@ async def tool_loop(ask) -> None:
 def run(features: dict, names: list[str] = FEATURES) -> None:
     """Takes the functions of the calling module; a feature that is not among them is one that the client has not."""
     for name in names:
+        if ONLY and name not in ONLY.split(","):
+            continue
         feature = features.get(name)
         if feature is None:
             print(f"{name}\tnone", flush=True)

@@ -6,7 +6,7 @@ from instructor.core.exceptions import InstructorRetryException
 from openai import OpenAI
 from pydantic import BaseModel, Field
 
-from features import API_KEY, BASE_URL, MODELS, PICTURE_QUESTION, TIMEOUT, Person, expect, failure, once, run
+from features import API_KEY, BASE_URL, MODELS, PICTURE_QUESTION, SETTINGS, TIMEOUT, Person, expect, failure, once, run
 
 
 def client(mode=instructor.Mode.JSON_SCHEMA, **more):
@@ -62,6 +62,11 @@ def structured():
 def images():
     for model in MODELS:
         expect(ask(model, PICTURE_QUESTION).name, "a name")
+
+
+def settings():
+    for model in MODELS:
+        expect(ask(model, "A person.", **SETTINGS).name, "a name")
 
 
 def cause_of(error):

@@ -5,7 +5,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
-from features import API_KEY, BASE_URL, MODELS, PICTURE_QUESTION, TIMEOUT, Person, expect, failure, once, run
+from features import API_KEY, BASE_URL, MODELS, PICTURE_QUESTION, SETTINGS, TIMEOUT, Person, expect, failure, once, run
 
 
 def model(name, **more):
@@ -50,6 +50,13 @@ def structured():
 def images():
     for name in MODELS:
         expect("What is it?" in model(name).invoke([HumanMessage(PICTURE_QUESTION)]).text, "the echo")
+
+
+def settings():
+    options = {**SETTINGS, "model_kwargs": {"user": SETTINGS["user"]}}
+    del options["user"]
+    for name in MODELS:
+        expect("Set." in model(name, **options).invoke("Set.").text, "the echo")
 
 
 def errors():

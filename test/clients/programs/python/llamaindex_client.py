@@ -5,7 +5,7 @@ from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
 from llama_index.core.tools import FunctionTool
 from llama_index.llms.openai_like import OpenAILike
 
-from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, Person, expect, failure, once, run
+from features import API_KEY, BASE_URL, MODELS, PICTURE, SETTINGS, TIMEOUT, Person, expect, failure, once, run
 
 
 def llm(name, **more):
@@ -66,6 +66,11 @@ def images():
     for name in MODELS:
         answer = llm(name).chat([ChatMessage(role="user", blocks=blocks)])
         expect("What is it?" in answer.message.content, "the echo")
+
+
+def settings():
+    for name in MODELS:
+        expect("Set." in llm(name).complete("Set.", **SETTINGS).text, "the echo")
 
 
 def errors():

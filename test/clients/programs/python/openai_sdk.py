@@ -10,6 +10,7 @@ from features import (
     BASE_URL,
     MODELS,
     PICTURE_QUESTION,
+    SETTINGS,
     TIMEOUT,
     TURNS,
     WEATHER,
@@ -64,6 +65,11 @@ def structured():
 def images():
     for model in MODELS:
         expect("What is it?" in text_of(ask(model, PICTURE_QUESTION)), "the echo")
+
+
+def settings():
+    for model in MODELS:
+        expect("Set." in text_of(ask(model, "Set.", **SETTINGS)), "the echo")
 
 
 def errors():

@@ -7,7 +7,7 @@ from pydantic_ai import Agent, ImageUrl, ModelHTTPError, NativeOutput
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from features import API_KEY, BASE_URL, MODELS, PICTURE, TIMEOUT, Person, expect, once, failure_of, run, tool_loop
+from features import API_KEY, BASE_URL, MODELS, PICTURE, SETTINGS, TIMEOUT, Person, expect, once, failure_of, run, tool_loop
 
 
 def agent(name, provider=None, **more):
@@ -46,6 +46,12 @@ async def images():
     for name in MODELS:
         answer = await agent(name).run([ImageUrl(PICTURE), "What is it?"])
         expect("What is it?" in answer.output, "the echo")
+
+
+async def settings():
+    options = {**SETTINGS, "stop_sequences": SETTINGS["stop"], "openai_user": SETTINGS["user"]}
+    for name in MODELS:
+        expect("Set." in (await agent(name, model_settings=options).run("Set.")).output, "the echo")
 
 
 async def errors():

@@ -22,8 +22,11 @@ type fields = map[string]any
 
 const picture = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// One alias for each provider: a feature works when it works with both.
-var models = []string{"fast", "claude"}
+// A feature works when it works with all of these aliases.
+var models = strings.Split(os.Getenv("GATEWAY_MODELS"), ",")
+
+// The only features to try, if there is such a list.
+var only = os.Getenv("GATEWAY_FEATURES")
 var client = openai.NewClient(
 	option.WithBaseURL(os.Getenv("GATEWAY_URL")),
 	option.WithAPIKey(os.Getenv("GATEWAY_KEY")),
@@ -35,6 +38,7 @@ func main() {
 	run("tools", eachModel(tools))
 	run("structured", eachModel(structured))
 	run("images", eachModel(images))
+	run("settings", eachModel(settings))
 	run("errors", failures)
 	run("retries", retries)
 	run("timeouts", timeouts)
@@ -45,6 +49,9 @@ func main() {
 }
 
 func run(name string, feature func() error) {
+	if only != "" && !slices.Contains(strings.Split(only, ","), name) {
+		return
+	}
 	if err := feature(); err != nil {
 		note, _, _ := strings.Cut(err.Error(), "\n")
 		fmt.Printf("%s\tno\t%s\n", name, note)
@@ -160,6 +167,22 @@ func images(model string) error {
 		openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: picture}),
 	})})
 	return echoes(completion, err, "What is it?")
+}
+
+func settings(model string) error {
+	completion, err := client.Chat.Completions.New(context.Background(), openai.ChatCompletionNewParams{
+		Model:            model,
+		Messages:         []message{openai.UserMessage("Set.")},
+		Temperature:      openai.Float(0.2),
+		TopP:             openai.Float(0.9),
+		MaxTokens:        openai.Int(60),
+		Stop:             openai.ChatCompletionNewParamsStopUnion{OfStringArray: []string{"END"}},
+		Seed:             openai.Int(7),
+		PresencePenalty:  openai.Float(0.1),
+		FrequencyPenalty: openai.Float(0.1),
+		User:             openai.String("ann@example.com"),
+	})
+	return echoes(completion, err, "Set.")
 }
 
 func failures() error {

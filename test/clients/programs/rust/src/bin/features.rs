@@ -6,8 +6,11 @@ use std::{env, process, time::Duration};
 type Checked = Result<(), String>;
 
 const PICTURE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-/// One alias for each provider: a feature works when it works with both.
-const MODELS: [&str; 2] = ["fast", "claude"];
+
+/// A feature works when it works with all of these aliases.
+fn aliases() -> Vec<String> {
+    env::var("GATEWAY_MODELS").expect("GATEWAY_MODELS").split(',').map(String::from).collect()
+}
 
 fn config() -> OpenAIConfig {
     OpenAIConfig::new()
@@ -47,6 +50,11 @@ async fn main() {
     report("tools", tools().await);
     report("structured", structured().await);
     report("images", images().await);
+    report("settings", settings().await);
+    // Only those depend on the model.
+    if env::var("GATEWAY_FEATURES").is_ok() {
+        return;
+    }
     report("errors", errors().await);
     report("retries", echoes(chat(question("flaky", "Again.")).await, "Again."));
     report("timeouts", timeouts().await);
@@ -57,7 +65,7 @@ async fn main() {
 }
 
 async fn plain() -> Checked {
-    for model in MODELS {
+    for model in &aliases() {
         echoes(chat(question(model, "Hello.")).await, "Hello.")?;
     }
     Ok(())
@@ -70,7 +78,7 @@ async fn turns() -> Checked {
         { "role": "assistant", "content": "Two." },
         { "role": "user", "content": "Three." },
     ]);
-    for model in MODELS {
+    for model in &aliases() {
         echoes(chat(json!({ "model": model, "messages": messages })).await, "Three.")?;
     }
     Ok(())
@@ -79,7 +87,7 @@ async fn turns() -> Checked {
 async fn tools() -> Checked {
     let parameters = json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] });
     let tools = json!([{ "type": "function", "function": { "name": "get_weather", "parameters": parameters } }]);
-    for model in MODELS {
+    for model in &aliases() {
         let mut body = question(model, "Weather?");
         body["tools"] = tools.clone();
         body["tool_choice"] = json!("required");
@@ -101,7 +109,7 @@ async fn structured() -> Checked {
         "required": ["name", "age"],
         "additionalProperties": false,
     });
-    for model in MODELS {
+    for model in &aliases() {
         let mut body = question(model, "A person.");
         body["response_format"] =
             json!({ "type": "json_schema", "json_schema": { "name": "person", "strict": true, "schema": schema } });
@@ -114,12 +122,25 @@ async fn structured() -> Checked {
 }
 
 async fn images() -> Checked {
-    for model in MODELS {
+    for model in &aliases() {
         let content = json!([
             { "type": "text", "text": "What is it?" },
             { "type": "image_url", "image_url": { "url": PICTURE } },
         ]);
         echoes(chat(question(model, content)).await, "What is it?")?;
+    }
+    Ok(())
+}
+
+async fn settings() -> Checked {
+    for model in &aliases() {
+        let mut body = question(model, "Set.");
+        let settings = json!({
+            "temperature": 0.2, "top_p": 0.9, "max_tokens": 60, "stop": ["END"], "seed": 7,
+            "presence_penalty": 0.1, "frequency_penalty": 0.1, "user": "ann@example.com",
+        });
+        body.as_object_mut().expect("an object").extend(settings.as_object().expect("an object").clone());
+        echoes(chat(body).await, "Set.")?;
     }
     Ok(())
 }

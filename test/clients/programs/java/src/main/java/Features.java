@@ -27,8 +27,10 @@ public class Features {
     private static final String PICTURE =
         "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
             + "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    /** One alias for each provider: a feature works when it works with both. */
-    private static final List<String> MODELS = List.of("fast", "claude");
+    /** A feature works when it works with all of these aliases. */
+    private static final List<String> MODELS = List.of(System.getenv("GATEWAY_MODELS").split(","));
+    /** The only features to try, if there is such a list. */
+    private static final String ONLY = System.getenv("GATEWAY_FEATURES");
 
     private static final OpenAIClient CLIENT = client().build();
 
@@ -52,6 +54,7 @@ public class Features {
         run("tools", each(Features::tools));
         run("structured", each(Features::structured));
         run("images", each(Features::images));
+        run("settings", each(Features::settings));
         run("errors", Features::errors);
         run("retries", () -> echo(create(ask("flaky", "Again.")), "Again."));
         run("timeouts", Features::timeouts);
@@ -63,6 +66,7 @@ public class Features {
     }
 
     private static void run(String name, Feature feature) {
+        if (ONLY != null && !List.of(ONLY.split(",")).contains(name)) return;
         try {
             feature.check();
             System.out.println(name + "\tyes");
@@ -159,6 +163,21 @@ public class Features {
                 .addUserMessageOfArrayOfContentParts(List.of(
                     ChatCompletionContentPart.ofText(text), ChatCompletionContentPart.ofImageUrl(image)))),
             "What is it?");
+    }
+
+    @SuppressWarnings("deprecation")
+    private static void settings(String model) {
+        echo(
+            create(ask(model, "Set.")
+                .temperature(0.2)
+                .topP(0.9)
+                .maxTokens(60)
+                .stopOfStrings(List.of("END"))
+                .seed(7)
+                .presencePenalty(0.1)
+                .frequencyPenalty(0.1)
+                .user("ann@example.com")),
+            "Set.");
     }
 
     private static void errors() {
