@@ -74,15 +74,18 @@ const FIELDS: Readonly<Record<string, Fields>> = {
   'assistant last': { messages: [hi, { role: 'assistant', content: 'Well' }] },
 };
 
-export interface Failure {
+export interface Tried {
   field: string;
   route: string;
   state: State;
-  note: string;
+  /** Without it, the field was served. */
+  refusal?: string;
+  /** It was served by the next entry. */
+  usedNext?: boolean;
 }
 
 export interface TriedFields {
-  failures: Failure[];
+  failures: Tried[];
   table: string;
 }
 
@@ -112,12 +115,12 @@ const NEWER: Readonly<Record<string, string>> = {
 };
 
 export async function tryFields(states: readonly State[]): Promise<TriedFields> {
-  const failures: Failure[] = [];
+  const tried: Tried[] = [];
   for (const alias of ALIASES) {
     for (const round of ROUNDS.filter(({ aliases }) => aliases.includes(alias))) {
       if (!states.includes(round.state)) continue;
       const gateway = await startClientsGateway({ ...round, aliases: [alias] });
-      failures.push(...(await tryRoutes(gateway, [alias], round.state).finally(() => gateway.stop())));
+      tried.push(...(await tryRoutes(gateway, [alias], round.state).finally(() => gateway.stop())));
     }
   }
   const gateway = await startPresetsGateway();
@@ -128,12 +131,15 @@ export async function tryFields(states: readonly State[]): Promise<TriedFields> 
       for (const model of Object.values(PRESET_MODELS))
         if (action) gateway.simulator.script({ match: { model }, action });
       const routes = state === 'up' ? [...SERVER_NAMES, ...Object.keys(NEWER)] : SERVER_NAMES;
-      failures.push(...(await tryRoutes(gateway, routes, state)));
+      tried.push(...(await tryRoutes(gateway, routes, state)));
     }
   } finally {
     await gateway.stop();
   }
-  return { failures, table: toTable([...ALIASES, ...SERVER_NAMES, ...Object.keys(NEWER)], failures) };
+  return {
+    failures: tried.filter(({ refusal }) => refusal !== undefined),
+    table: toTable([...ALIASES, ...SERVER_NAMES, ...Object.keys(NEWER)], tried),
+  };
 }
 
 function startPresetsGateway(): Promise<Gateway> {
@@ -156,35 +162,40 @@ function startPresetsGateway(): Promise<Gateway> {
   });
 }
 
-async function tryRoutes(gateway: Gateway, routes: readonly string[], state: State): Promise<Failure[]> {
-  const failures: Failure[] = [];
+async function tryRoutes(gateway: Gateway, routes: readonly string[], state: State): Promise<Tried[]> {
+  const all: Tried[] = [];
   for (const route of routes) {
-    const tried = Object.entries(FIELDS).map(async ([field, body]) => {
-      const answer = await gateway.chat({ model: route, messages: [hi], ...body });
-      if (answer.status === 200) return;
-      failures.push({ field, route, state, note: `${answer.status} ${answer.body.error?.message}` });
+    const tried = Object.entries(FIELDS).map(async ([field, body]): Promise<Tried> => {
+      const { status, headers, body: answer } = await gateway.chat({ model: route, messages: [hi], ...body });
+      if (status !== 200) return { field, route, state, refusal: `${status} ${answer.error?.message}` };
+      return { field, route, state, usedNext: headers.get('x-gateway-fallback-used') === 'true' };
     });
-    await Promise.all(tried);
+    all.push(...(await Promise.all(tried)));
   }
-  return failures;
+  return all;
 }
 
-/** Each answer once, with the first places where it came. The table has them all. */
-export function toLines(failures: readonly Failure[]): string[] {
+/** Each refusal once, with the first place where it came. The table has them all. */
+export function toLines(failures: readonly Tried[]): string[] {
   const places = new Map<string, string[]>();
-  for (const { note, route, state, field } of failures)
-    places.set(note, [...(places.get(note) ?? []), `${route} ${state} (${field})`]);
-  return [...places].map(([note, [first, ...others]]) => {
+  for (const { refusal = '', route, state, field } of failures) {
+    // The gateway adds what the entries of the chain said.
+    const said = refusal.replace(/ \([^ ()]+\/.*\)$/, '');
+    places.set(said, [...(places.get(said) ?? []), `${route} ${state}, ${field}`]);
+  }
+  return [...places].map(([said, [first, ...others]]) => {
     const more = others.length === 0 ? '' : ` and ${others.length} more`;
-    return `${first}${more}: ${note}`;
+    return `${first}${more}: ${said}`;
   });
 }
 
-/** The states in which the field was not served. */
-function toTable(routes: readonly string[], failures: readonly Failure[]): string {
+/** The states in which the field was not served, or who served it when the first entry was up. */
+function toTable(routes: readonly string[], tried: readonly Tried[]): string {
   const cell = (field: string, route: string) => {
-    const states = failures.filter((each) => each.field === field && each.route === route);
-    return states.length === 0 ? 'yes' : `**${states.map(({ state }) => state).join(', ')}**`;
+    const own = tried.filter((each) => each.field === field && each.route === route);
+    const failed = own.filter(({ refusal }) => refusal !== undefined).map(({ state }) => state);
+    if (failed.length > 0) return `**${failed.join(', ')}**`;
+    return own.some(({ state, usedNext }) => state === 'up' && usedNext) ? 'next' : 'yes';
   };
   return [
     `| Field | ${routes.join(' | ')} |`,
@@ -192,5 +203,7 @@ function toTable(routes: readonly string[], failures: readonly Failure[]): strin
     ...Object.keys(FIELDS).map(
       (field) => `| ${field} | ${routes.map((route) => cell(field, route)).join(' | ')} |`,
     ),
+    '',
+    'yes: by the first entry. next: by the next one. Else the states of the first entry in which nobody served it.',
   ].join('\n');
 }
