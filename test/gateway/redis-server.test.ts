@@ -1,5 +1,6 @@
 /** Which Redis a process works with, and what it tells of one that is there and not as it should be. */
 
+import { execFileSync } from 'node:child_process';
 import { type FakeAnswers, startFakeRedis } from '../helpers/fake-redis.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { launch } from '../helpers/launch.js';
@@ -52,7 +53,13 @@ for (const role of ['api', 'worker'] as const) {
 
 let gateway: Gateway;
 test.before(async () => {
-  gateway = await startGateway({ ownRedis: true, internals: {}, redisExtra: ['--appendonly', 'no'] });
+  gateway = await startGateway({
+    ownRedis: true,
+    internals: {},
+    redisExtra: ['--appendonly', 'no'],
+    // A write beyond the limit of a file's size has to fail as on a full disk, and not to end the process.
+    redisWrapper: ['sh', '-c', `trap '' XFSZ; exec "$0" "$@"`],
+  });
 });
 test.after.always(() => gateway?.stop());
 
@@ -89,6 +96,56 @@ test.serial('an eviction policy that is set later is told of, and so is its end'
   await until('the line', () => /"reason":"eviction".*as it should be again/.test(gateway.output()));
   t.is(await worry('no_append_only_file'), 0);
 });
+
+test.serial(
+  'a Redis with a full disk is told of wherever an operator looks, and so is its end',
+  async (t) => {
+    const { redis, redisServer, url } = gateway;
+    const limitFiles = (bytes: string) =>
+      execFileSync('prlimit', ['--pid', String(redisServer.pid), `--fsize=${bytes}:unlimited`]);
+    const ready = async (listener = url) => {
+      const response = await fetch(`${listener}/readyz`, { headers: { connection: 'close' } });
+      return { status: response.status, text: await response.text() };
+    };
+    t.teardown(() => limitFiles('unlimited'));
+    t.is((await ready()).status, 200);
+    limitFiles('1');
+    // Redis notices by a write that fails.
+    await until('a refused write', () =>
+      redis.set('full', '1').then(
+        () => false,
+        (error) => String(error).includes('MISCONF'),
+      ),
+    );
+    const words = /Redis cannot write its append-only file, and refuses every change\. Is its disk full\?/;
+    for (const listener of [url, gateway.apis[0]?.metricsUrl, gateway.workers[0]?.metricsUrl]) {
+      const { status } = await until('not ready', async () => {
+        const answer = await ready(listener);
+        return words.test(answer.text) && answer;
+      });
+      t.is(status, 503);
+    }
+    t.is(await worry('disk'), 1);
+    const { out } = await sluiceOf(gateway)(['status']);
+    t.regex(out, words);
+    limitFiles('unlimited');
+    await until('ready', async () => (await ready()).status === 200);
+    t.is(await worry('disk'), 0);
+
+    // Nobody saves snapshots here, so a failed one is only told of.
+    await redis.config('SET', 'appendonly', 'no');
+    limitFiles('1');
+    await redis.bgsave();
+    await until('the warning', async () =>
+      /Redis could not write its last snapshot/.test((await warnings(gateway.apis[0])).warnings),
+    );
+    limitFiles('unlimited');
+    await until('a good snapshot', async () => {
+      await redis.bgsave().catch(() => {});
+      return !/snapshot/.test((await warnings(gateway.apis[0])).warnings);
+    });
+  },
+);
 
 test.serial('a Redis that is lost and comes back is logged by each process', async (t) => {
   const port = Number(new URL(gateway.redisServer.url).port);

@@ -57,3 +57,21 @@ test('a chore that is not essential is logged, and does not keep the process fro
   await until('the line', () => lines.length > 0);
   t.deepEqual(chores.failing, []);
 });
+
+test('a chore that cannot write to its disk says so as long as that lasts', async (t) => {
+  const { chores } = collect();
+  t.teardown(() => chores.stop());
+  let isFull = true;
+  let runs = 0;
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+  chores.every(1, 'archive', async () => {
+    runs++;
+    if (isFull) throw full;
+  });
+  chores.every(1, 'other', () => Promise.reject(new Error('refused')));
+  await until('some runs', () => runs > 3);
+  t.deepEqual(chores.diskProblems, ['archive: the disk cannot be written (ENOSPC)']);
+  isFull = false;
+  await until('no problem', () => chores.diskProblems.length === 0);
+  t.pass();
+});

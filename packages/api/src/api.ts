@@ -49,6 +49,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const problems = () => [
     ...(draining ? ['draining'] : []),
     ...(connections.redis.status === 'ready' ? [] : ['Redis is away']),
+    ...options.redisProblems(),
     ...(parts.neighbours.workers > 0 ? [] : ['no worker is running']),
     ...chores.failing,
     ...descriptors.problems(),

@@ -91,6 +91,8 @@ export interface ApiOptions {
   logRequests: 'all' | 'errors';
   tracer?: Tracer | undefined;
   descriptors: DescriptorWatch;
+  /** What keeps Redis from its work, although it answers. */
+  redisProblems(): string[];
   /** How long a command of a caller's request may take. */
   redisCommandMs?: number | undefined;
   /** Without it there is no admin listener. */

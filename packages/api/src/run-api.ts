@@ -54,6 +54,7 @@ export async function runApi(
       logRequests: env.LOG_REQUESTS,
       tracer,
       descriptors,
+      redisProblems: () => redisWatch.problems(),
       redisCommandMs,
       ...(env.ADMIN_TOKEN === undefined
         ? {}

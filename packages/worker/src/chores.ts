@@ -32,7 +32,13 @@ export function startChores(
 ): void {
   const { config } = live;
   for (const [chore, work] of Object.entries({
-    presence: () => presence.announce([...descriptors.problems(), ...upstreams.keyless, ...live.warnings]),
+    presence: () =>
+      presence.announce([
+        ...descriptors.problems(),
+        ...upstreams.keyless,
+        ...live.warnings,
+        ...chores.diskProblems,
+      ]),
     'taking jobs': () => workers.check(),
     'cool-downs': () => coolDowns.refresh(),
     circuits: () => circuits.refresh(),

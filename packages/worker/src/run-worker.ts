@@ -72,7 +72,8 @@ export async function runWorker(
     host: env.METRICS_HOST,
     port: env.METRICS_PORT,
     metrics: worker.metrics,
-    problems: () => (draining ? ['draining'] : [...worker.problems(), ...descriptors.problems()]),
+    problems: () =>
+      draining ? ['draining'] : [...worker.problems(), ...redisWatch.problems(), ...descriptors.problems()],
     warnings: () => [...redisWatch.worries.map(({ text }) => text), ...worker.warnings(), ...live.warnings],
   });
   logger.info({ metrics: metricsServer.url, providers: [...live.config.providers.keys()] }, 'worker ready');

@@ -61,7 +61,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
 
   return {
     metrics: parts.metrics,
-    warnings: () => parts.upstreams.keyless,
+    warnings: () => [...parts.upstreams.keyless, ...chores.diskProblems],
     problems: () => [
       ...(connections.redis.status === 'ready' ? [] : ['Redis is away']),
       ...(workers.areOpen ? [] : ['no more jobs are taken']),

@@ -56,9 +56,10 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     if (path === '/healthz') return answer(200, { status: 'ok' });
     if (path !== '/readyz') return answer(404, { status: 'not found' });
     const problems = options.problems();
-    const warnings = options.warnings();
-    if (problems.length === 0) answer(200, { status: 'ok', ...(warnings.length > 0 ? { warnings } : {}) });
-    else answer(503, { status: 'not ready', problems });
+    const warnings = options.warnings().filter((warning) => !problems.includes(warning));
+    const told = warnings.length > 0 ? { warnings } : {};
+    if (problems.length === 0) answer(200, { status: 'ok', ...told });
+    else answer(503, { status: 'not ready', problems, ...told });
   });
   const url = await listen(server, options.port, options.host, 'METRICS_PORT');
 

@@ -6,6 +6,9 @@ import type { Logger } from './logger.js';
 import { type RepeatedTask, repeatEvery } from './repeat-every.js';
 import { Trouble } from './trouble.js';
 
+/** What a disk says when it is full, over its quota, broken or not to be written to. */
+const DISK_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'EROFS']);
+
 /** One failure may pass by itself. This many in a row are reported. */
 const FAILURES_IN_A_ROW = 2;
 
@@ -13,6 +16,8 @@ interface Chore {
   name: string;
   essential: boolean;
   trouble: Trouble;
+  /** What the disk said when the chore last failed, if that was it. */
+  diskCode?: string | undefined;
   task: RepeatedTask;
 }
 
@@ -29,11 +34,22 @@ export class Chores {
         await work();
         failures = 0;
         trouble.worked();
+        chore.diskCode = undefined;
       } catch (error) {
         if (++failures >= FAILURES_IN_A_ROW) trouble.failed(error);
+        const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+        chore.diskCode = DISK_CODES.has(code) ? code : undefined;
       }
     });
-    this.#chores.push({ name, essential, trouble, task });
+    const chore: Chore = { name, essential, trouble, task };
+    this.#chores.push(chore);
+  }
+
+  /** The chores that cannot write to a disk of this process. */
+  get diskProblems(): string[] {
+    return this.#chores.flatMap(({ name, diskCode }) =>
+      diskCode === undefined ? [] : [`${name}: the disk cannot be written (${diskCode})`],
+    );
   }
 
   /** The names of the essential chores that fail now. */

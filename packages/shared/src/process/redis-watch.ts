@@ -29,6 +29,11 @@ export class RedisWatch {
     return this.#worries;
   }
 
+  /** The worries that keep every process from its work. */
+  problems(): string[] {
+    return this.#worries.flatMap(({ stops, text }) => (stops ? [text] : []));
+  }
+
   /** Checks Redis, then runs `start`. Throws a plain sentence when Redis is lost meanwhile. */
   async guardStart<T>(start: () => Promise<T>): Promise<T> {
     await waitForRedis(this.#redis, this.startMs);
@@ -87,7 +92,7 @@ export class RedisWatch {
     for (const { reason, text } of worries.filter(isNew)) this.logger.warn({ reason }, text);
     for (const { reason } of this.#worries)
       if (worries.every((worry) => worry.reason !== reason))
-        this.logger.info({ reason }, 'Redis is set up as it should be again');
+        this.logger.info({ reason }, 'Redis is as it should be again');
     this.#worries = worries;
   }
 }

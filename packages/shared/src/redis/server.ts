@@ -10,18 +10,33 @@ export interface RedisServerFacts {
   version: string;
   appendOnly: boolean;
   evictionPolicy: string;
+  /** The file that the server could not write when it last tried to, in words. */
+  unwritten: string | undefined;
+  /** It refuses every change because of that. */
+  isStopped: boolean;
 }
 
 /** A property of the server by which accepted requests can be lost. */
 export interface RedisWorry {
-  reason: 'no_append_only_file' | 'eviction';
+  reason: (typeof WORRIES)[number];
   text: string;
+  /** Nothing can be done before it is mended. */
+  stops?: true;
 }
 
-export const WORRIES = ['no_append_only_file', 'eviction'] as const;
+export const WORRIES = ['no_append_only_file', 'eviction', 'disk'] as const;
+
+/** Redis refuses to run a script that may write when it refuses to write. */
+const WRITER = '#!lua flags=allow-oom\nreturn 1';
+
+const FILES = {
+  aof_last_write_status: 'its append-only file',
+  rdb_last_bgsave_status: 'its last snapshot',
+  aof_last_bgrewrite_status: 'its append-only file anew',
+};
 
 export async function readServer(redis: Redis): Promise<RedisServerFacts> {
-  const info = await redis.info();
+  const [info, isStopped] = await Promise.all([redis.info(), refusesToWrite(redis)]);
   const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
   // Valkey reports redis_version too, for programs that know no other name.
   const valkey = read('valkey_version');
@@ -30,7 +45,16 @@ export async function readServer(redis: Redis): Promise<RedisServerFacts> {
     version: valkey === '' ? read('redis_version') : valkey,
     appendOnly: read('aof_enabled') === '1',
     evictionPolicy: read('maxmemory_policy'),
+    unwritten: Object.entries(FILES).find(([status]) => read(status) === 'err')?.[1],
+    isStopped,
   };
+}
+
+async function refusesToWrite(redis: Redis): Promise<boolean> {
+  return redis.eval(WRITER, 0).then(
+    () => false,
+    (error) => String(error).includes('MISCONF'),
+  );
 }
 
 /** Throws an error that names the server when it lacks something that the gateway needs. */
@@ -39,7 +63,7 @@ export async function requireCapable(redis: Redis): Promise<RedisServerFacts> {
   const { product, version } = facts;
   if (isOlder(version, OLDEST[product])) throw new Error(`${product} ${version} is too old: ${NEEDED}`);
   try {
-    await redis.eval('#!lua flags=allow-oom\nreturn 1', 0);
+    await redis.eval(WRITER, 0);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(
@@ -49,8 +73,17 @@ export async function requireCapable(redis: Redis): Promise<RedisServerFacts> {
   return facts;
 }
 
-export function worriesOf({ appendOnly, evictionPolicy }: RedisServerFacts): RedisWorry[] {
+export function worriesOf(facts: RedisServerFacts): RedisWorry[] {
+  const { appendOnly, evictionPolicy, unwritten, isStopped } = facts;
   const worries: RedisWorry[] = [];
+  if (isStopped)
+    worries.push({
+      reason: 'disk',
+      text: `Redis cannot write ${unwritten ?? 'to its disk'}, and refuses every change. Is its disk full?`,
+      stops: true,
+    });
+  else if (unwritten)
+    worries.push({ reason: 'disk', text: `Redis could not write ${unwritten}. Is its disk full?` });
   if (!appendOnly)
     worries.push({
       reason: 'no_append_only_file',
