@@ -49,12 +49,16 @@ export const costDashboard: DashboardSpec = {
       ],
     },
     {
-      title: 'Unpriced requests',
-      about: 'Served by models without a known price: they count as 0 USD here.',
+      title: 'Doubtful bills',
+      about:
+        'Unpriced: served by models without a known price, so they count as 0 USD here. Beyond their limit: the provider billed more output than the call allowed.',
       kind: 'stat',
       unit: 'short',
       width: 4,
-      queries: [{ expr: 'sum(increase(gateway_unpriced_requests_total[$__range]))', legend: 'unpriced' }],
+      queries: [
+        { expr: 'sum(increase(gateway_unpriced_requests_total[$__range]))', legend: 'unpriced' },
+        { expr: 'sum(increase(gateway_usage_beyond_limit_total[$__range]))', legend: 'beyond their limit' },
+      ],
     },
     {
       title: 'USD per hour by model',
