@@ -5,29 +5,62 @@ import { Cli } from './cli.js';
 import { createProgram } from './program.js';
 
 const WIDTH = 100;
+/** The same in every command that has it: the page says it once. */
+const COMMON = ['-h, --help', '-y, --yes', '-q, --quiet'];
 
 export function cliReference(): string {
-  const sections = commandsOf(createReferenceProgram()).map((command) => {
-    const depth = namesOf(command).length;
-    return [
-      `${'#'.repeat(Math.min(depth + 1, 4))} ${namesOf(command).join(' ')}`,
-      '',
-      '```text',
-      helpOf(command),
-      '```',
-    ];
-  });
-  return `${[
-    '# The sluice command',
-    '',
-    '<!-- Written by `npm run docs` from the commands themselves. Do not edit. -->',
-    '',
-    'In a checkout, after `npm ci`: `npx sluice <command>`. It speaks to the admin api of a running gateway.',
-    '',
-    ...sections.flatMap((lines) => [...lines, '']),
-  ]
-    .join('\n')
-    .trimEnd()}\n`;
+  const program = createReferenceProgram();
+  return `# The sluice command
+
+<!-- Written by \`npm run docs\` from the commands themselves. Do not edit. -->
+
+It runs a gateway, and operates a running one through its admin api. In a checkout, after \`npm ci\`, it is \`npx sluice\`.
+\`sluice help <command>\` shows a command with examples. Every command takes \`--json\`, which prints results and errors as
+JSON. \`--yes\` (\`-y\`) answers a question beforehand, and \`--quiet\` (\`-q\`) prints the value and nothing else.
+
+\`\`\`text
+${helpOf(program)
+  .slice(helpOf(program).indexOf('Environment:'))
+  .replace(/^ {2}(\S+) +/gm, '  $1  ')}
+\`\`\`
+
+${program.commands.map(sectionOf).join('\n\n')}
+`;
+}
+
+/** A command of the first level, with those below it. */
+function sectionOf(command: Command): string {
+  const below = command.commands.length > 0 ? command.commands : [command];
+  const intro = command.commands.length > 0 ? [escaped(command.description()), ''] : [];
+  return [`## ${command.name()}`, '', ...intro, below.map(blockOf).join('\n\n')].join('\n');
+}
+
+/** The command line, what it does, and what its options mean, and those arguments that do not explain themselves. */
+function blockOf(command: Command): string {
+  const help = command.createHelp();
+  const rows = [
+    ...help
+      .visibleArguments(command)
+      .map((argument) => [argument.name(), help.argumentDescription(argument)] as const)
+      .filter(([, meaning]) => !/^(?:id|name) of (?:its|the) \w+$/.test(meaning)),
+    ...help
+      .visibleOptions(command)
+      .filter(({ flags }) => !COMMON.includes(flags))
+      .map((option) => [option.flags, help.optionDescription(option)] as const),
+  ];
+  const line = help.commandUsage(command).replace(' [options]', '');
+  return [
+    `\`${line}\`: ${escaped(command.description())}`,
+    ...(rows.length > 0 ? [''] : []),
+    ...rows.map(([name, meaning]) => `- \`${name}\`: ${escaped(meaning)}`),
+  ].join('\n');
+}
+
+/** A word in angle brackets would be taken for HTML. */
+function escaped(text: string): string {
+  return text
+    .replaceAll('<', '\\<')
+    .replace(/\((?:choices|default): .*\)$/, (words) => words.replace('choices: ', '').replaceAll('"', ''));
 }
 
 /** A program that is only asked for its help. */
