@@ -42,7 +42,7 @@ export function glanceTable(result: CompareResult): string {
   return table(head, lines);
 }
 
-function memoryOf({ residentMb }: Row): number {
+export function memoryOf({ residentMb }: Row): number {
   const { [UPSTREAM]: _, ...own } = residentMb;
   return sum(Object.values(own));
 }

@@ -1,7 +1,7 @@
 import { machineLines } from '../machine.js';
 import { figure, table, times } from '../markdown.js';
 import { duration } from '../progress.js';
-import { glanceTable } from './glance.js';
+import { glanceTable, memoryOf } from './glance.js';
 import { goalRows } from './goals.js';
 import { type CellResult, type CompareResult, type Row, rowsOf } from './result.js';
 
@@ -25,7 +25,32 @@ const HEAD = [
   'to Portkey',
 ];
 
+/** Those of docs/performance.md. The data and the printed page have all of them. */
+const SHORT_HEAD = [
+  'callers',
+  'target',
+  'requests/s',
+  'added p50 ms',
+  'added p99 ms',
+  'CPU µs/request',
+  'memory MB',
+];
+
 export function toPage(result: CompareResult): string {
+  return pageOf(result, HEAD, (callers, row) => [toLine(callers, row)]);
+}
+
+export function toShortPage(result: CompareResult): string {
+  return pageOf(result, SHORT_HEAD, (callers, row) =>
+    row.name === 'direct' ? [] : [toShortLine(callers, row)],
+  );
+}
+
+function pageOf(
+  result: CompareResult,
+  head: readonly string[],
+  linesOf: (callers: string, row: Row) => string[][],
+): string {
   const { machine, generator, note, rounds, versions, idle, missing } = result;
   const list = (values: Record<string, string>) =>
     Object.entries(values)
@@ -46,9 +71,14 @@ export function toPage(result: CompareResult): string {
   const goals = goalRows(result);
   const parts = [
     intro.join('\n'),
-    ...(goals.length > 0 ? [`### Goals\n\n${table(['what', 'goal', 'measured', ''], goals, 2)}`] : []),
     `### At a glance\n\n${glanceTable(result)}`,
-    ...groups(result).map(([title, cells]) => `### ${title}\n\n${table(HEAD, cells.flatMap(toLines), 2)}`),
+    ...groups(result).map(([title, cells]) => {
+      const lines = cells.flatMap((cell) =>
+        rowsOf(cell).flatMap((row) => linesOf(figureWhole(cell.cell.connections), row)),
+      );
+      return `### ${title}\n\n${table(head, lines, 2)}`;
+    }),
+    ...(goals.length > 0 ? [`### Goals\n\n${table(['what', 'goal', 'measured', ''], goals, 2)}`] : []),
   ];
   return parts.join('\n\n');
 }
@@ -61,10 +91,6 @@ function groups({ cells }: CompareResult): [string, CellResult[]][] {
 function titleOf({ cell }: CellResult): string {
   const prompt = cell.prompt === 'small' ? 'Small prompt' : '100 KB prompt';
   return `${prompt}, upstream answers ${cell.upstreamMs === 0 ? 'at once' : `after ${cell.upstreamMs} ms`}`;
-}
-
-function toLines(result: CellResult): string[][] {
-  return rowsOf(result).map((row) => toLine(figureWhole(result.cell.connections), row));
 }
 
 function toLine(callers: string, row: Row): string[] {
@@ -87,6 +113,12 @@ function toLine(callers: string, row: Row): string[] {
     times(row.toDirect),
     times(row.toPortkey),
   ];
+}
+
+function toShortLine(callers: string, row: Row): string[] {
+  const { title, perSecond, addedP50, addedP99, gatewayUs } = row;
+  const figures = [perSecond, addedP50, addedP99, gatewayUs, memoryOf(row)];
+  return [callers, title, ...figures.map(figure)];
 }
 
 /** The sum, and its parts where there are several. The upstream's own is left to the data. */
