@@ -65,12 +65,14 @@ export function notInstalled(note: string): Results {
   return new Map(NAMES.map((name, i) => [name, { result: 'no', note: i === 0 ? note : 'not installed' }]));
 }
 
-const CELLS = { yes: 'yes', no: '**no**', none: '–' };
-
+/** What each client has no such thing for, and what failed. Everything else works. */
 export function toTable(rows: readonly { title: string; results: Results }[]): string {
-  const header = `| Client | ${Object.values(FEATURES).join(' | ')} |`;
-  const line = `|---|${NAMES.map(() => '---').join('|')}|`;
-  const cells = ({ title, results }: (typeof rows)[number]) =>
-    `| ${title} | ${NAMES.map((name) => CELLS[results.get(name)?.result ?? 'no']).join(' | ')} |`;
-  return [header, line, ...rows.map(cells)].join('\n');
+  const lines = rows.map(({ title, results }) => {
+    const which = (wanted: Result['result']) =>
+      NAMES.filter((name) => (results.get(name)?.result ?? 'no') === wanted).map((name) => FEATURES[name]);
+    const failed = which('no');
+    const works = failed.length === 0 ? 'yes' : `**not**: ${failed.join(', ')}`;
+    return `| ${title} | ${works} | ${which('none').join(', ')} |`;
+  });
+  return ['| Client | Works | Has no |', '|---|---|---|', ...lines].join('\n');
 }

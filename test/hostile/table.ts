@@ -16,13 +16,20 @@ export function toTable(outcomes: readonly Outcome[]): string {
   return toMarkdownTable([COLUMNS, ...outcomes.map(toRow)]);
 }
 
-/** The table, what each attacker did, and what else was seen. */
+/** For the documentation, once all attacks were held off: what each attacker did, and what the innocent workspace noticed. */
 export function toPage(outcomes: readonly Outcome[]): string {
-  const lines = outcomes.map(({ attack, notes }) => {
-    const seen = notes.length > 0 ? ` (${notes.join('; ')})` : '';
-    return `- \`${attack.name}\`: ${attack.does}${seen}.`;
-  });
-  return [toTable(outcomes), '', 'The attacker', '', ...lines].join('\n');
+  const rows = outcomes.map(({ attack, notes, alone, under }) => [
+    attack.name,
+    notes.length > 0 ? `${attack.does} (${notes.join('; ')})` : attack.does,
+    [alone, under].map((share) => share?.p95.toFixed(0) ?? '').join(' → '),
+    under ? `${under.errors} of ${under.requests}` : '',
+  ]);
+  const lines = rows.map((row) => `| ${row.join(' | ')} |`);
+  return [
+    '| attack | the attacker | p95 ms alone → under attack | errors |',
+    '|---|---|---|---|',
+    ...lines,
+  ].join('\n');
 }
 
 function toRow({ attack, alone, under, failures }: Outcome): string[] {
