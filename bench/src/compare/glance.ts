@@ -42,7 +42,7 @@ export function glanceTable(result: CompareResult): string {
   return table(head, lines);
 }
 
-export function memoryOf({ residentMb }: Row): number {
+function memoryOf({ residentMb }: Row): number {
   const { [UPSTREAM]: _, ...own } = residentMb;
   return sum(Object.values(own));
 }

@@ -1,7 +1,7 @@
 import { machineLines } from '../machine.js';
 import { figure, table, times } from '../markdown.js';
 import { duration } from '../progress.js';
-import { glanceTable, memoryOf } from './glance.js';
+import { glanceTable } from './glance.js';
 import { goalRows } from './goals.js';
 import { type CellResult, type CompareResult, type Row, rowsOf } from './result.js';
 
@@ -25,32 +25,46 @@ const HEAD = [
   'to Portkey',
 ];
 
-/** Those of docs/performance.md. The data and the printed page have all of them. */
-const SHORT_HEAD = [
-  'callers',
-  'target',
-  'requests/s',
-  'added p50 ms',
-  'added p99 ms',
-  'CPU µs/request',
-  'memory MB',
+export function toPage(result: CompareResult): string {
+  return pageOf(result, (cells) => {
+    const lines = cells.flatMap((cell) =>
+      rowsOf(cell).map((row) => toLine(figureWhole(cell.cell.connections), row)),
+    );
+    return table(HEAD, lines, 2);
+  });
+}
+
+/** The figures of docs/performance.md. The data and the printed page have all of them. */
+const SHORT: readonly [string, (row: Row) => number | undefined][] = [
+  ['requests/s', ({ perSecond }) => perSecond],
+  ['added p50 ms', ({ addedP50 }) => addedP50],
+  ['added p99 ms', ({ addedP99 }) => addedP99],
+  ['CPU µs/request', ({ gatewayUs }) => gatewayUs],
 ];
 
-export function toPage(result: CompareResult): string {
-  return pageOf(result, HEAD, (callers, row) => [toLine(callers, row)]);
-}
-
+/** One line for each target: each figure for every number of callers. */
 export function toShortPage(result: CompareResult): string {
-  return pageOf(result, SHORT_HEAD, (callers, row) =>
-    row.name === 'direct' ? [] : [toShortLine(callers, row)],
-  );
+  return pageOf(result, (cells) => {
+    const callers = cells.map(({ cell }) => figureWhole(cell.connections));
+    const head = SHORT.flatMap(([title]) =>
+      callers.map((count, i) => (i === 0 ? `${title}: ${count}` : count)),
+    );
+    const rows = cells.map(rowsOf);
+    const titles = (rows[0] ?? []).filter(({ name }) => name !== 'direct').map(({ title }) => title);
+    const lines = titles.map((title) => [
+      title,
+      ...SHORT.flatMap(([, pick]) =>
+        rows.map((all) => {
+          const row = all.find((each) => each.title === title);
+          return figure(row && pick(row));
+        }),
+      ),
+    ]);
+    return table(['callers', ...head], lines);
+  });
 }
 
-function pageOf(
-  result: CompareResult,
-  head: readonly string[],
-  linesOf: (callers: string, row: Row) => string[][],
-): string {
+function pageOf(result: CompareResult, tableOf: (cells: readonly CellResult[]) => string): string {
   const { machine, generator, note, rounds, versions, idle, missing } = result;
   const list = (values: Record<string, string>) =>
     Object.entries(values)
@@ -72,12 +86,7 @@ function pageOf(
   const parts = [
     intro.join('\n'),
     `### At a glance\n\n${glanceTable(result)}`,
-    ...groups(result).map(([title, cells]) => {
-      const lines = cells.flatMap((cell) =>
-        rowsOf(cell).flatMap((row) => linesOf(figureWhole(cell.cell.connections), row)),
-      );
-      return `### ${title}\n\n${table(head, lines, 2)}`;
-    }),
+    ...groups(result).map(([title, cells]) => `### ${title}\n\n${tableOf(cells)}`),
     ...(goals.length > 0 ? [`### Goals\n\n${table(['what', 'goal', 'measured', ''], goals, 2)}`] : []),
   ];
   return parts.join('\n\n');
@@ -113,12 +122,6 @@ function toLine(callers: string, row: Row): string[] {
     times(row.toDirect),
     times(row.toPortkey),
   ];
-}
-
-function toShortLine(callers: string, row: Row): string[] {
-  const { title, perSecond, addedP50, addedP99, gatewayUs } = row;
-  const figures = [perSecond, addedP50, addedP99, gatewayUs, memoryOf(row)];
-  return [callers, title, ...figures.map(figure)];
 }
 
 /** The sum, and its parts where there are several. The upstream's own is left to the data. */

@@ -64,11 +64,10 @@ export function cpuOfRequest({ cpuUs }: Sample): number {
 /** Every row beside the first. The data have the CPU of each process. */
 export function pointTable(what: string, points: readonly Point[]): string {
   const [first] = points;
-  const head = [what, 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs/request', 'CPU to first', 'errors'];
+  const head = [what, 'requests/s', 'p99 ms', 'CPU µs/request', 'CPU to first', 'errors'];
   const rows = points.map(({ title, sample }) => [
     title,
     figure(sample.perSecond),
-    figure(sample.p50),
     figure(sample.p99),
     figure(cpuOfRequest(sample)),
     first ? times(cpuOfRequest(sample) / cpuOfRequest(first.sample)) : '–',
