@@ -6,34 +6,32 @@ const SHARED = / The same from every (?:api process|worker)[^.]*\./;
 /** docs/metrics.md */
 export function metricsPage(): string {
   const metrics: MetricDefinition[] = Object.values(METRICS);
-  const tableOf = (...roles: string[]) =>
-    [
-      '| Metric | Labels | What |',
-      '|---|---|---|',
-      ...metrics.filter((metric) => metric.roles.join() === roles.join()).map(rowOf),
-    ].join('\n');
+  const listOf = (...roles: string[]) =>
+    metrics
+      .filter((metric) => metric.roles.join() === roles.join())
+      .map(lineOf)
+      .join('\n');
   const buckets = metrics.flatMap(({ name, buckets }) =>
     buckets ? [`- \`${name}\`: ${buckets.join(', ')}`] : [],
   );
   return `<!-- Made by "npm run docs" from packages/shared/src/metrics/definitions.ts; edit that. -->
 # Metrics and dashboards
 
-Every api and worker process serves its metrics at \`/metrics\` on a listener of its own (\`METRICS_HOST\`, \`METRICS_PORT\`), with the usual
-ones of a Node process (\`process_…\`, \`nodejs_…\`). Names and labels are part of the interface: a change is a breaking one. A name that
-ends with \`_total\` is a counter, one with [buckets](#buckets) a histogram, and any other a gauge. \\* is the same from every process: use
-max, never sum.
+Every api and worker process serves its metrics at \`/metrics\` on a listener of its own (\`METRICS_HOST\`, \`METRICS_PORT\`), with the usual ones of a Node process
+(\`process_…\`, \`nodejs_…\`). Names and labels are part of the interface: a change is a breaking one. Labels stand in braces. A name that ends with \`_total\` is a counter,
+one with [buckets](#buckets) a histogram, and any other a gauge. \\* is the same from every process: use max, never sum.
 
 ## Of api processes
 
-${tableOf('api')}
+${listOf('api')}
 
 ## Of workers
 
-${tableOf('worker')}
+${listOf('worker')}
 
 ## Of both
 
-${tableOf('api', 'worker')}
+${listOf('api', 'worker')}
 
 The \`METRICS_TOP_WORKSPACES\` busiest workspaces have a label of their own, and up to fifty routes of each; the rest is \`other\`. A
 workspace keeps its label while the process runs. Gauges about a month or a budget have all workspaces. A \`model\` that neither the registry
@@ -57,7 +55,9 @@ ${['overview', 'cost', 'latency', 'reliability', 'queues'].map((name) => `![${na
 `;
 }
 
-function rowOf({ name, labels, help }: MetricDefinition): string {
+/** The name with its labels in braces, as in a query. */
+function lineOf({ name, labels, help }: MetricDefinition): string {
   const star = SHARED.test(help) ? ' \\*' : '';
-  return `| \`${name}\`${star} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help.replace(SHARED, '')} |`;
+  const braces = labels.length > 0 ? `{${labels.join(',')}}` : '';
+  return `- \`${name}${braces}\`${star}: ${help.replace(SHARED, '')}`;
 }
