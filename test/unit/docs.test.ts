@@ -35,6 +35,15 @@ function tableAfter(text: string, line: string): string[][] {
     );
 }
 
+/** The entries of the first list after this line, such as "- `name` (`default`): Text.": name, default and text. */
+function listAfter(text: string, line: string): [string, string, string][] {
+  const after = text.slice(text.indexOf(`\n${line}\n`) + line.length + 2);
+  const list = /(?:^- `.*\n)+/m.exec(after)?.[0] ?? '';
+  return [...list.matchAll(/^- (`[^`]+`)(?: \((.+?)\))?: (.*)$/gm)].map(
+    ([, name = '', standard = '', what = '']) => [name, standard, what],
+  );
+}
+
 const code = (text: string) => `\`${text}\``;
 
 test('every path that ARCHITECTURE, CONTRIBUTING and the decisions name exists', (t) => {
@@ -83,15 +92,18 @@ test('the page of errors is the table of the code', (t) => {
 });
 
 test('the page of errors has every reason in the words of the code', (t) => {
+  const kinds = [...new Set(Object.values(REASONS).map(({ kind }) => kind))];
   t.deepEqual(
-    tableAfter(read('docs/errors.md'), '<!-- reasons -->'),
+    kinds.flatMap((kind) =>
+      listAfter(read('docs/errors.md'), `**${kind}**`).map(([name, , words]) => [name, kind, words]),
+    ),
     Object.entries(REASONS).map(([name, { kind, words }]) => [code(name), kind, words]),
   );
 });
 
 test('the page of the environment is what npm start reads', (t) => {
   t.deepEqual(
-    tableAfter(read('docs/environment.md'), '<!-- environment -->'),
+    listAfter(read('docs/environment.md'), '<!-- environment -->'),
     describeEnv(startEnv).map(({ name, description, default: standard }) => [
       code(name),
       standard === undefined ? '' : code(standard),
@@ -175,14 +187,14 @@ test('docs/configuration.md has every field of gateway.yaml, and the defaults', 
   };
   for (const [section, nest] of Object.entries(places))
     t.deepEqual(
-      tableAfter(page, `## ${section}`.replace('## #', '###')).map(([field]) => field),
+      listAfter(page, `## ${section}`.replace('## #', '###')).map(([field]) => field),
       fieldsAt(nest).map(code),
       section,
     );
 
   const { providers, request, requestLog, archive, registry, webhooks } = parseConfig({}, {});
   const defaults = (section: string) =>
-    tableAfter(page, `## ${section}`).flatMap(([, value]) => value?.replaceAll('`', '') || []);
+    listAfter(page, `## ${section}`).flatMap(([, value]) => value.replaceAll('`', '') || []);
   const {
     concurrency,
     maxWaitMs,
@@ -290,7 +302,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
   ];
   t.is(keys.length, Object.keys(names).length);
   t.deepEqual(
-    tableAfter(read('ARCHITECTURE.md'), '## Redis keys')
+    listAfter(read('ARCHITECTURE.md'), '## Redis keys')
       .map(([key]) => key)
       .sort(),
     keys.map(code).sort(),
