@@ -18,16 +18,18 @@ export function toTable(outcomes: readonly Outcome[]): string {
 
 /** For the documentation, once all attacks were held off: what each attacker did, and what the innocent workspace noticed. */
 export function toPage(outcomes: readonly Outcome[]): string {
-  const rows = outcomes.map(({ attack, notes, alone, under }) => [
-    attack.name,
-    notes.length > 0 ? `${attack.does} (${notes.join('; ')})` : attack.does,
-    [alone, under].map((share) => share?.p95.toFixed(0) ?? '').join(' → '),
-    under ? `${under.errors} of ${under.requests}` : '',
-  ]);
-  const lines = rows.map((row) => `| ${row.join(' | ')} |`);
+  const total = (count: (share: Share) => number) =>
+    outcomes.reduce((sum, { under }) => sum + (under ? count(under) : 0), 0);
+  const lines = outcomes.map(({ attack, notes, alone, under }) => {
+    const seen = notes.length > 0 ? ` (${notes.join('; ')})` : '';
+    const latency = [alone, under].map((share) => share?.p95.toFixed(0) ?? '').join(' → ');
+    return `| ${attack.name} | ${attack.does}${seen} | ${latency} |`;
+  });
   return [
-    '| attack | the attacker | p95 ms alone → under attack | errors |',
-    '|---|---|---|---|',
+    `The innocent workspace got ${total(({ errors }) => errors)} errors in ${total(({ requests }) => requests)} requests.`,
+    '',
+    '| attack | the attacker | p95 ms alone → under attack |',
+    '|---|---|---|',
     ...lines,
   ].join('\n');
 }

@@ -26,12 +26,15 @@ const HEAD = [
 ];
 
 export function toPage(result: CompareResult): string {
-  return pageOf(result, (cells) => {
+  const goals = goalRows(result);
+  const end = goals.length > 0 ? `\n\n### Goals\n\n${table(['what', 'goal', 'measured', ''], goals, 2)}` : '';
+  const page = pageOf(result, (cells) => {
     const lines = cells.flatMap((cell) =>
       rowsOf(cell).map((row) => toLine(figureWhole(cell.cell.connections), row)),
     );
     return table(HEAD, lines, 2);
   });
+  return page + end;
 }
 
 /** The figures of docs/performance.md. The data and the printed page have all of them. */
@@ -82,12 +85,10 @@ function pageOf(result: CompareResult, tableOf: (cells: readonly CellResult[]) =
     ...(note ? [note] : []),
     ...missing.map((line) => `Not measured, ${line}.`),
   ];
-  const goals = goalRows(result);
   const parts = [
     intro.join('\n'),
     `### At a glance\n\n${glanceTable(result)}`,
     ...groups(result).map(([title, cells]) => `### ${title}\n\n${tableOf(cells)}`),
-    ...(goals.length > 0 ? [`### Goals\n\n${table(['what', 'goal', 'measured', ''], goals, 2)}`] : []),
   ];
   return parts.join('\n\n');
 }
