@@ -12,8 +12,8 @@ const COLUMNS = [
   'verdict',
 ];
 
-/** The columns of the documentation: scenario, requests, extra calls, recovery. */
-const SAVED = [0, 1, 5, 6];
+/** The columns of the documentation: scenario, extra calls, recovery. */
+const SAVED = [0, 5, 6];
 
 export function toTable(verdicts: readonly Verdict[]): string {
   return toMarkdownTable([COLUMNS, ...verdicts.map(toRow)]);

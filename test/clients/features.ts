@@ -65,14 +65,19 @@ export function notInstalled(note: string): Results {
   return new Map(NAMES.map((name, i) => [name, { result: 'no', note: i === 0 ? note : 'not installed' }]));
 }
 
-/** What each client has no such thing for, and what failed. Everything else works. */
-export function toTable(rows: readonly { title: string; results: Results }[]): string {
+/** The clients, each with what it does not have and what fails. Everything else works. */
+export function toList(rows: readonly { title: string; results: Results }[]): string {
   const lines = rows.map(({ title, results }) => {
     const which = (wanted: Result['result']) =>
       NAMES.filter((name) => (results.get(name)?.result ?? 'no') === wanted).map((name) => FEATURES[name]);
-    const failed = which('no');
-    const works = failed.length === 0 ? 'yes' : `**not**: ${failed.join(', ')}`;
-    return `| ${title} | ${works} | ${which('none').join(', ')} |`;
+    const parts = [
+      ['**fails**', which('no')],
+      ['has no', which('none')],
+    ] as const;
+    const notes = parts
+      .filter(([, names]) => names.length > 0)
+      .map(([what, names]) => `${what} ${names.join(', ')}`);
+    return `- ${[title, ...notes].join('; ')}`;
   });
-  return ['| Client | Works | Has no |', '|---|---|---|', ...lines].join('\n');
+  return lines.join('\n');
 }

@@ -5,7 +5,7 @@ import { findTool } from '@sluice/cli/start/tools';
 import { REPOSITORY } from '../helpers/all-in-one.js';
 import type { Gateway } from '../helpers/gateway.js';
 import { CLIENTS, type Client, versionOf } from './clients.js';
-import { failuresOf, notInstalled, type Results, toTable } from './features.js';
+import { failuresOf, notInstalled, type Results, toList } from './features.js';
 import { environmentFor, startClientsGateway } from './gateway.js';
 import { KITS } from './kits.js';
 import { runProgram } from './run-program.js';
@@ -61,11 +61,11 @@ async function runAll(clients: readonly Client[]): Promise<void> {
     if (values.only?.includes(GO_EXAMPLE) ?? true) await runGoExample(gateway);
     if (values.only?.includes(BATCHES) ?? true) await runBatches(gateway);
     if (isOnlyBatches()) return;
-    const table = toTable(rows);
-    if (rows.length > 0) console.log(`\n${table}`);
+    const list = toList(rows);
+    if (rows.length > 0) console.log(`\n${list}`);
     if (values.save !== 'docs') return;
     if (rows.length < CLIENTS.length) return fail('not saved: clients were skipped');
-    save('clients', table);
+    save('clients', list);
   } finally {
     await gateway.stop();
   }

@@ -84,7 +84,7 @@ test('the first lines of the README are those of docs/clients.md', (t) => {
 });
 
 test('the page of errors is the table of the code', (t) => {
-  const rows = tableAfter(read('docs/errors.md'), '<!-- errors -->').map(([name, status]) => [name, status]);
+  const rows = listAfter(read('docs/errors.md'), '<!-- errors -->').map(([name, status]) => [name, status]);
   t.deepEqual(
     rows,
     Object.entries(ERROR_STATUS).map(([name, status]) => [code(name), String(status)]),
