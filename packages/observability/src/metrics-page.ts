@@ -47,9 +47,8 @@ ${buckets.join('\n')}
 ## Dashboards
 
 \`docker compose up\` starts Grafana with five dashboards and one that has the [runbook](runbook.md). \`npm run docs\` makes them from
-\`packages/observability/src/dashboards/\`, and a test sends each query to a real Prometheus. The pictures are **not of Grafana**:
-\`npm run pictures\` ran a gateway with a simulated upstream for 45 seconds, with failures on purpose, and drew the same queries with a small
-renderer of its own. They say nothing about speed.
+\`packages/observability/src/dashboards/\`, and a test sends each query to a real Prometheus. The pictures are **not of Grafana**: \`npm run pictures\`
+ran a gateway with a simulated upstream, with failures on purpose, and drew the same queries.
 
 ${['overview', 'cost', 'latency', 'reliability', 'queues'].map((name) => `![${name}](images/sluice-${name}.svg)`).join('\n\n')}
 `;
