@@ -189,7 +189,6 @@ function describeFill(
   { seconds, bytesPerRow: { table, indexes } }: Filled,
 ): [string, string][] {
   const sum = indexes.reduce((total, [, bytes]) => total + bytes, 0);
-  const names = indexes.map(([name, bytes]) => `${name.replace('requests_', '')} ${Math.round(bytes)}`);
   return [
     ['Requests in PostgreSQL', entries.toLocaleString('en')],
     ['Time to make them', `${Math.round(seconds)} s`],
@@ -197,7 +196,6 @@ function describeFill(
       'Bytes of a request',
       `${Math.round(table + sum)}: row ${Math.round(table)}, indexes ${Math.round(sum)}`,
     ],
-    ['Bytes of each index', names.join(', ')],
   ];
 }
 
