@@ -10,7 +10,7 @@ RUN npx tsc -b packages/cli
 
 FROM node:24-bookworm-slim
 WORKDIR /app
-# A request takes a tenth less CPU than with the allocator of the C library (docs/measuring.md).
+# A request takes a tenth less CPU than with the allocator of the C library (docs/production.md, Memory of Node).
 RUN apt-get update && apt-get install --yes --no-install-recommends libjemalloc2 && rm -rf /var/lib/apt/lists/*
 ENV LD_PRELOAD=libjemalloc.so.2
 ENV NODE_ENV=production HOST=0.0.0.0 METRICS_HOST=0.0.0.0 NODE_OPTIONS=--max-semi-space-size=16

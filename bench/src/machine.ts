@@ -30,10 +30,9 @@ export function describeMachine(): Machine {
 }
 
 export function machineLines(machine: Machine): string[] {
-  const { cpu, cores, memoryGb, system, node, redis, commit, loadBefore } = machine;
+  const { cpu, cores, memoryGb, node, redis, commit, loadBefore } = machine;
   return [
-    `${cpu}, ${cores} cores, ${memoryGb} GB, ${system}; Node ${node}, Redis ${redis}; commit ${commit}.`,
-    `Load of the machine in the minute before: ${loadBefore}.`,
+    `${cores} cores (${cpu}), ${memoryGb} GB; Node ${node}, Redis ${redis}; commit ${commit}; load before: ${loadBefore}.`,
   ];
 }
 

@@ -8,7 +8,7 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { assemble } from './assemble.js';
-import { changesOf, unreleased } from './changelog.js';
+import { changesOf, withRelease } from './changelog.js';
 import { checkPackage } from './check-package.js';
 import { writePinned } from './images.js';
 import { pathOf, readManifest, readText, run } from './repository.js';
@@ -30,11 +30,11 @@ function release(version: string, dryRun: boolean): void {
     throw new ReleaseError('the tree has changes that are not committed');
   if (run('git', ['tag', '--list', `v${version}`]) !== '')
     throw new ReleaseError(`v${version} exists already`);
-  const changes = unreleased(readText('CHANGELOG.md'));
+  const date = new Date().toISOString().slice(0, 10);
+  const changes = changesOf(withRelease(readText('CHANGELOG.md'), version, date), version);
   if (changes === '') throw new ReleaseError('CHANGELOG.md has nothing under Unreleased');
 
   pack(version, changes);
-  const date = new Date().toISOString().slice(0, 10);
   if (dryRun) {
     say(`\nIn a clone, the release makes this commit and tags it v${version}:\n`);
     say(rehearse(pathOf('.'), version, date));

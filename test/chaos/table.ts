@@ -12,18 +12,29 @@ const COLUMNS = [
   'verdict',
 ];
 
-/** As Markdown, so that it can go into the documentation as it is. */
+/** The columns of the documentation: scenario, extra calls, recovery. */
+const SAVED = [0, 5, 6];
+
 export function toTable(verdicts: readonly Verdict[]): string {
   return toMarkdownTable([COLUMNS, ...verdicts.map(toRow)]);
 }
 
-/** The table, and what else was measured. */
+/** For the documentation, once all rows have held: what they have in common is said once. Then what else was measured. */
 export function toPage(verdicts: readonly Verdict[]): string {
+  const run = verdicts.filter(({ account }) => account !== undefined).map(toRow);
+  const [, requests, lost, wrong, doubleBilled] = COLUMNS.map((_, i) =>
+    run.reduce((sum, row) => sum + Number(row[i]), 0),
+  );
   const notes = verdicts.flatMap(({ scenario, notes, skipped }) => [
     ...notes.map((note) => `- \`${scenario.name}\`: ${note}.`),
     ...(skipped === undefined ? [] : [`- \`${scenario.name}\` was skipped: ${skipped}.`]),
   ]);
-  return [toTable(verdicts), ...(notes.length > 0 ? ['', ...notes] : [])].join('\n');
+  return [
+    `${run.length} scenarios, ${requests} requests: ${lost} lost, ${wrong} wrong, ${doubleBilled} double-billed.`,
+    '',
+    toMarkdownTable([COLUMNS, ...run].map((row) => SAVED.map((i) => row[i] ?? ''))),
+    ...(notes.length > 0 ? ['', ...notes] : []),
+  ].join('\n');
 }
 
 function toRow({ scenario, account, recoveryMs, failures, skipped }: Verdict): string[] {

@@ -82,15 +82,19 @@ export function notInstalled(note: string): Results {
   return new Map(NAMES.map((name, i) => [name, { result: 'no', note: i === 0 ? note : 'not installed' }]));
 }
 
-export function toTable(rows: readonly { title: string; results: Results }[]): string {
-  const header = `| Client | ${Object.values(FEATURES).join(' | ')} |`;
-  const line = `|---|${NAMES.map(() => '---').join('|')}|`;
-  const cells = ({ title, results }: (typeof rows)[number]) =>
-    `| ${title} | ${NAMES.map((name) => toCell(results.get(name))).join(' | ')} |`;
-  return [header, line, ...rows.map(cells)].join('\n');
-}
-
-function toCell({ result, note } = { result: 'no', note: '' }): string {
-  if (result === 'none') return '–';
-  return result === 'yes' ? 'yes' : `**no**${note && ` (${note})`}`;
+/** The clients, each with what it does not have and what fails. Everything else works. */
+export function toList(rows: readonly { title: string; results: Results }[]): string {
+  const lines = rows.map(({ title, results }) => {
+    const which = (wanted: Result['result']) =>
+      NAMES.filter((name) => (results.get(name)?.result ?? 'no') === wanted).map((name) => FEATURES[name]);
+    const parts = [
+      ['**fails**', which('no')],
+      ['has no', which('none')],
+    ] as const;
+    const notes = parts
+      .filter(([, names]) => names.length > 0)
+      .map(([what, names]) => `${what} ${names.join(', ')}`);
+    return `- ${[title, ...notes].join('; ')}`;
+  });
+  return lines.join('\n');
 }

@@ -5,7 +5,7 @@ import { findTool } from '@sluice/cli/start/tools';
 import type { Gateway } from '../helpers/gateway.js';
 import { CLIENTS, type Client, versionOf } from './clients.js';
 import { EXAMPLES, tryExample } from './examples.js';
-import { failuresOf, joinResults, notInstalled, type Results, toTable } from './features.js';
+import { failuresOf, joinResults, notInstalled, type Results, toList } from './features.js';
 import { toLines, tryFields } from './fields.js';
 import { ROUNDS, type Round, STATES, type State, startClientsGateway } from './gateway.js';
 import { KITS } from './kits.js';
@@ -87,10 +87,10 @@ async function runAll(): Promise<void> {
     title: `${client.title} ${versionOf(client)}`,
     results: joinResults(results),
   }));
-  if (rows.length > 0) console.log(`\n${toTable(rows)}`);
+  if (rows.length > 0) console.log(`\n${toList(rows)}`);
   if (values.save !== 'docs' || isOnlyBatches()) return;
   if (rows.length < CLIENTS.length) return fail('not saved: clients were skipped');
-  save('clients', toTable(rows));
+  save('clients', toList(rows));
 }
 
 function save(section: string, table: string): void {

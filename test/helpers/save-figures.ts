@@ -14,7 +14,6 @@ const PAGES = {
   'archive-rate': 'archive',
   'archive-away': 'archive',
   'archive-queries': 'archive',
-  tasks: 'console',
 };
 
 /** For `--save docs`: writes the figures of a run into a page, below its command and the machine they are of. */

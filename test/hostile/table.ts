@@ -16,13 +16,22 @@ export function toTable(outcomes: readonly Outcome[]): string {
   return toMarkdownTable([COLUMNS, ...outcomes.map(toRow)]);
 }
 
-/** The table, what each attacker did, and what else was seen. */
+/** For the documentation, once all attacks were held off: what each attacker did, and what the innocent workspace noticed. */
 export function toPage(outcomes: readonly Outcome[]): string {
-  const lines = outcomes.map(({ attack, notes }) => {
+  const total = (count: (share: Share) => number) =>
+    outcomes.reduce((sum, { under }) => sum + (under ? count(under) : 0), 0);
+  const lines = outcomes.map(({ attack, notes, alone, under }) => {
     const seen = notes.length > 0 ? ` (${notes.join('; ')})` : '';
-    return `- \`${attack.name}\`: ${attack.does}${seen}.`;
+    const latency = [alone, under].map((share) => share?.p95.toFixed(0) ?? '').join(' → ');
+    return `| ${attack.name} | ${attack.does}${seen} | ${latency} |`;
   });
-  return [toTable(outcomes), '', 'The attacker', '', ...lines].join('\n');
+  return [
+    `The innocent workspace got ${total(({ errors }) => errors)} errors in ${total(({ requests }) => requests)} requests.`,
+    '',
+    '| attack | the attacker | p95 ms alone → under attack |',
+    '|---|---|---|',
+    ...lines,
+  ].join('\n');
 }
 
 function toRow({ attack, alone, under, failures }: Outcome): string[] {

@@ -1,22 +1,19 @@
 /**
  * `npm run tasks`: does each task of an operator in a real Chromium and with the `sluice` command, counts the steps, and lets
- * axe look at every page on the way. `--save docs` writes the table into docs/console.md, `--only slow` does the tasks with
- * this word in their title.
+ * axe look at every page on the way. `--only slow` does the tasks with this word in their title.
  */
 import { parseArgs } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { launchBrowser } from '../helpers/browser.js';
 import { audit, PATIENCE_MS } from '../helpers/console.js';
 import { toMarkdownTable } from '../helpers/markdown-table.js';
-import { figuresSaver } from '../helpers/save-figures.js';
 import { sluiceOf } from '../helpers/sluice.js';
 import { Hand, Terminal } from './hand.js';
 import { signInAtProvider } from './sign-in-task.js';
 import { TASKS, type Task } from './tasks.js';
 import { startWorld, type World } from './world.js';
 
-const { values } = parseArgs({ options: { save: { type: 'string' }, only: { type: 'string' } } });
-const save = figuresSaver('tasks', values.save);
+const { values } = parseArgs({ options: { only: { type: 'string' } } });
 
 /** Every task begins in a gateway that was just started, in the console and again with the command. */
 async function inNewWorld(task: Task, work: (world: World) => Promise<string>): Promise<string> {
@@ -87,4 +84,3 @@ try {
 }
 const table = toMarkdownTable(rows);
 process.stdout.write(`${table}\n`);
-if (process.exitCode === undefined) save?.(table);

@@ -1,5 +1,5 @@
 /** The table of docs/translation.md, as text. */
-import { FEATURES, type Verdict } from './features.js';
+import { type Family, FEATURES, type Verdict } from './features.js';
 import { FAMILIES } from './presets.js';
 
 export const BEGIN = '<!-- The table is made by `npm run docs`. -->';
@@ -8,19 +8,20 @@ export const END = '<!-- End of the table. -->';
 const SIGNS: Readonly<Record<Verdict, string>> = { 'as it came': '=', translated: '⇄', 'left out': '–' };
 
 export function matrixText(): string {
-  const names = FEATURES.map((_, i) => `${i + 1}`);
-  const rows = [...FAMILIES].map(
-    ([preset, family]) =>
-      `| \`${preset}\` | ${FEATURES.map(({ verdicts }) => SIGNS[verdicts[family]]).join(' | ')} |`,
-  );
+  const families = [...new Set(FAMILIES.values())];
+  const presetsOf = (wanted: Family) =>
+    [...FAMILIES].flatMap(([preset, family]) => (family === wanted ? `\`${preset}\`` : [])).join(', ');
   return [
     BEGIN,
     '',
-    ...FEATURES.map(({ name }, i) => `${i + 1}. ${name}`),
+    ...families.map((family, i) => `${i + 1}. ${presetsOf(family)}`),
     '',
-    `| Preset | ${names.join(' | ')} |`,
-    `|---|${names.map(() => '---|').join('')}`,
-    ...rows,
+    `| Feature | ${families.map((_, i) => i + 1).join(' | ')} |`,
+    `|---|${families.map(() => '---|').join('')}`,
+    ...FEATURES.map(
+      ({ name, verdicts }) =>
+        `| ${name} | ${families.map((family) => SIGNS[verdicts[family]]).join(' | ')} |`,
+    ),
     '',
     END,
   ].join('\n');

@@ -118,8 +118,7 @@ test('a number that makes no sense is refused before anything starts', (t) => {
 
 test('the pages have a section for everything that bench, chaos and soak can save', (t) => {
   const kinds = {
-    performance: ['compare', 'growth', 'micro', 'profile'],
-    measuring: ['redis-clients'],
+    performance: ['compare', 'growth'],
     reliability: ['chaos', 'soak'],
   };
   for (const [name, sections] of Object.entries(kinds)) {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { changesOf, unreleased, withRelease } from '@sluice/release/changelog';
+import { changesOf, withRelease } from '@sluice/release/changelog';
 import { checkPackage } from '@sluice/release/check-package';
 import { IMAGE_FILES, pinImages } from '@sluice/release/images';
 import { withVersion } from '@sluice/release/repository';
@@ -22,19 +22,29 @@ const CHANGELOG = `# Changelog
 - Another thing.
 `;
 
-test('the unreleased changes end where the last release begins', (t) => {
-  t.is(unreleased(CHANGELOG), '### Added\n\n- A thing.');
-  t.is(unreleased(CHANGELOG.replace('### Added\n\n- A thing.\n\n', '')), '');
-  t.is(unreleased('# Changelog\n'), '');
-});
-
 test('a release moves the unreleased changes under its own heading', (t) => {
   const released = withRelease(CHANGELOG, '0.2.0', '2026-02-03');
-  t.is(unreleased(released), '');
-  t.true(released.includes('## 0.2.0 - 2026-02-03\n\n### Added\n\n- A thing.\n\n## 0.1.0'));
+  t.true(
+    released.includes(
+      '## Unreleased\n\n## 0.2.0 - 2026-02-03\n\n### Added\n\n- A thing.\n\n## 0.1.0 - 2026-01-02',
+    ),
+  );
   t.is(changesOf(released, '0.2.0'), '### Added\n\n- A thing.');
   t.is(changesOf(released, '0.1.0'), '- Another thing.');
   t.is(changesOf(released, '0.1'), '');
+  t.is(
+    changesOf(withRelease(released, '0.3.0', '2026-03-04'), '0.3.0'),
+    '',
+    'nothing is unreleased any more',
+  );
+});
+
+test('a section that was written before its release is joined to the unreleased changes', (t) => {
+  const prepared = CHANGELOG.replace('## 0.1.0 - 2026-01-02', '## 0.1.0 (not yet released)');
+  const released = withRelease(prepared, '0.1.0', '2026-02-03');
+  t.is(changesOf(released, '0.1.0'), '### Added\n\n- A thing.\n\n- Another thing.');
+  t.false(released.includes('not yet released'));
+  t.is(changesOf(prepared, '0.1.0'), '', 'a tag needs a section with a date');
 });
 
 test('a release sets the version of every package that npm knows here', (t) => {

@@ -18,7 +18,7 @@ import { probe } from '../targets/probe.js';
 import type { RunningTarget, Target } from '../targets/target.js';
 import { WARM_UP } from '../warm-up.js';
 import { COMPARE_HELP, readCompareOptions } from './options.js';
-import { toPage } from './page.js';
+import { toPage, toShortPage } from './page.js';
 import { type Cell, type CellResult, type CompareResult, UPSTREAM } from './result.js';
 
 const IDLE_MS = 3_000;
@@ -67,7 +67,7 @@ export async function compare(args: string[]): Promise<void> {
   const page = toPage(result);
   console.log(page);
   console.log(`\nWritten to ${saveResult('compare', result, page)}`);
-  if (options.saveToDocs) saveToDocs('compare', page);
+  if (options.saveToDocs) saveToDocs('compare', toShortPage(result));
 }
 
 async function startAll(

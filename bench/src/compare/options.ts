@@ -36,6 +36,12 @@ LiteLLM runs when "litellm" is on the PATH:
   python3 -m venv ~/litellm && ~/litellm/bin/pip install 'litellm[proxy]' && PATH=~/litellm/bin:$PATH npm run bench
 Bifrost runs when "bifrost-http" (or "bifrost") is on the PATH:
   go install github.com/maximhq/bifrost/transports/bifrost-http@latest && PATH=$(go env GOPATH)/bin:$PATH npm run bench
+Where that cannot be had, in transports/ of a checkout of github.com/maximhq/bifrost, without its console:
+  mkdir -p bifrost-http/ui && echo > bifrost-http/ui/index.html
+  for part in core framework $(cd .. && ls -d plugins/*/); do
+    go mod edit -replace github.com/maximhq/bifrost/\${part%/}=../\${part%/}
+  done
+  GOFLAGS=-mod=mod go build -o ~/bin/bifrost-http ./bifrost-http
 GoModel runs when "gomodel" is on the PATH. In a checkout of github.com/ENTERPILOT/GoModel:
   go build -o ~/bin/gomodel ./cmd/gomodel && PATH=~/bin:$PATH npm run bench
 `.trim();

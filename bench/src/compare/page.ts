@@ -26,6 +26,48 @@ const HEAD = [
 ];
 
 export function toPage(result: CompareResult): string {
+  const goals = goalRows(result);
+  const end = goals.length > 0 ? `\n\n### Goals\n\n${table(['what', 'goal', 'measured', ''], goals, 2)}` : '';
+  const page = pageOf(result, (cells) => {
+    const lines = cells.flatMap((cell) =>
+      rowsOf(cell).map((row) => toLine(figureWhole(cell.cell.connections), row)),
+    );
+    return table(HEAD, lines, 2);
+  });
+  return page + end;
+}
+
+/** The figures of docs/performance.md. The data and the printed page have all of them. */
+const SHORT: readonly [string, (row: Row) => number | undefined][] = [
+  ['requests/s', ({ perSecond }) => perSecond],
+  ['added p50 ms', ({ addedP50 }) => addedP50],
+  ['added p99 ms', ({ addedP99 }) => addedP99],
+  ['CPU µs/request', ({ gatewayUs }) => gatewayUs],
+];
+
+/** One line for each target: each figure for every number of callers. */
+export function toShortPage(result: CompareResult): string {
+  return pageOf(result, (cells) => {
+    const callers = cells.map(({ cell }) => figureWhole(cell.connections));
+    const head = SHORT.flatMap(([title]) =>
+      callers.map((count, i) => (i === 0 ? `${title}: ${count}` : count)),
+    );
+    const rows = cells.map(rowsOf);
+    const titles = (rows[0] ?? []).filter(({ name }) => name !== 'direct').map(({ title }) => title);
+    const lines = titles.map((title) => [
+      title,
+      ...SHORT.flatMap(([, pick]) =>
+        rows.map((all) => {
+          const row = all.find((each) => each.title === title);
+          return figure(row && pick(row));
+        }),
+      ),
+    ]);
+    return table(['callers', ...head], lines);
+  });
+}
+
+function pageOf(result: CompareResult, tableOf: (cells: readonly CellResult[]) => string): string {
   const { machine, generator, note, rounds, versions, idle, missing } = result;
   const list = (values: Record<string, string>) =>
     Object.entries(values)
@@ -43,12 +85,10 @@ export function toPage(result: CompareResult): string {
     ...(note ? [note] : []),
     ...missing.map((line) => `Not measured, ${line}.`),
   ];
-  const goals = goalRows(result);
   const parts = [
     intro.join('\n'),
-    ...(goals.length > 0 ? [`### Goals\n\n${table(['what', 'goal', 'measured', ''], goals, 2)}`] : []),
     `### At a glance\n\n${glanceTable(result)}`,
-    ...groups(result).map(([title, cells]) => `### ${title}\n\n${table(HEAD, cells.flatMap(toLines), 2)}`),
+    ...groups(result).map(([title, cells]) => `### ${title}\n\n${tableOf(cells)}`),
   ];
   return parts.join('\n\n');
 }
@@ -61,10 +101,6 @@ function groups({ cells }: CompareResult): [string, CellResult[]][] {
 function titleOf({ cell }: CellResult): string {
   const prompt = cell.prompt === 'small' ? 'Small prompt' : '100 KB prompt';
   return `${prompt}, upstream answers ${cell.upstreamMs === 0 ? 'at once' : `after ${cell.upstreamMs} ms`}`;
-}
-
-function toLines(result: CellResult): string[][] {
-  return rowsOf(result).map((row) => toLine(figureWhole(result.cell.connections), row));
 }
 
 function toLine(callers: string, row: Row): string[] {

@@ -6,10 +6,10 @@ import { Progress } from '../progress.js';
 import { startUpstream } from '../simulator.js';
 import { startSluice } from '../sluice.js';
 import type { GrowthOptions } from './options.js';
-import { cpuOfRequest, type StudyResult } from './study.js';
+import type { StudyResult } from './study.js';
 
 const SLICE_SECONDS = 10;
-const ROWS = 12;
+const ROWS = 4;
 
 interface Slice {
   /** Requests answered before this slice. */
@@ -54,9 +54,7 @@ function toTable(slices: readonly Slice[]): string {
   const head = [
     'requests before',
     'requests/s',
-    'p50 ms',
     'p99 ms',
-    'CPU µs/request',
     'api MB',
     'worker MB',
     'redis MB',
@@ -66,9 +64,7 @@ function toTable(slices: readonly Slice[]): string {
   const rows = shown.map(({ before, sample, redisMb }) => [
     before.toLocaleString('en'),
     figure(sample.perSecond),
-    figure(sample.p50),
     figure(sample.p99),
-    figure(cpuOfRequest(sample)),
     figure(sample.residentMb.api),
     figure(sample.residentMb.worker),
     figure(sample.residentMb.redis),

@@ -61,30 +61,15 @@ export function cpuOfRequest({ cpuUs }: Sample): number {
   return sum(Object.values(cpuUs));
 }
 
-/** Every row beside the first. */
+/** Every row beside the first. The data have the CPU of each process. */
 export function pointTable(what: string, points: readonly Point[]): string {
   const [first] = points;
-  const head = [
-    what,
-    'requests/s',
-    'p50 ms',
-    'p99 ms',
-    'CPU µs/request',
-    'api',
-    'worker',
-    'redis',
-    'CPU to first',
-    'errors',
-  ];
+  const head = [what, 'requests/s', 'p99 ms', 'CPU µs/request', 'CPU to first', 'errors'];
   const rows = points.map(({ title, sample }) => [
     title,
     figure(sample.perSecond),
-    figure(sample.p50),
     figure(sample.p99),
     figure(cpuOfRequest(sample)),
-    figure(sample.cpuUs.api),
-    figure(sample.cpuUs.worker),
-    figure(sample.cpuUs.redis),
     first ? times(cpuOfRequest(sample) / cpuOfRequest(first.sample)) : '–',
     String(Math.round(sample.errors)),
   ]);

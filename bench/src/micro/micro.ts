@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describeMachine, machineLines } from '../machine.js';
 import { figure, table } from '../markdown.js';
-import { readArgs, savesToDocs, wholeNumber } from '../options.js';
-import { saveResult, saveToDocs } from '../save.js';
+import { readArgs, wholeNumber } from '../options.js';
+import { saveResult } from '../save.js';
 import type { Cost } from './cost.js';
 import { measureRedis, type RedisStep } from './redis-steps.js';
 
@@ -13,7 +13,6 @@ npm run bench -- micro [options]      what a request pays in our own code, step 
 
   --seconds 1             of each step
   --requests 5000         through each script in Redis
-  --save docs             put the tables into docs/performance.md
   --help
 `.trim();
 
@@ -21,11 +20,10 @@ npm run bench -- micro [options]      what a request pays in our own code, step 
 const ROOM = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128'];
 
 export async function micro(args: string[]): Promise<void> {
-  const values = readArgs(args, ['seconds', 'requests', 'save'], ['help']);
+  const values = readArgs(args, ['seconds', 'requests'], ['help']);
   if (values.help) return console.log(HELP);
   const seconds = wholeNumber('seconds', values.seconds ?? '1');
   const requests = wholeNumber('requests', values.requests ?? '5000');
-  const inDocs = savesToDocs(values.save);
   const machine = describeMachine();
   const costs = await runCode(seconds);
   const steps = await measureRedis(requests);
@@ -37,7 +35,6 @@ export async function micro(args: string[]): Promise<void> {
   ].join('\n\n');
   console.log(page);
   console.log(`\nWritten to ${saveResult('micro', { machine, costs, steps }, page)}`);
-  if (inDocs) saveToDocs('micro', page);
 }
 
 /** In a process of its own, for its flags. */

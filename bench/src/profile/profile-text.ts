@@ -3,7 +3,7 @@ import type { Call, Share, Summary } from './cpu-profile.js';
 
 const PACKAGES = 25;
 const FUNCTIONS = 50;
-const IN_DOCS = 12;
+const PRINTED = 12;
 /** Branches with less than this part of the time are not drawn. */
 const DRAWN = 0.01;
 const MAX_DEPTH = 40;
@@ -28,10 +28,10 @@ export function toText(role: string, intro: string[], summary: Summary, requests
   ].join('\n');
 }
 
-export function toDocs(role: string, { busyUs, packages, functions }: Summary, requests: number): string {
+export function toTables(role: string, { busyUs, packages, functions }: Summary, requests: number): string {
   const rows = (shares: readonly Share[]) =>
     shares
-      .slice(0, IN_DOCS)
+      .slice(0, PRINTED)
       .map(({ name, us }) => [name.replaceAll('|', '\\|'), percent(us, busyUs), figure(us / requests)]);
   const head = ['%', 'µs/request'];
   return [

@@ -5,16 +5,15 @@ import { scratch } from '../children.js';
 import { findGenerator } from '../load/find-generator.js';
 import { describeMachine, machineLines } from '../machine.js';
 import { measure } from '../measure.js';
-import { choices, readArgs, savesToDocs, wholeNumber } from '../options.js';
+import { choices, readArgs, wholeNumber } from '../options.js';
 import { PROFILES } from '../paths.js';
 import { duration, Progress } from '../progress.js';
 import { PROMPTS } from '../prompts.js';
-import { saveToDocs } from '../save.js';
 import { startUpstream } from '../simulator.js';
 import { startSluice } from '../sluice.js';
 import { WARM_UP } from '../warm-up.js';
 import { type CpuProfile, type Summary, summarise } from './cpu-profile.js';
-import { toDocs, toText } from './profile-text.js';
+import { toTables, toText } from './profile-text.js';
 
 const HELP = `
 npm run bench -- profile [options]    where the CPU of api and worker goes; writes bench/profiles/
@@ -22,7 +21,6 @@ npm run bench -- profile [options]    where the CPU of api and worker goes; writ
   --concurrency 64        callers at a time
   --prompt small          or 100kb
   --seconds 10            of load, after a warm-up
-  --save docs             put the top entries into docs/performance.md
   --help
 
 The .cpuprofile files beside the text open in Chrome's developer tools, or in speedscope, as flame graphs.
@@ -32,12 +30,11 @@ const SAMPLE_EVERY_US = 500;
 const ROLES = ['api', 'worker'] as const;
 
 export async function profile(args: string[]): Promise<void> {
-  const values = readArgs(args, ['concurrency', 'prompt', 'seconds', 'save'], ['help']);
+  const values = readArgs(args, ['concurrency', 'prompt', 'seconds'], ['help']);
   if (values.help) return console.log(HELP);
   const connections = wholeNumber('concurrency', values.concurrency ?? '64');
   const [prompt = 'small'] = choices('prompt', values.prompt ?? 'small', PROMPTS);
   const seconds = wholeNumber('seconds', values.seconds ?? '10');
-  const inDocs = savesToDocs(values.save);
   const machine = describeMachine();
   const generator = findGenerator(console.error);
   const upstream = await startUpstream(0);
@@ -76,11 +73,9 @@ export async function profile(args: string[]): Promise<void> {
     writeFileSync(`${base}.txt`, toText(role, intro, summary, sample.requests));
     renameAcross(raw, `${base}.cpuprofile`);
     console.log(`Written to ${base}.txt`);
-    sections.push(toDocs(role, summary, sample.requests));
+    sections.push(toTables(role, summary, sample.requests));
   }
-  const page = [intro.join('\n'), ...sections].join('\n\n');
-  console.log(`\n${page}`);
-  if (inDocs) saveToDocs('profile', page);
+  console.log(`\n${[intro.join('\n'), ...sections].join('\n\n')}`);
 }
 
 function nowUs(): number {

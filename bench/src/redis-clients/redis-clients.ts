@@ -7,10 +7,9 @@ import { scratch } from '../children.js';
 import { describeMachine, machineLines } from '../machine.js';
 import { figure, table, times } from '../markdown.js';
 import { median, medianOf } from '../numbers.js';
-import { readArgs, savesToDocs, wholeNumber, wholeNumbers } from '../options.js';
-import { MEASURING } from '../paths.js';
+import { readArgs, wholeNumber, wholeNumbers } from '../options.js';
 import { Progress } from '../progress.js';
-import { saveResult, saveToDocs } from '../save.js';
+import { saveResult } from '../save.js';
 import { CLIENTS } from './clients.js';
 import type { Sample } from './run-client.js';
 import { type RunningClient, startClient } from './start-client.js';
@@ -21,7 +20,6 @@ npm run bench -- redis-clients [options]   our client of Redis beside others: wo
   --in-flight 1,10,64     commands at a time; each runs a script of the weight of settle
   --rounds 5              turns of each client; medians are shown
   --commands 4000         of one turn
-  --save docs             put the table into docs/measuring.md
   --help
 
 node-redis and Valkey GLIDE are installed from the npm registry into bench/.rivals on first use.
@@ -37,12 +35,11 @@ interface Row extends RunningClient {
 }
 
 export async function redisClients(args: string[]): Promise<void> {
-  const values = readArgs(args, ['in-flight', 'rounds', 'commands', 'save'], ['help']);
+  const values = readArgs(args, ['in-flight', 'rounds', 'commands'], ['help']);
   if (values.help) return console.log(HELP);
   const inFlights = wholeNumbers('in-flight', values['in-flight'] ?? '1,10,64');
   const rounds = wholeNumber('rounds', values.rounds ?? '5');
   const commands = wholeNumber('commands', values.commands ?? '4000');
-  const inDocs = savesToDocs(values.save);
 
   const machine = describeMachine();
   const server = await startRedis({ program: findOrInstallRedis(console.error), folder: scratch('redis') });
@@ -66,7 +63,6 @@ export async function redisClients(args: string[]): Promise<void> {
   const page = [...machineLines(machine), '', toTable(tables)].join('\n');
   console.log(page);
   console.log(`\nWritten to ${saveResult('redis-clients', { machine, commands, tables }, page)}`);
-  if (inDocs) saveToDocs('redis-clients', page, MEASURING);
   for (const { stop } of clients) stop();
   redis.disconnect();
   await server.stop();

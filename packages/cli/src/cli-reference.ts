@@ -5,29 +5,73 @@ import { Cli } from './cli.js';
 import { createProgram } from './program.js';
 
 const WIDTH = 100;
+/** The same in every command that has it: the page says it once. */
+const COMMON = ['-h, --help', '-y, --yes', '-q, --quiet'];
+/** What takes no more words than this says little more than its name, unless it is a default. */
+const FEW_WORDS = 10;
 
 export function cliReference(): string {
-  const sections = commandsOf(createReferenceProgram()).map((command) => {
-    const depth = namesOf(command).length;
-    return [
-      `${'#'.repeat(Math.min(depth + 1, 4))} ${namesOf(command).join(' ')}`,
-      '',
-      '```text',
-      helpOf(command),
-      '```',
-    ];
-  });
-  return `${[
-    '# The sluice command',
+  const program = createReferenceProgram();
+  const help = helpOf(program);
+  const explained = new Set<string>();
+  return `# The sluice command
+
+<!-- Written by \`npm run docs\` from the commands themselves. Do not edit. -->
+
+It runs a gateway, and operates a running one through its admin api. In a checkout, after \`npm ci\`, it is \`npx sluice\`.
+\`sluice help <command>\` explains every option of a command, with examples; this page explains an option where it occurs first. Every command takes
+\`--json\`, which prints results and errors as JSON. \`--yes\` (\`-y\`) answers a question beforehand, and \`--quiet\` (\`-q\`) prints the value and nothing else.
+
+\`\`\`text
+${help.slice(help.indexOf('Environment:')).replace(/^ {2}(\S+) +/gm, '  $1  ')}
+\`\`\`
+
+${program.commands.map((command) => sectionOf(command, explained)).join('\n\n')}
+`;
+}
+
+/** A command of the first level, with those below it. */
+function sectionOf(command: Command, explained: Set<string>): string {
+  const below = command.commands.length > 0 ? command.commands : [command];
+  const intro = command.commands.length > 0 ? [escaped(command.description()), ''] : [];
+  return [
+    `## ${command.name()}`,
     '',
-    '<!-- Written by `npm run docs` from the commands themselves. Do not edit. -->',
-    '',
-    'In a checkout, after `npm ci`: `npx sluice <command>`. It speaks to the admin api of a running gateway.',
-    '',
-    ...sections.flatMap((lines) => [...lines, '']),
+    ...intro,
+    below.map((each) => blockOf(each, explained)).join('\n\n'),
+  ].join('\n');
+}
+
+/** The command line, what it does, and what of it does not explain itself. `explained`: what the page has said before. */
+function blockOf(command: Command, explained: Set<string>): string {
+  const help = command.createHelp();
+  const options = help.visibleOptions(command).filter(({ flags }) => !COMMON.includes(flags));
+  const words = [
+    help.commandUsage(command).replace(' [options]', ''),
+    ...options.map(({ long, flags, argChoices }) => {
+      const [, value = ''] = / (<.*>)$/.exec(flags) ?? [];
+      return `[${[long, argChoices?.join('|') ?? value].filter((each) => each !== '').join(' ')}]`;
+    }),
+  ];
+  const rows = [
+    ...help
+      .visibleArguments(command)
+      .map((argument) => [argument.name(), help.argumentDescription(argument)] as const),
+    ...options.map((option) => [option.long ?? '', help.optionDescription(option)] as const),
   ]
-    .join('\n')
-    .trimEnd()}\n`;
+    .map(([name, meaning]) => [name, meaning.replace(/ \(choices: [^)]*\)$/, '')] as const)
+    .filter(([, meaning]) => meaning.split(' ').length > FEW_WORDS || meaning.includes('default: '));
+  const lines = rows
+    .map(([name, meaning]) => `- \`${name}\`: ${escaped(meaning)}`)
+    .filter((line) => !explained.has(line));
+  for (const line of lines) explained.add(line);
+  const block = [`\`${words.join(' ')}\``, '', escaped(command.description())];
+  return [...block, ...(lines.length > 0 ? ['', ...lines] : [])].join('\n');
+}
+
+/** A word in angle brackets would be taken for HTML. */
+function escaped(text: string): string {
+  return text.replaceAll('<', '\\<');
 }
 
 /** A program that is only asked for its help. */

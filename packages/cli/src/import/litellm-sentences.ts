@@ -90,7 +90,7 @@ export const ABOUT_GENERAL: Sentences = {
     'Set DATABASE_URL to keep the request log in PostgreSQL. Keys, routes and budgets are in Redis.',
   coordination_redis: REDIS,
   otel: 'Set OTEL_EXPORTER_OTLP_ENDPOINT to send traces.',
-  alerting: 'Sluice ships alerts for Prometheus: docs/dashboards.md.',
+  alerting: 'Sluice ships alerts for Prometheus: docs/runbook.md.',
   background_health_checks:
     'Sluice calls a provider only for requests. Its circuit and its cool-downs say how it is.',
   health_check_interval:

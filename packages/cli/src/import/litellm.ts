@@ -1,4 +1,4 @@
-/** LiteLLM's config.yaml as gateway.yaml. docs/coming-from-litellm.md says the same in words. */
+/** LiteLLM's config.yaml as gateway.yaml. docs/migrating.md says the same in words. */
 import { ID } from '@sluice/shared/config/rules';
 import { Draft, type Fields, literal, type Routes, toVariable } from './draft.js';
 import type { ForeignFile, Place } from './foreign-file.js';
