@@ -1,5 +1,7 @@
 /** Who may wait when a provider's queue is full: nobody is kept out by another workspace that waits with more. */
 import type { ChatJob } from '@sluice/shared/queue/job';
+import { startProcesses } from '../helpers/gateway.js';
+import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import {
   type Cell,
@@ -9,6 +11,7 @@ import {
   nextEntry,
   type SettleBench,
 } from '../helpers/settle-bench.js';
+import { until } from '../helpers/until.js';
 
 let bench: SettleBench;
 test.before(async () => {
@@ -72,25 +75,38 @@ test('a workspace that waits with little gets in when another one has filled the
   t.deepEqual(await queue.displaced(), [newest?.replace(/-0$/, '')], 'its newest makes room');
   t.is((await queue.waiting()).length, MOST, 'no more wait than may');
   const { names } = queue.cell;
-  t.is(await bench.redis.exists(names.queueKey('openai', newest ?? '')), 0, 'nothing of it is left');
+  t.is(
+    await bench.redis.exists(names.queueKey('openai', newest ?? '')),
+    0,
+    'an older api process adds it elsewhere',
+  );
   t.is(await queue.send('loud', 3), 0, 'the one who has most does not get in');
 });
 
-test('a request in the background that makes room is kept until its wait is over, because its api may be gone', async (t) => {
-  const queue = await FullQueue.open();
-  const { queues, names } = queue.cell;
-  await queue.send('loud', MOST - 1);
-  const waitUntil = Date.now() + 60_000;
-  const last = { ...queue.job('loud'), inBackground: true, waitUntil };
-  t.is(await queues.addChat(last, MOST), 'added');
-  t.is(await queue.send('quiet', 1), 1);
-  t.deepEqual(await queue.displaced(), []);
-  t.is((await queue.waiting()).length, MOST, 'no more wait than may');
-  const id = `${last.requestId}-0`;
-  t.is(await bench.redis.exists(names.queueKey('openai', id)), 1);
-  const due = Number(await bench.redis.zscore(names.queueKey('openai', 'delayed'), id)) / 0x1000;
-  t.true(due > waitUntil && due < waitUntil + 10_000, 'a worker finds then that it has waited for too long');
-});
+for (const [what, kind, isTold] of [
+  ['a request', { protocol: 2 }, true],
+  ['a request in the background', { inBackground: true }, false],
+] as const)
+  test(`${what} that makes room is kept until its wait is over, because its api may be gone`, async (t) => {
+    const queue = await FullQueue.open();
+    const { queues, names, settlements } = queue.cell;
+    await queue.send('loud', MOST - 1);
+    const waitUntil = Date.now() + 60_000;
+    const last = { ...queue.job('loud'), ...kind, waitUntil };
+    t.is(await queues.addChat(last, MOST), 'added');
+    t.is(await queue.send('quiet', 1), 1);
+    t.deepEqual(await queue.displaced(), isTold ? [last.requestId] : []);
+    t.is((await queue.waiting()).length, MOST, 'no more wait than may');
+    const id = `${last.requestId}-0`;
+    t.is(await bench.redis.exists(names.queueKey('openai', id)), 1);
+    const due = Number(await bench.redis.zscore(names.queueKey('openai', 'delayed'), id)) / 0x1000;
+    t.true(
+      due > waitUntil && due < waitUntil + 10_000,
+      'a worker finds then that it has waited for too long',
+    );
+    t.is(await settlements.passOn(last, nextEntry(last), MOST), 'moved', 'or its api passes it on before');
+    t.is(await bench.redis.zcard(names.queueKey('openai', 'delayed')), 0);
+  });
 
 test('full queues are shared equally between those who want more, and by weight', async (t) => {
   const equal = await FullQueue.open();
@@ -150,3 +166,49 @@ test('what falls back to a full queue gets in too, when another workspace has fi
 function numberOf(jobId: string): number {
   return Number(jobId.split('-')[1]);
 }
+
+test('a request that makes room while its api process dies is run and logged', async (t) => {
+  const hold = new Hold();
+  t.teardown(() => hold.release());
+  const gateway = await startProcesses({
+    apis: 2,
+    providers: { openai: { concurrency: 1, max_backlog: 2, max_wait_ms: 250_000 } },
+    routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] },
+    workspaces: { quiet: { routes: { fast: [{ provider: 'openai', model: 'gpt-4o-mini' }] } } },
+    simulator: { latencyMs: hold.latency },
+  });
+  t.teardown(() => gateway.stop());
+  const body = { model: 'fast', messages: [{ role: 'user', content: 'Hello.' }] };
+  const [, dying] = gateway.apis;
+  const ask = () => gateway.chat(body, { url: dying?.url ?? '' }).catch(() => 'lost');
+  const key = (name: string) => gateway.names.queueKey('openai', name);
+  const waiting = () => gateway.redis.zcard(key('prioritized'));
+  const lost = [ask()];
+  await until('a call', () => hold.held.length === 1);
+  lost.push(ask(), ask());
+  await until('a full queue', async () => (await waiting()) === 2);
+
+  dying?.child.kill('SIGSTOP');
+  const quiet = gateway.chat(body, { key: gateway.keys.quiet ?? '' });
+  const [displaced = ''] = await until('a job apart', async () => {
+    const ids = await gateway.redis.zrange(key('delayed'), '0', '-1');
+    return ids.length > 0 && ids;
+  });
+  gateway.apis.pop();
+  await dying?.end('SIGKILL');
+  t.deepEqual(await Promise.all(lost), ['lost', 'lost', 'lost']);
+  hold.release();
+  t.is((await quiet).status, 200);
+  // Its time has come.
+  await gateway.redis.zadd(key('delayed'), 'XX', 0, displaced);
+  const log = await until('four entries', async () => {
+    const entries = await gateway.log();
+    return entries.length >= 4 && entries;
+  });
+  t.deepEqual(
+    log.map(({ code }) => code),
+    [null, null, null, null],
+    'all were served',
+  );
+  t.true(log.some(({ id }) => `${id}-0` === displaced));
+});

@@ -325,6 +325,66 @@ test('a request that was displaced from a full queue goes to its next entry', as
   t.is((await reply).head.served?.provider, 'anthropic');
 });
 
+/** A job with an earlier turn has come: the job of the scene waits apart, and its api is told. */
+async function displace({ cell, dispatcher }: Scene): Promise<void> {
+  const key = (name: string) => cell.names.queueKey('openai', name);
+  await bench.redis.lmove(key('active'), key('wait'), 'LEFT', 'LEFT');
+  await bench.redis.hdel(key('one-0'), 'ats');
+  await bench.redis.del(key('one-0:lock'));
+  await bench.redis.lpop(key('wait'));
+  await bench.redis.zadd(key('delayed'), (Date.now() + 600_000) * 0x1000, 'one-0');
+  dispatcher.receive({ kind: 'displaced', requestId: 'one', entry: 0 });
+}
+
+test('a displaced request is in Redis until the next queue takes it', async (t) => {
+  const scene = await stage(2, 'rerun', LONG_MS);
+  const { cell, settlements, reply, deliver } = scene;
+  const isThere = () => bench.redis.exists(cell.names.queueKey('openai', 'one-0'));
+  const passOn = settlements.passOn.bind(settlements);
+  const seen: number[] = [];
+  settlements.passOn = async (...args) => {
+    seen.push(await isThere());
+    // Redis is away when the api hears of it first.
+    if (seen.length === 1) throw new Error('Connection is closed.');
+    return passOn(...args);
+  };
+  await displace(scene);
+  const later = await until('the next job', () => cell.take('anthropic', 'run'));
+  t.deepEqual(seen, [1, 1]);
+  t.is(await isThere(), 0);
+  t.deepEqual(outcomes(later.data), ['backlog']);
+  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await deliver();
+  t.is((await reply).head.served?.provider, 'anthropic');
+});
+
+test('a displaced request of the last entry is refused, and leaves nothing behind', async (t) => {
+  const scene = await stage(1, 'rerun', LONG_MS);
+  const { cell, dispatcher, reply } = scene;
+  await displace(scene);
+  t.is((await reply).head.error?.code, 'rate_limited');
+  t.deepEqual(await bench.redis.keys(cell.names.queueKey('openai', 'one-0*')), []);
+  t.is(await bench.redis.zcard(cell.names.queueKey('openai', 'delayed')), 0);
+  t.is((await cell.log()).length, 1);
+  t.is(dispatcher.pending.size, 0);
+});
+
+test('a displaced request whose caller hangs up is taken off its queue', async (t) => {
+  const scene = await stage(1, 'rerun', LONG_MS);
+  const { cell, dispatcher, reply, settlements } = scene;
+  const settle = settlements.settle.bind(settlements);
+  let fails = 1;
+  settlements.settle = async (...args) => {
+    if (fails-- > 0) throw new Error('Connection is closed.');
+    return settle(...args);
+  };
+  await displace(scene);
+  dispatcher.cancel('one');
+  await reply;
+  t.deepEqual(await bench.redis.keys(cell.names.queueKey('openai', 'one-0*')), []);
+  t.is((await cell.log()).length, 1);
+});
+
 test('a request that was displaced from the queue of its last entry is refused, and told when to come back', async (t) => {
   const { cell, dispatcher, reply, active } = await stage(1);
   await active.finish();

@@ -215,19 +215,11 @@ export class Dispatcher {
     await this.#fail(pending, job, outcomeUnknown(job.attempts), { as: 'refuser' });
   };
 
-  /** The job gave its place in a full queue to a job with an earlier turn. */
+  /** The job gave its place in a full queue to a job with an earlier turn. It stays in Redis, and its wait is over. */
   #displace(pending: Pending, entry: number): void {
     if (pending.job.entry !== entry) return;
     pending.displacedFrom = entry;
-    if (!pending.queued) return;
-    clearTimeout(pending.timer);
-    pending.queued = false;
-    const full = this.#full(providerOf(pending.job));
-    this.#passOver(pending, full, this.parts.clock.now());
-    const on = pending.cancelled
-      ? this.#fail(pending, pending.job, hungUp(), { as: 'refuser' }, 'cancelled')
-      : this.#enter(pending, entry + 1, full);
-    on.catch((error) => this.#abandon(pending, error));
+    if (pending.queued) this.#watch(pending);
   }
 
   /** Puts the request on the first queue, from `entry` on, that takes it. `blocked`: why the previous queue did not. */
@@ -266,7 +258,7 @@ export class Dispatcher {
     try {
       const waiting = await queues.addChat(job, congestion.limits(provider).maxBacklog);
       if (waiting === 'settled' && job.inBackground && pending.onQueued) throw superseded();
-      pending.queued = typeof waiting !== 'number' && pending.displacedFrom !== job.entry;
+      pending.queued = typeof waiting !== 'number';
       if (pending.queued) {
         pending.onQueued?.();
         pending.onQueued = undefined;
@@ -308,12 +300,13 @@ export class Dispatcher {
     const { job } = pending;
     const now = this.parts.clock.now();
     if (performance.now() >= pending.endsAt) return this.#expire(pending);
-    if (now < job.waitUntil) return this.#wake(pending, job.waitUntil);
+    const isDisplaced = pending.displacedFrom === job.entry;
+    if (now < job.waitUntil && !isDisplaced) return this.#wake(pending, job.waitUntil);
     // Nobody wants an answer of the next entry.
     if (pending.cancelled) return this.#wake(pending);
 
     const { died } = pending;
-    const reason = await this.#whyWaited(providerOf(job));
+    const reason = isDisplaced ? this.#full(providerOf(job)) : await this.#whyWaited(providerOf(job));
     const waited = passOver(this.#withLost(job, died), reason.outcome, now);
     // Without any worker the request would wait in vain at the next entry, too.
     const isLast = job.entry + 1 === job.chain.length || !this.parts.hasWorkers();
@@ -324,6 +317,7 @@ export class Dispatcher {
     // The notice of a move may have come meanwhile, and has set the timer then.
     if (pending.job !== job || result === 'settled') return;
     if (typeof result === 'number') return this.#waitAgain(pending, result, now);
+    if (result === 'gone' && isDisplaced) return this.#enterAnew(pending, waited, reason);
     this.#wake(pending);
   }
 
@@ -364,12 +358,24 @@ export class Dispatcher {
     return result;
   }
 
+  /** An older process has displaced the job, and has removed it from Redis. */
+  async #enterAnew(pending: Pending, waited: ChatJob, full: Blocked): Promise<void> {
+    pending.job = waited;
+    pending.queued = false;
+    await this.#enter(pending, waited.entry + 1, full).catch((error) => this.#abandon(pending, error));
+  }
+
   /** The request waits at another entry now. */
   #moved(pending: Pending, job: ChatJob): void {
     pending.job = job;
     pending.died = 0;
     if (pending.cancelled) this.cancel(job.requestId);
-    else this.#wake(pending, job.waitUntil);
+    else this.#watch(pending);
+  }
+
+  #watch(pending: Pending): void {
+    const { entry, waitUntil } = pending.job;
+    this.#wake(pending, pending.displacedFrom === entry ? this.parts.clock.now() : waitUntil);
   }
 
   /** The job's worker has died. The job waits for another one, which may not call again at every route. */
@@ -444,7 +450,7 @@ export class Dispatcher {
     const head: ReplyHead = { queueMs: job.queueMs, attempts, error: error.toInfo() };
     const now = this.parts.clock.now();
     const log = failedLogEntry(job, code, error.reason, now);
-    const isRefusal = by.as === 'refuser' && attempts === 0;
+    const isRefusal = (by.as === 'refuser' || pending.displacedFrom === job.entry) && attempts === 0;
     const isCounted = isRefusal && this.parts.refusalRate.isExceeded(job.workspace, now);
     // One log entry will stand for many refusals, which may differ in these fields.
     if (isCounted) {

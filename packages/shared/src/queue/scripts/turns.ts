@@ -1,4 +1,5 @@
 /** The order of turns: the classes of jobs, the shares of workspaces within a class, and a full queue. */
+import { DISPLACED_STAYS } from '../../process/protocol.js';
 import { SEND_DISPLACED } from '../inbox.js';
 import { WAIT_GRACE_MS } from '../job.js';
 import { DELAY, LARGE_REQUEST } from './layout.js';
@@ -81,7 +82,8 @@ end
  * Tags grow by one with each waiting job of a workspace, and by less if the workspace has a weight. So the job that would
  * run last is the newest of the workspace with the most waiting jobs for its weight. A workspace with fewer waiting jobs
  * always gets in. The api of the displaced job is told, and treats the job as if it had found the queue full. That api may
- * be gone. So a job in the background is not removed: it leaves its place, and a worker ends its wait when its time is over.
+ * be gone. So the job is not removed: it leaves its place, and a worker ends its wait when its time is over. The api of a job in
+ * the background is not told. An older api would add the job elsewhere without removing it.
  */
 const MAKE_ROOM = `${SEND_DISPLACED}${DELAY}${TURNS}
 -- Gives back the turn of the workspace's newest job, whose tag is given. The workspace's next job may get this tag again.
@@ -110,12 +112,12 @@ local function makeRoom(q, workspace, share, class, inboxPrefix)
   redis.call('ZREM', q.prioritized, jobId)
   local job = data and cjson.decode(data)
   if job then takeTurnBack(q, job.workspace, 1 / (job.weight or 1), class, lastTag) end
-  if job and job.inBackground then
+  if job and (job.inBackground or (job.protocol or 1) >= ${DISPLACED_STAYS}) then
     delayUntil(q, jobId, math.ceil(job.waitUntil) + ${2 * WAIT_GRACE_MS})
-    return true
+  else
+    redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
   end
-  redis.call('DEL', jobKey, jobKey .. '${LARGE_REQUEST}')
-  if job then sendDisplaced(inboxPrefix .. job.inbox, job.requestId, job.entry) end
+  if job and not job.inBackground then sendDisplaced(inboxPrefix .. job.inbox, job.requestId, job.entry) end
   return true
 end
 `;
