@@ -153,10 +153,6 @@ export const costDashboard: DashboardSpec = {
           expr: 'sum(rate(gateway_unknown_bills_total[$__rate_interval])) * 3600',
           legend: 'calls per hour',
         },
-        {
-          expr: 'sum(rate(gateway_usage_beyond_limit_total[$__rate_interval])) * 3600',
-          legend: 'calls per hour beyond max_tokens',
-        },
       ],
     },
     {
