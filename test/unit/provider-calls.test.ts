@@ -42,7 +42,12 @@ test('an answer that makes our own code fail is an attempt, and the next entry m
   const progress: Progress = { job: job as unknown as ChatJob, token: 'run' };
   const run = { signal: {}, answer: {} } as unknown as Run;
 
-  const { failure } = await new ProviderCalls(parts).call(progress, { request: { messages: [] } as never }, entry, run);
+  const { failure } = await new ProviderCalls(parts).call(
+    progress,
+    { request: { messages: [] } as never },
+    entry,
+    run,
+  );
   t.like(failure, { outcome: 'internal_error', code: 'internal_error', fallback: true });
   t.is(progress.job.attempts.length, 1);
   t.like(progress.job.attempts[0], { outcome: 'internal_error', estimate: 7 });
@@ -142,7 +147,12 @@ test('a provider whose last key is rate limited is not left alone for longer tha
     rate: { key: 'a', reservedAt: 0, use: {} },
   };
   const run = { signal: {}, answer: {} } as unknown as Run;
-  const { failure } = await new ProviderCalls(parts).call(progress, { request: { messages: [] } as never }, entry, run);
+  const { failure } = await new ProviderCalls(parts).call(
+    progress,
+    { request: { messages: [] } as never },
+    entry,
+    run,
+  );
   t.deepEqual(closed, [300_000]);
   t.is(failure?.retryAfterMs, 300_000, 'the caller is told the same');
 });
