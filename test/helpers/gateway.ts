@@ -142,7 +142,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   writeFileSync(
     configPath,
     stringify({
-      providers: providersOf(options.providers ?? {}),
+      providers: providersOf(options.providers ?? {}, options.internals === undefined),
       workspaces: workspaces.map(([id, { key, ...workspace }], i) => ({
         id,
         keys: [{ name: 'default', value: `\${TEST_KEY_${i}}`, ...key }],
@@ -323,10 +323,18 @@ const DEFAULT_ROUTES = {
   ],
 };
 
-function providersOf(changes: Record<string, Record<string, unknown>>): Record<string, unknown> {
+function providersOf(
+  changes: Record<string, Record<string, unknown>>,
+  isPatient: boolean,
+): Record<string, unknown> {
+  // On a busy machine a request may wait for longer than the ten seconds that are the default.
+  const patience = isPatient ? { max_wait_ms: 300_000 } : {};
   const standard: Record<string, Record<string, unknown>> = {
-    openai: { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${OPENAI_API_KEY}' },
-    anthropic: { kind: 'anthropic', base_url: '${ANTHROPIC_BASE_URL}', api_key: '${ANTHROPIC_API_KEY}' },
+    openai: { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${OPENAI_API_KEY}', ...patience },
+    anthropic: {
+      ...{ kind: 'anthropic', base_url: '${ANTHROPIC_BASE_URL}', api_key: '${ANTHROPIC_API_KEY}' },
+      ...patience,
+    },
   };
   const all = { ...standard, ...changes };
   // Reading a provider's list of models takes a slot of it, which would stand in the way of tests that count slots.
