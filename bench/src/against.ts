@@ -1,13 +1,11 @@
 /** This checkout beside another one, or beside itself with other settings: is a change worth it? They take turns. */
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { findGenerator } from './load/find-generator.js';
 import { describeMachine, machineLines } from './machine.js';
 import { figure, table, times } from './markdown.js';
 import { measure, type Sample } from './measure.js';
-import { median, medianOf, sum } from './numbers.js';
-import { choices, readArgs, UsageError, wholeNumber } from './options.js';
+import { medianOf, medianRatio, sum } from './numbers.js';
+import { choices, existingFile, readArgs, UsageError, wholeNumber } from './options.js';
+import { findOther } from './other-checkout.js';
 import { Progress, rest } from './progress.js';
 import { PROMPTS } from './prompts.js';
 import { startUpstream } from './simulator.js';
@@ -60,13 +58,12 @@ export async function against(args: string[]): Promise<void> {
   const seconds = wholeNumber('seconds', values.seconds ?? '3');
   const rounds = wholeNumber('rounds', values.rounds ?? '6');
   const starts = wholeNumber('starts', values.starts ?? '1');
-  const startOther = await findOther(values.folder);
+  const startOther = values.folder === undefined ? startSluice : await findOther(values.folder);
   const apis = wholeNumber('apis', values.apis ?? '1');
   const workers = wholeNumber('workers', values.workers ?? '1');
   const env = readEnv(values.env);
   const redisOptions = values.redis?.split(/\s+/) ?? [];
-  if (values.node !== undefined && !existsSync(values.node))
-    throw new UsageError(`there is no ${values.node}`);
+  const node = existingFile(values.node);
 
   const machine = describeMachine();
   const generator = findGenerator(console.error);
@@ -76,7 +73,7 @@ export async function against(args: string[]): Promise<void> {
     { title: 'this', start: () => startSluice({ upstreamUrl }), samples: [] },
     {
       title: 'the other',
-      start: () => startOther({ upstreamUrl, apis, workers, env, redisOptions, node: values.node }),
+      start: () => startOther({ upstreamUrl, apis, workers, env, redisOptions, node }),
       samples: [],
     },
   ];
@@ -109,13 +106,6 @@ export async function against(args: string[]): Promise<void> {
   await upstream.stop();
 }
 
-async function findOther(folder: string | undefined): Promise<typeof startSluice> {
-  if (folder === undefined) return startSluice;
-  const module = join(resolve(folder), 'bench/dist/sluice.js');
-  if (!existsSync(module)) throw new UsageError(`${folder} is no checkout that has been built`);
-  return (await import(pathToFileURL(module).href)).startSluice;
-}
-
 function readEnv(text: string | undefined): Record<string, string> {
   if (text === undefined) return {};
   const at = text.indexOf('=');
@@ -134,10 +124,9 @@ function toTable(sides: readonly Side[]): string {
   return table([...head, 'api MB', 'worker MB', 'errors'], rows);
 }
 
-/** Round by round, so that a machine that grows slower or faster does so for both. */
 function toVerdict([own, other]: readonly Side[]): string {
   const ratioOf = (value: (sample: Sample) => number) =>
-    median((own?.samples ?? []).map((sample, i) => value(other?.samples[i] as Sample) / value(sample)));
+    medianRatio(other?.samples ?? [], own?.samples ?? [], value);
   const perSecond = times(ratioOf((sample) => sample.perSecond));
   const cpu = times(ratioOf(({ cpuUs }) => sum(Object.values(cpuUs))));
   return `The other to this one, median of the rounds: requests/s ${perSecond}, CPU ${cpu}.`;

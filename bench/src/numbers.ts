@@ -17,6 +17,15 @@ export function sum(values: Iterable<number>): number {
   return total;
 }
 
+/** Of one to another in the same round, so that a machine that grows slower or faster does so for both. */
+export function medianRatio<Sample>(
+  samples: readonly Sample[],
+  others: readonly Sample[],
+  value: (sample: Sample) => number,
+): number {
+  return median(samples.map((sample, i) => value(sample) / value(others[i] as Sample)));
+}
+
 /** The median of every field; fields that are records of numbers likewise. */
 export function medianOf<Sample extends object>(samples: readonly Sample[]): Sample {
   const [first] = samples;

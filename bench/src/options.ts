@@ -1,4 +1,5 @@
 /** Options of the bench's commands. Every mistake is told in one sentence, and ends the run before anything starts. */
+import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 export class UsageError extends Error {}
@@ -30,6 +31,12 @@ export function wholeNumber(name: string, text: string, min = 1): number {
 
 export function wholeNumbers(name: string, text: string, min = 1): number[] {
   return text.split(',').map((part) => wholeNumber(name, part.trim(), min));
+}
+
+/** The path of a file, if one is given. */
+export function existingFile(path: string | undefined): string | undefined {
+  if (path !== undefined && !existsSync(path)) throw new UsageError(`there is no ${path}`);
+  return path;
 }
 
 export function choices<Choice extends string>(

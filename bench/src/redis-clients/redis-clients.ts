@@ -4,9 +4,10 @@ import { startRedis } from '@sluice/cli/start/redis-server';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import type { Redis } from 'ioredis';
 import { scratch } from '../children.js';
+import { inTurn } from '../in-turn.js';
 import { describeMachine, machineLines } from '../machine.js';
 import { figure, table, times } from '../markdown.js';
-import { median, medianOf } from '../numbers.js';
+import { medianOf, medianRatio } from '../numbers.js';
 import { readArgs, wholeNumber, wholeNumbers } from '../options.js';
 import { Progress } from '../progress.js';
 import { saveResult } from '../save.js';
@@ -68,13 +69,6 @@ export async function redisClients(args: string[]): Promise<void> {
   await server.stop();
 }
 
-/** Another one begins each time, and every second time they go backwards: nobody always follows the same one. */
-function inTurn<Item>(items: readonly Item[], round: number): Item[] {
-  const first = round % items.length;
-  const order = [...items.slice(first), ...items.slice(0, first)];
-  return round % 2 === 0 ? order : order.reverse();
-}
-
 /** A client that sends the text instead of the digest, or sends a command twice, would measure something else. */
 async function counted(redis: Redis, commands: number, run: () => Promise<Sample>): Promise<Sample> {
   await redis.config('RESETSTAT');
@@ -85,13 +79,12 @@ async function counted(redis: Redis, commands: number, run: () => Promise<Sample
   return sample;
 }
 
-/** Ratios are taken within a round, so that a machine that grows slower or faster does so for both. */
 function toTable(tables: readonly (readonly Row[])[]): string {
   const head = ['client', 'in flight', 'commands/s', 'to ours', 'CPU µs/command', 'to ours'];
   const rows = tables.flatMap((rows) =>
     rows.map(({ title, inFlight, samples }) => {
       const toOurs = (field: keyof Sample) =>
-        times(median(samples.map((sample, i) => sample[field] / (rows[0]?.samples[i]?.[field] ?? 0))));
+        times(medianRatio(samples, rows[0]?.samples ?? [], (sample) => sample[field]));
       const { perSecond, cpuUs } = medianOf(samples);
       return [title, inFlight, figure(perSecond), toOurs('perSecond'), figure(cpuUs), toOurs('cpuUs')];
     }),
