@@ -16,13 +16,14 @@ export interface Machine {
   loadBefore: number;
 }
 
-export function describeMachine(): Machine {
+/** `node`: the program that runs what is measured, if it is another than this one. */
+export function describeMachine(node?: string): Machine {
   return {
     cpu: cpus()[0]?.model.trim() ?? 'unknown',
     cores: availableParallelism(),
     memoryGb: Math.round(totalmem() / 2 ** 30),
     system: systemName(),
-    node: process.version,
+    node: node === undefined ? process.version : output(node, '--version'),
     redis: firstMatch(output(findOrInstallRedis(console.error), '--version'), /v=([\d.]+)/),
     commit: output('git', 'rev-parse', '--short', 'HEAD') || 'unknown',
     loadBefore: Math.round((loadavg()[0] ?? 0) * 100) / 100,

@@ -1,13 +1,14 @@
 import { against } from './against.js';
 import { endOnSignals } from './children.js';
 import { compare } from './compare/compare.js';
+import { floor } from './floor/floor.js';
 import { growth } from './growth/growth.js';
 import { micro } from './micro/micro.js';
 import { UsageError } from './options.js';
 import { profile } from './profile/profile.js';
 import { redisClients } from './redis-clients/redis-clients.js';
 
-const COMMANDS = { compare, growth, micro, profile, against, 'redis-clients': redisClients };
+const COMMANDS = { compare, growth, micro, profile, against, floor, 'redis-clients': redisClients };
 
 endOnSignals();
 const [first = '', ...rest] = process.argv.slice(2);

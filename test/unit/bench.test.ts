@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { goalRows } from '@sluice/bench/compare/goals';
 import { type CompareResult, rowsOf } from '@sluice/bench/compare/result';
+import { open, seal } from '@sluice/bench/floor/full-seal';
+import { goalRows as floorGoalRows, type Situation, toTables } from '@sluice/bench/floor/page';
+import { inTurn } from '@sluice/bench/in-turn';
 import { parseWrk } from '@sluice/bench/load/wrk';
 import type { Sample } from '@sluice/bench/measure';
 import { median } from '@sluice/bench/numbers';
@@ -63,6 +66,50 @@ test('only goals whose situation was measured are judged', (t) => {
   t.deepEqual(
     rows.map(([, , measured, verdict]) => [measured, verdict]),
     [['4.00×', 'reached']],
+  );
+});
+
+/** In the second round the machine is three times as slow, for both alike. */
+const situation = (callers: number): Situation => ({
+  callers,
+  samples: {
+    full: [sample(900, 2, { api: 60 }), sample(300, 6, { api: 260 })],
+    Sluice: [sample(600, 3, { api: 160 }), sample(200, 9, { api: 560 })],
+  },
+});
+
+test('what is held against the floor is compared within a round', (t) => {
+  const rows = toTables([situation(1)]).split('\n');
+  t.is(rows[0], '### 1 caller');
+  t.deepEqual(
+    rows
+      .at(-1)
+      ?.split(/ *\| */)
+      .slice(-4, -1),
+    ['2.00×', '1.50×', '0.67×'],
+  );
+});
+
+test('the goals of the floor are CPU at 1, 10 and 64 callers, and p50 at one', (t) => {
+  t.deepEqual(floorGoalRows([1, 7, 64].map(situation)), [
+    ['CPU to full’s, 1 caller', 'at most 1.2 ×', '2.00 ×', 'missed'],
+    ['CPU to full’s, 64 callers', 'at most 1.2 ×', '2.00 ×', 'missed'],
+    ['p50 to full’s, 1 caller', 'at most 1.2 ×', '1.50 ×', 'missed'],
+  ]);
+  t.deepEqual(floorGoalRows([situation(7)]), []);
+});
+
+test('the floor opens what it has sealed, and nothing that was changed', (t) => {
+  const sealed = seal('Say ök.');
+  t.is(open(sealed), 'Say ök.');
+  sealed[30] = (sealed[30] ?? 0) ^ 1;
+  t.throws(() => open(sealed));
+});
+
+test('who takes turns begins in turn, and follows another one each time', (t) => {
+  t.deepEqual(
+    [0, 1, 2, 3].map((round) => inTurn(['a', 'b', 'c'], round).join('')),
+    ['abc', 'acb', 'cab', 'cba'],
   );
 });
 

@@ -36,7 +36,12 @@ function ratio(a: number | undefined, b: number | undefined): number | undefined
   return a === undefined || b === undefined ? undefined : a / b;
 }
 
-function atMost(what: string, value: number | undefined, goal: number, unit: string): string[] | undefined {
+export function atMost(
+  what: string,
+  value: number | undefined,
+  goal: number,
+  unit: string,
+): string[] | undefined {
   if (value === undefined) return undefined;
   return [what, `at most ${goal} ${unit}`, `${figure(value)} ${unit}`, value <= goal ? 'reached' : 'missed'];
 }

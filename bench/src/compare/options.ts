@@ -17,6 +17,7 @@ npm run bench -- growth --help        what more processes, waiting jobs, workspa
 npm run bench -- micro --help         what a request pays in our own code, step by step
 npm run bench -- profile --help       where the CPU of api and worker goes
 npm run bench -- against --help       this checkout beside another: is a change worth it?
+npm run bench -- floor --help         Sluice beside what the way of a request costs with nothing else
 npm run bench -- redis-clients --help our client of Redis beside others: would another one be cheaper?
 
   --targets direct,sluice,portkey,litellm,bifrost,gomodel

@@ -1,7 +1,10 @@
 import type { RunningTarget } from './target.js';
 
 /** One request, looked at closely: a gateway that answers fast but wrong must not be measured. */
-export async function probe(title: string, { url, headers, caller }: RunningTarget): Promise<void> {
+export async function probe(
+  title: string,
+  { url, headers, caller }: Pick<RunningTarget, 'url' | 'headers' | 'caller'>,
+): Promise<void> {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { ...headers, authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' },
