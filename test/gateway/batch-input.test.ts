@@ -89,8 +89,8 @@ test('no batch is created with a file whose bytes are about to be removed', asyn
   const { redis } = gateway;
   const names = keyNames('moment');
   const clock = { now: () => Date.now() };
-  const store = new BatchStore(redis, names);
-  const records = new FileRecords(redis, names, { maxBytes: 1_000, maxFiles: 10 });
+  const store = new BatchStore(redis, names, new Payloads());
+  const records = new FileRecords(redis, names, new Payloads(), { maxBytes: 1_000, maxFiles: 10 });
   const sealed = new SealedFiles(new FolderStore(join(folder(), 'moment')), new Payloads());
   const created: string[] = [];
   // Whoever removes bytes has just asked which of them batches read.

@@ -4,10 +4,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Payloads } from '@sluice/shared/queue/payload';
 import type { ExecutionContext } from 'ava';
+import { toFile } from 'openai';
+import { batchEnd, line, toJsonl } from '../helpers/batches.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { readEverything } from '../helpers/redis-contents.js';
+import { sdkFor } from '../helpers/sdk.js';
 import { makeSecretKey } from '../helpers/secret-key.js';
 import { until } from '../helpers/until.js';
 
@@ -81,6 +84,19 @@ async function makeTraffic(t: ExecutionContext, gateway: Gateway, hold: Hold): P
   t.is(refused.status, 400);
   t.deepEqual([refused.body.error.message, refused.body.error.param], [`You said: ${PROMPT}`, PROMPT]);
   t.is((await ask(gateway, 'is refused', { key: 'refused' })).body.error.param, PROMPT);
+
+  const client = sdkFor(gateway);
+  const named = await toFile(Buffer.from(toJsonl([line('first', PROMPT)])), `${PROMPT}.jsonl`);
+  const file = await client.files.create({ file: named, purpose: 'batch' });
+  t.is((await client.files.retrieve(file.id)).filename, `${PROMPT}.jsonl`);
+  t.true((await client.files.list()).data.some(({ filename }) => filename === `${PROMPT}.jsonl`));
+  const { id } = await client.batches.create({
+    input_file_id: file.id,
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+    metadata: { patient: PROMPT },
+  });
+  t.deepEqual((await batchEnd(client, id)).metadata, { patient: PROMPT });
 }
 
 /** The canaries in what Redis holds now, in its append-only file with all that was ever written, and in its dump. */

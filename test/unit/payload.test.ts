@@ -180,3 +180,9 @@ test('PAYLOAD_KEY takes keys of 32 bytes in base64 or hex, and nothing else', (t
   ])
     t.throws(() => read(wrong), { message: /PAYLOAD_KEY: must be one or more keys of 32 bytes/ }, wrong);
 });
+
+test('a text that is only shown opens to nothing when its key is not held any more', (t) => {
+  const sealed = new Payloads({ keys: [randomBytes(32)], writes: true }).seal('a name', 'context');
+  t.is(new Payloads({ keys: [randomBytes(32)], writes: true }).tryOpen(sealed, 'context'), undefined);
+  t.is(new Payloads().tryOpen('a name', 'context'), 'a name');
+});

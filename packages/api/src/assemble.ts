@@ -225,11 +225,11 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   });
 
   // The files of batches.
-  const fileRecords = new FileRecords(redis, names, {
+  const fileRecords = new FileRecords(redis, names, payloads, {
     maxBytes: config.files.maxBytesPerWorkspace,
     maxFiles: config.files.maxFilesPerWorkspace,
   });
-  const batches = new BatchStore(redis, names);
+  const batches = new BatchStore(redis, names, payloads);
   const sealedFiles = new SealedFiles(await openStore(options.store), payloads);
   const files = new Files(fileRecords, sealedFiles, clock, () => batches.inputObjects());
   const runner = new BatchRunner(

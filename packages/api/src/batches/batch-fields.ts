@@ -1,4 +1,5 @@
 /** The fields of a batch's hash in Redis. */
+import type { Payloads } from '@sluice/shared/queue/payload';
 import {
   type Batch,
   type BatchRecord,
@@ -23,7 +24,29 @@ export function toFields(change: Partial<BatchState>): string[] {
   ]);
 }
 
-export function toBatch(fields: Record<string, string>): Batch | undefined {
+/** The fixed part as Redis has it. The caller's metadata is sealed, because it may tell as much as a prompt. */
+export function toRecordText(record: BatchRecord, payloads: Payloads): string {
+  const { metadata } = record;
+  if (metadata === null) return JSON.stringify(record);
+  return JSON.stringify({
+    ...record,
+    metadata: payloads.seal(JSON.stringify(metadata), metadataContext(record)),
+  });
+}
+
+function parseRecord(text: string, payloads: Payloads): BatchRecord {
+  const record = JSON.parse(text) as BatchRecord & { metadata: BatchRecord['metadata'] | string };
+  // An earlier version stored it as it is.
+  if (typeof record.metadata !== 'string') return record;
+  const metadata = payloads.tryOpen(record.metadata, metadataContext(record)) ?? 'null';
+  return { ...record, metadata: JSON.parse(metadata) as BatchRecord['metadata'] };
+}
+
+function metadataContext({ workspace, id }: Pick<BatchRecord, 'workspace' | 'id'>): string {
+  return `batch metadata\n${workspace}\n${id}`;
+}
+
+export function toBatch(fields: Record<string, string>, payloads: Payloads): Batch | undefined {
   const { record, status, times, errors, endReason, outputFile, errorFile, waitsFor, handedOver } = fields;
   if (record === undefined || status === undefined) return undefined;
   const number = (field: string) => Number(fields[field] ?? 0);
@@ -58,5 +81,5 @@ export function toBatch(fields: Record<string, string>): Batch | undefined {
       : ((waitsFor || undefined) as BatchState['waitsFor']),
     handedOver: handedOver ? (JSON.parse(handedOver) as HandedOver) : undefined,
   };
-  return { record: JSON.parse(record) as BatchRecord, state };
+  return { record: parseRecord(record, payloads), state };
 }

@@ -1,8 +1,9 @@
 /** The records of batches in Redis. */
+import type { Payloads } from '@sluice/shared/queue/payload';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import type { Redis } from 'ioredis';
-import { toBatch, toFields } from './batch-fields.js';
+import { toBatch, toFields, toRecordText } from './batch-fields.js';
 import type { Batch, BatchRecord, BatchState, BatchStatus } from './batch-record.js';
 import { cancelScript, createBatchScript, finishScript, updateScript } from './batch-scripts.js';
 
@@ -10,6 +11,7 @@ export class BatchStore {
   constructor(
     private readonly redis: Redis,
     private readonly names: KeyNames,
+    private readonly payloads: Payloads,
   ) {}
 
   /** `active`: the workspace has the most batches under way that it may have. `file`: the input file was deleted. */
@@ -19,12 +21,19 @@ export class BatchStore {
     return createBatchScript(
       this.redis,
       [names.batch(id), names.batches(workspace), names.activeBatches, names.files(workspace)],
-      [id, created, maxActive, JSON.stringify(record), JSON.stringify({ validating: created }), inputFile],
+      [
+        id,
+        created,
+        maxActive,
+        toRecordText(record, this.payloads),
+        JSON.stringify({ validating: created }),
+        inputFile,
+      ],
     );
   }
 
   async find(id: string): Promise<Batch | undefined> {
-    return toBatch(await this.redis.hgetall(this.names.batch(id)));
+    return toBatch(await this.redis.hgetall(this.names.batch(id)), this.payloads);
   }
 
   async statusOf(id: string): Promise<string | null> {

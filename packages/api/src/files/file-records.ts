@@ -1,7 +1,9 @@
 /**
  * Redis has a small record of each file, the bytes that a workspace has stored, and when each object of the store is to be
- * removed. An object is listed before its first byte is written, so that a process that dies leaves none behind.
+ * removed. An object is listed before its first byte is written, so that a process that dies leaves none behind. The name that
+ * the caller gave the file is sealed in the record, because it may tell as much as a prompt.
  */
+import type { Payloads } from '@sluice/shared/queue/payload';
 import { FILE_PURPOSES, type KeyNames } from '@sluice/shared/redis/key-names';
 import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
 import { createScript } from '@sluice/shared/redis/script';
@@ -26,6 +28,9 @@ export interface FileQuota {
   maxBytes: number;
   maxFiles: number;
 }
+
+/** Stands for a name that is missing or cannot be read. */
+export const UNNAMED = 'file.jsonl';
 
 const EXPIRED_AT_ONCE = 100;
 
@@ -68,6 +73,7 @@ export class FileRecords {
   constructor(
     private readonly redis: Redis,
     private readonly names: KeyNames,
+    private readonly payloads: Payloads,
     readonly quota: FileQuota,
   ) {}
 
@@ -89,7 +95,10 @@ export class FileRecords {
   ): Promise<'' | 'bytes' | 'files'> {
     return addScript(this.redis, this.#keys(workspace, record.purpose), [
       record.id,
-      JSON.stringify(record),
+      JSON.stringify({
+        ...record,
+        filename: this.payloads.seal(record.filename, nameContext(workspace, record.id)),
+      }),
       record.bytes,
       record.object,
       record.created,
@@ -101,7 +110,13 @@ export class FileRecords {
 
   async find(workspace: string, id: string): Promise<FileRecord | undefined> {
     const record = await this.redis.hget(this.names.files(workspace), id);
-    return record === null ? undefined : (JSON.parse(record) as FileRecord);
+    return record === null ? undefined : this.#parse(workspace, record);
+  }
+
+  #parse(workspace: string, text: string): FileRecord {
+    const record = JSON.parse(text) as FileRecord;
+    const filename = this.payloads.tryOpen(record.filename, nameContext(workspace, record.id));
+    return { ...record, filename: filename ?? UNNAMED };
   }
 
   /** The ids by age. Files that an older version has stored or removed are put in order first. */
@@ -133,7 +148,7 @@ export class FileRecords {
     ids: readonly string[],
   ): Promise<{ records: FileRecord[]; missing: string[] }> {
     const found = await this.redis.hmget(this.names.files(workspace), ...ids);
-    const records = found.flatMap((record) => (record === null ? [] : (JSON.parse(record) as FileRecord)));
+    const records = found.flatMap((record) => (record === null ? [] : this.#parse(workspace, record)));
     return { records, missing: ids.filter((_, i) => found[i] === null) };
   }
 
@@ -173,4 +188,8 @@ export class FileRecords {
       names.fileOrder(workspace, purpose),
     ];
   }
+}
+
+function nameContext(workspace: string, id: string): string {
+  return `file name\n${workspace}\n${id}`;
 }

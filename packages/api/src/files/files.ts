@@ -3,7 +3,7 @@ import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { type Page, type PageQuery, readPage } from '../http/page.js';
-import type { FilePurpose, FileRecord, FileRecords } from './file-records.js';
+import { type FilePurpose, type FileRecord, type FileRecords, UNNAMED } from './file-records.js';
 import type { SealedFiles } from './sealed-files.js';
 import { MissingObject } from './store.js';
 
@@ -159,7 +159,7 @@ const UNLIMITED = { maxBytes: Number.MAX_SAFE_INTEGER, maxFiles: Number.MAX_SAFE
 /** The printable last part of a path. It is only shown. */
 function plainName(name: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? '';
-  return last.replace(/\p{C}/gu, '').slice(0, MAX_NAME_LENGTH) || 'file.jsonl';
+  return last.replace(/\p{C}/gu, '').slice(0, MAX_NAME_LENGTH) || UNNAMED;
 }
 
 function quotaExceeded(most: number, of: 'bytes' | 'files'): GatewayError {

@@ -1,6 +1,6 @@
 /** The webhooks of workspaces: where each wants to be told of what. Address and secret are sealed in Redis. */
 import { randomBytes } from 'node:crypto';
-import { type Payloads, UnreadablePayload } from '@sluice/shared/queue/payload';
+import type { Payloads } from '@sluice/shared/queue/payload';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { createScript } from '@sluice/shared/redis/script';
 import { makeRequestId } from '@sluice/shared/request-id';
@@ -88,14 +88,10 @@ export class WebhookStore {
   }
 
   #open(workspace: string, { sealed, ...rest }: StoredWebhook): Webhook {
-    try {
-      const opened = JSON.parse(this.payloads.open(sealed, contextOf(workspace, rest.id)));
-      return { ...rest, ...(opened as Pick<Webhook, 'url' | 'secret'>) };
-    } catch (error) {
-      // One webhook that cannot be read must not hold up the events of all others, and it can still be removed.
-      if (error instanceof UnreadablePayload) return { ...rest, url: '', secret: '' };
-      throw error;
-    }
+    const opened = this.payloads.tryOpen(sealed, contextOf(workspace, rest.id));
+    // One webhook that cannot be read must not hold up the events of all others, and it can still be removed.
+    if (opened === undefined) return { ...rest, url: '', secret: '' };
+    return { ...rest, ...(JSON.parse(opened) as Pick<Webhook, 'url' | 'secret'>) };
   }
 }
 

@@ -110,6 +110,16 @@ export class Payloads {
     return this.#decrypt(id, Buffer.from(text.slice(HEADER_LENGTH), 'base64'), context).toString();
   }
 
+  /** For a text that is only shown. Undefined: it was sealed with a key that is not held any more. */
+  tryOpen(text: string, context: string): string | undefined {
+    try {
+      return this.open(text, context);
+    } catch (error) {
+      if (error instanceof UnreadablePayload) return undefined;
+      throw error;
+    }
+  }
+
   /** Opens bytes that `sealBytes` made, and the bytes of a sealed text. Throws `UnreadablePayload`. */
   openBytes(bytes: Buffer, context: string): Buffer {
     if (bytes[0] === MARK.charCodeAt(0)) return Buffer.from(this.open(bytes.toString('latin1'), context));
