@@ -148,7 +148,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
         keys: [{ name: 'default', value: `\${TEST_KEY_${i}}`, ...key }],
         ...workspace,
       })),
-      ...(options.request ? { request: options.request } : {}),
+      // A busy machine may take longer for a body than the thirty seconds that are the default.
+      request: { ...(options.internals ? {} : { receive_timeout_ms: 600_000 }), ...options.request },
       ...(options.cors ? { cors: options.cors } : {}),
       ...(options.registry ? { registry: options.registry } : {}),
       ...(options.access ? { access: options.access } : {}),
