@@ -40,6 +40,7 @@ test.before(async () => {
     ownRedis: true,
     workers: 2,
     providers: {
+      openai: { max_wait_ms: 10_000 },
       lanes: { ...own, max_wait_ms: 100_000, limits: { models: { 'gpt-4o': { requests_per_minute: 2 } } } },
       held: { ...own, max_wait_ms: 100_000, limits: { requests_per_minute: 1 } },
       brief: { ...own, max_wait_ms: 20_000, limits: { requests_per_minute: 1 } },

@@ -37,14 +37,18 @@ for (const role of ['api', 'worker'] as const) {
     });
 
   test(`the ${role} says that Redis was lost during its start`, async (t) => {
+    let scripts = 0;
     const redis = await startFakeRedis({
       info: infoOf('7.4.0'),
-      // The first question after the checks.
+      // Two scripts belong to the checks. The first one after them reads the clock.
       answer: (command) => {
-        if (command === 'time') redis.die();
-        return command === 'eval' ? ':1' : undefined;
+        if (command !== 'eval') return undefined;
+        if (++scripts <= 2) return ':1';
+        redis.die();
+        return undefined;
       },
     });
+    t.teardown(() => redis.die());
     const { ended, output } = await launch(t, role, { REDIS_URL: redis.url });
     t.is(await ended, 1);
     t.regex(output(), new RegExp(`sluice ${role}: cannot start: Redis was lost during the start`));

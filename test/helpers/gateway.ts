@@ -148,8 +148,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
         keys: [{ name: 'default', value: `\${TEST_KEY_${i}}`, ...key }],
         ...workspace,
       })),
-      // A busy machine may take longer for a body than the thirty seconds that are the default.
-      request: { ...(options.internals ? {} : { receive_timeout_ms: 600_000 }), ...options.request },
+      ...(options.request ? { request: options.request } : {}),
       ...(options.cors ? { cors: options.cors } : {}),
       ...(options.registry ? { registry: options.registry } : {}),
       ...(options.access ? { access: options.access } : {}),
@@ -329,7 +328,7 @@ function providersOf(
   isPatient: boolean,
 ): Record<string, unknown> {
   // On a busy machine a request may wait for longer than the ten seconds that are the default.
-  const patience = isPatient ? { max_wait_ms: 300_000 } : {};
+  const patience = isPatient ? { max_wait_ms: 60_000 } : {};
   const standard: Record<string, Record<string, unknown>> = {
     openai: { kind: 'openai', base_url: '${OPENAI_BASE_URL}', api_key: '${OPENAI_API_KEY}', ...patience },
     anthropic: {
