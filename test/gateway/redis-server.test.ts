@@ -9,6 +9,8 @@ import { scrape, sumOf } from '../helpers/scrape.js';
 import { sluiceOf } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
 
+const FULL = 'Redis is full: it has reached its maxmemory. New requests are refused until it has room.';
+
 const infoOf = (version: string) =>
   `redis_version:${version}\r\nloading:0\r\naof_enabled:1\r\nmaxmemory_policy:noeviction\r\n`;
 
@@ -26,6 +28,15 @@ const UNFIT: Record<string, { fake: FakeAnswers; says: string }> = {
   },
 };
 
+/** Two scripts belong to the checks. */
+function afterChecks(answer: () => string | undefined): NonNullable<FakeAnswers['answer']> {
+  let scripts = 0;
+  return (command) => {
+    if (command !== 'eval') return undefined;
+    return ++scripts <= 2 ? ':1' : answer();
+  };
+}
+
 for (const role of ['api', 'worker'] as const) {
   for (const [what, { fake, says }] of Object.entries(UNFIT))
     test(`the ${role} refuses ${what} by name`, async (t) => {
@@ -37,21 +48,28 @@ for (const role of ['api', 'worker'] as const) {
     });
 
   test(`the ${role} says that Redis was lost during its start`, async (t) => {
-    let scripts = 0;
     const redis = await startFakeRedis({
       info: infoOf('7.4.0'),
-      // Two scripts belong to the checks. The first one after them reads the clock.
-      answer: (command) => {
-        if (command !== 'eval') return undefined;
-        if (++scripts <= 2) return ':1';
+      answer: afterChecks(() => {
         redis.die();
         return undefined;
-      },
+      }),
     });
     t.teardown(() => redis.die());
     const { ended, output } = await launch(t, role, { REDIS_URL: redis.url });
     t.is(await ended, 1);
     t.regex(output(), new RegExp(`sluice ${role}: cannot start: Redis was lost during the start`));
+  });
+
+  test(`the ${role} says in Redis’ words why Redis refuses to work during its start`, async (t) => {
+    const redis = await startFakeRedis({
+      info: infoOf('7.4.0'),
+      answer: afterChecks(() => '-MISCONF Errors writing to the AOF file: No space left on device'),
+    });
+    t.teardown(() => redis.die());
+    const { ended, output } = await launch(t, role, { REDIS_URL: redis.url });
+    t.is(await ended, 1);
+    t.regex(output(), /cannot start: Redis refuses to work: MISCONF Errors writing .* No space left/);
   });
 }
 
@@ -150,6 +168,51 @@ test.serial(
     });
   },
 );
+
+test.serial('processes start while Redis is full, say so, and work as soon as there is room', async (t) => {
+  const limits = { requests_per_minute: 100 };
+  const full = await startGateway({ ownRedis: true, internals: {}, workspaces: { limited: { limits } } });
+  t.teardown(() => full.stop());
+  const { redis, names } = full;
+  await redis.config('SET', 'maxmemory', '1mb');
+  // Even the registry has no room.
+  await redis.del(names.registry, names.registryRevision);
+  const worker = await full.addWorker();
+  const api = await full.addApi();
+  for (const { metricsUrl } of [worker, api]) {
+    const response = await fetch(`${metricsUrl}/readyz`, { headers: { connection: 'close' } });
+    t.is(response.status, 503);
+    const { problems } = (await response.json()) as { problems: string[] };
+    t.true(problems.includes(FULL), problems.join());
+  }
+  const { out } = await sluiceOf(full)(['status']);
+  t.true(out.split('\n').includes(FULL), out);
+  t.is(out.match(/^(api|worker) /gm)?.length, 4, out);
+
+  const init = { url: api.url };
+  const ask = (more = {}) =>
+    full.chat(
+      { model: 'fast', messages: [{ role: 'user', content: 'Is there room?' }] },
+      { ...init, ...more },
+    );
+  for (const key of [full.key, full.keys.limited ?? '']) {
+    const { status, headers, body } = await ask({ key });
+    t.is(status, 503);
+    t.true(Number(headers.get('retry-after')) > 0);
+    t.like(body.error, { code: 'service_unavailable', message: 'The gateway’s queue is full.' });
+  }
+  t.is(
+    (await fetch(`${api.url}/v1/models`, { headers: { authorization: `Bearer ${full.key}` } })).status,
+    200,
+  );
+
+  for (const before of [full.workers[0], full.apis[0]]) await before?.end();
+  await redis.config('SET', 'maxmemory', '0');
+  await until('it is served', async () => (await ask()).status === 200);
+  await until('the registry', () => redis.exists(names.registryRevision).then((count) => count === 1));
+  const told = full.output().match(/"reason":"full","msg":"Redis is full/g) ?? [];
+  t.true(told.length >= 2, 'a line of each process that started');
+});
 
 test.serial('a Redis that is lost and comes back is logged by each process', async (t) => {
   const port = Number(new URL(gateway.redisServer.url).port);

@@ -2,6 +2,7 @@
 import { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
 import { requireSecretAgreement } from '@sluice/shared/process/secret-agreement';
+import { isRedisFull } from '@sluice/shared/redis/away';
 import type { ApiOptions, ApiParts } from './assemble.js';
 import { LOOK_FOR_BATCHES_EVERY_MS } from './batches/batch-runner.js';
 import { CONFIRM_EVERY_MS } from './cell/directory-cache.js';
@@ -40,7 +41,11 @@ export async function startChores(
     'model registry': () => parts.registry.refresh(),
     'added providers': () => parts.takeUpAdded(),
   };
-  await Promise.all(Object.values(housekeeping).map((work) => work()));
+  // What a full Redis refuses now is done when there is room.
+  const waitForRoom = (error: unknown) => {
+    if (!isRedisFull(error)) throw error;
+  };
+  await Promise.all(Object.values(housekeeping).map((work) => work().catch(waitForRoom)));
   await requireSecretAgreement(presence);
 
   const chores = new Chores(logger);

@@ -40,6 +40,7 @@ import type { NextEntry, Settler } from '@sluice/shared/queue/settle';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ApiMetrics } from '../cell/metrics.js';
+import { redisFull } from '../http/report-errors.js';
 import type { Admission } from './admission.js';
 import type { Congestion } from './congestion.js';
 import type { RefusalRate } from './refusal-rate.js';
@@ -148,7 +149,7 @@ export class Dispatcher {
     pending.job = admitted;
     // Room is taken only after the admission, so that a refused request takes no room from others.
     if (!this.parts.hasRoom(admitted.request.length)) {
-      await this.#fail(pending, admitted, noRoom(), { as: 'refuser' });
+      await this.#fail(pending, admitted, redisFull(), { as: 'refuser' });
       return;
     }
     await this.#enter(pending, 0);
@@ -528,13 +529,6 @@ function outcomeUnknown(attempts: readonly Attempt[]): GatewayError {
 function superseded(): GatewayError {
   return new GatewayError('service_unavailable', 'A retry with the same Idempotency-Key has taken over.', {
     retryAfterMs: 1_000,
-  });
-}
-
-function noRoom(): GatewayError {
-  return new GatewayError('service_unavailable', 'The gateway’s queue is full.', {
-    retryAfterMs: 5_000,
-    reason: 'redis_full',
   });
 }
 

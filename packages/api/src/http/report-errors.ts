@@ -1,7 +1,7 @@
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Reason } from '@sluice/shared/reasons';
-import { isRedisAway } from '@sluice/shared/redis/away';
+import { isRedisAway, isRedisFull } from '@sluice/shared/redis/away';
 import type { Middleware } from 'koa';
 import type { MeasuredState } from './measured.js';
 
@@ -41,8 +41,16 @@ function throwUnrouted(status: number, explain: () => string): void {
     throw new GatewayError('method_not_allowed', 'This path does not take this method.');
 }
 
+export function redisFull(): GatewayError {
+  return new GatewayError('service_unavailable', 'The gateway’s queue is full.', {
+    retryAfterMs: 5_000,
+    reason: 'redis_full',
+  });
+}
+
 function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
+  if (isRedisFull(error)) return redisFull();
   if (isRedisAway(error)) {
     return new GatewayError('service_unavailable', 'The gateway’s queue cannot be reached.', {
       retryAfterMs: 1_000,

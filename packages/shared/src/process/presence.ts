@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
+import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
 import { PROTOCOLS, type Protocols } from './protocol.js';
 import type { SecretKeyIds } from './secret-keys.js';
 
@@ -26,6 +27,11 @@ export interface ProcessInfo {
   seenAt: number;
 }
 
+const announceScript = createScript<number>(
+  'sluiceAnnounce',
+  `${ALSO_WHEN_FULL}return redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])`,
+);
+
 export class Presence {
   readonly self: Omit<ProcessInfo, 'seenAt' | 'problems'>;
 
@@ -40,7 +46,7 @@ export class Presence {
 
   async announce(problems: string[]): Promise<void> {
     const self: ProcessInfo = { ...this.self, problems, seenAt: this.clock.now() };
-    await this.redis.hset(this.names.processes, self.id, JSON.stringify(self));
+    await announceScript(this.redis, [this.names.processes], [self.id, JSON.stringify(self)]);
   }
 
   async leave(): Promise<void> {

@@ -37,10 +37,7 @@ export class RedisWatch {
   /** Checks Redis, then runs `start`. Throws a plain sentence when Redis is lost meanwhile. */
   async guardStart<T>(start: () => Promise<T>): Promise<T> {
     await waitForRedis(this.#redis, this.startMs);
-    const { product, version } = await requireCapable(this.#redis);
-    this.logger.info({ product, version }, 'found Redis');
-    await this.#look();
-    const started = await this.#unlessLost(start());
+    const started = await this.#unlessLost(this.#check().then(() => start()));
     this.#redis.on('reconnecting', () => this.#tellLost());
     this.#looking = repeatEvery(LOOK_EVERY_MS, () => this.#look());
     return started;
@@ -49,6 +46,13 @@ export class RedisWatch {
   close(): void {
     this.#looking?.stop();
     this.#redis.disconnect();
+  }
+
+  async #check(): Promise<void> {
+    const facts = await requireCapable(this.#redis);
+    const { product, version } = facts;
+    this.logger.info({ product, version }, 'found Redis');
+    this.#tell(worriesOf(facts));
   }
 
   async #unlessLost<T>(starting: Promise<T>): Promise<T> {
@@ -67,7 +71,10 @@ export class RedisWatch {
       return await Promise.race([starting, away]);
     } catch (error) {
       // The error of a part that gave up first says only that its connection is closed.
-      throw isRedisAway(error) || this.#redis.status !== 'ready' ? lost : error;
+      if (this.#redis.status !== 'ready') throw lost;
+      if (!isRedisAway(error)) throw error;
+      const isAnswer = error instanceof Error && error.name === 'ReplyError';
+      throw isAnswer ? new Error(`Redis refuses to work: ${error.message}`) : lost;
     } finally {
       clearTimeout(timer);
       this.#redis.removeAllListeners('close');
@@ -87,7 +94,10 @@ export class RedisWatch {
   }
 
   async #look(): Promise<void> {
-    const worries = worriesOf(await readServer(this.#redis));
+    this.#tell(worriesOf(await readServer(this.#redis)));
+  }
+
+  #tell(worries: RedisWorry[]): void {
     const isNew = (worry: RedisWorry) => this.#worries.every(({ text }) => text !== worry.text);
     for (const { reason, text } of worries.filter(isNew)) this.logger.warn({ reason }, text);
     for (const { reason } of this.#worries)

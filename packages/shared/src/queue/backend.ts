@@ -22,7 +22,7 @@ import { type KeyTrouble, rateOf } from './rates.js';
 import { ADDED, ALREADY_SETTLED, addScript } from './scripts/add.js';
 import { beginScript } from './scripts/begin.js';
 import { reserveAgainScript, switchKeyScript } from './scripts/call-again.js';
-import { LARGE_REQUEST, QUEUE_KEYS } from './scripts/layout.js';
+import { LARGE_REQUEST, QUEUE_KEYS, setMetaScript } from './scripts/layout.js';
 import { lookScript, missingScript } from './scripts/look.js';
 import { type MoveResult, moveScript } from './scripts/move.js';
 import { type PassOnResult, passOnScript } from './scripts/pass-on.js';
@@ -338,6 +338,11 @@ export class ChatQueueBackend extends RedisQueueBackend {
     const lost = await this.#extend(jobIds, locks, duration);
     // Redis may answer so late that this worker has taken the job again. The run with the new lock has lost nothing.
     return lost.filter((id) => this.#locks.get(id) === locks[jobIds.indexOf(id)]);
+  }
+
+  /** BullMQ's own would fail while Redis is full, and a worker must not take jobs before their limit is set. */
+  override async setQueueMeta(values: Record<string, string | number>): Promise<number> {
+    return setMetaScript(this.redis, [`${this.#prefix}meta`], Object.entries(values).flat());
   }
 
   async #extend(jobIds: string[], locks: string[], duration: number): Promise<string[]> {

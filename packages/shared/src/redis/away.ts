@@ -7,10 +7,6 @@ export class CommandTimeout extends Error {
   }
 }
 
-/**
- * Whether an error means that Redis cannot serve now: unreachable, too slow, full, loading, or a replica. ioredis marks
- * these by name and by the first word of the reply, not by a class.
- */
 const CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -24,6 +20,15 @@ const REPLIES =
   /^(?:OOM|LOADING|READONLY|MISCONF|BUSY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|NOREPLICAS|UNBLOCKED)\b/;
 const MESSAGES = /Connection is closed|Stream isn't writeable|Command queue state|Reached the max retries/;
 
+/** Redis has reached its `maxmemory`. In a MULTI it refuses reads, too. */
+export function isRedisFull(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('OOM ');
+}
+
+/**
+ * Whether an error means that Redis cannot serve now: unreachable, too slow, full, loading, or a replica. ioredis marks
+ * these by name and by the first word of the reply, not by a class.
+ */
 export function isRedisAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof CommandTimeout) return true;

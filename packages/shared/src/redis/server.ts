@@ -14,9 +14,11 @@ export interface RedisServerFacts {
   unwritten: string | undefined;
   /** It refuses every change because of that. */
   isStopped: boolean;
+  /** It has reached its `maxmemory`, and refuses what takes memory. */
+  isFull: boolean;
 }
 
-/** A property of the server by which accepted requests can be lost. */
+/** What an operator has to change: accepted requests can be lost, or new ones are refused. */
 export interface RedisWorry {
   reason: (typeof WORRIES)[number];
   text: string;
@@ -24,7 +26,7 @@ export interface RedisWorry {
   stops?: true;
 }
 
-export const WORRIES = ['no_append_only_file', 'eviction', 'disk'] as const;
+export const WORRIES = ['no_append_only_file', 'eviction', 'disk', 'full'] as const;
 
 /** Redis refuses to run a script that may write when it refuses to write. */
 const WRITER = '#!lua flags=allow-oom\nreturn 1';
@@ -40,6 +42,9 @@ export async function readServer(redis: Redis): Promise<RedisServerFacts> {
   const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
   // Valkey reports redis_version too, for programs that know no other name.
   const valkey = read('valkey_version');
+  const limit = Number(read('maxmemory'));
+  // Redis does not count the buffers for replicas and for its file.
+  const used = Number(read('used_memory')) - Number(read('mem_not_counted_for_evict'));
   return {
     product: valkey === '' ? 'Redis' : 'Valkey',
     version: valkey === '' ? read('redis_version') : valkey,
@@ -47,6 +52,7 @@ export async function readServer(redis: Redis): Promise<RedisServerFacts> {
     evictionPolicy: read('maxmemory_policy'),
     unwritten: Object.entries(FILES).find(([status]) => read(status) === 'err')?.[1],
     isStopped,
+    isFull: limit > 0 && used > limit,
   };
 }
 
@@ -74,8 +80,14 @@ export async function requireCapable(redis: Redis): Promise<RedisServerFacts> {
 }
 
 export function worriesOf(facts: RedisServerFacts): RedisWorry[] {
-  const { appendOnly, evictionPolicy, unwritten, isStopped } = facts;
+  const { appendOnly, evictionPolicy, unwritten, isStopped, isFull } = facts;
   const worries: RedisWorry[] = [];
+  if (isFull)
+    worries.push({
+      reason: 'full',
+      text: 'Redis is full: it has reached its maxmemory. New requests are refused until it has room.',
+      stops: true,
+    });
   if (isStopped)
     worries.push({
       reason: 'disk',

@@ -4,6 +4,7 @@
  */
 
 import type { Logger } from '../process/logger.js';
+import { isRedisFull } from '../redis/away.js';
 import type { Clock } from '../redis/clock.js';
 import { ModelRegistry } from './model-registry.js';
 import { applyOverrides } from './overrides.js';
@@ -32,20 +33,22 @@ export class LiveRegistry {
     return this.#stored;
   }
 
-  /** Writes the shipped registry to Redis if Redis has none or an older one. Then it reads the registry. */
+  /** A full Redis keeps the registry that it has, and so does this process, until there is room for the shipped one. */
   async start(): Promise<void> {
-    await this.refresh();
-    const stored = this.#stored;
-    const isOutdated =
-      stored?.origin === 'shipped' && compareVersions(stored.document.version, this.shipped.version) < 0;
-    if (isOutdated) await this.#ship(stored.revision);
+    await this.refresh().catch((error) => {
+      if (!isRedisFull(error)) throw error;
+    });
   }
 
-  /** To be called about once a second. */
+  /** To be called about once a second. Writes the shipped registry to Redis if Redis has none or an older one. */
   async refresh(): Promise<void> {
     const revision = await this.store.revision();
     if (revision === 0) return this.#ship(0);
     if (revision !== this.#seenRevision) await this.#load(revision);
+    const stored = this.#stored;
+    const isOutdated =
+      stored?.origin === 'shipped' && compareVersions(stored.document.version, this.shipped.version) < 0;
+    if (isOutdated) await this.#ship(stored.revision);
   }
 
   async #ship(revision: number): Promise<void> {

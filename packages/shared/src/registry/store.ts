@@ -73,16 +73,12 @@ export class RegistryStore {
   /** Throws InvalidRegistry when this version of the gateway cannot read it. */
   async read(): Promise<StoredRegistry | undefined> {
     const { registry, registryOverrides, registryRevision } = this.names;
-    const answers = await this.redis
-      .multi()
-      .get(registryRevision)
-      .hgetall(registry)
-      .hgetall(registryOverrides)
-      .exec();
-    const [revision, fields, overrides] = (answers ?? []).map(([error, value]) => {
-      if (error) throw error;
-      return value;
-    }) as [string | null, Record<string, string>, Record<string, string>];
+    // The revision is read first. When the rest is newer, the next look finds a newer revision, too.
+    const [revision, fields, overrides] = await Promise.all([
+      this.redis.get(registryRevision),
+      this.redis.hgetall(registry),
+      this.redis.hgetall(registryOverrides),
+    ]);
     if (!fields.document) return undefined;
     return {
       revision: Number(revision),

@@ -5,6 +5,7 @@
  * collector then works for longer than the functions do. So a function that few calls need is defined where it is needed.
  */
 import { READ_CLOCK } from '../../redis/clock.js';
+import { ALSO_WHEN_FULL, createScript } from '../../redis/script.js';
 
 /** The keys of a queue, in the order in which every script gets them. '' is the prefix of the keys of jobs. */
 export const QUEUE_KEYS = [
@@ -23,6 +24,12 @@ export const QUEUE_KEYS = [
  * every byte of a string that it gets.
  */
 export const LARGE_REQUEST = ':request';
+
+/** Sets fields of a queue. */
+export const setMetaScript = createScript<number>(
+  'sluiceSetMeta',
+  `${ALSO_WHEN_FULL}return redis.call('HSET', KEYS[1], unpack(ARGV))`,
+);
 
 export const QUEUE = `
 local function queueAt(i)
