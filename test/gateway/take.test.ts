@@ -242,9 +242,9 @@ test('a worker that does not hear Redis for a moment, and loses its connection, 
     routes: { plain: chain, careful: { on_crash: 'fail', chain } },
     simulator: { latencyMs: 5 },
   });
-  t.teardown(() => gateway.stop());
   const { proxy, url } = await proxyFor(gateway.redisServer.url);
-  t.teardown(() => proxy.close());
+  // The worker needs Redis to end.
+  t.teardown(() => gateway.stop().finally(() => proxy.close()));
   await gateway.addWorker({ REDIS_URL: url });
 
   let isOver = false;
