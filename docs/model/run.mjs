@@ -31,6 +31,24 @@ const runs = [
     flags: ['-DLEAD_WITHOUT_RECORD'],
     faulty: true,
   },
+  { title: 'requests in the background as built', model: 'background.pml', flags: [], faulty: false },
+  ...[
+    ['a 202 for whatever has begun', 'KNOWN_WHEN_BEGUN'],
+    ['without taking a key over', 'NO_TAKE_OVER'],
+    ['without the mark of a request that lost its key', 'NO_MARK'],
+    ['without the mark of a forgotten request', 'NO_MARK_WHEN_FORGOTTEN'],
+    ['forgetting what was settled', 'FORGET_WITHOUT_ANSWER'],
+    ['without forgetting', 'NO_FORGET'],
+    ['taking a job back in silence', 'SILENT_WITHDRAWAL'],
+  ].map(([title, flag]) => ({ title, model: 'background.pml', flags: [`-D${flag}`], faulty: true })),
+  { title: 'taking jobs as built', model: 'take.pml', flags: [], faulty: false },
+  ...[
+    ['without a token for each take', 'NO_TOKEN'],
+    ['with one token for several takes', 'SHARED_TOKEN'],
+    ['holding jobs only for what was settled', 'HOLD_WHEN_SETTLED'],
+    ['counting a start when the job is taken', 'COUNT_AT_TAKE'],
+    ['beginning without a look at the lock', 'BEGIN_WITHOUT_LOCK'],
+  ].map(([title, flag]) => ({ title, model: 'take.pml', flags: [`-D${flag}`], faulty: true })),
 ];
 
 const missing = ['spin', 'gcc'].filter((program) => spawnSync(program, ['--version']).error);

@@ -1,10 +1,14 @@
 /** A 202 means that the request is in a job in Redis, whatever happened to the request before it. */
+import { ApiMetrics } from '@sluice/api/cell/metrics';
 import { BackgroundRequests } from '@sluice/api/chat/background-requests';
+import { SafetyNet } from '@sluice/api/chat/safety-net';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
+import { Metrics } from '@sluice/shared/metrics/create';
+import { createLogger } from '@sluice/shared/process/logger';
 import { Payloads } from '@sluice/shared/queue/payload';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
-import { createSettleBench, jobFor, type SettleBench } from '../helpers/settle-bench.js';
+import { createSettleBench, jobFor, type SettleBench, served } from '../helpers/settle-bench.js';
 import { until } from '../helpers/until.js';
 
 let gateway: Gateway;
@@ -40,34 +44,97 @@ test('a request whose beginning was not confirmed is not taken for one that runs
   t.is(gateway.simulator.calls.length, 1);
 });
 
+<<<<<<< HEAD
 const neverQueued = test.macro(async (t, movedMs: number) => {
+=======
+/** A cell in which requests of one Idempotency-Key begin. */
+async function stage() {
+>>>>>>> b61dfd50 (model: Search how jobs are taken and how requests in the background begin, and mend what was found)
   const cell = await bench.cell();
   const background = new BackgroundRequests(bench.redis, cell.names, new Payloads());
   const workspace = { id: 'demo', created: 1 } as WorkspaceRecord;
   const begin = (requestId: string) => {
-    const job = { ...jobFor(requestId), deadline: Date.now() + 300_000, inBackground: true };
-    const asked = { bodyText: '{}', idempotencyKey: 'key' };
-    return { job, begun: () => background.begin(workspace, job, asked) };
+    const idempotency = background.digestOf(requestId, workspace);
+    const deadline = Date.now() + 300_000;
+    const job = { ...jobFor(requestId), deadline, idempotency, inBackground: true };
+    return {
+      job,
+      begun: () => background.begin(workspace, job, { bodyText: '{}', idempotencyKey: 'key' }),
+      forget: () => background.forget(workspace, job, 'key'),
+      found: () => background.find(requestId, workspace),
+      record: cell.names.idempotency('demo', idempotency),
+    };
   };
-  const [first, second, third] = ['first', 'second', 'third'].map(begin) as [
-    ReturnType<typeof begin>,
-    ReturnType<typeof begin>,
-    ReturnType<typeof begin>,
-  ];
+  return { cell, first: begin('first'), second: begin('second'), third: begin('third') };
+}
+
+test('the key of a request that never came to a queue is free, and that request cannot come to one later', async (t) => {
+  const { cell, first, second, third } = await stage();
   t.deepEqual(await first.begun(), ['new', 'first']);
   t.deepEqual(await second.begun(), ['beginning', 'first']);
+<<<<<<< HEAD
   // Its process stands still for a minute, or Redis' clock was an hour ahead.
   const record = cell.names.idempotency('demo', background.digestOf('first', workspace));
   await bench.redis.hincrby(record, 'begun', movedMs);
+=======
+  // Its process stands still for a minute.
+  await bench.redis.hincrby(first.record, 'begun', -60_000);
+>>>>>>> b61dfd50 (model: Search how jobs are taken and how requests in the background begin, and mend what was found)
   t.deepEqual(await second.begun(), ['new', 'second']);
   t.is(await cell.queues.addChat(first.job), 'settled');
   t.is(await cell.queues.addChat(second.job), 'added');
   t.deepEqual(await third.begun(), ['known', 'second']);
 });
 
+<<<<<<< HEAD
 for (const movedMs of [-60_000, 3_600_000])
   test(
     `the key of a request that never came to a queue is free, and that request cannot come to one later: ${movedMs} ms`,
     neverQueued,
     movedMs,
   );
+=======
+test('a request that was forgotten cannot come to a queue later', async (t) => {
+  const { cell, first, second } = await stage();
+  await first.begun();
+  t.true(await first.forget());
+  t.deepEqual(await second.begun(), ['new', 'second']);
+  // The command was on its way on a connection that was given up.
+  t.is(await cell.queues.addChat(first.job), 'settled');
+});
+
+test('a request that has run is not forgotten, also when its answer is kept no more', async (t) => {
+  const { cell, first, second } = await stage();
+  await first.begun();
+  await cell.queues.addChat(first.job);
+  t.false(await first.forget(), 'it is in a job');
+  const active = await cell.take('openai', 'run');
+  const by = { as: 'worker', token: active?.lock ?? '' } as const;
+  t.is(await cell.settlements.settle(served(first.job), by), 'settled');
+  // Other answers push it out.
+  await bench.redis.del(first.record);
+  t.true(await first.forget());
+  t.deepEqual(await second.begun(), ['gone', 'first'], 'a second run would be a second bill');
+});
+
+test('a request whose queuing was not confirmed is taken back with an answer, because others may have been told 202', async (t) => {
+  const { cell, first, second, third } = await stage();
+  const { queues, settlements } = cell;
+  const net = new SafetyNet({
+    ...{ settlements, queues, clock: { now: () => Date.now() }, stopRunning: async () => {} },
+    logger: createLogger('test', 'silent'),
+    metrics: new ApiMetrics(new Metrics('api'), []),
+    caughtUpAt: () => 0,
+  });
+  await first.begun();
+  await queues.addChat(first.job);
+  t.deepEqual(await second.begun(), ['known', 'first']);
+  net.addGhost(first.job);
+  await net.sweep({ pending: new Map(), giveUp: async () => {} });
+  t.is(await cell.take('openai', 'run'), undefined);
+  t.is((await first.found())?.answer?.head.error?.code, 'service_unavailable');
+  t.true(await first.forget());
+  t.is((await first.found())?.answer?.head.error?.code, 'service_unavailable', 'the answer is still there');
+  t.deepEqual(await third.begun(), ['new', 'third'], 'the key is free');
+});
+>>>>>>> b61dfd50 (model: Search how jobs are taken and how requests in the background begin, and mend what was found)

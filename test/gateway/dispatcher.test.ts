@@ -425,6 +425,7 @@ test('a request that Redis has lost is put on its queue again', async (t) => {
   const net = new SafetyNet({
     settlements,
     queues: cell.queues,
+    clock: { now: () => Date.now() },
     logger,
     metrics,
     stopRunning: async () => {},
@@ -452,7 +453,8 @@ function netFor(
 ): SafetyNet {
   const logger = createLogger('test', 'silent');
   const { queues } = cell;
-  return new SafetyNet({ settlements, queues, logger, metrics, stopRunning, caughtUpAt });
+  const clock = { now: () => Date.now() };
+  return new SafetyNet({ settlements, queues, clock, logger, metrics, stopRunning, caughtUpAt });
 }
 
 test('a request whose answer has not been read yet is not taken for lost', async (t) => {

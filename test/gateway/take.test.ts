@@ -84,39 +84,45 @@ test('the end of a job that is sent again gets the next job that it has taken', 
   t.deepEqual(others, []);
 });
 
-test('a settlement that is sent again gets the next job that it has taken', async (t) => {
-  const cell = await bench.cell();
-  const redis = bench.redis.duplicate();
-  t.teardown(() => redis.disconnect());
-  for (const id of ['one', 'two', 'three']) await cell.queues.addChat(jobFor(id));
-  const worker = workerOf(cell, redis);
-  const one = await next(worker, 'worker:1');
-  await worker.giveBack();
-  const sent: Command[] = [];
-  const send = redis.sendCommand.bind(redis);
-  redis.sendCommand = (command, ...rest) => {
-    sent.push(command);
-    return send(command, ...rest);
-  };
-  const settlement = served(jobFor('one'));
-  const { result } = await worker.moveToCompleted(
-    one as unknown as MinimalJob,
-    settlement,
-    true,
-    'worker:1',
-    true,
-  );
-  t.is((result as [TakenJson])[0].id, 'two-0');
+for (const [what, result] of [
+  ['a settlement', 'settled'],
+  ['a settlement that comes too late', 'already_settled'],
+])
+  test(`${what} gets the next job that it has taken, when it is sent again`, async (t) => {
+    const cell = await bench.cell();
+    const redis = bench.redis.duplicate();
+    t.teardown(() => redis.disconnect());
+    for (const id of ['one', 'two', 'three']) await cell.queues.addChat(jobFor(id));
+    const worker = workerOf(cell, redis);
+    const one = await next(worker, 'worker:1');
+    await worker.giveBack();
+    if (result === 'already_settled')
+      await bench.redis.set(cell.names.settled('one'), 'another worker', 'PX', LOCK_MS);
+    const sent: Command[] = [];
+    const send = redis.sendCommand.bind(redis);
+    redis.sendCommand = (command, ...rest) => {
+      sent.push(command);
+      return send(command, ...rest);
+    };
+    const settlement = served(jobFor('one'));
+    const ended = await worker.moveToCompleted(
+      one as unknown as MinimalJob,
+      settlement,
+      true,
+      'worker:1',
+      true,
+    );
+    t.is((ended.result as [TakenJson])[0].id, 'two-0');
 
-  // As ioredis does after a lost connection.
-  const { constructor: Sent, count, rest } = sent[0] as Command & { count: number; rest: string };
-  const again = new (Sent as new (count: number, rest: string) => Command)(count, rest);
-  t.deepEqual(JSON.stringify(await (send(again) as Promise<unknown>)).match(/"settled"|\w+-0/g), [
-    '"settled"',
-    'two-0',
-  ]);
-  t.is((await cell.log()).length, 1);
-});
+    // As ioredis does after a lost connection.
+    const { constructor: Sent, count, rest } = sent[0] as Command & { count: number; rest: string };
+    const again = new (Sent as new (count: number, rest: string) => Command)(count, rest);
+    t.deepEqual(JSON.stringify(await (send(again) as Promise<unknown>)).match(/\w*settled|\w+-0/g), [
+      result,
+      'two-0',
+    ]);
+    t.is((await cell.log()).length, result === 'settled' ? 1 : 0);
+  });
 
 test('a job that its run has lost stays on its queue', async (t) => {
   const cell = await bench.cell();

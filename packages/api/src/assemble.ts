@@ -175,6 +175,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   const safetyNet = new SafetyNet({
     settlements,
     queues,
+    clock,
     logger,
     stopRunning,
     caughtUpAt: () => inbox.caughtUpAt,

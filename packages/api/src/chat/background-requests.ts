@@ -66,16 +66,22 @@ return {'new', requestId}
 `,
 );
 
-/** KEYS: record, the jobs that the request may be in. ARGV: request id, digest of the Idempotency-Key or empty. */
+/**
+ * KEYS: record, the request's mark, the jobs that the request may be in. ARGV: request id, digest of the Idempotency-Key or empty,
+ * deadline. A request that was settled is not forgotten: a second run under its key would be a second bill. One that was forgotten
+ * is marked as settled, because the command that queues it may still be on its way.
+ */
 const forgetScript = createScript<0 | 1>(
   'sluiceForgetInBackground',
   `
-local recordKey = KEYS[1]
-local requestId, digest = unpack(ARGV)
-if redis.call('HEXISTS', recordKey, 'head') == 1 then return 1 end
-for i = 2, #KEYS do
+local recordKey, markKey = unpack(KEYS)
+local requestId, digest, deadline = unpack(ARGV)
+if redis.call('EXISTS', markKey) == 1 then return 1 end
+for i = 3, #KEYS do
   if redis.call('EXISTS', KEYS[i]) == 1 then return 0 end
 end
+local now = redis.call('TIME')[1] * 1000
+redis.call('SET', markKey, 'forgotten', 'PX', math.max(0, deadline - now) + ${GRACE_MS})
 redis.call('DEL', recordKey)
 local keyKey = string.sub(recordKey, 1, -65) .. digest
 if digest ~= '' and redis.call('HGET', keyKey, 'points') == requestId then redis.call('DEL', keyKey) end
@@ -117,12 +123,13 @@ export class BackgroundRequests {
     return beginScript(this.redis, keys, [...args, ...this.payloads.fingerprints(bodyText)]);
   }
 
-  /** Forgets a request that could not be queued, and frees its Idempotency-Key. False: it is on a queue after all. */
+  /** Forgets a request that was not settled, and frees its Idempotency-Key. False: it is on a queue after all. */
   async forget(workspace: WorkspaceRecord, job: ChatJob, idempotencyKey: string): Promise<boolean> {
-    const { requestId } = job;
+    const { requestId, deadline } = job;
     const record = this.names.idempotency(workspace.id, this.digestOf(requestId, workspace));
-    const args = [requestId, digestOfKey(idempotencyKey, workspace)];
-    return (await forgetScript(this.redis, [record, ...this.#jobsOf(job)], args)) === 1;
+    const keys = [record, this.names.settled(requestId), ...this.#jobsOf(job)];
+    const args = [requestId, digestOfKey(idempotencyKey, workspace), Math.round(deadline)];
+    return (await forgetScript(this.redis, keys, args)) === 1;
   }
 
   /** The keys of the jobs that the request may be in. */

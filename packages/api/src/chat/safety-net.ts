@@ -4,10 +4,14 @@
  * caller is refused, but the job may be on the queue after all. Such a ghost is removed.
  */
 
+import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import { type ChatJob, jobIdOf, providerOf } from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
+import { failedLogEntry } from '@sluice/shared/queue/request-log';
+import type { SettleResult } from '@sluice/shared/queue/scripts/settle';
 import type { Settlements } from '@sluice/shared/queue/settlements';
+import type { Clock } from '@sluice/shared/redis/clock';
 import type { ApiMetrics } from '../cell/metrics.js';
 import type { Pending } from './dispatcher.js';
 
@@ -17,6 +21,7 @@ const BATCH = 1_000;
 export interface SafetyNetParts {
   settlements: Settlements;
   queues: Queues;
+  clock: Pick<Clock, 'now'>;
   logger: Logger;
   metrics: Pick<ApiMetrics, 'readded' | 'ghost'>;
   stopRunning(requestId: string): Promise<void>;
@@ -76,10 +81,24 @@ export class SafetyNet {
 
   async #lay(ghost: ChatJob): Promise<void> {
     const { requestId } = ghost;
-    const state = await this.parts.settlements.withdraw(ghost);
+    const state = await (ghost.inBackground ? this.#refuse(ghost) : this.parts.settlements.withdraw(ghost));
     if (state === 'running' || typeof state === 'number') await this.parts.stopRunning(requestId);
     // The large request may have reached Redis although the job did not.
     if (state === 'gone') await this.parts.queues.dropRequest(ghost);
     this.#ghosts.delete(requestId);
+  }
+
+  /** Others with the same Idempotency-Key may have been told that the request runs. They find the refusal as its answer. */
+  #refuse(ghost: ChatJob): Promise<SettleResult> {
+    const error = new GatewayError(
+      'service_unavailable',
+      'Redis did not confirm that the request was queued.',
+      {
+        reason: 'redis_away',
+      },
+    );
+    const head = { queueMs: 0, attempts: 0, error: error.toInfo() };
+    const log = failedLogEntry(ghost, error.code, error.reason, this.parts.clock.now());
+    return this.parts.settlements.settle({ job: ghost, log, head }, { as: 'withdrawer' });
   }
 }

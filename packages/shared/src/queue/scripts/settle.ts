@@ -51,13 +51,14 @@ local function releaseRates(what)
   rates.release(queue, jobId, what)
 end
 
-local isRepeated = false
+local isNew = false
 local function settle()
   if settler == 'worker' and redis.call('EXISTS', queue.prefix .. jobId) == 1 then
     -- A worker that has lost the job to a run after it does not end the request with a failure. That run may be answered.
     local lock = ARGV[${RECORD_ARGS + 1}] == '' and redis.call('GET', queue.prefix .. jobId .. ':lock')
     if lock and lock ~= token then return 'gone' end
     if mark() then
+      isNew = true
       record()
       releaseRates(used)
       drop(queue, jobId)
@@ -65,10 +66,7 @@ local function settle()
     end
   end
   local settledBy = redis.call('GET', settledKey)
-  if settledBy == token then
-    isRepeated = true
-    return 'settled'
-  end
+  if settledBy == token then return 'settled' end
   if settler == 'worker' then
     if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
       releaseRates('keep')
@@ -88,7 +86,8 @@ local function settle()
 end
 
 local result = settle()
-local held = isRepeated and nextToken ~= '' and takenBefore(queue, nextToken, lockMs)
+-- It was refused, or it was sent again. A settlement that was refused may be sent again, too.
+local held = not isNew and nextToken ~= '' and takenBefore(queue, nextToken, lockMs)
 if held and #held > 1 then return {result, held} end
 return {result, takeNext(queue, nextToken, lockMs)}
 `,

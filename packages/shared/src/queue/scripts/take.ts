@@ -170,13 +170,17 @@ local function take(q, token, lockMs, most)
   return taken
 end
 
+-- Jobs that were taken lately are first. Lua takes no more arguments than this by far.
+local MOST_ACTIVE = 5000
+
 -- The jobs that were taken with this token. The reply that named them was lost, and the command was sent again. Their locks
 -- begin anew, because the worker begins with them only now.
 local function takenBefore(q, token, lockMs)
-  local held = {0}
-  for _, jobId in ipairs(redis.call('LRANGE', q.active, 0, -1)) do
-    local jobKey = q.prefix .. jobId
-    local lock = redis.call('GET', jobKey .. ':lock')
+  local held, jobIds, lockKeys = {0}, redis.call('LRANGE', q.active, 0, MOST_ACTIVE), {}
+  for i, jobId in ipairs(jobIds) do lockKeys[i] = q.prefix .. jobId .. ':lock' end
+  local locks = #jobIds > 0 and redis.call('MGET', unpack(lockKeys)) or {}
+  for i, jobId in ipairs(jobIds) do
+    local jobKey, lock = q.prefix .. jobId, locks[i]
     if lock and string.sub(lock, 1, #token + 1) == token .. ':' then
       local name, data, timestamp, request, starts, start, rate, slot, key, processedOn = unpack(redis.call('HMGET', jobKey,
         'name', 'data', 'timestamp', 'request', 'ats', 'start', 'rate', 'slot', 'key', 'processedOn'))
