@@ -1,7 +1,8 @@
 /** The input file of a batch that goes, or is out of reach, while the batch needs it. */
 import { renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { BatchRecord } from '@sluice/api/batches/batch-record';
+import type { Batch, BatchRecord, BatchStatus } from '@sluice/api/batches/batch-record';
+import { type BatchParts, BatchRun } from '@sluice/api/batches/batch-run';
 import { BatchStore } from '@sluice/api/batches/batch-store';
 import { FileRecords } from '@sluice/api/files/file-records';
 import { Files } from '@sluice/api/files/files';
@@ -152,3 +153,46 @@ test('a file of empty lines is refused, and reading it lets the process do other
   clearImmediate(next);
   t.true(turns > 40, `${turns} turns`);
 });
+
+for (const [how, status, stop] of [
+  ['is cancelled', 'cancelling', () => {}],
+  ['belongs to a process that stops', 'validating', (run: BatchRun) => run.stop()],
+] as const)
+  test(`the check of a file of empty lines ends when its batch ${how}`, async (t) => {
+    const record = batchOf('batch_checked', 'file', 'w/file');
+    let isFound = false;
+    let pieces = 0;
+    const parts = {
+      limits: {},
+      maxBodyBytes: 1_000,
+      store: {
+        async find() {
+          const found = { record, state: { status: 'validating', times: {} } } as unknown as Batch;
+          const batch = isFound ? undefined : found;
+          isFound = true;
+          return batch;
+        },
+        statusOf: async (): Promise<BatchStatus> => status,
+      },
+      files: {
+        sealed: {
+          async *read() {
+            // Longer than the run takes to look whether its batch is still wanted.
+            for (; pieces < 5; pieces++) {
+              yield Buffer.from('\n'.repeat(1_000));
+              await new Promise((resolve) => setTimeout(resolve, 300));
+              stop(run);
+            }
+          },
+        },
+        wasRemoved: () => t.fail('the file is there'),
+      },
+    };
+    const run = new BatchRun(
+      parts as unknown as BatchParts,
+      { record, state: {} } as unknown as Batch,
+      'token',
+    );
+    await run.run();
+    t.is(pieces, 1, 'the rest was not read');
+  });

@@ -695,6 +695,44 @@ test('a worker that has lost a job gives back nothing of what the run after it h
   t.is(await reserved(), '2');
 });
 
+test('a run that has lost its job neither takes nor frees a key of the pool', async (t) => {
+  const keys = ['a', 'b', 'c'].map((name) => ({ name, api_key: '${KEY}' }));
+  const cell = await limitedCell({ keys });
+  const job = patientJob('one');
+  const busy = async () => {
+    const pool = await bench.redis.hgetall(cell.names.queueKey('openai', 'pool'));
+    return Object.fromEntries(['a', 'b', 'c'].map((name) => [name, Number(pool[`busy:${name}`] ?? 0)]));
+  };
+  await cell.queues.addChat(job);
+  const lost = await cell.take('openai', 'lost');
+  await lost?.stall();
+  const run = await cell.take('openai', 'run');
+  const before = await busy();
+  const [key = ''] = Object.keys(before).filter((name) => before[name] === 1);
+  t.is(await cell.settlements.switchKey(job, lost?.lock ?? '', key, 0, 'refused'), '');
+  t.deepEqual(await busy(), before);
+  const other = await cell.settlements.switchKey(job, run?.lock ?? '', key, 0, 'refused');
+  t.true(other !== '' && other !== key);
+  t.deepEqual(await busy(), { ...before, [key]: 0, [other]: 1 });
+});
+
+test('a run that has lost its job reserves nothing, and corrects nothing', async (t) => {
+  const cell = await limitedCell({ limits: { requests_per_minute: 5 } });
+  const job = patientJob('one');
+  const reserved = () => bench.redis.hget(cell.names.queueKey('openai', 'limit:r'), 's');
+  await cell.queues.addChat(job);
+  const lost = await cell.take('openai', 'lost');
+  await lost?.stall();
+  const run = await cell.take('openai', 'run');
+  t.is(await reserved(), '2');
+  const unused = JSON.stringify({ r: 0 });
+  for (const used of ['', unused])
+    t.true((await cell.settlements.reserveAgain(job, lost?.lock ?? '', used)) > 0, 'it waits for ever');
+  t.is(await reserved(), '2');
+  t.is(await cell.settlements.reserveAgain(job, run?.lock ?? '', JSON.stringify({ r: 1 })), 0);
+  t.is(await reserved(), '3');
+});
+
 test('a worker looks on when it has parked as many jobs as it may at once, also with few slots', async (t) => {
   const cell = await limitedCell({ limits: { models: { 'gpt-4o': { requests_per_minute: 1 } } } });
   const key = (name: string) => cell.names.queueKey('openai', name);

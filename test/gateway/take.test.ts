@@ -1,8 +1,11 @@
 /** Taking jobs when replies of Redis are lost, or the worker loses a job or dies before it has called. */
+import { once } from 'node:events';
 import { chatBackend, LEFT, type TakenJson } from '@sluice/shared/queue/backend';
 import { QUEUE_KEYS } from '@sluice/shared/queue/scripts/layout';
 import { finishScript } from '@sluice/shared/queue/scripts/settle';
 import { type TakenFields, takeScript } from '@sluice/shared/queue/scripts/take';
+import { AnswerRoom } from '@sluice/worker/calls/answer-room';
+import { ChatWorker } from '@sluice/worker/jobs/chat-worker';
 import type { MinimalJob } from 'bullmq';
 import type { Command } from 'ioredis';
 import { proxyFor } from '../chaos/tcp-proxy.js';
@@ -123,6 +126,53 @@ for (const [what, result] of [
     ]);
     t.is((await cell.log()).length, result === 'settled' ? 1 : 0);
   });
+
+test('a renewal that fails for an old run of a job says nothing about the new run of the same worker', async (t) => {
+  const cell = await bench.cell();
+  await cell.queues.addChat(jobFor('one'));
+  const worker = workerOf(cell);
+  const renew = () => worker.extendLocks(['one-0'], [''], LOCK_MS);
+  await next(worker, 'worker:1');
+  t.is(await next(worker, 'worker:2'), null);
+  await die(cell);
+  // The worker asks for jobs, and renews what it has before it knows that it gets the same job.
+  const [again, lost] = await Promise.all([next(worker, 'worker:3'), renew()]);
+  t.is(again?.lock, 'worker:3:1');
+  t.deepEqual(lost, []);
+  t.deepEqual(await renew(), []);
+  await die(cell);
+  t.deepEqual(await renew(), ['one-0'], 'it is told when it has lost the new run, too');
+});
+
+test('a worker goes on to renew the lock of its new run of a job when the old run ends', async (t) => {
+  const cell = await bench.cell();
+  const redis = bench.redis.duplicate();
+  t.teardown(() => redis.disconnect());
+  const ends: ((result: typeof LEFT) => void)[] = [];
+  const worker = new ChatWorker({
+    ...{ names: cell.names, keptAnswerBytes: 1_000_000, provider: 'openai', concurrency: 2, redis },
+    answers: new AnswerRoom(1_000_000),
+    locks: { lockMs: LOCK_MS, renewMs: 100, stalledMs: LOCK_MS },
+    run: () => new Promise((resolve) => ends.push(resolve)),
+    onLost() {},
+    onError() {},
+  });
+  const isOver = worker.run();
+  await cell.queues.addChat(jobFor('one'));
+  await until('a run', () => ends.length === 1);
+  await die(cell);
+  await until('another run', () => ends.length === 2);
+  const ended = once(worker, 'completed');
+  ends[0]?.(LEFT);
+  await ended;
+  const lock = cell.names.queueKey('openai', 'one-0:lock');
+  await bench.redis.pexpire(lock, LOCK_MS / 2);
+  await until('a renewal', async () => (await bench.redis.pttl(lock)) > LOCK_MS / 2);
+  ends[1]?.(LEFT);
+  await worker.close();
+  await isOver;
+  t.pass();
+});
 
 test('a job that its run has lost stays on its queue', async (t) => {
   const cell = await bench.cell();

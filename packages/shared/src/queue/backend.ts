@@ -327,10 +327,21 @@ export class ChatQueueBackend extends RedisQueueBackend {
   /** A chat job never fails. A job that could not be settled is left alone until its lock runs out, and is run again. */
   override async moveToFailed(...args: Parameters<RedisQueueBackend['moveToFailed']>): Promise<Finished> {
     const [job, reason, remove, token, , fields] = args;
-    this.#locks.delete(job.id ?? '');
+    const lock = (job as { lock?: string }).lock ?? token;
+    this.#forget(job.id ?? '', lock);
     if (job.name === CHAT_JOB) return { result: undefined, finishedOn: Date.now() };
     // The next job is not taken here, because BullMQ's script would return it without its request.
-    return super.moveToFailed(job, reason, remove, (job as { lock?: string }).lock ?? token, false, fields);
+    return super.moveToFailed(job, reason, remove, lock, false, fields);
+  }
+
+  /** Whether a run of this job is under way. */
+  has(id: string): boolean {
+    return this.#locks.has(id);
+  }
+
+  /** The run is over. Another run of the same job may be under way. */
+  #forget(id: string, lock: string): void {
+    if (this.#locks.get(id) === lock) this.#locks.delete(id);
   }
 
   override async extendLocks(jobIds: string[], _tokens: string[], duration: number): Promise<string[]> {
@@ -359,7 +370,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
 
   /** Puts back a job that this worker does not understand. Another worker takes it, or this one a moment later. */
   async leave({ id, lock }: Pick<TakenJson, 'id' | 'lock'>): Promise<void> {
-    this.#locks.delete(id);
+    this.#forget(id, lock);
     await leaveScript(this.redis, this.#keys, [id, lock, LEFT_FOR_MS]);
   }
 
@@ -416,7 +427,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
       const ended = settlement === LEFT ? '' : lock;
       taken = await finishScript(this.redis, this.#keys, [id, ended, nextToken, this.#lockMs]);
     }
-    if (this.#locks.get(id) === lock) this.#locks.delete(id);
+    this.#forget(id, lock);
     if (nextToken === '') return undefined;
     if (taken === 'stock') return this.#takeStock(nextToken);
     const [more, ...jobs] = taken;

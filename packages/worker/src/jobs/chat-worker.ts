@@ -142,6 +142,9 @@ export class ChatWorker extends Worker<unknown, JobResult, string, ChatQueueBack
       return await super.processJob(job, ...rest);
     } finally {
       (job as TakenJob).answer.giveBack();
+      // BullMQ knows runs by the id of their job, and has stopped to renew the lock of a later run, too.
+      const { id = '' } = job;
+      if (this.backend.has(id)) this.lockManager.trackJob(id, rest[0], Date.now());
     }
   }
 
