@@ -22,7 +22,7 @@ test.after.always(async () => {
   await bench?.close();
 });
 
-test('a request whose beginning was not confirmed is not taken for one that runs', async (t) => {
+test.serial('a request whose beginning was not confirmed is not taken for one that runs', async (t) => {
   const send = () =>
     gateway.chat(
       { model: 'fast', messages: [{ role: 'user', content: 'begun while Redis stood still' }] },
@@ -44,12 +44,43 @@ test('a request whose beginning was not confirmed is not taken for one that runs
   t.is(gateway.simulator.calls.length, 1);
 });
 
-<<<<<<< HEAD
-const neverQueued = test.macro(async (t, movedMs: number) => {
-=======
+test.serial('the final error of a request is told from one that passes', async (t) => {
+  gateway.simulator.script({ match: { textIncludes: 'overloaded' }, action: { status: 503 } });
+  const send = async (text: string) => {
+    const body = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: text }] };
+    // On a machine that stops for a while, Redis may be too slow for one of them.
+    const { headers } = await until('it is accepted', async () => {
+      const answer = await gateway.chat(body, { headers: { prefer: 'respond-async' } });
+      return answer.status === 202 && answer;
+    });
+    return () =>
+      fetch(`${gateway.url}${headers.get('location')}`, {
+        headers: { authorization: `Bearer ${gateway.key}` },
+      });
+  };
+  const isFinal = (answer: Response) => answer.headers.get('x-gateway-final') === 'true';
+  const [failed, served] = [await send('overloaded'), await send('served')];
+  const final = async (ask: () => Promise<Response>) =>
+    until('its end', async () => {
+      const answer = await ask();
+      return isFinal(answer) && answer;
+    });
+  const failure = await final(failed);
+  t.is(failure.status, 503);
+  t.is(failure.headers.get('x-should-retry'), 'false', 'an SDK does not ask again and again');
+  t.is((await final(served)).status, 200);
+
+  const { pid } = gateway.redisServer;
+  process.kill(pid, 'SIGSTOP');
+  t.teardown(() => process.kill(pid, 'SIGCONT'));
+  const passing = await failed();
+  t.is(passing.status, 503);
+  t.false(isFinal(passing));
+  t.is(passing.headers.get('x-should-retry'), null);
+});
+
 /** A cell in which requests of one Idempotency-Key begin. */
 async function stage() {
->>>>>>> b61dfd50 (model: Search how jobs are taken and how requests in the background begin, and mend what was found)
   const cell = await bench.cell();
   const background = new BackgroundRequests(bench.redis, cell.names, new Payloads());
   const workspace = { id: 'demo', created: 1 } as WorkspaceRecord;
@@ -68,32 +99,25 @@ async function stage() {
   return { cell, first: begin('first'), second: begin('second'), third: begin('third') };
 }
 
-test('the key of a request that never came to a queue is free, and that request cannot come to one later', async (t) => {
+const neverQueued = test.macro(async (t, movedMs: number) => {
   const { cell, first, second, third } = await stage();
   t.deepEqual(await first.begun(), ['new', 'first']);
   t.deepEqual(await second.begun(), ['beginning', 'first']);
-<<<<<<< HEAD
   // Its process stands still for a minute, or Redis' clock was an hour ahead.
-  const record = cell.names.idempotency('demo', background.digestOf('first', workspace));
-  await bench.redis.hincrby(record, 'begun', movedMs);
-=======
-  // Its process stands still for a minute.
-  await bench.redis.hincrby(first.record, 'begun', -60_000);
->>>>>>> b61dfd50 (model: Search how jobs are taken and how requests in the background begin, and mend what was found)
+  await bench.redis.hincrby(first.record, 'begun', movedMs);
   t.deepEqual(await second.begun(), ['new', 'second']);
   t.is(await cell.queues.addChat(first.job), 'settled');
   t.is(await cell.queues.addChat(second.job), 'added');
   t.deepEqual(await third.begun(), ['known', 'second']);
 });
 
-<<<<<<< HEAD
 for (const movedMs of [-60_000, 3_600_000])
   test(
     `the key of a request that never came to a queue is free, and that request cannot come to one later: ${movedMs} ms`,
     neverQueued,
     movedMs,
   );
-=======
+
 test('a request that was forgotten cannot come to a queue later', async (t) => {
   const { cell, first, second } = await stage();
   await first.begun();
@@ -137,4 +161,3 @@ test('a request whose queuing was not confirmed is taken back with an answer, be
   t.is((await first.found())?.answer?.head.error?.code, 'service_unavailable', 'the answer is still there');
   t.deepEqual(await third.begun(), ['new', 'third'], 'the key is free');
 });
->>>>>>> b61dfd50 (model: Search how jobs are taken and how requests in the background begin, and mend what was found)

@@ -3,14 +3,14 @@ import type { ChatRequest } from '@sluice/shared/chat';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import type { Payloads } from '@sluice/shared/queue/payload';
+import type { Payloads, RequestIdentity } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Authenticated } from '../http/authenticate.js';
 import type { RunsOn } from '../http/bytes-in-flight.js';
 import type { Admission } from './admission.js';
-import { type BackgroundRequests, GRACE_MS } from './background-requests.js';
+import { type BackgroundRequest, type BackgroundRequests, GRACE_MS } from './background-requests.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey } from './idempotent-dispatcher.js';
 import { writeReply } from './write-reply.js';
@@ -154,13 +154,29 @@ export function createBackgroundRoute(parts: BackgroundParts): Middleware<Authen
       );
     const { answer, deadline } = found;
     const idempotency = background.digestOf(requestId, owner);
-    if (answer)
-      writeReply(ctx, payloads, { workspace, requestId, idempotency }, { ...answer, replayed: false });
+    if (answer) writeFinal(ctx, payloads, { workspace, requestId, idempotency }, answer);
     else if (clock.now() < deadline + GRACE_MS) writeAccepted(ctx, requestId);
     else
       throw new GatewayError(
         'provider_outcome_unknown',
         'The request was lost. A provider may have been called, and have billed the call.',
+        { headers: { 'x-gateway-final': 'true' } },
       );
   };
+}
+
+/** A 503 may be how the request ended, or the gateway may be unable to tell now. The header tells them apart. */
+function writeFinal(
+  ctx: ParameterizedContext,
+  payloads: Payloads,
+  request: RequestIdentity,
+  answer: NonNullable<BackgroundRequest['answer']>,
+): void {
+  try {
+    writeReply(ctx, payloads, request, { ...answer, replayed: false });
+    ctx.set('x-gateway-final', 'true');
+  } catch (error) {
+    if (error instanceof GatewayError) ctx.set({ 'x-gateway-final': 'true', 'x-should-retry': 'false' });
+    throw error;
+  }
 }

@@ -13,6 +13,7 @@ const EXPOSED = [
   'x-gateway-queue-ms',
   'x-gateway-attempts',
   'x-gateway-priority',
+  'x-gateway-final',
   'idempotent-replayed',
   'retry-after',
   'x-should-retry',

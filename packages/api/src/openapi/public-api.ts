@@ -160,7 +160,7 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
     servers: PUBLIC,
     get: {
       summary:
-        'How a request in the background stands: 202 while it is under way, then its completion or its error.',
+        'How a request in the background stands: 202 while it is under way, then its completion or its error. Both have the header `x-gateway-final: true`; an error without it may pass.',
       security: KEY,
       parameters: [s.inPath('id', 'Id of the request, as the 202 has it.')],
       responses: {
