@@ -26,7 +26,7 @@ export type SettleResult = 'settled' | 'already_settled' | 'gone' | 'running' | 
 
 /** Where in KEYS and ARGV the settlement's own record begins. */
 const RECORD_KEYS = QUEUE_KEYS.length + 2;
-const RECORD_ARGS = 13;
+const RECORD_ARGS = 14;
 
 // allow-oom: a served request is settled even when Redis is full. Settling frees more memory than it takes.
 export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
@@ -34,12 +34,12 @@ export const settleScript = createScript<[result: SettleResult, taken: Taken]>(
   `#!lua flags=allow-oom
 ${QUEUE}${END}${TAKE}
 local settledKey = KEYS[${RECORD_KEYS - 1}]
-local settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share, class, used, died = unpack(ARGV, 1, ${RECORD_ARGS - 1})
+local settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share, class, used, died, run = unpack(ARGV, 1, ${RECORD_ARGS - 1})
 ${RECORD(RECORD_KEYS, RECORD_ARGS)}
 
 -- The mark outlives the job, so that a request is settled once, whatever happens to its job.
 local function mark()
-  return redis.call('SET', settledKey, token, 'NX', 'PX', settledMs)
+  return redis.call('SET', settledKey, run, 'NX', 'PX', settledMs)
 end
 
 -- A job with limits per minute gives back what it has not used. A worker that has lost the job gives nothing back, because
@@ -66,7 +66,7 @@ local function settle()
     end
   end
   local settledBy = redis.call('GET', settledKey)
-  if settledBy == token then return 'settled' end
+  if settledBy == run then return 'settled' end
   if settler == 'worker' then
     if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
       releaseRates('keep')
