@@ -374,7 +374,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/settle',
     file: 'packages/shared/src/queue/scripts/settle.ts',
-    from: 'if settledBy == token then',
+    from: 'if settledBy == run then',
     to: 'if settledBy == nil then',
   },
   {
