@@ -39,7 +39,8 @@ test.before(async () => {
 });
 test.after.always(() => server.close());
 
-async function listAt(baseUrl: string, timeoutMs?: number): Promise<ListedModel[]> {
+/** A busy machine may take its time. */
+async function listAt(baseUrl: string, timeoutMs = 3_600_000): Promise<ListedModel[]> {
   const own = { kind: 'openai', base_url: baseUrl, models_path: '/models', api_key: '${KEY}' };
   const [config] = parseConfig({ providers: { own } }, {}).providers.values();
   if (!config) throw new Error('no provider');
