@@ -161,6 +161,13 @@ test('a caller is answered at the deadline, also when Redis’ clock does not re
   t.like(await t.throwsAsync(running.reply), { code: 'provider_timeout' });
 });
 
+test('a wait that lasts until the deadline ends as too late, also when Redis’ clock is a little ahead', async (t) => {
+  const [now, from] = [Date.now(), performance.now()];
+  const fast = { clock: { now: () => now + 2 * (performance.now() - from) }, deadlineMs: 4_000 };
+  const { reply } = await begin(1, 'rerun', true, 60_000, fast);
+  t.is((await reply).head.error?.code, 'provider_timeout');
+});
+
 for (const entries of [1, 2]) {
   test(`a request that is served as its wait runs out is answered with what was served: ${entries} entries`, async (t) => {
     const { cell, settlements, reply, active, deliver } = await stage(entries);

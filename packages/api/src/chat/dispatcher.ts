@@ -302,7 +302,9 @@ export class Dispatcher {
     const now = this.parts.clock.now();
     if (performance.now() >= pending.endsAt) return this.#expire(pending);
     const isDisplaced = pending.displacedFrom === job.entry;
-    if (now < job.waitUntil && !isDisplaced) return this.#wake(pending, job.waitUntil);
+    // A wait that lasts until the deadline ends there, by the clock of the deadline.
+    const until = job.waitUntil < job.deadline ? job.waitUntil : Number.POSITIVE_INFINITY;
+    if (now < until && !isDisplaced) return this.#wake(pending, until);
     // Nobody wants an answer of the next entry.
     if (pending.cancelled) return this.#wake(pending);
 
