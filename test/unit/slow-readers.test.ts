@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { createDropSlowReaders } from '@sluice/api/http/slow-readers';
+import { UnreadAnswers } from '@sluice/api/http/slow-readers';
 import test from 'ava';
 import Koa from 'koa';
 
@@ -12,14 +12,11 @@ const ANSWER_BYTES = 24 * MB;
 
 async function start(graceMs: number, maxBytes = 2 * ANSWER_BYTES) {
   const app = new Koa();
-  app.use(async (ctx, next) => {
-    ctx.state.key = { workspace: ctx.get('workspace') };
-    await next();
-  });
-  app.use(createDropSlowReaders({ maxBytes, graceMs }));
+  const unread = new UnreadAnswers({ maxBytes, graceMs });
   let answered = 0;
   app.use((ctx) => {
     ctx.body = Buffer.alloc(ANSWER_BYTES, 'x');
+    unread.hold(ctx.get('workspace'), ctx);
     answered++;
   });
   const server = createServer(app.callback()).listen(0, '127.0.0.1');

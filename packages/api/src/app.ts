@@ -8,25 +8,21 @@ import Koa from 'koa';
 import { type BatchesParts, createBatchesRoutes } from './batches/routes.js';
 import type { Catalogue } from './cell/catalogue.js';
 import type { KeyUse } from './cell/key-use.js';
-import type { ApiMetrics } from './cell/metrics.js';
+import { type ApiMetrics, CHAT_PATH } from './cell/metrics.js';
 import type { RequestTally } from './cell/request-tally.js';
 import { createBackgroundRoute } from './chat/background-route.js';
 import { type ChatParts, createChatRoute } from './chat/route.js';
 import { createFilesRoutes, type FilesParts } from './files/routes.js';
-import { createAuthenticate } from './http/authenticate.js';
-import { type ByteLimits, createTakeBytes } from './http/bytes-in-flight.js';
+import { Authentication, createAuthenticate } from './http/authenticate.js';
+import type { ByteLimits } from './http/bytes-in-flight.js';
 import { createCors } from './http/cors.js';
 import { createCountRefusal } from './http/count-refusal.js';
+import { createExchange } from './http/exchange.js';
 import { createHealthRoutes } from './http/health.js';
-import { createRefuseLarge, type KnownRefusals } from './http/known-refusals.js';
-import { createMeasure } from './http/measure.js';
+import { createIntake } from './http/intake.js';
+import type { KnownRefusals } from './http/known-refusals.js';
 import { createReadText } from './http/read-text.js';
-import { refuseUnaddressed } from './http/refuse-unaddressed.js';
-import { createReportErrors } from './http/report-errors.js';
-import { identify } from './http/request-id.js';
 import { Router } from './http/router.js';
-import { createSayGoodbye } from './http/say-goodbye.js';
-import { createDropSlowReaders } from './http/slow-readers.js';
 import { createExplainPath } from './http/unserved.js';
 import { WrongKeys } from './http/wrong-keys.js';
 import { createModelRoute, createModelsRoute } from './models/models-route.js';
@@ -56,32 +52,26 @@ export interface AppParts extends ChatParts, FilesParts, BatchesParts {
 
 export function createApp(parts: AppParts): Koa {
   const { store, directory, catalogue, clock, logger } = parts;
-  const authenticate = createAuthenticate(
+  const authentication = new Authentication(
     directory,
     clock,
     parts.keyUse,
     new WrongKeys('public', logger, (listener) => parts.metrics.wrongKey(listener)),
   );
+  const authenticate = createAuthenticate(authentication);
   const health = createHealthRoutes(parts.problems);
   const suggestModels = createSuggestModels(store, catalogue);
 
+  // Nearly every request is a chat. A router compares a path with each of its routes, so chats have a router of their own.
+  const chats = new Router();
+  chats.post(CHAT_PATH, createIntake(parts, authentication, suggestModels(createChatRoute(parts))));
   // The router knows all methods, so that a rare method on an unknown path is a 404 like any other.
   const router = new Router({ methods: http.METHODS });
   router.get('/healthz', health.alive);
   router.get('/readyz', health.ready);
-  router.post(
-    '/v1/chat/completions',
-    authenticate,
-    suggestModels,
-    createRefuseLarge(parts),
-    createDropSlowReaders({ maxBytes: parts.byteLimits.maxBytesInFlight }),
-    createTakeBytes(parts.byteLimits),
-    createReadText(parts.byteLimits.maxBodyBytes),
-    createChatRoute(parts),
-  );
   router.get('/v1/requests/:id', authenticate, createBackgroundRoute(parts));
   router.get('/v1/models', authenticate, createModelsRoute(store, catalogue));
-  router.get('/v1/models/*id', authenticate, suggestModels, createModelRoute(store, catalogue));
+  router.get('/v1/models/*id', authenticate, suggestModels(createModelRoute(store, catalogue)));
   const files = createFilesRoutes(parts);
   router.post('/v1/files', authenticate, files.upload);
   router.get('/v1/files', authenticate, files.list);
@@ -97,12 +87,15 @@ export function createApp(parts: AppParts): Koa {
 
   const app = new Koa();
   app.silent = true;
-  app.use(identify);
-  app.use(createMeasure(parts));
-  app.use(createSayGoodbye(parts.isDraining));
-  if (parts.corsOrigins.length > 0) app.use(createCors(parts.corsOrigins));
-  app.use(createReportErrors(logger, createCountRefusal(parts.turnedAway, clock), createExplainPath(router)));
-  app.use(refuseUnaddressed);
+  app.use(
+    createExchange({
+      ...parts,
+      cors: parts.corsOrigins.length > 0 ? createCors(parts.corsOrigins) : undefined,
+      countRefusal: createCountRefusal(parts.turnedAway, clock),
+      explainPath: createExplainPath([chats, router]),
+    }),
+  );
+  app.use(chats.routes());
   app.use(router.routes());
   app.use(router.allowedMethods());
   return app;

@@ -41,6 +41,20 @@ export class DirectoryCache {
     this.#workspaces = new Map();
   }
 
+  /** What is in memory and valid. Nearly every request finds it here, and need not wait. */
+  knownKey(value: string): StoredKey | undefined {
+    return this.#isTrusted() ? this.#keys.get(hash('sha256', value)) : undefined;
+  }
+
+  /** Null: there is none. Undefined: it is not known without asking Redis. */
+  knownRoute(workspace: string, alias: string): RouteRecord | null | undefined {
+    return this.#isTrusted() ? this.#routes.get(`${workspace}\n${alias}`) : undefined;
+  }
+
+  knownWorkspace(id: string): WorkspaceRecord | null | undefined {
+    return this.#isTrusted() ? this.#workspaces.get(id) : undefined;
+  }
+
   async findKey(value: string): Promise<StoredKey | undefined> {
     await this.#trust();
     const cache = this.#keys;
@@ -83,8 +97,12 @@ export class DirectoryCache {
     return workspace;
   }
 
+  #isTrusted(): boolean {
+    return performance.now() - this.#confirmedAt <= TRUSTED_MS;
+  }
+
   async #trust(): Promise<void> {
-    if (performance.now() - this.#confirmedAt > TRUSTED_MS) await this.confirm();
+    if (!this.#isTrusted()) await this.confirm();
   }
 }
 

@@ -8,7 +8,7 @@ import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Authenticated } from '../http/authenticate.js';
-import type { RunsOn } from '../http/bytes-in-flight.js';
+import type { RunsOn } from '../http/intake.js';
 import type { Admission } from './admission.js';
 import { type BackgroundRequest, type BackgroundRequests, GRACE_MS } from './background-requests.js';
 import type { Dispatcher, Reply } from './dispatcher.js';
@@ -21,9 +21,9 @@ const LOOK_AGAIN_MS = 100;
 /** How soon the gateway tries again to forget a request. */
 const FORGET_AGAIN_MS = 500;
 
-export function prefersBackground(ctx: ParameterizedContext): boolean {
-  return ctx
-    .get('prefer')
+/** Whether a `prefer` header asks for it. */
+export function prefersBackground(header: string): boolean {
+  return header
     .split(',')
     .some((preference) => preference.split(';')[0]?.trim().toLowerCase() === 'respond-async');
 }

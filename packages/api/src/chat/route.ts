@@ -7,15 +7,11 @@ import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Payloads } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatTraceparent } from '@sluice/shared/tracing/trace-context';
-import type { Middleware, ParameterizedContext } from 'koa';
+import type { ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { ApiMetrics } from '../cell/metrics.js';
-import type { Authenticated } from '../http/authenticate.js';
-import type { RunsOn } from '../http/bytes-in-flight.js';
 import { findOutWhenGone } from '../http/half-closed.js';
-import type { Measured } from '../http/measured.js';
-import type { Received } from '../http/read-text.js';
-import type { Identified } from '../http/request-id.js';
+import type { TakenIn } from '../http/intake.js';
 import type { Sought } from '../models/sought.js';
 import type { Admission } from './admission.js';
 import type { BackgroundRequests } from './background-requests.js';
@@ -50,10 +46,10 @@ export interface ChatParts {
   limits: RequestLimits;
 }
 
+type ChatContext = ParameterizedContext<TakenIn & Partial<Sought>>;
+
 /** POST /v1/chat/completions */
-export function createChatRoute(
-  parts: ChatParts,
-): Middleware<Authenticated & Identified & Measured & Received & RunsOn & Partial<Sought>> {
+export function createChatRoute(parts: ChatParts): (ctx: ChatContext) => Promise<void> {
   const {
     inboxId,
     dispatcher,
@@ -68,26 +64,25 @@ export function createChatRoute(
   } = parts;
 
   /** Ends the request when its caller hangs up. A request with an Idempotency-Key runs on, because the retry will ask for it. */
-  function runWhileWanted(
-    { req, res }: ParameterizedContext,
+  async function runWhileWanted(
+    { req, res, state }: ChatContext,
     job: ChatJob,
     request: ChatRequest,
-    bodyText: string,
   ): Promise<Reply> {
-    const by = job.idempotency === undefined ? dispatcher : idempotent;
-    const hungUp = () => {
-      if (!res.writableFinished) by.cancel(job.requestId);
+    const { requestId, idempotency: digest } = job;
+    const by = digest === undefined ? dispatcher : idempotent;
+    state.whenClosed = () => {
+      if (!res.writableFinished) by.cancel(requestId);
     };
-    res.once('close', hungUp);
     const stopWatching = findOutWhenGone(req, res);
-    const reply =
-      job.idempotency === undefined
+    try {
+      return await (digest === undefined
         ? dispatcher.dispatch(job, request)
-        : idempotent.dispatch(job, request, job.idempotency, bodyText);
-    return reply.finally(() => {
+        : idempotent.dispatch(job, request, digest, state.bodyText));
+    } finally {
       stopWatching();
-      res.off('close', hungUp);
-    });
+      state.whenClosed = undefined;
+    }
   }
 
   /** A request for an unknown model counts against the workspace's limits like any other. */
@@ -105,9 +100,12 @@ export function createChatRoute(
 
   return async (ctx) => {
     const { key, bodyText } = ctx.state;
-    const idempotencyKey = ctx.get('idempotency-key');
+    const { headers } = ctx.req;
+    const idempotencyKey = textOf(headers['idempotency-key']);
     // Only a request in the background has an owner here. Its caller does not wait.
-    const owner = prefersBackground(ctx) ? await ownerOf(directory, key.workspace) : undefined;
+    const owner = prefersBackground(textOf(headers.prefer))
+      ? await ownerOf(directory, key.workspace)
+      : undefined;
     const { requestId } = ctx.state;
     const messages = searchMessages(bodyText);
     const request = parseChatRequest(bodyText, limits, messages);
@@ -138,18 +136,19 @@ export function createChatRoute(
       queuedAt: now,
       waitUntil: now,
       deadline:
-        now + (owner ? deadlineMs : Math.min(deadlineMs, clientTimeoutMs(ctx.get('x-stainless-timeout')))),
+        now +
+        (owner ? deadlineMs : Math.min(deadlineMs, clientTimeoutMs(textOf(headers['x-stainless-timeout'])))),
       queueMs: 0,
       attempts: [],
       request: '',
     };
     putRequest(job, bodyText, messages, payloads);
-    const wanted = readPriority(ctx.get(PRIORITY_HEADER));
+    const wanted = readPriority(textOf(headers[PRIORITY_HEADER]));
     const priority = priorityOf(key, wanted);
     if (priority !== DEFAULT_PRIORITY) job.priority = priority;
     if (wanted !== undefined) ctx.set(PRIORITY_HEADER, priority);
     ctx.state.route = route;
-    const tags = readTags(ctx.get(TAGS_HEADER), request);
+    const tags = readTags(textOf(headers[TAGS_HEADER]), request);
     if (tags) job.tags = tags;
     const user = readUser(request);
     if (user !== undefined) job.user = user;
@@ -160,7 +159,7 @@ export function createChatRoute(
     } else if (idempotencyKey !== '') job.idempotency = await digestOf(idempotencyKey, key.workspace);
     const reply = owner
       ? await runInBackground(parts, { owner, job, request, bodyText, idempotencyKey, state: ctx.state })
-      : await runWhileWanted(ctx, job, request, bodyText);
+      : await runWhileWanted(ctx, job, request);
     if ('accepted' in reply) return writeAccepted(ctx, reply.accepted);
     const { head, body, replayed } = reply;
     ctx.state.reply = { head, replayed };
@@ -170,6 +169,11 @@ export function createChatRoute(
     } else metrics.replied(head, performance.now() - ctx.state.startedAt);
     writeReply(ctx, payloads, job, { head, body, replayed });
   };
+}
+
+/** Node joins the values of a header that comes several times, but for a few headers, which are none of these. */
+function textOf(header: string | string[] | undefined): string {
+  return typeof header === 'string' ? header : '';
 }
 
 /** Undefined when the caller names no class. */

@@ -2,7 +2,7 @@ import { isWellFormedKey } from '@sluice/shared/config/gateway-key';
 import type { KeyRecord, RevokedKey } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
-import type { Middleware } from 'koa';
+import type { Middleware, ParameterizedContext } from 'koa';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { KeyUse } from '../cell/key-use.js';
 import type { WrongKeys } from './wrong-keys.js';
@@ -26,32 +26,43 @@ const refusal = (reason: 'key_missing' | Refused) =>
     },
   );
 
-export function createAuthenticate(
-  directory: DirectoryCache,
-  clock: Clock,
-  keyUse: Pick<KeyUse, 'saw'>,
-  wrongKeys: WrongKeys,
-): Middleware<Authenticated> {
-  return async (ctx, next) => {
-    const refuse = async (reason: Refused) => {
-      await wrongKeys.slowDown(ctx.req.socket.remoteAddress);
-      throw refusal(reason);
-    };
-    const [scheme, key, ...rest] = ctx.get('authorization').trim().split(/ +/);
+export class Authentication {
+  constructor(
+    private readonly directory: DirectoryCache,
+    private readonly clock: Clock,
+    private readonly keyUse: Pick<KeyUse, 'saw'>,
+    private readonly wrongKeys: WrongKeys,
+  ) {}
+
+  /** The key of a request. */
+  async authenticate(ctx: ParameterizedContext<Partial<Authenticated>>): Promise<KeyRecord> {
+    const [scheme, key, ...rest] = (ctx.req.headers.authorization ?? '').trim().split(/ +/);
     if (!scheme) throw refusal('key_missing');
     if (scheme.toLowerCase() !== 'bearer' || !key || rest.length > 0 || !isWellFormedKey(key))
-      return refuse('key_unknown');
-    const stored = await directory.findKey(key);
+      return this.#refuse(ctx, 'key_unknown');
+    const stored = this.directory.knownKey(key) ?? (await this.directory.findKey(key));
     if (!stored) {
-      ctx.state.formerKey = await directory.findRevoked(key);
-      return refuse(ctx.state.formerKey ? 'key_revoked' : 'key_unknown');
+      ctx.state.formerKey = await this.directory.findRevoked(key);
+      return this.#refuse(ctx, ctx.state.formerKey ? 'key_revoked' : 'key_unknown');
     }
-    if (stored.key.expires !== undefined && stored.key.expires <= clock.now()) {
+    if (stored.key.expires !== undefined && stored.key.expires <= this.clock.now()) {
       ctx.state.formerKey = stored.key;
-      return refuse('key_expired');
+      return this.#refuse(ctx, 'key_expired');
     }
-    keyUse.saw(stored.digest);
+    this.keyUse.saw(stored.digest);
     ctx.state.key = stored.key;
-    await next();
+    return stored.key;
+  }
+
+  async #refuse(ctx: ParameterizedContext, reason: Refused): Promise<never> {
+    await this.wrongKeys.slowDown(ctx.req.socket.remoteAddress);
+    throw refusal(reason);
+  }
+}
+
+export function createAuthenticate(authentication: Authentication): Middleware<Authenticated> {
+  return async (ctx, next) => {
+    await authentication.authenticate(ctx);
+    return next();
   };
 }

@@ -1,7 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '@sluice/shared/errors';
-import type { Middleware } from 'koa';
-import type { Authenticated } from './authenticate.js';
 
 const RETRY_AFTER_MS = 1_000;
 
@@ -14,121 +12,112 @@ export interface ByteLimits {
   maxBytesInFlightPerWorkspace: number;
 }
 
-/** A route sets this for a request that runs on after it was answered. The request's body is in memory until then. */
-export interface RunsOn {
-  runsOn?: Promise<unknown>;
-}
-
 /** The memory that a request has taken. */
-interface Share {
-  workspace: string;
-  bytes: number;
-  /** How many of the bytes have arrived. */
-  received: number;
-  /** Ends a body that is still arriving. Undefined when all of it is there. */
-  refuse: ((error: GatewayError) => void) | undefined;
+export class Share {
+  bytes = 0;
+  /** Whether the body is still arriving. It can be ended then. */
+  arrives = true;
+  readonly #receivedBefore: number;
+
+  constructor(
+    readonly workspace: string,
+    readonly request: IncomingMessage,
+  ) {
+    this.#receivedBefore = request.socket.bytesRead;
+  }
+
+  /** About how many bytes of the body are still to come. */
+  get missing(): number {
+    return this.bytes - (this.request.socket.bytesRead - this.#receivedBefore);
+  }
+
+  /** Reading the body fails with the refusal. */
+  refuse(error: unknown): void {
+    this.arrives = false;
+    // The reader may have given up already and let the rest pass. Then nobody listens.
+    if (this.request.listenerCount('error') > 0) this.request.emit('error', error);
+  }
 }
 
 /**
- * Takes a share of the process's memory for a body before it is read. The share is given back when the request is over and
- * its connection is done with it: a request with an Idempotency-Key runs on after its caller hung up. So a flood of large
- * bodies is refused by its headers, and one workspace cannot take the room of the others.
+ * A share of the process's memory is taken for a body before it is read. So a flood of large bodies is refused by its headers,
+ * and one workspace cannot take the room of the others.
  *
  * An announced length does not keep others out. When there is no room for a workspace with fewer bytes in flight, the
  * workspace with the most gives up the body that has the most bytes left to receive.
  */
-export function createTakeBytes(limits: ByteLimits): Middleware<Authenticated & RunsOn> {
-  const shares = new Set<Share>();
-  const byWorkspace = new Map<string, number>();
-  let inFlight = 0;
+export class BytesInFlight {
+  readonly #shares = new Set<Share>();
+  readonly #byWorkspace = new Map<string, number>();
+  #inFlight = 0;
 
-  const add = (share: Share, bytes: number) => {
-    const left = (byWorkspace.get(share.workspace) ?? 0) + bytes;
-    if (left > 0) byWorkspace.set(share.workspace, left);
-    else byWorkspace.delete(share.workspace);
+  constructor(private readonly limits: ByteLimits) {}
+
+  take(request: IncomingMessage, workspace: string, length: number | undefined): Share {
+    const share = new Share(workspace, request);
+    // A body that announces too much is refused when it is read.
+    if (length !== undefined) this.#take(share, Math.min(length, this.limits.maxBodyBytes));
+    else this.#takeAsItComes(share);
+    this.#shares.add(share);
+    return share;
+  }
+
+  giveBack(share: Share): void {
+    if (this.#shares.delete(share)) this.#add(share, -share.bytes);
+  }
+
+  #takeAsItComes(share: Share): void {
+    const { request } = share;
+    const onData = (chunk: Buffer) => {
+      if (!share.arrives) return;
+      try {
+        this.#take(share, chunk.length);
+      } catch (error) {
+        share.refuse(error);
+      }
+    };
+    request.on('data', onData);
+    request.once('end', () => request.off('data', onData));
+  }
+
+  #take(share: Share, bytes: number): void {
+    const { maxBytesInFlight, maxBytesInFlightPerWorkspace } = this.limits;
+    const wanted = (this.#byWorkspace.get(share.workspace) ?? 0) + bytes;
+    if (wanted > maxBytesInFlightPerWorkspace)
+      throw new GatewayError(
+        'rate_limited',
+        `This workspace may have ${maxBytesInFlightPerWorkspace} bytes of requests in flight.`,
+        { retryAfterMs: RETRY_AFTER_MS, reason: 'large_bodies' },
+      );
+    while (this.#inFlight + bytes > maxBytesInFlight)
+      if (!this.#makeRoom(wanted)) throw tooMuch('The gateway has too many large requests in flight.');
+    this.#add(share, bytes);
+  }
+
+  #add(share: Share, bytes: number): void {
+    const left = (this.#byWorkspace.get(share.workspace) ?? 0) + bytes;
+    if (left > 0) this.#byWorkspace.set(share.workspace, left);
+    else this.#byWorkspace.delete(share.workspace);
     share.bytes += bytes;
-    inFlight += bytes;
-  };
-  const giveBack = (share: Share) => {
-    shares.delete(share);
-    add(share, -share.bytes);
-  };
+    this.#inFlight += bytes;
+  }
+
   /** Makes room for a workspace with this many bytes in flight by ending a body that is still arriving. */
-  const makeRoom = (wanted: number): boolean => {
-    const [largest, bytes] = [...byWorkspace].reduce(
+  #makeRoom(wanted: number): boolean {
+    const [largest, bytes] = [...this.#byWorkspace].reduce(
       (most, each) => (each[1] > most[1] ? each : most),
       ['', 0],
     );
     if (bytes <= wanted) return false;
-    const missing = (share: Share) => share.bytes - share.received;
-    const coming = [...shares].filter(({ workspace, refuse }) => workspace === largest && refuse);
-    const [last] = coming.sort((a, b) => missing(b) - missing(a));
+    const coming = [...this.#shares].filter(({ workspace, arrives }) => workspace === largest && arrives);
+    const [last] = coming.sort((a, b) => b.missing - a.missing);
     if (!last) return false;
-    giveBack(last);
-    last.refuse?.(tooMuch('The request came too slowly, and others needed its room.'));
+    this.giveBack(last);
+    last.refuse(tooMuch('The request came too slowly, and others needed its room.'));
     return true;
-  };
-
-  return (ctx, next) => {
-    const { workspace } = ctx.state.key;
-    const share: Share = { workspace, bytes: 0, received: 0, refuse: undefined };
-    const take = (bytes: number) => {
-      const wanted = (byWorkspace.get(workspace) ?? 0) + bytes;
-      if (wanted > limits.maxBytesInFlightPerWorkspace)
-        throw new GatewayError(
-          'rate_limited',
-          `This workspace may have ${limits.maxBytesInFlightPerWorkspace} bytes of requests in flight.`,
-          { retryAfterMs: RETRY_AFTER_MS, reason: 'large_bodies' },
-        );
-      while (inFlight + bytes > limits.maxBytesInFlight)
-        if (!makeRoom(wanted)) throw tooMuch('The gateway has too many large requests in flight.');
-      add(share, bytes);
-    };
-    const length = ctx.get('content-length');
-    // A body that announces too much is refused when it is read.
-    if (length !== '') take(Math.min(Number(length), limits.maxBodyBytes));
-    shares.add(share);
-    watch(ctx.req, share, length === '' ? take : () => {});
-    const closed = new Promise((resolve) => ctx.res.once('close', resolve));
-    const over = next();
-    const whenDone = async () => {
-      await over.catch(ignore);
-      await closed;
-      await ctx.state.runsOn?.catch(ignore);
-      giveBack(share);
-    };
-    whenDone();
-    return over;
-  };
+  }
 }
-
-/** Whoever started the work handles its failure. */
-function ignore(): void {}
 
 function tooMuch(message: string): GatewayError {
   return new GatewayError('service_unavailable', message, { retryAfterMs: RETRY_AFTER_MS });
-}
-
-/** Counts a body as it arrives. When there is no room left, reading it fails with the refusal. */
-function watch(request: IncomingMessage, share: Share, take: (bytes: number) => void): void {
-  const onData = (chunk: Buffer) => {
-    share.received += chunk.length;
-    try {
-      take(chunk.length);
-    } catch (error) {
-      refuse(error);
-    }
-  };
-  const stop = () => {
-    share.refuse = undefined;
-    request.off('data', onData);
-  };
-  const refuse = (error: unknown) => {
-    stop();
-    // The reader may have given up already and let the rest pass. Then nobody listens.
-    if (request.listenerCount('error') > 0) request.emit('error', error);
-  };
-  share.refuse = refuse;
-  request.once('end', stop);
-  request.on('data', onData);
 }

@@ -6,6 +6,7 @@
  * HTTP/1.0 has no `100 Continue`, so that caller counts as gone.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 
 const NOTHING = Buffer.alloc(0);
 
@@ -15,6 +16,9 @@ const STEPS: readonly { asks: boolean; nextMs: number }[] = [5_000, 30_000, 0].f
   { asks: false, nextMs: 900 },
   { asks: false, nextMs: pauseMs },
 ]);
+
+/** The requests of a connection that wait for their answers. There are several when a caller sends without waiting. */
+const waiting = new WeakMap<Socket, Set<() => void>>();
 
 /** Closes the response when the caller is gone. The returned function ends the watch. */
 export function findOutWhenGone(request: IncomingMessage, response: ServerResponse): () => void {
@@ -31,10 +35,23 @@ export function findOutWhenGone(request: IncomingMessage, response: ServerRespon
     if (request.httpVersion === '1.0') socket.destroy();
     else take(0);
   };
+  const others = waitingOn(socket);
+  others.add(onEnd);
   if (socket.readableEnded) onEnd();
-  else socket.once('end', onEnd);
   return () => {
     clearTimeout(timer);
-    socket.off('end', onEnd);
+    others.delete(onEnd);
   };
+}
+
+/** A connection gets one listener for all its requests, because adding one for each takes longer. */
+function waitingOn(socket: Socket): Set<() => void> {
+  const known = waiting.get(socket);
+  if (known) return known;
+  const requests = new Set<() => void>();
+  waiting.set(socket, requests);
+  socket.once('end', () => {
+    for (const onEnd of requests) onEnd();
+  });
+  return requests;
 }

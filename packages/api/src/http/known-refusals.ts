@@ -4,8 +4,6 @@
  */
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
-import type { Middleware } from 'koa';
-import type { Authenticated } from './authenticate.js';
 
 /** Reading and parsing a body of this size costs about as much as asking Redis. */
 const SMALL_BODY_BYTES = 65_536;
@@ -39,10 +37,6 @@ export class KnownRefusals {
     this.#refusals.delete(workspace.id);
     return undefined;
   }
-
-  has(workspace: string): boolean {
-    return this.#refusals.has(workspace);
-  }
 }
 
 export interface RefuseLargeParts {
@@ -51,20 +45,16 @@ export interface RefuseLargeParts {
   metrics: { refusedByWorkspace(): void };
 }
 
-export function createRefuseLarge(parts: RefuseLargeParts): Middleware<Authenticated> {
-  const { knownRefusals, directory, metrics } = parts;
-  const refuseKnown = async (workspace: string) => {
-    const record = await directory.findWorkspace(workspace);
-    const refusal = record && knownRefusals.of(record);
-    if (!refusal) return;
-    metrics.refusedByWorkspace();
-    throw refusal;
-  };
-  return (ctx, next) => {
-    const { workspace } = ctx.state.key;
-    // A body without a content-length may be large.
-    const isSmall = Number(ctx.get('content-length') || Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES;
-    if (isSmall || !knownRefusals.has(workspace)) return next();
-    return refuseKnown(workspace).then(next);
-  };
+/** Throws the refusal of a large body whose workspace is known to be at a limit. A body without a length may be large. */
+export async function refuseLarge(
+  { knownRefusals, directory, metrics }: RefuseLargeParts,
+  workspace: string,
+  length: number | undefined,
+): Promise<void> {
+  if ((length ?? Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES) return;
+  const record = await directory.findWorkspace(workspace);
+  const refusal = record && knownRefusals.of(record);
+  if (!refusal) return;
+  metrics.refusedByWorkspace();
+  throw refusal;
 }

@@ -16,6 +16,10 @@ export interface Measured {
   route?: string | null;
   trace?: TraceContext | undefined;
   reply?: { head: ReplyHead; replayed: boolean };
+  /** Whether the answer was sent, or the caller has left. */
+  isClosed?: boolean;
+  /** What to do at that moment. A request has one such task at a time. */
+  whenClosed?: (() => void) | undefined;
 }
 
 export type MeasuredState = Measured & Identified & Partial<Authenticated>;

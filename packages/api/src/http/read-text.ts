@@ -20,37 +20,53 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  * Reads the text of a JSON body. koa-bodyparser reads it as bytes and parses nothing: the bytes are decoded strictly, and numbers
  * stay as they were written. Its errors are never passed on.
  */
-export function createReadText(maxBytes: number): Middleware<Received> {
-  const readBytes = bodyParser({
-    enableTypes: ['text'],
-    extendTypes: { text: ['application/json'] },
-    textLimit: maxBytes as unknown as string, // Its types know sizes such as `1mb` only.
-    encoding: null as unknown as string, // No encoding: the body stays bytes.
-    onerror: (error, ctx) => {
-      // The rest is read and dropped. If the connection were closed instead, a caller that is still sending would see a
-      // broken connection, and not the answer.
-      ctx.req.resume();
-      if (error instanceof GatewayError) throw error;
-      if ('status' in error && error.status === 413) throw tooLarge(maxBytes);
-      throw new GatewayError('invalid_request', 'The body could not be read.');
-    },
-  });
-  return (ctx, next) => {
-    const encoding = ctx.get('content-encoding').toLowerCase();
-    if (encoding !== '' && encoding !== 'identity') {
+export class TextReader {
+  readonly #readBytes: Middleware;
+
+  constructor(private readonly maxBytes: number) {
+    this.#readBytes = bodyParser({
+      enableTypes: ['text'],
+      extendTypes: { text: ['application/json'] },
+      textLimit: maxBytes as unknown as string, // Its types know sizes such as `1mb` only.
+      encoding: null as unknown as string, // No encoding: the body stays bytes.
+      onerror: (error, ctx) => {
+        // The rest is read and dropped. If the connection were closed instead, a caller that is still sending would see a
+        // broken connection, and not the answer.
+        ctx.req.resume();
+        if (error instanceof GatewayError) throw error;
+        if ('status' in error && error.status === 413) throw tooLarge(maxBytes);
+        throw new GatewayError('invalid_request', 'The body could not be read.');
+      },
+    });
+  }
+
+  async read(ctx: ParameterizedContext): Promise<string> {
+    const { headers } = ctx.req;
+    const encoding = headers['content-encoding'] ?? '';
+    if (encoding !== '' && encoding.toLowerCase() !== 'identity') {
       throw new GatewayError('unsupported_media_type', 'The body must not be compressed.');
     }
-    if (!PLAIN_JSON.test(ctx.get('content-type'))) checkContentType(ctx);
-    if ((ctx.request.length ?? 0) > maxBytes) throw tooLarge(maxBytes);
+    if (!PLAIN_JSON.test(headers['content-type'] ?? '')) checkContentType(ctx);
+    if (Number(headers['content-length'] ?? 0) > this.maxBytes) throw tooLarge(this.maxBytes);
     letSend(ctx.res);
-    return readBytes(ctx, () => {
-      const { body } = ctx.request;
-      ctx.state.bodyText = Buffer.isBuffer(body) ? decode(body) : '';
-      // A caller may wait for minutes, and the bytes would wait with it.
-      ctx.request.body = undefined;
-      ctx.request.rawBody = '';
-      return next();
-    });
+    await this.#readBytes(ctx, NOTHING_MORE);
+    const { request } = ctx;
+    const text = Buffer.isBuffer(request.body) ? decode(request.body) : '';
+    // A caller may wait for minutes, and the bytes would wait with it.
+    request.body = undefined;
+    request.rawBody = '';
+    return text;
+  }
+}
+
+const NOTHING_MORE = () => Promise.resolve();
+
+/** A middleware that reads the text before the next one runs. */
+export function createReadText(maxBytes: number): Middleware<Received> {
+  const reader = new TextReader(maxBytes);
+  return async (ctx, next) => {
+    ctx.state.bodyText = await reader.read(ctx);
+    return next();
   };
 }
 

@@ -1,11 +1,11 @@
 import { GatewayError } from '@sluice/shared/errors';
-import type { Middleware } from 'koa';
+import type { Middleware, ParameterizedContext } from 'koa';
 
 /**
  * Node would answer a request without a host in its own format, and Koa throws on a target that is not a URL. When a request
  * has two Host or Authorization headers, Node uses the first, but a proxy in front may have used the second.
  */
-export const refuseUnaddressed: Middleware = (ctx, next) => {
+export function requireAddress(ctx: ParameterizedContext): void {
   const { headers, httpVersion, rawHeaders } = ctx.req;
   if (headers.host === undefined && httpVersion === '1.1')
     throw new GatewayError('invalid_request', 'The Host header is missing.');
@@ -14,6 +14,10 @@ export const refuseUnaddressed: Middleware = (ctx, next) => {
     throw new GatewayError('invalid_request', 'There are two Authorization headers.');
   if (!ctx.url.startsWith('/') && !URL.canParse(ctx.url))
     throw new GatewayError('not_found', 'There is nothing at this path.');
+}
+
+export const refuseUnaddressed: Middleware = (ctx, next) => {
+  requireAddress(ctx);
   return next();
 };
 

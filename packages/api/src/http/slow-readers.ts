@@ -4,8 +4,7 @@
  * caller that reads has taken its answer by then. When they take several times as much, it is closed whatever its age.
  */
 import type { ServerResponse } from 'node:http';
-import type { Middleware } from 'koa';
-import type { Authenticated } from './authenticate.js';
+import type { ParameterizedContext } from 'koa';
 
 /** Smaller answers fit into the buffers that a connection has anyway. */
 const SMALL_ANSWER_BYTES = 65_536;
@@ -26,22 +25,30 @@ interface Unread {
   since: number;
 }
 
-export function createDropSlowReaders({
-  maxBytes,
-  graceMs = GRACE_MS,
-}: UnreadLimits): Middleware<Authenticated> {
+export class UnreadAnswers {
   /** Workspace → its unread answers, oldest first. */
-  const unread = new Map<string, Set<Unread>>();
+  readonly #unread = new Map<string, Set<Unread>>();
+  readonly #maxBytes: number;
+  readonly #graceMs: number;
 
-  const hold = (workspace: string, response: ServerResponse, bytes: number) => {
-    const others = unread.get(workspace) ?? new Set();
-    unread.set(workspace, others);
+  constructor({ maxBytes, graceMs = GRACE_MS }: UnreadLimits) {
+    this.#maxBytes = maxBytes;
+    this.#graceMs = graceMs;
+  }
+
+  /** Counts the answer of a request until its caller has read it, and makes room for it. */
+  hold(workspace: string, { body, res: response }: ParameterizedContext): void {
+    if (typeof body !== 'string' && !Buffer.isBuffer(body)) return;
+    const bytes = body.length;
+    if (bytes <= SMALL_ANSWER_BYTES || response.destroyed) return;
+    const others = this.#unread.get(workspace) ?? new Set();
+    this.#unread.set(workspace, others);
     let sum = bytes;
     for (const each of others) sum += each.bytes;
     const now = performance.now();
     for (const each of others) {
-      const isOld = now - each.since >= graceMs;
-      if (sum <= (isOld ? maxBytes : SEVERAL * maxBytes)) break;
+      const isOld = now - each.since >= this.#graceMs;
+      if (sum <= (isOld ? this.#maxBytes : SEVERAL * this.#maxBytes)) break;
       others.delete(each);
       sum -= each.bytes;
       each.response.destroy();
@@ -50,14 +57,7 @@ export function createDropSlowReaders({
     others.add(own);
     response.once('close', () => {
       others.delete(own);
-      if (others.size === 0 && unread.get(workspace) === others) unread.delete(workspace);
+      if (others.size === 0 && this.#unread.get(workspace) === others) this.#unread.delete(workspace);
     });
-  };
-
-  return async (ctx, next) => {
-    await next();
-    const { body, res } = ctx;
-    if (typeof body !== 'string' && !Buffer.isBuffer(body)) return;
-    if (body.length > SMALL_ANSWER_BYTES && !res.destroyed) hold(ctx.state.key.workspace, res, body.length);
-  };
+  }
 }

@@ -22,8 +22,8 @@ const NOT_SERVED: readonly [path: RegExp, why: string][] = [
 const HEALTH_CHECK = /z$/;
 
 /** Explains an unknown path without quoting it. */
-export function createExplainPath(router: Router): (path: string) => string {
-  const routes = router.stack.filter(({ path }) => !HEALTH_CHECK.test(String(path)));
+export function createExplainPath(routers: readonly Router[]): (path: string) => string {
+  const routes = routers.flatMap(({ stack }) => stack).filter(({ path }) => !HEALTH_CHECK.test(String(path)));
   const served = routes.map(({ path, methods }) => {
     const method = methods.find((name) => name !== 'HEAD') ?? '';
     return `${method} ${String(path).replace(/[*:](\w+)/, '{$1}')}`;

@@ -2,7 +2,7 @@ import { entriesOf } from '@sluice/shared/config/chain';
 import { isAllowed } from '@sluice/shared/directory/allowed-models';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
-import type { Middleware } from 'koa';
+import type { Middleware, ParameterizedContext } from 'koa';
 import type { Catalogue } from '../cell/catalogue.js';
 import type { Authenticated } from '../http/authenticate.js';
 import type { Sought } from './sought.js';
@@ -50,11 +50,8 @@ export function createModelsRoute(directory: Directory, catalogue: Catalogue): M
 }
 
 /** GET /v1/models/{id} */
-export function createModelRoute(
-  directory: Directory,
-  catalogue: Catalogue,
-): Middleware<Authenticated & Partial<Sought>> {
-  return async (ctx) => {
+export function createModelRoute(directory: Directory, catalogue: Catalogue) {
+  return async (ctx: ParameterizedContext<Authenticated & Partial<Sought>>): Promise<void> => {
     const id: string = ctx.params.id;
     ctx.state.soughtModel = id;
     const models = await listModels(ctx.state.key.workspace, directory, catalogue);

@@ -2,7 +2,7 @@
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import { distance } from 'fastest-levenshtein';
-import type { Middleware } from 'koa';
+import type { ParameterizedContext } from 'koa';
 import type { Catalogue } from '../cell/catalogue.js';
 import { isResponsesOnly } from '../cell/direct-models.js';
 import type { Authenticated } from '../http/authenticate.js';
@@ -16,35 +16,35 @@ const SHOWABLE = /^[!-~]{1,128}$/;
 
 const RESPONSES_ONLY = 'OpenAI serves this model only by /v1/responses, which the gateway does not serve.';
 
+type Serve<State> = (ctx: ParameterizedContext<State>) => Promise<void>;
+
 /** Wraps handlers that may answer `model_not_found`, for the gateway or for a provider, or that a model has no price. */
-export function createSuggestModels(
-  directory: Directory,
-  catalogue: Catalogue,
-): Middleware<Authenticated & Partial<Sought>> {
-  return async (ctx, next) => {
-    try {
-      await next();
-    } catch (error) {
-      const { key, soughtModel } = ctx.state;
-      if (!(error instanceof GatewayError) || !isAboutModel(error) || soughtModel === undefined) throw error;
-      // While Redis is away, the answer has no suggestions.
-      const models = await listModels(key.workspace, directory, catalogue).catch(() => []);
-      const served = models.filter(
-        ({ id, owned_by: owner }) => owner.startsWith('route:') || !isResponsesOnly(id),
-      );
-      const names = nearest(
-        soughtModel,
-        served.map(({ id }) => id),
-      );
-      const hints = [
-        error.message,
-        ...(isResponsesOnly(soughtModel) ? [RESPONSES_ONLY] : []),
-        ...(names.length > 0 ? [didYouMean(names)] : []),
-      ];
-      const { code, headers } = error;
-      throw new GatewayError(code, hints.join(' '), { ...error.toInfo(), headers, cause: error });
-    }
-  };
+export function createSuggestModels(directory: Directory, catalogue: Catalogue) {
+  async function suggest(
+    error: unknown,
+    { key, soughtModel }: Authenticated & Partial<Sought>,
+  ): Promise<never> {
+    if (!(error instanceof GatewayError) || !isAboutModel(error) || soughtModel === undefined) throw error;
+    // While Redis is away, the answer has no suggestions.
+    const models = await listModels(key.workspace, directory, catalogue).catch(() => []);
+    const served = models.filter(
+      ({ id, owned_by: owner }) => owner.startsWith('route:') || !isResponsesOnly(id),
+    );
+    const names = nearest(
+      soughtModel,
+      served.map(({ id }) => id),
+    );
+    const hints = [
+      error.message,
+      ...(isResponsesOnly(soughtModel) ? [RESPONSES_ONLY] : []),
+      ...(names.length > 0 ? [didYouMean(names)] : []),
+    ];
+    const { code, headers } = error;
+    throw new GatewayError(code, hints.join(' '), { ...error.toInfo(), headers, cause: error });
+  }
+  return <State extends Authenticated & Partial<Sought>>(serve: Serve<State>): Serve<State> =>
+    (ctx) =>
+      serve(ctx).catch((error) => suggest(error, ctx.state));
 }
 
 function isAboutModel({ code, reason }: GatewayError): boolean {
