@@ -22,18 +22,19 @@ export class Admission {
     private readonly providers: ReadonlyMap<string, ProviderConfig>,
   ) {}
 
-  /** Returns the job with its reservation, or why the workspace may not send it now. */
-  async admit(job: ChatJob, request: ChatRequest): Promise<ChatJob | GatewayError> {
-    const workspace = await this.directory.findWorkspace(job.workspace);
-    if (!workspace) return job;
+  /** Completes the job and reserves what it may take. Returns why the workspace may not send it now. */
+  async admit(job: ChatJob, request: ChatRequest): Promise<GatewayError | undefined> {
+    const workspace =
+      this.directory.knownWorkspace(job.workspace) ?? (await this.directory.findWorkspace(job.workspace));
+    if (!workspace) return undefined;
     const { limits } = workspace;
-    job = this.#withTokens(job, request, limits);
-    if (limits.weight !== undefined) job = { ...job, weight: limits.weight };
+    this.#addTokens(job, request, limits);
+    if (limits.weight !== undefined) job.weight = limits.weight;
     if (workspace.models !== undefined && limits.unpricedModels !== 'allow') {
       const field = this.estimate.unknownField(job.chain, request);
       if (field !== undefined) return mayChooseModel(field);
     }
-    if (!isLimited(limits)) return job;
+    if (!isLimited(limits)) return undefined;
     const hasBudget = limits.budgetUsdPerMonth !== undefined;
     const refusesUnpriced = (limits.unpricedModels ?? (hasBudget ? 'refuse' : 'allow')) === 'refuse';
     const budget = limits.budget ?? 'strict';
@@ -52,16 +53,21 @@ export class Admission {
       deadline,
     };
     const refused = await this.limits.admit(asked, limits);
-    if (refused) this.knownRefusals.record(workspace, refused);
-    return refused ?? (hasBudget ? { ...job, reserved, budget } : { ...job, reserved });
+    if (refused) {
+      this.knownRefusals.record(workspace, refused);
+      return refused;
+    }
+    job.reserved = reserved;
+    if (hasBudget) job.budget = budget;
+    return undefined;
   }
 
   /** Adds the tokens that a call will most likely take, if a limit per minute concerns the job. */
-  #withTokens(job: ChatJob, request: ChatRequest, { tokensPerMinute }: LimitsConfig): ChatJob {
+  #addTokens(job: ChatJob, request: ChatRequest, { tokensPerMinute }: LimitsConfig): void {
     const isLimited = job.chain.some(({ provider }) => hasRateLimits(this.providers.get(provider)));
-    if (!isLimited && tokensPerMinute === undefined) return job;
-    const tokens = estimateTokens(request);
-    return tokensPerMinute === undefined ? { ...job, tokens } : { ...job, tokens, tokensPerMinute };
+    if (!isLimited && tokensPerMinute === undefined) return;
+    job.tokens = estimateTokens(request);
+    if (tokensPerMinute !== undefined) job.tokensPerMinute = tokensPerMinute;
   }
 
   /**

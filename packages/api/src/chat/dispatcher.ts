@@ -144,12 +144,12 @@ export class Dispatcher {
   }
 
   async #admit(pending: Pending, request: ChatRequest): Promise<void> {
-    const admitted = await this.parts.admission.admit(pending.job, request);
-    if (admitted instanceof GatewayError) return this.#refuse(pending, admitted);
-    pending.job = admitted;
+    const { job } = pending;
+    const refused = await this.parts.admission.admit(job, request);
+    if (refused) return this.#refuse(pending, refused);
     // Room is taken only after the admission, so that a refused request takes no room from others.
-    if (!this.parts.hasRoom(admitted.request.length)) {
-      await this.#fail(pending, admitted, redisFull(), { as: 'refuser' });
+    if (!this.parts.hasRoom(job.request.length)) {
+      await this.#fail(pending, job, redisFull(), { as: 'refuser' });
       return;
     }
     await this.#enter(pending, 0);
@@ -240,6 +240,8 @@ export class Dispatcher {
     const { provider } = job.chain[entry] as ChainEntry;
     const now = this.parts.clock.now();
     const until = waitUntil(job, now, this.parts.congestion.limits(provider).maxWaitMs);
+    // Nobody else has the job of a request that begins, so it need not be copied.
+    if (entry === 0) return Object.assign(job, { queuedAt: now, waitUntil: until });
     return { ...job, entry, queuedAt: now, waitUntil: until };
   }
 

@@ -25,8 +25,10 @@ export async function resolveModel(
   providers: ReadonlyMap<string, unknown>,
   requestId: string,
 ): Promise<Resolved> {
-  if (!isAllowed((await directory.findWorkspace(workspace))?.models, model)) throw notFound();
-  const route = await directory.findRoute(workspace, model);
+  const owner = directory.knownWorkspace(workspace) ?? (await directory.findWorkspace(workspace));
+  if (!isAllowed(owner?.models, model)) throw notFound();
+  const known = directory.knownRoute(workspace, model);
+  const route = known === undefined ? await directory.findRoute(workspace, model) : known;
   // A provider that was removed from the configuration has no queue. The rest of the chain still serves.
   const chain = route
     ? chooseMembers(route.chain, requestId).filter((entry) => providers.has(entry.provider))
