@@ -1,26 +1,18 @@
 /**
- * Prompts and answers are encrypted while they lie in Redis: AES-256-GCM, under keys that only api and worker processes
- * hold (PAYLOAD_KEY). The queue moves what `seal` made without looking into it.
+ * Prompts and answers are encrypted while they lie in Redis: XChaCha20-Poly1305, under keys that only api and worker processes
+ * hold (PAYLOAD_KEY). The queue moves what `seal` made without looking into it. Every request is sealed and opened twice, and
+ * libsodium needs no object for it, as Node's ciphers do.
  *
- *   sealed text:   U+0001, key id (8 hex digits), base64 of nonce (12 bytes), tag (16 bytes) and ciphertext
- *   sealed bytes:  the byte 2, key id (8 hex digits), nonce, tag and ciphertext; for large requests, which base64 would slow
+ *   sealed text:   U+0001, key id (8 hex digits), base64 of nonce (24 bytes), ciphertext and tag (16 bytes)
+ *   sealed bytes:  the byte 2, key id (8 hex digits), nonce, ciphertext and tag; for large requests, which base64 would slow
  *
  * No JSON begins with U+0001 or the byte 2, and the gateway removes U+0001 from upstream's text. So what begins otherwise was
  * never encrypted: a process without a key wrote it, and it is read as it is.
  *
  * A sealed text is bound to a context, such as the id of its request. It cannot be opened in another context.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHmac,
-  createSecretKey,
-  hash,
-  hkdfSync,
-  type KeyObject,
-  randomBytes,
-  randomFillSync,
-} from 'node:crypto';
+import { createHmac, createSecretKey, hash, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+import sodium from 'sodium-native';
 import type { ErrorInfo } from '../errors.js';
 import {
   deriveKey,
@@ -34,10 +26,8 @@ import type { ChatJob } from './job.js';
 const MARK = '\u0001';
 const BYTES_MARK = '\u0002';
 const HEADER_LENGTH = MARK.length + KEY_ID_LENGTH;
-const CIPHER = 'aes-256-gcm';
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
-const MAX_COUNT = 0xffff_ffff;
+const NONCE_BYTES = sodium.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
+const TAG_BYTES = sodium.crypto_aead_xchacha20poly1305_ietf_ABYTES;
 
 /** The warning that a process without a key logs once. */
 export const CLEAR_PAYLOADS =
@@ -45,7 +35,7 @@ export const CLEAR_PAYLOADS =
 
 interface PayloadKey {
   id: string;
-  cipher: KeyObject;
+  cipher: Buffer;
   fingerprint: KeyObject;
   /** The keys of files are derived from this key. */
   files: KeyObject;
@@ -66,7 +56,11 @@ export class UnreadablePayload extends Error {
 export class Payloads {
   readonly #keys: readonly PayloadKey[];
   readonly #writer: PayloadKey | undefined;
-  readonly #nonces = new Nonces();
+  /**
+   * A nonce must never repeat under one key. Each process counts from a random number of 24 bytes, so that the numbers of two
+   * processes do not meet.
+   */
+  readonly #nonce = randomBytes(NONCE_BYTES);
 
   /** The first key encrypts unless `writes` is false. All keys decrypt. Without a key, texts stay in clear. */
   constructor({ keys, writes }: SecretKeys = { keys: [], writes: false }) {
@@ -81,22 +75,34 @@ export class Payloads {
   seal(text: string, context: string): string {
     const key = this.#writer;
     if (!key) return text;
-    return MARK + key.id + Buffer.concat(this.#encrypt(key, text, context)).toString('base64');
+    return MARK + key.id + this.#encrypt(key, text, context, 0).toString('base64');
   }
 
   sealBytes(text: string, context: string): Buffer {
     const key = this.#writer;
     if (!key) return Buffer.from(text);
-    return Buffer.concat([Buffer.from(BYTES_MARK + key.id), ...this.#encrypt(key, text, context)]);
+    const sealed = this.#encrypt(key, text, context, HEADER_LENGTH);
+    sealed.write(BYTES_MARK + key.id, 'latin1');
+    return sealed;
   }
 
-  #encrypt(key: PayloadKey, text: string, context: string): [nonce: Buffer, tag: Buffer, ciphertext: Buffer] {
-    const nonce = this.#nonces.next();
-    const cipher = createCipheriv(CIPHER, key.cipher, nonce);
-    cipher.setAAD(Buffer.from(context));
-    const ciphertext = cipher.update(text, 'utf8');
-    cipher.final();
-    return [nonce, cipher.getAuthTag(), ciphertext];
+  /** Leaves `room` bytes free at the start. The text is encrypted in its place. */
+  #encrypt(key: PayloadKey, text: string, context: string, room: number): Buffer {
+    const length = Buffer.byteLength(text);
+    const sealed = Buffer.allocUnsafe(room + NONCE_BYTES + length + TAG_BYTES);
+    const box = sealed.subarray(room + NONCE_BYTES);
+    box.write(text);
+    sodium.sodium_increment(this.#nonce);
+    this.#nonce.copy(sealed, room);
+    sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
+      box,
+      box.subarray(0, length),
+      Buffer.from(context),
+      null,
+      this.#nonce,
+      key.cipher,
+    );
+    return sealed;
   }
 
   isSealed(text: string): boolean {
@@ -130,14 +136,17 @@ export class Payloads {
 
   #decrypt(id: string, bytes: Buffer, context: string): Buffer {
     const key = this.#held(id);
-    const nonce = bytes.subarray(0, NONCE_BYTES);
-    const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
     try {
-      const decipher = createDecipheriv(CIPHER, key.cipher, nonce, { authTagLength: TAG_BYTES });
-      decipher.setAAD(Buffer.from(context));
-      decipher.setAuthTag(tag);
-      const opened = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES));
-      decipher.final();
+      const box = bytes.subarray(NONCE_BYTES);
+      const opened = Buffer.allocUnsafe(box.length - TAG_BYTES);
+      sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(
+        opened,
+        null,
+        box,
+        Buffer.from(context),
+        bytes.subarray(0, NONCE_BYTES),
+        key.cipher,
+      );
       return opened;
     } catch {
       throw new UnreadablePayload(`it was changed, or belongs to another request (payload key ${id})`);
@@ -211,29 +220,10 @@ export function answerContext({ workspace, requestId, idempotency }: RequestIden
   return `answer\n${workspace}\n${requestId}`;
 }
 
-/**
- * A nonce must never repeat under one key. Random nonces would collide after some billion texts. Eight random bytes per
- * process and a counter do not.
- */
-class Nonces {
-  readonly #nonce = randomBytes(NONCE_BYTES);
-  #count = 0;
-
-  /** The returned nonce is valid until the next call, which changes it in place. */
-  next(): Buffer {
-    if (this.#count === MAX_COUNT) {
-      randomFillSync(this.#nonce);
-      this.#count = 0;
-    }
-    this.#nonce.writeUInt32BE(this.#count++, NONCE_BYTES - 4);
-    return this.#nonce;
-  }
-}
-
 function toPayloadKey(secret: Buffer): PayloadKey {
   return {
     id: keyIdOf(secret, 'payload'),
-    cipher: createSecretKey(deriveKey(secret, 'payload cipher')),
+    cipher: deriveKey(secret, 'payload cipher xchacha20'),
     fingerprint: createSecretKey(deriveKey(secret, 'payload fingerprint')),
     files: createSecretKey(deriveKey(secret, 'payload files')),
   };
