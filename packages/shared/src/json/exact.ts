@@ -20,9 +20,12 @@ const MINUS = 45;
 const ZERO = 48;
 const NINE = 57;
 
+/** Every number that JavaScript changes has one of these: a point, an exponent, a negative zero or many digits. Texts may, too. */
+const SUSPECT = /\d[.eE]|-0|\d{16}/;
+
 /** Like JSON.parse, but keeps the numbers that would change as text. */
 export function parseExactly(text: string): unknown {
-  return JSON.parse(/^\s*[[{]/.test(text) ? keepNumbers(text) : text);
+  return JSON.parse(SUSPECT.test(text) && /^\s*[[{]/.test(text) ? keepNumbers(text) : text);
 }
 
 /** Like JSON.stringify, for values that `parseExactly` has read. */
