@@ -110,7 +110,7 @@ export class ChatProcessor {
       const estimate =
         job.request === '' ? 0 : this.parts.estimate.ofCall(this.#read(job), entry, job.budget);
       const lost: Attempt = { provider, model, outcome: 'unknown', estimate };
-      progress.job = { ...job, attempts: [...job.attempts, ...Array<Attempt>(run.start - 1).fill(lost)] };
+      job.attempts.push(...Array<Attempt>(run.start - 1).fill(lost));
       // A request during which two workers died is not given to a third.
       const quarantined = run.start > MAX_STARTS;
       metrics.recovered(entry, quarantined);
@@ -126,7 +126,7 @@ export class ChatProcessor {
     // Only the worker that died knew how long the request had waited. The time since then was not a wait for a turn.
     if (!again) {
       const queueMs = Math.max(0, now - job.queuedAt);
-      progress.job = { ...progress.job, queueMs: job.queueMs + queueMs };
+      job.queueMs += queueMs;
       metrics.waited(entry.provider, job.priority, queueMs);
       if (tracer) recordQueueWait(tracer, progress.job, entry, now);
     }

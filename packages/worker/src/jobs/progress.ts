@@ -5,6 +5,7 @@ import { toAttemptLine } from './attempt-line.js';
 
 /** How far a job has come. Whatever goes wrong, the job is settled with all of its attempts. */
 export interface Progress {
+  /** It belongs to this run alone, which changes it. */
   job: ChatJob;
   /** The lock of this run of the job. */
   token: string;
@@ -34,7 +35,7 @@ export function addAttempt(progress: Progress, attempt: Attempt, logger: Logger)
   // The line of the request tells of the attempt that went well.
   const level = attempt.outcome === 'ok' ? 'debug' : 'warn';
   if (logger.isLevelEnabled(level)) logger[level](toAttemptLine(job, attempt), 'attempt');
-  progress.job = { ...job, attempts: [...job.attempts, attempt] };
+  job.attempts.push(attempt);
 }
 
 export function entryOf(job: ChatJob): ChainEntry {
