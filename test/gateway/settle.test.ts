@@ -716,6 +716,9 @@ test('a run that has lost its job neither takes nor frees a key of the pool', as
   const other = await cell.settlements.switchKey(job, run?.lock ?? '', key, 0, 'refused');
   t.true(other !== '' && other !== key);
   t.deepEqual(await busy(), { ...before, [key]: 0, [other]: 1 });
+  // The reply was lost, and the worker asks again.
+  t.is(await cell.settlements.switchKey(job, run?.lock ?? '', key, 0, 'refused'), other);
+  t.deepEqual(await busy(), { ...before, [key]: 0, [other]: 1 });
 });
 
 test('a run that has lost its job reserves nothing, and corrects nothing', async (t) => {

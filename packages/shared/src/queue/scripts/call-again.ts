@@ -7,7 +7,7 @@ import { SCORES } from './turns.js';
 /**
  * A key of the pool was refused or is rate limited. It is left alone for a while, or for no time when that may be because of the
  * request. The job gets another key at once. Returns the name of that key, or '' if there is none. A run that has lost the job
- * gets none: the job's key is that of the run after it.
+ * gets none: the job's key is that of the run after it. When the reply was lost and this is sent again, the job has the other key.
  */
 export const switchKeyScript = createScript<string>(
   'sluiceSwitchKey',
@@ -20,7 +20,8 @@ if tonumber(closedMs) > 0 then
   redis.call('HSET', queue.prefix .. 'pool', 'until:' .. name, string.format('%.0f', now + tonumber(closedMs)),
     'why:' .. name, why)
 end
-if not rateText or key ~= name or redis.call('GET', jobKey .. ':lock') ~= lock then return '' end
+if not rateText or not key or redis.call('GET', jobKey .. ':lock') ~= lock then return '' end
+if key ~= name then return key end
 freeKey(queue, jobKey, name)
 local rate = cjson.decode(rateText)
 local others = {}
