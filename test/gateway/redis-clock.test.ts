@@ -212,3 +212,17 @@ test('the cell’s time goes on when the clock is set back, and comes back to it
   const [passed, lost] = [second.latest - first.latest, first.leadMs - second.leadMs];
   t.true(passed > 0 && lost < passed / 2, `${lost} of ${passed}`);
 });
+
+test('the cell’s time does not leap when a clock that was set back is put right', async (t) => {
+  const gateway = await start();
+  const { redis, names } = gateway;
+  // Two minutes ahead of a clock that was two minutes behind: the time is true, and the clock has leapt since then.
+  const [seconds] = await redis.time();
+  const now = Number(seconds) * 1000;
+  await redis.set(names.clock, `${now} ${now - 120_000}`);
+  const later = await until('somebody has read the time', async () => {
+    const time = await timeOf(gateway);
+    return time.latest > now && time;
+  });
+  t.true(later.leadMs < 15_000, `${later.leadMs} ms ahead`);
+});

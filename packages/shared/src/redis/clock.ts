@@ -18,6 +18,8 @@ export interface Clock {
 /** The furthest that the cell's time is ahead of Redis' clock. A moment that is further ahead is from a wrong clock. */
 export const LONGEST_LEAD_MS = 600_000;
 const PACE = 0.9;
+/** Every process reads the clock each second. When more has passed than this, the clock was put right again, or nobody was there. */
+const LONGEST_STEP_MS = 10_000;
 /** The latest moment is kept this often. When the clock is set back, the time since then counts as none. */
 const KEEP_EVERY_MS = 500;
 
@@ -28,7 +30,7 @@ local function readClock()
   local clock = time[1] * 1000 + math.floor(time[2] / 1000)
   local latest, at = string.match(redis.call('GET', key) or '', '^(%d+) (%d+)$')
   local passed = clock - (at or 0)
-  local now = (latest or 0) + math.floor(math.max(0, passed) * ${PACE})
+  local now = (latest or 0) + math.floor(math.min(math.max(0, passed), ${LONGEST_STEP_MS}) * ${PACE})
   if now < clock or now > clock + ${LONGEST_LEAD_MS} then now = clock end
   if passed < 0 or passed >= ${KEEP_EVERY_MS} then redis.call('SET', key, string.format('%.0f %.0f', now, clock)) end
   return now
