@@ -1,6 +1,8 @@
 import Bourne from '@hapi/bourne';
 import { GatewayError } from '@sluice/shared/errors';
 
+const NEWLINE = 10;
+
 /** Parses an object or array. Throws `invalid_request` for anything else. The parser's own errors would quote the text. */
 export function parseJson(text: string): object {
   if (text.trim() === '') throw invalid('The body is empty. Send a JSON object.');
@@ -26,8 +28,11 @@ function placeOf(text: string, error: unknown): string | undefined {
   const end = /^Unexpected end of JSON input/.test(message) ? text.length : undefined;
   const offset = position === undefined ? end : Number(position);
   if (offset === undefined) return undefined;
-  const before = text.slice(0, offset).split('\n');
-  return `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`;
+  // A body may have millions of lines, so they are counted and not copied.
+  let line = 1;
+  for (let i = 0; i < offset; i++) if (text.charCodeAt(i) === NEWLINE) line++;
+  const column = offset - text.slice(0, offset).lastIndexOf('\n');
+  return `line ${line}, column ${column}`;
 }
 
 function invalid(message: string): GatewayError {
