@@ -10,7 +10,9 @@ import {
   resolveProviderKeys,
   resolveWorkspaceKeys,
 } from '@sluice/shared/config/config';
+import type { Mistake } from '@sluice/shared/config/mistakes';
 import { priceListAt } from '@sluice/shared/config/price-lists';
+import { ConfigReader } from '@sluice/shared/config/reader';
 import test from 'ava';
 import fc from 'fast-check';
 
@@ -38,6 +40,15 @@ function mistakesOf(run: () => unknown): string[] {
   return [];
 }
 const textMistakes = (text: string, env: Env = {}): string[] => mistakesOf(() => parseConfigText(text, env));
+
+test('of thousands of unknown fields the first hundred are told, because each is compared with all that are allowed', (t) => {
+  const mistakes: Mistake[] = [];
+  const reader = new ConfigReader(mistakes, undefined);
+  const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`field${i}`, 1]));
+  reader.fields(unknown, 'first', ['chain']);
+  reader.fields(unknown, 'second', ['chain']);
+  t.is(mistakes.length, 100);
+});
 const providerMistakes = (fields: object, env: Env = {}): string[] =>
   mistakesOf(() =>
     parseConfig({ providers: { p: { kind: 'openai', base_url: 'http://x', ...fields } } }, env),

@@ -10,6 +10,9 @@ export interface TextRule {
   allowed: string;
 }
 
+/** A caller may send thousands of unknown fields, and looking for the one that was meant takes time. */
+const MOST_MISTAKES = 100;
+
 export interface NumberRule {
   min: number;
   max: number;
@@ -50,6 +53,7 @@ export class ConfigReader {
     }
     for (const key of Object.keys(value)) {
       if (allowed.includes(key)) continue;
+      if (this.mistakes.length >= MOST_MISTAKES) break;
       this.mistake(
         join(path, shownKey(key)),
         `unknown field; allowed: ${allowed.join(', ')}${didYouMean(key, allowed)}`,
