@@ -123,8 +123,18 @@ test('time spans and moments are read, and nonsense is not', (t) => {
 });
 
 test('a chain is written as it is read', (t) => {
-  const texts = ['openai/gpt-4o-mini', 'own/meta/llama-3:8b,timeout_ms=30000,max_tokens=10,retries=1'];
+  const texts = [
+    'openai/gpt-4o-mini',
+    'own/meta/llama-3:8b,timeout_ms=30000,max_tokens=10,retries=1',
+    'own/a,drop=seed,drop=user,rename=max_tokens:max_new_tokens+own/b,weight=2,drop=seed',
+  ];
   const chain = texts.map(parseEntry);
+  t.deepEqual(chain[2], {
+    one_of: [
+      { provider: 'own', model: 'a', drop: ['seed', 'user'], rename: { max_tokens: 'max_new_tokens' } },
+      { provider: 'own', model: 'b', weight: 2, drop: ['seed'] },
+    ],
+  });
   t.deepEqual(chain[1], {
     provider: 'own',
     model: 'meta/llama-3:8b',
@@ -140,6 +150,13 @@ test('a chain is written as it is read', (t) => {
     'openai/a,timeout=1',
     'openai/a,retries=x',
     'openai/a,',
+    'openai/a,drop=',
+    'openai/a,drop=a b',
+    'openai/a,drop=__proto__',
+    'openai/a,rename=seed',
+    'openai/a,rename=seed:',
+    'openai/a,rename=a:b:c',
+    'openai/a,rename=seed:a,rename=seed:b',
   ])
     t.throws(() => parseEntry(text), undefined, text);
 });

@@ -1,6 +1,7 @@
 /**
  * The entries of a route as they are written on the command line: `openai/gpt-4o-mini,timeout_ms=30000`. A plus joins the
- * members of a group: `openai/gpt-4o-mini,weight=70+azure/gpt-4o-mini,weight=30`.
+ * members of a group: `openai/gpt-4o-mini,weight=70+azure/gpt-4o-mini,weight=30`. Fields that a model does not get, or gets
+ * under another name, are each an option: `mistral/x,drop=user,drop=store,rename=seed:random_seed`.
  */
 import { isGroup } from '@sluice/shared/config/chain';
 import type { GroupMember, RouteEntry } from '@sluice/shared/config/types';
@@ -9,6 +10,8 @@ import { parseModelName } from './parse-arguments.js';
 
 const OPTIONS = ['timeout_ms', 'max_tokens', 'retries'] as const;
 const MEMBER_OPTIONS = [...OPTIONS, 'weight'] as const;
+/** A field, or a field and its other name. */
+const FIELD = /^([a-zA-Z]\w{0,63})(?::([a-zA-Z]\w{0,63}))?$/;
 /** A model id may have a plus, too. */
 const BEFORE_A_PROVIDER = /\+(?=[a-z0-9][a-z0-9_-]*\/)/;
 
@@ -23,11 +26,23 @@ function parseMember(text: string, allowed: readonly (typeof MEMBER_OPTIONS)[num
   const [name = '', ...options] = text.split(',');
   const entry: GroupMember = parseModelName(name);
   for (const option of options) {
-    const [, key = '', value = ''] = /^([^=]*)=(\d{1,9})$/.exec(option) ?? [];
-    const known = allowed.find((each) => each === key);
-    if (known === undefined)
-      throw new InvalidArgumentError(`After a comma, write ${allowed.join('=<n>, ')}=<n>.`);
-    entry[known] = Number(value);
+    const [, key = '', value = ''] = /^([^=]*)=(.*)$/.exec(option) ?? [];
+    const number = allowed.find((each) => each === key);
+    const [, field, to] = FIELD.exec(value) ?? [];
+    if (number !== undefined && /^\d{1,9}$/.test(value)) entry[number] = Number(value);
+    else if (key === 'drop' && field !== undefined && to === undefined)
+      entry.drop = [...(entry.drop ?? []), field];
+    else if (
+      key === 'rename' &&
+      field !== undefined &&
+      to !== undefined &&
+      !Object.hasOwn(entry.rename ?? {}, field)
+    )
+      entry.rename = { ...entry.rename, [field]: to };
+    else
+      throw new InvalidArgumentError(
+        `After a comma, write ${allowed.join('=<n>, ')}=<n>, drop=<field> or rename=<field>:<name>.`,
+      );
   }
   return entry;
 }
@@ -37,10 +52,12 @@ export function entryText(entry: RouteEntry): string {
 }
 
 function memberText(entry: GroupMember): string {
-  const options = MEMBER_OPTIONS.filter((name) => entry[name] !== undefined).map(
-    (name) => `,${name}=${entry[name]}`,
-  );
-  return `${entry.provider}/${entry.model}${options.join('')}`;
+  const options = [
+    ...MEMBER_OPTIONS.filter((name) => entry[name] !== undefined).map((name) => `${name}=${entry[name]}`),
+    ...(entry.drop ?? []).map((field) => `drop=${field}`),
+    ...Object.entries(entry.rename ?? {}).map(([field, to]) => `rename=${field}:${to}`),
+  ];
+  return [`${entry.provider}/${entry.model}`, ...options].join(',');
 }
 
 export function chainText(chain: readonly RouteEntry[]): string {

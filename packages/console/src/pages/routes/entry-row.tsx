@@ -36,6 +36,7 @@ export function EntryRow({
   onRemove,
 }: EntryRowProps) {
   const set = (field: keyof EntryForm) => (value: string) => onChange({ ...entry, [field]: value.trim() });
+  const setList = (field: 'drop' | 'rename') => (value: string) => onChange({ ...entry, [field]: value });
   const kind = providers.find(({ name }) => name === entry.provider)?.kind;
   const ids = known?.models.filter(({ provider }) => provider === kind).map(({ id }) => id) ?? [];
   const isUnpriced =
@@ -98,6 +99,22 @@ export function EntryRow({
             mistake={mistakeOf('retries')}
             inputMode="numeric"
             placeholder="0"
+          />
+          <Field
+            label="Leaves out"
+            value={entry.drop}
+            onInput={setList('drop')}
+            mistake={mistakeOf('drop')}
+            placeholder="nothing"
+            hint="Fields that it does not get"
+          />
+          <Field
+            label="Sends as"
+            value={entry.rename}
+            onInput={setList('rename')}
+            mistake={mistakeOf('rename')}
+            placeholder="nothing"
+            hint="Fields: seed=random_seed"
           />
           {isMember && (
             <Field

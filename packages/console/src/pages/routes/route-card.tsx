@@ -5,6 +5,7 @@ import { count, counted, duration, percent } from '../../format.js';
 import { formatPlace } from '../../location.js';
 import { stateOf } from '../../provider-state.js';
 import { Badge, Bar } from '../../ui/small.js';
+import { renamesOf } from './route-form.js';
 import { RouteHistory } from './route-history.js';
 
 interface RouteCardProps {
@@ -113,7 +114,7 @@ interface EntryProps {
 }
 
 function Entry({ entry, share, status, served, of }: EntryProps) {
-  const { provider, model, timeout_ms, max_tokens, retries } = entry;
+  const { provider, model, timeout_ms, max_tokens, retries, drop } = entry;
   const state = stateOf(
     status?.providers.find(({ name }) => name === provider),
     model,
@@ -123,6 +124,8 @@ function Entry({ entry, share, status, served, of }: EntryProps) {
     ...(timeout_ms === undefined ? [] : [`timeout ${duration(timeout_ms)}`]),
     ...(max_tokens === undefined ? [] : [`max ${count(max_tokens)} tokens`]),
     ...(retries === undefined ? [] : [`${retries} ${retries === 1 ? 'retry' : 'retries'}`]),
+    ...(drop === undefined ? [] : [`without ${drop.join(', ')}`]),
+    ...renamesOf(entry).map(([field, to]) => `${field} as ${to}`),
   ];
   return (
     <div class="entry">

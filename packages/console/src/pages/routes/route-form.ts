@@ -23,6 +23,10 @@ export interface EntryForm {
   timeout_ms: string;
   max_tokens: string;
   retries: string;
+  /** Names with commas between them. */
+  drop: string;
+  /** `seed=random_seed`, with commas between them. */
+  rename: string;
   /** It is in one group with the entry before it. */
   joins: boolean;
   weight: string;
@@ -49,6 +53,8 @@ const NUMBERS = {
   weight: { min: 1, max: 1_000 },
 } as const;
 type NumberField = keyof typeof NUMBERS;
+const FIELD = /^[a-zA-Z]\w{0,63}$/;
+const RENAME = /^[a-zA-Z]\w{0,63}=[a-zA-Z]\w{0,63}$/;
 
 let nextKey = 1;
 
@@ -60,6 +66,8 @@ export function blankEntry(provider = ''): EntryForm {
     timeout_ms: '',
     max_tokens: '',
     retries: '',
+    drop: '',
+    rename: '',
     joins: false,
     weight: '',
   };
@@ -92,6 +100,10 @@ function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
     timeout_ms: text(entry.timeout_ms),
     max_tokens: text(entry.max_tokens),
     retries: text(entry.retries),
+    drop: entry.drop?.join(', ') ?? '',
+    rename: renamesOf(entry)
+      .map(([field, to]) => `${field}=${to}`)
+      .join(', '),
     joins,
     weight: text(entry.weight),
   };
@@ -106,6 +118,8 @@ export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: P
     entry.max_tokens,
     entry.retries,
     entry.weight,
+    entry.drop,
+    renamesOf(entry),
   ];
   const text = (entries: readonly RouteEntry[]) =>
     JSON.stringify(
@@ -135,6 +149,9 @@ export function mistakesOf(
         value === '' || (/^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max);
       if (!isRight) mistakes.set(`${at}.${field}`, `A whole number from ${min} to ${max}`);
     }
+    if (!areAll(entry.drop, FIELD)) mistakes.set(`${at}.drop`, 'Names of fields, with commas between them');
+    if (!areAll(entry.rename, RENAME))
+      mistakes.set(`${at}.rename`, 'Such as seed=random_seed, with commas between them');
   });
   const groups = groupsOf(chain);
   if (groups.length > MAX_ENTRIES) mistakes.set('chain', `At most ${MAX_ENTRIES} entries`);
@@ -155,6 +172,8 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   timeout_ms: 'the timeout',
   max_tokens: 'the max tokens',
   retries: 'the retries',
+  drop: 'the fields that are left out',
+  rename: 'the fields that are sent under another name',
   weight: 'the weight',
 };
 
@@ -188,7 +207,22 @@ export function toChain(chain: readonly EntryForm[]): RouteEntry[] {
   });
 }
 
+function partsOf(text: string): string[] {
+  return text.split(',').flatMap((part) => part.trim() || []);
+}
+
+function areAll(text: string, pattern: RegExp): boolean {
+  return partsOf(text).every((part) => pattern.test(part));
+}
+
+/** In alphabetical order: the gateway may give them back in another one. */
+export function renamesOf({ rename = {} }: ChainEntry): [field: string, to: string][] {
+  return Object.entries(rename).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
 function toMember({ provider, model, ...texts }: EntryForm): GroupMember {
+  const drop = partsOf(texts.drop);
+  const rename = partsOf(texts.rename).map((part) => part.split('='));
   return {
     provider,
     model,
@@ -197,6 +231,8 @@ function toMember({ provider, model, ...texts }: EntryForm): GroupMember {
         .filter((field) => texts[field] !== '')
         .map((field) => [field, Number(texts[field])]),
     ),
+    ...(drop.length > 0 ? { drop } : {}),
+    ...(rename.length > 0 ? { rename: Object.fromEntries(rename) } : {}),
   };
 }
 
