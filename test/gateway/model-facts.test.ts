@@ -6,6 +6,13 @@ let gateway: Gateway;
 const claude = { provider: 'anthropic', model: 'claude-sonnet-5-5' };
 const gpt = (model: string) => ({ provider: 'openai', model });
 
+/** The simulator refuses under this address what the provider of the preset refuses. */
+const simulated = (preset: string) => ({
+  preset,
+  base_url: `\${ANTHROPIC_BASE_URL}/${preset}/v1`,
+  api_key: '${OPENAI_API_KEY}',
+});
+
 test.before(async () => {
   gateway = await startGateway({
     routes: {
@@ -17,8 +24,14 @@ test.before(async () => {
       unknown: [gpt('gpt-4.1'), gpt('gpt-4.1-mini')],
       taught: [gpt('gpt-4.1-nano'), gpt('gpt-4-turbo')],
       alone: [gpt('gpt-3.5-turbo')],
+      mistral: [{ provider: 'mistral', model: 'mistral-medium-latest' }, gpt('gpt-4o')],
+      grok: [{ provider: 'xai', model: 'grok-4.5' }, gpt('gpt-4o')],
     },
-    providers: { openai: { circuit_failures: 0 }, anthropic: { circuit_failures: 0 } },
+    providers: {
+      openai: { circuit_failures: 0 },
+      anthropic: { circuit_failures: 0 },
+      ...Object.fromEntries(['mistral', 'xai'].map((preset) => [preset, simulated(preset)])),
+    },
     workspaces: { other: { routes: { taught: [gpt('gpt-4.1-nano'), gpt('gpt-4-turbo')] } } },
   });
 });
@@ -150,3 +163,37 @@ test.serial(
     t.is((await gateway.chat({ model: 'taught', messages })).headers.get('x-gateway-model'), 'gpt-4.1-nano');
   },
 );
+
+test.serial('a conversation with tools that another model began goes on at Mistral', async (t) => {
+  const call = {
+    id: 'call_abcdefghijklmnopqrstuvwx',
+    type: 'function',
+    function: { name: 'get_weather', arguments: '{"city":"Paris"}' },
+  };
+  const { status, headers } = await gateway.chat({
+    model: 'mistral',
+    messages: [
+      ...[{ role: 'developer', content: 'Be brief.' }, ...messages],
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: call.id, content: '21 °C' },
+    ],
+  });
+  t.is(status, 200);
+  t.is(headers.get('x-gateway-provider'), 'mistral');
+  t.is(headers.get('x-gateway-adapted'), 'sent role developer as system; replaced ids of tool calls');
+  const sent = (lastSent('mistral-medium-latest')?.messages ?? []) as {
+    tool_calls?: { id: string }[];
+    tool_call_id?: string;
+  }[];
+  t.regex(sent[3]?.tool_call_id ?? '', /^[a-zA-Z0-9]{9}$/);
+  t.is(sent[2]?.tool_calls?.[0]?.id, sent[3]?.tool_call_id);
+});
+
+test.serial('a penalty of 0 is left out for a model that takes none, and any other is not', async (t) => {
+  const zero = await gateway.chat({ model: 'grok', messages, presence_penalty: 0, frequency_penalty: 0 });
+  t.is(zero.headers.get('x-gateway-model'), 'grok-4.5');
+  t.is(zero.headers.get('x-gateway-adapted'), 'dropped presence_penalty; dropped frequency_penalty');
+  const some = await gateway.chat({ model: 'grok', messages, presence_penalty: 0.5 });
+  t.is(some.headers.get('x-gateway-model'), 'gpt-4o');
+  t.is(lastSent('gpt-4o')?.presence_penalty, 0.5);
+});

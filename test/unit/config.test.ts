@@ -736,6 +736,9 @@ test('a preset is completed by the file, and the file wins', (t) => {
     apiKeyEnv: 'MINE',
     prices: 'openai',
   });
+  // Behind a proxy, Mistral is still Mistral.
+  t.is(read({ preset: 'mistral', base_url: 'https://proxy.example/v1' })?.prices, 'mistral');
+  t.is(read({ preset: 'xai', base_url: 'https://proxy.example/v1' })?.prices, 'x-ai');
   t.is(
     read({ preset: 'bedrock' }, { AWS_REGION: 'us-east-2' })?.baseUrl,
     'https://bedrock-runtime.us-east-2.amazonaws.com/openai/v1',

@@ -9,6 +9,11 @@ import { parseError } from '@sluice/worker/providers/parse-error';
 import test from 'ava';
 
 const user = { role: 'user', content: 'Hello' } as const;
+const called = (...ids: string[]) => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: ids.map((id) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } })),
+});
 const ask = (fields: object): ChatRequest => ({ model: 'smart', messages: [user], ...fields });
 
 function fitTo(prices: string, model: string, fields: object, settings: Partial<ChainEntry> = {}) {
@@ -51,6 +56,15 @@ const REFUSED: readonly [prices: string, model: string, field: string, fields: o
   ['groq', 'llama-3.3-70b-versatile', 'n', { n: 2 }],
   ['deepseek', 'deepseek-chat', 'response_format', { response_format: { type: 'json_schema' } }],
   ['x-ai', 'grok-4', 'stop', { stop: ['x'] }],
+  ['x-ai', 'grok-3-mini', 'presence_penalty', { presence_penalty: 0.1 }],
+  ['x-ai', 'grok-4-latest', 'reasoning_effort', { reasoning_effort: 'low' }],
+  ['openai', 'gpt-4o-mini', 'service_tier', { service_tier: 'flex' }],
+  ['openai', 'o4-mini', 'verbosity', { verbosity: 'low' }],
+  ['mistral', 'mistral-large-latest', 'messages', { messages: [user, { role: 'assistant', content: '{' }] }],
+  [
+    ...(['mistral', 'mistral-large-latest', 'messages'] as const),
+    { messages: [user, called('abcdefgh1'), { role: 'tool', tool_call_id: 'abcdefgh1', content: '' }, user] },
+  ],
   ['google', 'gemini-3-pro', 'logit_bias', { logit_bias: { 1: 1 } }],
 ];
 
@@ -83,6 +97,13 @@ const ADAPTED: readonly [prices: string, model: string, fields: object, sent: ob
     'replaced user by its digest',
   ],
   ['google', 'gemini-3-pro', { seed: 1 }, {}, 'dropped seed'],
+  ['x-ai', 'grok-4.5', { presence_penalty: 0 }, {}, 'dropped presence_penalty'],
+  ['groq', 'llama-3.3-70b-versatile', { prompt_cache_key: 'x' }, {}, 'dropped prompt_cache_key'],
+  ['fireworks', 'any', { safety_identifier: 'x' }, {}, 'dropped safety_identifier'],
+  [
+    ...(['aws', 'openai.gpt-oss-120b-1:0', { max_tokens: 9 }, { max_completion_tokens: 9 }] as const),
+    'renamed max_tokens to max_completion_tokens',
+  ],
 ];
 
 for (const [prices, model, fields, sent, adapted] of ADAPTED) {
@@ -94,6 +115,37 @@ for (const [prices, model, fields, sent, adapted] of ADAPTED) {
     else t.deepEqual(fitted.sent, ask(sent));
   });
 }
+
+test('Mistral gets ids of tool calls in its own form, the same for a call and its result', (t) => {
+  const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: '21 °C' });
+  const fitted = (...messages: object[]) => fitTo('mistral', 'mistral-large-latest', { messages });
+  const first = fitted(user, called('call_1', 'abcdefgh1'), result('abcdefgh1'), result('call_1'));
+  t.deepEqual(first.adapted, ['replaced ids of tool calls']);
+  const idsIn = ({ messages }: ChatRequest) =>
+    messages.flatMap(({ tool_calls, tool_call_id }) => tool_calls?.map(({ id }) => id) ?? tool_call_id ?? []);
+  const [id = ''] = idsIn(first.sent);
+  t.regex(id, /^[a-zA-Z0-9]{9}$/);
+  t.deepEqual(idsIn(first.sent), [id, 'abcdefgh1', 'abcdefgh1', id]);
+  const second = fitted(user, called('call_1'), result('call_1'), called('call_2'), result('call_2'));
+  t.is(idsIn(second.sent)[0], id, 'a later turn says the same');
+  t.is(new Set(idsIn(second.sent)).size, 2);
+  t.deepEqual(fitted(user, called('abcdefgh1'), result('abcdefgh1')).adapted, []);
+  t.deepEqual(
+    fitTo('openai', 'gpt-4o', { messages: [user, called('call_1'), result('call_1')] }).adapted,
+    [],
+  );
+});
+
+test('a name in JSON may be written with escapes', (t) => {
+  const json = Buffer.from(
+    '[{"role":"dev\\u0065loper","content":"Be brief."},{"role":"user","content":"Hi"}]',
+  );
+  const request = holdMessages({ model: 'm', messages: [] } as unknown as ChatRequest, json);
+  const facts = factsOf({ kind: 'openai', prices: 'deepseek' }, 'deepseek-chat');
+  t.deepEqual(fitRequest(request, { provider: 'p', model: 'deepseek-chat' }, facts)?.adapted, [
+    'sent role developer as system',
+  ]);
+});
 
 test('an ordinary request passes the models that take it without a copy', (t) => {
   const ordinary = { temperature: 0.2, top_p: 0.9, max_tokens: 10, stop: ['x'], seed: 1, user: 'u1' };
@@ -177,6 +229,12 @@ const ABOUT_THE_MODEL: readonly [message: string, param: string | undefined][] =
   ['This response_format type is unavailable now', undefined],
   ['Model grok-4.5 does not support parameter presencePenalty.', 'presencePenalty'],
   ['Invalid JSON payload received. Unknown name "store": Cannot find field.', 'store'],
+  ['Invalid service_tier argument', undefined],
+  [
+    "messages[0]: Input tag 'developer' found using 'role' does not match any of the expected tags: 'system', 'user'",
+    'developer',
+  ],
+  ['The `reasoning_content` in the thinking mode must be passed back to the API.', 'reasoning_content'],
   ["The 'max_tokens' parameter is not supported, use 'max_completion_tokens' instead", 'max_tokens'],
   ['The model returned the following errors: `temperature` is deprecated for this model.', 'temperature'],
 ];

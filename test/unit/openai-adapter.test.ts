@@ -79,7 +79,7 @@ test("the entry's max_tokens is used when the caller sent none, in the field the
 
 test('A server that may not know max_completion_tokens is sent max_tokens, within the limit of the entry', (t) => {
   const buildFor = (baseUrl: string, request: Partial<ChatRequest>, entry: Partial<ChainEntry> = {}) =>
-    providerFor({ kind: 'openai', baseUrl }).buildRequest(
+    providerFor({ kind: 'openai', baseUrl, prices: 'openai' }).buildRequest(
       { model: 'fast', messages, ...request },
       { provider: 'other', model: 'mistral-large', ...entry },
     );

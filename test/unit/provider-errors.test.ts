@@ -390,9 +390,24 @@ const CASES: Record<string, Case> = {
       code: '3230',
     },
     is: {
-      outcome: 'bad_request',
+      outcome: 'refused_field',
       message: 'Expected last role User or Tool but got assistant',
       providerCode: '3230',
+    },
+  },
+  'Mistral: an id of a tool call in another form': {
+    status: 400,
+    body: {
+      object: 'error',
+      message: 'Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.',
+      type: 'invalid_function_call',
+      param: null,
+      code: '3280',
+    },
+    is: {
+      outcome: 'refused_field',
+      message: 'Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.',
+      providerCode: '3280',
     },
   },
   'Together: the limit of spending is reached': {

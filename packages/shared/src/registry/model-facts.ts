@@ -29,7 +29,9 @@ export type Adaptation =
   /** The messages of this role get another that means the same. */
   | { role: string; becomes: string }
   /** An identifier that may name a person. The provider asks for an opaque one. */
-  | 'digest';
+  | 'digest'
+  /** Ids of tool calls get another form, the same for a call and its result. */
+  | 'call_ids';
 
 interface FactRow {
   /** A price list. Claude is the same everywhere, and so are OpenAI's models at Azure. */
@@ -52,6 +54,8 @@ const drops = (field: string, test?: Test): ModelFact => ({
   ...refuses(field, 'is not taken there', test),
   adapt: 'drop',
 });
+/** They change nothing in an answer. */
+const HINTS = ['safety_identifier', 'prompt_cache_key', 'prompt_cache_retention', 'prediction'];
 const lacks = (...fields: string[]) => fields.map((field) => refuses(field, 'is not taken there'));
 
 const is =
@@ -71,7 +75,11 @@ const isBesides =
   (field: string): Test =>
   (_, request) =>
     (request[field] ?? null) !== null;
-const endsWithAssistant: Test = (_, { messages }) => messages.at(-1)?.role === 'assistant';
+/** Mistral takes such a message with `prefix`. */
+const endsWithAssistant: Test = (_, { messages }) => {
+  const last = messages.at(-1);
+  return last?.role === 'assistant' && last.prefix !== true;
+};
 /** What looks like an e-mail address or a telephone number. */
 const namesPerson: Test = (value) =>
   /\S@\S+\.\S|^\+?[\d\s().-]{7,20}$/.test(String(value).slice(0, 200).trim());
@@ -89,6 +97,22 @@ const noNames: ModelFact = {
   words: 'may not have a name',
   refuses: (_, { messages }) => messages.some(({ role, name = null }) => name !== null && role !== 'tool'),
 };
+/** Mistral takes ids of tool calls in its own form only. */
+export const MISTRAL_CALL_ID = /^[a-zA-Z0-9]{9}$/;
+const ownCallIds: ModelFact = {
+  field: 'messages',
+  mark: '"tool_call',
+  words: 'may only have ids of tool calls of 9 letters and digits',
+  refuses: (_, { messages }) =>
+    messages.some(({ tool_calls, tool_call_id }) =>
+      [...(tool_calls ?? []), { id: tool_call_id }].some(({ id }) => id && !MISTRAL_CALL_ID.test(id)),
+    ),
+  adapt: 'call_ids',
+};
+const hasUserAfterTool: Test = (_, { messages }) =>
+  messages.some(({ role }, i) => role === 'user' && messages[i - 1]?.role === 'tool');
+/** To leave out a penalty of 0 changes nothing. */
+const noPenalty = (field: string) => [drops(field, is(0)), refuses(field, 'is not taken there', isNot(0))];
 /** Not to store an answer, and the usual tier, is what a provider without them does. */
 const onlyDefaults = [
   drops('store', is(false)),
@@ -208,8 +232,17 @@ const MODELS: readonly FactRow[] = [
   {
     of: 'openai',
     models: /^o\d/,
-    facts: [refuses('parallel_tool_calls', 'is not taken there')],
+    facts: [
+      refuses('parallel_tool_calls', 'is not taken there'),
+      refuses('verbosity', 'has one value there', isNot('medium')),
+    ],
     source: OPENAI_GUIDE,
+  },
+  {
+    of: 'openai',
+    models: /^(?:gpt-[34]|o1|chatgpt)/,
+    facts: [refuses('service_tier', 'has no flex there', is('flex'))],
+    source: 'https://developers.openai.com/api/docs/guides/flex-processing',
   },
   {
     of: 'openai',
@@ -244,6 +277,12 @@ const MODELS: readonly FactRow[] = [
     facts: [
       developerIsSystem,
       noNames,
+      ownCallIds,
+      refuses('messages', 'may not end with a message of the assistant', endsWithAssistant),
+      {
+        ...refuses('messages', 'may not have one of the user right after one of a tool', hasUserAfterTool),
+        mark: '"tool"',
+      },
       renames('seed', 'random_seed'),
       ...['user', 'safety_identifier', 'prompt_cache_retention', 'stream_options'].map((field) =>
         drops(field),
@@ -263,7 +302,8 @@ const MODELS: readonly FactRow[] = [
       noNames,
       refuses('n', 'is at most 1 there', isNot(1)),
       refuses('logprobs', 'is not taken there', is(true)),
-      ...lacks('logit_bias', 'top_logprobs'),
+      ...lacks('logit_bias', 'top_logprobs', 'verbosity', 'web_search_options'),
+      ...HINTS.map((field) => drops(field)),
       drops('store', is(false)),
       refuses('store', 'is not taken there', is(true)),
     ],
@@ -283,13 +323,13 @@ const MODELS: readonly FactRow[] = [
   },
   {
     of: 'x-ai',
-    models: /^grok-(?:[4-9]|build)/,
-    facts: lacks('presence_penalty', 'frequency_penalty', 'stop'),
+    models: /^grok-(?:3-mini|[4-9]|build|code)/,
+    facts: [...noPenalty('presence_penalty'), ...noPenalty('frequency_penalty'), ...lacks('stop')],
     source: 'https://docs.x.ai/docs/guides/reasoning',
   },
   {
     of: 'x-ai',
-    models: /^grok-(?:4(?:-fast|-\d{4}|$)|4\.20|build)/,
+    models: /^grok-(?:3(?!-mini)|4(?!\.[3-9])|build|code)/,
     facts: lacks('reasoning_effort'),
     source: 'https://docs.x.ai/docs/guides/reasoning',
   },
@@ -297,20 +337,30 @@ const MODELS: readonly FactRow[] = [
     of: 'google',
     models: /^(?!claude)/,
     facts: [
-      ...['seed', 'metadata', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention'].map(
-        (field) => drops(field),
-      ),
-      drops('prediction'),
+      ...['seed', 'metadata', ...HINTS].map((field) => drops(field)),
       ...onlyDefaults,
-      ...lacks('logit_bias', 'logprobs', 'top_logprobs', 'verbosity'),
+      drops('logprobs', is(false)),
+      refuses('logprobs', 'is not taken there', is(true)),
+      ...lacks('logit_bias', 'top_logprobs', 'verbosity'),
     ],
     source: 'https://ai.google.dev/gemini-api/docs/openai',
   },
   {
     of: 'fireworks',
     models: /^/,
-    facts: [drops('store', is(false)), refuses('store', 'is not taken there', is(true))],
+    facts: [
+      drops('store', is(false)),
+      refuses('store', 'is not taken there', is(true)),
+      ...['safety_identifier', 'prompt_cache_retention'].map((field) => drops(field)),
+      ...lacks('verbosity', 'web_search_options'),
+    ],
     source: 'https://github.com/vercel/ai/pull/18306',
+  },
+  {
+    of: 'aws',
+    models: /gpt-oss/,
+    facts: [renames('max_tokens', 'max_completion_tokens'), ...noPenalty('frequency_penalty')],
+    source: 'https://github.com/CherryHQ/cherry-studio/issues/9655',
   },
 ];
 

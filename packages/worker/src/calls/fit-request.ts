@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { ChatMessage, ChatRequest } from '@sluice/shared/chat';
 import type { ChainEntry } from '@sluice/shared/queue/job';
-import type { ModelFact } from '@sluice/shared/registry/model-facts';
+import { MISTRAL_CALL_ID, type ModelFact } from '@sluice/shared/registry/model-facts';
 import { heldMessages, holdMessages } from './held-messages.js';
 
 export interface FittedRequest {
@@ -44,7 +44,9 @@ export function fitRequest(
 }
 
 function concerns({ field, refuses, mark }: ModelFact, request: ChatRequest): boolean {
-  if (mark !== undefined && heldMessages(request)?.json.includes(mark) === false) return false;
+  const json = mark === undefined ? undefined : heldMessages(request)?.json;
+  // A letter may be escaped.
+  if (mark !== undefined && json && !json.includes(mark) && !json.includes('\\u00')) return false;
   return field === 'messages'
     ? (refuses?.(undefined, request) ?? true)
     : isSet(request, field) && (refuses?.(request[field], request) ?? true);
@@ -54,6 +56,7 @@ function concerns({ field, refuses, mark }: ModelFact, request: ChatRequest): bo
 function adapt(fitted: FittedRequest, { field, adapt: how }: ModelFact): boolean {
   if (how === 'drop') dropField(fitted, field);
   else if (how === 'digest') digestField(fitted, field);
+  else if (how === 'call_ids') replaceCallIds(fitted);
   else if (how && 'rename' in how) return renameField(fitted, field, how.rename);
   else if (how) changeRole(fitted, how.role, how.becomes);
   return true;
@@ -87,11 +90,34 @@ function digestField(fitted: FittedRequest, field: string): void {
 }
 
 function changeRole(fitted: FittedRequest, role: string, becomes: string): void {
-  const messages = fitted.request.messages.map((message) =>
+  changeMessages(fitted, `sent role ${role} as ${becomes}`, (message) =>
     message.role === role ? { ...message, role: becomes as ChatMessage['role'] } : message,
   );
-  fitted.request = { ...fitted.request, messages };
-  fitted.adapted.push(`sent role ${role} as ${becomes}`);
+}
+
+/** The caller never sees the other ids, because an answer has new calls only, with ids that the model made. */
+function replaceCallIds(fitted: FittedRequest): void {
+  changeMessages(fitted, 'replaced ids of tool calls', (message) => {
+    const { tool_calls: calls, tool_call_id: id } = message;
+    if (id) return { ...message, tool_call_id: toCallId(id) };
+    return calls
+      ? { ...message, tool_calls: calls.map((call) => ({ ...call, id: toCallId(call.id) })) }
+      : message;
+  });
+}
+
+function toCallId(id: string): string {
+  if (MISTRAL_CALL_ID.test(id)) return id;
+  return createHash('sha256').update(id).digest('base64').replace(/\W/g, '').slice(0, 9);
+}
+
+function changeMessages(
+  fitted: FittedRequest,
+  words: string,
+  edit: (message: ChatMessage) => ChatMessage,
+): void {
+  fitted.request = { ...fitted.request, messages: fitted.request.messages.map(edit) };
+  fitted.adapted.push(words);
 }
 
 /** Changes a copy of the request. Messages that are held as bytes stay so. */

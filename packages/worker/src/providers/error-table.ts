@@ -186,13 +186,21 @@ const ROWS: readonly ErrorRow[] = [
   {
     by: 'OpenAI',
     status: [400],
-    says: /^(?:function tools with reasoning_effort are not supported|(?:unrecognized|model incompatible) request arguments? supplied)/i,
+    says: /^(?:function tools with reasoning_effort are not supported|(?:unrecognized|model incompatible) request arguments? supplied|invalid service_tier argument)/i,
+    means: 'refused_field',
+  },
+  // Of ids of tool calls, of the order of messages, and of roles. Other providers are not as strict.
+  { by: 'Mistral', status: REFUSED, name: ['3230', '3280'], means: 'refused_field' },
+  {
+    by: 'Mistral, Cerebras',
+    status: REFUSED,
+    says: /found using 'role' does not match any of the expected tags/i,
     means: 'refused_field',
   },
   {
     by: 'xAI, DeepSeek',
     status: REFUSED,
-    says: /does not support (?:parameter |this tool_choice)|argument not supported|role: unknown variant|response_format type is unavailable/i,
+    says: /does not support (?:parameter |this tool_choice)|argument not supported|role: unknown variant|response_format type is unavailable|in the thinking mode must be passed back/i,
     means: 'refused_field',
   },
   {

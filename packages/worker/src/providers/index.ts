@@ -1,5 +1,5 @@
 import type { ProviderConfig, ProviderKind } from '@sluice/shared/config/config';
-import { isOpenaiItself, priceListAt } from '@sluice/shared/config/price-lists';
+import { isOpenaiItself } from '@sluice/shared/config/price-lists';
 import { anthropicBatches } from './anthropic/batches.js';
 import { anthropic } from './anthropic/index.js';
 import { openaiBatches } from './openai/batches.js';
@@ -16,7 +16,12 @@ export const batchFormats = {
 /** Servers that answer 400 or 422 to fields of messages that they do not know. */
 const STRICT: ReadonlySet<string> = new Set(['cerebras', 'groq', 'mistral']);
 
-export function providerFor({ kind, baseUrl }: Pick<ProviderConfig, 'kind' | 'baseUrl'>): Provider {
+/** Whose prices a server has tells who it is, also behind a proxy. */
+export function providerFor({
+  kind,
+  baseUrl,
+  prices,
+}: Pick<ProviderConfig, 'kind' | 'baseUrl' | 'prices'>): Provider {
   if (kind !== 'openai' || isOpenaiItself(baseUrl)) return providers[kind];
-  return STRICT.has(priceListAt(baseUrl) ?? '') ? strictlyCompatible : openaiCompatible;
+  return STRICT.has(prices) ? strictlyCompatible : openaiCompatible;
 }
