@@ -721,6 +721,63 @@ test('the registry is refreshed daily once it has an address, and hours may be p
   t.regex(error?.message ?? '', /registry\.refresh_hours: must be a number from 0\.001 to 8760/);
 });
 
+test('an entry leaves out and renames fields of requests, and not those that the gateway goes by', (t) => {
+  const read = (fields: object) => {
+    const chain = [{ provider: 'openai', model: 'gpt-4o', ...fields }];
+    const providers = { openai: { preset: 'openai' } };
+    return parseConfig({ providers, workspaces: [{ id: 'w', routes: { r: chain } }] }, {});
+  };
+  const taken = {
+    drop: ['seed', 'max_tokens', 'constructor'],
+    rename: { max_tokens: 'max_completion_tokens', user: 'toString' },
+  };
+  t.like(read(taken).workspaces[0]?.routes.get('r')?.chain[0], taken);
+  const names = Array.from({ length: 10_000 }, (_, i) => `name${i}`);
+  const wrong: [fields: object, message: RegExp][] = [
+    [{ drop: [] }, /drop: must be a list of 1 to 16 items/],
+    [{ drop: names }, /drop: must be a list of 1 to 16 items$/],
+    [{ drop: 'seed' }, /drop: must be a list/],
+    [{ drop: ['model'] }, /drop\[0\]: must not be model/],
+    [{ drop: ['messages'] }, /must not be messages/],
+    [{ drop: ['stream'] }, /must not be stream/],
+    [{ drop: ['__proto__'] }, /must be the name of a field/],
+    [{ drop: ['messages[0].name'] }, /must be the name of a field/],
+    [{ drop: ['response_format.type'] }, /must be the name of a field/],
+    [{ drop: ['sëed'] }, /must be the name of a field/],
+    [{ drop: ['a\r\nx-evil: 1'] }, /must be the name of a field/],
+    [{ drop: ['x'.repeat(65)] }, /must be the name of a field/],
+    [{ drop: [null] }, /drop\[0\]: is missing/],
+    [{ rename: {} }, /rename: must have at least 1/],
+    [
+      { rename: Object.fromEntries(names.map((name) => [name, `${name}x`])) },
+      /rename: must have at most 16 fields$/,
+    ],
+    [{ rename: ['seed'] }, /rename: must be a map, not a list/],
+    [{ rename: { messages: 'x' } }, /must not be messages/],
+    [{ rename: { user: 'messages' } }, /must not be messages/],
+    [{ rename: { user: 'n' } }, /must not be n,/],
+    [{ rename: { user: 'service_tier' } }, /must not be service_tier/],
+    [{ rename: JSON.parse('{"__proto__": "x"}') }, /must be the name of a field/],
+    [{ rename: { user: '__proto__' } }, /must be the name of a field/],
+    [{ rename: { [`sk-${'x'.repeat(5_000)}`]: 'seed' } }, /^.{0,200}$/m],
+    [{ rename: { seed: 'seed' } }, /each name may be there once, and seed is there again/],
+    [{ rename: { seed: 'user', user: 'seed' } }, /each name may be there once/],
+    [{ rename: { seed: 'user', user: 'x' } }, /each name may be there once, and user is there again/],
+    [{ rename: { seed: 'x', user: 'x' } }, /each name may be there once, and x is there again/],
+    // What limits an answer also limits what it may cost.
+    [
+      { rename: { user: 'max_tokens' } },
+      /user: max_tokens and max_completion_tokens only get each other’s name/,
+    ],
+    [{ rename: { max_tokens: 'max_new_tokens' } }, /only get each other’s name/],
+  ];
+  for (const [fields, message] of wrong) {
+    const told = t.throws(() => read(fields), undefined, JSON.stringify(fields).slice(0, 80))?.message ?? '';
+    t.regex(told, message);
+    t.true(told.length < 1_000, told.slice(0, 100));
+  }
+});
+
 const provider = (fields: object) => ({ providers: { x: fields } });
 test('a preset is completed by the file, and the file wins', (t) => {
   const read = (fields: object, env: Record<string, string> = {}) =>

@@ -190,6 +190,14 @@ test('a field that came under both names is left as it is, unless both say the s
   t.deepEqual(one.sent, ask({ max_completion_tokens: 8 }));
 });
 
+test('a rename of the operator onto a field with another value leaves the request as it is', (t) => {
+  const both = fitTo('openai', 'gpt-4o', { seed: 1, random_seed: 2 }, { rename: { seed: 'random_seed' } });
+  t.is(both.refused, 'seed');
+  t.deepEqual(both.sent, ask({ seed: 1, random_seed: 2 }));
+  const settings = { drop: ['random_seed'], rename: { seed: 'random_seed' } };
+  t.deepEqual(fitTo('openai', 'gpt-4o', { seed: 1, random_seed: 2 }, settings).sent, ask({ random_seed: 1 }));
+});
+
 test('messages that are held as bytes stay so, and are read only when a fact may concern them', (t) => {
   const hold = (messages: object[]) => {
     const json = Buffer.from(JSON.stringify(messages));
@@ -290,6 +298,24 @@ test('a refusal is learned from two workspaces, for the refused value, and forgo
   t.is(learned.fieldOf(entry, ask({ temperature: 1 })), undefined);
   now = 600_000;
   t.is(learned.fieldOf(entry, ask({ stop: 'x', temperature: 0.2 })), undefined);
+});
+
+test('nothing is learned about what every request has', (t) => {
+  const learned = new LearnedRefusals(() => 0);
+  const entry = { provider: 'p', model: 'm' };
+  // A provider names whatever field a caller sends, and an object of JavaScript has this one by itself.
+  for (const field of ['constructor', 'model', 'messages'])
+    for (const workspace of ['a', 'b']) learned.met(entry, { field }, workspace);
+  t.is(learned.fieldOf(entry, ask({})), undefined);
+  t.is(learned.fieldOf(entry, ask({ constructor: 1 })), 'constructor');
+});
+
+test('one workspace cannot make the others forget', (t) => {
+  const learned = new LearnedRefusals(() => 0);
+  const entry = { provider: 'p', model: 'm' };
+  for (const workspace of ['a', 'b']) learned.met(entry, { field: 'stop' }, workspace);
+  for (let i = 0; i < 1_000; i++) learned.met(entry, { field: `f${i}` }, 'c');
+  t.is(learned.fieldOf(entry, ask({ stop: 'x' })), 'stop');
 });
 
 test('what is learned has a bound for each model and for all of them', (t) => {

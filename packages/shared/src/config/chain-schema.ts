@@ -1,6 +1,14 @@
 /** A route of gateway.yaml and of the admin api. */
 import { entriesOf } from './chain.js';
-import { type ConfigReader, type Fields, isAbsent, join, type NumberRule, type TextRule } from './reader.js';
+import {
+  type ConfigReader,
+  type Fields,
+  isAbsent,
+  join,
+  type NumberRule,
+  shownKey,
+  type TextRule,
+} from './reader.js';
 import { COUNT, DURATION_MS, ID, MODEL, WEIGHT } from './rules.js';
 import type { ChainEntry, EntryGroup, GroupMember, RouteConfig, RouteEntry } from './types.js';
 
@@ -21,6 +29,8 @@ const RECKONED = [
   ...KEPT,
   ...['n', 'service_tier', 'tools', 'functions', 'prediction', 'audio', 'modalities', 'web_search_options'],
 ];
+/** What limits an answer limits its cost. */
+const isLimit = (field: string) => field === 'max_tokens' || field === 'max_completion_tokens';
 /** A request carries its whole chain. */
 const MAX_MODELS = 16;
 
@@ -117,13 +127,21 @@ function readDrop(reader: ConfigReader, value: unknown, path: string): string[] 
 
 function readRename(reader: ConfigReader, value: unknown, path: string): Record<string, string> {
   const renamed = reader.entries(value, path, 1);
-  if (renamed.length > MAX_FIELDS) reader.mistake(path, `must have at most ${MAX_FIELDS} fields`);
-  return Object.fromEntries(
-    renamed.map(([from, to]) => {
-      const at = join(path, from);
-      return [readField(reader, from, at, KEPT), readField(reader, to, at, RECKONED)];
-    }),
-  );
+  if (renamed.length > MAX_FIELDS) {
+    reader.mistake(path, `must have at most ${MAX_FIELDS} fields`);
+    return {};
+  }
+  const rename = renamed.map(([from, to]) => {
+    const at = join(path, FIELD.pattern.test(from) ? from : shownKey(from));
+    const names = [readField(reader, from, at, KEPT), readField(reader, to, at, RECKONED)] as const;
+    if (isLimit(names[0]) !== isLimit(names[1]))
+      reader.mistake(at, 'max_tokens and max_completion_tokens only get each other’s name');
+    return names;
+  });
+  // Otherwise the order of the fields would decide what a request becomes.
+  const again = rename.flat().find((name, i, all) => name !== '' && all.indexOf(name) < i);
+  if (again !== undefined) reader.mistake(path, `each name may be there once, and ${again} is there again`);
+  return Object.fromEntries(rename);
 }
 
 function readField(reader: ConfigReader, value: unknown, path: string, taken: readonly string[]): string {

@@ -32,7 +32,8 @@ export function fitRequest(
   const fitted: FittedRequest = { request, adapted: [] };
   for (const field of drop ?? []) if (isSet(request, field)) dropField(fitted, field);
   for (const [field, to] of Object.entries(rename ?? {})) {
-    if (isSet(fitted.request, field)) renameField(fitted, field, to);
+    if (isSet(fitted.request, field) && !renameField(fitted, field, to))
+      fitted.refused ??= { field, words: `is called ${to} there` };
   }
   for (const fact of facts) {
     if (!concerns(fact, fitted.request)) continue;

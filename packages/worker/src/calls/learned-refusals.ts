@@ -9,6 +9,8 @@ import type { ChainEntry } from '@sluice/shared/queue/job';
 const KEPT_MS = 10 * 60_000;
 const MOST_MODELS = 500;
 const MOST_FIELDS = 32;
+/** Every request has these, so that a lesson about them would be one about the model. */
+const IN_EVERY_REQUEST = ['model', 'messages'];
 
 /** A field that a provider has named in a refusal. `value`: only this value was refused. */
 export interface NamedField {
@@ -28,13 +30,16 @@ export class LearnedRefusals {
   constructor(private readonly now: () => number) {}
 
   met({ provider, model }: ChainEntry, { field, value }: NamedField, workspace: string): void {
+    if (IN_EVERY_REQUEST.includes(field)) return;
     const name = `${provider}/${model}`;
     if (!this.#byModel.has(name) && this.#byModel.size >= MOST_MODELS) this.#byModel.clear();
     const lessons = this.#byModel.get(name) ?? [];
     this.#byModel.set(name, lessons);
     const lesson = lessons.find((each) => each.field === field && each.value === value);
     if (!lesson) {
-      if (lessons.length >= MOST_FIELDS) lessons.shift();
+      // What only one workspace has met goes first, so that it cannot make the others forget.
+      const leastKnown = lessons.findIndex(({ until = 0 }) => until <= this.now());
+      if (lessons.length >= MOST_FIELDS) lessons.splice(Math.max(0, leastKnown), 1);
       lessons.push({ field, value, workspace });
     } else if (lesson.workspace !== workspace) lesson.until = this.now() + KEPT_MS;
   }
@@ -44,7 +49,7 @@ export class LearnedRefusals {
     if (this.#byModel.size === 0) return undefined;
     const now = this.now();
     return this.#byModel.get(`${provider}/${model}`)?.find(({ field, value, until = 0 }) => {
-      const sent = request[field] ?? null;
+      const sent = Object.hasOwn(request, field) ? request[field] : null;
       return until > now && sent !== null && (value === undefined || value === sent);
     })?.field;
   }

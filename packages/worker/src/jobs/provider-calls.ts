@@ -252,7 +252,7 @@ export class ProviderCalls {
     request: ChatRequest,
     { workspace }: ChatJob,
   ): void {
-    const value = request[field] ?? null;
+    const value = Object.hasOwn(request, field) ? request[field] : null;
     // Another value that is no text or number of few characters would be too much to remember.
     const isShort = typeof value !== 'object' && String(value).length <= 32;
     if (value === null || (isValue && !isShort)) return;
