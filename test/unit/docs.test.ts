@@ -295,6 +295,7 @@ test('ARCHITECTURE.md lists every Redis key', (t) => {
     names.providerBatch('<part>'),
     names.providerBatchLease('<part>'),
     names.providerBatchLines('<part>'),
+    names.providerBatchAdapted('<part>'),
     names.webhookQueueKey('<key>'),
     names.webhooks('<workspace>'),
     names.webhookDeliveries('<workspace>'),

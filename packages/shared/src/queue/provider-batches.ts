@@ -85,6 +85,8 @@ export interface HandedLine {
   at: string;
   tags?: Record<string, string>;
   user?: string;
+  /** What was changed in it for the model. */
+  adapted?: string[];
 }
 
 const LEASE_MS = 15_000;
@@ -92,6 +94,8 @@ const LEASE_MS = 15_000;
 const MARK_MS = 3_600_000;
 /** Lines whose part was never recorded, because the process died. */
 const ORPHAN_TTL_MS = 600_000;
+/** Longer than a provider has a batch. Then only the log lacks the words. */
+const ADAPTED_TTL_MS = 7 * 86_400_000;
 
 /** KEYS: lease, part, parts. ARGV: token, id, due, whether the step knew of a cancel, then fields and values. */
 const stepScript = createScript<0 | 1>(
@@ -163,6 +167,15 @@ export class ProviderBatches {
     return lines.map((line) => JSON.parse(line) as WaitingLine);
   }
 
+  /** For workers: what was changed in lines for the model, by their request ids. */
+  async noteAdapted(id: string, words: Record<string, string[]>): Promise<void> {
+    const fields = Object.entries(words).flatMap(([requestId, each]) => [requestId, JSON.stringify(each)]);
+    if (fields.length === 0) return;
+    const key = this.names.providerBatchAdapted(id);
+    await this.redis.hset(key, ...fields);
+    await this.redis.pexpire(key, ADAPTED_TTL_MS);
+  }
+
   async find(id: string): Promise<HandedBatch | undefined> {
     return toHandedBatch(await this.redis.hgetall(this.names.providerBatch(id)));
   }
@@ -180,7 +193,12 @@ export class ProviderBatches {
 
   async remove(id: string): Promise<void> {
     await this.redis.zrem(this.names.providerBatches, id);
-    await this.redis.del(this.names.providerBatch(id), this.names.providerBatchLines(id));
+    const { names } = this;
+    await this.redis.del(
+      names.providerBatch(id),
+      names.providerBatchLines(id),
+      names.providerBatchAdapted(id),
+    );
   }
 
   /** For workers: the parts whose next step is due. */
@@ -233,11 +251,16 @@ export class ProviderBatches {
 
   /** Returns those of these requests that are lines of the part and are not merged yet. */
   async linesOf({ id, batch }: HandedPart, requestIds: readonly string[]): Promise<Map<string, HandedLine>> {
-    const found = await this.redis.hmget(this.names.batchLines(batch), ...requestIds);
+    const [found, adapted] = await Promise.all([
+      this.redis.hmget(this.names.batchLines(batch), ...requestIds),
+      this.redis.hmget(this.names.providerBatchAdapted(id), ...requestIds),
+    ]);
     const lines = new Map<string, HandedLine>();
     for (const [i, requestId] of requestIds.entries()) {
       const line = JSON.parse(found[i] ?? 'null') as HandedLine | null;
-      if (line?.at === id) lines.set(requestId, line);
+      if (line?.at !== id) continue;
+      const words = JSON.parse(adapted[i] ?? 'null') as string[] | null;
+      lines.set(requestId, words ? { ...line, adapted: words } : line);
     }
     return lines;
   }

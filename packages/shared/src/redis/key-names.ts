@@ -98,6 +98,8 @@ export interface KeyNames {
   providerBatchLease(id: string): string;
   /** Its lines, until the provider has them. */
   providerBatchLines(id: string): string;
+  /** What was changed in its lines for the model, by their request ids. */
+  providerBatchAdapted(id: string): string;
   /** All of them, by when a worker looks at them next. */
   providerBatches: string;
   /** Prefix that BullMQ puts before `:webhooks:<key>`, the queue of deliveries. */
@@ -190,6 +192,7 @@ export function keyNames(cell: string): KeyNames {
     providerBatch: (id) => `${prefix}:provider-batch:${id}`,
     providerBatchLease: (id) => `${prefix}:provider-batch-lease:${id}`,
     providerBatchLines: (id) => `${prefix}:provider-batch-lines:${id}`,
+    providerBatchAdapted: (id) => `${prefix}:provider-batch-lines:${id}:adapted`,
     providerBatches: `${prefix}:provider-batches`,
     webhookQueuePrefix: prefix,
     webhookQueueKey: (key) => `${prefix}:webhooks:${key}`,

@@ -191,6 +191,7 @@ export class ProviderBatchCreation {
     for (let from = 0; from < part.lines; from += READ_AT_ONCE) {
       const waiting = await store.lines(part.id, from, READ_AT_ONCE);
       if (waiting.length === 0) throw new BatchRefused(400, 'lines_lost');
+      const adapted: Record<string, string[]> = {};
       for (const { requestId, request } of waiting) {
         const text = payloads.open(request, requestContext({ workspace: part.workspace, requestId }));
         try {
@@ -199,10 +200,12 @@ export class ProviderBatchCreation {
           if (fitted?.refused) continue;
           const body = own.provider.buildRequest(fitted?.request ?? request, part.entry);
           lines.push(client.line(requestId, own.endpoint.adapt(body, part.entry.model)));
+          if (fitted) adapted[requestId] = fitted.adapted;
         } catch (error) {
           if (!(error instanceof GatewayError)) throw error;
         }
       }
+      await store.noteAdapted(part.id, adapted);
     }
     return lines;
   }

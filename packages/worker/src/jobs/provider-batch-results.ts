@@ -115,6 +115,7 @@ export class ProviderBatchResults {
       ms: 0,
       upstreamId: providerId,
       via: 'provider_batch',
+      ...(line.adapted ? { adapted: line.adapted } : {}),
     };
     const job = jobOfLine(part, line, id, now, attempt);
     if (status >= 200 && status < 300) {
