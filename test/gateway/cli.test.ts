@@ -216,12 +216,19 @@ test.serial('prices are listed, set by hand and taken back', async (t) => {
   t.is(set.out, 'Set openai/gpt-4.1: input 7, output 9.5 USD per million tokens.\n');
   t.regex(
     (await sluice('models list --overridden')).out,
-    /\nopenai +gpt-4\.1 +7 +- +9\.5 +1,000 +[\d,]+ +override\nRegistry /,
+    /\nopenai +gpt-4\.1 +7 +- +9\.5 +1,000 +[\d,]+ +override +service_tier, reasoning_effort, verbosity\nRegistry /,
   );
   t.is((await sluice('models unset openai/gpt-4.1')).code, 0);
   t.regex((await sluice('models list --overridden')).out, /^No model matches\.\nRegistry /);
   t.is((await sluice('models unset openai/gpt-4.1')).err, 'sluice: This model has no override.\n');
   const anthropic = (await sluice('models list --provider anthropic --json')).json();
+  const refuses = (model: string) => anthropic.find(({ id }: { id: string }) => id === model)?.refuses;
+  t.deepEqual(refuses('claude-sonnet-4-6'), ['top_p', 'messages']);
+  t.is(refuses('claude-3-haiku'), undefined);
+  t.regex(
+    (await sluice('models list --provider anthropic')).out,
+    /REFUSES\n(?:.*\n)*.*claude-sonnet-4-6 .* top_p, messages/,
+  );
   t.true(
     anthropic.length > 5 && anthropic.every((model: { provider: string }) => model.provider === 'anthropic'),
   );

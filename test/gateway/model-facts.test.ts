@@ -61,6 +61,7 @@ test.serial('a model that does not take a field is passed over, and the next ent
   t.is(headers.get('x-gateway-fallback-used'), 'true');
   t.is(headers.get('x-gateway-adapted'), null);
   t.deepEqual(await lastOutcomes(), ['unsupported', 'ok']);
+  t.is((await gateway.log()).at(-1)?.attempts[0]?.why, 'temperature is fixed there');
   t.is(callsOf('claude-sonnet-5-5').length, 0);
   t.is(lastSent('gpt-4o')?.temperature, 0);
 });
@@ -160,6 +161,7 @@ test.serial(
     refuse('gpt-4.1-nano');
     t.deepEqual(await ask(gateway.keys.other), ['refused_field', 'ok']);
     t.deepEqual(await ask(), ['unsupported', 'ok']);
+    t.is((await gateway.log()).at(-1)?.attempts[0]?.why, 'top_p was refused by it a moment ago');
     t.is((await gateway.chat({ model: 'taught', messages })).headers.get('x-gateway-model'), 'gpt-4.1-nano');
   },
 );

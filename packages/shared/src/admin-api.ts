@@ -188,6 +188,8 @@ export interface Model extends ModelFacts {
   provider: string;
   source?: string;
   overridden: boolean;
+  /** Fields of requests that it does not take, or not every value of them. */
+  refuses?: string[];
 }
 
 export interface ModelList extends List<Model> {
@@ -222,6 +224,8 @@ export interface PresentedAttempt {
   start_ms?: number;
   /** The provider's own words about a failure: cleaned, short, and without the prompt. */
   message?: string;
+  /** Which field of the request the model does not take, in words. It was passed over for that. */
+  why?: string;
   /** What was changed in the request for this model, in words. */
   adapted?: readonly string[];
   upstream_id?: string;

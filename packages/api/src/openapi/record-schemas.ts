@@ -110,7 +110,14 @@ export const recordSchemas = {
       prices,
       overridden: s.flag,
     },
-    { ...facts, source: s.text },
+    {
+      ...facts,
+      source: s.text,
+      refuses: {
+        ...s.arrayOf(s.text),
+        description: 'Fields of requests that it does not take, or not every value of them.',
+      },
+    },
   ),
   ModelOverride: s.object({ prices }, facts),
   Registry: s.object({
@@ -184,6 +191,10 @@ export const recordSchemas = {
               'When the call was sent or the entry passed over, in ms after the request was accepted.',
           },
           message: { ...s.text, description: 'The provider’s own words, cleaned, without the prompt.' },
+          why: {
+            ...s.text,
+            description: 'Which field of the request the model does not take. It was passed over for that.',
+          },
           adapted: {
             ...s.arrayOf(s.text),
             description: 'What was changed in the request for this model.',

@@ -88,12 +88,14 @@ function attemptStep(attempt: PresentedAttempt): Step {
     ms,
     start_ms = null,
     message,
+    why,
     adapted,
     upstream_id,
     via,
   } = attempt;
   const notes = [
     ...(message === undefined ? [] : [`“${message}”`]),
+    ...(why === undefined ? [] : [why]),
     ...(adapted ?? []),
     ...(via === undefined ? [] : ['a line of the provider’s own batch']),
     ...(upstream_id === undefined ? [] : [`the provider’s id: ${upstream_id}`]),

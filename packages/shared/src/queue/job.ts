@@ -19,6 +19,8 @@ export interface Attempt {
   startMs?: number;
   /** The provider's own words about a failure: cleaned, short, and without the prompt. */
   said?: string;
+  /** Which field of the request the model does not take, in words. It was passed over for that. */
+  why?: string;
   /** What was changed in the request for this model, in words. */
   adapted?: string[];
   /** Upstream's own request id, for a support ticket. */

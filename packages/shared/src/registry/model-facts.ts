@@ -385,6 +385,14 @@ export function factsOf(
   return facts;
 }
 
+/** The fields that a model of a price list does not take, or not every value of them. Those that are adapted do not count. */
+export function refusedFieldsOf(prices: string, model: string): string[] {
+  // These sell Claude in Anthropic's own format.
+  const isClaude = ['anthropic', 'aws', 'azure', 'google'].includes(prices) && model.includes('claude');
+  const facts = factsOf({ kind: isClaude ? 'anthropic' : 'openai', prices }, model);
+  return [...new Set(facts.flatMap(({ field, adapt }) => (adapt ? [] : field)))];
+}
+
 /** Bedrock says region and maker before a model, Vertex the maker, and a fine-tuned model has its base in the middle. */
 function bareName(model: string): string {
   return model

@@ -222,6 +222,7 @@ export function untaken({ provider, model }: ChainEntry, { field, words }: Refus
     message: `${field} is not taken by ${provider}/${model}: it ${words}.`,
     param: field,
     fallback: true,
+    why: `${field} ${words}`,
   };
 }
 

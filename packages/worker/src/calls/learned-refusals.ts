@@ -29,8 +29,9 @@ export class LearnedRefusals {
 
   constructor(private readonly now: () => number) {}
 
-  met({ provider, model }: ChainEntry, { field, value }: NamedField, workspace: string): void {
-    if (IN_EVERY_REQUEST.includes(field)) return;
+  /** True when others are led away from the model from now on. */
+  met({ provider, model }: ChainEntry, { field, value }: NamedField, workspace: string): boolean {
+    if (IN_EVERY_REQUEST.includes(field)) return false;
     const name = `${provider}/${model}`;
     if (!this.#byModel.has(name) && this.#byModel.size >= MOST_MODELS) this.#byModel.clear();
     const lessons = this.#byModel.get(name) ?? [];
@@ -41,7 +42,11 @@ export class LearnedRefusals {
       const leastKnown = lessons.findIndex(({ until = 0 }) => until <= this.now());
       if (lessons.length >= MOST_FIELDS) lessons.splice(Math.max(0, leastKnown), 1);
       lessons.push({ field, value, workspace });
-    } else if (lesson.workspace !== workspace) lesson.until = this.now() + KEPT_MS;
+    }
+    if (!lesson || lesson.workspace === workspace) return false;
+    const { until = 0 } = lesson;
+    lesson.until = this.now() + KEPT_MS;
+    return until <= this.now();
   }
 
   /** A field of the request that the model does not take, as far as is known. */

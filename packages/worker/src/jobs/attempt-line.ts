@@ -16,7 +16,7 @@ export interface AttemptLine extends Attempt {
 
 export function toAttemptLine(job: ChatJob, attempt: Attempt): AttemptLine {
   const { requestId, workspace, route, entry, queueMs } = job;
-  const { provider, model, outcome, status, ms, said, upstreamId, estimate } = attempt;
+  const { provider, model, outcome, status, ms, said, why, adapted, upstreamId, estimate } = attempt;
   const line: AttemptLine = { requestId, workspace, entry, queueMs, provider, model, outcome };
   const trace = parseTraceparent(job.trace);
   if (trace) line.traceId = trace.traceId;
@@ -24,6 +24,8 @@ export function toAttemptLine(job: ChatJob, attempt: Attempt): AttemptLine {
   if (status !== undefined) line.status = status;
   if (ms !== undefined) line.ms = ms;
   if (said !== undefined) line.said = said;
+  if (why !== undefined) line.why = why;
+  if (adapted !== undefined) line.adapted = adapted;
   if (upstreamId !== undefined) line.upstreamId = upstreamId;
   if (estimate !== undefined) line.estimate = estimate;
   return line;

@@ -43,7 +43,7 @@ import {
 import type { Fallback } from './fallback.js';
 import { recordQueueWait } from './job-spans.js';
 import { parseRequest } from './parse-request.js';
-import { addAttempt, entryOf, type Progress, usedBy } from './progress.js';
+import { entryOf, type Progress, usedBy } from './progress.js';
 import type { ProviderCalls } from './provider-calls.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
@@ -99,7 +99,7 @@ export class ChatProcessor {
   }
 
   async #process(progress: Progress, run: Run): Promise<Settlement | undefined> {
-    const { availability, calls, clock, ending, fallback, fit, logger, metrics, tracer } = this.parts;
+    const { availability, calls, clock, ending, fallback, fit, metrics, tracer } = this.parts;
     const { job } = progress;
     const entry = entryOf(job);
     const again = run.start > 1;
@@ -156,7 +156,7 @@ export class ChatProcessor {
     const left = fitted?.refused && fallback.whyLeft(progress.job, job.entry, request);
     if (left) {
       calls.leave(entry, job);
-      addAttempt(progress, { provider: entry.provider, model: entry.model, outcome: left.outcome }, logger);
+      fallback.leave(progress, entry, left);
       return fallback.fail(progress, request, left);
     }
 

@@ -57,8 +57,7 @@ export class Fallback {
           this.#whyUnsupported(progress.job, next, request) ?? this.whyLeft(progress.job, i, request);
         if (unsupported) {
           this.#countFallback(progress.job, next);
-          const { provider, model } = next;
-          addAttempt(progress, { provider, model, outcome: unsupported.outcome }, this.parts.logger);
+          this.leave(progress, next, unsupported);
           continue;
         }
         const { provider, model } = next;
@@ -112,6 +111,12 @@ export class Fallback {
     const upstream = this.parts.upstreams.get(entry.provider);
     const fitted = this.parts.fit.of(job, entry, request)?.request;
     return upstream && whyUnsupported(upstream, fitted ?? request, entry);
+  }
+
+  /** The entry cannot take the request, so the provider was not called. */
+  leave(progress: Progress, { provider, model }: ChainEntry, { outcome, why }: ProviderFailure): void {
+    const attempt = { provider, model, outcome, ...(why === undefined ? {} : { why }) };
+    addAttempt(progress, attempt, this.parts.logger);
   }
 
   /** The provider was not called. */

@@ -256,7 +256,12 @@ export class ProviderCalls {
     // Another value that is no text or number of few characters would be too much to remember.
     const isShort = typeof value !== 'object' && String(value).length <= 32;
     if (value === null || (isValue && !isShort)) return;
-    this.parts.learned.met(entry, isValue ? { field, value } : { field }, workspace);
+    const { provider, model } = entry;
+    if (this.parts.learned.met(entry, isValue ? { field, value } : { field }, workspace))
+      this.parts.logger.warn(
+        { provider, model, field },
+        'a model refuses a field, and is passed over for it',
+      );
   }
 
   /** The cost of an answer that the caller does not get. */

@@ -57,6 +57,8 @@ export interface ProviderFailure {
   reason?: Reason;
   /** Upstream's words, cleaned. They may still quote the prompt, or a key that looks like nothing. */
   said?: string;
+  /** Which field of the request the model does not take. */
+  why?: string;
   /** Whether the next entry of the chain may be tried. */
   fallback: boolean;
   status?: number;

@@ -6,6 +6,7 @@ import { MODEL } from '@sluice/shared/config/rules';
 import { GatewayError } from '@sluice/shared/errors';
 import { InvalidRegistry, type ModelOverride, parseModelOverride } from '@sluice/shared/registry/document';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
+import { refusedFieldsOf } from '@sluice/shared/registry/model-facts';
 import type { ModelFacts } from '@sluice/shared/registry/model-registry';
 import { overrideKey } from '@sluice/shared/registry/overrides';
 import type { RegistryStore } from '@sluice/shared/registry/store';
@@ -31,11 +32,15 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
   const { registry, registryStore, refresh, readBody, readDocument } = parts;
   const path = '/models/:provider/*id';
 
-  const present = ({ priceTable: _, ...model }: ModelFacts): Model => ({
-    object: 'model',
-    ...model,
-    overridden: registry.stored?.overrides.has(overrideKey(model.provider, model.id)) ?? false,
-  });
+  const present = ({ priceTable: _, ...model }: ModelFacts): Model => {
+    const refuses = refusedFieldsOf(model.provider, model.id);
+    return {
+      object: 'model',
+      ...model,
+      overridden: registry.stored?.overrides.has(overrideKey(model.provider, model.id)) ?? false,
+      ...(refuses.length > 0 ? { refuses } : {}),
+    };
+  };
 
   const noteBefore = (ctx: ParameterizedContext, provider: string, id: string) => {
     const model = registry.current.models.find((each) => each.provider === provider && each.id === id);

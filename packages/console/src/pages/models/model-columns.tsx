@@ -75,14 +75,24 @@ function Name({ id, route, facts, offered, overridden }: ModelRow) {
 }
 
 function Tags({ facts }: ModelRow) {
-  const tags = facts?.capabilities ?? [];
-  if (tags.length === 0) return <span class="muted">{NOTHING}</span>;
+  const { capabilities: tags = [], refuses } = facts ?? {};
   return (
-    <span class="tags">
-      {tags.map((tag) => (
-        <Badge key={tag}>{tag.replaceAll('_', ' ')}</Badge>
-      ))}
-    </span>
+    <>
+      {tags.length === 0 && <span class="muted">{NOTHING}</span>}
+      <span class="tags">
+        {tags.map((tag) => (
+          <Badge key={tag}>{tag.replaceAll('_', ' ')}</Badge>
+        ))}
+      </span>
+      {refuses && (
+        <span
+          class="under"
+          title="Fields that it does not take, or not every value of them. The next entry of a route gets such a request."
+        >
+          refuses {refuses.join(', ')}
+        </span>
+      )}
+    </>
   );
 }
 

@@ -1,7 +1,6 @@
 import type {
   DirectoryOverview,
   Model,
-  ModelFacts,
   ModelList,
   ModelOffer,
   ProviderStatus,
@@ -15,7 +14,7 @@ export interface ModelRow {
   provider: string;
   /** For a route: the other entries of its chain, and its workspace. */
   route?: { workspace: string; chain: string[] };
-  facts?: Partial<ModelFacts> & { source?: string };
+  facts?: Partial<Model>;
   overridden: boolean;
   /** Whether the provider lists the id, so that `GET /v1/models` does. */
   offered: boolean;

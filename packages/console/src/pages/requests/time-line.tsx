@@ -56,7 +56,7 @@ interface AttemptProps {
 }
 
 function AttemptStep({ attempt, number, span, total }: AttemptProps) {
-  const { provider, model, outcome, status, ms, upstream_id, message, adapted, via } = attempt;
+  const { provider, model, outcome, status, ms, upstream_id, message, why, adapted, via } = attempt;
   const tone = outcomeTone(outcome);
   return (
     <Step
@@ -68,6 +68,7 @@ function AttemptStep({ attempt, number, span, total }: AttemptProps) {
           {status === undefined ? '' : ` (${status})`}
           {span && span.from > 0 && `; after ${duration(span.from)}`}
           {message && <>; it said “{message}”</>}
+          {why && <>; {why}</>}
           {via && '; a line of the provider’s own batch'}
           {adapted && <>; {adapted.join(', ')}</>}
           {upstream_id && (
