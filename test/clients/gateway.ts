@@ -12,7 +12,7 @@ interface Entry {
 }
 
 /** As they are shipped. */
-const ROUTES: Readonly<Record<string, readonly Entry[]>> = parse(
+export const ROUTES: Readonly<Record<string, readonly Entry[]>> = parse(
   readFileSync(`${REPOSITORY}/gateway.yaml`, 'utf8'),
 ).workspaces[0].routes;
 export const ALIASES: readonly string[] = Object.keys(ROUTES);
