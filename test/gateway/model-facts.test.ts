@@ -19,6 +19,7 @@ test.before(async () => {
       'claude-first': [claude, gpt('gpt-4o')],
       'claude-last': [gpt('gpt-4o-mini'), claude],
       'claude-only': [claude],
+      'claude-twice': [{ ...claude, model: 'claude-opus-5-5' }, claude],
       dropped: [{ ...claude, drop: ['temperature'] }, gpt('gpt-4o')],
       renamed: [gpt('gpt-5.6')],
       unknown: [gpt('gpt-4.1'), gpt('gpt-4.1-mini')],
@@ -77,6 +78,13 @@ test.serial(
     t.is(lastSent(claude.model)?.temperature, 0);
   },
 );
+
+test.serial('when no entry takes the request, each is asked: the facts may be old', async (t) => {
+  const { status, body } = await gateway.chat({ model: 'claude-twice', messages, temperature: 0 });
+  t.is(status, 400);
+  t.is(body.error.param, 'temperature');
+  t.deepEqual(await lastOutcomes(), ['refused_field', 'refused_field']);
+});
 
 test.serial('after an outage of the first entry, a model’s refusal is not the caller’s 400', async (t) => {
   gateway.simulator.script(
@@ -189,6 +197,29 @@ test.serial('a conversation with tools that another model began goes on at Mistr
   }[];
   t.regex(sent[3]?.tool_call_id ?? '', /^[a-zA-Z0-9]{9}$/);
   t.is(sent[2]?.tool_calls?.[0]?.id, sent[3]?.tool_call_id);
+});
+
+test.serial('null is as good as nothing for a server that refuses names that it does not know', async (t) => {
+  const nothing = { seed: null, user: null, stream_options: null, max_completion_tokens: null };
+  const { headers } = await gateway.chat({ model: 'mistral', messages, ...nothing });
+  t.is(headers.get('x-gateway-provider'), 'mistral');
+  t.is(headers.get('x-gateway-adapted'), null);
+});
+
+test.serial('a field that a provider names keeps nobody else from the model', async (t) => {
+  for (const param of ['constructor', 'messages', 'model']) {
+    for (const key of [gateway.key, gateway.keys.other]) {
+      gateway.simulator.script({
+        match: { model: 'gpt-4.1-nano' },
+        times: 1,
+        action: refusal(param, 'unknown_parameter', `Unknown parameter: '${param}'.`),
+      });
+      const own: object = param === 'constructor' ? { constructor: 1 } : {};
+      await gateway.chat({ model: 'taught', messages, ...own }, key === undefined ? {} : { key });
+    }
+    const { headers } = await gateway.chat({ model: 'taught', messages });
+    t.is(headers.get('x-gateway-model'), 'gpt-4.1-nano', param);
+  }
 });
 
 test.serial('a penalty of 0 is left out for a model that takes none, and any other is not', async (t) => {

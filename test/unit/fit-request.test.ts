@@ -147,6 +147,18 @@ test('a name in JSON may be written with escapes', (t) => {
   ]);
 });
 
+test('a field that says nothing is left out where even its name is refused', (t) => {
+  const { adapted, sent } = fitTo('mistral', 'mistral-large-latest', {
+    store: null,
+    seed: null,
+    top_p: null,
+  });
+  t.deepEqual(adapted, []);
+  t.deepEqual(sent, ask({ top_p: null }));
+  const settings = { drop: ['seed'], rename: { user: 'person' } };
+  t.deepEqual(fitTo('openai', 'gpt-4o', { seed: null, user: null }, settings).sent, ask({}));
+});
+
 test('an ordinary request passes the models that take it without a copy', (t) => {
   const ordinary = { temperature: 0.2, top_p: 0.9, max_tokens: 10, stop: ['x'], seed: 1, user: 'u1' };
   const models = [
@@ -213,6 +225,8 @@ test('messages that are held as bytes stay so, and are read only when a fact may
   t.deepEqual(renamed?.messages, [user]);
   const facts = factsOf({ kind: 'openai', prices: 'deepseek' }, 'deepseek-chat');
   t.is(fitRequest(hold([user]), entry, facts), undefined);
+  const unread = holdMessages({ model: 'm', messages: [] }, Buffer.from('nobody reads this'));
+  t.is(fitRequest(unread, entry, facts), undefined);
   const developer = fitRequest(hold([{ ...user, role: 'developer' }]), entry, facts);
   t.deepEqual(developer?.request.messages, [{ ...user, role: 'system' }] as never);
 });

@@ -89,6 +89,7 @@ test('A server that may not know max_completion_tokens is sent max_tokens, withi
     t.like(buildFor(baseUrl, limits, { max_tokens: 100 }), { max_tokens: 100 });
     t.like(buildFor(baseUrl, { max_tokens: 5 }), { max_tokens: 5 });
     t.false('max_tokens' in buildFor(baseUrl, { max_completion_tokens: null }));
+    t.false('max_completion_tokens' in buildFor(baseUrl, { max_completion_tokens: null }));
     // A proxy before OpenAI: its reasoning models refuse max_tokens.
     t.like(buildFor(baseUrl, limits, { model: 'o3-mini' }), { max_completion_tokens: 500 });
   }

@@ -30,18 +30,23 @@ export function fitRequest(
   const { drop, rename } = entry;
   if (facts.length === 0 && !drop && !rename) return undefined;
   const fitted: FittedRequest = { request, adapted: [] };
-  for (const field of drop ?? []) if (isSet(request, field)) dropField(fitted, field);
+  for (const field of drop ?? []) {
+    dropNull(fitted, field);
+    if (isSet(fitted.request, field)) dropField(fitted, field);
+  }
   for (const [field, to] of Object.entries(rename ?? {})) {
+    dropNull(fitted, field);
     if (isSet(fitted.request, field) && !renameField(fitted, field, to))
       fitted.refused ??= { field, words: `is called ${to} there` };
   }
   for (const fact of facts) {
+    dropNull(fitted, fact.field);
     if (!concerns(fact, fitted.request)) continue;
     if (!fact.adapt || !adapt(fitted, fact)) {
       fitted.refused ??= { field: fact.field, words: fact.words };
     }
   }
-  return fitted.adapted.length === 0 && !fitted.refused ? undefined : fitted;
+  return fitted.request === request && !fitted.refused ? undefined : fitted;
 }
 
 function concerns({ field, refuses, mark }: ModelFact, request: ChatRequest): boolean {
@@ -66,6 +71,13 @@ function adapt(fitted: FittedRequest, { field, adapt: how }: ModelFact): boolean
 /** `null` counts as absent. */
 function isSet(request: ChatRequest, field: string): boolean {
   return Object.hasOwn(request, field) && request[field] !== null;
+}
+
+/** A strict server refuses the name of a field that it does not know, also with null. Nothing is lost without it. */
+function dropNull(fitted: FittedRequest, field: string): void {
+  // Messages that are held as bytes are not read for this.
+  if (field === 'messages' || fitted.request[field] !== null) return;
+  change(fitted, undefined, (fields) => delete fields[field]);
 }
 
 function dropField(fitted: FittedRequest, field: string): void {
@@ -122,10 +134,10 @@ function changeMessages(
 }
 
 /** Changes a copy of the request. Messages that are held as bytes stay so. */
-function change(fitted: FittedRequest, words: string, edit: (fields: ChatRequest) => void): void {
+function change(fitted: FittedRequest, words: string | undefined, edit: (fields: ChatRequest) => void): void {
   const held = heldMessages(fitted.request);
   const fields = { ...(held?.outline ?? fitted.request) };
   edit(fields);
   fitted.request = held ? holdMessages(fields, held.json) : fields;
-  fitted.adapted.push(words);
+  if (words !== undefined) fitted.adapted.push(words);
 }

@@ -101,9 +101,9 @@ export class Fallback {
   #mayTake(job: ChatJob, entry: ChainEntry, request: ChatRequest): boolean {
     const { provider, model } = entry;
     return (
+      !this.parts.availability.blocked(provider, model, tierApart(request)) &&
       !this.parts.fit.of(job, entry, request)?.refused &&
-      !this.#whyUnsupported(job, entry, request) &&
-      !this.parts.availability.blocked(provider, model, tierApart(request))
+      !this.#whyUnsupported(job, entry, request)
     );
   }
 

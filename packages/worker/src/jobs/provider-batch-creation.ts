@@ -200,7 +200,7 @@ export class ProviderBatchCreation {
           if (fitted?.refused) continue;
           const body = own.provider.buildRequest(fitted?.request ?? request, part.entry);
           lines.push(client.line(requestId, own.endpoint.adapt(body, part.entry.model)));
-          if (fitted) adapted[requestId] = fitted.adapted;
+          if (fitted && fitted.adapted.length > 0) adapted[requestId] = fitted.adapted;
         } catch (error) {
           if (!(error instanceof GatewayError)) throw error;
         }

@@ -65,7 +65,6 @@ await run({
   async settings() {
     const settings = {
       temperature: SETTINGS.temperature,
-      topP: SETTINGS.top_p,
       maxOutputTokens: SETTINGS.max_tokens,
       stopSequences: SETTINGS.stop,
       seed: SETTINGS.seed,

@@ -9,10 +9,12 @@ const ONLY = process.env.GATEWAY_FEATURES?.split(',');
 export const PICTURE =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 export const TIMEOUT_MS = 1_500;
-/** Fields that callers set without a thought. Many models refuse some of them. */
+/**
+ * Fields that callers set without a thought. Many models refuse some of them. `top_p` is not among them, because
+ * Claude takes either it or `temperature`.
+ */
 export const SETTINGS = {
   temperature: 0.2,
-  top_p: 0.9,
   max_tokens: 60,
   stop: ['END'],
   seed: 7,

@@ -60,9 +60,9 @@ await run({
     }
   },
   async settings() {
-    const { temperature, top_p: topP, max_tokens: maxTokens, stop, user, ...modelKwargs } = SETTINGS;
+    const { temperature, max_tokens: maxTokens, stop, user, ...modelKwargs } = SETTINGS;
     for (const name of MODELS) {
-      const set = model(name, { temperature, topP, maxTokens, stop, user, modelKwargs });
+      const set = model(name, { temperature, maxTokens, stop, user, modelKwargs });
       expect((await set.invoke('Set.')).text.includes('Set.'), 'the echo');
     }
   },

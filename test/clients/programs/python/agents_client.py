@@ -60,7 +60,7 @@ async def images():
 
 
 async def settings():
-    own = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_penalty")
+    own = ("temperature", "max_tokens", "presence_penalty", "frequency_penalty")
     options = {name: SETTINGS[name] for name in own}
     more = {name: value for name, value in SETTINGS.items() if name not in own}
     for name in MODELS:

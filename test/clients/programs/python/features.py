@@ -21,7 +21,6 @@ TIMEOUT = 1.5
 # Fields that callers set without a thought. Many models refuse some of them.
 SETTINGS = {
     "temperature": 0.2,
-    "top_p": 0.9,
     "max_tokens": 60,
     "stop": ["END"],
     "seed": 7,

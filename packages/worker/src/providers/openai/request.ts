@@ -19,9 +19,9 @@ export function buildCompatibleRequest(request: ChatRequest, entry: ChainEntry):
   const { max_completion_tokens: limit = null } = body;
   const isWanted =
     entry.rename?.max_tokens === 'max_completion_tokens' || WANTS_COMPLETION_LIMIT.test(entry.model);
-  if (limit === null || isWanted) return body;
+  if (isWanted) return body;
   delete body.max_completion_tokens;
-  return Object.assign(body, { max_tokens: limit });
+  return limit === null ? body : Object.assign(body, { max_tokens: limit });
 }
 
 /**

@@ -174,7 +174,6 @@ func settings(model string) error {
 		Model:            model,
 		Messages:         []message{openai.UserMessage("Set.")},
 		Temperature:      openai.Float(0.2),
-		TopP:             openai.Float(0.9),
 		MaxTokens:        openai.Int(60),
 		Stop:             openai.ChatCompletionNewParamsStopUnion{OfStringArray: []string{"END"}},
 		Seed:             openai.Int(7),

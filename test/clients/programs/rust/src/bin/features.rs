@@ -136,7 +136,7 @@ async fn settings() -> Checked {
     for model in &aliases() {
         let mut body = question(model, "Set.");
         let settings = json!({
-            "temperature": 0.2, "top_p": 0.9, "max_tokens": 60, "stop": ["END"], "seed": 7,
+            "temperature": 0.2, "max_tokens": 60, "stop": ["END"], "seed": 7,
             "presence_penalty": 0.1, "frequency_penalty": 0.1, "user": "ann@example.com",
         });
         body.as_object_mut().expect("an object").extend(settings.as_object().expect("an object").clone());

@@ -170,7 +170,6 @@ public class Features {
         echo(
             create(ask(model, "Set.")
                 .temperature(0.2)
-                .topP(0.9)
                 .maxTokens(60)
                 .stopOfStrings(List.of("END"))
                 .seed(7)
