@@ -1,4 +1,6 @@
 /** What is left of a workspace that was deleted. */
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
 import { applyConfig } from '@sluice/cli/apply/apply-config';
 import { loadConfig } from '@sluice/shared/config/config';
 import { Directory } from '@sluice/shared/directory/directory';
@@ -6,7 +8,7 @@ import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { readEnv } from '@sluice/shared/process/env';
 import { pepperEnv } from '@sluice/shared/process/shared-env';
 import { RedisClock } from '@sluice/shared/redis/clock';
-import { adminOf, type CallAdmin } from '../helpers/admin.js';
+import { adminOf, type CallAdmin, freeId } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 import { readEverything } from '../helpers/redis-contents.js';
@@ -108,6 +110,47 @@ test.serial('with erase, nothing in Redis names the workspace any more', async (
   t.is((await admin('DELETE', '/workspaces/forgotten?erase=true')).status, 404);
   t.is((await admin('DELETE', '/workspaces/tenant?erase=maybe')).status, 400);
 });
+
+test.serial(
+  'a file that is sent while its workspace is deleted does not come to the next one of its id',
+  async (t) => {
+    const create = async () => {
+      await admin('POST', '/workspaces', { id: 'uploads' });
+      return (await admin('POST', '/workspaces/uploads/keys', { name: 'first' })).body.value as string;
+    };
+    const files = (key: string) =>
+      fetch(`${gateway.url}/v1/files`, { headers: { authorization: `Bearer ${key}` } });
+    const key = await create();
+    await until('the key is known', async () => (await files(key)).ok);
+
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const part = (name: string) => `--part\r\ncontent-disposition: form-data; name="${name}"`;
+    async function* form() {
+      yield Buffer.from(`${part('purpose')}\r\n\r\nbatch\r\n${part('file')}; filename="a.jsonl"\r\n\r\n{`);
+      await finished;
+      yield Buffer.from('}\r\n--part--\r\n');
+    }
+    const upload = fetch(`${gateway.url}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'multipart/form-data; boundary=part' },
+      body: Readable.toWeb(Readable.from(form())) as ReadableStream,
+      duplex: 'half',
+    });
+    const expected = () => gateway.redis.zrange(gateway.names.fileObjects, '0', '-1');
+    await until('the upload', async () => (await expected()).some((object) => object.startsWith('uploads/')));
+
+    await admin('DELETE', '/workspaces/uploads');
+    await freeId(gateway, 'uploads');
+    const next = await create();
+    await until('the next key is known', async () => (await files(next)).ok);
+    finish();
+    t.is((await upload).status, 401);
+    t.like(await (await files(next)).json(), { data: [] });
+  },
+);
 
 test.serial('gateway.yaml does not bring a deleted workspace back', async (t) => {
   const { redis, names, simulator, key } = gateway;

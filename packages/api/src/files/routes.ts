@@ -5,6 +5,7 @@ import type { Logger } from '@sluice/shared/process/logger';
 import { UnreadablePayload } from '@sluice/shared/queue/payload';
 import { FILE_PURPOSES } from '@sluice/shared/redis/key-names';
 import type { Middleware } from 'koa';
+import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { Authenticated } from '../http/authenticate.js';
 import { letSend } from '../http/expect-continue.js';
 import { EMPTY_PAGE } from '../http/page.js';
@@ -22,6 +23,7 @@ const FORM_BYTES = 65_536;
 
 export interface FilesParts {
   files: Files;
+  directory: DirectoryCache;
   maxFileBytes: number;
   /** An upload that stands still for so long is given up. */
   idleMs: number;
@@ -41,7 +43,7 @@ export interface FileObject {
 }
 
 export function createFilesRoutes(parts: FilesParts) {
-  const { files, maxFileBytes, idleMs } = parts;
+  const { files, directory, maxFileBytes, idleMs } = parts;
   const places = new UploadPlaces();
 
   const upload: Middleware<Authenticated> = async (ctx) => {
@@ -50,6 +52,7 @@ export function createFilesRoutes(parts: FilesParts) {
     const length = Number(ctx.get('content-length') || 0);
     if (length > maxFileBytes + FORM_BYTES) throw tooLarge(maxFileBytes);
     const most = await files.requireRoom(workspace, Math.max(0, length - FORM_BYTES));
+    const owner = await directory.findWorkspace(workspace);
     const leave = places.take(workspace);
     const endPatience = allowSlowBody(ctx.req.socket);
     try {
@@ -62,6 +65,9 @@ export function createFilesRoutes(parts: FilesParts) {
       if (!stored) throw invalid('file is required.', 'file');
       try {
         const expiresInMs = 1_000 * readForm(fields);
+        // An upload may take longer than it takes to delete the workspace, and to make another one of its id.
+        if (owner?.created !== (await directory.findWorkspace(workspace))?.created)
+          throw new GatewayError('invalid_api_key', 'The workspace of this key was deleted.');
         const record = await files.keep(workspace, stored, { filename, purpose: 'batch', expiresInMs });
         ctx.body = toFileObject(record);
       } catch (error) {
