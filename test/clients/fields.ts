@@ -68,6 +68,11 @@ const FIELDS: Readonly<Record<string, Fields>> = {
       json_schema: { name: 'city', strict: true, schema: { ...parameters, additionalProperties: false } },
     },
   },
+  'an image': {
+    messages: [
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://e.example/x.png' } }] },
+    ],
+  },
   'system message': { messages: [{ role: 'system', content: 'Be brief.' }, hi] },
   'developer message': { messages: [{ role: 'developer', content: 'Be brief.' }, hi] },
   'name of a message': { messages: [{ ...hi, name: 'ann' }] },

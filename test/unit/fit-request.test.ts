@@ -9,6 +9,10 @@ import { parseError } from '@sluice/worker/providers/parse-error';
 import test from 'ava';
 
 const user = { role: 'user', content: 'Hello' } as const;
+const pictured = {
+  role: 'user',
+  content: [{ type: 'image_url', image_url: { url: 'https://e.example/x.png' } }],
+};
 const called = (...ids: string[]) => ({
   role: 'assistant',
   content: null,
@@ -55,6 +59,9 @@ const REFUSED: readonly [prices: string, model: string, field: string, fields: o
   ['groq', 'llama-3.3-70b-versatile', 'messages', { messages: [{ ...user, name: 'ann' }] }],
   ['groq', 'llama-3.3-70b-versatile', 'n', { n: 2 }],
   ['deepseek', 'deepseek-chat', 'response_format', { response_format: { type: 'json_schema' } }],
+  ['openai', 'gpt-4-turbo', 'response_format', { response_format: { type: 'json_schema' } }],
+  ['deepseek', 'deepseek-chat', 'messages', { messages: [pictured] }],
+  ['openai', 'o3-mini', 'messages', { messages: [pictured] }],
   ['x-ai', 'grok-4', 'stop', { stop: ['x'] }],
   ['x-ai', 'grok-3-mini', 'presence_penalty', { presence_penalty: 0.1 }],
   ['x-ai', 'grok-4-latest', 'reasoning_effort', { reasoning_effort: 'low' }],
@@ -177,6 +184,9 @@ test('an ordinary request passes the models that take it without a copy', (t) =>
     );
   }
   t.is(fitTo('openai', 'gpt-5.1', { temperature: 0.2 }).refused, undefined);
+  t.is(fitTo('openai', 'gpt-4o', { messages: [pictured] }).refused, undefined);
+  const unthinking = { tool_choice: 'required', thinking: { type: 'disabled' } };
+  t.is(fitTo('deepseek', 'deepseek-v4-pro', unthinking).refused, undefined);
   t.is(fitTo('openai', 'gpt-5.6', { temperature: 1, reasoning_effort: null }).refused, undefined);
   t.is(fitTo('anthropic', 'claude-sonnet-5-5', { temperature: 1, tool_choice: 'auto' }).refused, undefined);
 });
@@ -249,6 +259,16 @@ const ABOUT_THE_MODEL: readonly [message: string, param: string | undefined][] =
     'developer',
   ],
   ['This response_format type is unavailable now', undefined],
+  [
+    'Failed to deserialize the JSON body into the target type: messages[7]: unknown variant `image_url`, expected `text`',
+    'image_url',
+  ],
+  ['Argument not supported on this model: reasoning_effort', 'reasoning_effort'],
+  ['Invalid content type. image_url is only supported by certain models.', undefined],
+  [
+    "'messages.0' : for 'role:user' the following must be satisfied[('messages.0.content' : value must be a string)]",
+    'messages',
+  ],
   ['Model grok-4.5 does not support parameter presencePenalty.', 'presencePenalty'],
   ['Invalid JSON payload received. Unknown name "store": Cannot find field.', 'store'],
   ['Invalid service_tier argument', undefined],

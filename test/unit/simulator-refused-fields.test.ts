@@ -34,6 +34,10 @@ const schema = {
   type: 'json_schema',
   json_schema: { name: 's', schema: { type: 'object', additionalProperties: false } },
 };
+const pictured = {
+  role: 'user',
+  content: [{ type: 'image_url', image_url: { url: 'https://e.example/x.png' } }],
+};
 const calls = (id: string) => [
   hi,
   {
@@ -202,6 +206,13 @@ const OPENAI: [body: Fields, error: { message: string; param?: string; code?: st
     { message: 'Model incompatible request argument supplied: seed' },
   ],
   [
+    ask('o3-mini', { messages: [hi, pictured] }),
+    {
+      message: 'Invalid content type. image_url is only supported by certain models.',
+      param: 'messages.[1].content',
+    },
+  ],
+  [
     ask('gpt-5', { top_k: 1 }),
     { message: "Unknown parameter: 'top_k'.", param: 'top_k', code: 'unknown_parameter' },
   ],
@@ -341,6 +352,13 @@ const OTHERS: [provider: ProviderName, body: Fields, answer: unknown, status?: n
     ask('deepseek-chat', { messages: [{ role: 'developer', content: 'x' }, hi] }),
     deepseek(
       'Failed to deserialize the JSON body into the target type: messages[0].role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`, `latest_reminder` at line 1 column 60',
+    ),
+  ],
+  [
+    'deepseek',
+    ask('deepseek-v4-pro', { messages: [hi, pictured] }),
+    deepseek(
+      'Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`, expected `text` at line 1 column 60',
     ),
   ],
   [

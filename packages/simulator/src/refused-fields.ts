@@ -320,6 +320,14 @@ const OPENAI: readonly RefusedField[] = [
     source: 'https://github.com/pydantic/pydantic-ai/issues/974',
   },
   {
+    models: /^(?:gpt-3\.5|gpt-4(?!o|\.|-turbo|-vision)|o1-(?:mini|preview)|o3-mini)/,
+    field: 'messages[].content',
+    refuses: (content) => hasImage(content),
+    says: 'Invalid content type. image_url is only supported by certain models.',
+    param: 'messages.[{i}].content',
+    source: 'https://github.com/vllm-project/vllm/issues/11629',
+  },
+  {
     models: /^(?:gpt-[34]|o1|chatgpt)/,
     field: 'service_tier',
     refuses: (value) => value === 'flex',
@@ -399,7 +407,16 @@ const MISTRAL: readonly RefusedField[] = [
   },
 ];
 
+const hasImage = (content: unknown) =>
+  Array.isArray(content) && content.some((part) => isFields(part) && part.type === 'image_url');
+
 const DEEPSEEK: readonly RefusedField[] = [
+  {
+    field: 'messages[].content',
+    refuses: hasImage,
+    says: 'Failed to deserialize the JSON body into the target type: messages[{i}]: unknown variant `image_url`, expected `text` at line 1 column 60',
+    source: 'https://github.com/1jehuang/jcode/issues/310',
+  },
   {
     field: 'messages[].role',
     refuses: isForeignRole,

@@ -71,6 +71,7 @@ const hasType =
   (...types: string[]): Test =>
   (value) =>
     types.includes(String((value as { type?: unknown }).type));
+const noSchema = refuses('response_format', 'takes no schema there', hasType('json_schema'));
 const isBesides =
   (field: string): Test =>
   (_, request) =>
@@ -96,6 +97,15 @@ const noNames: ModelFact = {
   mark: '"name"',
   words: 'may not have a name',
   refuses: (_, { messages }) => messages.some(({ role, name = null }) => name !== null && role !== 'tool'),
+};
+const noImages: ModelFact = {
+  field: 'messages',
+  mark: '"image_url"',
+  words: 'may not have an image',
+  refuses: (_, { messages }) =>
+    messages.some(
+      ({ content }) => Array.isArray(content) && content.some(({ type }) => type === 'image_url'),
+    ),
 };
 /** Mistral takes ids of tool calls in its own form only. */
 export const MISTRAL_CALL_ID = /^[a-zA-Z0-9]{9}$/;
@@ -255,6 +265,18 @@ const MODELS: readonly FactRow[] = [
   },
   {
     of: 'openai',
+    models: /^(?:gpt-3\.5|gpt-4(?!o|\.))/,
+    facts: [noSchema],
+    source: 'https://developers.openai.com/api/docs/guides/structured-outputs',
+  },
+  {
+    of: 'openai',
+    models: /^(?:gpt-3\.5|gpt-4(?!o|\.|-turbo|-vision)|o1-(?:mini|preview)|o3-mini)/,
+    facts: [noImages],
+    source: 'https://github.com/vllm-project/vllm/issues/11629',
+  },
+  {
+    of: 'openai',
     models: /search-(?:preview|api)/,
     facts: [
       ...lacks(
@@ -312,13 +334,20 @@ const MODELS: readonly FactRow[] = [
   {
     of: 'deepseek',
     models: /^/,
-    facts: [developerIsSystem, refuses('response_format', 'takes no schema there', hasType('json_schema'))],
+    facts: [developerIsSystem, noImages, noSchema],
     source: 'https://api-docs.deepseek.com/api/create-chat-completion',
   },
   {
     of: 'deepseek',
     models: /^deepseek-(?:reasoner|v4)/,
-    facts: [refuses('tool_choice', 'cannot force a call while the model thinks', isForced)],
+    facts: [
+      refuses(
+        'tool_choice',
+        'cannot force a call while the model thinks',
+        (choice, request) =>
+          isForced(choice, request) && !hasType('disabled')(request.thinking ?? {}, request),
+      ),
+    ],
     source: 'https://api-docs.deepseek.com/guides/thinking_mode',
   },
   {

@@ -186,7 +186,7 @@ const ROWS: readonly ErrorRow[] = [
   {
     by: 'OpenAI',
     status: [400],
-    says: /^(?:function tools with reasoning_effort are not supported|(?:unrecognized|model incompatible) request arguments? supplied|invalid service_tier argument)/i,
+    says: /^(?:function tools with reasoning_effort are not supported|(?:unrecognized|model incompatible) request arguments? supplied|invalid service_tier argument|invalid content type\. image_url is only supported by certain models)/i,
     means: 'refused_field',
   },
   // Of ids of tool calls, of the order of messages, and of roles. Other providers are not as strict.
@@ -200,13 +200,13 @@ const ROWS: readonly ErrorRow[] = [
   {
     by: 'xAI, DeepSeek',
     status: REFUSED,
-    says: /does not support (?:parameter |this tool_choice)|argument not supported|role: unknown variant|response_format type is unavailable|in the thinking mode must be passed back/i,
+    says: /does not support (?:parameter |this tool_choice)|argument not supported|(?:role|\]): unknown variant|untagged enum ChatCompletionRequestContent|response_format type is unavailable|in the thinking mode must be passed back/i,
     means: 'refused_field',
   },
   {
     by: 'Groq, Cerebras',
     status: REFUSED,
-    says: /property '[^']{1,200}' is unsupported/i,
+    says: /property '[^']{1,200}' is unsupported|content' : value must be a string/i,
     means: 'refused_field',
   },
   {

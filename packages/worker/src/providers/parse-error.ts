@@ -62,7 +62,7 @@ function named({ code = '', param = '' }: ReadError): Pick<ProviderFailure, 'ref
 /** The first name in quotes, or the one after a colon. */
 function fieldIn(text: string): string | undefined {
   const quoted = /[`'"]([a-zA-Z_]\w{0,63})(?:[.[][^`'"]{0,64})?[`'"]/.exec(text);
-  const after = /(?:supplied|parameter|supported):? (\w{1,64})/i.exec(text);
+  const after = /(?:(?:supplied|supported|model):|parameter) (\w{1,64})/i.exec(text);
   return quoted?.[1] ?? after?.[1];
 }
 
