@@ -387,7 +387,7 @@ const MODELS: readonly FactRow[] = [
   },
   {
     of: 'aws',
-    models: /gpt-oss/,
+    models: /^openai\.gpt-oss/,
     facts: [renames('max_tokens', 'max_completion_tokens'), ...noPenalty('frequency_penalty')],
     source: 'https://github.com/CherryHQ/cherry-studio/issues/9655',
   },
