@@ -15,11 +15,16 @@ import { readEverything } from '../helpers/redis-contents.js';
 import { until } from '../helpers/until.js';
 
 const CHAIN = [{ provider: 'openai', model: 'gpt-4o-mini' }];
+const DEADLINE_MS = 300_000;
+const RECEIVE_MS = 600_000;
 let gateway: Gateway;
 let admin: CallAdmin;
 
 test.before(async () => {
-  gateway = await startGateway({ routes: { solo: CHAIN } });
+  gateway = await startGateway({
+    routes: { solo: CHAIN },
+    request: { deadline_ms: DEADLINE_MS, receive_timeout_ms: RECEIVE_MS },
+  });
   admin = adminOf(gateway);
 });
 test.after.always(() => gateway?.stop());
@@ -71,6 +76,8 @@ test.serial(
     await refused(/The id is free at/);
     const record = JSON.parse((await redis.hget(names.deletedWorkspaces, 'tenant')) ?? '');
     t.is(Date.parse(body.erased.id_free_at), Math.floor(record.requestsEnd));
+    // A caller may still send the body of a request that was let in.
+    t.true(record.requestsEnd - record.deleted > DEADLINE_MS + RECEIVE_MS);
     // A request that was under way ends now.
     await redis.xadd(names.requestLog, '*', 'entry', logged);
     await redis.hset(names.spent('tenant'), '2026-01', 1);

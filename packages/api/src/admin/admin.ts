@@ -204,7 +204,7 @@ export async function startAdmin(
         }),
       isErasing: async (workspace) =>
         (await archive?.ask(() => hasErasure(archive.database, archive.schema, workspace))) ?? false,
-      deadlineMs: config.request.deadlineMs,
+      requestTimes: config.request,
       readArchiveSpend: archiveSpend && ((question) => archiveSpend.read(question)),
       queues,
       readQueue: (provider) => readQueue(queues, clock, provider),

@@ -58,7 +58,7 @@ export async function applyConfig(
   }
   const isWanted = ({ workspace }: ResolvedKey) => workspaces.some(({ id }) => id === workspace);
   const steps = planConfig({ ...config, workspaces }, keys.filter(isWanted), known, { prune: false });
-  const target = createRedisTarget(directory, clock, issuer, config.request.deadlineMs);
+  const target = createRedisTarget(directory, clock, issuer, config.request);
   for await (const { step, action, madeValue } of performSteps(target, steps)) {
     if (action === 'change' && step.kind !== 'key')
       applied.notes.push(
@@ -114,7 +114,7 @@ function createRedisTarget(
   directory: Directory,
   clock: Clock,
   issuer: KeyIssuer,
-  deadlineMs: number,
+  request: GatewayConfig['request'],
 ): ConfigTarget {
   return {
     async createWorkspace(id, facts) {
@@ -124,7 +124,7 @@ function createRedisTarget(
       await directory.changeWorkspace(id, (workspace) => ({ ...workspace, ...facts }));
     },
     async deleteWorkspace(id) {
-      await directory.deleteWorkspace(id, deletedAt(clock.now(), deadlineMs));
+      await directory.deleteWorkspace(id, deletedAt(clock.now(), request));
     },
     async putRoute(workspace, alias, route) {
       const known = await directory.findRoute(workspace, alias);

@@ -8,7 +8,7 @@
 import type { Redis } from 'ioredis';
 import type { LimitsConfig } from '../config/config.js';
 import type { KeyPriority } from '../config/priority.js';
-import type { OnCrash, RouteEntry } from '../config/types.js';
+import type { GatewayConfig, OnCrash, RouteEntry } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { type Erased, eraseHistory, eraseState, forgetRevokedKeys } from './erase.js';
 import { changeDirectoryScript, revokeKeyScript } from './script.js';
@@ -58,11 +58,14 @@ export interface DeletedRecord {
   isErased: boolean;
 }
 
-/** A request ends soon after its deadline at the latest. */
+/** A request ends soon after its deadline at the latest. It has a deadline when its body has come. */
 const LAST_MS = 60_000;
 
-export function deletedAt(now: number, deadlineMs: number): DeletedRecord {
-  return { deleted: now, requestsEnd: now + deadlineMs + LAST_MS, isErased: false };
+export function deletedAt(
+  now: number,
+  { receiveTimeoutMs, deadlineMs }: GatewayConfig['request'],
+): DeletedRecord {
+  return { deleted: now, requestsEnd: now + receiveTimeoutMs + deadlineMs + LAST_MS, isErased: false };
 }
 
 /**

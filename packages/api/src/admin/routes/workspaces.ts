@@ -3,6 +3,7 @@ import type { DeletedWorkspace, ErasedUser, WorkspaceState } from '@sluice/share
 import { isAbsent } from '@sluice/shared/config/reader';
 import { ID } from '@sluice/shared/config/rules';
 import { LABEL, readLimits, readModels } from '@sluice/shared/config/schema';
+import type { GatewayConfig } from '@sluice/shared/config/types';
 import { type Directory, deletedAt, type WorkspaceRecord } from '@sluice/shared/directory/directory';
 import type { Erased } from '@sluice/shared/directory/erase';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
@@ -32,14 +33,14 @@ export interface DirectoryParts {
   isErasing(workspace: string): Promise<boolean>;
   tokens: Pick<AdminTokens, 'list'>;
   /** How long a request may take. */
-  deadlineMs: number;
+  requestTimes: GatewayConfig['request'];
   readBody: Middleware;
   readLimitUse(workspace: string): Promise<LimitUse>;
 }
 
 /** /workspaces and /workspaces/{id} */
 export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void {
-  const { directory, clock, readBody, eraseArchive, readLimitUse, deadlineMs } = parts;
+  const { directory, clock, readBody, eraseArchive, readLimitUse, requestTimes } = parts;
   addUserRoutes(router, parts);
 
   /** Only a workspace with a budget is asked for in Redis. */
@@ -112,7 +113,7 @@ export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void 
     if (before) noteChange(ctx, { before: presentWorkspace(before) });
     // First of all: without it nothing is deleted, and it can be asked for again.
     if (erase) await eraseArchive?.({ workspace: id });
-    const existed = await directory.deleteWorkspace(id, deletedAt(clock.now(), deadlineMs));
+    const existed = await directory.deleteWorkspace(id, deletedAt(clock.now(), requestTimes));
     const record = await directory.findDeleted(id);
     // The requests that are still under way are not to be written either.
     if (erase && record) await eraseArchive?.({ workspace: id, until: record.requestsEnd });
