@@ -107,6 +107,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'deploy',
     'docs',
     'helm',
+    'lua',
     'mutants',
     'release',
     'site',

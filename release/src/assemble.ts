@@ -10,11 +10,11 @@ import { pathOf, readManifest, run, withVersion, writeJson } from './repository.
 /** Every package that runs in production. */
 const PACKAGES = ['shared', 'console', 'simulator', 'api', 'worker', 'cli'];
 /** The parts of a package. A package may lack some of them. */
-const PARTS = ['package.json', 'dist', 'bin', 'data', 'static', 'styles'];
+const PARTS = ['package.json', 'dist', 'src', 'bin', 'data', 'static', 'styles'];
 const BESIDE = ['README.md', 'LICENSE', 'CHANGELOG.md', 'gateway.yaml'];
 
-/** Files that must not be in the package. A source map names no source that is there. */
-const UNWANTED = /\.map$|\.tsbuildinfo$/;
+/** Files that must not be in the package. A source map names no source that is there. Of the sources, only Lua is run. */
+const UNWANTED = /\.map$|\.tsbuildinfo$|\.tsx?$(?<!\.d\.ts)/;
 
 export interface Assembled {
   tarball: string;

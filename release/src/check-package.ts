@@ -9,13 +9,14 @@ const REQUIRED = [
   'node_modules/@sluice/worker/dist/main.js',
   'node_modules/@sluice/cli/dist/sluice.js',
   'node_modules/@sluice/simulator/dist/main.js',
+  'node_modules/@sluice/shared/src/redis/lua/read-clock.lua',
   'node_modules/@sluice/shared/data/models.json',
   'node_modules/@sluice/shared/data/other-prices.json',
   'node_modules/@sluice/console/dist/main.js',
   'node_modules/@sluice/console/static/index.html',
 ];
 const FORBIDDEN =
-  /(^|\/)(\.env|\.sluice|\.git|test|bench|src)(\/|$)|\.tsx?$(?<!\.d\.ts)|\.map$|\.tsbuildinfo$/;
+  /(^|\/)(\.env|\.sluice|\.git|test|bench|src(?!.*\.lua$))(\/|$)|\.tsx?$(?<!\.d\.ts)|\.map$|\.tsbuildinfo$/;
 /** A package that suddenly grows carries something that it should not. */
 const MAX_BYTES = 2_000_000;
 

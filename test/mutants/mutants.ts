@@ -4,7 +4,7 @@ export interface Mutant {
   test: string;
   /** The file of the product, such as `packages/api/src/app.ts`. */
   file: string;
-  /** Stands exactly once in the built file. */
+  /** Stands exactly once in the built file, or in the file itself if it is Lua. */
   from: string;
   to: string;
 }
@@ -440,6 +440,7 @@ export const MUTANTS: readonly Mutant[] = [
 ];
 
 export function builtFile({ file }: Mutant): string {
+  if (file.endsWith('.lua')) return file;
   return file.replace('/src/', '/dist/').replace(/\.tsx?$/, '.js');
 }
 

@@ -17,7 +17,9 @@ interface Layers {
 
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
 const LAYERS: Record<string, Layers> = JSON.parse(readFileSync(join(repository, 'layers.json'), 'utf8'));
-const IMPORT = /(?:\bfrom|\bimport\(?)\s*'(\.[^']*|@sluice\/[^']*)'/g;
+const IMPORT = /(?:\bfrom|\bimport\(?)\s*'(\.[^']*|@sluice\/[^']*)'|-- INCLUDE: (.+)/g;
+/** Lua includes a file of another package by its path. */
+const OTHER_PACKAGE = /^(?:\.\.\/)+(\w+)\/src\//;
 
 const foldersOf = (path: string) => path.split('/').slice(0, -1);
 
@@ -48,10 +50,11 @@ function refusalOf(name: string, file: string, imported: string): string | undef
 function violationsIn(name: string): string[] {
   const source = join(repository, 'packages', name, 'src');
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) =>
-    /\.tsx?$/.test(file),
+    /\.(?:tsx?|lua)$/.test(file),
   );
   return files.flatMap((file) =>
-    [...readFileSync(join(source, file), 'utf8').matchAll(IMPORT)].flatMap(([, imported = '']) => {
+    [...readFileSync(join(source, file), 'utf8').matchAll(IMPORT)].flatMap(([, module, included = '']) => {
+      const imported = module ?? included.replace(OTHER_PACKAGE, '@sluice/$1/');
       const refusal = refusalOf(name, file, imported);
       return refusal === undefined ? [] : `packages/${name}/src/${file} imports ${imported}, but ${refusal}`;
     }),

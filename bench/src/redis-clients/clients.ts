@@ -68,7 +68,7 @@ async function openOurs(url: string): Promise<Send> {
   const redis = connectPatiently(url);
   const settle = createScript('settle', LUA);
   const queue = ScriptKeys.of(QUEUE_KEYS);
-  return (i) => settle(redis, queue.and(...requestKeys(i)), argumentsOf(i));
+  return (i) => settle(redis, [queue, ...requestKeys(i)], argumentsOf(i));
 }
 
 async function openNodeRedis(url: string, folder: string): Promise<Send> {

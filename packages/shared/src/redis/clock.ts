@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { KeyNames } from './key-names.js';
-import { ALSO_WHEN_FULL, createScript } from './script.js';
+import { loadScript } from './script.js';
 
 /**
  * Time as the cell sees it. One process sets a deadline, and another process on another machine judges it. So every moment
@@ -37,10 +37,7 @@ local function readClock()
 end
 `;
 
-const readScript = createScript<number>(
-  'sluiceReadClock',
-  `${ALSO_WHEN_FULL}${READ_CLOCK('KEYS[1]')}return readClock()`,
-);
+const readScript = loadScript<number, { clockKey: string }>(import.meta.url, 'read-clock');
 
 /** Inside the process time is monotonic: a step of the machine's clock expires nothing. */
 export class RedisClock implements Clock {
@@ -60,7 +57,7 @@ export class RedisClock implements Clock {
   async synchronise(redis: Redis, samples = 3): Promise<void> {
     for (let i = 0; i < samples; i++) {
       const asked = performance.now();
-      const time = await readScript(redis, [this.names.clock], []);
+      const time = await readScript(redis, { clockKey: this.names.clock }, {});
       this.#offset = Math.min(Math.max(this.#offset, time - performance.now()), time - asked);
     }
   }

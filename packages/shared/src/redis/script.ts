@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Command, type Redis } from 'ioredis';
+import { type Constants, type Name, readLua } from './lua.js';
 
 type Argument = string | number;
 
@@ -14,17 +15,63 @@ export class ScriptKeys {
     readonly text: string,
   ) {}
 
-  static of(keys: readonly string[]): ScriptKeys {
-    return new ScriptKeys(keys.length, encode(keys));
+  static of(keys: readonly (string | ScriptKeys)[]): ScriptKeys {
+    let count = 0;
+    let text = '';
+    for (const key of keys) {
+      const isGroup = key instanceof ScriptKeys;
+      count += isGroup ? key.count : 1;
+      text += isGroup ? key.text : encodeOne(key);
+    }
+    return new ScriptKeys(count, text);
   }
 
   and(...more: readonly string[]): ScriptKeys {
-    return new ScriptKeys(this.count + more.length, this.text + encode(more));
+    return ScriptKeys.of([this, ...more]);
   }
 
   joined(other: ScriptKeys): ScriptKeys {
-    return new ScriptKeys(this.count + other.count, this.text + other.text);
+    return ScriptKeys.of([this, other]);
   }
+}
+
+/** The keys or the arguments of a script by their names in the Lua. An optional one has to be there, too, as undefined. */
+type Named<Value> = Readonly<Record<string, Value | readonly Value[] | undefined>>;
+
+/**
+ * The script `lua/<name>.lua` beside a module, as a function. tsc copies no Lua, so it is read from `src`, which lies beside
+ * `dist`. A name that the Lua has and the call has not is an error in every call.
+ */
+export function loadScript<
+  Result,
+  Keys extends { [K in keyof Keys]: string | ScriptKeys | readonly string[] | undefined },
+  Args extends { [K in keyof Args]: Argument | readonly Argument[] | undefined } = Record<never, never>,
+>(module: string, name: string, constants: Constants = {}) {
+  const file = `lua/${name}.lua`;
+  const lua = readLua(new URL(file, module.replace(/\/dist\/(?!.*\/dist\/)/, '/src/')), constants);
+  const run = createScript<Result>(file, lua.text);
+  return (redis: Redis, keys: Keys, args: Args): Promise<Result> =>
+    run(
+      redis,
+      listOf<string | ScriptKeys>(file, lua.keys, keys as Named<string | ScriptKeys>),
+      listOf<Argument>(file, lua.args, args as Named<Argument>),
+    );
+}
+
+function listOf<Value>(file: string, names: readonly Name[], values: Named<Value>): Value[] {
+  const list: Value[] = [];
+  let absent: string | undefined;
+  for (const { name, isOptional } of names) {
+    const value = values[name];
+    if (value === undefined) {
+      if (!isOptional || !(name in values)) throw new TypeError(`${file} gets no ${name}`);
+      absent = name;
+    } else if (Array.isArray(value)) {
+      for (const each of value) list.push(each);
+    } else if (absent === undefined) list.push(value as Value);
+    else throw new TypeError(`${file} gets ${name} without ${absent}`);
+  }
+  return list;
 }
 
 /**
@@ -54,7 +101,11 @@ export function createScript<Result>(name: string, lua: string) {
   const byDigest = encode(['EVALSHA', digest]);
   const byText = encode(['EVAL', lua]);
 
-  return (redis: Redis, keys: readonly string[] | ScriptKeys, args: readonly Argument[]): Promise<Result> => {
+  return (
+    redis: Redis,
+    keys: readonly (string | ScriptKeys)[] | ScriptKeys,
+    args: readonly Argument[],
+  ): Promise<Result> => {
     const { count, text } = keys instanceof ScriptKeys ? keys : ScriptKeys.of(keys);
     const parts = 3 + count + args.length;
     const rest = encodeOne(count) + text + encode(args);

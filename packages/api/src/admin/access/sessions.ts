@@ -5,7 +5,7 @@
  */
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
-import { createScript } from '@sluice/shared/redis/script';
+import { loadScript } from '@sluice/shared/redis/script';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
 import type { Principal } from './principal.js';
@@ -34,14 +34,9 @@ interface SessionRecord extends Session {
   rootProof: string;
 }
 
-/** Sets a field only if it exists, so that a session that was ended meanwhile does not come back. */
-const touchScript = createScript<number>(
-  'sluiceTouchSession',
-  `
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-return 1
-`,
+const touchScript = loadScript<0 | 1, { sessionsKey: string }, { digest: string; session: string }>(
+  import.meta.url,
+  'touch-session',
 );
 
 export class Sessions {
@@ -85,8 +80,8 @@ export class Sessions {
     if (now - record.seen >= TOUCH_EVERY_MS)
       await touchScript(
         this.redis,
-        [this.names.sessions],
-        [digest, JSON.stringify({ ...record, seen: now })],
+        { sessionsKey: this.names.sessions },
+        { digest, session: JSON.stringify({ ...record, seen: now }) },
       );
     return record;
   }
