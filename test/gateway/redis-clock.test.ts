@@ -1,6 +1,6 @@
 /** Redis' clock is set back, a little or by hours, after it was wrong or because another Redis has taken over. */
 import type { ProcessInfo } from '@sluice/shared/process/presence';
-import { SLOT_MS } from '@sluice/shared/queue/scripts/rates';
+import { SLOT_MS } from '@sluice/shared/queue/scripts';
 import { adminOf } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';

@@ -3,8 +3,7 @@ import { parseConfig } from '@sluice/shared/config/config';
 import { type ChatJob, jobIdOf } from '@sluice/shared/queue/job';
 import { ARCHIVE_GROUP, type Copier, trimLog } from '@sluice/shared/queue/log-trim';
 import { MoreBudget } from '@sluice/shared/queue/more-budget';
-import { QUEUE_KEYS } from '@sluice/shared/queue/scripts/layout';
-import { takeScript } from '@sluice/shared/queue/scripts/take';
+import { QUEUE_KEYS, takeScript } from '@sluice/shared/queue/scripts';
 import { ledgerRow, stamp } from '@sluice/shared/queue/settle';
 import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import type { ExecutionContext } from 'ava';
@@ -750,8 +749,8 @@ test('a worker looks on when it has parked as many jobs as it may at once, also 
   await bench.redis.del(key('marker'));
   const [more] = await takeScript(
     bench.redis,
-    QUEUE_KEYS.map((name) => key(name)),
-    ['b', 1_000, 8, 'worker'],
+    { queue: QUEUE_KEYS.map((name) => key(name)) },
+    { token: 'b', lockMs: 1_000, most: 8, worker: 'worker' },
   );
   t.is(more, 1);
   t.is(await bench.redis.exists(key('marker')), 1, 'a worker is told to look again');

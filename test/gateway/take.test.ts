@@ -1,9 +1,7 @@
 /** Taking jobs when replies of Redis are lost, or the worker loses a job or dies before it has called. */
 import { once } from 'node:events';
 import { chatBackend, LEFT, type TakenJson } from '@sluice/shared/queue/backend';
-import { QUEUE_KEYS } from '@sluice/shared/queue/scripts/layout';
-import { finishScript } from '@sluice/shared/queue/scripts/settle';
-import { type TakenFields, takeScript } from '@sluice/shared/queue/scripts/take';
+import { finishScript, QUEUE_KEYS, type TakenFields, takeScript } from '@sluice/shared/queue/scripts';
 import { AnswerRoom } from '@sluice/worker/calls/answer-room';
 import { ChatWorker } from '@sluice/worker/jobs/chat-worker';
 import type { MinimalJob } from 'bullmq';
@@ -48,8 +46,9 @@ const startsOf = ({ names }: Cell, requestId: string) =>
 test('a take that is sent again gets the jobs that it has taken, and counts no start twice', async (t) => {
   const cell = await bench.cell();
   for (const id of ['one', 'two', 'three']) await cell.queues.addChat(jobFor(id));
-  const keys = QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name));
-  const take = () => takeScript(bench.redis, keys, ['worker:1', LOCK_MS, 2, 'worker']);
+  const keys = { queue: QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name)) };
+  const take = () =>
+    takeScript(bench.redis, keys, { token: 'worker:1', lockMs: LOCK_MS, most: 2, worker: 'worker' });
   const idsOf = ([, ...jobs]: Awaited<ReturnType<typeof take>>) =>
     jobs.map((job) => [(job as unknown[])[0], (job as unknown[])[5]]);
   const first = idsOf(await take());
@@ -65,8 +64,9 @@ test('a take that is sent again gets the jobs that it has taken, and counts no s
 test('a take that is sent again late gets whole locks', async (t) => {
   const cell = await bench.cell();
   await cell.queues.addChat(jobFor('one'));
-  const keys = QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name));
-  const take = () => takeScript(bench.redis, keys, ['worker:1', LOCK_MS, 1, 'worker']);
+  const keys = { queue: QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name)) };
+  const take = () =>
+    takeScript(bench.redis, keys, { token: 'worker:1', lockMs: LOCK_MS, most: 1, worker: 'worker' });
   await take();
   const lock = cell.names.queueKey('openai', 'one-0:lock');
   await bench.redis.pexpire(lock, LOCK_MS / 2);
@@ -77,9 +77,15 @@ test('a take that is sent again late gets whole locks', async (t) => {
 test('the end of a job that is sent again gets the next job that it has taken', async (t) => {
   const cell = await bench.cell();
   for (const id of ['one', 'two', 'three']) await cell.queues.addChat(jobFor(id));
-  const keys = QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name));
-  await takeScript(bench.redis, keys, ['worker:1', LOCK_MS, 1, 'worker']);
-  const finish = () => finishScript(bench.redis, keys, ['one-0', 'worker:1:1', 'worker:1.0', LOCK_MS]);
+  const keys = { queue: QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name)) };
+  await takeScript(bench.redis, keys, { token: 'worker:1', lockMs: LOCK_MS, most: 1, worker: 'worker' });
+  const finish = () =>
+    finishScript(bench.redis, keys, {
+      jobId: 'one-0',
+      token: 'worker:1:1',
+      nextToken: 'worker:1.0',
+      lockMs: LOCK_MS,
+    });
   const [, first] = (await finish()) as [number, TakenFields];
   const [, again, ...others] = (await finish()) as [number, TakenFields];
   t.deepEqual([first[0], first[5]], ['two-0', 1]);
@@ -242,8 +248,9 @@ test('a job that counts at its call is given back, moved and taken again as if n
   await next(worker, 'worker:1');
   await worker.giveBack();
   t.is(await startsOf(cell, 'one'), null);
-  const keys = QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name));
-  const take = () => takeScript(bench.redis, keys, ['other:1', LOCK_MS, 1, 'other']);
+  const keys = { queue: QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name)) };
+  const take = () =>
+    takeScript(bench.redis, keys, { token: 'other:1', lockMs: LOCK_MS, most: 1, worker: 'other' });
   const taken = async () => ((await take()) as [number, TakenFields])[1].slice(0, 6);
   const first = await taken();
   t.deepEqual([first[0], first[5]], ['one-0', 1]);
@@ -273,8 +280,13 @@ test('requests whose worker died before it called are answered, and are no calls
   const chats = (ids: string[]) => ids.filter((id) => !id.startsWith('models-')).length;
   const wait = gateway.names.queueKey('openai', 'wait');
   await until('two requests that wait', async () => chats(await gateway.redis.lrange(wait, 0, -1)) === 2);
-  const keys = QUEUE_KEYS.map((name) => gateway.names.queueKey('openai', name));
-  const [, ...taken] = await takeScript(gateway.redis, keys, ['dead:1', 1, 8, 'dead']);
+  const keys = { queue: QUEUE_KEYS.map((name) => gateway.names.queueKey('openai', name)) };
+  const [, ...taken] = await takeScript(gateway.redis, keys, {
+    token: 'dead:1',
+    lockMs: 1,
+    most: 8,
+    worker: 'dead',
+  });
   t.is(chats((taken as TakenFields[]).map(([id]) => id)), 2);
 
   await gateway.addWorker();

@@ -7,8 +7,9 @@ import { parseConfig } from '@sluice/shared/config/config';
 import { isWellFormedKey } from '@sluice/shared/config/gateway-key';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { servedLogEntry } from '@sluice/shared/queue/request-log';
-import { recordOf } from '@sluice/shared/queue/settle';
+import { settleArgs, settleKeys } from '@sluice/shared/queue/settle';
 import { keyNames } from '@sluice/shared/redis/key-names';
+import { ScriptKeys } from '@sluice/shared/redis/script';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Pricing } from '@sluice/worker/calls/pricing';
@@ -32,6 +33,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
   const pricing = new Pricing(() => registry);
   const { limits } = parseConfig({}, {}).request;
   const names = keyNames('bench');
+  const queue = ScriptKeys.of([]);
   const job = jobOf(REQUESTS.small as ChatRequest);
   const served = {
     ...OPENAI_ENTRY,
@@ -75,7 +77,9 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
           served: { provider, model, fallbackUsed: false, latencyMs: 20, costUsd },
         };
         const settlement = { job, log: servedLogEntry(job, served, job.acceptedAt), head, body: BODY };
-        return recordOf(settlement, { names, keptAnswerBytes: 0 });
+        const by = { as: 'worker', token: 'worker:1:1' } as const;
+        const args = settleArgs(settlement, by, { nextToken: '', lockMs: 30_000, answerQuota: 0 });
+        return [settleKeys(settlement, queue, names), args];
       },
     },
     ...observingCases(registry, job, servedLogEntry(job, served, job.acceptedAt), {

@@ -10,14 +10,26 @@ export class BatchLeases {
   ) {}
 
   async lease(id: string, token: string): Promise<boolean> {
-    return (await leaseScript(this.redis, [this.names.batchLease(id)], [token, LEASE_MS])) === 1;
+    return (
+      (await leaseScript(
+        this.redis,
+        { firstLeaseKey: this.names.batchLease(id) },
+        { token, ms: LEASE_MS },
+      )) === 1
+    );
   }
 
   async renew(id: string, token: string): Promise<boolean> {
-    return (await renewScript(this.redis, [this.names.batchLease(id)], [token, LEASE_MS])) === 1;
+    return (
+      (await renewScript(
+        this.redis,
+        { firstLeaseKey: this.names.batchLease(id) },
+        { token, ms: LEASE_MS },
+      )) === 1
+    );
   }
 
   async release(id: string, token: string): Promise<void> {
-    await releaseScript(this.redis, [this.names.batchLease(id)], [token]);
+    await releaseScript(this.redis, { firstLeaseKey: this.names.batchLease(id) }, { token });
   }
 }

@@ -20,15 +20,20 @@ export class BatchStore {
     const { id, workspace, created, inputFile } = record;
     return createBatchScript(
       this.redis,
-      [names.batch(id), names.batches(workspace), names.activeBatches, names.files(workspace)],
-      [
+      {
+        batchKey: names.batch(id),
+        batchesKey: names.batches(workspace),
+        activeKey: names.activeBatches,
+        filesKey: names.files(workspace),
+      },
+      {
         id,
         created,
         maxActive,
-        toRecordText(record, this.payloads),
-        JSON.stringify({ validating: created }),
-        inputFile,
-      ],
+        record: toRecordText(record, this.payloads),
+        times: JSON.stringify({ validating: created }),
+        file: inputFile,
+      },
     );
   }
 
@@ -77,7 +82,7 @@ export class BatchStore {
   }
 
   cancel(id: string, times: BatchState['times']): Promise<string> {
-    return cancelScript(this.redis, [this.names.batch(id)], [JSON.stringify(times)]);
+    return cancelScript(this.redis, { batchKey: this.names.batch(id) }, { times: JSON.stringify(times) });
   }
 
   /** This step and `finish` need the lease. They return false without it. */
@@ -87,8 +92,9 @@ export class BatchStore {
     from: BatchStatus | '',
     change: Partial<BatchState>,
   ): Promise<boolean> {
-    const keys = [this.names.batchLease(id), this.names.batch(id)];
-    return (await updateScript(this.redis, keys, [token, from, ...toFields(change)])) === 1;
+    const keys = { firstLeaseKey: this.names.batchLease(id), batchKey: this.names.batch(id) };
+    const args = { token, from, fieldsAndValues: toFields(change) };
+    return (await updateScript(this.redis, keys, args)) === 1;
   }
 
   async finish(
@@ -98,17 +104,24 @@ export class BatchStore {
     now: number,
   ): Promise<boolean> {
     const { names } = this;
-    const keys = [
-      names.batchLease(id),
-      names.batch(id),
-      names.batchLines(id),
-      names.batchResults(id),
-      names.batchParts(id),
-      names.activeBatches,
-      names.webhooks(workspace),
-      names.webhookEvents,
-    ];
-    const event = [workspace, `batch.${change.status}`, Math.round(now)];
-    return (await finishScript(this.redis, keys, [token, id, ...event, ...toFields(change)])) === 1;
+    const keys = {
+      firstLeaseKey: names.batchLease(id),
+      batchKey: names.batch(id),
+      linesKey: names.batchLines(id),
+      resultsKey: names.batchResults(id),
+      partsKey: names.batchParts(id),
+      activeKey: names.activeBatches,
+      webhooksKey: names.webhooks(workspace),
+      eventsKey: names.webhookEvents,
+    };
+    const finished = await finishScript(this.redis, keys, {
+      token,
+      id,
+      workspace,
+      event: `batch.${change.status}`,
+      now: Math.round(now),
+      fieldsAndValues: toFields(change),
+    });
+    return finished === 1;
   }
 }

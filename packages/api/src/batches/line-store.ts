@@ -60,9 +60,8 @@ export class LineStore {
     at: { offset: number; lines: number },
     claimed: ReadonlyMap<string, FedLine>,
   ): Promise<boolean> {
-    const keys = [this.names.batchLease(id), this.names.batch(id), this.names.batchLines(id)];
-    const lines = [...claimed].flatMap(([requestId, line]) => [requestId, JSON.stringify(line)]);
-    return (await claimScript(this.redis, keys, [token, at.offset, at.lines, ...lines])) === 1;
+    const args = { token, ...at, claimed: inTurn(claimed) };
+    return (await claimScript(this.redis, this.#keys(id), args)) === 1;
   }
 
   /** Claims lines in order to hand them to the provider. Those of `oneByOne` run like any other line. */
@@ -76,22 +75,28 @@ export class LineStore {
   ): Promise<boolean> {
     const { names } = this;
     const partId = part?.id ?? '';
-    const keys = [
-      names.batchLease(id),
-      names.batch(id),
-      names.batchLines(id),
-      names.providerBatch(partId),
-      names.providerBatches,
-      names.providerBatchLines(partId),
-      names.reservations(part?.workspace ?? ''),
-      names.reserved(part?.workspace ?? ''),
-    ];
-    const lines = [...oneByOne].flatMap(([requestId, line]) => [requestId, JSON.stringify(line)]);
-    const head = [token, at.offset, at.lines, JSON.stringify(plan), partId, Math.ceil(part?.created ?? 0)];
+    const keys = {
+      ...this.#keys(id),
+      partKey: names.providerBatch(partId),
+      partsKey: names.providerBatches,
+      partLinesKey: names.providerBatchLines(partId),
+      reservationsKey: names.reservations(part?.workspace ?? ''),
+      reservedKey: names.reserved(part?.workspace ?? ''),
+    };
     const { reserved } = part ?? {};
-    const reservation = reserved === undefined ? ['', 0] : [reservationOf(partId, reserved), reserved];
-    const args = [...head, HANDED_LINES_MS, JSON.stringify(part ?? null), ...reservation, ...lines];
-    return (await handOverScript(this.redis, keys, args)) === 1;
+    const handed = await handOverScript(this.redis, keys, {
+      token,
+      ...at,
+      handedOver: JSON.stringify(plan),
+      part: partId,
+      due: Math.ceil(part?.created ?? 0),
+      keptMs: HANDED_LINES_MS,
+      record: JSON.stringify(part ?? null),
+      reservation: reserved === undefined ? '' : reservationOf(partId, reserved),
+      reserved: reserved ?? 0,
+      claimed: inTurn(oneByOne),
+    });
+    return handed === 1;
   }
 
   /** Records lines, or changes their records. */
@@ -124,23 +129,28 @@ export class LineStore {
   async acknowledge(id: string, token: string, done: Acknowledged): Promise<boolean> {
     const { names } = this;
     const sums = Object.entries(done.sums).filter(([, value]) => value !== 0);
-    const again = [...done.again];
-    const args = [
-      token,
+    const lists = [
       ...[sums.length, ...sums.flat()],
       ...[done.parts.length, ...done.parts.map((part) => JSON.stringify(part))],
       ...[done.results.length, ...done.results],
       ...[done.requestIds.length, ...done.requestIds],
-      ...[again.length, ...again.flatMap(([requestId, line]) => [requestId, JSON.stringify(line)])],
+      ...[done.again.size, ...inTurn(done.again)],
     ];
-    const keys = [
-      names.batchLease(id),
-      names.batch(id),
-      names.batchLines(id),
-      names.batchResults(id),
-      names.batchParts(id),
-    ];
-    return (await acknowledgeScript(this.redis, keys, args)) === 1;
+    const keys = {
+      ...this.#keys(id),
+      resultsKey: names.batchResults(id),
+      partsKey: names.batchParts(id),
+    };
+    return (await acknowledgeScript(this.redis, keys, { token, lists })) === 1;
+  }
+
+  #keys(id: string) {
+    const { names } = this;
+    return {
+      firstLeaseKey: names.batchLease(id),
+      batchKey: names.batch(id),
+      linesKey: names.batchLines(id),
+    };
   }
 
   async parts(id: string): Promise<Part[]> {
@@ -153,4 +163,8 @@ export class LineStore {
     const jobs = providers.map((provider, entry) => this.names.queueKey(provider, `${requestId}-${entry}`));
     return (await this.redis.exists(this.names.settled(requestId), ...jobs)) > 0;
   }
+}
+
+function inTurn(lines: ReadonlyMap<string, FedLine>): string[] {
+  return [...lines].flatMap(([requestId, line]) => [requestId, JSON.stringify(line)]);
 }

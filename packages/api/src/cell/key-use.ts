@@ -5,23 +5,16 @@
 
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
-import { createScript } from '@sluice/shared/redis/script';
+import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 
 export const WRITE_KEY_USE_EVERY_MS = 3_000;
 
-// A key that was revoked meanwhile is not recorded again. The hash of keys is not among the script's KEYS, because that
-// would need the right to write it, which an api process does not have.
-const writeScript = createScript<number>(
-  'sluiceKeyUse',
-  `
-local keys = ARGV[1]
-for i = 2, #ARGV, 2 do
-  if redis.call('HEXISTS', keys, ARGV[i]) == 1 then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-end
-return #ARGV
-`,
-);
+const writeScript = loadScript<
+  number,
+  { keyUseKey: string },
+  { keysKey: string; digestsAndTimes: readonly (string | number)[] }
+>(import.meta.url, 'key-use');
 
 export class KeyUse {
   #seen = new Map<string, number>();
@@ -41,7 +34,8 @@ export class KeyUse {
     const seen = this.#seen;
     this.#seen = new Map();
     try {
-      await writeScript(this.redis, [this.names.keyUse], [this.names.keys, ...[...seen].flat()]);
+      const args = { keysKey: this.names.keys, digestsAndTimes: [...seen].flat() };
+      await writeScript(this.redis, { keyUseKey: this.names.keyUse }, args);
     } catch (error) {
       // These are written the next time, together with those seen since.
       this.#seen = new Map([...seen, ...this.#seen]);

@@ -35,7 +35,7 @@ import {
 } from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry, type LogCode } from '@sluice/shared/queue/request-log';
-import type { SettleResult } from '@sluice/shared/queue/scripts/settle';
+import type { SettleResult } from '@sluice/shared/queue/scripts';
 import type { NextEntry, Settler } from '@sluice/shared/queue/settle';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';

@@ -9,7 +9,7 @@ import type { Logger } from '@sluice/shared/process/logger';
 import { type ChatJob, jobIdOf, providerOf } from '@sluice/shared/queue/job';
 import type { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry } from '@sluice/shared/queue/request-log';
-import type { SettleResult } from '@sluice/shared/queue/scripts/settle';
+import type { SettleResult } from '@sluice/shared/queue/scripts';
 import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ApiMetrics } from '../cell/metrics.js';

@@ -6,9 +6,8 @@
 import type { Payloads } from '@sluice/shared/queue/payload';
 import { FILE_PURPOSES, type KeyNames } from '@sluice/shared/redis/key-names';
 import { OrderedIds } from '@sluice/shared/redis/ordered-ids';
-import { createScript } from '@sluice/shared/redis/script';
+import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
-import { mendOrderScript } from './mend-order.js';
 
 export type FilePurpose = (typeof FILE_PURPOSES)[number];
 
@@ -34,40 +33,40 @@ export const UNNAMED = 'file.jsonl';
 
 const EXPIRED_AT_ONCE = 100;
 
-const addScript = createScript<'' | 'bytes' | 'files'>(
-  'sluiceAddFile',
-  `
-local filesKey, bytesKey, orderBytesKey, objectsKey = unpack(KEYS)
-local id, record, bytes, object, created, expires, maxBytes, maxFiles = unpack(ARGV)
-if redis.call('HEXISTS', filesKey, id) == 1 then
-  redis.call('ZADD', objectsKey, expires, object)
-  return ''
-end
-if redis.call('HLEN', filesKey) >= tonumber(maxFiles) then return 'files' end
-if tonumber(redis.call('GET', bytesKey) or '0') + tonumber(bytes) > tonumber(maxBytes) then return 'bytes' end
-redis.call('HSET', filesKey, id, record)
-redis.call('INCRBY', bytesKey, bytes)
-redis.call('INCRBY', orderBytesKey, bytes)
-redis.call('ZADD', objectsKey, expires, object)
-for i = 5, #KEYS do redis.call('ZADD', KEYS[i], created, id) end
-return ''
-`,
+interface FileKeys {
+  filesKey: string;
+  bytesKey: string;
+  orderBytesKey: string;
+}
+
+interface StoredFileKeys extends FileKeys {
+  objectsKey: string;
+  orderKeys: readonly string[];
+}
+
+const addScript = loadScript<
+  '' | 'bytes' | 'files',
+  StoredFileKeys,
+  FileQuota & {
+    id: string;
+    record: string;
+    bytes: number;
+    object: string;
+    created: number;
+    expires: number;
+  }
+>(import.meta.url, 'add-file');
+
+const removeScript = loadScript<0 | 1, StoredFileKeys, { id: string; bytes: number; object: string }>(
+  import.meta.url,
+  'remove-file',
 );
 
-/** The object itself becomes due, and `removeDue` of files.ts removes it. */
-const removeScript = createScript<0 | 1>(
-  'sluiceRemoveFile',
-  `
-local filesKey, bytesKey, orderBytesKey, objectsKey = unpack(KEYS)
-local id, bytes, object = unpack(ARGV)
-if redis.call('HDEL', filesKey, id) == 0 then return 0 end
-redis.call('DECRBY', bytesKey, bytes)
-redis.call('DECRBY', orderBytesKey, bytes)
-redis.call('ZADD', objectsKey, 0, object)
-for i = 5, #KEYS do redis.call('ZREM', KEYS[i], id) end
-return 1
-`,
-);
+const mendOrderScript = loadScript<
+  0 | 1,
+  FileKeys & { orderKey: string; purposeOrderKeys: readonly string[] },
+  { purposesAndMissing: readonly string[] }
+>(import.meta.url, 'mend-file-order');
 
 export class FileRecords {
   constructor(
@@ -93,19 +92,18 @@ export class FileRecords {
     record: FileRecord,
     { maxBytes, maxFiles }: FileQuota,
   ): Promise<'' | 'bytes' | 'files'> {
-    return addScript(this.redis, this.#keys(workspace, record.purpose), [
-      record.id,
-      JSON.stringify({
-        ...record,
-        filename: this.payloads.seal(record.filename, nameContext(workspace, record.id)),
-      }),
-      record.bytes,
-      record.object,
-      record.created,
-      record.expires,
+    const { id, bytes, object, created, expires } = record;
+    const filename = this.payloads.seal(record.filename, nameContext(workspace, id));
+    return addScript(this.redis, this.#storedKeys(workspace, record.purpose), {
+      id,
+      record: JSON.stringify({ ...record, filename }),
+      bytes,
+      object,
+      created,
+      expires,
       maxBytes,
       maxFiles,
-    ]);
+    });
   }
 
   async find(workspace: string, id: string): Promise<FileRecord | undefined> {
@@ -132,14 +130,13 @@ export class FileRecords {
   /** `missing`: ids that were in the order and have no record. True: the order was made again. */
   async mendOrder(workspace: string, missing: readonly string[]): Promise<boolean> {
     const { names } = this;
-    const keys = [
-      names.files(workspace),
-      names.fileBytes(workspace),
-      names.fileOrderBytes(workspace),
-      names.fileOrder(workspace),
-      ...FILE_PURPOSES.map((purpose) => names.fileOrder(workspace, purpose)),
-    ];
-    return (await mendOrderScript(this.redis, keys, [...FILE_PURPOSES, ...missing])) === 1;
+    const keys = {
+      ...this.#keys(workspace),
+      orderKey: names.fileOrder(workspace),
+      purposeOrderKeys: FILE_PURPOSES.map((purpose) => names.fileOrder(workspace, purpose)),
+    };
+    const args = { purposesAndMissing: [...FILE_PURPOSES, ...missing] };
+    return (await mendOrderScript(this.redis, keys, args)) === 1;
   }
 
   /** The records of those that exist, and the ids of the others. */
@@ -153,7 +150,8 @@ export class FileRecords {
   }
 
   async remove(workspace: string, { id, bytes, object, purpose }: FileRecord): Promise<boolean> {
-    return (await removeScript(this.redis, this.#keys(workspace, purpose), [id, bytes, object])) === 1;
+    const keys = this.#storedKeys(workspace, purpose);
+    return (await removeScript(this.redis, keys, { id, bytes, object })) === 1;
   }
 
   async used(workspace: string): Promise<{ bytes: number; files: number }> {
@@ -177,16 +175,22 @@ export class FileRecords {
     await this.redis.zrem(this.names.fileObjects, object);
   }
 
-  #keys(workspace: string, purpose: FilePurpose): string[] {
+  #keys(workspace: string): FileKeys {
     const { names } = this;
-    return [
-      names.files(workspace),
-      names.fileBytes(workspace),
-      names.fileOrderBytes(workspace),
-      names.fileObjects,
-      names.fileOrder(workspace),
-      names.fileOrder(workspace, purpose),
-    ];
+    return {
+      filesKey: names.files(workspace),
+      bytesKey: names.fileBytes(workspace),
+      orderBytesKey: names.fileOrderBytes(workspace),
+    };
+  }
+
+  #storedKeys(workspace: string, purpose: FilePurpose): StoredFileKeys {
+    const { names } = this;
+    return {
+      ...this.#keys(workspace),
+      objectsKey: names.fileObjects,
+      orderKeys: [names.fileOrder(workspace), names.fileOrder(workspace, purpose)],
+    };
   }
 }
 

@@ -3,7 +3,7 @@
  * and the oldest go first, even those that still wait. So an address that never answers fills nothing but its own list.
  */
 import type { KeyNames } from '@sluice/shared/redis/key-names';
-import { createScript } from '@sluice/shared/redis/script';
+import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 
 export type DeliveryState = 'waiting' | 'delivered' | 'failed';
@@ -30,39 +30,15 @@ export interface Delivery {
   nextAt: number | null;
 }
 
-const MOST_OF_WORKSPACE = 1_000;
-const TTL_MS = 30 * 86_400_000;
+const addScript = loadScript<
+  [current: string, ...evicted: string[]],
+  { orderKey: string; deliveriesKey: string },
+  { id: string; at: number; delivery: string }
+>(import.meta.url, 'add-delivery');
 
-/** KEYS: order, deliveries. Returns the delivery as it is now, and the ids of those that had to go. */
-const addScript = createScript<[current: string, ...evicted: string[]]>(
-  'sluiceAddDelivery',
-  `
-local orderKey, deliveriesKey = unpack(KEYS)
-local id, at, delivery = unpack(ARGV)
-local known = redis.call('HGET', deliveriesKey, id)
-if known then return {known} end
-local excess = redis.call('ZCARD', orderKey) + 1 - ${MOST_OF_WORKSPACE}
-local evicted = excess > 0 and redis.call('ZRANGE', orderKey, 0, excess - 1) or {}
-for _, oldest in ipairs(evicted) do
-  redis.call('ZREM', orderKey, oldest)
-  redis.call('HDEL', deliveriesKey, oldest)
-end
-redis.call('ZADD', orderKey, at, id)
-redis.call('HSET', deliveriesKey, id, delivery)
-redis.call('PEXPIRE', orderKey, ${TTL_MS})
-redis.call('PEXPIRE', deliveriesKey, ${TTL_MS})
-return {delivery, unpack(evicted)}
-`,
-);
-
-/** KEYS: deliveries. A delivery that has gone meanwhile does not come back. */
-const updateScript = createScript<0 | 1>(
-  'sluiceUpdateDelivery',
-  `
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-return 1
-`,
+const updateScript = loadScript<0 | 1, { deliveriesKey: string }, { id: string; delivery: string }>(
+  import.meta.url,
+  'update-delivery',
 );
 
 export class DeliveryStore {
@@ -73,8 +49,11 @@ export class DeliveryStore {
 
   async add(workspace: string, delivery: Delivery): Promise<{ current: Delivery; evicted: string[] }> {
     const { names } = this;
-    const keys = [names.webhookOrder(workspace), names.webhookDeliveries(workspace)];
-    const args = [delivery.id, Math.round(delivery.at), JSON.stringify(delivery)];
+    const keys = {
+      orderKey: names.webhookOrder(workspace),
+      deliveriesKey: names.webhookDeliveries(workspace),
+    };
+    const args = { id: delivery.id, at: Math.round(delivery.at), delivery: JSON.stringify(delivery) };
     const [current, ...evicted] = await addScript(this.redis, keys, args);
     return { current: JSON.parse(current) as Delivery, evicted };
   }
@@ -85,8 +64,8 @@ export class DeliveryStore {
   }
 
   async update(workspace: string, delivery: Delivery): Promise<void> {
-    const keys = [this.names.webhookDeliveries(workspace)];
-    await updateScript(this.redis, keys, [delivery.id, JSON.stringify(delivery)]);
+    const keys = { deliveriesKey: this.names.webhookDeliveries(workspace) };
+    await updateScript(this.redis, keys, { id: delivery.id, delivery: JSON.stringify(delivery) });
   }
 
   /** Newest first. */

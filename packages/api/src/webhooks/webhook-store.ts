@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Payloads } from '@sluice/shared/queue/payload';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
-import { createScript } from '@sluice/shared/redis/script';
+import { loadScript } from '@sluice/shared/redis/script';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
 
@@ -36,13 +36,9 @@ interface StoredWebhook extends Omit<Webhook, 'url' | 'secret'> {
 
 const SECRET_BYTES = 32;
 
-const addScript = createScript<0 | 1>(
-  'sluiceAddWebhook',
-  `
-if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
-redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
-return 1
-`,
+const addScript = loadScript<0 | 1, { webhooksKey: string }, { most: number; id: string; webhook: string }>(
+  import.meta.url,
+  'add-webhook',
 );
 
 export class WebhookStore {
@@ -61,7 +57,8 @@ export class WebhookStore {
     const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
     const webhook = { ...wish, id: `wh_${makeRequestId()}`, secret };
     const stored = JSON.stringify(this.#seal(workspace, webhook));
-    const added = await addScript(this.redis, [this.names.webhooks(workspace)], [most, webhook.id, stored]);
+    const keys = { webhooksKey: this.names.webhooks(workspace) };
+    const added = await addScript(this.redis, keys, { most, id: webhook.id, webhook: stored });
     return added === 1 ? webhook : undefined;
   }
 

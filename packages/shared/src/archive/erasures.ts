@@ -5,10 +5,10 @@
  */
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { ARCHIVED_UP_TO, AT_WORK } from '../queue/log-trim.js';
+import { ARCHIVE_GROUP } from '../queue/log-trim.js';
 import type { LogEntry } from '../queue/request-log.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 import { type Database, inTransaction } from './database.js';
 
 const AT_ONCE = 250;
@@ -43,36 +43,11 @@ export async function hasErasure(database: Database, schema: string, workspace: 
   return rowCount === 1;
 }
 
-/** An entry that PostgreSQL or the files lack is replaced (replacement.ts), because nobody else knows what it cost. */
-const forgetScript = createScript<number>(
-  'sluiceForgetUser',
-  `${ARCHIVED_UP_TO}${AT_WORK}
-local logKey, archiveKey = unpack(KEYS)
-local now = tonumber(ARGV[1])
-local upTo, pending = archivedUpTo(logKey)
-local function postgresLacks(id)
-  return upTo and not (isAtMost(id, upTo) and not (id == upTo and pending > 0))
-end
-local copiers = toFields(redis.call('HGETALL', archiveKey))
-local inFiles = copiers['files:up-to']
-local function filesLack(id)
-  return isAtWork(copiers, 'files', now) and not isAtMost(id, inFiles or '0-0')
-end
-for i = 2, #ARGV, 2 do
-  local id, text = ARGV[i], ARGV[i + 1]
-  if redis.call('XDEL', logKey, id) == 1 then
-    -- A file that is just being written may have the entry already, and is written again without it.
-    if filesLack(id) then redis.call('HINCRBY', archiveKey, 'files:forgotten', 1) end
-    local lacking
-    if not postgresLacks(id) then lacking = filesLack(id) and 'files'
-    elseif inFiles and isAtMost(id, inFiles) then lacking = 'postgres'
-    else lacking = 'both' end
-    if lacking then redis.call('XADD', logKey, '*', 'entry', text, 'was', id, 'lacking', lacking) end
-  end
-end
-return (#ARGV - 1) / 2
-`,
-);
+const forgetScript = loadScript<
+  number,
+  { logKey: string; archiveKey: string },
+  { now: number; entries: readonly string[] }
+>(import.meta.url, 'forget-user', { ARCHIVE_GROUP });
 
 /** Removes an end user from the request log in Redis. Returns how many entries named the user. */
 export async function eraseUser(
@@ -82,6 +57,7 @@ export async function eraseUser(
   endUser: string,
   now: number,
 ): Promise<number> {
+  const keys = { logKey: names.requestLog, archiveKey: names.archive };
   let erased = 0;
   for (let from = '-'; ; ) {
     const entries = await redis.xrange(names.requestLog, from, '+', 'COUNT', AT_ONCE);
@@ -89,8 +65,7 @@ export async function eraseUser(
       const { user, tags: _, ...rest } = JSON.parse(fields[1] ?? '') as LogEntry;
       return rest.workspace === workspace && user === endUser ? [id, JSON.stringify(rest)] : [];
     });
-    if (meant.length > 0)
-      erased += await forgetScript(redis, [names.requestLog, names.archive], [Math.round(now), ...meant]);
+    if (meant.length > 0) erased += await forgetScript(redis, keys, { now: Math.round(now), entries: meant });
     if (entries.length < AT_ONCE) return erased;
     from = `(${entries.at(-1)?.[0]}`;
   }

@@ -1,8 +1,8 @@
 /** How far the copies of the log are behind it: the archive in PostgreSQL, and the files. */
 import type { Redis } from 'ioredis';
-import { ARCHIVED_UP_TO, AT_WORK } from '../queue/log-trim.js';
+import { ARCHIVE_GROUP } from '../queue/log-trim.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 
 export interface ArchiveState {
   /** Every entry of the log's stream before this id is in PostgreSQL, or was spilled to a disk on the way there. */
@@ -13,31 +13,15 @@ export interface ArchiveState {
   spilled: number;
 }
 
-// A group that was handed nothing yet is a new one, also of a Redis that lost its data. Then PostgreSQL may have everything that
-// is older than this log.
-const stateScript = createScript<[string, string, string[]]>(
-  'sluiceArchiveState',
-  `${ARCHIVED_UP_TO}
-local logKey, archiveKey = unpack(KEYS)
-local upTo, pending = archivedUpTo(logKey)
-upTo, pending = upTo or '0-0', pending or 0
-local boundary, oldest = upTo, upTo
-if pending == 0 then
-  local next = redis.call('XRANGE', logKey, '(' .. upTo, '+', 'COUNT', 1)[1]
-  oldest = next and next[1] or ''
-  local ms, sequence = string.match(upTo, '^(%d+)-(%d+)$')
-  boundary = ms .. '-' .. string.format('%d', sequence + 1)
-  if upTo == '0-0' then
-    local time = redis.call('TIME')
-    boundary = next and oldest or string.format('%d-0', time[1] * 1000 + math.floor(time[2] / 1000))
-  end
-end
-return {boundary, oldest, redis.call('HGETALL', archiveKey)}
-`,
+const stateScript = loadScript<[string, string, string[]], { logKey: string; archiveKey: string }>(
+  import.meta.url,
+  'archive-state',
+  { ARCHIVE_GROUP },
 );
 
 export async function readArchiveState(redis: Redis, names: KeyNames): Promise<ArchiveState> {
-  const [boundary, oldest, fields] = await stateScript(redis, [names.requestLog, names.archive], []);
+  const keys = { logKey: names.requestLog, archiveKey: names.archive };
+  const [boundary, oldest, fields] = await stateScript(redis, keys, {});
   const spilled = fields.filter((_, i) => fields[i - 1]?.startsWith('spilled:'));
   return {
     boundary,
@@ -59,16 +43,18 @@ export interface CopyStates {
   files: { behindMs: number } | undefined;
 }
 
-const copiersScript = createScript<[postgres: number, files: number]>(
-  'sluiceCopiersAtWork',
-  `${ARCHIVED_UP_TO}${AT_WORK}
-local copiers, now = toFields(redis.call('HGETALL', KEYS[1])), tonumber(ARGV[1])
-return {isAtWork(copiers, 'postgres', now) and 1 or 0, isAtWork(copiers, 'files', now) and 1 or 0}
-`,
+const copiersScript = loadScript<[postgres: number, files: number], { archiveKey: string }, { now: number }>(
+  import.meta.url,
+  'copiers-at-work',
+  { ARCHIVE_GROUP },
 );
 
 export async function readCopies(redis: Redis, names: KeyNames, now: number): Promise<CopyStates> {
-  const [toPostgres, toFiles] = await copiersScript(redis, [names.archive], [Math.round(now)]);
+  const [toPostgres, toFiles] = await copiersScript(
+    redis,
+    { archiveKey: names.archive },
+    { now: Math.round(now) },
+  );
   const archive = toPostgres ? await readArchiveState(redis, names) : undefined;
   return {
     postgres: archive && { behindMs: since(archive.oldestMs, now), spilled: archive.spilled },

@@ -10,8 +10,8 @@ import type { LimitsConfig } from '../config/config.js';
 import type { KeyPriority } from '../config/priority.js';
 import type { GatewayConfig, OnCrash, RouteEntry } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
+import { loadScript } from '../redis/script.js';
 import { type Erased, eraseHistory, eraseState, forgetRevokedKeys } from './erase.js';
-import { changeDirectoryScript, revokeKeyScript } from './script.js';
 
 export interface WorkspaceRecord {
   id: string;
@@ -87,6 +87,18 @@ const MAX_REVOKED = 100_000;
 type Changed = 'done' | 'no_workspace' | 'changed';
 
 export type RevokedKey = Pick<KeyRecord, 'id' | 'workspace'>;
+
+const revokeKeyScript = loadScript<
+  number,
+  { versionKey: string; keysKey: string; keyUseKey: string; revokedKey: string; revokedIdsKey: string },
+  { digest: string; now: number; most: number }
+>(import.meta.url, 'revoke-key');
+
+const changeDirectoryScript = loadScript<
+  Changed,
+  { versionKey: string; workspacesKey: string; editKeys: readonly string[] },
+  { workspace: string; edits: readonly string[] }
+>(import.meta.url, 'change-directory');
 
 export class Directory {
   constructor(
@@ -239,8 +251,14 @@ export class Directory {
     const { directoryVersion, keys, keyUse, revokedKeys, revokedKeyIds } = this.names;
     await revokeKeyScript(
       this.redis,
-      [directoryVersion, keys, keyUse, revokedKeys, revokedKeyIds],
-      [digest, now, MAX_REVOKED],
+      {
+        versionKey: directoryVersion,
+        keysKey: keys,
+        keyUseKey: keyUse,
+        revokedKey: revokedKeys,
+        revokedIdsKey: revokedKeyIds,
+      },
+      { digest, now, most: MAX_REVOKED },
     );
   }
 
@@ -328,15 +346,15 @@ export class Directory {
     const { directoryVersion, workspaces } = this.names;
     return changeDirectoryScript(
       this.redis,
-      [directoryVersion, workspaces, ...edits.map(({ key }) => key)],
-      [
+      { versionKey: directoryVersion, workspacesKey: workspaces, editKeys: edits.map(({ key }) => key) },
+      {
         workspace,
-        ...edits.flatMap(({ field, expected, value }) => [
+        edits: edits.flatMap(({ field, expected, value }) => [
           field,
           expected === undefined ? '*' : (expected ?? ''),
           value ?? '',
         ]),
-      ],
+      },
     );
   }
 }

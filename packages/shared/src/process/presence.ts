@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 import { PROTOCOLS, type Protocols } from './protocol.js';
 import type { SecretKeyIds } from './secret-keys.js';
 
@@ -27,9 +27,9 @@ export interface ProcessInfo {
   seenAt: number;
 }
 
-const announceScript = createScript<number>(
-  'sluiceAnnounce',
-  `${ALSO_WHEN_FULL}return redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])`,
+const announceScript = loadScript<number, { processesKey: string }, { id: string; process: string }>(
+  import.meta.url,
+  'announce',
 );
 
 export class Presence {
@@ -46,7 +46,8 @@ export class Presence {
 
   async announce(problems: string[]): Promise<void> {
     const self: ProcessInfo = { ...this.self, problems, seenAt: this.clock.now() };
-    await announceScript(this.redis, [this.names.processes], [self.id, JSON.stringify(self)]);
+    const keys = { processesKey: this.names.processes };
+    await announceScript(this.redis, keys, { id: self.id, process: JSON.stringify(self) });
   }
 
   async leave(): Promise<void> {

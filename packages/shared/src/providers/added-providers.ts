@@ -9,7 +9,7 @@ import { ConfigReader } from '../config/reader.js';
 import { ONLY_KEY, type ProviderConfig } from '../config/types.js';
 import type { LiveConfig, TakenUp } from '../process/live-config.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 
 export const MOST_ADDED_PROVIDERS = 100;
 
@@ -42,22 +42,11 @@ export interface StoredProvider {
   record: string;
 }
 
-/** Writes one record, or removes it if there is no new text. Nothing is written when somebody else was faster. */
-const changeScript = createScript<'done' | 'changed' | 'full'>(
-  'sluiceChangeAddedProvider',
-  `
-local name, expected, text, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-if (redis.call('HGET', KEYS[1], name) or '') ~= expected then return 'changed' end
-if text == '' then
-  redis.call('HDEL', KEYS[1], name)
-elseif expected == '' and redis.call('HLEN', KEYS[1]) >= most then
-  return 'full'
-else
-  redis.call('HSET', KEYS[1], name, text)
-end
-return 'done'
-`,
-);
+const changeScript = loadScript<
+  'done' | 'changed' | 'full',
+  { providersKey: string },
+  { name: string; expected: string; text: string; most: number }
+>(import.meta.url, 'change-added-provider');
 
 export class AddedProviders {
   /** The records as they were last taken up. */
@@ -125,8 +114,8 @@ export class AddedProviders {
   #change(name: string, before: StoredProvider | undefined, text: string) {
     return changeScript(
       this.redis,
-      [this.names.addedProviders],
-      [name, before?.record ?? '', text, MOST_ADDED_PROVIDERS],
+      { providersKey: this.names.addedProviders },
+      { name, expected: before?.record ?? '', text, most: MOST_ADDED_PROVIDERS },
     );
   }
 

@@ -6,7 +6,7 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 
 export const LATELY_MS = 300_000;
 /** Few are enough, because it only matters whether there is more than one. */
@@ -14,20 +14,10 @@ const MOST = 20;
 /** How many recorded workspaces a worker remembers. */
 const MOST_KNOWN = 1_000;
 
-/** Arguments: the moment, then the workspaces. */
-const writeScript = createScript<null>(
-  'sluiceCallers',
-  `${ALSO_WHEN_FULL}
-local known = redis.call('HGETALL', KEYS[1])
-local many = #known > ${2 * MOST}
-for i = 1, #known, 2 do
-  if tonumber(known[i + 1]) < ARGV[1] - ${LATELY_MS} then redis.call('HDEL', KEYS[1], known[i]) end
-end
-for i = 2, #ARGV do
-  if not many or redis.call('HGET', KEYS[1], ARGV[i]) then redis.call('HSET', KEYS[1], ARGV[i], ARGV[1]) end
-end
-redis.call('PEXPIRE', KEYS[1], ${LATELY_MS})
-`,
+const writeScript = loadScript<null, { callersKey: string }, { now: number; workspaces: readonly string[] }>(
+  import.meta.url,
+  'callers',
+  { LATELY_MS, MOST_CALLERS: MOST },
 );
 
 export class Callers {
@@ -49,7 +39,11 @@ export class Callers {
     if (isNew) {
       if (this.#written.size >= MOST_KNOWN) this.#written.clear();
       this.#written.set(call, now);
-      await writeScript(this.redis, [this.names.callers(provider)], [now, workspace]);
+      await writeScript(
+        this.redis,
+        { callersKey: this.names.callers(provider) },
+        { now, workspaces: [workspace] },
+      );
       return;
     }
     const seen = this.#seen.get(provider);
@@ -63,7 +57,11 @@ export class Callers {
     const now = Math.round(this.clock.now());
     await Promise.all(
       seen.map(([provider, workspaces]) =>
-        writeScript(this.redis, [this.names.callers(provider)], [now, ...workspaces]),
+        writeScript(
+          this.redis,
+          { callersKey: this.names.callers(provider) },
+          { now, workspaces: [...workspaces] },
+        ),
       ),
     );
   }

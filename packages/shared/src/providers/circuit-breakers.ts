@@ -14,9 +14,9 @@
  */
 import type { Redis } from 'ioredis';
 import type { GatewayConfig } from '../config/config.js';
-import { type Clock, READ_CLOCK } from '../redis/clock.js';
+import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 import { LATELY_MS } from './callers.js';
 
 export interface CircuitSettings {
@@ -40,8 +40,6 @@ export function circuitSettings({ providers }: Pick<GatewayConfig, 'providers'>)
 }
 
 const MAX_OPEN_MS = 60_000;
-/** Failures further apart than this are not "in a row". */
-const FORGET_MS = 60_000;
 
 export type CircuitState = 'closed' | 'failing' | 'open';
 
@@ -66,82 +64,31 @@ export interface CircuitChange {
   state: CircuitState;
 }
 
-const NOW = (clockKey: string) => `${READ_CLOCK(clockKey)}
-local now = readClock()
-`;
-
-const failScript = createScript<'' | 'failing' | 'open'>(
-  'sluiceCircuitFail',
-  `${ALSO_WHEN_FULL}${NOW('KEYS[4]')}
-local key, channel, callersKey = unpack(KEYS)
-local provider, requestId, threshold, openMs, workspace, subject, meetsAll = unpack(ARGV)
-threshold, openMs, subject = tonumber(threshold), tonumber(openMs), 'subject:' .. subject
-local state, probe, lastMs, failures, first, several, seen =
-  unpack(redis.call('HMGET', key, 'state', 'probe', 'openMs', 'failures', 'workspace', 'several', subject))
-if state == 'open' then
-  if probe ~= requestId then return '' end
-  openMs = math.min(lastMs * 2, ${MAX_OPEN_MS})
-else
-  failures = tonumber(failures or 0)
-  if not first then redis.call('HSET', key, 'workspace', workspace) end
-  if not several and (meetsAll == '1' or (first and first ~= workspace)) then
-    several = redis.call('HSET', key, 'several', 1)
-  end
-  if not seen and failures < threshold then
-    redis.call('HSET', key, subject, 1)
-    failures = redis.call('HINCRBY', key, 'failures', 1)
-  end
-  redis.call('PEXPIRE', key, ${FORGET_MS})
-  local isAlone = true
-  local callers = redis.call('HGETALL', callersKey)
-  for i = 1, #callers, 2 do
-    if callers[i] ~= workspace and tonumber(callers[i + 1]) > now - ${LATELY_MS} then isAlone = false end
-  end
-  if failures < threshold or not (several or isAlone) then
-    if first then return '' end
-    redis.call('PUBLISH', channel, cjson.encode({provider, 'failing', 0}))
-    return 'failing'
-  end
-end
-redis.call('DEL', key)
-redis.call('HSET', key, 'state', 'open', 'until', string.format('%d', now + openMs), 'openMs', openMs)
-redis.call('PUBLISH', channel, cjson.encode({provider, 'open', now + openMs}))
-return 'open'
-`,
+const failScript = loadScript<
+  '' | 'failing' | 'open',
+  { key: string; channel: string; callersKey: string; clockKey: string },
+  {
+    provider: string;
+    requestId: string;
+    threshold: number;
+    openMs: number;
+    workspace: string;
+    subject: string;
+    meetsAll: 0 | 1;
+  }
+>(import.meta.url, 'circuit-fail', { MAX_OPEN_MS, LATELY_MS });
+const succeedScript = loadScript<0 | 1, { key: string; channel: string }, { provider: string }>(
+  import.meta.url,
+  'circuit-succeed',
 );
-
-const succeedScript = createScript<0 | 1>(
-  'sluiceCircuitSucceed',
-  `${ALSO_WHEN_FULL}
-local key, channel, provider = KEYS[1], KEYS[2], ARGV[1]
-local state = redis.call('HGET', key, 'state')
-if redis.call('DEL', key) == 0 then return 0 end
-redis.call('PUBLISH', channel, cjson.encode({provider, 'closed', 0}))
-return state == 'open' and 1 or 0
-`,
-);
-
-const probeScript = createScript<0 | 1>(
-  'sluiceCircuitProbe',
-  `${ALSO_WHEN_FULL}${NOW('KEYS[2]')}
-local state, till, openMs, probe, probeTill =
-  unpack(redis.call('HMGET', KEYS[1], 'state', 'until', 'openMs', 'probe', 'probeUntil'))
-if state ~= 'open' or probe == ARGV[1] then return 1 end
--- A circuit that would be open for longer than it was opened for was opened by a clock that was far ahead.
-local leftMs = tonumber(till) - now
-if leftMs > 0 and leftMs <= tonumber(openMs) then return 0 end
-if probeTill and now < tonumber(probeTill) then return 0 end
-redis.call('HSET', KEYS[1], 'probe', ARGV[1], 'probeUntil', string.format('%d', now + ARGV[2]))
-return 1
-`,
-);
-
-const releaseScript = createScript<number>(
-  'sluiceCircuitRelease',
-  `${ALSO_WHEN_FULL}
-if redis.call('HGET', KEYS[1], 'probe') ~= ARGV[1] then return 0 end
-return redis.call('HDEL', KEYS[1], 'probe', 'probeUntil')
-`,
+const probeScript = loadScript<
+  0 | 1,
+  { key: string; clockKey: string },
+  { requestId: string; probeMs: number }
+>(import.meta.url, 'circuit-probe');
+const releaseScript = loadScript<number, { key: string }, { requestId: string }>(
+  import.meta.url,
+  'circuit-release',
 );
 
 export class CircuitBreakers {
@@ -205,26 +152,21 @@ export class CircuitBreakers {
    */
   async mayCall(provider: string, requestId: string, probeMs: number): Promise<boolean> {
     if (this.get(provider).state !== 'open') return true;
-    return (
-      (await probeScript(
-        this.redis,
-        [this.names.circuit(provider), this.names.clock],
-        [requestId, Math.ceil(probeMs)],
-      )) === 1
-    );
+    const keys = { key: this.names.circuit(provider), clockKey: this.names.clock };
+    return (await probeScript(this.redis, keys, { requestId, probeMs: Math.ceil(probeMs) })) === 1;
   }
 
   /** The call ended without saying anything about the provider. If it was the probe, the next call becomes the probe. */
   async release(provider: string, requestId: string): Promise<void> {
     if (this.get(provider).state !== 'open') return;
-    await releaseScript(this.redis, [this.names.circuit(provider)], [requestId]);
+    await releaseScript(this.redis, { key: this.names.circuit(provider) }, { requestId });
   }
 
   /** `succeeded` and `failed` return the change of state, if there was one. */
   async succeeded(provider: string): Promise<CircuitChange | undefined> {
     if (this.get(provider).state === 'closed') return undefined;
-    const keys = [this.names.circuit(provider), this.names.circuits];
-    const closed = await succeedScript(this.redis, keys, [provider]);
+    const keys = { key: this.names.circuit(provider), channel: this.names.circuits };
+    const closed = await succeedScript(this.redis, keys, { provider });
     return closed ? { provider, state: 'closed' } : undefined;
   }
 
@@ -233,16 +175,21 @@ export class CircuitBreakers {
     if (!settings || settings.failures === 0) return undefined;
     const state = await failScript(
       this.redis,
-      [this.names.circuit(provider), this.names.circuits, this.names.callers(provider), this.names.clock],
-      [
+      {
+        key: this.names.circuit(provider),
+        channel: this.names.circuits,
+        callersKey: this.names.callers(provider),
+        clockKey: this.names.clock,
+      },
+      {
         provider,
-        call.requestId,
-        settings.failures,
-        settings.openMs,
-        call.workspace,
-        call.subject,
-        call.meetsAll ? 1 : 0,
-      ],
+        requestId: call.requestId,
+        threshold: settings.failures,
+        openMs: settings.openMs,
+        workspace: call.workspace,
+        subject: call.subject,
+        meetsAll: call.meetsAll ? 1 : 0,
+      },
     );
     return state === '' ? undefined : { provider, state };
   }

@@ -9,10 +9,13 @@
  * processes learn of them at once. Each process also reads the hash on a timer, in case a message was lost.
  */
 import type { Redis } from 'ioredis';
+import { DURATION_MS } from '../config/rules.js';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { extendScript, forgetScript, LONGEST_MS, liftScript, probeScript } from './cool-down-scripts.js';
+import { loadScript } from '../redis/script.js';
 
+/** No cool-down is longer, because no `max_cooldown_ms` is. */
+export const LONGEST_COOL_DOWN_MS = DURATION_MS.max;
 /** After a probe has been sent, nobody else calls for this long. */
 const PROBE_MS = 10_000;
 
@@ -36,6 +39,28 @@ export interface ListedCoolDown extends CoolDown {
   /** Null for all tiers. */
   tier: string | null;
 }
+
+interface CoolDownKeys {
+  key: string;
+}
+
+const extendScript = loadScript<null, CoolDownKeys, { subject: string; untilThen: number; asked: number }>(
+  import.meta.url,
+  'cool-down',
+);
+const probeScript = loadScript<0 | 1, CoolDownKeys, { subject: string; now: number; nextProbe: number }>(
+  import.meta.url,
+  'probe-cool-down',
+);
+const liftScript = loadScript<number, CoolDownKeys, { subjects: readonly string[] }>(
+  import.meta.url,
+  'lift-cool-downs',
+);
+const forgetScript = loadScript<null, CoolDownKeys, { now: number; subjects: readonly string[] }>(
+  import.meta.url,
+  'forget-cool-downs',
+  { LONGEST_COOL_DOWN_MS },
+);
 
 export class CoolDowns {
   #known = new Map<string, CoolDown>();
@@ -67,7 +92,8 @@ export class CoolDowns {
     const now = this.clock.now();
     const known = stored.map(([subject, text]): [string, CoolDown] => [subject, parse(text)]);
     const over = known.filter(([, each]) => isOver(each, now)).map(([subject]) => subject);
-    if (over.length > 0) await forgetScript(this.redis, [this.names.coolDowns], [now, ...over]);
+    if (over.length > 0)
+      await forgetScript(this.redis, { key: this.names.coolDowns }, { now, subjects: over });
     this.#known = new Map([...known.filter(([, each]) => !isOver(each, now)), ...this.#news]);
   }
 
@@ -89,7 +115,8 @@ export class CoolDowns {
     const now = this.clock.now();
     for (const [subject, { asked }] of this.#of(provider, model, tier)) {
       if (asked <= now) continue;
-      const mine = await probeScript(this.redis, [this.names.coolDowns], [subject, now, now + PROBE_MS]);
+      const args = { subject, now, nextProbe: now + PROBE_MS };
+      const mine = await probeScript(this.redis, { key: this.names.coolDowns }, args);
       if (!mine) return false;
       this.#probed.add(subject);
     }
@@ -100,7 +127,7 @@ export class CoolDowns {
   async succeeded(provider: string, model: string, tier?: string): Promise<void> {
     if (this.#probed.size === 0) return;
     const subjects = subjectsOf(provider, model, tier).filter((subject) => this.#probed.delete(subject));
-    if (subjects.length > 0) await liftScript(this.redis, [this.names.coolDowns], subjects);
+    if (subjects.length > 0) await liftScript(this.redis, { key: this.names.coolDowns }, { subjects });
   }
 
   /** Whether the provider or any of its models is cooling down now, in all tiers. */
@@ -130,7 +157,7 @@ export class CoolDowns {
     const asked = Math.max(Math.ceil(now + ms), known?.asked ?? 0);
     this.#hear(subject, { until, asked });
     this.#probed.delete(subject);
-    await extendScript(this.redis, [this.names.coolDowns], [subject, until, asked]);
+    await extendScript(this.redis, { key: this.names.coolDowns }, { subject, untilThen: until, asked });
   }
 
   /** Ends cool-downs at an operator's request. Without a model it ends all of the provider's. Returns their number. */
@@ -142,7 +169,7 @@ export class CoolDowns {
         : subject.split(' ')[0] === subjectOf(provider, model),
     );
     if (subjects.length === 0) return 0;
-    return liftScript(this.redis, [this.names.coolDowns], subjects);
+    return liftScript(this.redis, { key: this.names.coolDowns }, { subjects });
   }
 
   /** The cool-downs that a call of this model meets. */
@@ -156,7 +183,7 @@ export class CoolDowns {
 
 /** A moment that is too far ahead is from a clock that was. */
 function isOver({ until, asked }: CoolDown, now: number): boolean {
-  return asked <= now || until > now + LONGEST_MS;
+  return asked <= now || until > now + LONGEST_COOL_DOWN_MS;
 }
 
 function parse(stored: string): CoolDown {

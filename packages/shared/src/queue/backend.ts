@@ -1,5 +1,5 @@
 /**
- * The queue of one provider, as BullMQ's `Queue` and `Worker` use it. This class and its Lua (the folder scripts) are the only
+ * The queue of one provider, as BullMQ's `Queue` and `Worker` use it. This class and its scripts (scripts.ts) are the only
  * places that know how BullMQ lays out a queue in Redis. The class does each step of a chat job in one script, and leaves
  * everything else to BullMQ.
  */
@@ -19,23 +19,42 @@ import { ScriptKeys } from '../redis/script.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { type ChatJob, countsAtCall, jobIdOf, providerOf } from './job.js';
 import { type KeyTrouble, rateOf } from './rates.js';
-import { ADDED, ALREADY_SETTLED, addScript } from './scripts/add.js';
-import { beginScript } from './scripts/begin.js';
-import { reserveAgainScript, switchKeyScript } from './scripts/call-again.js';
-import { LARGE_REQUEST, QUEUE_KEYS, setMetaScript } from './scripts/layout.js';
-import { lookScript, missingScript } from './scripts/look.js';
-import { type MoveResult, moveScript } from './scripts/move.js';
-import { type PassOnResult, passOnScript } from './scripts/pass-on.js';
-import { giveBackScript, leaveScript } from './scripts/put-back.js';
-import { finishScript, type SettleResult, settleScript } from './scripts/settle.js';
-import { type Taken, type TakenFields, takeScript } from './scripts/take.js';
-import { type WithdrawResult, withdrawScript } from './scripts/withdraw.js';
+import {
+  ADDED,
+  type AddArgs,
+  ALREADY_SETTLED,
+  addScript,
+  beginScript,
+  finishScript,
+  giveBackScript,
+  LARGE_REQUEST,
+  leaveScript,
+  lookScript,
+  type MoveResult,
+  missingScript,
+  moveScript,
+  type PassOnResult,
+  passOnScript,
+  QUEUE_KEYS,
+  reserveAgainScript,
+  type SettleResult,
+  setMetaScript,
+  settleScript,
+  switchKeyScript,
+  type Taken,
+  type TakenFields,
+  takeScript,
+  type WithdrawResult,
+  withdrawScript,
+} from './scripts.js';
 import {
   type NextEntry,
   type RecordParts,
-  recordOf,
   type Settlement,
   type Settler,
+  settleArgs,
+  settleKeys,
+  shareOf,
   stamp,
 } from './settle.js';
 
@@ -51,8 +70,6 @@ export const LEFT = Symbol('left');
 export type JobResult = Settlement | typeof LEFT | undefined;
 
 const LARGE_GRACE_MS = 60_000;
-/** How long beyond its request's deadline a settlement is remembered. */
-const SETTLED_GRACE_MS = 60_000;
 /** A job that this worker does not understand is left to others for this long. */
 const LEFT_FOR_MS = 250;
 /** The number is small, so that a burst is spread over all workers. */
@@ -151,7 +168,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
   async addChat(job: ChatJob, most?: number, again = false): Promise<number | 'added' | 'settled'> {
     // This command is sent just before the script, in one write.
     const kept = typeof job.request !== 'string' && this.#keepLarge(job, job.request);
-    const keys = again ? this.#keys.and(this.#settledKey(job)) : this.#keys;
+    const keys = { queue: this.#keys, settledKey: again ? this.#settledKey(job) : undefined };
     const [added] = await Promise.all([addScript(this.redis, keys, this.#addArgs(job, most)), kept]);
     if (added === ALREADY_SETTLED) return 'settled';
     return added === ADDED ? 'added' : added;
@@ -164,13 +181,17 @@ export class ChatQueueBackend extends RedisQueueBackend {
 
   /** Takes a job off the queue, if not more than `died` workers have died with it. */
   withdraw(job: ChatJob, died = 0): Promise<WithdrawResult> {
-    return withdrawScript(this.redis, this.#keys.and(this.#settledKey(job)), [
-      jobIdOf(job),
-      job.workspace,
-      shareOf(job),
-      rankOf(job.priority),
-      died,
-    ]);
+    return withdrawScript(
+      this.redis,
+      { queue: this.#keys, settledKey: this.#settledKey(job) },
+      {
+        jobId: jobIdOf(job),
+        workspace: job.workspace,
+        share: shareOf(job),
+        class: rankOf(job.priority),
+        died,
+      },
+    );
   }
 
   /** A waiting job of `from` leaves this queue, and that of `to` joins the other one, if that has room. `died`: as above. */
@@ -183,12 +204,14 @@ export class ChatQueueBackend extends RedisQueueBackend {
     died: number,
   ): Promise<PassOnResult> {
     const kept = typeof to.request !== 'string' && other.#keepLarge(to, to.request);
-    const keys = this.#keys
-      .joined(other.#keys)
-      .and(this.#settledKey(from), this.parts.names.inbox(from.inbox));
-    const notice = stamp(JSON.stringify(next), from);
-    const args = [jobIdOf(from), died, from.requestId, notice, ...other.#addArgs(to, most)];
-    const [result] = await Promise.all([passOnScript(this.redis, keys, args), kept]);
+    const args = {
+      ...other.#addArgs(to, most),
+      fromId: jobIdOf(from),
+      died,
+      requestId: from.requestId,
+      notice: stamp(JSON.stringify(next), from),
+    };
+    const [result] = await Promise.all([passOnScript(this.redis, this.#moveKeys(from, other), args), kept]);
     return result;
   }
 
@@ -198,8 +221,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   async missing(jobs: readonly ChatJob[]): Promise<ChatJob[]> {
-    const keys = jobs.map((job) => this.#prefix + jobIdOf(job));
-    const absent = new Set(await missingScript(this.redis, keys, []));
+    const jobKeys = jobs.map((job) => this.#prefix + jobIdOf(job));
+    const absent = new Set(await missingScript(this.redis, { jobKeys }, {}));
     return jobs.filter((_, i) => absent.has(i));
   }
 
@@ -211,8 +234,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
   async look(): Promise<QueueLook> {
     const [waiting, prioritized, active, paused, oldest, parked] = await lookScript(
       this.redis,
-      this.#keys,
-      [],
+      { queue: this.#keys },
+      {},
     );
     return {
       waiting,
@@ -241,41 +264,38 @@ export class ChatQueueBackend extends RedisQueueBackend {
     token: string,
     used = '',
   ): Promise<MoveResult> {
-    return moveScript(
-      this.redis,
-      this.#keys.joined(other.#keys).and(this.#settledKey(from), this.parts.names.inbox(from.inbox)),
-      [
-        jobIdOf(from),
-        jobIdOf(to),
-        from.requestId,
-        dataOf(to),
-        to.queuedAt,
-        to.workspace,
-        shareOf(to),
-        rankOf(to.priority),
-        most,
-        this.parts.names.inbox(''),
-        stamp(JSON.stringify(next), from),
-        this.#rateOf(to),
-        used,
-        token,
-      ],
-    );
+    return moveScript(this.redis, this.#moveKeys(from, other), {
+      jobId: jobIdOf(from),
+      nextId: jobIdOf(to),
+      requestId: from.requestId,
+      data: dataOf(to),
+      timestamp: to.queuedAt,
+      workspace: to.workspace,
+      share: shareOf(to),
+      class: rankOf(to.priority),
+      most,
+      inboxPrefix: this.parts.names.inbox(''),
+      notice: stamp(JSON.stringify(next), from),
+      rate: this.#rateOf(to),
+      used,
+      token,
+    });
   }
 
   /** Counts the start of a job whose starts count at the call. False when this run has lost the job. */
   async begin(job: ChatJob, lock: string): Promise<boolean> {
-    return (await beginScript(this.redis, this.#keys, [jobIdOf(job), lock])) === 1;
+    return (await beginScript(this.redis, { queue: this.#keys }, { jobId: jobIdOf(job), lock })) === 1;
   }
 
   /** Leaves this key of the pool alone for a while. Returns the key that the job is to be called with instead, or ''. */
   switchKey(job: ChatJob, lock: string, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
-    return switchKeyScript(this.redis, this.#keys, [jobIdOf(job), lock, key, Math.ceil(closedMs), why]);
+    const args = { jobId: jobIdOf(job), lock, name: key, closedMs: Math.ceil(closedMs), why };
+    return switchKeyScript(this.redis, { queue: this.#keys }, args);
   }
 
   /** Reserves another call of a running job. Returns 0, or for how long it would have to wait. */
   reserveAgain(job: ChatJob, lock: string, used: string): Promise<number> {
-    return reserveAgainScript(this.redis, this.#keys, [jobIdOf(job), lock, used]);
+    return reserveAgainScript(this.redis, { queue: this.#keys }, { jobId: jobIdOf(job), lock, used });
   }
 
   /** Takes several jobs at once and hands them out one by one. A queue that was just seen empty is not asked again. */
@@ -289,7 +309,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
     const most = Math.max(1, Math.min(TAKEN_AT_ONCE, this.#concurrency - this.#locks.size));
     const own = token === this.#lastToken ? this.#ownToken(token) : token;
     this.#lastToken = own;
-    const taken = await takeScript(this.redis, this.#keys, [own, this.#lockMs, most, workerOf(token)]);
+    const args = { token: own, lockMs: this.#lockMs, most, worker: workerOf(token) };
+    const taken = await takeScript(this.redis, { queue: this.#keys }, args);
     if (taken === 'stock') return this.#takeStock(token, name);
     const [more, ...jobs] = taken;
     this.#knownEmpty = more <= 0 && jobs.length > 0;
@@ -353,7 +374,8 @@ export class ChatQueueBackend extends RedisQueueBackend {
 
   /** BullMQ's own would fail while Redis is full, and a worker must not take jobs before their limit is set. */
   override async setQueueMeta(values: Record<string, string | number>): Promise<number> {
-    return setMetaScript(this.redis, [`${this.#prefix}meta`], Object.entries(values).flat());
+    const fieldsAndValues = Object.entries(values).flat().map(String);
+    return setMetaScript(this.redis, { metaKey: `${this.#prefix}meta` }, { fieldsAndValues });
   }
 
   async #extend(jobIds: string[], locks: string[], duration: number): Promise<string[]> {
@@ -371,7 +393,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
   /** Puts back a job that this worker does not understand. Another worker takes it, or this one a moment later. */
   async leave({ id, lock }: Pick<TakenJson, 'id' | 'lock'>): Promise<void> {
     this.#forget(id, lock);
-    await leaveScript(this.redis, this.#keys, [id, lock, LEFT_FOR_MS]);
+    await leaveScript(this.redis, { queue: this.#keys }, { jobId: id, token: lock, delay: LEFT_FOR_MS });
   }
 
   /** From now on this worker takes no jobs, and gives back those that it has not begun. */
@@ -384,30 +406,34 @@ export class ChatQueueBackend extends RedisQueueBackend {
     const back = this.#stock;
     this.#stock = [];
     for (const { id } of back) this.#locks.delete(id);
-    if (back.length > 0) {
-      await giveBackScript(
-        this.redis,
-        this.#keys,
-        back.flatMap(({ id, lock }) => [id, lock]),
-      );
-    }
+    const jobsAndTokens = back.flatMap(({ id, lock }) => [id, lock]);
+    if (back.length > 0) await giveBackScript(this.redis, { queue: this.#keys }, { jobsAndTokens });
   }
 
-  #addArgs(job: ChatJob, most: number | undefined): (string | number)[] {
-    return [
-      jobIdOf(job),
-      CHAT_JOB,
-      dataOf(job),
-      typeof job.request === 'string' ? job.request : '',
-      job.queuedAt,
-      job.workspace,
-      shareOf(job),
-      rankOf(job.priority),
-      most ?? '',
-      this.parts.names.inbox(''),
-      this.#rateOf(job),
-      countsAtCall(job) ? 1 : '',
-    ];
+  #addArgs(job: ChatJob, most: number | undefined): AddArgs {
+    return {
+      jobId: jobIdOf(job),
+      name: CHAT_JOB,
+      data: dataOf(job),
+      request: typeof job.request === 'string' ? job.request : '',
+      timestamp: job.queuedAt,
+      workspace: job.workspace,
+      share: shareOf(job),
+      class: rankOf(job.priority),
+      most: most ?? '',
+      inboxPrefix: this.parts.names.inbox(''),
+      rate: this.#rateOf(job),
+      atCall: countsAtCall(job) ? 1 : '',
+    };
+  }
+
+  #moveKeys(job: ChatJob, other: ChatQueueBackend) {
+    return {
+      queue: this.#keys,
+      nextQueue: other.#keys,
+      settledKey: this.#settledKey(job),
+      inboxKey: this.parts.names.inbox(job.inbox),
+    };
   }
 
   /** Returns the job that BullMQ's `Worker` is to run next, if it is known. */
@@ -424,8 +450,9 @@ export class ChatQueueBackend extends RedisQueueBackend {
       taken = next;
     } else {
       // Without a lock the script leaves the job where it is.
-      const ended = settlement === LEFT ? '' : lock;
-      taken = await finishScript(this.redis, this.#keys, [id, ended, nextToken, this.#lockMs]);
+      const token = settlement === LEFT ? '' : lock;
+      const args = { jobId: id, token, nextToken, lockMs: this.#lockMs };
+      taken = await finishScript(this.redis, { queue: this.#keys }, args);
     }
     this.#forget(id, lock);
     if (nextToken === '') return undefined;
@@ -437,24 +464,10 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   #settle(settlement: Settlement, by: Settler, nextToken: string): Promise<[SettleResult, Taken]> {
-    const { job, log } = settlement;
-    const record = recordOf(settlement, this.parts);
-    return settleScript(this.redis, this.#keys.and(this.#settledKey(job), ...record.keys), [
-      by.as,
-      jobIdOf(job),
-      job.requestId,
-      by.as === 'worker' ? by.token : by.as,
-      Math.ceil(Math.max(0, job.deadline - log.settledAt)) + SETTLED_GRACE_MS,
-      nextToken,
-      this.#lockMs,
-      job.workspace,
-      shareOf(job),
-      rankOf(job.priority),
-      settlement.used ?? '',
-      by.as === 'withdrawer' ? (by.died ?? 0) : 0,
-      by.as === 'worker' ? numberOf(by.token) : by.as,
-      ...record.args,
-    ]);
+    const { names, keptAnswerBytes } = this.parts;
+    const keys = settleKeys(settlement, this.#keys, names);
+    const more = { nextToken, lockMs: this.#lockMs, answerQuota: keptAnswerBytes };
+    return settleScript(this.redis, keys, settleArgs(settlement, by, more));
   }
 
   /** BullMQ's own script takes the next job of a queue with a rate limit of BullMQ's own. */
@@ -569,11 +582,6 @@ function workerOf(token: string): string {
   return token.slice(0, token.lastIndexOf(':'));
 }
 
-/** The distance between two turns of a workspace. */
-function shareOf({ weight = 1 }: ChatJob): number {
-  return 1 / weight;
-}
-
 /** For BullMQ's `Queue` and `Worker`; a worker also gets a connection that may block. */
 export function chatBackend(redis: Redis, parts: BackendParts) {
   return (
@@ -587,11 +595,4 @@ export function chatBackend(redis: Redis, parts: BackendParts) {
     const client = redis.duplicate({ connectionName });
     return new ChatQueueBackend(redis, parts, name, opts, new RedisConnection(client, { blocking: true }));
   };
-}
-
-/** A number that tells one run of a worker from the others (FNV-1a). The mark of a request has it, because it takes less room. */
-function numberOf(token: string): number {
-  let value = 0x811c9dc5;
-  for (let i = 0; i < token.length; i++) value = Math.imul(value ^ token.charCodeAt(i), 0x01000193);
-  return value >>> 0;
 }

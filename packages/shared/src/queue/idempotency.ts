@@ -22,7 +22,7 @@ import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { WorkspaceRecord } from '../directory/directory.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 import { type ChainEntry, jobIdOf, type ReplyHead } from './job.js';
 
 /** An unanswered record blocks its key until the request's deadline and at most this much longer. */
@@ -31,8 +31,6 @@ const GRACE_MS = 60_000;
 const SEPARATOR = '\n';
 /** How many requests may be attached to one leader. */
 export const MOST_WAITERS = 32;
-/** The number of fields of an unanswered record beside its waiters. */
-const OWN_FIELDS = 3;
 
 /** The part of a request among those with the same Idempotency-Key. */
 export type KeyClaim =
@@ -82,51 +80,20 @@ export interface IdempotentRequest {
 
 type Found = [as: string, second?: string, third?: string, fourth?: string];
 
-const admitScript = createScript<Found>(
-  'sluiceAdmitIdempotent',
-  `
-local key, outcomeKey = KEYS[1], KEYS[2]
-local requestId, inbox, ttl, ownJobs, leader, leaderJobs, ifLost, fingerprint = unpack(ARGV)
-if leader ~= '' then
-  local head = redis.call('HGET', outcomeKey, 'head')
-  if head then return {'answered', head, leader} end
-end
-local known, request, jobs, head = unpack(redis.call('HMGET', key, 'fingerprint', 'request', 'jobs', 'head'))
-local same = not known
-for i = 8, #ARGV do same = same or known == ARGV[i] end
-if not same then return {'conflict'} end
-if head then return {'answered', head, request} end
-if request == requestId then return {'new'} end
-
-local seen = known and 'record' or 'nothing'
-for job in string.gmatch(jobs or leaderJobs, '[^\\n]+') do
-  if redis.call('EXISTS', job) == 1 then seen = 'job' end
-end
-if seen == 'job' and not known then
-  redis.call('HSET', key, 'fingerprint', fingerprint, 'request', leader, 'jobs', leaderJobs)
-  redis.call('PEXPIRE', key, ttl)
-  request, jobs = leader, leaderJobs
-end
-local isLost = leader ~= '' and seen ~= 'job' and (request or leader) == leader
-if isLost and ifLost ~= 'wait' then
-  if ifLost == 'end' or seen == 'nothing' then
-    redis.call('DEL', key)
-    return {'lost'}
-  end
-elseif request then
-  if leader == '' and redis.call('HLEN', key) >= ${OWN_FIELDS + MOST_WAITERS} then return {'crowded'} end
-  redis.call('HSET', key, 'waiter:' .. requestId, inbox)
-  return {'attached', request, jobs, seen}
-elseif leader ~= '' then
-  return {'attached', leader, leaderJobs, seen}
-end
-
-redis.call('HSET', key, 'fingerprint', fingerprint, 'request', requestId, 'jobs', ownJobs)
-redis.call('HDEL', key, 'waiter:' .. requestId)
-redis.call('PEXPIRE', key, ttl)
-return {'new'}
-`,
-);
+const admitScript = loadScript<
+  Found,
+  { key: string; outcomeKey: string },
+  {
+    requestId: string;
+    inbox: string;
+    ttl: number;
+    ownJobs: string;
+    leader: string;
+    leaderJobs: string;
+    ifLost: IfLost;
+    fingerprints: readonly string[];
+  }
+>(import.meta.url, 'admit-idempotent', { MOST_WAITERS });
 
 export class Idempotency {
   constructor(
@@ -164,19 +131,22 @@ export class Idempotency {
     const { workspace, digest, fingerprints, requestId, inbox, timeoutMs, chain } = request;
     const [as, second = '', third = '', fourth = ''] = await admitScript(
       this.redis,
-      [this.names.idempotency(workspace, digest), this.names.outcome(leader?.requestId ?? requestId)],
-      [
+      {
+        key: this.names.idempotency(workspace, digest),
+        outcomeKey: this.names.outcome(leader?.requestId ?? requestId),
+      },
+      {
         requestId,
-        this.names.inbox(inbox),
-        Math.max(0, Math.ceil(timeoutMs)) + GRACE_MS,
-        chain
+        inbox: this.names.inbox(inbox),
+        ttl: Math.max(0, Math.ceil(timeoutMs)) + GRACE_MS,
+        ownJobs: chain
           .map(({ provider }, entry) => this.names.queueKey(provider, jobIdOf({ requestId, entry })))
           .join(SEPARATOR),
-        leader?.requestId ?? '',
-        leader?.jobs ?? '',
+        leader: leader?.requestId ?? '',
+        leaderJobs: leader?.jobs ?? '',
         ifLost,
-        ...fingerprints,
-      ],
+        fingerprints,
+      },
     );
     switch (as) {
       case 'answered':

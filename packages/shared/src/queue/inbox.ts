@@ -1,6 +1,6 @@
 /**
  * The messages in the inbox of an api process. An entry of the stream has the request's id and the fields of one kind of
- * message. This file writes and reads every kind.
+ * message. Scripts send the first four kinds (the functions `send…` of lua/parts), and this file the others. It reads all.
  */
 import type { Redis } from 'ioredis';
 import type { ProviderVerdict } from '../admin-api.js';
@@ -30,25 +30,6 @@ export type InboxMessage = { requestId: string } & (
   | { kind: 'models'; models: ListedModel[] | null }
   | { kind: 'tested'; verdict: ProviderVerdict }
 );
-
-/** The Lua that defines a function to send one kind of message. Its arguments are the inbox, the request's id and `values`. */
-function sendFunction(name: string, fields: string, values: string): string {
-  return `
-local function ${name}(inbox, requestId, ${values})
-  redis.call('XADD', inbox, '*', 'id', requestId, ${fields})
-  redis.call('PEXPIRE', inbox, ${INBOX_TTL_MS})
-end
-`;
-}
-
-export const SEND_REPLY = sendFunction('sendReply', "'head', head, 'body', body", 'head, body');
-export const SEND_OUTCOME = sendFunction(
-  'sendOutcome',
-  "'outcome', head, 'waiters', waiters",
-  'head, waiters',
-);
-export const SEND_MOVED = sendFunction('sendMoved', "'moved', notice", 'notice');
-export const SEND_DISPLACED = sendFunction('sendDisplaced', "'displaced', entry", 'entry');
 
 interface Asker {
   inbox: string;

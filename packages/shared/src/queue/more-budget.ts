@@ -7,25 +7,24 @@ import { monthOf } from '../calendar.js';
 import type { Directory } from '../directory/directory.js';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 import type { ChatJob } from './job.js';
 import { estimatedMonth, lapsesAt, reservationOf, toBudgetPicodollars } from './workspace-limits.js';
 
-const reserveMoreScript = createScript<0 | 1>(
-  'sluiceReserveMore',
-  `${ALSO_WHEN_FULL}
-local reservationsKey, reservedKey, spentKey = unpack(KEYS)
-local budget, month, estimatedMonth, held, more, all, allReserved, lapsesAt = unpack(ARGV)
--- This is sent again when its confirmation was lost. A worker that died may have reserved the same, too.
-if redis.call('ZSCORE', reservationsKey, allReserved) then return 1 end
-local spent, estimated = unpack(redis.call('HMGET', spentKey, month, estimatedMonth))
-local reserved = redis.call('GET', reservedKey) or 0
-if (spent or 0) + (estimated or 0) + reserved + more > tonumber(budget) then return 0 end
-redis.call('INCRBY', reservedKey, redis.call('ZREM', reservationsKey, held) == 1 and more or all)
-redis.call('ZADD', reservationsKey, lapsesAt, allReserved)
-return 1
-`,
-);
+const reserveMoreScript = loadScript<
+  0 | 1,
+  { reservationsKey: string; reservedKey: string; spentKey: string },
+  {
+    budget: string;
+    month: string;
+    estimatedMonth: string;
+    held: string;
+    more: number;
+    all: number;
+    allReserved: string;
+    lapsesAt: number;
+  }
+>(import.meta.url, 'reserve-more');
 
 export class MoreBudget {
   constructor(
@@ -46,17 +45,21 @@ export class MoreBudget {
     const { names } = this;
     const covered = await reserveMoreScript(
       this.redis,
-      [names.reservations(workspace), names.reserved(workspace), names.spent(workspace)],
-      [
-        String(toBudgetPicodollars(budget)),
+      {
+        reservationsKey: names.reservations(workspace),
+        reservedKey: names.reserved(workspace),
+        spentKey: names.spent(workspace),
+      },
+      {
+        budget: String(toBudgetPicodollars(budget)),
         month,
-        estimatedMonth(month),
-        reservationOf(requestId, held),
-        reserved - held,
-        reserved,
-        reservationOf(requestId, reserved),
-        lapsesAt(job.deadline),
-      ],
+        estimatedMonth: estimatedMonth(month),
+        held: reservationOf(requestId, held),
+        more: reserved - held,
+        all: reserved,
+        allReserved: reservationOf(requestId, reserved),
+        lapsesAt: lapsesAt(job.deadline),
+      },
     );
     return covered ? { ...job, reserved } : undefined;
   }

@@ -10,7 +10,7 @@
 import type { Redis } from 'ioredis';
 import type { ChainEntry } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 import type { Attempt, ChatJob } from './job.js';
 
 export type PartStatus = 'waiting' | 'creating' | 'at_provider' | 'ended' | 'merging' | 'merged' | 'refused';
@@ -97,51 +97,28 @@ const ORPHAN_TTL_MS = 600_000;
 /** Longer than a provider has a batch. Then only the log lacks the words. */
 const ADAPTED_TTL_MS = 7 * 86_400_000;
 
-/** KEYS: lease, part, parts. ARGV: token, id, due, whether the step knew of a cancel, then fields and values. */
-const stepScript = createScript<0 | 1>(
-  'sluiceStepHandedPart',
-  `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] or redis.call('EXISTS', KEYS[2]) == 0 then return 0 end
-redis.call('HSET', KEYS[2], unpack(ARGV, 5))
--- The batch was cancelled during the step, so the next one is due at once.
-local isCancelled = redis.call('HGET', KEYS[2], 'isCancelled') == 'true'
-local due = isCancelled and ARGV[4] ~= 'true' and '0' or ARGV[3]
-redis.call('ZADD', KEYS[3], due, ARGV[2])
-return 1
-`,
-);
+interface PartKeys {
+  partKey: string;
+  partsKey: string;
+}
 
-/** KEYS: lease. ARGV: token, ttl. 0: prolongs no lease of another. */
-const renewScript = createScript<0 | 1>(
-  'sluiceRenewHandedPart',
-  `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return 1
-`,
+const stepScript = loadScript<
+  0 | 1,
+  PartKeys & { leaseKey: string },
+  { token: string; id: string; due: number; knewCancel: string; fieldsAndValues: readonly string[] }
+>(import.meta.url, 'step-handed-part');
+const renewScript = loadScript<0 | 1, { leaseKey: string }, { token: string; ms: number }>(
+  import.meta.url,
+  'renew-handed-part',
 );
-
-/** KEYS: part, parts. ARGV: id, due, then the status that it must have or '', fields and values. */
-const changeScript = createScript<0 | 1>(
-  'sluiceChangeHandedPart',
-  `
-local status = redis.call('HGET', KEYS[1], 'status')
-if not status or (ARGV[3] ~= '' and status ~= ARGV[3]) then return 0 end
-if #ARGV > 3 then redis.call('HSET', KEYS[1], unpack(ARGV, 4)) end
-redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
-return 1
-`,
-);
-
-/** KEYS: part, the workspace's reserved cost. The part's reservation is given back once. */
-const releaseScript = createScript<number>(
-  'sluiceReleaseHandedPart',
-  `
-local reserved = redis.call('HGET', KEYS[1], 'reserved')
-if not reserved then return 0 end
-redis.call('HDEL', KEYS[1], 'reserved')
-return redis.call('DECRBY', KEYS[2], reserved)
-`,
+const changeScript = loadScript<
+  0 | 1,
+  PartKeys,
+  { id: string; due: number; from: PartStatus | ''; fieldsAndValues: readonly string[] }
+>(import.meta.url, 'change-handed-part');
+const releaseScript = loadScript<number, { partKey: string; reservedKey: string }>(
+  import.meta.url,
+  'release-handed-part',
 );
 
 export class ProviderBatches {
@@ -182,13 +159,15 @@ export class ProviderBatches {
 
   /** For the api, which holds the lease of the batch, and for what concerns no step. False: it is in another state. */
   async change(id: string, from: PartStatus | '', change: Partial<PartState>, due: number): Promise<boolean> {
-    const keys = [this.names.providerBatch(id), this.names.providerBatches];
-    return (await changeScript(this.redis, keys, [id, Math.ceil(due), from, ...toFields(change)])) === 1;
+    const args = { id, due: Math.ceil(due), from, fieldsAndValues: toFields(change) };
+    return (await changeScript(this.redis, this.#partKeys(id), args)) === 1;
   }
 
   /** For the api: the lines of the part are settled, or reserve for themselves. */
   async releaseBudget({ id, workspace }: HandedPart): Promise<void> {
-    await releaseScript(this.redis, [this.names.providerBatch(id), this.names.reserved(workspace)], []);
+    const { names } = this;
+    const keys = { partKey: names.providerBatch(id), reservedKey: names.reserved(workspace) };
+    await releaseScript(this.redis, keys, {});
   }
 
   async remove(id: string): Promise<void> {
@@ -218,11 +197,12 @@ export class ProviderBatches {
   }
 
   async renew(id: string, token: string): Promise<boolean> {
-    return (await renewScript(this.redis, [this.names.providerBatchLease(id)], [token, LEASE_MS])) === 1;
+    const keys = { leaseKey: this.names.providerBatchLease(id) };
+    return (await renewScript(this.redis, keys, { token, ms: LEASE_MS })) === 1;
   }
 
   async release(id: string, token: string): Promise<void> {
-    await renewScript(this.redis, [this.names.providerBatchLease(id)], [token, 1]);
+    await renewScript(this.redis, { leaseKey: this.names.providerBatchLease(id) }, { token, ms: 1 });
   }
 
   /** For workers. False: the lease is lost or the part is gone, and nothing was written. */
@@ -233,20 +213,19 @@ export class ProviderBatches {
     due: number,
     knewCancel: boolean,
   ): Promise<boolean> {
-    const keys = [
-      this.names.providerBatchLease(id),
-      this.names.providerBatch(id),
-      this.names.providerBatches,
-    ];
-    return (
-      (await stepScript(this.redis, keys, [
-        token,
-        id,
-        Math.ceil(due),
-        String(knewCancel),
-        ...toFields(change),
-      ])) === 1
-    );
+    const keys = { ...this.#partKeys(id), leaseKey: this.names.providerBatchLease(id) };
+    const step = await stepScript(this.redis, keys, {
+      token,
+      id,
+      due: Math.ceil(due),
+      knewCancel: String(knewCancel),
+      fieldsAndValues: toFields(change),
+    });
+    return step === 1;
+  }
+
+  #partKeys(id: string): PartKeys {
+    return { partKey: this.names.providerBatch(id), partsKey: this.names.providerBatches };
   }
 
   /** Returns those of these requests that are lines of the part and are not merged yet. */

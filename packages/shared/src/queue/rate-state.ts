@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { ProviderConfig } from '../config/types.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { type BucketType, type KeyTrouble, limitKey, listBuckets, type RateBucket } from './rates.js';
-import { SLOT_MS, SLOTS } from './scripts/rates.js';
+import { SLOT_MS, SLOTS } from './scripts.js';
 
 const NAMES = {
   r: 'requests',

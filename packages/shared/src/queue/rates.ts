@@ -1,4 +1,4 @@
-/** The limits per minute and the provider keys at which a job has to find room. scripts/rates.ts reads them. */
+/** The limits per minute and the provider keys at which a job has to find room. lua/parts/rates.lua reads them. */
 import type { ProviderConfig, ProviderLimits, RateLimits } from '../config/types.js';
 import { isAllowed } from '../directory/allowed-models.js';
 import type { KeyNames } from '../redis/key-names.js';
@@ -101,7 +101,7 @@ export interface RateUse {
   left?: RatesLeft;
 }
 
-/** How the reservation of a job is corrected when the job ends. `release` in scripts/rates.ts reads this. */
+/** How the reservation of a job is corrected when the job ends. `release` in lua/parts/rates.lua reads this. */
 export function usedOf(job: ChatJob, { sentAt, answeredAt, usage, left }: RateUse): string {
   if (sentAt === undefined) return 'none';
   const times = {

@@ -1,11 +1,16 @@
-/** A settlement says how a request ended. This file makes what is written about it. */
+/** A settlement says how a request ended. This file makes what lua/settle.lua writes about it. */
 import { dayOf, monthOf } from '../calendar.js';
 import type { GatewayConfig, ProviderConfig } from '../config/config.js';
+import { rankOf } from '../config/priority.js';
 import type { KeyNames } from '../redis/key-names.js';
-import type { Attempt, ChatJob, ReplyHead } from './job.js';
+import type { ScriptKeys } from '../redis/script.js';
+import { type Attempt, type ChatJob, jobIdOf, type ReplyHead } from './job.js';
 import { refusalRow } from './refusals.js';
 import type { LogEntry } from './request-log.js';
 import { estimatedMonth, reservationOf } from './workspace-limits.js';
+
+/** How long beyond its request's deadline a settlement is remembered. */
+const SETTLED_GRACE_MS = 60_000;
 
 export interface Settlement {
   job: ChatJob;
@@ -54,61 +59,151 @@ export function recordParts(names: KeyNames, { request, providers }: GatewayConf
   return { names, keptAnswerBytes: request.maxKeptAnswerBytes, providers };
 }
 
-/** The keys and arguments of what scripts/record.ts writes. */
-export function recordOf(
-  { job, log, head, body, isCounted = false, wasNeverQueued = false }: Settlement,
-  { names, keptAnswerBytes }: RecordParts,
-): { keys: string[]; args: (string | number)[] } {
-  const { served } = log;
-  const keys = [
-    isCounted ? names.refusals : names.requestLog,
-    names.ledger(dayOf(log.settledAt)),
-    names.inbox(job.inbox),
-    names.spent(job.workspace),
-    names.reservations(job.workspace),
-    names.reserved(job.workspace),
-  ];
-  if (job.idempotency !== undefined) {
-    keys.push(
-      names.idempotency(job.workspace, job.idempotency),
-      names.outcome(job.requestId),
-      names.keptAnswers(job.workspace),
-      names.keptAnswerBytes(job.workspace),
-    );
-    if (!wasNeverQueued) keys.push(names.webhookEvents);
-  } else if (job.batch !== undefined) keys.push(names.batchResults(job.batch));
-  const args = [
-    stamp(JSON.stringify(head), job),
-    body ?? '',
-    JSON.stringify(log),
-    served ? ledgerRow(job.workspace, job.route, served.provider, served.model) : '',
-    served?.cost ?? 0,
-    served?.usage.input ?? 0,
-    served?.usage.cachedInput ?? 0,
-    served ? served.usage.cacheWrite + served.usage.cacheWrite1h : 0,
-    served?.usage.output ?? 0,
-    monthOf(log.settledAt),
-    job.reserved === undefined ? '' : reservationOf(job.requestId, job.reserved),
-    job.reserved ?? 0,
-    Math.round(log.settledAt),
-    keptAnswerBytes,
-    isCounted ? refusalRow(log) : '',
-    ...estimates(log),
-  ];
-  return { keys, args };
+/** A turn of a job: its workspace, the distance between two turns of the workspace, and the job's class. */
+export interface TurnArgs {
+  workspace: string;
+  share: number;
+  class: number;
 }
 
-/** The ledger row and the estimated cost of each call whose bill nobody knows. Most requests have no such call. */
-function estimates({ workspace, route, settledAt, attempts }: LogEntry): (string | number)[] {
+export interface SettleKeys {
+  queue: ScriptKeys;
+  settledKey: string;
+  logKey: string;
+  ledgerKey: string;
+  inboxKey: string;
+  spentKey: string;
+  reservationsKey: string;
+  reservedKey: string;
+  /** The record of the request's Idempotency-Key, or the results of its batch. */
+  idempotencyKey: string | undefined;
+  outcomeKey: string | undefined;
+  answersKey: string | undefined;
+  bytesKey: string | undefined;
+  eventsKey: string | undefined;
+}
+
+export interface SettleArgs extends TurnArgs {
+  settler: Settler['as'];
+  jobId: string;
+  requestId: string;
+  /** The worker's lock. */
+  token: string;
+  settledMs: number;
+  /** The token that the worker's next job is taken with. '': none is taken. */
+  nextToken: string;
+  lockMs: number;
+  used: string;
+  died: number;
+  run: string | number;
+  body: string;
+  head: string;
+  log: string;
+  ledgerRow: string;
+  cost: number;
+  input: number;
+  cached: number;
+  write: number;
+  output: number;
+  month: string;
+  reservation: string;
+  reserved: number;
+  settledAt: number;
+  answerQuota: number;
+  refusalRow: string;
+  estimatedMonth: string | undefined;
+  /** The ledger row and the estimated cost of each call whose bill nobody knows. Most requests have no such call. */
+  estimates: (string | number)[];
+}
+
+export function settleKeys(
+  { job, log, isCounted, wasNeverQueued }: Settlement,
+  queue: ScriptKeys,
+  names: KeyNames,
+): SettleKeys {
+  const { workspace, requestId, idempotency, batch } = job;
+  const isIdempotent = idempotency !== undefined;
+  const results = batch === undefined ? undefined : names.batchResults(batch);
+  return {
+    queue,
+    settledKey: names.settled(requestId),
+    logKey: isCounted ? names.refusals : names.requestLog,
+    ledgerKey: names.ledger(dayOf(log.settledAt)),
+    inboxKey: names.inbox(job.inbox),
+    spentKey: names.spent(workspace),
+    reservationsKey: names.reservations(workspace),
+    reservedKey: names.reserved(workspace),
+    idempotencyKey: isIdempotent ? names.idempotency(workspace, idempotency) : results,
+    outcomeKey: isIdempotent ? names.outcome(requestId) : undefined,
+    answersKey: isIdempotent ? names.keptAnswers(workspace) : undefined,
+    bytesKey: isIdempotent ? names.keptAnswerBytes(workspace) : undefined,
+    eventsKey: isIdempotent && !wasNeverQueued ? names.webhookEvents : undefined,
+  };
+}
+
+/** They are one literal, because spreading others into it takes longer than all the rest of a settlement. */
+export function settleArgs(
+  { job, log, head, body = '', isCounted, used = '' }: Settlement,
+  by: Settler,
+  { nextToken, lockMs, answerQuota }: Pick<SettleArgs, 'nextToken' | 'lockMs' | 'answerQuota'>,
+): SettleArgs {
+  const { requestId, workspace, reserved } = job;
+  const { served, settledAt } = log;
+  const estimates = estimatesOf(log);
+  const month = monthOf(settledAt);
+  return {
+    settler: by.as,
+    jobId: jobIdOf(job),
+    requestId,
+    token: by.as === 'worker' ? by.token : by.as,
+    settledMs: Math.ceil(Math.max(0, job.deadline - settledAt)) + SETTLED_GRACE_MS,
+    nextToken,
+    lockMs,
+    workspace,
+    share: shareOf(job),
+    class: rankOf(job.priority),
+    used,
+    died: by.as === 'withdrawer' ? (by.died ?? 0) : 0,
+    run: by.as === 'worker' ? numberOf(by.token) : by.as,
+    body,
+    head: stamp(JSON.stringify(head), job),
+    log: JSON.stringify(log),
+    ledgerRow: served ? ledgerRow(workspace, job.route, served.provider, served.model) : '',
+    cost: served?.cost ?? 0,
+    input: served?.usage.input ?? 0,
+    cached: served?.usage.cachedInput ?? 0,
+    write: served ? served.usage.cacheWrite + served.usage.cacheWrite1h : 0,
+    output: served?.usage.output ?? 0,
+    month,
+    reservation: reserved === undefined ? '' : reservationOf(requestId, reserved),
+    reserved: reserved ?? 0,
+    settledAt: Math.round(settledAt),
+    answerQuota,
+    refusalRow: isCounted ? refusalRow(log) : '',
+    estimatedMonth: estimates.length > 0 ? estimatedMonth(month) : undefined,
+    estimates,
+  };
+}
+
+/** The distance between two turns of a workspace. */
+export function shareOf({ weight = 1 }: ChatJob): number {
+  return 1 / weight;
+}
+
+/** A number that tells one run of a worker from the others (FNV-1a). The mark of a request has it, because it takes less room. */
+function numberOf(token: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < token.length; i++) value = Math.imul(value ^ token.charCodeAt(i), 0x01000193);
+  return value >>> 0;
+}
+
+function estimatesOf({ workspace, route, attempts }: LogEntry): (string | number)[] {
   const unknown = attempts.filter(({ estimate }) => estimate !== undefined);
   if (unknown.length === 0) return [];
-  return [
-    estimatedMonth(monthOf(settledAt)),
-    ...unknown.flatMap(({ provider, model, estimate = 0 }) => [
-      ledgerRow(workspace, route, provider, model),
-      estimate,
-    ]),
-  ];
+  return unknown.flatMap(({ provider, model, estimate = 0 }) => [
+    ledgerRow(workspace, route, provider, model),
+    estimate,
+  ]);
 }
 
 /** Adds the job's protocol to a JSON object. It works on text for speed, because every reply passes here. */

@@ -8,10 +8,7 @@
 import { type ChatJob, providerOf } from './job.js';
 import type { Queues } from './queues.js';
 import type { KeyTrouble } from './rates.js';
-import type { MoveResult } from './scripts/move.js';
-import type { PassOnResult } from './scripts/pass-on.js';
-import type { SettleResult } from './scripts/settle.js';
-import type { WithdrawResult } from './scripts/withdraw.js';
+import type { MoveResult, PassOnResult, SettleResult, WithdrawResult } from './scripts.js';
 import type { NextEntry, Settlement, Settler } from './settle.js';
 
 export class Settlements {

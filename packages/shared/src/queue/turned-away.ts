@@ -5,7 +5,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { KeyNames } from '../redis/key-names.js';
-import { createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 import { minuteOf } from './refusals.js';
 
 const HOUR_MS = 3_600_000;
@@ -35,26 +35,11 @@ export interface CountedRefusals extends Row {
   requests: number;
 }
 
-const addScript = createScript<number>(
-  'sluiceCountTurnedAway',
-  `
-local key = KEYS[1]
-local most, mostOfWorkspace, keptMs = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local rows = redis.call('HLEN', key)
-local function isNew(row) return redis.call('HEXISTS', key, row) == 0 end
-for i = 4, #ARGV, 5 do
-  local row, ofWorkspace, coarse, rowsOfWorkspace, count = unpack(ARGV, i, i + 4)
-  if isNew(row) and tonumber(redis.call('HGET', key, rowsOfWorkspace) or 0) >= mostOfWorkspace then row = ofWorkspace end
-  if isNew(row) then
-    if rows >= most then row = coarse else redis.call('HINCRBY', key, rowsOfWorkspace, 1) end
-  end
-  redis.call('HINCRBY', key, row, count)
-  rows = redis.call('HLEN', key)
-end
-redis.call('PEXPIRE', key, keptMs)
-return rows
-`,
-);
+const addScript = loadScript<
+  number,
+  { key: string },
+  { most: number; mostOfWorkspace: number; keptMs: number; rows: readonly (string | number)[] }
+>(import.meta.url, 'count-turned-away');
 
 export class TurnedAway {
   #waiting = new Map<string, number>();
@@ -88,15 +73,18 @@ export class TurnedAway {
     for (const [hour, rows] of byHour)
       for (let i = 0; i < rows.length; i += AT_ONCE) {
         const some = rows.slice(i, i + AT_ONCE);
-        const args = some.flatMap(([row, count]) => [
+        const counted = some.flatMap(([row, count]) => [
           nameOf(row),
           nameOf({ ...row, keyId: '' }),
           coarseName(row),
           rowsOf(row),
           count,
         ]);
-        const bounds = [MOST_ROWS, MOST_OF_WORKSPACE, KEPT_MS];
-        await addScript(this.redis, [this.names.turnedAway(String(hour))], [...bounds, ...args]);
+        await addScript(
+          this.redis,
+          { key: this.names.turnedAway(String(hour)) },
+          { most: MOST_ROWS, mostOfWorkspace: MOST_OF_WORKSPACE, keptMs: KEPT_MS, rows: counted },
+        );
       }
   }
 

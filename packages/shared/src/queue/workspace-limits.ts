@@ -9,9 +9,8 @@ import type { Redis } from 'ioredis';
 import { monthOf } from '../calendar.js';
 import type { LimitsConfig } from '../config/config.js';
 import { GatewayError } from '../errors.js';
-import { READ_CLOCK } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
-import { createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 import { formatUsd } from '../registry/price.js';
 
 const LAPSE_AFTER_DEADLINE_MS = 10_000;
@@ -43,70 +42,33 @@ export function refusingSince(field: string | null | undefined, left: bigint): n
   return BigInt(estimate) > left ? Number(since) : undefined;
 }
 
-// Redis itself adds up money (INCRBY, HGET), because Lua's numbers are doubles. Doubles are good enough to compare.
-const admitScript = createScript<
+const admitScript = loadScript<
   [
     refused: '' | 'per_minute' | 'concurrent' | 'budget',
     retryAfterMs: number,
     spent?: string,
     estimated?: string,
     reserved?: string,
-  ]
->(
-  'sluiceAdmitLimited',
-  `${READ_CLOCK('KEYS[5]')}
-local timesKey, reservationsKey, reservedKey, spentKey = unpack(KEYS)
-local perMinute, concurrent, budget = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local month, estimatedMonth, refusingMonth, reservation, estimate, lapsesAfter = unpack(ARGV, 4, 9)
-local now = readClock()
+  ],
+  { timesKey: string; reservationsKey: string; reservedKey: string; spentKey: string; clockKey: string },
+  {
+    perMinute: number;
+    concurrent: number;
+    budget: string | number;
+    month: string;
+    estimatedMonth: string;
+    refusingMonth: string;
+    reservation: string;
+    estimate: number;
+    lapsesAfter: number;
+  }
+>(import.meta.url, 'admit-limited');
 
-for _, lapsed in ipairs(redis.call('ZRANGEBYSCORE', reservationsKey, '-inf', now)) do
-  redis.call('ZREM', reservationsKey, lapsed)
-  redis.call('DECRBY', reservedKey, string.match(lapsed, ':(%d+)$'))
-end
-if concurrent >= 0 and redis.call('ZCARD', reservationsKey) >= concurrent then return {'concurrent', 1000} end
-if budget >= 0 then
-  local spent, estimated, refusing = unpack(redis.call('HMGET', spentKey, month, estimatedMonth, refusingMonth))
-  spent, estimated = spent or '0', estimated or '0'
-  local reserved = redis.call('GET', reservedKey) or '0'
-  if tonumber(spent) + tonumber(estimated) + tonumber(reserved) + tonumber(estimate) > budget then
-    local since, least = string.match(refusing or '', '^(%d+):(%d+)$')
-    if not since or tonumber(estimate) < tonumber(least) then
-      redis.call('HSET', spentKey, refusingMonth, (since or string.format('%d', now)) .. ':' .. estimate)
-    end
-    return {'budget', 0, spent, estimated, reserved}
-  end
-  if refusing then redis.call('HDEL', spentKey, refusingMonth) end
-end
-if perMinute >= 0 then
-  local oldest = redis.call('LINDEX', timesKey, perMinute - 1)
-  if oldest and tonumber(oldest) > now then
-    -- The clock was far ahead when these came. They count from now on.
-    redis.call('DEL', timesKey)
-    for _ = 1, perMinute do redis.call('LPUSH', timesKey, string.format('%d', now)) end
-    redis.call('PEXPIRE', timesKey, 60000)
-    oldest = now
-  end
-  if oldest and now - tonumber(oldest) < 60000 then return {'per_minute', 60000 - (now - tonumber(oldest))} end
-  redis.call('LPUSH', timesKey, string.format('%d', now))
-  redis.call('LTRIM', timesKey, 0, perMinute - 1)
-  redis.call('PEXPIRE', timesKey, 60000)
-end
--- A request may be sent again, such as a line of a batch. It has its place already.
-if redis.call('ZADD', reservationsKey, string.format('%d', now + tonumber(lapsesAfter)), reservation) == 1 then
-  redis.call('INCRBY', reservedKey, estimate)
-end
-return {'', 0}
-`,
-);
-
-const releaseScript = createScript<number>(
-  'sluiceReleaseReservation',
-  `
-if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end
-return redis.call('DECRBY', KEYS[2], ARGV[2])
-`,
-);
+const releaseScript = loadScript<
+  number,
+  { reservationsKey: string; reservedKey: string },
+  { reservation: string; picodollars: number }
+>(import.meta.url, 'release-reservation');
 
 export interface LimitedRequest {
   requestId: string;
@@ -132,24 +94,24 @@ export class WorkspaceLimits {
     const { names } = this;
     const [refused, retryAfterMs, ...taken] = await admitScript(
       this.redis,
-      [
-        names.requestTimes(workspace),
-        names.reservations(workspace),
-        names.reserved(workspace),
-        names.spent(workspace),
-        names.clock,
-      ],
-      [
-        requestsPerMinute,
-        concurrentRequests,
+      {
+        timesKey: names.requestTimes(workspace),
+        reservationsKey: names.reservations(workspace),
+        reservedKey: names.reserved(workspace),
+        spentKey: names.spent(workspace),
+        clockKey: names.clock,
+      },
+      {
+        perMinute: requestsPerMinute,
+        concurrent: concurrentRequests,
         budget,
-        monthOf(now),
-        estimatedMonth(monthOf(now)),
-        refusingMonth(monthOf(now)),
-        reservationOf(requestId, estimate),
+        month: monthOf(now),
+        estimatedMonth: estimatedMonth(monthOf(now)),
+        refusingMonth: refusingMonth(monthOf(now)),
+        reservation: reservationOf(requestId, estimate),
         estimate,
-        Math.ceil(deadline - now) + LAPSE_AFTER_DEADLINE_MS,
-      ],
+        lapsesAfter: Math.ceil(deadline - now) + LAPSE_AFTER_DEADLINE_MS,
+      },
     );
     switch (refused) {
       case '':
@@ -182,8 +144,8 @@ export class WorkspaceLimits {
     const { names } = this;
     await releaseScript(
       this.redis,
-      [names.reservations(workspace), names.reserved(workspace)],
-      [reservationOf(id, picodollars), picodollars],
+      { reservationsKey: names.reservations(workspace), reservedKey: names.reserved(workspace) },
+      { reservation: reservationOf(id, picodollars), picodollars },
     );
   }
 

@@ -15,28 +15,6 @@ export interface Clock {
   now(): number;
 }
 
-/** The furthest that the cell's time is ahead of Redis' clock. A moment that is further ahead is from a wrong clock. */
-export const LONGEST_LEAD_MS = 600_000;
-const PACE = 0.9;
-/** Every process reads the clock each second. When more has passed than this, the clock was put right again, or nobody was there. */
-const LONGEST_STEP_MS = 10_000;
-/** The latest moment is kept this often. When the clock is set back, the time since then counts as none. */
-const KEEP_EVERY_MS = 500;
-
-/** `readClock()` returns the cell's time. `key` is Lua for the name of the key with the latest moment. */
-export const READ_CLOCK = (key: string) => `
-local function readClock()
-  local time, key = redis.call('TIME'), ${key}
-  local clock = time[1] * 1000 + math.floor(time[2] / 1000)
-  local latest, at = string.match(redis.call('GET', key) or '', '^(%d+) (%d+)$')
-  local passed = clock - (at or 0)
-  local now = (latest or 0) + math.floor(math.min(math.max(0, passed), ${LONGEST_STEP_MS}) * ${PACE})
-  if now < clock or now > clock + ${LONGEST_LEAD_MS} then now = clock end
-  if passed < 0 or passed >= ${KEEP_EVERY_MS} then redis.call('SET', key, string.format('%.0f %.0f', now, clock)) end
-  return now
-end
-`;
-
 const readScript = loadScript<number, { clockKey: string }>(import.meta.url, 'read-clock');
 
 /** Inside the process time is monotonic: a step of the machine's clock expires nothing. */

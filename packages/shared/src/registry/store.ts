@@ -4,7 +4,7 @@
  */
 import type { Redis } from 'ioredis';
 import type { KeyNames } from '../redis/key-names.js';
-import { createScript } from '../redis/script.js';
+import { loadScript } from '../redis/script.js';
 import {
   type ModelOverride,
   parseModelOverride,
@@ -36,28 +36,17 @@ export interface RefreshAttempt {
   nextAt: number;
 }
 
-const replaceScript = createScript<0 | 1>(
-  'sluiceReplaceRegistry',
-  `
-if ARGV[1] ~= '*' and (redis.call('GET', KEYS[2]) or '0') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'document', ARGV[2], 'origin', ARGV[3], 'source', ARGV[4], 'refreshedAt', ARGV[5])
-redis.call('INCR', KEYS[2])
-return 1
-`,
-);
+const replaceScript = loadScript<
+  0 | 1,
+  { registryKey: string; revisionKey: string },
+  { revision: number | '*'; document: string; origin: string; source: string; refreshedAt: number }
+>(import.meta.url, 'replace-registry');
 
-const overrideScript = createScript<0 | 1>(
-  'sluiceOverrideModel',
-  `
-if ARGV[2] == '' then
-  if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
-else
-  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-end
-redis.call('INCR', KEYS[2])
-return 1
-`,
-);
+const overrideScript = loadScript<
+  0 | 1,
+  { overridesKey: string; revisionKey: string },
+  { model: string; override: string }
+>(import.meta.url, 'override-model');
 
 export class RegistryStore {
   constructor(
@@ -99,21 +88,24 @@ export class RegistryStore {
     expectedRevision: number | '*',
   ): Promise<boolean> {
     const { registry, registryRevision } = this.names;
-    const args = [expectedRevision, JSON.stringify(document), origin, source, refreshedAt];
-    return (await replaceScript(this.redis, [registry, registryRevision], args)) === 1;
+    const keys = { registryKey: registry, revisionKey: registryRevision };
+    const stored = { document: JSON.stringify(document), origin, source, refreshedAt };
+    return (await replaceScript(this.redis, keys, { revision: expectedRevision, ...stored })) === 1;
   }
 
   async override(provider: string, id: string, override: ModelOverride): Promise<void> {
-    const { registryOverrides, registryRevision } = this.names;
-    const args = [overrideKey(provider, id), JSON.stringify(override)];
-    await overrideScript(this.redis, [registryOverrides, registryRevision], args);
+    await this.#override(provider, id, JSON.stringify(override));
   }
 
   /** False when there was no override. */
   async removeOverride(provider: string, id: string): Promise<boolean> {
+    return (await this.#override(provider, id, '')) === 1;
+  }
+
+  #override(provider: string, id: string, override: string): Promise<0 | 1> {
     const { registryOverrides, registryRevision } = this.names;
-    const args = [overrideKey(provider, id), ''];
-    return (await overrideScript(this.redis, [registryOverrides, registryRevision], args)) === 1;
+    const keys = { overridesKey: registryOverrides, revisionKey: registryRevision };
+    return overrideScript(this.redis, keys, { model: overrideKey(provider, id), override });
   }
 
   async writeAttempt({ at, problem, nextAt }: RefreshAttempt): Promise<void> {

@@ -10,7 +10,7 @@ import { createGzip } from 'node:zlib';
 import { replacementOf } from '@sluice/shared/archive/replacement';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
-import { createScript } from '@sluice/shared/redis/script';
+import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 import type { FileStore } from './file-store.js';
 
@@ -21,43 +21,23 @@ const AT_ONCE = 500;
 const LEASE_MS = 60_000;
 const FIRST = '0-0';
 
-// The first that asks leads for a while, and the same one after that.
-const leadScript = createScript<number>(
-  'sluiceLeadFiles',
-  `
-local key, worker, now, until_ = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local leader, lease = redis.call('HGET', key, 'files:leader'), redis.call('HGET', key, 'files:lease')
--- A lease that lasts for longer than any is from a clock that was far ahead.
-local leftMs = (lease or 0) - now
-if leader and leader ~= worker and leftMs > 0 and leftMs <= ${2 * LEASE_MS} then return 0 end
-redis.call('HSET', key, 'files:leader', worker, 'files:lease', until_)
-return 1
-`,
-);
+const leadScript = loadScript<
+  0 | 1,
+  { archiveKey: string },
+  { worker: string; now: number; leaseEnds: number }
+>(import.meta.url, 'lead-files', { LEASE_MS });
 
-// Only from where it stood: one that was frozen moves nothing back. Entries that were erased meanwhile may be in the file, and
-// come again later. Then the mark stays, and the file is written again without them.
-const doneScript = createScript<number>(
-  'sluiceFileDone',
-  `
-if (redis.call('HGET', KEYS[1], 'files:up-to') or '${FIRST}') ~= ARGV[1] then return 0 end
-if (redis.call('HGET', KEYS[1], 'files:forgotten') or '0') ~= ARGV[3] then return 0 end
-redis.call('HSET', KEYS[1], 'files:up-to', ARGV[2])
-redis.call('HDEL', KEYS[1], 'files:cut')
-return 1
-`,
-);
+const doneScript = loadScript<
+  0 | 1,
+  { archiveKey: string },
+  { after: string; upTo: string; forgotten: string }
+>(import.meta.url, 'file-done', { FIRST });
 
-// The cut stands until its file is written. It comes with how many entries were erased so far. Null: another worker has written
-// that file, and one that was frozen must not cut it again.
-const cutScript = createScript<[upTo: string, forgotten: string] | null>(
-  'sluiceCutFile',
-  `
-if (redis.call('HGET', KEYS[1], 'files:up-to') or '${FIRST}') ~= ARGV[1] then return nil end
-redis.call('HSETNX', KEYS[1], 'files:cut', ARGV[2])
-return {redis.call('HGET', KEYS[1], 'files:cut'), redis.call('HGET', KEYS[1], 'files:forgotten') or '0'}
-`,
-);
+const cutScript = loadScript<
+  [upTo: string, forgotten: string] | null,
+  { archiveKey: string },
+  { after: string; upTo: string }
+>(import.meta.url, 'cut-file', { FIRST });
 
 /** Another worker has written the file meanwhile, and the log may have been trimmed behind it. */
 class Overtaken extends Error {}
@@ -81,7 +61,9 @@ export class LogFiles {
   /** Writes every file that is due. */
   async turn(): Promise<void> {
     const { redis, names, clock, worker } = this.parts;
-    const lead = () => leadScript(redis, [names.archive], [worker, clock.now(), clock.now() + LEASE_MS]);
+    const keys = { archiveKey: names.archive };
+    const lead = () =>
+      leadScript(redis, keys, { worker, now: clock.now(), leaseEnds: clock.now() + LEASE_MS });
     while ((await lead()) === 1 && (await this.#writeOne()));
   }
 
@@ -91,7 +73,7 @@ export class LogFiles {
     const after = await this.#upTo();
     const wish = await this.#nextCut(after);
     if (wish === undefined) return false;
-    const cut = await cutScript(redis, [names.archive], [after, wish]);
+    const cut = await cutScript(redis, { archiveKey: names.archive }, { after, upTo: wish });
     if (!cut) return true;
     const [upTo, forgotten] = cut;
     try {
@@ -100,7 +82,7 @@ export class LogFiles {
       if (error instanceof Overtaken) return true;
       throw error;
     }
-    await doneScript(redis, [names.archive], [after, upTo, forgotten]);
+    await doneScript(redis, { archiveKey: names.archive }, { after, upTo, forgotten });
     return true;
   }
 

@@ -4,7 +4,7 @@
  */
 import { ARCHIVE_GROUP } from '@sluice/shared/queue/log-trim';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
-import { createScript } from '@sluice/shared/redis/script';
+import { loadScript } from '@sluice/shared/redis/script';
 import type { Redis } from 'ioredis';
 import type { StreamEntry } from './write-entries.js';
 
@@ -15,21 +15,9 @@ const ABANDONED_AFTER_MS = 10_000;
 
 type StreamItem = [id: string, fields: string[] | null];
 
-// A consumer that has nothing and has not been seen for an hour is a process that is gone.
-const forgetScript = createScript<number>(
-  'sluiceForgetArchivers',
-  `
-local forgotten = 0
-for _, list in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
-  local consumer = {}
-  for i = 1, #list, 2 do consumer[list[i]] = list[i + 1] end
-  if consumer.pending == 0 and consumer.idle > 3600000 then
-    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer.name)
-    forgotten = forgotten + 1
-  end
-end
-return forgotten
-`,
+const forgetScript = loadScript<number, { logKey: string }, { group: string }>(
+  import.meta.url,
+  'forget-archivers',
 );
 
 export class LogGroup {
@@ -68,7 +56,7 @@ export class LogGroup {
       'COUNT',
       BATCH,
     )) as [string, StreamItem[]];
-    await forgetScript(this.redis, [this.names.requestLog], [ARCHIVE_GROUP]);
+    await forgetScript(this.redis, { logKey: this.names.requestLog }, { group: ARCHIVE_GROUP });
     return this.#toEntries(items);
   }
 

@@ -7,7 +7,7 @@ import { countCalls } from '@sluice/shared/queue/attempts';
 import { type ChainEntry, type ChatJob, providerOf } from '@sluice/shared/queue/job';
 import { answerContext, type Payloads, sealError } from '@sluice/shared/queue/payload';
 import { failedLogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
-import type { SettleResult } from '@sluice/shared/queue/scripts/settle';
+import type { SettleResult } from '@sluice/shared/queue/scripts';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { PriceCalls } from '../calls/pricing.js';

@@ -1,0 +1,42 @@
+-- Begins a request in the background (chat/background-requests.ts). With an Idempotency-Key, the record of that names the
+-- request that runs under it. A request that fails removes that record (record.lua), and the key may be used again.
+--
+-- A request is `known` when it has been answered or is in a job, and only then: whoever is told so gets an answer. For a
+-- moment a request is begun and in no job yet (`beginning`). If that lasts, its process has died or was stopped, and the key
+-- is free. The request that did not get to a queue is marked as settled, so that its process cannot queue it later.
+-- KEYS: recordKey, webhooksKey, markKey, clockKey, keyKey?
+-- ARGV: requestId, deadline, ttl, workspace, jobs, digest, fingerprints...
+-- INCLUDE: ../../../../shared/src/redis/lua/parts/read-clock.lua
+
+-- An api process that has begun a request puts it on a queue within this time, unless it has died or was stopped.
+local QUEUED_WITHIN_MS = 15000
+
+if keyKey then
+  local known, before = unpack(redis.call('HMGET', keyKey, 'fingerprint', 'points'))
+  if known then
+    local isSame = false
+    for i = fingerprints, #ARGV do isSame = isSame or known == ARGV[i] end
+    if not isSame then return {'conflict', ''} end
+    local recordBefore = string.sub(keyKey, 1, -65) .. redis.call('HGET', keyKey, 'record')
+    local begun, head, jobsBefore, latest = unpack(redis.call('HMGET', recordBefore, 'begun', 'head', 'jobs', 'deadline'))
+    -- Other answers may have pushed its answer out. A second run would be a second bill.
+    if not begun then return {'gone', before} end
+    if head then return {'known', before} end
+    for job in string.gmatch(jobsBefore, '[^\n]+') do
+      if redis.call('EXISTS', job) == 1 then return {'known', before} end
+    end
+    if math.abs(now - begun) < QUEUED_WITHIN_MS then return {'beginning', before} end
+    redis.call('DEL', recordBefore)
+    local markBefore = string.sub(markKey, 1, -#requestId - 1) .. before
+    redis.call('SET', markBefore, 'superseded', 'NX', 'PX', math.max(0, latest - now) + GRACE_MS)
+  end
+  redis.call('HSET', keyKey, 'points', requestId, 'record', string.sub(recordKey, -64), 'fingerprint',
+    ARGV[fingerprints])
+  redis.call('PEXPIRE', keyKey, ttl)
+  redis.call('HSET', recordKey, 'key', digest)
+end
+redis.call('HSET', recordKey, 'background', '1', 'request', requestId, 'deadline', deadline, 'begun', string.format('%.0f', now),
+  'jobs', jobs)
+if redis.call('EXISTS', webhooksKey) == 1 then redis.call('HSET', recordKey, 'tell', workspace) end
+redis.call('PEXPIRE', recordKey, ttl)
+return {'new', requestId}

@@ -1,0 +1,17 @@
+-- Ends a job that needs no settling, unless another worker has it now. Takes the next job.
+
+-- INCLUDE: parts/layout.lua
+-- INCLUDE: parts/end.lua
+-- INCLUDE: parts/take.lua
+-- KEYS: queue(8)
+-- ARGV: jobId, token, nextToken, lockMs
+
+if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
+  rates = rates or rateSteps()
+  rates.release(queue, jobId, 'keep')
+  drop(queue, jobId)
+elseif nextToken ~= '' then
+  local held = takenBefore(queue, nextToken, lockMs)
+  if #held > 1 then return held end
+end
+return takeNext(queue, nextToken, lockMs)

@@ -1,0 +1,335 @@
+-- The limits per minute and the pools of provider keys. Only jobs with a field `rate` (queue/rates.lua) come here.
+--
+-- A limit is a window of a minute in half seconds. It has the amount that was reserved in each of them, and the sum. A call
+-- counts in the half second in which it has reached the provider at the latest. While the call runs, that is ARRIVAL_MS after
+-- its reservation. When the call has ended, it is ARRIVAL_MS after it was sent, or the moment of its answer if that was
+-- earlier. The call leaves the window when that half second is over for a minute. So the window has every call that the
+-- provider has, as docs/adr/0022 proves. The pace keeps a minute's worth from being used up in its first seconds.
+--
+-- A job that has to wait is parked: it gets a score beyond all classes, in the band of its lane. A lane is a class and a set
+-- of limits. `due` has the moment at which the first job of each lane may fit.
+local ARRIVAL_MS = 2000
+local AHEAD_MS = 5000
+local MINUTE_MS = 60000
+local WINDOW_TTL_MS = 125000
+
+local function slotAt(moment)
+  return math.floor(moment / SLOT_MS)
+end
+
+local function slotField(slot)
+  return string.format('%.0f', slot)
+end
+
+local function readWindow(key, now)
+  local slot = math.floor(now / SLOT_MS)
+  local sum, first, pace = unpack(redis.call('HMGET', key, 's', 'f', 'p'))
+  local window = {key = key, slot = slot, sum = tonumber(sum or 0), first = tonumber(first or slot), pace = tonumber(pace or 0)}
+  if window.first > slot then
+    -- The clock was far ahead when this was written. All of it counts from now on.
+    window.first, window.pace = slot, now
+    redis.call('DEL', key)
+    redis.call('HSET', key, slotField(slot), window.sum, 's', window.sum, 'f', slotField(slot), 'p', string.format('%.3f', now))
+    redis.call('PEXPIRE', key, WINDOW_TTL_MS)
+  end
+  local over = slot - SLOTS
+  if window.first > over then return window end
+  local fields = {}
+  for each = window.first, over do fields[#fields + 1] = slotField(each) end
+  for _, amount in ipairs(redis.call('HMGET', key, unpack(fields))) do window.sum = window.sum - (tonumber(amount or 0)) end
+  redis.call('HDEL', key, unpack(fields))
+  window.first = over + 1
+  redis.call('HSET', key, 's', window.sum, 'f', slotField(window.first))
+  return window
+end
+
+-- A request that is larger than the limit counts as the whole limit, because its size is an estimate. It is sent alone.
+local function amountOf(bucket)
+  return math.min(bucket[4], bucket[3])
+end
+
+-- Returns how long the job waits for the bucket, which is a key, a type, a limit and an amount.
+local function waitFor(bucket, now)
+  local window, limit = readWindow(bucket[1], now), bucket[3]
+  -- Two of its size may come at once where the limit is small.
+  local amount = amountOf(bucket)
+  local wait = math.max(0, window.pace - now - math.max(AHEAD_MS, 2 * amount * MINUTE_MS / limit))
+  local excess = window.sum + amount - limit
+  if excess <= 0 then return wait, window end
+  local fields = {}
+  for each = window.first, slotAt(now + ARRIVAL_MS) do fields[#fields + 1] = slotField(each) end
+  for i, amount in ipairs(redis.call('HMGET', bucket[1], unpack(fields))) do
+    excess = excess - tonumber(amount or 0)
+    if excess <= 0 then return math.max(wait, (window.first + i - 1 + SLOTS) * SLOT_MS - now), window end
+  end
+  return math.max(wait, MINUTE_MS), window
+end
+
+local function reserve(jobKey, plan, now)
+  local slot = slotField(slotAt(now + ARRIVAL_MS))
+  redis.call('HSET', jobKey, 'slot', slot)
+  for _, each in ipairs(plan) do
+    local bucket, window = each[1], each[2]
+    local amount, key = amountOf(bucket), window.key
+    redis.call('HINCRBY', key, slot, amount)
+    local pace = math.max(window.pace, now) + amount * MINUTE_MS / bucket[3]
+    redis.call('HSET', key, 's', window.sum + amount, 'f', slotField(window.first), 'p', string.format('%.3f', pace))
+    redis.call('PEXPIRE', key, WINDOW_TTL_MS)
+  end
+end
+
+local function addTo(plan, buckets, now)
+  local wait = 0
+  for _, bucket in ipairs(buckets) do
+    local own, window = waitFor(bucket, now)
+    plan[#plan + 1] = {bucket, window}
+    wait = math.max(wait, own)
+  end
+  return wait
+end
+
+-- Chooses the key with the fewest calls under way. Among equal keys it chooses the one with the fewest turns. With weights
+-- only the turns decide. A key that is left alone, or whose own limits are used up, is passed over.
+local function chooseKey(q, keys, now)
+  local fields = {'v'}
+  for _, key in ipairs(keys) do
+    for _, kind in ipairs({'busy:', 'turn:', 'until:'}) do fields[#fields + 1] = kind .. key[1] end
+  end
+  local state = redis.call('HMGET', q.prefix .. 'pool', unpack(fields))
+  local virtual, wait, best = tonumber(state[1] or 0), math.huge, nil
+  for i, key in ipairs(keys) do
+    local busy, turn, closed = unpack(state, 3 * i - 1, 3 * i + 1)
+    local plan = {}
+    local leftAlone = tonumber(closed or 0) - now
+    -- No key is left alone for this long. The clock was far ahead.
+    if leftAlone > LONGEST_COOL_DOWN_MS then leftAlone = 0 end
+    local own = math.max(addTo(plan, key[3], now), leftAlone, 0)
+    local start, weight = math.max(virtual, tonumber(turn or 0)), math.max(key[2], 1)
+    local load = key[2] > 0 and 0 or tonumber(busy or 0)
+    if own == 0 and (not best or load < best.load or load == best.load and start < best.start) then
+      best = {name = key[1], load = load, start = start, finish = start + 1 / weight, plan = plan}
+    end
+    wait = math.min(wait, own)
+  end
+  return best and 0 or wait, best
+end
+
+-- Returns how long the job waits until it fits. For a job that fits now, it also returns the reservations and the key.
+local function fit(q, rate, now)
+  local plan = {}
+  local wait = addTo(plan, rate[3], now)
+  if #rate[4] == 0 then return wait, plan end
+  local keyWait, key = chooseKey(q, rate[4], now)
+  if key then
+    for _, each in ipairs(key.plan) do plan[#plan + 1] = each end
+  end
+  return math.max(wait, keyWait), plan, key
+end
+
+local function useKey(q, jobKey, key)
+  local pool = q.prefix .. 'pool'
+  redis.call('HINCRBY', pool, 'busy:' .. key.name, 1)
+  redis.call('HSET', pool, 'v', string.format('%.10f', key.start), 'turn:' .. key.name, string.format('%.10f', key.finish))
+  redis.call('HSET', jobKey, 'key', key.name)
+end
+
+-- INCLUDE: free-key.lua
+
+local function bucketsOf(rate, keyName)
+  local buckets = {}
+  for _, bucket in ipairs(rate[3]) do buckets[#buckets + 1] = bucket end
+  for _, key in ipairs(rate[4]) do
+    if key[1] == keyName then
+      for _, bucket in ipairs(key[3]) do buckets[#buckets + 1] = bucket end
+    end
+  end
+  return buckets
+end
+
+local function charge(key, slot, limit, amount)
+  redis.call('HINCRBY', key, slotField(slot), amount)
+  redis.call('HINCRBY', key, 's', amount)
+  redis.call('HINCRBYFLOAT', key, 'p', string.format('%.3f', amount * MINUTE_MS / limit))
+  redis.call('PEXPIRE', key, WINDOW_TTL_MS)
+end
+
+-- The provider said how much of its limits was left when it answered. For the narrowest limit of each type this is heeded, if
+-- it is less than we think. The amount that may have left the window since the call was sent is no difference.
+local function heed(buckets, left, sentAt, now)
+  for kind, remaining in pairs(left) do
+    local narrowest
+    for _, bucket in ipairs(buckets) do
+      if bucket[2] == kind and (not narrowest or bucket[3] < narrowest[3]) then narrowest = bucket end
+    end
+    if narrowest then
+      local window = readWindow(narrowest[1], now)
+      local since = math.max(0, now - sentAt) + SLOT_MS
+      local missing = narrowest[3] * (1 - since / MINUTE_MS) - window.sum - remaining
+      if missing >= 1 then charge(narrowest[1], window.slot, narrowest[3], math.floor(missing)) end
+    end
+  end
+end
+
+-- Replaces the reserved amounts by the used ones. Used is 'none' when nothing was sent. Otherwise it is JSON with the amounts
+-- by type, when the call was sent (at) and when it was answered (by). Returns whether less was used.
+local function correct(buckets, slot, used, now)
+  local really = used == 'none' and {r = 0, t = 0, i = 0, o = 0} or cjson.decode(used)
+  -- The clock may have been far ahead when this was reserved.
+  slot = math.min(slot, slotAt(now + ARRIVAL_MS))
+  local arrived, isLess = slot, false
+  if really.at then
+    arrived = slotAt(math.min(really.by or math.huge, really.at + ARRIVAL_MS, now + ARRIVAL_MS))
+    arrived = math.max(arrived, slot - ARRIVAL_MS / SLOT_MS)
+  end
+  for _, bucket in ipairs(buckets) do
+    local before = amountOf(bucket)
+    local more = math.floor((really[bucket[2]] or before) - before)
+    if (more ~= 0 or arrived ~= slot) and slot > slotAt(now) - SLOTS and redis.call('HEXISTS', bucket[1], 's') == 1 then
+      if arrived ~= slot then
+        redis.call('HINCRBY', bucket[1], slotField(slot), -before)
+        redis.call('HINCRBY', bucket[1], slotField(arrived), before)
+      end
+      charge(bucket[1], arrived, bucket[3], more)
+      isLess = isLess or more < 0
+    end
+  end
+  if really.left then heed(buckets, really.left, really.at or now, now) end
+  return isLess
+end
+
+-- The job ends or leaves. Used is as above, or 'keep'.
+local function release(q, jobId, used)
+  local jobKey = q.prefix .. jobId
+  local rate, slot, key = unpack(redis.call('HMGET', jobKey, 'rate', 'slot', 'key'))
+  if key then freeKey(q, jobKey, key) end
+  if not rate or not slot then return end
+  redis.call('HDEL', jobKey, 'slot')
+  if used == 'keep' then return end
+  if correct(bucketsOf(cjson.decode(rate), key), tonumber(slot), used, readClock()) then
+    -- Lanes may fit sooner than they were told.
+    for _, lane in ipairs(redis.call('ZRANGE', q.prefix .. 'due', 0, 7)) do redis.call('ZADD', q.prefix .. 'due', 0, lane) end
+  end
+end
+
+-- The bands of a class are used again and again. A new lane passes over those in which the jobs of another lane wait, because
+-- the first of them would hold up its own. Only with more lanes than bands two of them share one.
+local function bandOf(q, class, lane)
+  local lanesKey, field = q.prefix .. 'lanes', 'l:' .. lane
+  local known = redis.call('HGET', lanesKey, field)
+  if known then return PARKED * class + tonumber(known) % PARKED end
+  local index, band
+  for _ = 1, redis.call('ZCARD', q.prefix .. 'due') < PARKED and PARKED or 1 do
+    index = redis.call('HINCRBY', lanesKey, 'n', 1)
+    band = PARKED * class + index % PARKED
+    if redis.call('ZCOUNT', q.prioritized, startOf(band), endOf(band)) == 0 then break end
+  end
+  redis.call('HSET', lanesKey, field, index)
+  return band
+end
+
+-- The job waits in its lane. Returns how many are before it there.
+local function park(q, jobId, class, tag, lane)
+  local band = bandOf(q, class, lane)
+  local score = string.format('%.17g', band * PRIORITY_1 + math.floor(tag * 512) / 512)
+  redis.call('ZADD', q.prioritized, score, jobId)
+  redis.call('HSET', q.meta, 'lanes', 1)
+  return redis.call('ZCOUNT', q.prioritized, startOf(band), '(' .. score)
+end
+
+-- The first job of a lane waits among all others again, in its old place.
+local function promote(q, lane)
+  local class = tonumber(string.match(lane, '^%d'))
+  local band = bandOf(q, class, lane)
+  local jobId, score = unpack(redis.call('ZRANGEBYSCORE', q.prioritized, startOf(band), endOf(band), 'WITHSCORES', 'LIMIT', 0, 1))
+  if not jobId then
+    redis.call('ZREM', q.prefix .. 'due', lane)
+    redis.call('HDEL', q.prefix .. 'lanes', 'l:' .. lane)
+    return false
+  end
+  local old = class * PRIORITY_1 + tonumber(score) - band * PRIORITY_1
+  redis.call('ZADD', q.prioritized, string.format('%.17g', old), jobId)
+  return true
+end
+
+local function promoteDue(q, now, open)
+  for _, lane in ipairs(redis.call('ZRANGEBYSCORE', q.prefix .. 'due', '-inf', string.format('%.0f', now), 'LIMIT', 0, 8)) do
+    if promote(q, lane) then
+      open[lane] = true
+      redis.call('ZREM', q.prefix .. 'due', lane)
+    end
+  end
+end
+
+-- Returns which part of a minute the job takes of the tightest of these limits, in ms.
+local function shareOf(buckets)
+  local share = 0
+  for _, bucket in ipairs(buckets) do share = math.max(share, amountOf(bucket) * MINUTE_MS / bucket[3]) end
+  return share
+end
+
+-- Returns how much later the next job comes because of this one, in ms. The keys of a pool take jobs side by side.
+local function costOf(rate)
+  local perMs = 0
+  for _, key in ipairs(rate[4]) do perMs = perMs + 1 / shareOf(key[3]) end
+  return math.max(shareOf(rate[3]), perMs > 0 and 1 / perMs or 0)
+end
+
+-- Whether the limit that is used up for longest is the workspace's own, and not the provider's.
+local function isWorkspaces(rate, now)
+  local longest, own = -1, false
+  for _, bucket in ipairs(rate[3]) do
+    local wait = waitFor(bucket, now)
+    if wait > longest then longest, own = wait, bucket[5] == 1 end
+  end
+  return own
+end
+
+-- Decides about a job with limits that is about to be taken. It runs now, with the key that is returned. Or it is parked. Or
+-- its wait would be too long: then the wait is returned, and its worker passes it on. A job whose worker died is parked
+-- however long it has to wait.
+local function admit(q, jobId, class, tag, rateText, starts, now, open)
+  local jobKey, rate = q.prefix .. jobId, cjson.decode(rateText)
+  local lane = class .. ':' .. rate[1]
+  local before = redis.call('HGET', jobKey, 'key')
+  if before then freeKey(q, jobKey, before) end
+  local closed = tonumber(redis.call('ZSCORE', q.prefix .. 'due', lane) or 0)
+  local wait, plan, key
+  if closed > now then
+    wait = closed - now
+  else
+    wait, plan, key = fit(q, rate, now)
+    if wait == 0 then
+      reserve(jobKey, plan, now)
+      if key then useKey(q, jobKey, key) end
+      if open[lane] then open[lane] = promote(q, lane) end
+      return 'run', key and key.name or ''
+    end
+  end
+  local ahead = park(q, jobId, class, tag, lane)
+  local whole = wait + (closed > now and ahead or 0) * costOf(rate)
+  if starts == 0 and now + whole > rate[2] then
+    redis.call('ZREM', q.prioritized, jobId)
+    return isWorkspaces(rate, now) and 'late_by_workspace' or 'late', math.ceil(whole)
+  end
+  if closed <= now then
+    redis.call('ZADD', q.prefix .. 'due', string.format('%.0f', now + math.min(math.ceil(wait), LONGEST_LEAD_MS)), lane)
+    open[lane] = nil
+  end
+  return 'parked'
+end
+
+-- After jobs were taken: lanes whose next job was not looked at are due. Returns when to look again, in ms, or 0.
+local function closeLanes(q, now, open)
+  local dueKey = q.prefix .. 'due'
+  for lane, isOpen in pairs(open) do
+    if isOpen then redis.call('ZADD', dueKey, string.format('%.0f', now), lane) end
+  end
+  local last, latest = unpack(redis.call('ZRANGE', dueKey, -1, -1, 'WITHSCORES'))
+  -- No lane waits this long without being looked at. The clock was far ahead.
+  if last and tonumber(latest) > now + LONGEST_LEAD_MS then redis.call('ZADD', dueKey, string.format('%.0f', now), last) end
+  local due = redis.call('ZRANGE', dueKey, 0, 0, 'WITHSCORES')[2]
+  if due then return math.max(1, tonumber(due) - now) end
+  redis.call('DEL', q.prefix .. 'lanes')
+  redis.call('HDEL', q.meta, 'lanes')
+  return 0
+end

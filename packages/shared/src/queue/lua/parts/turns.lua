@@ -1,0 +1,24 @@
+-- The order of turns: the shares of workspaces within a class.
+--
+-- A job that finds a slot free waits in order. The others wait by virtual time: within a class, each workspace's jobs get
+-- tags that are 1 / weight apart, and the lowest tag runs first. The virtual time is the tag of the class's job that ran
+-- last. A new tag is never below it, so that nobody saves up turns. The tag is the lower half of the score, in steps of
+-- 1/1024. The fraction below a step keeps jobs with the same tag in order.
+local STEP = 1024
+local NUDGES = 512
+
+local function turnsOf(text)
+  local finish, last = string.match(text or '', '^(%S+) (%S+)$')
+  return tonumber(finish or 0), tonumber(last or 0)
+end
+
+-- Returns the tag of the workspace's next job, and where the workspace's next turn begins and ends.
+local function nextTurn(now, turns, share)
+  local finish, last = turnsOf(turns)
+  local start = math.max(now, finish)
+  return math.max(start, last), start + share
+end
+
+local function turnsField(class, workspace)
+  return 'w' .. class .. ':' .. workspace
+end
