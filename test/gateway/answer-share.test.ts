@@ -1,6 +1,6 @@
 /** A job keeps its share of the memory for large answers until Redis has taken its answer. */
 import type { ChatJob } from '@sluice/shared/queue/job';
-import { CHAT_JOB } from '@sluice/shared/queue/queues';
+import { CHAT_JOB } from '@sluice/shared/queue/job';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import { AnswerRoom } from '@sluice/worker/calls/answer-room';
 import { ChatWorker, type TakenJob } from '@sluice/worker/jobs/chat-worker';
@@ -46,7 +46,7 @@ async function runOne(
     await worker.close(true);
     redis.disconnect();
   });
-  await cell.queues.addChat(jobFor('one'));
+  await cell.queue.addChat(jobFor('one'));
   worker.run().catch(() => {});
   return cell;
 }
@@ -85,7 +85,7 @@ const WITHOUT_SETTLEMENT: Record<string, Parameters<typeof runOne>[2]> = {
     throw new Error('by an error of the gateway');
   },
   'that was settled by another meanwhile': async (job, cell, taken) => {
-    await cell.settlements.settle(served(job), { as: 'worker', token: taken.lock });
+    await cell.queue.settle(served(job), { as: 'worker', token: taken.lock });
     return served(job);
   },
   'whose lock another has': async (job, cell, taken) => {

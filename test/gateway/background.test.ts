@@ -106,8 +106,8 @@ const neverQueued = test.macro(async (t, movedMs: number) => {
   // Its process stands still for a minute, or Redis' clock was an hour ahead.
   await bench.redis.hincrby(first.record, 'begun', movedMs);
   t.deepEqual(await second.begun(), ['new', 'second']);
-  t.is(await cell.queues.addChat(first.job), 'settled');
-  t.is(await cell.queues.addChat(second.job), 'added');
+  t.is(await cell.queue.addChat(first.job), 'settled');
+  t.is(await cell.queue.addChat(second.job), 'added');
   t.deepEqual(await third.begun(), ['known', 'second']);
 });
 
@@ -124,17 +124,17 @@ test('a request that was forgotten cannot come to a queue later', async (t) => {
   t.true(await first.forget());
   t.deepEqual(await second.begun(), ['new', 'second']);
   // The command was on its way on a connection that was given up.
-  t.is(await cell.queues.addChat(first.job), 'settled');
+  t.is(await cell.queue.addChat(first.job), 'settled');
 });
 
 test('a request that has run is not forgotten, also when its answer is kept no more', async (t) => {
   const { cell, first, second } = await stage();
   await first.begun();
-  await cell.queues.addChat(first.job);
+  await cell.queue.addChat(first.job);
   t.false(await first.forget(), 'it is in a job');
   const active = await cell.take('openai', 'run');
   const by = { as: 'worker', token: active?.lock ?? '' } as const;
-  t.is(await cell.settlements.settle(served(first.job), by), 'settled');
+  t.is(await cell.queue.settle(served(first.job), by), 'settled');
   // Other answers push it out.
   await bench.redis.del(first.record);
   t.true(await first.forget());
@@ -143,15 +143,15 @@ test('a request that has run is not forgotten, also when its answer is kept no m
 
 test('a request whose queuing was not confirmed is taken back with an answer, because others may have been told 202', async (t) => {
   const { cell, first, second, third } = await stage();
-  const { queues, settlements } = cell;
+  const { queue } = cell;
   const net = new SafetyNet({
-    ...{ settlements, queues, clock: { now: () => Date.now() }, stopRunning: async () => {} },
+    ...{ queue, clock: { now: () => Date.now() }, stopRunning: async () => {} },
     logger: createLogger('test', 'silent'),
     metrics: new ApiMetrics(new Metrics('api'), []),
     caughtUpAt: () => 0,
   });
   await first.begun();
-  await queues.addChat(first.job);
+  await queue.addChat(first.job);
   t.deepEqual(await second.begun(), ['known', 'first']);
   net.addGhost(first.job);
   await net.sweep({ pending: new Map(), giveUp: async () => {} });

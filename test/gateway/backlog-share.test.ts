@@ -32,9 +32,9 @@ class FullQueue {
   /** No slot is free, so that all wait by their turn. */
   static async open(provider: 'openai' | 'anthropic' = 'openai'): Promise<FullQueue> {
     const cell = await bench.cell();
-    await cell.queues.of(provider).setGlobalConcurrency(1);
+    await cell.queue.of(provider).setGlobalConcurrency(1);
     const queue = new FullQueue(cell, provider);
-    await cell.queues.addChat(queue.job('running'));
+    await cell.queue.addChat(queue.job('running'));
     await cell.take(provider, 'run');
     return queue;
   }
@@ -48,7 +48,7 @@ class FullQueue {
   async send(workspace: string, times: number, weight = 1): Promise<number> {
     let added = 0;
     for (let i = 0; i < times; i++)
-      if ((await this.cell.queues.addChat(this.job(workspace, weight), MOST)) === 'added') added++;
+      if ((await this.cell.queue.addChat(this.job(workspace, weight), MOST)) === 'added') added++;
     return added;
   }
 
@@ -89,11 +89,11 @@ for (const [what, kind, isTold] of [
 ] as const)
   test(`${what} that makes room is kept until its wait is over, because its api may be gone`, async (t) => {
     const queue = await FullQueue.open();
-    const { queues, names, settlements } = queue.cell;
+    const { queue: jobs, names } = queue.cell;
     await queue.send('loud', MOST - 1);
     const waitUntil = Date.now() + 60_000;
     const last = { ...queue.job('loud'), ...kind, waitUntil };
-    t.is(await queues.addChat(last, MOST), 'added');
+    t.is(await jobs.addChat(last, MOST), 'added');
     t.is(await queue.send('quiet', 1), 1);
     t.deepEqual(await queue.displaced(), isTold ? [last.requestId] : []);
     t.is((await queue.waiting()).length, MOST, 'no more wait than may');
@@ -104,7 +104,7 @@ for (const [what, kind, isTold] of [
       due > waitUntil && due < waitUntil + 10_000,
       'a worker finds then that it has waited for too long',
     );
-    t.is(await settlements.passOn(last, nextEntry(last), MOST), 'moved', 'or its api passes it on before');
+    t.is(await jobs.passOn(last, nextEntry(last), MOST), 'moved', 'or its api passes it on before');
     t.is(await bench.redis.zcard(names.queueKey('openai', 'delayed')), 0);
   });
 
@@ -129,8 +129,8 @@ test('a workspace whose jobs were displaced is put off no further than by the jo
   const left = await queue.count('loud');
   t.true(left <= 3, `${left} are left`);
   // Now there is room again.
-  await queue.cell.queues.addChat(queue.job('loud'));
-  for (let i = 0; i < left + 3; i++) await queue.cell.queues.addChat(queue.job('fresh'));
+  await queue.cell.queue.addChat(queue.job('loud'));
+  for (let i = 0; i < left + 3; i++) await queue.cell.queue.addChat(queue.job('fresh'));
   const order = await queue.waiting();
   const loud = order.filter((id) => id.startsWith('loud-'));
   t.deepEqual(
@@ -146,18 +146,18 @@ test('what falls back to a full queue gets in too, when another workspace has fi
   const queue = await FullQueue.open('anthropic');
   await queue.send('loud', MOST);
   const falls = { ...jobFor('falls'), workspace: 'quiet' };
-  await queue.cell.queues.addChat(falls);
+  await queue.cell.queue.addChat(falls);
   await queue.cell.take('openai', 'run');
-  t.is(await queue.cell.settlements.move(falls, nextEntry(falls), MOST, lockOf('run')), 'moved');
+  t.is(await queue.cell.queue.move(falls, nextEntry(falls), MOST, lockOf('run')), 'moved');
   t.is((await queue.displaced()).length, 1);
   t.is(await queue.count('falls'), 1);
   t.is((await queue.waiting()).length, MOST);
 
   const more = { ...jobFor('more'), workspace: 'loud' };
-  await queue.cell.queues.addChat(more);
+  await queue.cell.queue.addChat(more);
   await queue.cell.take('openai', 'another');
   t.is(
-    await queue.cell.settlements.move(more, nextEntry(more), MOST, lockOf('another')),
+    await queue.cell.queue.move(more, nextEntry(more), MOST, lockOf('another')),
     MOST,
     'the one who filled it stays out',
   );

@@ -11,9 +11,9 @@ import { createLogger } from '@sluice/shared/process/logger';
 import { Availability } from '@sluice/shared/providers/availability';
 import { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { readInboxMessage } from '@sluice/shared/queue/inbox';
 import type { ChatJob, OnCrash } from '@sluice/shared/queue/job';
-import { Settlements } from '@sluice/shared/queue/settlements';
 import test from '../helpers/needs-redis.js';
 import {
   type ActiveJob,
@@ -33,21 +33,21 @@ test.before(async () => {
 });
 test.after.always(() => bench?.close());
 
-/** Settlements that count how often the api has looked after a job. */
-class Watched extends Settlements {
+/** Counts how often the api has looked after a job. */
+class Watched extends ChatQueue {
   looks = 0;
   /** The api hears nothing of what becomes of its moves, as one that has died. */
   isDeaf = false;
   /** How many jobs may wait where a job moves to, if not as many as its provider's settings say. */
   most: number | undefined;
 
-  override async settle(...args: Parameters<Settlements['settle']>) {
+  override async settle(...args: Parameters<ChatQueue['settle']>) {
     const result = await super.settle(...args);
     if (args[1].as !== 'worker') this.looks++;
     return result;
   }
 
-  override async passOn(...[job, next, most, died]: Parameters<Settlements['passOn']>) {
+  override async passOn(...[job, next, most, died]: Parameters<ChatQueue['passOn']>) {
     const result = await super.passOn(job, next, this.most ?? most, died);
     this.looks++;
     if (this.isDeaf) await new Promise(() => {});
@@ -57,7 +57,7 @@ class Watched extends Settlements {
 
 interface Scene {
   cell: Cell;
-  settlements: Watched;
+  queue: Watched;
   dispatcher: Dispatcher;
   reply: Promise<Reply>;
   active: ActiveJob;
@@ -85,9 +85,9 @@ async function begin(
   maxWaitMs = MAX_WAIT_MS,
   { clock = { now: () => Date.now() }, deadlineMs = 120_000 } = {},
 ): Promise<Omit<Scene, 'active'>> {
-  const cell = await bench.cell();
-  const { names, queues } = cell;
-  const settlements = new Watched(queues);
+  const cell = await bench.cell(undefined, undefined, Watched);
+  const { names } = cell;
+  const queue = cell.queue as Watched;
   const ghosts: ChatJob[] = [];
   const limits = (name: string): ProviderConfig => {
     const settings = { concurrency: 1, max_wait_ms: maxWaitMs, max_backlog: 100, circuit_failures: 0 };
@@ -97,8 +97,7 @@ async function begin(
     return provider;
   };
   const dispatcher = new Dispatcher({
-    queues,
-    settlements,
+    queue,
     availability: new Availability(
       new Set(PROVIDERS),
       new CoolDowns(bench.redis, names, clock),
@@ -135,14 +134,14 @@ async function begin(
       if (message) dispatcher.receive(message);
     }
   };
-  return { cell, settlements, dispatcher, reply, ghosts, deliver };
+  return { cell, queue, dispatcher, reply, ghosts, deliver };
 }
 
 test('without any worker a request does not wait for its second entry, too', async (t) => {
   const { reply, cell } = await begin(2, 'rerun', false);
   const { head } = await reply;
   t.like(head.error, { code: 'service_unavailable', message: 'No worker is running.' });
-  for (const provider of PROVIDERS) t.is((await cell.queues.look(provider)).waiting, 0, provider);
+  for (const provider of PROVIDERS) t.is((await cell.queue.look(provider)).waiting, 0, provider);
   const [entry] = await cell.log();
   t.deepEqual(
     entry?.attempts.map(({ outcome }) => outcome),
@@ -170,10 +169,10 @@ test('a wait that lasts until the deadline ends as too late, also when Redis’ 
 
 for (const entries of [1, 2]) {
   test(`a request that is served as its wait runs out is answered with what was served: ${entries} entries`, async (t) => {
-    const { cell, settlements, reply, active, deliver } = await stage(entries);
-    await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+    const { cell, queue, reply, active, deliver } = await stage(entries);
+    await cell.queue.settle(served(active.data), { as: 'worker', token: 'run' });
     await active.finish();
-    await until('the api looks', () => settlements.looks > 0);
+    await until('the api looks', () => queue.looks > 0);
     await deliver();
     t.is((await reply).body, '{"answer":true}');
     t.is((await cell.log()).length, 1);
@@ -182,23 +181,23 @@ for (const entries of [1, 2]) {
 }
 
 test('a request that moves on as its wait runs out is left to its next entry', async (t) => {
-  const { cell, settlements, reply, active, deliver } = await stage(2);
+  const { cell, queue, reply, active, deliver } = await stage(2);
   const next = { ...nextEntry(active.data), queuedAt: Date.now(), waitUntil: Date.now() + 60_000 };
-  await cell.settlements.move(active.data, next, 10, active.lock);
+  await cell.queue.move(active.data, next, 10, active.lock);
   await active.finish();
-  await until('the api looks', () => settlements.looks > 0);
+  await until('the api looks', () => queue.looks > 0);
   await deliver();
   const later = await until('the next job', () => cell.take('anthropic', 'run'));
   t.deepEqual(later.data.attempts, next.attempts);
-  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(later.data), { as: 'worker', token: 'run' });
   await deliver();
   t.is((await reply).head.served?.provider, 'anthropic');
 });
 
 test('a request whose wait is over is at its next entry, also when its api dies at that moment', async (t) => {
-  const { cell, settlements, reply, deliver } = await begin(2, 'rerun');
-  settlements.isDeaf = true;
-  await until('the api looks', () => settlements.looks > 0);
+  const { cell, queue, reply, deliver } = await begin(2, 'rerun');
+  queue.isDeaf = true;
+  await until('the api looks', () => queue.looks > 0);
   const later = await until('the next job', () => cell.take('anthropic', 'run'));
   t.deepEqual(
     later.data.attempts.map(({ outcome }) => outcome),
@@ -207,17 +206,17 @@ test('a request whose wait is over is at its next entry, also when its api dies 
   t.is(await cell.take('openai', 'run'), undefined, 'the request is in one job');
   // An api that lives, and has only lost its connection, hears of it by its inbox.
   await deliver();
-  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(later.data), { as: 'worker', token: 'run' });
   await deliver();
   t.is((await reply).head.served?.provider, 'anthropic');
 });
 
 test('a request whose wait is over ends when its next entry is full', async (t) => {
-  const { cell, settlements, reply } = await begin(2, 'rerun');
-  settlements.most = 0;
+  const { cell, queue, reply } = await begin(2, 'rerun');
+  queue.most = 0;
   const { error } = (await reply).head;
   t.is(error?.code, 'rate_limited');
-  t.is(settlements.looks, 2, 'the queue of the next entry was asked');
+  t.is(queue.looks, 2, 'the queue of the next entry was asked');
   t.deepEqual(
     (await cell.log()).map(({ code, attempts }) => [code, attempts.map(({ outcome }) => outcome)]),
     [['rate_limited', ['concurrency', 'backlog']]],
@@ -230,7 +229,7 @@ const LONG_MS = 600_000;
 /** A worker moves the job to its next entry. The notice lies in the inbox. */
 async function moveOn({ cell }: Scene, { data, lock, finish }: ActiveJob, waitMs = LONG_MS): Promise<void> {
   const next = { ...nextEntry(data), queuedAt: Date.now(), waitUntil: Date.now() + waitMs };
-  await cell.settlements.move(data, next, 10, lock);
+  await cell.queue.move(data, next, 10, lock);
   await finish();
 }
 
@@ -246,7 +245,7 @@ test('a notice of a move that is read twice does not bring a request back to an 
   const net = netFor(scene, () => performance.now());
   for (let i = 0; i < 2; i++) await net.sweep(dispatcher);
   t.is(await cell.take('anthropic', 'again'), undefined, 'the request is in one job');
-  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(later.data), { as: 'worker', token: 'run' });
   await deliver();
   t.is((await reply).body, '{"answer":true}');
 });
@@ -265,7 +264,7 @@ test('a request that moves on whenever the safety net looks is not taken for los
   t.is(await cell.take('anthropic', 'again'), undefined, 'the request is in one job');
   await deliver();
   const later = await until('the third job', () => cell.take('openai', 'run'));
-  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(later.data), { as: 'worker', token: 'run' });
   await deliver();
   t.is((await reply).body, '{"answer":true}');
 });
@@ -274,23 +273,23 @@ const outcomes = ({ attempts }: { attempts: readonly { outcome: string }[] }) =>
   attempts.map(({ outcome }) => outcome);
 
 test('a request whose worker died waits once more, and then moves on with the lost call', async (t) => {
-  const { cell, settlements, reply, active, deliver } = await stage(2);
+  const { cell, queue, reply, active, deliver } = await stage(2);
   await active.stall();
   const later = await until('the next job', () => cell.take('anthropic', 'run'));
   t.deepEqual(outcomes(later.data), ['unknown', 'concurrency']);
-  t.is(settlements.looks, 2, 'the first look left it to another worker');
-  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  t.is(queue.looks, 2, 'the first look left it to another worker');
+  await cell.queue.settle(served(later.data), { as: 'worker', token: 'run' });
   await deliver();
   t.is((await reply).head.served?.provider, 'anthropic');
 });
 
 test('a request whose worker died and that may not be called again stays where it is', async (t) => {
-  const { cell, settlements, dispatcher, reply, active } = await stage(2, 'fail');
-  await cell.settlements.begin(active.data, active.lock);
+  const { cell, queue, dispatcher, reply, active } = await stage(2, 'fail');
+  await cell.queue.begin(active.data, active.lock);
   await active.stall();
-  await until('the api looks', () => settlements.looks > 0);
+  await until('the api looks', () => queue.looks > 0);
   t.is((await until('the job', () => cell.take('openai', 'next'))).id, 'one-0');
-  t.is(settlements.looks, 1);
+  t.is(queue.looks, 1);
   dispatcher.giveUp('one');
   t.is((await reply).head.error?.code, 'provider_outcome_unknown');
 });
@@ -327,7 +326,7 @@ test('a request that was displaced from a full queue goes to its next entry', as
     ['backlog'],
   );
   dispatcher.receive({ kind: 'displaced', requestId: 'one', entry: 0 });
-  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(later.data), { as: 'worker', token: 'run' });
   await deliver();
   t.is((await reply).head.served?.provider, 'anthropic');
 });
@@ -345,11 +344,11 @@ async function displace({ cell, dispatcher }: Scene): Promise<void> {
 
 test('a displaced request is in Redis until the next queue takes it', async (t) => {
   const scene = await stage(2, 'rerun', LONG_MS);
-  const { cell, settlements, reply, deliver } = scene;
+  const { cell, queue, reply, deliver } = scene;
   const isThere = () => bench.redis.exists(cell.names.queueKey('openai', 'one-0'));
-  const passOn = settlements.passOn.bind(settlements);
+  const passOn = queue.passOn.bind(queue);
   const seen: number[] = [];
-  settlements.passOn = async (...args) => {
+  queue.passOn = async (...args) => {
     seen.push(await isThere());
     // Redis is away when the api hears of it first.
     if (seen.length === 1) throw new Error('Connection is closed.');
@@ -360,7 +359,7 @@ test('a displaced request is in Redis until the next queue takes it', async (t) 
   t.deepEqual(seen, [1, 1]);
   t.is(await isThere(), 0);
   t.deepEqual(outcomes(later.data), ['backlog']);
-  await cell.settlements.settle(served(later.data), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(later.data), { as: 'worker', token: 'run' });
   await deliver();
   t.is((await reply).head.served?.provider, 'anthropic');
 });
@@ -378,10 +377,10 @@ test('a displaced request of the last entry is refused, and leaves nothing behin
 
 test('a displaced request whose caller hangs up is taken off its queue', async (t) => {
   const scene = await stage(1, 'rerun', LONG_MS);
-  const { cell, dispatcher, reply, settlements } = scene;
-  const settle = settlements.settle.bind(settlements);
+  const { cell, dispatcher, reply, queue } = scene;
+  const settle = queue.settle.bind(queue);
   let fails = 1;
-  settlements.settle = async (...args) => {
+  queue.settle = async (...args) => {
     if (fails-- > 0) throw new Error('Connection is closed.');
     return settle(...args);
   };
@@ -408,8 +407,8 @@ test('a request that was displaced from the queue of its last entry is refused, 
 
 test('a request that was displaced before its api knew that it waits is refused too', async (t) => {
   const { cell, dispatcher, reply, active, deliver } = await stage(1);
-  const add = cell.queues.addChat.bind(cell.queues);
-  cell.queues.addChat = async (...args) => {
+  const add = cell.queue.addChat.bind(cell.queue);
+  cell.queue.addChat = async (...args) => {
     const added = await add(...args);
     dispatcher.receive({ kind: 'displaced', requestId: 'two', entry: 0 });
     return added;
@@ -421,17 +420,16 @@ test('a request that was displaced before its api knew that it waits is refused 
     JSON.parse(String(two.request)),
   );
   t.is(answer.head.error?.code, 'rate_limited');
-  await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(active.data), { as: 'worker', token: 'run' });
   await deliver();
   await reply;
 });
 
 test('a request that Redis has lost is put on its queue again', async (t) => {
-  const { cell, settlements, dispatcher, active, reply, deliver } = await stage(2);
+  const { cell, queue, dispatcher, active, reply, deliver } = await stage(2);
   const logger = createLogger('test', 'silent');
   const net = new SafetyNet({
-    settlements,
-    queues: cell.queues,
+    queue,
     clock: { now: () => Date.now() },
     logger,
     metrics,
@@ -446,7 +444,7 @@ test('a request that Redis has lost is put on its queue again', async (t) => {
   await net.sweep(dispatcher);
   const again = await until('the job', () => cell.take('openai', 'again'));
   t.is(again.id, active.id);
-  await cell.settlements.settle(served(again.data), { as: 'worker', token: 'again' });
+  await cell.queue.settle(served(again.data), { as: 'worker', token: 'again' });
   await deliver();
   t.is((await reply).body, '{"answer":true}');
   t.is(dispatcher.pending.size, 0);
@@ -454,20 +452,19 @@ test('a request that Redis has lost is put on its queue again', async (t) => {
 
 /** A safety net whose inbox has been read up to `caughtUpAt`. */
 function netFor(
-  { settlements, cell }: Scene,
+  { queue }: Scene,
   caughtUpAt: () => number,
   stopRunning = async (_requestId: string) => {},
 ): SafetyNet {
   const logger = createLogger('test', 'silent');
-  const { queues } = cell;
   const clock = { now: () => Date.now() };
-  return new SafetyNet({ settlements, queues, clock, logger, metrics, stopRunning, caughtUpAt });
+  return new SafetyNet({ queue, clock, logger, metrics, stopRunning, caughtUpAt });
 }
 
 test('a request whose answer has not been read yet is not taken for lost', async (t) => {
   const scene = await stage(1);
   const { cell, dispatcher, active, reply, deliver } = scene;
-  await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(active.data), { as: 'worker', token: 'run' });
   await active.finish();
   let caughtUpAt = 0;
   const net = netFor(scene, () => caughtUpAt);
@@ -497,7 +494,7 @@ test('a lost request that may not be run twice is answered with provider_outcome
 test('a large request whose job was not added does not stay in Redis', async (t) => {
   const scene = await stage(1);
   const { cell, dispatcher, active, reply, deliver } = scene;
-  await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(active.data), { as: 'worker', token: 'run' });
   await deliver();
   await reply;
   const ghost = { ...jobFor('ghost'), request: Buffer.from(JSON.stringify({ text: 'x'.repeat(20_000) })) };
@@ -516,11 +513,11 @@ test('a line of a batch that could not be queued, and is sent again, is not take
   const job = (id: string) => ({ ...jobFor(id), acceptedAt: now, deadline: now + LONG_MS });
   const line = { ...job('line'), batch: 'batch_1' };
   const send = (one: ChatJob) => dispatcher.dispatch(one, JSON.parse(String(one.request)));
-  const add = cell.queues.addChat;
-  cell.queues.addChat = () => Promise.reject(new Error('Connection is closed.'));
+  const add = cell.queue.addChat;
+  cell.queue.addChat = () => Promise.reject(new Error('Connection is closed.'));
   await t.throwsAsync(send(job('plain')));
   await t.throwsAsync(send(line));
-  cell.queues.addChat = add;
+  cell.queue.addChat = add;
   t.true(ghosts.some(({ requestId }) => requestId === 'plain'));
 
   const answer = send(line);
@@ -534,21 +531,21 @@ test('a line of a batch that could not be queued, and is sent again, is not take
   for (const ghost of ghosts) net.addGhost(ghost);
   await net.sweep(dispatcher);
   t.deepEqual(stopped, [], 'its call goes on');
-  await cell.settlements.settle(served(again.data), { as: 'worker', token: 'line' });
-  await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(again.data), { as: 'worker', token: 'line' });
+  await cell.queue.settle(served(active.data), { as: 'worker', token: 'run' });
   await deliver();
   await Promise.all([answer, reply]);
 });
 
 test('a refused line that was settled before is forgotten after its deadline', async (t) => {
   const { cell, dispatcher, active, reply, deliver } = await stage(1, 'rerun', LONG_MS);
-  await cell.settlements.settle(served(active.data), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(active.data), { as: 'worker', token: 'run' });
   await deliver();
   await reply;
   const line = { ...jobFor('line'), batch: 'batch_1' };
-  await cell.queues.addChat(line);
+  await cell.queue.addChat(line);
   await until('the line', () => cell.take('openai', 'line'));
-  t.is(await cell.settlements.settle(served(line), { as: 'worker', token: 'line' }), 'settled');
+  t.is(await cell.queue.settle(served(line), { as: 'worker', token: 'line' }), 'settled');
 
   const refusal = new GatewayError('rate_limited', 'Too many requests.');
   const again = t.throwsAsync(dispatcher.refuse({ ...line, deadline: Date.now() + 500 }, refusal), {

@@ -65,7 +65,7 @@ async function lead(
 ): Promise<ChatJob> {
   await idempotency.admit(asked(requestId));
   const job = { ...jobFor(requestId), idempotency: DIGEST };
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   return job;
 }
 
@@ -77,7 +77,7 @@ async function attach(idempotency: Idempotency, requestId: string) {
 
 async function settle(cell: Cell, job: ChatJob, how: typeof failed) {
   await cell.take('openai', job.requestId);
-  return cell.settlements.settle(how(job), by(lockOf(job.requestId)));
+  return cell.queue.settle(how(job), by(lockOf(job.requestId)));
 }
 
 const outcomeOf = (admission: KeyClaim) =>
@@ -353,7 +353,7 @@ async function serve(
   const digest = idempotencyDigest(name, { created: 1 });
   await idempotency.admit({ ...asked(name), digest });
   const job = { ...jobFor(name), idempotency: digest };
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   await settle(cell, job, (job) => {
     const settlement = served(job);
     return { ...settlement, log: { ...settlement.log, settledAt } };
@@ -388,12 +388,12 @@ test('a workspace of the same id that was created later does not find the answer
 });
 
 /** Sends requests in the background with one Idempotency-Key. `queue` is what becomes of the first. */
-function inBackground({ names, queues }: Cell, queue: (job: ChatJob) => Promise<void>) {
+function inBackground({ names, queue: jobs }: Cell, queue: (job: ChatJob) => Promise<void>) {
   const payloads = new Payloads();
   const owner = { id: 'demo', name: 'demo', created: 1, limits: NO_LIMITS };
   const dispatch = async (job: ChatJob, _request: unknown, onQueued?: () => void): Promise<Reply> => {
     if (job.requestId === 'first') await queue(job);
-    else await queues.addChat(job);
+    else await jobs.addChat(job);
     onQueued?.();
     return new Promise(() => {});
   };
@@ -427,12 +427,12 @@ test('the Idempotency-Key of a request in the background that could not be queue
 test('the Idempotency-Key of a request in the background that was queued after all names it until it is gone', async (t) => {
   const cell = await bench.cell();
   const send = inBackground(cell, async (job) => {
-    await cell.queues.addChat(job);
+    await cell.queue.addChat(job);
     throw new Error('Redis did not answer in time.');
   });
   await t.throwsAsync(send('first'));
   t.deepEqual(await send('second'), { accepted: 'first' });
-  await cell.settlements.withdraw(jobFor('first'));
+  await cell.queue.withdraw(jobFor('first'));
   const accepted = await until('the key is free', async () => {
     const sent = await send('third');
     return 'accepted' in sent && sent.accepted !== 'first' && sent.accepted;

@@ -42,12 +42,12 @@ class Story {
   }
 
   start(): Promise<unknown> {
-    return this.cell.queues.addChat(this.#atApi);
+    return this.cell.queue.addChat(this.#atApi);
   }
 
   /** `pick` chooses among the runs, the latest first; a step that is not possible now is passed over. */
   async do(step: Step, pick: number): Promise<void> {
-    const { settlements } = this.cell;
+    const { queue } = this.cell;
     if (step === 'take') return this.#take();
     if (step === 'pass-on' || step === 'give-up' || step === 'add-again') return this.#api(step);
     const run = this.#runs.at(-1 - (pick % Math.max(1, this.#runs.length)));
@@ -55,14 +55,14 @@ class Story {
     const { data, token } = run;
     switch (step) {
       case 'settle':
-        await settlements.settle(served(data), { as: 'worker', token });
+        await queue.settle(served(data), { as: 'worker', token });
         return;
       case 'move':
-        if (data.entry === 0) await settlements.move(data, nextEntry(data), 1_000, run.job.lock);
+        if (data.entry === 0) await queue.move(data, nextEntry(data), 1_000, run.job.lock);
         return;
       case 'complete':
         // A worker ends a job without settling it only when it has moved it, or knows that it has lost it.
-        if (run.lost || (await settlements.missing([data])).length === 0) return;
+        if (run.lost || (await queue.missing([data])).length === 0) return;
         run.lost = true;
         await run.job.finish();
         return;
@@ -89,7 +89,7 @@ class Story {
 
   async #api(step: 'pass-on' | 'give-up' | 'add-again'): Promise<void> {
     if (this.answeredByApi > 0) return;
-    const { settlements, queues } = this.cell;
+    const { queue } = this.cell;
     const notices = (await this.cell.inbox()).filter((message) => message.id === this.#atApi.requestId);
     if (this.#atApi.entry === 0) {
       const moved = notices.find((message) => message.moved)?.moved;
@@ -99,15 +99,15 @@ class Story {
       }
     }
     // The safety net, when Redis has lost the job, or the reply has not been read.
-    if (step === 'add-again') await queues.addAgain(this.#atApi);
+    if (step === 'add-again') await queue.addAgain(this.#atApi);
     else if (step === 'give-up') {
       const by = { as: 'withdrawer', died: this.#died } as const;
-      const result = await settlements.settle(failed(this.#atApi), by);
+      const result = await queue.settle(failed(this.#atApi), by);
       if (result === 'settled') this.answeredByApi++;
       this.#died = typeof result === 'number' ? result : this.#died;
     } else if (this.#atApi.entry === 0) {
       const next = nextEntry(this.#atApi);
-      const result = await settlements.passOn(this.#atApi, next, 1_000, this.#died);
+      const result = await queue.passOn(this.#atApi, next, 1_000, this.#died);
       this.#died = typeof result === 'number' ? result : this.#died;
       if (result !== 'moved') return;
       this.#died = 0;
@@ -120,7 +120,7 @@ class Story {
     for (let i = 0; i < this.#runs.length; i++) await this.do('crash', i);
     for (let job = await this.#next('good'); job; job = await this.#next('good')) {
       const { data } = job;
-      await this.cell.settlements.settle(served(data), { as: 'worker', token: 'good' });
+      await this.cell.queue.settle(served(data), { as: 'worker', token: 'good' });
       await job.finish();
     }
   }

@@ -64,10 +64,10 @@ async function isUntouched(t: ExecutionContext, cell: Cell): Promise<void> {
 test('a settlement is a log entry, a ledger row and a reply', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   await cell.take('openai', 'run');
   const settlement = served(job, 1_234);
-  t.is(await cell.settlements.settle(settlement, by('run')), 'settled');
+  t.is(await cell.queue.settle(settlement, by('run')), 'settled');
 
   t.deepEqual(await cell.log(), [settlement.log]);
   t.deepEqual(await cell.inbox(), [
@@ -87,9 +87,9 @@ test('a settlement is a log entry, a ledger row and a reply', async (t) => {
 test('an error is settled with a log entry and a reply, and costs nothing', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   await cell.take('openai', 'run');
-  t.is(await cell.settlements.settle(failed(job), by(lockOf('run'))), 'settled');
+  t.is(await cell.queue.settle(failed(job), by(lockOf('run'))), 'settled');
   t.is((await cell.log()).length, 1);
   t.is((await cell.inbox()).length, 1);
   t.deepEqual(await cell.ledger(), {});
@@ -98,29 +98,29 @@ test('an error is settled with a log entry and a reply, and costs nothing', asyn
 test('a settlement that is sent again is confirmed, and settles once', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   await cell.take('openai', 'run');
-  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
-  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
+  t.is(await cell.queue.settle(served(job), by('run')), 'settled');
+  t.is(await cell.queue.settle(served(job), by('run')), 'settled');
   await isSettledOnce(t, cell, 'one');
 });
 
 test('a settled job is off its queue, and another run of it is refused', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   await cell.take('openai', 'run');
-  await cell.settlements.settle(served(job), by('run'));
+  await cell.queue.settle(served(job), by('run'));
   t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 0);
-  t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
-  t.is(await cell.settlements.move(job, nextEntry(job), 10, lockOf('run')), 'closed');
+  t.is(await cell.queue.settle(served(job), by('frozen')), 'already_settled');
+  t.is(await cell.queue.move(job, nextEntry(job), 10, lockOf('run')), 'closed');
   await isSettledOnce(t, cell, 'one');
   t.deepEqual(await bench.redis.keys(cell.names.queueKey('openai', 'one-*')), []);
 });
 
 test('a job that was never queued cannot be settled by a worker', async (t) => {
   const cell = await bench.cell();
-  t.is(await cell.settlements.settle(served(jobFor('one')), by('run')), 'gone');
+  t.is(await cell.queue.settle(served(jobFor('one')), by('run')), 'gone');
   await isUntouched(t, cell);
 });
 
@@ -128,15 +128,11 @@ test('a job moves to the next entry in one step, the api is told once, and the e
   const cell = await bench.cell();
   const job = jobFor('one');
   const next = nextEntry(job);
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   await cell.take('openai', 'run');
-  t.is(await cell.settlements.move(job, next, 10, lockOf('run')), 'moved');
-  t.is(
-    await cell.settlements.move(job, next, 10, lockOf('run')),
-    'moved',
-    'sent again after a lost connection',
-  );
-  t.is(await cell.settlements.settle(served(job), by('run')), 'gone');
+  t.is(await cell.queue.move(job, next, 10, lockOf('run')), 'moved');
+  t.is(await cell.queue.move(job, next, 10, lockOf('run')), 'moved', 'sent again after a lost connection');
+  t.is(await cell.queue.settle(served(job), by('run')), 'gone');
 
   t.deepEqual(await cell.inbox(), [{ id: 'one', moved: stamp(JSON.stringify(next), job) }]);
   t.deepEqual(await cell.log(), []);
@@ -151,9 +147,9 @@ for (const size of [10, 20_000]) {
   test(`a request of ${size} characters moves with its job`, async (t) => {
     const cell = await bench.cell();
     const job = { ...jobFor('one'), request: JSON.stringify({ text: 'x'.repeat(size) }) };
-    await cell.queues.addChat(job);
+    await cell.queue.addChat(job);
     await cell.take('openai', 'run');
-    t.is(await cell.settlements.move(job, nextEntry(job), 10, lockOf('run')), 'moved');
+    t.is(await cell.queue.move(job, nextEntry(job), 10, lockOf('run')), 'moved');
     const moved = await cell.take('anthropic', 'run');
     t.is(moved?.data.request, job.request);
     await moved?.finish();
@@ -164,39 +160,39 @@ for (const size of [10, 20_000]) {
 test('a job does not move to an entry where as many wait as may, and stays with its worker', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  for (const id of ['a', 'b']) await cell.queues.addChat(jobFor(id, 1));
-  await cell.queues.addChat(job);
+  for (const id of ['a', 'b']) await cell.queue.addChat(jobFor(id, 1));
+  await cell.queue.addChat(job);
   await cell.take('openai', 'run');
-  t.is(await cell.settlements.move(job, nextEntry(job), 2, lockOf('run')), 2);
+  t.is(await cell.queue.move(job, nextEntry(job), 2, lockOf('run')), 2);
   t.deepEqual(await cell.inbox(), []);
-  t.is(await cell.settlements.move(job, nextEntry(job), 3, lockOf('run')), 'moved');
+  t.is(await cell.queue.move(job, nextEntry(job), 3, lockOf('run')), 'moved');
 });
 
 test('once a later entry is settled, the earlier one is refused, however late it comes', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
   const next = nextEntry(job);
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   const first = await cell.take('openai', 'run');
-  await cell.settlements.move(job, next, 10, lockOf('run'));
+  await cell.queue.move(job, next, 10, lockOf('run'));
   const later = { ...job, ...next };
   await cell.take('anthropic', 'run');
-  t.is(await cell.settlements.settle(served(later), by('run')), 'settled');
+  t.is(await cell.queue.settle(served(later), by('run')), 'settled');
 
-  t.is(await cell.settlements.settle(served(job), by('frozen')), 'already_settled');
-  t.is(await cell.settlements.move(job, next, 10, lockOf('run')), 'closed');
+  t.is(await cell.queue.settle(served(job), by('frozen')), 'already_settled');
+  t.is(await cell.queue.move(job, next, 10, lockOf('run')), 'closed');
   await first?.finish();
-  for (const again of [job, later]) t.is(await cell.queues.addAgain(again), 'settled');
-  t.is(await cell.settlements.settle(failed(later), { as: 'withdrawer' }), 'running');
+  for (const again of [job, later]) t.is(await cell.queue.addAgain(again), 'settled');
+  t.is(await cell.queue.settle(failed(later), { as: 'withdrawer' }), 'running');
   await isSettledOnce(t, cell, 'one');
 });
 
 test('a settlement is remembered beyond its request’s deadline, and forgotten in time', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   await cell.take('openai', 'run');
-  await cell.settlements.settle(served(job), by('run'));
+  await cell.queue.settle(served(job), by('run'));
   const ttl = await bench.redis.pttl(cell.names.settled('one'));
   t.true(ttl > job.deadline - NOW && ttl < job.deadline - NOW + 600_000);
   // There are hundreds of thousands of marks, and Redis keeps a number in the place of a pointer.
@@ -206,14 +202,14 @@ test('a settlement is remembered beyond its request’s deadline, and forgotten 
 test('a job that is added again while its settlement is on the way is neither settled nor run a second time', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   await cell.take('openai', 'run');
   await bench.redis.del(...(await bench.redis.keys(`${cell.names.queuePrefix}:*`)));
-  await cell.queues.addChat(job);
-  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
+  await cell.queue.addChat(job);
+  t.is(await cell.queue.settle(served(job), by('run')), 'settled');
   t.is(await cell.take('openai', 'again'), undefined);
   await bench.redis.del(...(await bench.redis.keys(`${cell.names.queuePrefix}:*`)));
-  t.is(await cell.queues.addAgain(job), 'settled', 'the mark outlives the queue');
+  t.is(await cell.queue.addAgain(job), 'settled', 'the mark outlives the queue');
   await isSettledOnce(t, cell, 'one');
 });
 
@@ -223,34 +219,34 @@ test('a large request lies beside its job, for as long as the job', async (t) =>
   const key = `${cell.names.queueKey('openai', 'one-0')}:request`;
   const isKept = async () => (await bench.redis.exists(key)) === 1;
 
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   t.true(await isKept());
   t.true(
     (await bench.redis.pttl(key)) > job.deadline - job.queuedAt,
     'and not for ever, should its job be lost',
   );
   t.deepEqual((await cell.take('openai', 'run'))?.data.request, job.request);
-  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
+  t.is(await cell.queue.settle(served(job), by('run')), 'settled');
   t.false(await isKept());
 
   const second = { ...job, requestId: 'two' };
   const isSecondKept = async () =>
     (await bench.redis.exists(`${cell.names.queueKey('openai', 'two-0')}:request`)) === 1;
-  await cell.queues.addChat(second);
+  await cell.queue.addChat(second);
   t.true(await isSecondKept());
-  t.is(await cell.settlements.withdraw(second), 'withdrawn');
+  t.is(await cell.queue.withdraw(second), 'withdrawn');
   t.false(await isSecondKept());
 
-  t.is(await cell.queues.addChat(second, 0), 0, 'none may wait');
+  t.is(await cell.queue.addChat(second, 0), 0, 'none may wait');
   t.false(await isSecondKept());
-  t.is(await cell.queues.addAgain(job), 'settled');
+  t.is(await cell.queue.addAgain(job), 'settled');
   t.false(await isKept());
   t.false(await isKept());
 });
 
 test('a large request of which nothing is left counts as missing', async (t) => {
   const cell = await bench.cell();
-  await cell.queues.addChat({ ...jobFor('one'), request: Buffer.from('x'.repeat(20_000)) });
+  await cell.queue.addChat({ ...jobFor('one'), request: Buffer.from('x'.repeat(20_000)) });
   await bench.redis.set(`${cell.names.queueKey('openai', 'one-0')}:request`, '');
   t.is((await cell.take('openai', 'run'))?.data.request, '');
 });
@@ -260,20 +256,20 @@ for (const kind of ['plain', 'ranked'] as const) {
   const add = async (cell: Cell, jobs: ChatJob[]) => {
     const meta = cell.names.queueKey('openai', 'meta');
     if (kind === 'ranked') await bench.redis.hset(meta, 'concurrency', 0);
-    for (const job of jobs) await cell.queues.addChat(job);
+    for (const job of jobs) await cell.queue.addChat(job);
     await bench.redis.hdel(meta, 'concurrency');
   };
 
   test(`a waiting job is withdrawn and the others stay: ${kind}`, async (t) => {
     const cell = await bench.cell();
-    const queue = cell.queues.of('openai');
+    const queue = cell.queue.of('openai');
     await add(cell, [jobFor('one'), jobFor('two'), jobFor('three')]);
-    t.is(await cell.settlements.withdraw(jobFor('two')), 'withdrawn');
+    t.is(await cell.queue.withdraw(jobFor('two')), 'withdrawn');
     t.is(await queue.getJob('two-0'), undefined);
     t.is((await cell.take('openai', 'a'))?.id, 'one-0');
     t.is((await cell.take('openai', 'b'))?.id, 'three-0');
     t.is(await cell.take('openai', 'c'), undefined);
-    t.is(await cell.settlements.withdraw(jobFor('two')), 'gone');
+    t.is(await cell.queue.withdraw(jobFor('two')), 'gone');
     await isUntouched(t, cell);
   });
 
@@ -281,10 +277,10 @@ for (const kind of ['plain', 'ranked'] as const) {
     const cell = await bench.cell();
     const job = jobFor('one');
     await add(cell, [job]);
-    t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'settled');
+    t.is(await cell.queue.settle(failed(job), { as: 'withdrawer' }), 'settled');
     t.is(await cell.take('openai', 'run'), undefined);
-    t.is(await cell.queues.of('openai').getJob('one-0'), undefined);
-    t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'settled');
+    t.is(await cell.queue.of('openai').getJob('one-0'), undefined);
+    t.is(await cell.queue.settle(failed(job), { as: 'withdrawer' }), 'settled');
     t.is((await cell.log()).length, 1);
     t.deepEqual(await cell.inbox(), [], 'the api knows what it did itself');
   });
@@ -297,7 +293,7 @@ for (const kind of ['in order', 'by turns', 'delayed'] as const) {
     const key = (name: string) => cell.names.queueKey('openai', name);
     const job = { ...jobFor('one'), request: Buffer.from(JSON.stringify({ text: 'x'.repeat(20_000) })) };
     if (kind === 'by turns') await redis.hset(key('meta'), 'concurrency', 0);
-    for (const each of [job, jobFor('two')]) await cell.queues.addChat(each);
+    for (const each of [job, jobFor('two')]) await cell.queue.addChat(each);
     await redis.hdel(key('meta'), 'concurrency');
     if (kind === 'delayed') {
       await redis.lrem(key('wait'), 1, 'one-0');
@@ -312,15 +308,15 @@ for (const kind of ['in order', 'by turns', 'delayed'] as const) {
       await redis.exists(key('one-0:request')),
     ];
     const before = await contents();
-    await cell.queues.addChat(jobFor('other', 1));
-    t.deepEqual(await cell.settlements.passOn(job, nextEntry(job), 1), ['full', 1]);
+    await cell.queue.addChat(jobFor('other', 1));
+    t.deepEqual(await cell.queue.passOn(job, nextEntry(job), 1), ['full', 1]);
     t.deepEqual(await contents(), before);
     await isUntouched(t, cell);
     t.deepEqual(await redis.keys(cell.names.queueKey('anthropic', 'one-*')), []);
 
     const next = nextEntry(job);
-    t.is(await cell.settlements.passOn(job, next, 2), 'moved');
-    t.is(await cell.settlements.passOn(job, next, 2), 'moved', 'sent again after a lost connection');
+    t.is(await cell.queue.passOn(job, next, 2), 'moved');
+    t.is(await cell.queue.passOn(job, next, 2), 'moved', 'sent again after a lost connection');
     t.deepEqual(await cell.inbox(), [{ id: 'one', moved: stamp(JSON.stringify(next), job) }]);
     t.deepEqual(await redis.keys(key('one-*')), []);
     t.is((await cell.take('openai', 'a'))?.id, 'two-0');
@@ -328,8 +324,8 @@ for (const kind of ['in order', 'by turns', 'delayed'] as const) {
     t.is((await cell.take('anthropic', 'a'))?.id, 'other-1');
     const moved = await cell.take('anthropic', 'b');
     t.deepEqual(moved?.data, { ...job, ...next });
-    t.is(await cell.settlements.settle(served({ ...job, ...next }), by('b')), 'settled');
-    t.is(await cell.settlements.passOn(job, next, 2), 'running', 'its reply is on the way');
+    t.is(await cell.queue.settle(served({ ...job, ...next }), by('b')), 'settled');
+    t.is(await cell.queue.passOn(job, next, 2), 'running', 'its reply is on the way');
     t.deepEqual(await redis.keys(`${cell.names.queuePrefix}:*one-*`), []);
     await isSettledOnce(t, cell, 'one');
   });
@@ -340,8 +336,8 @@ test('a request passes to an entry of the same provider, whose queue it does not
   const { chain, ...rest } = jobFor('one');
   const job = { ...rest, chain: [chain[0], chain[0]] as ChatJob['chain'] };
   await bench.redis.hset(cell.names.queueKey('openai', 'meta'), 'concurrency', 0);
-  await cell.queues.addChat(job);
-  t.is(await cell.settlements.passOn(job, nextEntry(job), 1), 'moved');
+  await cell.queue.addChat(job);
+  t.is(await cell.queue.passOn(job, nextEntry(job), 1), 'moved');
   await bench.redis.hdel(cell.names.queueKey('openai', 'meta'), 'concurrency');
   t.is((await cell.take('openai', 'run'))?.id, 'one-1');
   t.is(await cell.take('openai', 'again'), undefined);
@@ -350,69 +346,69 @@ test('a request passes to an entry of the same provider, whose queue it does not
 test('a request that a worker has, or whose worker died, does not pass to its next entry unnoticed', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   const active = await cell.take('openai', 'run');
-  t.is(await cell.settlements.passOn(job, nextEntry(job), 10), 'running');
+  t.is(await cell.queue.passOn(job, nextEntry(job), 10), 'running');
   await active?.stall();
-  t.is(await cell.settlements.passOn(job, nextEntry(job), 10), 1);
+  t.is(await cell.queue.passOn(job, nextEntry(job), 10), 1);
   await isUntouched(t, cell);
-  t.is(await cell.settlements.passOn(job, nextEntry(job), 10, 1), 'moved');
+  t.is(await cell.queue.passOn(job, nextEntry(job), 10, 1), 'moved');
   t.is((await cell.take('anthropic', 'run'))?.starts, 1, 'the next entry has not been tried before');
-  t.is(await cell.settlements.passOn(jobFor('two'), nextEntry(jobFor('two')), 10), 'gone');
+  t.is(await cell.queue.passOn(jobFor('two'), nextEntry(jobFor('two')), 10), 'gone');
 });
 
 test('a running job is neither withdrawn nor settled by the api', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   await cell.take('openai', 'run');
-  t.is(await cell.settlements.withdraw(job), 'running');
-  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'running');
+  t.is(await cell.queue.withdraw(job), 'running');
+  t.is(await cell.queue.settle(failed(job), { as: 'withdrawer' }), 'running');
   t.is(await bench.redis.llen(cell.names.queueKey('openai', 'active')), 1);
   await isUntouched(t, cell);
-  t.is(await cell.settlements.settle(served(job), by('run')), 'settled');
+  t.is(await cell.queue.settle(served(job), by('run')), 'settled');
   await isSettledOnce(t, cell, 'one');
 });
 
 test('a job that does not exist is gone to the api and to a worker', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  t.is(await cell.settlements.withdraw(job), 'gone');
-  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'gone');
-  t.is(await cell.settlements.settle(served(job), by('frozen')), 'gone');
-  t.is(await cell.settlements.move(job, nextEntry(job), 10, lockOf('run')), 'closed');
+  t.is(await cell.queue.withdraw(job), 'gone');
+  t.is(await cell.queue.settle(failed(job), { as: 'withdrawer' }), 'gone');
+  t.is(await cell.queue.settle(served(job), by('frozen')), 'gone');
+  t.is(await cell.queue.move(job, nextEntry(job), 10, lockOf('run')), 'closed');
   await isUntouched(t, cell);
 });
 
 test('a job that waits again after its worker died is withdrawn only by an api that knows of the lost call', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   await (await cell.take('openai', 'dead'))?.stall();
-  t.is(await cell.settlements.withdraw(job), 1);
-  t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 1);
+  t.is(await cell.queue.withdraw(job), 1);
+  t.is(await cell.queue.settle(failed(job), { as: 'withdrawer' }), 1);
   await isUntouched(t, cell);
   const again = await cell.take('openai', 'dead, too');
   t.is(again?.id, 'one-0', 'it has kept its place');
-  t.is(await cell.settlements.withdraw(job, 1), 'running');
-  t.true(await cell.settlements.begin(job, again?.lock ?? ''));
+  t.is(await cell.queue.withdraw(job, 1), 'running');
+  t.true(await cell.queue.begin(job, again?.lock ?? ''));
   await again?.stall();
-  t.is(await cell.settlements.withdraw(job, 1), 2);
-  t.is(await cell.settlements.withdraw(job, 2), 'withdrawn');
-  t.is(await cell.settlements.withdraw(job, 2), 'gone');
-  t.is(await cell.settlements.settle(served(job), by('dead')), 'gone');
-  t.is(await cell.settlements.move(job, nextEntry(job), 10, lockOf('run')), 'closed');
+  t.is(await cell.queue.withdraw(job, 1), 2);
+  t.is(await cell.queue.withdraw(job, 2), 'withdrawn');
+  t.is(await cell.queue.withdraw(job, 2), 'gone');
+  t.is(await cell.queue.settle(served(job), by('dead')), 'gone');
+  t.is(await cell.queue.move(job, nextEntry(job), 10, lockOf('run')), 'closed');
   await isUntouched(t, cell);
 });
 
 test('a worker that is taken for dead settles a job that waits again; whoever takes it next finds nothing', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   const active = await cell.take('openai', 'late');
   await active?.stall();
-  t.is(await cell.settlements.settle(served(job), by('late')), 'settled');
-  t.is(await cell.settlements.withdraw(job), 'running', 'its reply is on the way');
+  t.is(await cell.queue.settle(served(job), by('late')), 'settled');
+  t.is(await cell.queue.withdraw(job), 'running', 'its reply is on the way');
   t.is(await cell.take('openai', 'next'), undefined);
   await isSettledOnce(t, cell, 'one');
 });
@@ -420,7 +416,7 @@ test('a worker that is taken for dead settles a job that waits again; whoever ta
 test('a job that another worker has is not ended by the one that lost it', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   const lost = await cell.take('openai', 'lost');
   await lost?.stall();
   const active = await cell.take('openai', 'run');
@@ -433,34 +429,30 @@ test('a job that another worker has is not ended by the one that lost it', async
 test('a worker that lost its job does not move it away from the run after it', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   await (await cell.take('openai', 'lost'))?.stall();
   await cell.take('openai', 'run');
-  t.is(await cell.settlements.move(job, nextEntry(job), 10, lockOf('lost')), 'closed');
-  t.is(
-    await cell.settlements.move(job, nextEntry(job), 0, lockOf('lost')),
-    'closed',
-    'nor is it told to go on',
-  );
+  t.is(await cell.queue.move(job, nextEntry(job), 10, lockOf('lost')), 'closed');
+  t.is(await cell.queue.move(job, nextEntry(job), 0, lockOf('lost')), 'closed', 'nor is it told to go on');
   t.is(await bench.redis.get(cell.names.queueKey('openai', 'one-0:lock')), lockOf('run'));
   t.is(await cell.take('anthropic', 'next'), undefined);
   await isUntouched(t, cell);
-  t.is(await cell.settlements.settle(served(job), by(lockOf('run'))), 'settled');
+  t.is(await cell.queue.settle(served(job), by(lockOf('run'))), 'settled');
   await isSettledOnce(t, cell, 'one');
 });
 
 test('a failure of a worker that lost its job does not end the request of the run after it, an answer does', async (t) => {
   const cell = await bench.cell();
   for (const job of [jobFor('one'), jobFor('two')]) {
-    await cell.queues.addChat(job);
+    await cell.queue.addChat(job);
     await (await cell.take('openai', 'lost'))?.stall();
     await cell.take('openai', 'run');
-    t.is(await cell.settlements.settle(failed(job), by(lockOf('lost'))), 'gone');
+    t.is(await cell.queue.settle(failed(job), by(lockOf('lost'))), 'gone');
     t.is(await bench.redis.get(cell.names.queueKey('openai', `${job.requestId}-0:lock`)), lockOf('run'));
   }
   await isUntouched(t, cell);
-  t.is(await cell.settlements.settle(failed(jobFor('one')), by(lockOf('run'))), 'settled');
-  t.is(await cell.settlements.settle(served(jobFor('two')), by(lockOf('lost'))), 'settled');
+  t.is(await cell.queue.settle(failed(jobFor('one')), by(lockOf('run'))), 'settled');
+  t.is(await cell.queue.settle(served(jobFor('two')), by(lockOf('lost'))), 'settled');
   t.deepEqual(
     (await cell.log()).map(({ id, status }) => [id, status]),
     [
@@ -473,38 +465,38 @@ test('a failure of a worker that lost its job does not end the request of the ru
 test('a worker whose lock ran out moves a job that nobody has taken again', async (t) => {
   const cell = await bench.cell();
   const [expired, waits] = [jobFor('expired'), jobFor('waits')];
-  for (const job of [expired, waits]) await cell.queues.addChat(job);
+  for (const job of [expired, waits]) await cell.queue.addChat(job);
   await cell.take('openai', 'a');
   const active = await cell.take('openai', 'b');
   await bench.redis.del(cell.names.queueKey('openai', 'expired-0:lock'));
   await active?.stall();
-  t.is(await cell.settlements.move(expired, nextEntry(expired), 10, lockOf('a')), 'moved');
-  t.is(await cell.settlements.move(waits, nextEntry(waits), 10, lockOf('b')), 'moved');
+  t.is(await cell.queue.move(expired, nextEntry(expired), 10, lockOf('a')), 'moved');
+  t.is(await cell.queue.move(waits, nextEntry(waits), 10, lockOf('b')), 'moved');
   t.is(await cell.take('openai', 'c'), undefined);
   t.is((await cell.take('anthropic', 'c'))?.id, 'expired-1');
 });
 
 test('a request that was never queued is refused with a log entry and no reply', async (t) => {
   const cell = await bench.cell();
-  t.is(await cell.settlements.settle(failed(jobFor('one')), { as: 'refuser' }), 'settled');
+  t.is(await cell.queue.settle(failed(jobFor('one')), { as: 'refuser' }), 'settled');
   t.is((await cell.log()).length, 1);
   t.deepEqual(await cell.inbox(), []);
 });
 
 test('adding an entry of a request twice is adding it once', async (t) => {
   const cell = await bench.cell();
-  await cell.queues.addChat(jobFor('one'));
-  await cell.queues.addChat(jobFor('one'));
+  await cell.queue.addChat(jobFor('one'));
+  await cell.queue.addChat(jobFor('one'));
   t.is((await cell.take('openai', 'a'))?.id, jobIdOf(jobFor('one')));
-  await cell.queues.addChat(jobFor('one'));
+  await cell.queue.addChat(jobFor('one'));
   t.is(await cell.take('openai', 'b'), undefined);
 });
 
 test('the request log is trimmed to its bound, the oldest first, and only behind what those who copy it have written', async (t) => {
   const { redis } = bench;
-  const { names, settlements, log } = await bench.cell();
+  const { names, queue, log } = await bench.cell();
   await Promise.all(
-    Array.from({ length: 700 }, (_, i) => settlements.settle(failed(jobFor(`r${i}`)), { as: 'refuser' })),
+    Array.from({ length: 700 }, (_, i) => queue.settle(failed(jobFor(`r${i}`)), { as: 'refuser' })),
   );
   const now = Date.now();
   const trim = (at = now, ...copiers: Copier[]) =>
@@ -546,9 +538,9 @@ test('the request log is trimmed to its bound, the oldest first, and only behind
 
 test('time in which no worker ran does not make a copier count as switched off', async (t) => {
   const { redis } = bench;
-  const { names, settlements, log } = await bench.cell();
+  const { names, queue, log } = await bench.cell();
   await Promise.all(
-    Array.from({ length: 400 }, (_, i) => settlements.settle(failed(jobFor(`r${i}`)), { as: 'refuser' })),
+    Array.from({ length: 400 }, (_, i) => queue.settle(failed(jobFor(`r${i}`)), { as: 'refuser' })),
   );
   const start = Date.now();
   /** As a worker without copies does. */
@@ -581,9 +573,9 @@ test('the ledger is exact where a sum is larger than a double can count', async 
   const costs = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER - 1, 3, 1];
   for (const [i, cost] of costs.entries()) {
     const job = jobFor(`r${i}`);
-    await cell.queues.addChat(job);
+    await cell.queue.addChat(job);
     await cell.take('openai', 'run');
-    t.is(await cell.settlements.settle(served(job, cost), by('run')), 'settled');
+    t.is(await cell.queue.settle(served(job, cost), by('run')), 'settled');
   }
   const ledger = await cell.ledger();
   t.is(ledger[`${ROW}:cost`], String(costs.reduce((sum, cost) => sum + BigInt(cost), 0n)));
@@ -594,14 +586,14 @@ test('the ledger is exact where a sum is larger than a double can count', async 
 test.serial('the scripts are sent again to a Redis that has forgotten them', async (t) => {
   const cell = await bench.cell();
   const [settled, moved, waiting] = [jobFor('settled'), jobFor('moved'), jobFor('waiting')];
-  for (const job of [settled, moved, waiting]) await cell.queues.addChat(job);
+  for (const job of [settled, moved, waiting]) await cell.queue.addChat(job);
   await cell.take('openai', 'a');
   await cell.take('openai', 'b');
   for (let i = 0; i < 2; i++) {
     await bench.redis.script('FLUSH');
-    t.is(await cell.settlements.settle(served(settled), by('a')), 'settled');
-    t.is(await cell.settlements.move(moved, nextEntry(moved), 10, lockOf('b')), 'moved');
-    t.is(await cell.settlements.withdraw(waiting), i === 0 ? 'withdrawn' : 'gone');
+    t.is(await cell.queue.settle(served(settled), by('a')), 'settled');
+    t.is(await cell.queue.move(moved, nextEntry(moved), 10, lockOf('b')), 'moved');
+    t.is(await cell.queue.withdraw(waiting), i === 0 ? 'withdrawn' : 'gone');
   }
   await isSettledOnce(t, cell, 'settled');
 });
@@ -609,14 +601,13 @@ test.serial('the scripts are sent again to a Redis that has forgotten them', asy
 test('a withdrawal whose confirmation was lost is confirmed when it is repeated, and happens once', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
-  for (let i = 0; i < 2; i++)
-    t.is(await cell.settlements.settle(failed(job), { as: 'withdrawer' }), 'settled');
+  await cell.queue.addChat(job);
+  for (let i = 0; i < 2; i++) t.is(await cell.queue.settle(failed(job), { as: 'withdrawer' }), 'settled');
   t.is((await cell.log()).length, 1);
 });
 
 test('budget that is reserved twice for the same call is given back whole', async (t) => {
-  const { names, settlements, queues } = await bench.cell();
+  const { names, queue } = await bench.cell();
   const { redis } = bench;
   const limits = { requestsPerMinute: undefined, concurrentRequests: undefined, budgetUsdPerMonth: 1 };
   const findWorkspace = async () => ({ id: 'demo', name: 'demo', created: 0, limits });
@@ -625,11 +616,11 @@ test('budget that is reserved twice for the same call is given back whole', asyn
   const now = Date.now();
   const job: ChatJob = { ...jobFor('one'), reserved: 100, budget: 'strict', deadline: now + 600_000 };
   await new WorkspaceLimits(redis, names).admit({ ...job, estimate: 100, now }, limits);
-  await queues.addChat(job);
+  await queue.addChat(job);
   // The confirmation was lost with the connection, or the worker died and the next one reserves the same.
   for (let i = 0; i < 2; i++) t.is((await more.reserve(job, 50))?.reserved, 150);
   t.is(await reserved(), 150);
-  await settlements.settle(served({ ...job, reserved: 150 }), by('run'));
+  await queue.settle(served({ ...job, reserved: 150 }), by('run'));
   t.is(await reserved(), 0);
 });
 
@@ -651,12 +642,12 @@ test('a job that waits again after its worker died, and is withdrawn, leaves no 
   const cell = await limitedCell({ keys });
   const busy = () => bench.redis.hget(cell.names.queueKey('openai', 'pool'), 'busy:only');
   const ways = {
-    moved: (job: ChatJob) => cell.settlements.withdraw(job, 1),
-    refused: (job: ChatJob) => cell.settlements.settle(failed(job), { as: 'withdrawer', died: 1 }),
+    moved: (job: ChatJob) => cell.queue.withdraw(job, 1),
+    refused: (job: ChatJob) => cell.queue.settle(failed(job), { as: 'withdrawer', died: 1 }),
   };
   for (const [id, settle] of Object.entries(ways)) {
     const job = jobFor(id);
-    await cell.queues.addChat(job);
+    await cell.queue.addChat(job);
     await (await cell.take('openai', 'run'))?.stall();
     t.is(await busy(), '1');
     t.regex(String(await settle(job)), /withdrawn|settled/);
@@ -669,7 +660,7 @@ test('jobs keep their limits and keys while another one is delayed', async (t) =
   const cell = await limitedCell({ keys, limits: { requests_per_minute: 1 } });
   const { redis } = bench;
   const key = (name: string) => cell.names.queueKey('openai', name);
-  for (const id of ['later', 'first', 'second']) await cell.queues.addChat(patientJob(id));
+  for (const id of ['later', 'first', 'second']) await cell.queue.addChat(patientJob(id));
   await redis.zrem(key('prioritized'), 'later-0');
   await redis.zadd(key('delayed'), (Date.now() + 60_000) * 0x1000, 'later-0');
   t.is((await cell.take('openai', 'a'))?.id, 'first-0');
@@ -687,12 +678,12 @@ test('a worker that has lost a job gives back nothing of what the run after it h
   const cell = await limitedCell({ limits: { requests_per_minute: 5 } });
   const job = patientJob('one');
   const reserved = () => bench.redis.hget(cell.names.queueKey('openai', 'limit:r'), 's');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   const lost = await cell.take('openai', 'lost');
   await lost?.stall();
   await cell.take('openai', 'run');
   t.is(await reserved(), '2');
-  t.is(await cell.settlements.settle({ ...served(job), used: 'none' }, by(lockOf('lost'))), 'settled');
+  t.is(await cell.queue.settle({ ...served(job), used: 'none' }, by(lockOf('lost'))), 'settled');
   t.is(await reserved(), '2');
 });
 
@@ -704,15 +695,15 @@ test('a run that has lost its job neither takes nor frees a key of the pool', as
     const pool = await bench.redis.hgetall(cell.names.queueKey('openai', 'pool'));
     return Object.fromEntries(['a', 'b', 'c'].map((name) => [name, Number(pool[`busy:${name}`] ?? 0)]));
   };
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   const lost = await cell.take('openai', 'lost');
   await lost?.stall();
   const run = await cell.take('openai', 'run');
   const before = await busy();
   const [key = ''] = Object.keys(before).filter((name) => before[name] === 1);
-  t.is(await cell.settlements.switchKey(job, lost?.lock ?? '', key, 0, 'refused'), '');
+  t.is(await cell.queue.switchKey(job, lost?.lock ?? '', key, 0, 'refused'), '');
   t.deepEqual(await busy(), before);
-  const other = await cell.settlements.switchKey(job, run?.lock ?? '', key, 0, 'refused');
+  const other = await cell.queue.switchKey(job, run?.lock ?? '', key, 0, 'refused');
   t.true(other !== '' && other !== key);
   t.deepEqual(await busy(), { ...before, [key]: 0, [other]: 1 });
   // The reply was lost, and the worker asks again.
@@ -724,27 +715,27 @@ test('a run that has lost its job reserves nothing, and corrects nothing', async
   const cell = await limitedCell({ limits: { requests_per_minute: 5 } });
   const job = patientJob('one');
   const reserved = () => bench.redis.hget(cell.names.queueKey('openai', 'limit:r'), 's');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   const lost = await cell.take('openai', 'lost');
   await lost?.stall();
   const run = await cell.take('openai', 'run');
   t.is(await reserved(), '2');
   const unused = JSON.stringify({ r: 0 });
   for (const used of ['', unused])
-    t.true((await cell.settlements.reserveAgain(job, lost?.lock ?? '', used)) > 0, 'it waits for ever');
+    t.true((await cell.queue.reserveAgain(job, lost?.lock ?? '', used)) > 0, 'it waits for ever');
   t.is(await reserved(), '2');
-  t.is(await cell.settlements.reserveAgain(job, run?.lock ?? '', JSON.stringify({ r: 1 })), 0);
+  t.is(await cell.queue.reserveAgain(job, run?.lock ?? '', JSON.stringify({ r: 1 })), 0);
   t.is(await reserved(), '3');
 });
 
 test('a worker looks on when it has parked as many jobs as it may at once, also with few slots', async (t) => {
   const cell = await limitedCell({ limits: { models: { 'gpt-4o': { requests_per_minute: 1 } } } });
   const key = (name: string) => cell.names.queueKey('openai', name);
-  await cell.queues.addChat(patientJob('first'));
+  await cell.queue.addChat(patientJob('first'));
   const first = await cell.take('openai', 'a');
   await first?.finish();
-  for (let i = 0; i < 120; i++) await cell.queues.addChat(patientJob(`big-${i}`));
-  await cell.queues.addChat(patientJob('small', 'gpt-4o-mini'));
+  for (let i = 0; i < 120; i++) await cell.queue.addChat(patientJob(`big-${i}`));
+  await cell.queue.addChat(patientJob('small', 'gpt-4o-mini'));
   await bench.redis.hset(key('meta'), 'concurrency', 4);
   await bench.redis.del(key('marker'));
   const [more] = await takeScript(
@@ -760,17 +751,17 @@ test('jobs that wait for one limit do not hold up those of another, however many
   const models = { 'gpt-4o': { requests_per_minute: 1 }, 'gpt-4o-mini': { requests_per_minute: 1 } };
   const cell = await limitedCell({ limits: { models } });
   const key = (name: string) => cell.names.queueKey('openai', name);
-  const parked = async () => (await cell.queues.look('openai')).parked;
+  const parked = async () => (await cell.queue.look('openai')).parked;
   const parkNext = async (id: string, model: string) => {
     const before = await parked();
-    await cell.queues.addChat(patientJob(id, model));
+    await cell.queue.addChat(patientJob(id, model));
     await until('it is parked', async () => {
       t.is(await cell.take('openai', id), undefined);
       return (await parked()) > before;
     });
   };
   for (const model of Object.keys(models)) {
-    await cell.queues.addChat(patientJob(`first-${model}`, model));
+    await cell.queue.addChat(patientJob(`first-${model}`, model));
     await until('the first call', () => cell.take('openai', model));
   }
   await parkNext('big', 'gpt-4o');
@@ -788,7 +779,7 @@ test('jobs that wait for one limit do not hold up those of another, however many
 test('a full limit is kept when the clock of Redis has gone back behind what it wrote', async (t) => {
   const cell = await limitedCell({ limits: { requests_per_minute: 1 } });
   const window = cell.names.queueKey('openai', 'limit:r');
-  for (const id of ['first', 'second']) await cell.queues.addChat(patientJob(id));
+  for (const id of ['first', 'second']) await cell.queue.addChat(patientJob(id));
   await cell.take('openai', 'a');
   const { s = '', f = '', p = '' } = await bench.redis.hgetall(window);
   await bench.redis.del(window);

@@ -38,14 +38,14 @@ class Provider {
   constructor(private readonly cell: Cell) {}
 
   async open(crowds: Crowd[]): Promise<void> {
-    await this.cell.queues.of('openai').setGlobalConcurrency(SLOTS);
+    await this.cell.queue.of('openai').setGlobalConcurrency(SLOTS);
     for (const crowd of crowds) for (let i = 0; i < crowd.callers; i++) await this.send(crowd);
   }
 
   async send({ workspace, weight }: Pick<Crowd, 'workspace' | 'weight'>): Promise<void> {
     const job = { ...jobFor(`${workspace}-${this.#sent++}`), workspace, ...(weight ? { weight } : {}) };
     this.#waiting.push(job);
-    await this.cell.queues.addChat(job);
+    await this.cell.queue.addChat(job);
     await this.#fill();
   }
 
@@ -54,7 +54,7 @@ class Provider {
     for (let i = 0; i < times; i++) {
       const job = this.#running.shift();
       if (!job) throw new Error('nothing runs');
-      await this.cell.settlements.settle(served(job.data), { as: 'worker', token: 'run' });
+      await this.cell.queue.settle(served(job.data), { as: 'worker', token: 'run' });
       await this.#fill();
       await this.send(job.data);
     }
@@ -66,7 +66,7 @@ class Provider {
       const at = this.#waiting.findIndex((job) => job.workspace === workspace);
       const [job] = this.#waiting.splice(at, 1);
       if (!job) throw new Error('nothing waits');
-      await this.cell.settlements.settle(failed(job), { as: 'withdrawer' });
+      await this.cell.queue.settle(failed(job), { as: 'withdrawer' });
       await this.send(job);
     }
   }
@@ -170,10 +170,10 @@ test('a workspace whose requests give up waiting keeps its share', async (t) => 
 
 test('while a slot is free, jobs cost nothing beyond the plain list', async (t) => {
   const cell = await bench.cell();
-  await cell.queues.of('openai').setGlobalConcurrency(SLOTS);
-  for (let i = 0; i < SLOTS; i++) await cell.queues.addChat(jobFor(`r${i}`));
+  await cell.queue.of('openai').setGlobalConcurrency(SLOTS);
+  for (let i = 0; i < SLOTS; i++) await cell.queue.addChat(jobFor(`r${i}`));
   t.is(await bench.redis.llen(cell.names.queueKey('openai', 'wait')), SLOTS);
   t.is(await bench.redis.exists(cell.names.queueKey('openai', 'fair')), 0);
-  await cell.queues.addChat(jobFor('more'));
+  await cell.queue.addChat(jobFor('more'));
   t.is(await bench.redis.zcard(cell.names.queueKey('openai', 'prioritized')), 1);
 });

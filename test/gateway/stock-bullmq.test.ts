@@ -1,4 +1,4 @@
-/** BullMQ's own `Queue` and `Worker`, as they come, on the queues of a gateway: what any of its tools sees and may do. */
+/** BullMQ's own `Queue` and `Worker`, as they come, on the queue of a gateway: what any of its tools sees and may do. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -103,9 +103,9 @@ test('a rate limit of the queue holds', async (t) => {
 
 test('BullMQ’s tools read our jobs truthfully, and never a prompt', async (t) => {
   const cell = await bench.cell();
-  await cell.queues.addChat(jobFor('plain'));
+  await cell.queue.addChat(jobFor('plain'));
   await bench.redis.hset(cell.names.queueKey('openai', 'meta'), 'concurrency', 0);
-  await cell.queues.addChat(jobFor('ranked'));
+  await cell.queue.addChat(jobFor('ranked'));
   await bench.redis.hdel(cell.names.queueKey('openai', 'meta'), 'concurrency');
   const queue = new Queue('openai', { connection: bench.redis, prefix: cell.names.queuePrefix });
   t.like(await queue.getJobCounts(), { waiting: 1, prioritized: 1, active: 0 });
@@ -120,14 +120,14 @@ test('BullMQ’s tools read our jobs truthfully, and never a prompt', async (t) 
   t.is(await active?.getState(), 'active');
   t.is(active?.attemptsStarted, 1);
   t.true((active?.processedOn ?? 0) > NOW);
-  await cell.settlements.settle(served(taken?.data ?? jobFor('plain')), { as: 'worker', token: 'run' });
+  await cell.queue.settle(served(taken?.data ?? jobFor('plain')), { as: 'worker', token: 'run' });
   t.is(await queue.getJob('plain-0'), undefined);
   await queue.close();
 });
 
 test('a stock Worker takes and ends our jobs', async (t) => {
   const cell = await bench.cell();
-  await cell.queues.addChat(jobFor('one'));
+  await cell.queue.addChat(jobFor('one'));
   const seen: unknown[] = [];
   const worker = new Worker(
     'openai',
@@ -139,7 +139,7 @@ test('a stock Worker takes and ends our jobs', async (t) => {
   );
   await until('the job to run', () => seen.length > 0);
   t.deepEqual(seen, ['one', 0, NOW]);
-  await until('the job to end', async () => (await cell.queues.of('openai').getJob('one-0')) === undefined);
+  await until('the job to end', async () => (await cell.queue.of('openai').getJob('one-0')) === undefined);
   await worker.close();
 });
 

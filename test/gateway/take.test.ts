@@ -45,7 +45,7 @@ const startsOf = ({ names }: Cell, requestId: string) =>
 
 test('a take that is sent again gets the jobs that it has taken, and counts no start twice', async (t) => {
   const cell = await bench.cell();
-  for (const id of ['one', 'two', 'three']) await cell.queues.addChat(jobFor(id));
+  for (const id of ['one', 'two', 'three']) await cell.queue.addChat(jobFor(id));
   const keys = { queue: QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name)) };
   const take = () =>
     takeScript(bench.redis, keys, { token: 'worker:1', lockMs: LOCK_MS, most: 2, worker: 'worker' });
@@ -63,7 +63,7 @@ test('a take that is sent again gets the jobs that it has taken, and counts no s
 
 test('a take that is sent again late gets whole locks', async (t) => {
   const cell = await bench.cell();
-  await cell.queues.addChat(jobFor('one'));
+  await cell.queue.addChat(jobFor('one'));
   const keys = { queue: QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name)) };
   const take = () =>
     takeScript(bench.redis, keys, { token: 'worker:1', lockMs: LOCK_MS, most: 1, worker: 'worker' });
@@ -76,7 +76,7 @@ test('a take that is sent again late gets whole locks', async (t) => {
 
 test('the end of a job that is sent again gets the next job that it has taken', async (t) => {
   const cell = await bench.cell();
-  for (const id of ['one', 'two', 'three']) await cell.queues.addChat(jobFor(id));
+  for (const id of ['one', 'two', 'three']) await cell.queue.addChat(jobFor(id));
   const keys = { queue: QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name)) };
   await takeScript(bench.redis, keys, { token: 'worker:1', lockMs: LOCK_MS, most: 1, worker: 'worker' });
   const finish = () =>
@@ -101,7 +101,7 @@ for (const [what, result] of [
     const cell = await bench.cell();
     const redis = bench.redis.duplicate();
     t.teardown(() => redis.disconnect());
-    for (const id of ['one', 'two', 'three']) await cell.queues.addChat(jobFor(id));
+    for (const id of ['one', 'two', 'three']) await cell.queue.addChat(jobFor(id));
     const worker = workerOf(cell, redis);
     const one = await next(worker, 'worker:1');
     await worker.giveBack();
@@ -135,7 +135,7 @@ for (const [what, result] of [
 
 test('a renewal that fails for an old run of a job says nothing about the new run of the same worker', async (t) => {
   const cell = await bench.cell();
-  await cell.queues.addChat(jobFor('one'));
+  await cell.queue.addChat(jobFor('one'));
   const worker = workerOf(cell);
   const renew = () => worker.extendLocks(['one-0'], [''], LOCK_MS);
   await next(worker, 'worker:1');
@@ -164,7 +164,7 @@ test('a worker goes on to renew the lock of its new run of a job when the old ru
     onError() {},
   });
   const isOver = worker.run();
-  await cell.queues.addChat(jobFor('one'));
+  await cell.queue.addChat(jobFor('one'));
   await until('a run', () => ends.length === 1);
   await die(cell);
   await until('another run', () => ends.length === 2);
@@ -182,7 +182,7 @@ test('a worker goes on to renew the lock of its new run of a job when the old ru
 
 test('a job that its run has lost stays on its queue', async (t) => {
   const cell = await bench.cell();
-  await cell.queues.addChat(jobFor('one'));
+  await cell.queue.addChat(jobFor('one'));
   const worker = workerOf(cell);
   const job = await next(worker, 'worker:1');
   await worker.moveToCompleted(job as unknown as MinimalJob, LEFT, true, 'worker:1', false);
@@ -206,19 +206,19 @@ for (const [what, careful] of [
   test(`a job ${what} is no lost call before its worker calls`, async (t) => {
     const cell = await bench.cell();
     const job = { ...jobFor('one'), ...careful };
-    await cell.queues.addChat(job);
+    await cell.queue.addChat(job);
     const first = await next(workerOf(cell), 'dead:1');
     t.is(first?.attemptsStarted, 1);
     await die(cell);
-    t.is(await cell.settlements.withdraw(job, 1), 0, 'nor does an api process take it for one');
+    t.is(await cell.queue.withdraw(job, 1), 0, 'nor does an api process take it for one');
 
     const second = await next(workerOf(cell), 'lives:1');
     t.is(second?.attemptsStarted, 1);
-    t.false(await cell.settlements.begin(job, first?.lock ?? ''), 'the first one has lost it');
-    t.true(await cell.settlements.begin(job, second?.lock ?? ''));
-    t.true(await cell.settlements.begin(job, second?.lock ?? ''), 'sent again');
+    t.false(await cell.queue.begin(job, first?.lock ?? ''), 'the first one has lost it');
+    t.true(await cell.queue.begin(job, second?.lock ?? ''));
+    t.true(await cell.queue.begin(job, second?.lock ?? ''), 'sent again');
     await die(cell);
-    t.is(await cell.settlements.withdraw(job), 1);
+    t.is(await cell.queue.withdraw(job), 1);
     t.is((await next(workerOf(cell), 'next:1'))?.attemptsStarted, 2);
   });
 }
@@ -226,7 +226,7 @@ for (const [what, careful] of [
 test('a job that a worker has died with is no second lost call before the next worker calls', async (t) => {
   const cell = await bench.cell();
   const job = jobFor('one');
-  await cell.queues.addChat(job);
+  await cell.queue.addChat(job);
   t.is((await next(workerOf(cell), 'first:1'))?.attemptsStarted, 1);
   await die(cell);
   for (const token of ['second:1', 'third:1']) {
@@ -234,7 +234,7 @@ test('a job that a worker has died with is no second lost call before the next w
     await die(cell);
   }
   const fourth = await next(workerOf(cell), 'fourth:1');
-  t.true(await cell.settlements.begin(job, fourth?.lock ?? ''));
+  t.true(await cell.queue.begin(job, fourth?.lock ?? ''));
   await die(cell);
   t.is((await next(workerOf(cell), 'fifth:1'))?.attemptsStarted, 3);
 });
@@ -242,8 +242,8 @@ test('a job that a worker has died with is no second lost call before the next w
 test('a job that counts at its call is given back, moved and taken again as if nobody had taken it', async (t) => {
   const cell = await bench.cell();
   const job = { ...jobFor('one'), onCrash: 'fail' as const };
-  await cell.queues.addChat({ ...jobFor('zero'), onCrash: 'fail' });
-  await cell.queues.addChat(job);
+  await cell.queue.addChat({ ...jobFor('zero'), onCrash: 'fail' });
+  await cell.queue.addChat(job);
   const worker = workerOf(cell);
   await next(worker, 'worker:1');
   await worker.giveBack();
@@ -255,7 +255,7 @@ test('a job that counts at its call is given back, moved and taken again as if n
   const first = await taken();
   t.deepEqual([first[0], first[5]], ['one-0', 1]);
   t.deepEqual(await taken(), first);
-  t.is(await cell.settlements.move(job, nextEntry(job), 10, 'other:1:1'), 'moved');
+  t.is(await cell.queue.move(job, nextEntry(job), 10, 'other:1:1'), 'moved');
   const there = await cell.take('anthropic', 'run');
   t.is(there?.starts, 1);
   await there?.stall();

@@ -1,5 +1,5 @@
 /** Processes of two adjacent versions on one Redis, as during an upgrade. */
-import { Queues } from '@sluice/shared/queue/queues';
+import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
@@ -88,11 +88,11 @@ test('a worker leaves a job that it does not understand to one that does, which 
   const gateway = await startProcesses();
   t.teardown(() => gateway.stop());
   const { redis, names } = gateway;
-  const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
+  const queue = new ChatQueue(redis, { names, keptAnswerBytes: 1_000_000 });
   const now = Date.now();
   const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 600_000, deadline: now + 900_000 };
   const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
-  await queues.addChat({ ...jobFor('later'), ...times, chain, protocol: NEXT_PROTOCOL });
+  await queue.addChat({ ...jobFor('later'), ...times, chain, protocol: NEXT_PROTOCOL });
   t.is((await ask(gateway)).status, 200, 'others are served meanwhile');
   t.is((await gateway.log()).length, 1);
   await gateway.addWorker(NEXT);
@@ -104,14 +104,14 @@ test('a worker leaves a job that it does not understand to one that does, which 
     ['ok'],
   );
   t.is(gateway.simulator.calls.length, 2);
-  await queues.close();
+  await queue.close();
 });
 
 test('a job that no worker understands is not run, and can be withdrawn', async (t) => {
   const gateway = await startProcesses({ workers: 0, providers: { openai: { max_wait_ms: 700 } } });
   t.teardown(() => gateway.stop());
   const { redis, names } = gateway;
-  const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
+  const queue = new ChatQueue(redis, { names, keptAnswerBytes: 1_000_000 });
   const now = Date.now();
   const job = {
     ...jobFor('never'),
@@ -121,13 +121,13 @@ test('a job that no worker understands is not run, and can be withdrawn', async 
     deadline: now + 900_000,
     protocol: NEXT_PROTOCOL,
   };
-  await queues.addChat(job);
+  await queue.addChat(job);
   await gateway.addWorker();
   const delayed = names.queueKey('openai', 'delayed');
   await until('the worker to leave it', async () => (await redis.zscore(delayed, 'never-0')) !== null);
-  await until('it to be withdrawn', async () => (await queues.backendOf(job).withdraw(job)) === 'withdrawn');
+  await until('it to be withdrawn', async () => (await queue.withdraw(job)) === 'withdrawn');
   t.is(await redis.exists(names.queueKey('openai', 'never-0')), 0);
-  await queues.close();
+  await queue.close();
 });
 
 test.serial(
@@ -137,12 +137,12 @@ test.serial(
     t.teardown(() => gateway.stop());
     const { redis, names } = gateway;
     t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 0, said: '' }, 'nothing is queued');
-    const queues = new Queues(redis, { names, keptAnswerBytes: 1_000_000 });
+    const queue = new ChatQueue(redis, { names, keptAnswerBytes: 1_000_000 });
     const now = Date.now();
     const times = { acceptedAt: now, queuedAt: now, waitUntil: now + 600_000, deadline: now + 900_000 };
     const chain = [{ provider: 'openai', model: 'gpt-4o-mini' }];
-    await queues.addChat({ ...jobFor('newer'), ...times, chain, protocol: NEXT_PROTOCOL });
-    await queues.addChat({ ...jobFor('ours'), ...times, chain });
+    await queue.addChat({ ...jobFor('newer'), ...times, chain, protocol: NEXT_PROTOCOL });
+    await queue.addChat({ ...jobFor('ours'), ...times, chain });
     const one = '1 requests are left that only the newer version understands.\n';
     t.deepEqual(await waitForNewerJobs(gateway, 0), { code: 1, said: one }, 'nobody does it');
 
@@ -154,6 +154,6 @@ test.serial(
       (await gateway.log()).some(({ id }) => id === 'newer'),
       'it was done when the wait was over',
     );
-    await queues.close();
+    await queue.close();
   },
 );

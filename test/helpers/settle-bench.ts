@@ -2,11 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { dayOf } from '@sluice/shared/calendar';
 import { type BackendParts, chatBackend, type TakenJson } from '@sluice/shared/queue/backend';
+import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry, type LogEntry, servedLogEntry } from '@sluice/shared/queue/request-log';
 import type { NextEntry, Settlement } from '@sluice/shared/queue/settle';
-import { Settlements } from '@sluice/shared/queue/settlements';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import type { MinimalJob } from 'bullmq';
@@ -22,14 +21,17 @@ export const PROVIDERS = ['openai', 'anthropic'] as const;
 export interface SettleBench {
   redis: Redis;
   /** A cell of its own: empty queues, log, ledger and inbox. */
-  cell(keptAnswerBytes?: number, providers?: BackendParts['providers']): Promise<Cell>;
+  cell(
+    keptAnswerBytes?: number,
+    providers?: BackendParts['providers'],
+    kind?: typeof ChatQueue,
+  ): Promise<Cell>;
   close(): Promise<void>;
 }
 
 export interface Cell {
   names: KeyNames;
-  queues: Queues;
-  settlements: Settlements;
+  queue: ChatQueue;
   /** Makes the provider's next job active, as a worker would; undefined when none waits. */
   take(provider: string, token: string): Promise<ActiveJob | undefined>;
   log(): Promise<LogEntry[]>;
@@ -59,19 +61,18 @@ export async function createSettleBench({ ownRedis = false } = {}): Promise<Sett
   let cells = 0;
   return {
     redis,
-    async cell(keptAnswerBytes = 1_000_000, providers = undefined) {
+    async cell(keptAnswerBytes = 1_000_000, providers = undefined, kind = ChatQueue) {
       const names = keyNames(`cell-${mine}-${cells++}`);
       const parts = { names, keptAnswerBytes, ...(providers ? { providers } : {}) };
-      const queues = new Queues(redis, parts);
-      closers.push(() => queues.close());
+      const queue = new kind(redis, parts);
+      closers.push(() => queue.close());
       const options = { connection: redis, prefix: names.queuePrefix, lockDuration: 600_000, concurrency: 1 };
       const workers = new Map(
         PROVIDERS.map((provider) => [provider as string, chatBackend(redis, parts)(provider, options)]),
       );
       return {
         names,
-        queues,
-        settlements: new Settlements(queues),
+        queue,
         async take(provider, token) {
           const backend = workers.get(provider);
           if (!backend) throw new Error(`no provider ${provider}`);

@@ -97,7 +97,7 @@ test('a refusal of the provider is an attempt also when Redis cannot be asked fo
   const parts = {
     upstreams: { of: () => upstream },
     health: { calling: () => {}, record: () => {}, saidNothing: () => {} },
-    settlements: { switchKey: () => Promise.reject(new Error('Connection is closed.')) },
+    queue: { switchKey: () => Promise.reject(new Error('Connection is closed.')) },
     clock: { now: () => 0 },
     logger: createLogger('test', 'silent'),
     metrics: { called: () => {} },
@@ -129,7 +129,7 @@ test('a provider whose last key is rate limited is not left alone for longer tha
   const parts = {
     upstreams: { of: () => upstream },
     health: { calling: () => {}, record: () => {}, saidNothing: () => {} },
-    settlements: {
+    queue: {
       async switchKey(_job: unknown, _lock: string, _key: string, closedMs: number) {
         closed.push(closedMs);
         return '';

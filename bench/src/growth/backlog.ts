@@ -6,8 +6,8 @@
  * that their jobs have no priority: plain first come, first served, as under ordinary load.
  */
 
-import type { ChatJob } from '@sluice/shared/queue/job';
-import { CHAT_JOB, Queues } from '@sluice/shared/queue/queues';
+import { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import { CHAT_JOB, type ChatJob } from '@sluice/shared/queue/job';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Generator } from '../load/load.js';
 import { Progress } from '../progress.js';
@@ -38,7 +38,7 @@ export async function studyBacklog(options: GrowthOptions, generator: Generator)
   for (const waiting of WAITING) {
     const sluice = await startSluice({ upstreamUrl: upstream.url, concurrency });
     const callers = await addWorkspaces(sluice, options.connections);
-    const queues = new Queues(sluice.redis, { names: sluice.names, keptAnswerBytes: 0 });
+    const queue = new ChatQueue(sluice.redis, { names: sluice.names, keptAnswerBytes: 0 });
     let before = 0;
     let left = 0;
     points.push(
@@ -51,7 +51,7 @@ export async function studyBacklog(options: GrowthOptions, generator: Generator)
         progress,
         callers,
         async beforeLoad() {
-          await fillUp(sluice, queues, waiting);
+          await fillUp(sluice, queue, waiting);
           before = await countWaiting(sluice);
         },
         async afterLoad() {
@@ -60,7 +60,7 @@ export async function studyBacklog(options: GrowthOptions, generator: Generator)
       }),
     );
     ran.push(left);
-    await queues.close();
+    await queue.close();
     await sluice.stop();
   }
   await upstream.stop();
@@ -83,14 +83,14 @@ function countWaiting({ redis, names }: Sluice): Promise<number> {
 }
 
 /** Between the rounds the slots are free, and some of the waiting jobs run: they are replaced. */
-async function fillUp(sluice: Sluice, queues: Queues, waiting: number): Promise<void> {
+async function fillUp(sluice: Sluice, queue: ChatQueue, waiting: number): Promise<void> {
   const options = { priority: LOWEST_PRIORITY, removeOnComplete: true, removeOnFail: true };
   for (;;) {
     const missing = waiting - (await countWaiting(sluice));
     if (missing <= waiting * NEARLY) return;
     const now = sluice.clock.now();
     const jobs = Array.from({ length: Math.min(missing, AT_ONCE) }, () => waitingJob(now));
-    await queues
+    await queue
       .of(PROVIDER)
       .addBulk(
         jobs.map((data) => ({ name: CHAT_JOB, data, opts: { ...options, jobId: `${data.requestId}-0` } })),

@@ -1,9 +1,8 @@
 /** The life of a job in Redis, step by step, with the time that Redis itself counts for each script. */
 import { chatBackend } from '@sluice/shared/queue/backend';
-import { Queues } from '@sluice/shared/queue/queues';
+import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { servedLogEntry } from '@sluice/shared/queue/request-log';
 import type { Settlement } from '@sluice/shared/queue/settle';
-import { Settlements } from '@sluice/shared/queue/settlements';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
 import { PROVIDER, startSluice } from '../sluice.js';
@@ -25,8 +24,7 @@ export async function measureRedis(requests: number): Promise<RedisStep[]> {
     workers: 0,
   });
   const parts = { names, keptAnswerBytes: 0 };
-  const queues = new Queues(redis, parts);
-  const settlements = new Settlements(queues);
+  const queue = new ChatQueue(redis, parts);
   const options = { connection: redis, prefix: names.queuePrefix, lockDuration: 600_000, concurrency: 1 };
   const backend = chatBackend(redis, parts)(PROVIDER, options);
   const { small } = REQUESTS;
@@ -44,7 +42,7 @@ export async function measureRedis(requests: number): Promise<RedisStep[]> {
     return { name, us: (await scriptUs(redis)) / requests };
   };
   const steps = [
-    await step('add', (i) => queues.addChat(jobs[i] ?? jobOf(small))),
+    await step('add', (i) => queue.addChat(jobs[i] ?? jobOf(small))),
     await step('take, one at a time', async () => {
       const [job] = await backend.moveToActive(TOKEN);
       if (job) taken++;
@@ -52,11 +50,11 @@ export async function measureRedis(requests: number): Promise<RedisStep[]> {
     await step('settle', (i) => {
       const settlement = ends[i];
       if (!settlement) throw new Error('no settlement');
-      return settlements.settle(settlement, { as: 'worker', token: TOKEN });
+      return queue.settle(settlement, { as: 'worker', token: TOKEN });
     }),
   ];
   if (taken !== requests) throw new Error(`only ${taken} of ${requests} jobs were taken`);
-  await queues.close();
+  await queue.close();
   await stop();
   return steps;
 }

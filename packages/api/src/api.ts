@@ -117,8 +117,8 @@ async function startReading(
   return { ended };
 }
 
-function leaveCell({ presence, inbox, queues }: ApiParts, { redis }: Connections): Promise<unknown> {
-  return Promise.allSettled([presence.leave(), inbox.close(redis), queues.close()]);
+function leaveCell({ presence, inbox, queue }: ApiParts, { redis }: Connections): Promise<unknown> {
+  return Promise.allSettled([presence.leave(), inbox.close(redis), queue.close()]);
 }
 
 function toAppParts(

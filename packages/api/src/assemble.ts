@@ -16,13 +16,12 @@ import { Availability } from '@sluice/shared/providers/availability';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
+import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { Idempotency } from '@sluice/shared/queue/idempotency';
 import { CLEAR_PAYLOADS, openRequest, Payloads } from '@sluice/shared/queue/payload';
 import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
-import { Queues } from '@sluice/shared/queue/queues';
 import { Refusals } from '@sluice/shared/queue/refusals';
 import { recordParts } from '@sluice/shared/queue/settle';
-import { Settlements } from '@sluice/shared/queue/settlements';
 import { TurnedAway } from '@sluice/shared/queue/turned-away';
 import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import { RedisClock } from '@sluice/shared/redis/clock';
@@ -115,7 +114,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   // The cell, as this process knows it.
   const id = makeRequestId();
   const inbox = new Inbox(id, names);
-  const queues = new Queues(redis, recordParts(names, config));
+  const queue = new ChatQueue(redis, recordParts(names, config));
   const coolDowns = new CoolDowns(redis, names, clock);
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
   const presence = new Presence(redis, names, clock, {
@@ -133,10 +132,10 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   const registry = new LiveRegistry(registryStore, loadShippedRegistry(), clock, logger);
   await registry.start();
   const refresh = new RegistryRefresh(registryStore, registry, clock, config.registry.allowPrivateAddresses);
-  const providerTests = new ProviderTests(id, queues);
+  const providerTests = new ProviderTests(id, queue);
   const catalogue = new Catalogue(
     id,
-    queues,
+    queue,
     logger,
     config.providers.values(),
     registry.current,
@@ -150,7 +149,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
     redis,
     names,
     clock,
-    queues,
+    queue,
     providers: config.providers,
     coolDowns,
     circuits,
@@ -169,12 +168,10 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   );
 
   // The parts that a chat request passes.
-  const settlements = new Settlements(queues);
   const cancellations = new Cancellations(names);
   const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
   const safetyNet = new SafetyNet({
-    settlements,
-    queues,
+    queue,
     clock,
     logger,
     stopRunning,
@@ -194,8 +191,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
   );
   const availability = new Availability(config.providers, coolDowns, circuits);
   const dispatcher = new Dispatcher({
-    queues,
-    settlements,
+    queue,
     availability,
     congestion: new Congestion(config.providers),
     clock,
@@ -240,7 +236,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
       lineStore: new LineStore(redis, names),
       metrics: apiMetrics,
       handed: new ProviderBatches(redis, names),
-      settlements,
+      queue,
       budget: new PartBudget({
         directory,
         limits: workspaceLimits,
@@ -249,7 +245,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
         clock,
       }),
       providerPollMs: config.batches.providerPollMs,
-      room: new ProviderRoom(queues, availability, config.providers),
+      room: new ProviderRoom(queue, availability, config.providers),
       providers: config.providers,
       protocol: () => neighbours.protocol,
       hasRoom: (bytes) => memory.take(bytes),
@@ -271,7 +267,7 @@ export async function assemble(options: ApiOptions, { redis }: Connections) {
 
   return {
     ...{ id, names, payloads, digests, clock, added, takeUpAdded },
-    ...{ inbox, queues, coolDowns, circuits, presence, neighbours, memory },
+    ...{ inbox, queue, coolDowns, circuits, presence, neighbours, memory },
     ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue, providerTests },
     ...{ metrics, apiMetrics, requestTally, gauges, directoryWatch, connectionLimit },
     ...{

@@ -16,12 +16,11 @@ import { Callers } from '@sluice/shared/providers/callers';
 import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
 import { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { Cancellations } from '@sluice/shared/queue/cancellations';
+import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
 import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
-import { Queues } from '@sluice/shared/queue/queues';
 import { recordParts } from '@sluice/shared/queue/settle';
-import { Settlements } from '@sluice/shared/queue/settlements';
 import { RedisClock } from '@sluice/shared/redis/clock';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
@@ -98,7 +97,7 @@ export function assemble(
   const id = makeRequestId();
 
   const backendParts = recordParts(names, config);
-  const queues = new Queues(redis, backendParts);
+  const queue = new ChatQueue(redis, backendParts);
   const coolDowns = new CoolDowns(redis, names, clock);
   const presence = new Presence(redis, names, clock, { id, role: 'worker', payload: payloads.keyIds });
   const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
@@ -123,7 +122,6 @@ export function assemble(
     await workspaceLabels.learn(known, () => readBusiest(redis, names, clock.now()));
     workerMetrics.update(known);
   });
-  const settlements = new Settlements(queues);
   const pricing = new Pricing(() => registry.current);
   const estimate = new CostEstimate(config.providers, () => registry.current);
   const callers = new Callers(redis, names, clock);
@@ -135,7 +133,7 @@ export function assemble(
     upstreams,
     fit: new ModelFit(upstreams, learned),
     learned,
-    settlements,
+    queue,
     payloads,
     availability,
     ending,
@@ -157,7 +155,7 @@ export function assemble(
   const batchSteps = new ProviderBatchSteps({
     ...{ store: providerBatches, upstreams, payloads, clock, logger, metrics: workerMetrics },
     results: new ProviderBatchResults({
-      ...{ store: providerBatches, settlements, ending, clock, metrics: workerMetrics },
+      ...{ store: providerBatches, queue, ending, clock, metrics: workerMetrics },
     }),
     pollMs: () => config.batches.providerPollMs,
   });
@@ -166,7 +164,7 @@ export function assemble(
   const answers = new AnswerRoom(config.request.maxAnswerBytesInFlight);
 
   return {
-    ...{ names, clock, backendParts, queues, presence, coolDowns, circuits, callers, registry },
+    ...{ names, clock, backendParts, queue, presence, coolDowns, circuits, callers, registry },
     ...{
       metrics,
       workerMetrics,

@@ -2,7 +2,7 @@
 import type { GatewayConfig } from '@sluice/shared/config/config';
 import type { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
-import type { Queues } from '@sluice/shared/queue/queues';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { WorkerOptions, WorkerParts } from './assemble.js';
 import type { Connections } from './connect.js';
 import { LOOK_FOR_STEPS_EVERY_MS } from './jobs/provider-batches.js';
@@ -21,7 +21,7 @@ export function startChores(
     clock,
     registry,
     directoryWatch,
-    queues,
+    queue,
     upstreams,
     takeUpAdded,
     batchSteps,
@@ -48,7 +48,7 @@ export function startChores(
     directory: () => directoryWatch.refresh(),
     'added providers': takeUpAdded,
     // A Redis that lost its data must not leave the providers without a limit.
-    'limits of providers': () => setLimits(queues, config),
+    'limits of providers': () => setLimits(queue, config),
     // A subscriber sends nothing by itself. The ping shows whether its connection still works.
     subscription: () => subscriber.ping(),
   }))
@@ -61,8 +61,8 @@ export function startChores(
 }
 
 /** Sets how many calls of each provider may run at once, over all workers. */
-export async function setLimits(queues: Queues, { providers }: GatewayConfig): Promise<void> {
+export async function setLimits(queue: ChatQueue, { providers }: GatewayConfig): Promise<void> {
   await Promise.all(
-    [...providers.values()].map(({ name, concurrency }) => queues.of(name).setGlobalConcurrency(concurrency)),
+    [...providers.values()].map(({ name, concurrency }) => queue.of(name).setGlobalConcurrency(concurrency)),
   );
 }

@@ -2,8 +2,14 @@
 import type { Logger } from '@sluice/shared/process/logger';
 import type { JobResult } from '@sluice/shared/queue/backend';
 import { sendVerdict } from '@sluice/shared/queue/inbox';
-import type { ChatJob } from '@sluice/shared/queue/job';
-import { CHAT_JOB, MODELS_JOB, type ModelsJob, TEST_JOB, type TestJob } from '@sluice/shared/queue/queues';
+import {
+  CHAT_JOB,
+  type ChatJob,
+  MODELS_JOB,
+  type ModelsJob,
+  TEST_JOB,
+  type TestJob,
+} from '@sluice/shared/queue/job';
 import { UnrecoverableError } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { WorkerParts } from './assemble.js';
@@ -16,7 +22,7 @@ type JobParts = WorkerParts & { logger: Logger };
 
 /** Makes a BullMQ worker for each provider's queue. */
 export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger, locks?: LockTimes): QueueWorkers {
-  const { backendParts, queues, runs, answers, ending } = parts;
+  const { backendParts, queue, runs, answers, ending } = parts;
   const jobParts = { ...parts, logger };
   const lists = new ModelLists(redis, parts.names, parts.upstreams, logger);
   return new QueueWorkers(
@@ -34,7 +40,7 @@ export function takeJobs(parts: WorkerParts, redis: Redis, logger: Logger, locks
         onLost: (jobIds) => runs.stop(jobIds, 'lock_lost'),
         onError,
       }),
-    queues,
+    queue,
     logger,
   );
 }

@@ -76,7 +76,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       await within(CLOSE_MS, parts.batchSteps.close());
       await Promise.all([archive?.close(), logFiles?.close()]);
       await within(1_000, parts.presence.leave());
-      await within(1_000, parts.queues.close());
+      await within(1_000, parts.queue.close());
       await parts.upstreams.close();
       await parts.checker.close();
       connections.close();
@@ -100,14 +100,14 @@ function createTrim(
 /** Takes up changes of the providers, one after the other. Calls that are under way are not affected. */
 function createFollower(
   { live, logger }: WorkerOptions,
-  { queues, upstreams, workerMetrics }: WorkerParts,
+  { queue, upstreams, workerMetrics }: WorkerParts,
   workers: QueueWorkers,
 ): (changes: readonly ProviderChange[]) => void {
   const fail = (error: unknown) =>
     logger.error({ error: String(error) }, 'the new providers could not be taken up');
   const takeUp = async (changes: readonly ProviderChange[], back: ReadonlySet<ProviderChange>) => {
     // The limit comes first, because nobody may take more jobs than that. A chore sets it again if this fails.
-    await setLimits(queues, live.config).catch(fail);
+    await setLimits(queue, live.config).catch(fail);
     for (const change of changes) {
       const { name, provider, key, pool } = change;
       // A later change may have come meanwhile. What holds now counts.
@@ -142,7 +142,7 @@ async function startReading(
     registry,
     presence,
     directoryWatch,
-    queues,
+    queue,
     cancellations,
     runs,
     upstreams,
@@ -156,7 +156,7 @@ async function startReading(
     registry.start(),
     presence.announce([...descriptors.problems(), ...upstreams.keyless]),
     directoryWatch.refresh(),
-    setLimits(queues, live.config),
+    setLimits(queue, live.config),
     hearReloads(live, subscriber, names),
   ]);
   await requireSecretAgreement(presence);

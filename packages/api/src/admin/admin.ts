@@ -16,9 +16,9 @@ import type { Presence } from '@sluice/shared/process/presence';
 import { AddedProviders } from '@sluice/shared/providers/added-providers';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { Payloads } from '@sluice/shared/queue/payload';
 import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
-import { Queues } from '@sluice/shared/queue/queues';
 import { readRateState } from '@sluice/shared/queue/rate-state';
 import { recordParts } from '@sluice/shared/queue/settle';
 import { TurnedAway } from '@sluice/shared/queue/turned-away';
@@ -138,7 +138,7 @@ export async function startAdmin(
     const archiveSpend = archive && new ArchiveSpend(archive, redis, names);
     const search = new RequestSearch(log, archive, redis, names);
     const followers = new LogFollowers(redisUrl, names);
-    const queues = new Queues(redis, recordParts(names, config));
+    const queue = new ChatQueue(redis, recordParts(names, config));
     const directory = new Directory(redis, names);
     const sessions = new Sessions(redis, names, clock, token);
     const { consoleUrl, oidc, proxy, groups } = config.access;
@@ -178,7 +178,7 @@ export async function startAdmin(
       tokens,
       audit,
       links: new SignInLinks(redis, names, clock, token),
-      queueBoard: createQueueBoard(queues, config.providers, directory),
+      queueBoard: createQueueBoard(queue, config.providers, directory),
       clock,
       directory,
       snapshot: new DirectorySnapshot(directory),
@@ -206,8 +206,8 @@ export async function startAdmin(
         (await archive?.ask(() => hasErasure(archive.database, archive.schema, workspace))) ?? false,
       requestTimes: config.request,
       readArchiveSpend: archiveSpend && ((question) => archiveSpend.read(question)),
-      queues,
-      readQueue: (provider) => readQueue(queues, clock, provider),
+      queue,
+      readQueue: (provider) => readQueue(queue, clock, provider),
       readRates: (provider) => readRateState(redis, names, provider, clock.now()),
       async readRedis() {
         const [{ used, limit }, logEntries, server] = await Promise.all([

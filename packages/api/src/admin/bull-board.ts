@@ -3,8 +3,8 @@ import type * as api from '@bull-board/api';
 import type * as bullmq from '@bull-board/api/bullMQAdapter';
 import type * as koa from '@bull-board/koa';
 import { loadLater } from '@sluice/shared/process/load-later';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import type { Queues } from '@sluice/shared/queue/queues';
 import type { Middleware } from 'koa';
 
 const loadApi = loadLater<typeof api>('@bull-board/api', import.meta.url);
@@ -16,7 +16,7 @@ export interface BullBoard {
   show(providers: readonly string[]): void;
 }
 
-export function openBullBoard(basePath: string, queues: Queues): BullBoard {
+export function openBullBoard(basePath: string, queue: ChatQueue): BullBoard {
   const { KoaAdapter } = loadKoa();
   const { createBullBoard } = loadApi();
   const { BullMQAdapter } = loadBullmq();
@@ -43,7 +43,7 @@ export function openBullBoard(basePath: string, queues: Queues): BullBoard {
     show: (providers) =>
       setQueues(
         providers.map((provider) =>
-          hidePrompts(new BullMQAdapter(queues.of(provider), { readOnlyMode: true })),
+          hidePrompts(new BullMQAdapter(queue.of(provider), { readOnlyMode: true })),
         ),
       ),
   };

@@ -3,7 +3,7 @@
  * and those of the admin api (POST /queues/{provider}/pause) do not collide.
  */
 import type { Directory } from '@sluice/shared/directory/directory';
-import type { Queues } from '@sluice/shared/queue/queues';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { Middleware } from 'koa';
 import { createGuard } from './access/guard.js';
 import { permissionOf } from './access/permissions.js';
@@ -37,7 +37,7 @@ const HASHED_FILE = /^\/queues\/static\/(?:js|css)\//;
 
 /** `providers` has the providers that are configured at the time. */
 export function createQueueBoard(
-  queues: Queues,
+  queue: ChatQueue,
   providers: ReadonlyMap<string, unknown>,
   directory: Directory,
 ): Middleware {
@@ -45,7 +45,7 @@ export function createQueueBoard(
   let board: BullBoard | undefined;
   let shownProviders = '';
   const serve: Middleware = async (ctx) => {
-    board ??= openBullBoard(BASE, queues);
+    board ??= openBullBoard(BASE, queue);
     const names = [...providers.keys()];
     if (names.join() !== shownProviders) {
       shownProviders = names.join();

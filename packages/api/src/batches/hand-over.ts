@@ -19,7 +19,7 @@ const MOST_IDS = 20;
 /** Longer than it takes to end the lines of a part. */
 const NO_STEP_MS = 3_600_000;
 
-export interface HandOverParts extends GatherParts, Pick<SettleUnknownParts, 'settlements'> {
+export interface HandOverParts extends GatherParts, Pick<SettleUnknownParts, 'queue'> {
   store: BatchStore;
   lineStore: LineStore;
   files: Files;

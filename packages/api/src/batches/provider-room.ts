@@ -1,6 +1,6 @@
 import type { Availability } from '@sluice/shared/providers/availability';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChainEntry } from '@sluice/shared/queue/job';
-import type { Queues } from '@sluice/shared/queue/queues';
 
 /** Batches use this share of a provider's slots. The rest is for callers who wait. */
 const SHARE = 0.75;
@@ -11,7 +11,7 @@ export class ProviderRoom {
   readonly #left = new Map<string, { lines: number; at: number }>();
 
   constructor(
-    private readonly queues: Pick<Queues, 'look'>,
+    private readonly queue: Pick<ChatQueue, 'look'>,
     private readonly availability: Pick<Availability, 'blocked'>,
     private readonly providers: ReadonlyMap<string, { concurrency: number }>,
   ) {}
@@ -28,7 +28,7 @@ export class ProviderRoom {
   async #look(provider: string): Promise<{ lines: number; at: number }> {
     const known = this.#left.get(provider);
     if (known && performance.now() - known.at < LOOKED_FOR_MS) return known;
-    const { waiting, prioritized, active } = await this.queues.look(provider);
+    const { waiting, prioritized, active } = await this.queue.look(provider);
     const slots = Math.max(1, Math.floor(SHARE * (this.providers.get(provider)?.concurrency ?? 1)));
     const left = { lines: slots - waiting - prioritized - active, at: performance.now() };
     this.#left.set(provider, left);

@@ -4,10 +4,10 @@
  */
 import type { ErrorInfo } from '@sluice/shared/errors';
 import type { FileLine } from '@sluice/shared/json/read-lines';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { answerContext, type Payloads, sealError } from '@sluice/shared/queue/payload';
 import { type HandedBatch, jobOfLine } from '@sluice/shared/queue/provider-batches';
 import { failedLogEntry } from '@sluice/shared/queue/request-log';
-import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { BatchRecord } from './batch-record.js';
 import type { LineLimits } from './check-lines.js';
@@ -26,7 +26,7 @@ const UNKNOWN: ErrorInfo = {
 };
 
 export interface SettleUnknownParts {
-  settlements: Pick<Settlements, 'settle'>;
+  queue: Pick<ChatQueue, 'settle'>;
   budget: PartBudget;
   payloads: Payloads;
   clock: Clock;
@@ -34,7 +34,7 @@ export interface SettleUnknownParts {
 
 /** `lines`: those of the part. `open`: the lines of the batch that are recorded, and so are not settled yet. */
 export async function settleUnknown(
-  { settlements, budget, payloads, clock }: SettleUnknownParts,
+  { queue, budget, payloads, clock }: SettleUnknownParts,
   { id }: Pick<BatchRecord, 'id'>,
   limits: LineLimits,
   { part, state }: HandedBatch,
@@ -60,6 +60,6 @@ export async function settleUnknown(
     });
     const log = failedLogEntry(job, CODE, REASON, clock.now());
     const head = { queueMs: 0, attempts: 1, error: sealError(payloads, UNKNOWN, answerContext(job)) };
-    await settlements.settle({ job, log, head }, { as: 'refuser' });
+    await queue.settle({ job, log, head }, { as: 'refuser' });
   }
 }

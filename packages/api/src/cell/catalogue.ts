@@ -5,8 +5,8 @@
  */
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { Logger } from '@sluice/shared/process/logger';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
-import type { Queues } from '@sluice/shared/queue/queues';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { DIRECT_PROVIDERS, directProviderOf } from './direct-models.js';
@@ -35,7 +35,7 @@ export class Catalogue {
 
   constructor(
     private readonly inboxId: string,
-    private readonly queues: Queues,
+    private readonly queue: ChatQueue,
     private readonly logger: Logger,
     providers: Iterable<ProviderConfig>,
     private readonly registry: ModelRegistry,
@@ -77,7 +77,7 @@ export class Catalogue {
   /** Asks until the first success. A question without an answer in time is asked again. */
   #ask(provider: string, requestId: string, retryMs: number): void {
     if (this.#closed) return;
-    this.queues.addModels(provider, { requestId, inbox: this.inboxId }).catch(() => {});
+    this.queue.addModels(provider, { requestId, inbox: this.inboxId }).catch(() => {});
     this.#timers.set(
       provider,
       setTimeout(() => this.#ask(provider, requestId, Math.min(2 * retryMs, MAX_RETRY_MS)), retryMs).unref(),

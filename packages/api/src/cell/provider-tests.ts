@@ -1,7 +1,7 @@
 /** Calls of providers that an operator asks for. A worker makes them: an api process has no provider key. */
 import type { ProviderVerdict } from '@sluice/shared/admin-api';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
-import type { Queues } from '@sluice/shared/queue/queues';
 import { makeRequestId } from '@sluice/shared/request-id';
 
 /** Longer than the worker waits for the provider. */
@@ -12,7 +12,7 @@ export class ProviderTests {
 
   constructor(
     private readonly inboxId: string,
-    private readonly queues: Queues,
+    private readonly queue: ChatQueue,
   ) {}
 
   async ask(provider: string, model: string): Promise<ProviderVerdict> {
@@ -28,7 +28,7 @@ export class ProviderTests {
         resolve(verdict);
       });
     }).finally(() => this.#waiting.delete(requestId));
-    await this.queues.addTest(provider, { requestId, inbox: this.inboxId, model });
+    await this.queue.addTest(provider, { requestId, inbox: this.inboxId, model });
     return answered;
   }
 

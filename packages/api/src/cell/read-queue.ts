@@ -1,4 +1,4 @@
-import type { Queues } from '@sluice/shared/queue/queues';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { Clock } from '@sluice/shared/redis/clock';
 
 export interface QueueReading {
@@ -12,7 +12,7 @@ export interface QueueReading {
   oldestMs: number;
 }
 
-export async function readQueue(queues: Queues, clock: Clock, provider: string): Promise<QueueReading> {
-  const { oldest, ...counts } = await queues.look(provider);
+export async function readQueue(queue: ChatQueue, clock: Clock, provider: string): Promise<QueueReading> {
+  const { oldest, ...counts } = await queue.look(provider);
   return { provider, ...counts, oldestMs: oldest === undefined ? 0 : Math.max(0, clock.now() - oldest) };
 }

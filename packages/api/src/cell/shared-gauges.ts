@@ -9,7 +9,7 @@ import type { Metrics } from '@sluice/shared/metrics/create';
 import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
-import type { Queues } from '@sluice/shared/queue/queues';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { type LimitState, type RateState, readRateState } from '@sluice/shared/queue/rate-state';
 import {
   estimatedMonth,
@@ -28,7 +28,7 @@ export interface SharedGaugesParts {
   redis: Redis;
   names: KeyNames;
   clock: Clock;
-  queues: Queues;
+  queue: ChatQueue;
   providers: ReadonlyMap<string, ProviderConfig>;
   coolDowns: CoolDowns;
   circuits: CircuitBreakers;
@@ -141,7 +141,7 @@ export class SharedGauges {
     const { clock } = this.parts;
     const [queues, rates, spend, batches, webhooks] = await Promise.all([
       Promise.all(
-        [...this.parts.providers.keys()].map((provider) => readQueue(this.parts.queues, clock, provider)),
+        [...this.parts.providers.keys()].map((provider) => readQueue(this.parts.queue, clock, provider)),
       ),
       Promise.all([...this.parts.providers.values()].map((provider) => this.#readRates(provider))),
       Promise.all(this.#directory.map((workspace) => this.#readSpend(workspace))),

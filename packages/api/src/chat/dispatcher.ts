@@ -24,6 +24,7 @@ import { isSpoken } from '@sluice/shared/process/protocol';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
 import { countCalls, describeAttempts } from '@sluice/shared/queue/attempts';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
 import {
   type Attempt,
@@ -33,11 +34,9 @@ import {
   providerOf,
   type ReplyHead,
 } from '@sluice/shared/queue/job';
-import type { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry, type LogCode } from '@sluice/shared/queue/request-log';
 import type { SettleResult } from '@sluice/shared/queue/scripts';
 import type { NextEntry, Settler } from '@sluice/shared/queue/settle';
-import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ApiMetrics } from '../cell/metrics.js';
 import { redisFull } from '../http/report-errors.js';
@@ -63,8 +62,7 @@ export interface Reply {
 }
 
 export interface DispatcherParts {
-  queues: Queues;
-  settlements: Settlements;
+  queue: ChatQueue;
   availability: Availability;
   congestion: Congestion;
   clock: Clock;
@@ -255,11 +253,11 @@ export class Dispatcher {
 
   /** Returns why the queue did not take the job. */
   async #queue(pending: Pending): Promise<Blocked | undefined> {
-    const { congestion, queues } = this.parts;
+    const { congestion, queue } = this.parts;
     const { job } = pending;
     const provider = providerOf(job);
     try {
-      const waiting = await queues.addChat(job, congestion.limits(provider).maxBacklog);
+      const waiting = await queue.addChat(job, congestion.limits(provider).maxBacklog);
       if (waiting === 'settled' && job.inBackground && pending.onQueued) throw superseded();
       pending.queued = typeof waiting !== 'number';
       if (pending.queued) {
@@ -331,7 +329,7 @@ export class Dispatcher {
    * request is not lost with this process, and a worker may still take it.
    */
   async #passOn(pending: Pending, waited: ChatJob): Promise<SettleResult | 'moved'> {
-    const { congestion, metrics, settlements } = this.parts;
+    const { congestion, metrics, queue } = this.parts;
     const { job, died } = pending;
     const passed: [ChatJob, BlockedOutcome][] = [];
     let at = waited;
@@ -343,7 +341,7 @@ export class Dispatcher {
       if (!reason) {
         const provider = providerOf(at);
         const most = congestion.limits(provider).maxBacklog;
-        const moved = await settlements.passOn(job, nextEntryOf(at), most, died);
+        const moved = await queue.passOn(job, nextEntryOf(at), most, died);
         if (!Array.isArray(moved)) {
           result = moved;
           break;
@@ -416,9 +414,9 @@ export class Dispatcher {
 
   /** Why a request got no turn. */
   async #whyWaited(provider: string): Promise<Blocked> {
-    const { congestion, queues } = this.parts;
+    const { congestion, queue } = this.parts;
     if (!congestion.hasCounted(provider)) {
-      const { waiting, prioritized, paused } = await queues.look(provider);
+      const { waiting, prioritized, paused } = await queue.look(provider);
       congestion.recordWaiting(provider, waiting + prioritized, paused);
     }
     if (congestion.isPaused(provider)) return { outcome: 'paused', retryAfterMs: PAUSED_RETRY_MS };
@@ -464,7 +462,7 @@ export class Dispatcher {
     }
     const wasNeverQueued = pending.onQueued !== undefined;
     const settlement = { job, log, head, isCounted, wasNeverQueued };
-    const result = await this.parts.settlements.settle(settlement, by);
+    const result = await this.parts.queue.settle(settlement, by);
     if (result === 'settled') this.#end(pending, { head, body: '', replayed: false });
     // It was settled before. Its reply is on the way, or went to a process that sent the same line of a batch earlier.
     else if (by.as === 'refuser') this.#wake(pending);

@@ -6,11 +6,10 @@
 
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { type ChatJob, jobIdOf, providerOf } from '@sluice/shared/queue/job';
-import type { Queues } from '@sluice/shared/queue/queues';
 import { failedLogEntry } from '@sluice/shared/queue/request-log';
 import type { SettleResult } from '@sluice/shared/queue/scripts';
-import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ApiMetrics } from '../cell/metrics.js';
 import type { Pending } from './dispatcher.js';
@@ -19,8 +18,7 @@ export const SWEEP_EVERY_MS = 2_000;
 const BATCH = 1_000;
 
 export interface SafetyNetParts {
-  settlements: Settlements;
-  queues: Queues;
+  queue: ChatQueue;
   clock: Pick<Clock, 'now'>;
   logger: Logger;
   metrics: Pick<ApiMetrics, 'readded' | 'ghost'>;
@@ -58,7 +56,7 @@ export class SafetyNet {
     const queued = [...pending.values()].filter((each) => each.queued).map((each) => each.job);
     const suspects = new Map<string, number>();
     for (let i = 0; i < queued.length; i += BATCH) {
-      for (const job of await this.parts.settlements.missing(queued.slice(i, i + BATCH))) {
+      for (const job of await this.parts.queue.missing(queued.slice(i, i + BATCH))) {
         const jobId = jobIdOf(job);
         const since = this.#suspects.get(jobId);
         if (since === undefined || this.parts.caughtUpAt() <= since)
@@ -76,15 +74,15 @@ export class SafetyNet {
     this.parts.logger.warn({ requestId, onCrash }, 'the queue had lost this request');
     if (onCrash === 'fail') return giveUp(requestId);
     // A job whose request was settled after all is not added. Its reply is on the way.
-    if ((await this.parts.queues.addAgain(job)) === 'added') this.parts.metrics.readded(providerOf(job));
+    if ((await this.parts.queue.addAgain(job)) === 'added') this.parts.metrics.readded(providerOf(job));
   }
 
   async #lay(ghost: ChatJob): Promise<void> {
     const { requestId } = ghost;
-    const state = await (ghost.inBackground ? this.#refuse(ghost) : this.parts.settlements.withdraw(ghost));
+    const state = await (ghost.inBackground ? this.#refuse(ghost) : this.parts.queue.withdraw(ghost));
     if (state === 'running' || typeof state === 'number') await this.parts.stopRunning(requestId);
     // The large request may have reached Redis although the job did not.
-    if (state === 'gone') await this.parts.queues.dropRequest(ghost);
+    if (state === 'gone') await this.parts.queue.dropRequest(ghost);
     this.#ghosts.delete(requestId);
   }
 
@@ -99,6 +97,6 @@ export class SafetyNet {
     );
     const head = { queueMs: 0, attempts: 0, error: error.toInfo() };
     const log = failedLogEntry(ghost, error.code, error.reason, this.parts.clock.now());
-    return this.parts.settlements.settle({ job: ghost, log, head }, { as: 'withdrawer' });
+    return this.parts.queue.settle({ job: ghost, log, head }, { as: 'withdrawer' });
   }
 }

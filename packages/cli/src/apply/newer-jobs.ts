@@ -4,8 +4,8 @@
  */
 import { Presence } from '@sluice/shared/process/presence';
 import { isSpoken } from '@sluice/shared/process/protocol';
+import { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChatJob } from '@sluice/shared/queue/job';
-import { Queues } from '@sluice/shared/queue/queues';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { connectPatiently } from '@sluice/shared/redis/redis';
@@ -27,14 +27,14 @@ export async function waitForNewerJobs(
   maxMs: number,
   tell: (left: number) => void,
 ): Promise<number> {
-  const queues = new Queues(redis, { names, keptAnswerBytes: 0 });
+  const queue = new ChatQueue(redis, { names, keptAnswerBytes: 0 });
   const presence = new Presence(redis, names, clock, { id: 'waiting', role: 'api' });
   const added = Object.keys(await redis.hgetall(names.addedProviders));
   const started = performance.now();
   let [quietSince, told] = [started, 0];
   try {
     for (;;) {
-      const left = await count(queues, [...providers, ...added]);
+      const left = await count(queue, [...providers, ...added]);
       const now = performance.now();
       if (left > 0) quietSince = now;
       if (left !== told) tell(left);
@@ -45,13 +45,13 @@ export async function waitForNewerJobs(
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     }
   } finally {
-    await queues.close();
+    await queue.close();
   }
 }
 
-async function count(queues: Queues, providers: readonly string[]): Promise<number> {
+async function count(queue: ChatQueue, providers: readonly string[]): Promise<number> {
   const counts = providers.map(async (provider) => {
-    const jobs = await queues.of(provider).getJobs(['wait', 'prioritized', 'delayed', 'active']);
+    const jobs = await queue.of(provider).getJobs(['wait', 'prioritized', 'delayed', 'active']);
     // A job may have ended since its id was read.
     return jobs.filter((job) => job && !isSpoken((job.data as Partial<ChatJob>).protocol)).length;
   });

@@ -1,7 +1,7 @@
 /**
- * The queue of one provider, as BullMQ's `Queue` and `Worker` use it. This class and its scripts (scripts.ts) are the only
- * places that know how BullMQ lays out a queue in Redis. The class does each step of a chat job in one script, and leaves
- * everything else to BullMQ.
+ * The queue of one provider, as BullMQ's `Queue` and `Worker` use it. This class, chat-queue.ts and the scripts are the only
+ * places that know how BullMQ lays out a queue in Redis. A worker takes several jobs in one script, and ends one in the script
+ * that settles its request. Everything else is left to BullMQ.
  */
 import {
   type JobJson,
@@ -13,52 +13,24 @@ import {
   type WorkerOptions,
 } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { rankOf } from '../config/priority.js';
 import { BLOCK_MS } from '../redis/redis.js';
 import { ScriptKeys } from '../redis/script.js';
 import { whileRefused } from '../redis/while-refused.js';
-import { type ChatJob, countsAtCall, jobIdOf, providerOf } from './job.js';
-import { type KeyTrouble, rateOf } from './rates.js';
+import { CHAT_JOB } from './job.js';
 import {
-  ADDED,
-  type AddArgs,
-  ALREADY_SETTLED,
-  addScript,
-  beginScript,
   finishScript,
   giveBackScript,
   LARGE_REQUEST,
   leaveScript,
-  lookScript,
-  type MoveResult,
-  missingScript,
-  moveScript,
-  type PassOnResult,
-  passOnScript,
   QUEUE_KEYS,
-  reserveAgainScript,
   type SettleResult,
   setMetaScript,
   settleScript,
-  switchKeyScript,
   type Taken,
   type TakenFields,
   takeScript,
-  type WithdrawResult,
-  withdrawScript,
 } from './scripts.js';
-import {
-  type NextEntry,
-  type RecordParts,
-  type Settlement,
-  type Settler,
-  settleArgs,
-  settleKeys,
-  shareOf,
-  stamp,
-} from './settle.js';
-
-export const CHAT_JOB = 'chat';
+import { type RecordParts, type Settlement, settleArgs, settleKeys } from './settle.js';
 
 /**
  * What a processor returns for a job that it has lost. The job is another run's, or will be when its lock has run out. It is
@@ -69,7 +41,6 @@ export const LEFT = Symbol('left');
 /** What a processor returns: a settlement, or undefined for a job that needs none. */
 export type JobResult = Settlement | typeof LEFT | undefined;
 
-const LARGE_GRACE_MS = 60_000;
 /** A job that this worker does not understand is left to others for this long. */
 const LEFT_FOR_MS = 250;
 /** The number is small, so that a burst is spread over all workers. */
@@ -105,18 +76,6 @@ export interface Late {
   ms: number;
   /** Says whose limit it is. */
   outcome: 'limit' | 'workspace_limit';
-}
-
-export interface QueueLook {
-  waiting: number;
-  prioritized: number;
-  /** How many of the prioritised jobs wait for a limit per minute. */
-  parked: number;
-  active: number;
-  /** While the queue is paused, no worker takes its jobs. */
-  paused: boolean;
-  /** When the request that waits longest was queued. */
-  oldest: number | undefined;
 }
 
 export class ChatQueueBackend extends RedisQueueBackend {
@@ -159,143 +118,9 @@ export class ChatQueueBackend extends RedisQueueBackend {
     this.#concurrency = concurrency;
   }
 
-  // --- The api's side ---
-
-  /**
-   * Adds a job. Adding the same entry of the same request twice adds one job. When `most` jobs wait already, the job is not
-   * added and their number is returned. `again`: the request may have been settled already, and is not added if it was.
-   */
-  async addChat(job: ChatJob, most?: number, again = false): Promise<number | 'added' | 'settled'> {
-    // This command is sent just before the script, in one write.
-    const kept = typeof job.request !== 'string' && this.#keepLarge(job, job.request);
-    const keys = { queue: this.#keys, settledKey: again ? this.#settledKey(job) : undefined };
-    const [added] = await Promise.all([addScript(this.redis, keys, this.#addArgs(job, most)), kept]);
-    if (added === ALREADY_SETTLED) return 'settled';
-    return added === ADDED ? 'added' : added;
-  }
-
-  /** Takes away the large request of a job that was not added after all. */
-  async dropRequest(job: ChatJob): Promise<void> {
-    if (typeof job.request !== 'string') await this.redis.del(this.#largeKey(jobIdOf(job)));
-  }
-
-  /** Takes a job off the queue, if not more than `died` workers have died with it. */
-  withdraw(job: ChatJob, died = 0): Promise<WithdrawResult> {
-    return withdrawScript(
-      this.redis,
-      { queue: this.#keys, settledKey: this.#settledKey(job) },
-      {
-        jobId: jobIdOf(job),
-        workspace: job.workspace,
-        share: shareOf(job),
-        class: rankOf(job.priority),
-        died,
-      },
-    );
-  }
-
-  /** A waiting job of `from` leaves this queue, and that of `to` joins the other one, if that has room. `died`: as above. */
-  async passOn(
-    from: ChatJob,
-    to: ChatJob,
-    next: NextEntry,
-    other: ChatQueueBackend,
-    most: number,
-    died: number,
-  ): Promise<PassOnResult> {
-    const kept = typeof to.request !== 'string' && other.#keepLarge(to, to.request);
-    const args = {
-      ...other.#addArgs(to, most),
-      fromId: jobIdOf(from),
-      died,
-      requestId: from.requestId,
-      notice: stamp(JSON.stringify(next), from),
-    };
-    const [result] = await Promise.all([passOnScript(this.redis, this.#moveKeys(from, other), args), kept]);
-    return result;
-  }
-
-  async settle(settlement: Settlement, by: Settler): Promise<SettleResult> {
-    const [result] = await this.#settle(settlement, by, '');
-    return result;
-  }
-
-  async missing(jobs: readonly ChatJob[]): Promise<ChatJob[]> {
-    const jobKeys = jobs.map((job) => this.#prefix + jobIdOf(job));
-    const absent = new Set(await missingScript(this.redis, { jobKeys }, {}));
-    return jobs.filter((_, i) => absent.has(i));
-  }
-
-  async backlog(): Promise<number> {
-    const { waiting, prioritized } = await this.look();
-    return waiting + prioritized;
-  }
-
-  async look(): Promise<QueueLook> {
-    const [waiting, prioritized, active, paused, oldest, parked] = await lookScript(
-      this.redis,
-      { queue: this.#keys },
-      {},
-    );
-    return {
-      waiting,
-      prioritized,
-      parked,
-      active,
-      paused: paused === 1,
-      oldest: oldest === 0 ? undefined : oldest,
-    };
-  }
-
-  // --- The worker's side ---
-
   /** How long a worker waits for the next job, in seconds. BullMQ's ten would end the connection as a silent one. */
   override get maximumBlockTimeout(): number {
     return BLOCK_MS / 1000;
-  }
-
-  /** The job of `from` leaves this queue, and that of `to` joins the other one. */
-  move(
-    from: ChatJob,
-    to: ChatJob,
-    next: NextEntry,
-    other: ChatQueueBackend,
-    most: number,
-    token: string,
-    used = '',
-  ): Promise<MoveResult> {
-    return moveScript(this.redis, this.#moveKeys(from, other), {
-      jobId: jobIdOf(from),
-      nextId: jobIdOf(to),
-      requestId: from.requestId,
-      data: dataOf(to),
-      timestamp: to.queuedAt,
-      workspace: to.workspace,
-      share: shareOf(to),
-      class: rankOf(to.priority),
-      most,
-      inboxPrefix: this.parts.names.inbox(''),
-      notice: stamp(JSON.stringify(next), from),
-      rate: this.#rateOf(to),
-      used,
-      token,
-    });
-  }
-
-  /** Counts the start of a job whose starts count at the call. False when this run has lost the job. */
-  async begin(job: ChatJob, lock: string): Promise<boolean> {
-    return (await beginScript(this.redis, { queue: this.#keys }, { jobId: jobIdOf(job), lock })) === 1;
-  }
-
-  /** Leaves this key of the pool alone for a while. Returns the key that the job is to be called with instead, or ''. */
-  switchKey(job: ChatJob, lock: string, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
-    const args = { jobId: jobIdOf(job), lock, name: key, closedMs: Math.ceil(closedMs), why };
-    return switchKeyScript(this.redis, { queue: this.#keys }, args);
-  }
-
-  /** Reserves another call of a running job. Returns 0, or for how long it would have to wait. */
-  reserveAgain(job: ChatJob, lock: string, used: string): Promise<number> {
-    return reserveAgainScript(this.redis, { queue: this.#keys }, { jobId: jobIdOf(job), lock, used });
   }
 
   /** Takes several jobs at once and hands them out one by one. A queue that was just seen empty is not asked again. */
@@ -410,32 +235,6 @@ export class ChatQueueBackend extends RedisQueueBackend {
     if (back.length > 0) await giveBackScript(this.redis, { queue: this.#keys }, { jobsAndTokens });
   }
 
-  #addArgs(job: ChatJob, most: number | undefined): AddArgs {
-    return {
-      jobId: jobIdOf(job),
-      name: CHAT_JOB,
-      data: dataOf(job),
-      request: typeof job.request === 'string' ? job.request : '',
-      timestamp: job.queuedAt,
-      workspace: job.workspace,
-      share: shareOf(job),
-      class: rankOf(job.priority),
-      most: most ?? '',
-      inboxPrefix: this.parts.names.inbox(''),
-      rate: this.#rateOf(job),
-      atCall: countsAtCall(job) ? 1 : '',
-    };
-  }
-
-  #moveKeys(job: ChatJob, other: ChatQueueBackend) {
-    return {
-      queue: this.#keys,
-      nextQueue: other.#keys,
-      settledKey: this.#settledKey(job),
-      inboxKey: this.parts.names.inbox(job.inbox),
-    };
-  }
-
   /** Returns the job that BullMQ's `Worker` is to run next, if it is known. */
   async #end(
     id: string,
@@ -445,7 +244,13 @@ export class ChatQueueBackend extends RedisQueueBackend {
   ): Promise<unknown[] | undefined> {
     let taken: Taken;
     if (settlement && settlement !== LEFT) {
-      const [result, next] = await this.#settle(settlement, { as: 'worker', token: lock }, nextToken);
+      const { names, keptAnswerBytes } = this.parts;
+      const more = { nextToken, lockMs: this.#lockMs, answerQuota: keptAnswerBytes };
+      const [result, next] = await settleScript(
+        this.redis,
+        settleKeys(settlement, this.#keys, names),
+        settleArgs(settlement, { as: 'worker', token: lock }, more),
+      );
       this.parts.onSettled?.(settlement, result);
       taken = next;
     } else {
@@ -461,13 +266,6 @@ export class ChatQueueBackend extends RedisQueueBackend {
     this.#lookAt = more < 0 ? Date.now() - more : 0;
     const [next] = await this.#receive(jobs, nextToken);
     return next ? this.#handOut(next) : this.#noJob();
-  }
-
-  #settle(settlement: Settlement, by: Settler, nextToken: string): Promise<[SettleResult, Taken]> {
-    const { names, keptAnswerBytes } = this.parts;
-    const keys = settleKeys(settlement, this.#keys, names);
-    const more = { nextToken, lockMs: this.#lockMs, answerQuota: keptAnswerBytes };
-    return settleScript(this.redis, keys, settleArgs(settlement, by, more));
   }
 
   /** BullMQ's own script takes the next job of a queue with a rate limit of BullMQ's own. */
@@ -490,7 +288,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
   }
 
   async #readLarge(job: TakenJson): Promise<void> {
-    const bytes = await this.redis.getBuffer(this.#largeKey(job.id));
+    const bytes = await this.redis.getBuffer(this.#prefix + job.id + LARGE_REQUEST);
     job.request = bytes && bytes.length > 0 ? bytes : '';
   }
 
@@ -511,39 +309,9 @@ export class ChatQueueBackend extends RedisQueueBackend {
     return [...NO_JOB, this.#lookAt];
   }
 
-  #rateOf(job: ChatJob): string {
-    const { names, providers } = this.parts;
-    return rateOf(job, providers?.get(providerOf(job)), names);
-  }
-
   #handOut(job: TakenJson): unknown[] {
     return [job, job.id, 0, 0];
   }
-
-  /** Stores a large request. If nobody deletes it, it expires when nobody can need it any more. */
-  async #keepLarge(job: ChatJob, request: Buffer): Promise<void> {
-    const { deadline, queuedAt } = job;
-    const ms = Math.ceil(Math.max(0, deadline - queuedAt)) + LARGE_GRACE_MS;
-    await this.redis.set(this.#largeKey(jobIdOf(job)), request, 'PX', ms);
-  }
-
-  #largeKey(jobId: string): string {
-    return this.#prefix + jobId + LARGE_REQUEST;
-  }
-
-  #settledKey({ requestId }: ChatJob): string {
-    return this.parts.names.settled(requestId);
-  }
-}
-
-/** The job in JSON, without its request. Taking the request out for a moment is cheaper than copying all the other fields. */
-function dataOf(job: ChatJob): string {
-  const { request } = job;
-  const rest: { request?: string | Buffer } = job;
-  rest.request = undefined;
-  const json = JSON.stringify(rest);
-  job.request = request;
-  return json;
 }
 
 /** The job is built in one piece, because copying its fields from another object takes longer than all the rest. */

@@ -7,6 +7,24 @@ import type { TokenEstimate } from '../registry/token-estimate.js';
 
 export type { ChainEntry, OnCrash };
 
+/** The kinds of jobs. */
+export const CHAT_JOB = 'chat';
+export const MODELS_JOB = 'models';
+export const TEST_JOB = 'test';
+
+/** Asks a worker to call the provider once, and to say what is wrong. */
+export interface TestJob {
+  requestId: string;
+  inbox: string;
+  model: string;
+}
+
+/** Asks a worker for the provider's model list, because the api has no provider key. */
+export interface ModelsJob {
+  requestId: string;
+  inbox: string;
+}
+
 export interface Attempt {
   provider: string;
   model: string;

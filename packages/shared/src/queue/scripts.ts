@@ -1,6 +1,6 @@
 /**
- * The scripts of a queue. Their Lua is in the folder `lua`, and each says there what it does. They and backend.ts alone know how
- * BullMQ lays out a queue in Redis.
+ * The scripts of a queue. Their Lua is in the folder `lua`, and each says there what it does. They, chat-queue.ts and
+ * backend.ts alone know how BullMQ lays out a queue in Redis.
  */
 import { DISPLACED_STAYS } from '../process/protocol.js';
 import { LONGEST_COOL_DOWN_MS } from '../providers/cool-downs.js';
@@ -53,7 +53,7 @@ interface QueueKeys {
   queue: Group;
 }
 
-interface MoveKeys extends QueueKeys {
+export interface MoveKeys extends QueueKeys {
   nextQueue: Group;
   settledKey: string;
   inboxKey: string;

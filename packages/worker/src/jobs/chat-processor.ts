@@ -12,6 +12,7 @@ import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
 import { type JobResult, LEFT } from '@sluice/shared/queue/backend';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import {
   type Attempt,
   type ChainEntry,
@@ -23,7 +24,6 @@ import {
 import type { MoreBudget } from '@sluice/shared/queue/more-budget';
 import { openRequest, type Payloads } from '@sluice/shared/queue/payload';
 import type { Settlement } from '@sluice/shared/queue/settle';
-import type { Settlements } from '@sluice/shared/queue/settlements';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { CostEstimate } from '@sluice/shared/registry/cost-estimate';
@@ -60,7 +60,7 @@ export interface ChatProcessorParts {
   ending: Ending;
   estimate: Pick<CostEstimate, 'ofCall'>;
   moreBudget: Pick<MoreBudget, 'reserve'>;
-  settlements: Pick<Settlements, 'begin'>;
+  queue: Pick<ChatQueue, 'begin'>;
   clock: Clock;
   logger: Logger;
   metrics: WorkerMetrics;
@@ -160,7 +160,7 @@ export class ChatProcessor {
       return fallback.fail(progress, request, left);
     }
 
-    if ((again || countsAtCall(job)) && !(await this.parts.settlements.begin(job, run.token))) {
+    if ((again || countsAtCall(job)) && !(await this.parts.queue.begin(job, run.token))) {
       calls.leave(entry, job);
       throw new LockLost();
     }

@@ -6,9 +6,9 @@ import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { NextEntry, Settlement } from '@sluice/shared/queue/settle';
-import type { Settlements } from '@sluice/shared/queue/settlements';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { whileRefused } from '@sluice/shared/redis/while-refused';
@@ -29,7 +29,7 @@ const MOVE_PATIENCE_MS = 5_000;
 export interface FallbackParts {
   upstreams: Upstreams;
   fit: ModelFit;
-  settlements: Settlements;
+  queue: ChatQueue;
   availability: Availability;
   ending: Ending;
   clock: Clock;
@@ -135,7 +135,7 @@ export class Fallback {
    * is still here.
    */
   async #moveOn(progress: Progress, entry: number, to: ChainEntry): Promise<'moved' | 'refused' | Blocked> {
-    const { clock, logger, settlements, upstreams } = this.parts;
+    const { clock, logger, queue, upstreams } = this.parts;
     const { job, token } = progress;
     const { maxWaitMs, maxBacklog } = upstreams.of(to).config;
     const queuedAt = clock.now();
@@ -153,7 +153,7 @@ export class Fallback {
     const hasTime = () => clock.now() - queuedAt < MOVE_PATIENCE_MS && this.hasTime(job);
     try {
       const result = await whileRefused(
-        () => settlements.move(job, next, maxBacklog, token, usedBy(progress)),
+        () => queue.move(job, next, maxBacklog, token, usedBy(progress)),
         onRefused,
         hasTime,
       );

@@ -4,7 +4,7 @@
  */
 import type { Logger } from '@sluice/shared/process/logger';
 import { sendModels } from '@sluice/shared/queue/inbox';
-import type { ModelsJob } from '@sluice/shared/queue/queues';
+import type { ModelsJob } from '@sluice/shared/queue/job';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
 import { type ListedModel, listModels } from '../calls/list-models.js';

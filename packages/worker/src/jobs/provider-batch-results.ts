@@ -4,6 +4,7 @@
  * the api has stored is not among the recorded lines any more.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { Attempt } from '@sluice/shared/queue/job';
 import {
   type HandedBatch,
@@ -12,7 +13,6 @@ import {
   type ProviderBatches,
 } from '@sluice/shared/queue/provider-batches';
 import type { Settlement } from '@sluice/shared/queue/settle';
-import type { Settlements } from '@sluice/shared/queue/settlements';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { ReadResult } from '../calls/batch-client.js';
 import { isEmpty, type Upstream } from '../calls/call-provider.js';
@@ -35,7 +35,7 @@ const LONGEST_WAIT_MS = 60_000;
 
 export interface ProviderBatchResultsParts {
   store: ProviderBatches;
-  settlements: Settlements;
+  queue: ChatQueue;
   ending: Ending;
   clock: Clock;
   metrics: Pick<WorkerMetrics, 'batchLines' | 'called'>;
@@ -69,7 +69,7 @@ export class ProviderBatchResults {
         const settlement = line && this.#settlementOf(handed, upstream, line, result, news.id);
         if (line && !settlement) undecided++;
         if (!settlement) continue;
-        const settled = await this.parts.settlements.settle(settlement, { as: 'refuser' });
+        const settled = await this.parts.queue.settle(settlement, { as: 'refuser' });
         if (settled === 'settled') this.parts.ending.recorded(settlement, settled);
         lines.delete(result.id);
         merged++;

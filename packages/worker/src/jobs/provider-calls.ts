@@ -7,9 +7,9 @@ import type { Blocked } from '@sluice/shared/providers/availability';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDownSubject, CoolDowns } from '@sluice/shared/providers/cool-downs';
 import { tierApart } from '@sluice/shared/providers/service-tier';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { Attempt, ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import type { KeyTrouble } from '@sluice/shared/queue/rates';
-import type { Settlements } from '@sluice/shared/queue/settlements';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { allowedOutput } from '@sluice/shared/registry/call-estimate';
@@ -42,7 +42,7 @@ export interface ProviderCallsParts {
   health: ProviderHealth;
   estimate: Pick<CostEstimate, 'ofCall'>;
   pricing: PriceCalls;
-  settlements: Pick<Settlements, 'switchKey' | 'reserveAgain'>;
+  queue: Pick<ChatQueue, 'switchKey' | 'reserveAgain'>;
   clock: Clock;
   logger: Logger;
   metrics: Pick<WorkerMetrics, 'called'>;
@@ -214,9 +214,9 @@ export class ProviderCalls {
     closedMs: number,
     why: KeyTrouble,
   ): Promise<string> {
-    const { logger, settlements } = this.parts;
+    const { logger, queue } = this.parts;
     try {
-      return await settlements.switchKey(job, lock, key, closedMs, why);
+      return await queue.switchKey(job, lock, key, closedMs, why);
     } catch (error) {
       if (!isRedisAway(error)) throw error;
       logger.warn({ requestId: job.requestId, error: String(error) }, 'no other key could be asked for');
@@ -229,12 +229,12 @@ export class ProviderCalls {
    * have to wait.
    */
   async reserveAgain(progress: Progress): Promise<number> {
-    const { clock, logger, settlements } = this.parts;
+    const { clock, logger, queue } = this.parts;
     const { job, rate, token } = progress;
     if (!rate) return 0;
     const used = rate.use.sentAt === undefined ? '' : usedBy(progress);
     try {
-      const waitMs = await settlements.reserveAgain(job, token, used);
+      const waitMs = await queue.reserveAgain(job, token, used);
       if (waitMs > 0) return waitMs;
     } catch (error) {
       if (!isRedisAway(error)) throw error;

@@ -6,7 +6,7 @@
  *                └──────────put───────────┘
  */
 import type { Logger } from '@sluice/shared/process/logger';
-import type { Queues } from '@sluice/shared/queue/queues';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChatWorker } from './chat-worker.js';
 import { RecentError } from './recent-error.js';
 
@@ -33,7 +33,7 @@ export class QueueWorkers {
       concurrency: number,
       onError: (error: unknown) => void,
     ) => ChatWorker,
-    private readonly queues: Queues,
+    private readonly queue: ChatQueue,
     private readonly logger: Logger,
   ) {}
 
@@ -58,7 +58,7 @@ export class QueueWorkers {
     const taking = this.#taking.get(provider);
     if (!taking) return;
     taking.retiredAt = performance.now();
-    await this.queues.of(provider).setGlobalConcurrency(UNLIMITED);
+    await this.queue.of(provider).setGlobalConcurrency(UNLIMITED);
     if (taking.retiredAt !== undefined) taking.worker.concurrency = AT_A_TIME;
   }
 
@@ -71,7 +71,7 @@ export class QueueWorkers {
     for (const [provider, taking] of this.#taking) {
       const { retiredAt, worker } = taking;
       if (retiredAt === undefined || performance.now() - retiredAt < LINGER_MS) continue;
-      const { waiting, prioritized, active } = await this.queues.look(provider);
+      const { waiting, prioritized, active } = await this.queue.look(provider);
       if (waiting + prioritized + active > 0 || taking.retiredAt !== retiredAt) continue;
       this.#taking.delete(provider);
       await worker.close();

@@ -1,24 +1,24 @@
 import type { Router } from '@koa/router';
 import { GatewayError } from '@sluice/shared/errors';
-import type { Queues } from '@sluice/shared/queue/queues';
+import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import { noteChange } from '../access/audit.js';
 
 export interface QueueParts {
-  queues: Queues;
+  queue: ChatQueue;
   providers: ReadonlyMap<string, unknown>;
 }
 
 /** /queues/{provider}/pause and /resume: whether workers take the provider's requests. */
-export function addQueueRoutes(router: Router, { queues, providers }: QueueParts): void {
+export function addQueueRoutes(router: Router, { queue, providers }: QueueParts): void {
   for (const action of ['pause', 'resume'] as const) {
     router.post(`/queues/:provider/${action}`, async (ctx) => {
       const { provider = '' } = ctx.params;
       if (!providers.has(provider)) throw new GatewayError('not_found', 'There is no provider of this name.');
       noteChange(ctx, {
-        before: { paused: await queues.of(provider).isPaused() },
+        before: { paused: await queue.of(provider).isPaused() },
         after: { paused: action === 'pause' },
       });
-      await queues.of(provider)[action]();
+      await queue.of(provider)[action]();
       ctx.body = { object: 'queue', provider, paused: action === 'pause' };
     });
   }

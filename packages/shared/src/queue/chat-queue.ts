@@ -1,0 +1,327 @@
+/**
+ * The jobs of requests: how they are added, move between entries, and end. Each step is one script: it happens whole or not at
+ * all. There is one queue per provider, so that a slow provider keeps only its own requests waiting. backend.ts beside this is
+ * how BullMQ's `Worker` takes the jobs.
+ *
+ * A request is in exactly one job at a time: `<request id>-<entry>` on the queue of that entry's provider. Settling takes
+ * the job off its queue and leaves a mark under the request's id, which outlives the job. A job that runs again after a
+ * crash, a worker that wakes up late and a job that was added again find the mark, or their job gone, and change nothing.
+ */
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { rankOf } from '../config/priority.js';
+import { ScriptKeys } from '../redis/script.js';
+import { type ChatQueueBackend, chatBackend } from './backend.js';
+import {
+  CHAT_JOB,
+  type ChatJob,
+  countsAtCall,
+  jobIdOf,
+  MODELS_JOB,
+  type ModelsJob,
+  providerOf,
+  TEST_JOB,
+  type TestJob,
+} from './job.js';
+import { type KeyTrouble, rateOf } from './rates.js';
+import {
+  ADDED,
+  type AddArgs,
+  ALREADY_SETTLED,
+  addScript,
+  beginScript,
+  LARGE_REQUEST,
+  lookScript,
+  type MoveKeys,
+  type MoveResult,
+  missingScript,
+  moveScript,
+  type PassOnResult,
+  passOnScript,
+  QUEUE_KEYS,
+  reserveAgainScript,
+  type SettleResult,
+  settleScript,
+  switchKeyScript,
+  type WithdrawResult,
+  withdrawScript,
+} from './scripts.js';
+import {
+  type NextEntry,
+  type RecordParts,
+  type Settlement,
+  type Settler,
+  settleArgs,
+  settleKeys,
+  shareOf,
+  stamp,
+} from './settle.js';
+
+const LARGE_GRACE_MS = 60_000;
+
+export interface QueueLook {
+  waiting: number;
+  prioritized: number;
+  /** How many of the prioritised jobs wait for a limit per minute. */
+  parked: number;
+  active: number;
+  /** While the queue is paused, no worker takes its jobs. */
+  paused: boolean;
+  /** When the request that waits longest was queued. */
+  oldest: number | undefined;
+}
+
+type BullQueue = Queue<unknown, unknown, string, unknown, unknown, string, ChatQueueBackend>;
+
+export class ChatQueue {
+  readonly #known = new Map<string, { bull: BullQueue; keys: ScriptKeys }>();
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly parts: RecordParts,
+  ) {}
+
+  // --- For the api ---
+
+  /**
+   * Adds a job. Adding the same entry of the same request twice adds one job. When `most` jobs wait already, the job is not
+   * added and their number is returned.
+   */
+  addChat(job: ChatJob, most?: number): Promise<number | 'added' | 'settled'> {
+    // A line of a batch may have been queued before, by a process that died or was taken for dead. A request in the background
+    // may have been begun again by a retry.
+    return this.#add(job, most, job.batch !== undefined || job.inBackground === true);
+  }
+
+  /** Adds a job that Redis may have lost, unless its request has been settled after all. */
+  addAgain(job: ChatJob): Promise<number | 'added' | 'settled'> {
+    return this.#add(job, undefined, true);
+  }
+
+  /** Takes away the large request of a job that was not added after all. */
+  async dropRequest(job: ChatJob): Promise<void> {
+    if (typeof job.request !== 'string') await this.redis.del(this.#largeKey(job));
+  }
+
+  /** A worker's settlement is written by the script that ends its job (backend.ts). */
+  async settle(settlement: Settlement, by: Settler): Promise<SettleResult> {
+    const { names, keptAnswerBytes } = this.parts;
+    const [result] = await settleScript(
+      this.redis,
+      settleKeys(settlement, this.#keysOf(settlement.job), names),
+      settleArgs(settlement, by, { nextToken: '', lockMs: 0, answerQuota: keptAnswerBytes }),
+    );
+    return result;
+  }
+
+  /**
+   * Takes a waiting job off its queue. The api then decides what happens to the request. `died`: how many workers have died
+   * with the job, as far as the api knows.
+   */
+  withdraw(job: ChatJob, died = 0): Promise<WithdrawResult> {
+    return withdrawScript(
+      this.redis,
+      { queue: this.#keysOf(job), settledKey: this.parts.names.settled(job.requestId) },
+      {
+        jobId: jobIdOf(job),
+        workspace: job.workspace,
+        share: shareOf(job),
+        class: rankOf(job.priority),
+        died,
+      },
+    );
+  }
+
+  /**
+   * Moves a waiting request to its next entry. Until the move the job stays where it is, and a worker may take it. `most` and
+   * `died`: as above.
+   */
+  async passOn(job: ChatJob, next: NextEntry, most: number, died = 0): Promise<PassOnResult> {
+    const moved = { ...job, ...next };
+    const kept = this.#keepLarge(moved);
+    const args = {
+      ...this.#addArgs(moved, most),
+      fromId: jobIdOf(job),
+      died,
+      requestId: job.requestId,
+      notice: stamp(JSON.stringify(next), job),
+    };
+    const [result] = await Promise.all([passOnScript(this.redis, this.#moveKeys(job, moved), args), kept]);
+    return result;
+  }
+
+  /** Returns the jobs that Redis does not have. */
+  async missing(jobs: readonly ChatJob[]): Promise<ChatJob[]> {
+    const { names } = this.parts;
+    const jobKeys = jobs.map((job) => names.queueKey(providerOf(job), jobIdOf(job)));
+    const absent = new Set(await missingScript(this.redis, { jobKeys }, {}));
+    return jobs.filter((_, i) => absent.has(i));
+  }
+
+  /** The job goes to the head of the queue, because an api process cannot list models before it has the answer. */
+  async addModels(provider: string, job: ModelsJob): Promise<void> {
+    await this.of(provider).add(MODELS_JOB, job, { jobId: `models-${job.requestId}`, lifo: true });
+  }
+
+  async addTest(provider: string, job: TestJob): Promise<void> {
+    await this.of(provider).add(TEST_JOB, job, { jobId: `test-${job.requestId}`, lifo: true });
+  }
+
+  // --- For workers ---
+
+  /**
+   * Moves the request to its next entry. When `most` jobs wait there already, it returns their number. `token` identifies the
+   * worker's run of the job.
+   */
+  move(job: ChatJob, next: NextEntry, most: number, token: string, used = ''): Promise<MoveResult> {
+    const moved = { ...job, ...next };
+    return moveScript(this.redis, this.#moveKeys(job, moved), {
+      jobId: jobIdOf(job),
+      nextId: jobIdOf(moved),
+      requestId: job.requestId,
+      data: dataOf(moved),
+      timestamp: moved.queuedAt,
+      workspace: moved.workspace,
+      share: shareOf(moved),
+      class: rankOf(moved.priority),
+      most,
+      inboxPrefix: this.parts.names.inbox(''),
+      notice: stamp(JSON.stringify(next), job),
+      rate: this.#rateOf(moved),
+      used,
+      token,
+    });
+  }
+
+  /** Counts the start of a job that is about to be called. False when this run has lost the job. */
+  async begin(job: ChatJob, lock: string): Promise<boolean> {
+    return (await beginScript(this.redis, { queue: this.#keysOf(job) }, { jobId: jobIdOf(job), lock })) === 1;
+  }
+
+  /** Leaves this key of the pool alone for a while. Returns the key that the job is to be called with instead, or ''. */
+  switchKey(job: ChatJob, lock: string, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
+    const args = { jobId: jobIdOf(job), lock, name: key, closedMs: Math.ceil(closedMs), why };
+    return switchKeyScript(this.redis, { queue: this.#keysOf(job) }, args);
+  }
+
+  /** Reserves another call of a running job. Returns 0, or for how long it would have to wait. */
+  reserveAgain(job: ChatJob, lock: string, used: string): Promise<number> {
+    return reserveAgainScript(this.redis, { queue: this.#keysOf(job) }, { jobId: jobIdOf(job), lock, used });
+  }
+
+  // --- For both ---
+
+  async look(provider: string): Promise<QueueLook> {
+    const [waiting, prioritized, active, paused, oldest, parked] = await lookScript(
+      this.redis,
+      { queue: this.#of(provider).keys },
+      {},
+    );
+    return {
+      waiting,
+      prioritized,
+      parked,
+      active,
+      paused: paused === 1,
+      oldest: oldest === 0 ? undefined : oldest,
+    };
+  }
+
+  /** BullMQ's own queue. */
+  of(provider: string): BullQueue {
+    return this.#of(provider).bull;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#known.values()].map(({ bull }) => bull.close()));
+  }
+
+  /** A queue is created on first use. A provider that was removed from the configuration may still have jobs to move. */
+  #of(provider: string) {
+    const known = this.#known.get(provider);
+    if (known) return known;
+    const { names } = this.parts;
+    const bull = new Queue(
+      provider,
+      {
+        connection: this.redis,
+        prefix: names.queuePrefix,
+        // Nobody reads BullMQ's event stream here.
+        streams: { events: { maxLen: 100 } },
+      },
+      chatBackend(this.redis, this.parts),
+    ) as BullQueue;
+    // The processes report by themselves that Redis is away. An unheard 'error' event would end them.
+    bull.on('error', () => {});
+    const created = { bull, keys: ScriptKeys.of(QUEUE_KEYS.map((key) => names.queueKey(provider, key))) };
+    this.#known.set(provider, created);
+    return created;
+  }
+
+  #keysOf(job: ChatJob): ScriptKeys {
+    return this.#of(providerOf(job)).keys;
+  }
+
+  #moveKeys(job: ChatJob, moved: ChatJob): MoveKeys {
+    return {
+      queue: this.#keysOf(job),
+      nextQueue: this.#keysOf(moved),
+      settledKey: this.parts.names.settled(job.requestId),
+      inboxKey: this.parts.names.inbox(job.inbox),
+    };
+  }
+
+  async #add(job: ChatJob, most: number | undefined, mayBeSettled: boolean) {
+    // This command is sent just before the script, in one write.
+    const kept = this.#keepLarge(job);
+    const settledKey = mayBeSettled ? this.parts.names.settled(job.requestId) : undefined;
+    const keys = { queue: this.#keysOf(job), settledKey };
+    const [added] = await Promise.all([addScript(this.redis, keys, this.#addArgs(job, most)), kept]);
+    if (added === ALREADY_SETTLED) return 'settled';
+    return added === ADDED ? 'added' : added;
+  }
+
+  #addArgs(job: ChatJob, most: number | undefined): AddArgs {
+    return {
+      jobId: jobIdOf(job),
+      name: CHAT_JOB,
+      data: dataOf(job),
+      request: typeof job.request === 'string' ? job.request : '',
+      timestamp: job.queuedAt,
+      workspace: job.workspace,
+      share: shareOf(job),
+      class: rankOf(job.priority),
+      most: most ?? '',
+      inboxPrefix: this.parts.names.inbox(''),
+      rate: this.#rateOf(job),
+      atCall: countsAtCall(job) ? 1 : '',
+    };
+  }
+
+  #rateOf(job: ChatJob): string {
+    const { names, providers } = this.parts;
+    return rateOf(job, providers?.get(providerOf(job)), names);
+  }
+
+  /** Stores a large request. If nobody deletes it, it expires when nobody can need it any more. */
+  #keepLarge(job: ChatJob): Promise<unknown> | undefined {
+    const { request, deadline, queuedAt } = job;
+    if (typeof request === 'string') return undefined;
+    const ms = Math.ceil(Math.max(0, deadline - queuedAt)) + LARGE_GRACE_MS;
+    return this.redis.set(this.#largeKey(job), request, 'PX', ms);
+  }
+
+  #largeKey(job: ChatJob): string {
+    return this.parts.names.queueKey(providerOf(job), jobIdOf(job) + LARGE_REQUEST);
+  }
+}
+
+/** The job in JSON, without its request. Taking the request out for a moment is cheaper than copying all the other fields. */
+function dataOf(job: ChatJob): string {
+  const { request } = job;
+  const rest: { request?: string | Buffer } = job;
+  rest.request = undefined;
+  const json = JSON.stringify(rest);
+  job.request = request;
+  return json;
+}
