@@ -707,7 +707,7 @@ test('a run that has lost its job neither takes nor frees a key of the pool', as
   t.true(other !== '' && other !== key);
   t.deepEqual(await busy(), { ...before, [key]: 0, [other]: 1 });
   // The reply was lost, and the worker asks again.
-  t.is(await cell.settlements.switchKey(job, run?.lock ?? '', key, 0, 'refused'), other);
+  t.is(await cell.queue.switchKey(job, run?.lock ?? '', key, 0, 'refused'), other);
   t.deepEqual(await busy(), { ...before, [key]: 0, [other]: 1 });
 });
 
