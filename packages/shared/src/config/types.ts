@@ -64,6 +64,8 @@ export interface ProviderConfig extends EndpointConfig {
   name: string;
   /** The provider's price list: `openai`, `anthropic`, or one of OTHER_PRICE_LISTS. */
   prices: string;
+  /** Whose models these are, where it is not the maker that the price list is named after. */
+  maker?: string;
   /** The variable that holds the provider's key; see resolveProviderKeys. */
   apiKeyEnv: string | undefined;
   /** Several keys instead of one. */

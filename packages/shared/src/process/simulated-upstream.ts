@@ -30,7 +30,10 @@ export const SIMULATED_PRICES = 'simulated';
 /** A provider at the simulator costs nothing. Providers elsewhere, such as added ones, keep their prices. */
 export function priceSimulated(config: GatewayConfig, simulatorUrl: string): void {
   for (const provider of config.providers.values())
-    if (provider.baseUrl.startsWith(simulatorUrl)) provider.prices = SIMULATED_PRICES;
+    if (provider.baseUrl.startsWith(simulatorUrl)) {
+      provider.maker = provider.prices;
+      provider.prices = SIMULATED_PRICES;
+    }
 }
 
 /** False when a provider has a fixed address. The gateway would call that address with an invalid key. */

@@ -167,6 +167,16 @@ const OPENAI_GUIDE = 'https://developers.openai.com/api/docs/guides/reasoning';
 
 const MODELS: readonly FactRow[] = [
   {
+    // They have no counterpart in Anthropic's format.
+    of: 'anthropic',
+    models: /^claude/,
+    facts: [
+      ...['seed', 'verbosity', 'prediction', 'metadata', 'prompt_cache_key', 'prompt_cache_retention'],
+      ...['prompt_cache_options', 'frequency_penalty', 'presence_penalty'],
+    ].map((field) => drops(field)),
+    source: 'https://platform.claude.com/docs/en/api/openai-sdk',
+  },
+  {
     of: 'anthropic',
     models: /^claude/,
     facts: ['user', 'safety_identifier'].map((field) => ({
@@ -399,14 +409,14 @@ const remembered = new Map<string, readonly ModelFact[]>();
 
 /** The facts about a model of this provider. */
 export function factsOf(
-  { kind, prices }: Pick<ProviderConfig, 'kind' | 'prices'>,
+  { kind, prices, maker: serves = prices }: Pick<ProviderConfig, 'kind' | 'prices' | 'maker'>,
   model: string,
 ): readonly ModelFact[] {
-  const name = `${kind} ${prices} ${model}`;
+  const name = `${kind} ${serves} ${model}`;
   const known = remembered.get(name);
   if (known) return known;
   const bare = bareName(model);
-  const maker = kind === 'anthropic' ? kind : prices === 'azure' ? 'openai' : prices;
+  const maker = kind === 'anthropic' ? kind : serves === 'azure' ? 'openai' : serves;
   const found = MODELS.filter(({ of, models }) => of === maker && models.test(bare));
   const facts = found.length === 0 ? NONE : found.flatMap((row) => row.facts);
   if (remembered.size >= MOST_REMEMBERED) remembered.clear();

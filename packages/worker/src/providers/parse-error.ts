@@ -59,8 +59,10 @@ function named({ code = '', param = '' }: ReadError): Pick<ProviderFailure, 'ref
   return { refusedField: { field: param, isValue: untaken === 'value' } };
 }
 
-/** The first name in quotes, or the one after a colon. */
+/** The name that the text begins with, as in `tool_choice: type "any" is …`, the first one in quotes, or the one after a colon. */
 function fieldIn(text: string): string | undefined {
+  const first = /^([a-z]+(?:_[a-z]+)+)(?:[.[]\S{0,64})?: /.exec(text);
+  if (first) return first[1];
   const quoted = /[`'"]([a-zA-Z_]\w{0,63})(?:[.[][^`'"]{0,64})?[`'"]/.exec(text);
   const after = /(?:(?:supplied|supported|model):|parameter) (\w{1,64})/i.exec(text);
   return quoted?.[1] ?? after?.[1];
