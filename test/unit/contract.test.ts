@@ -27,7 +27,15 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, child]) => [key, inOrder(child)]));
 }
 
-const ENTRY = { provider: 'acme', model: 'm-1', timeout_ms: 1, max_tokens: 1, retries: 0 };
+const ENTRY = {
+  provider: 'acme',
+  model: 'm-1',
+  timeout_ms: 1,
+  max_tokens: 1,
+  retries: 0,
+  drop: ['seed'],
+  rename: { top_k: 'top_p' },
+};
 const RATES = {
   requests_per_minute: 1,
   tokens_per_minute: 1,
