@@ -148,7 +148,11 @@ export const adminPaths: Paths = guarded({
   '/keys/find': {
     post: {
       summary: 'Say of values whether they are keys, were revoked, or are unused. Nothing is changed.',
-      requestBody: s.body(s.object({ values: s.arrayOf(s.text) })),
+      requestBody: s.body(
+        s.object({
+          values: { ...s.arrayOf(s.matching(/^[!-~]{1,200}$/)), minItems: 1, maxItems: 1000 },
+        }),
+      ),
       responses: {
         '200': s.json('In the order of the values.', s.listOf(s.ref('KeySearch'))),
         ...s.errors(...unreadable),

@@ -175,7 +175,7 @@ export const batchViewSchema = s.object({
     s.object({
       provider: s.text,
       model: s.text,
-      since: s.orNull(s.whole),
+      since: s.wholeOrNull,
       lines: s.whole,
       ended: s.whole,
       ids: { type: 'array', items: s.text },

@@ -1,11 +1,21 @@
 import * as s from './parts.js';
 
-const limit = { type: ['integer', 'null'], minimum: 1 };
-const budget = { type: ['number', 'null'], minimum: 0, description: 'USD a calendar month, UTC.' };
+const id = s.matching(/^[a-z0-9][a-z0-9_-]{0,62}$/);
+const label = s.matching(/^\P{C}{1,128}$/u);
+const modelId = s.matching(/^[!-~]{1,256}$/);
+
+const limit = { type: ['integer', 'null'], minimum: 1, maximum: 1_000_000 };
+const budget = {
+  type: ['number', 'null'],
+  minimum: 0,
+  maximum: 1_000_000_000,
+  description: 'USD a calendar month, UTC.',
+};
 const limits = {
   requests_per_minute: limit,
   tokens_per_minute: {
     ...limit,
+    maximum: 1_000_000_000,
     description: 'In any minute. A request waits in the queue where they are used up.',
   },
   concurrent_requests: limit,
@@ -31,7 +41,7 @@ const limits = {
   },
 };
 const models = {
-  ...s.orNull({ type: 'array', items: s.text, minItems: 1, maxItems: 256 }),
+  ...s.orNull({ type: 'array', items: modelId, minItems: 1, maxItems: 256 }),
   description: 'Routes and model ids that callers may name; * stands for any characters. Null: all.',
 };
 
@@ -65,12 +75,22 @@ const workspace = {
 };
 const value = { ...s.text, description: 'The key itself. Shown here and never again.' };
 
+const field = s.matching(/^[a-zA-Z][a-zA-Z0-9_]{0,63}$/);
 const entrySettings = {
-  ...{ timeout_ms: s.whole, max_tokens: s.whole, retries: s.whole },
-  drop: { ...s.arrayOf(s.text), description: 'Fields of requests that this model does not get.' },
+  timeout_ms: s.within(1, 3_600_000),
+  max_tokens: s.within(1, 1_000_000),
+  retries: s.within(0, 5),
+  drop: {
+    ...s.arrayOf(field),
+    minItems: 1,
+    maxItems: 16,
+    description: 'Fields of requests that this model does not get.',
+  },
   rename: {
     type: 'object',
-    additionalProperties: s.text,
+    additionalProperties: field,
+    minProperties: 1,
+    maxProperties: 16,
     description: 'Fields of requests that this model gets under another name.',
   },
 };
@@ -114,8 +134,8 @@ export const directorySchemas = {
     ...workspace,
     refusing_since: { ...s.momentOrNull, description: 'Since when its budget refuses every request.' },
   }),
-  WorkspaceInput: s.object({ id: s.text }, { name: s.text, models, limits: s.ref('LimitsInput') }),
-  WorkspaceChange: s.object({}, { name: s.text, models, limits: s.ref('LimitsInput') }),
+  WorkspaceInput: s.object({ id }, { name: label, models, limits: s.ref('LimitsInput') }),
+  WorkspaceChange: s.object({}, { name: label, models, limits: s.ref('LimitsInput') }),
   Directory: s.object({
     object: { const: 'directory' },
     providers: { ...s.arrayOf(s.text), description: 'The providers that routes may name.' },
@@ -142,25 +162,25 @@ export const directorySchemas = {
     revoked_at: s.momentOrNull,
   }),
   KeyInput: s.object(
-    { name: s.text },
+    { name: label },
     {
       expires_at: s.momentOrNull,
       value: { ...s.text, description: 'A value of your own, 32 to 200 letters, digits, _ . and -.' },
       ...priorities,
     },
   ),
-  KeyChange: s.object({}, { name: s.text, expires_at: s.momentOrNull, ...priorities }),
+  KeyChange: s.object({}, { name: label, expires_at: s.momentOrNull, ...priorities }),
   Rotation: s.object(
     {},
     {
-      grace_seconds: { ...s.whole, default: 86_400 },
+      grace_seconds: { ...s.within(0, 7_776_000), default: 86_400 },
       expires_at: {
         ...s.momentOrNull,
         description: 'When the new key ends; null for never. Left out: when the old one would have ended.',
       },
     },
   ),
-  ChainEntry: s.object({ provider: s.text, model: s.text }, entrySettings),
+  ChainEntry: s.object({ provider: id, model: modelId }, entrySettings),
   EntryGroup: s.object({
     one_of: {
       type: 'array',
@@ -169,7 +189,7 @@ export const directorySchemas = {
       description:
         'Each request goes to one of these first, by their weights, and to the others before the next entry.',
       items: s.object(
-        { provider: s.text, model: s.text },
+        { provider: id, model: modelId },
         { ...entrySettings, weight: { ...s.whole, minimum: 1, maximum: 1000, default: 1 } },
       ),
     },

@@ -8,6 +8,8 @@ export const text: Schema = { type: 'string' };
 export const textOrNull: Schema = { type: ['string', 'null'] };
 export const whole: Schema = { type: 'integer', minimum: 0 };
 export const wholeOrNull: Schema = { type: ['integer', 'null'], minimum: 0 };
+export const matching = ({ source }: RegExp): Schema => ({ type: 'string', pattern: source });
+export const within = (minimum: number, maximum: number): Schema => ({ type: 'integer', minimum, maximum });
 export const flag: Schema = { type: 'boolean' };
 export const moment: Schema = { type: 'string', format: 'date-time' };
 export const momentOrNull: Schema = { type: ['string', 'null'], format: 'date-time' };

@@ -7,9 +7,12 @@ const key = s.inPath('key', 'Name of one of its keys.');
 
 /** The weight of a key of an added provider. */
 const weight = {
-  ...s.wholeOrNull,
+  type: ['integer', 'null'],
+  minimum: 1,
+  maximum: 1000,
   description: 'Its share of the calls. Null: the least busy key is taken.',
 };
+const apiKey = s.matching(/^[!-~]{1,4096}$/);
 const limits = { type: ['object', 'null'], description: 'The limits per minute, as in gateway.yaml.' };
 
 export const providerPaths: Record<string, Record<string, s.Operation>> = {
@@ -40,12 +43,21 @@ export const providerPaths: Record<string, Record<string, s.Operation>> = {
           kind: s.oneOf('openai', 'anthropic'),
           base_url: s.text,
           api_key: {
-            ...s.textOrNull,
+            ...s.orNull(apiKey),
             description:
               'The provider’s key. It is stored encrypted and never shown. Left out: the stored key stays, while base_url, path, models_path, query, headers and auth.header stay the same. Null: no key.',
           },
           keys: {
-            ...s.orNull(s.arrayOf(s.object({ name: s.text }, { api_key: s.textOrNull, weight, limits }))),
+            ...s.orNull({
+              ...s.arrayOf(
+                s.object(
+                  { name: s.matching(/^[a-z0-9][a-z0-9_-]{0,62}$/) },
+                  { api_key: s.orNull(apiKey), weight, limits },
+                ),
+              ),
+              minItems: 1,
+              maxItems: 64,
+            }),
             description:
               'Several keys instead of api_key. A key without api_key stays as it is stored. Left out together with api_key: all stay.',
           },
@@ -71,7 +83,7 @@ export const providerPaths: Record<string, Record<string, s.Operation>> = {
     put: {
       summary: 'Give an added provider with one key another one. Calls under way end with the old one.',
       parameters: [provider],
-      requestBody: s.body(s.object({ api_key: s.text })),
+      requestBody: s.body(s.object({ api_key: apiKey })),
       responses: {
         '200': s.json('Changed.', s.ref('Provider')),
         ...s.errors('invalid_request', 'not_found', 'conflict'),
@@ -84,7 +96,7 @@ export const providerPaths: Record<string, Record<string, s.Operation>> = {
         'Add a key to an added provider, or change one. Calls under way end with the old one. A provider’s only key is named default then.',
       parameters: [provider, key],
       requestBody: s.body({
-        ...s.object({}, { api_key: s.text, weight, limits }),
+        ...s.object({}, { api_key: apiKey, weight, limits }),
         description: 'A field that is left out stays as it is. A new key needs api_key.',
       }),
       responses: {
@@ -106,7 +118,7 @@ export const providerPaths: Record<string, Record<string, s.Operation>> = {
       summary:
         'Make one real call of a few tokens, and say in words what is wrong. It is not logged and not billed to anybody.',
       parameters: [provider],
-      requestBody: s.body(s.object({}, { model: s.text }), false),
+      requestBody: s.body(s.object({}, { model: s.matching(/^[!-~]{1,256}$/) }), false),
       responses: {
         '200': s.json('What came of it.', s.ref('ProviderTest')),
         ...s.errors('not_found', 'invalid_request'),

@@ -452,8 +452,15 @@ export const recordSchemas = {
     value: { ...s.text, description: 'The token itself. Shown here and never again.' },
   }),
   TokenInput: s.object(
-    { name: s.text, role },
-    { workspaces: s.orNull(s.arrayOf(s.text)), expires_at: s.momentOrNull },
+    { name: s.matching(/^\P{C}{1,128}$/u), role },
+    {
+      workspaces: s.orNull({
+        ...s.arrayOf(s.matching(/^[a-z0-9][a-z0-9_-]{0,62}$/)),
+        minItems: 1,
+        maxItems: 100,
+      }),
+      expires_at: s.momentOrNull,
+    },
   ),
   Audit: s.object({
     object: { const: 'audit' },
@@ -471,7 +478,10 @@ export const recordSchemas = {
     before: s.orNull({ type: 'object' }),
     after: s.orNull({ type: 'object' }),
   }),
-  SignInInput: s.object({}, { token: s.text, link: s.text }),
+  SignInInput: s.object(
+    {},
+    { token: s.matching(/^[!-~]+(?: [!-~]+)*$/), link: s.matching(/^[\w-]{1,200}$/) },
+  ),
   SignInLink: s.object({
     object: { const: 'sign_in_link' },
     path: { ...s.text, description: 'To be put behind the console’s address.' },

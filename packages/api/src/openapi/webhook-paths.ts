@@ -50,7 +50,18 @@ export const webhookPaths: Record<string, Record<string, s.Operation>> = {
     post: {
       summary: 'Add a webhook. The answer has its secret, which is shown only now.',
       parameters: [workspace],
-      requestBody: s.body(s.object({ url: s.text }, { events: s.arrayOf(s.oneOf(...EVENT_TYPES)) })),
+      requestBody: s.body(
+        s.object(
+          { url: s.matching(/^\S{1,2000}$/) },
+          {
+            events: {
+              ...s.arrayOf(s.oneOf(...EVENT_TYPES)),
+              minItems: 1,
+              maxItems: EVENT_TYPES.length,
+            },
+          },
+        ),
+      ),
       responses: {
         '201': s.json('The webhook and its secret.', s.ref('CreatedWebhook')),
         ...s.errors('invalid_request', 'not_found', 'quota_exceeded'),
