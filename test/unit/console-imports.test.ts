@@ -13,10 +13,10 @@ test('the console takes types from the gateway, and of its code only two tables:
   for (const name of modules)
     t.notRegex(
       readFileSync(join(DIST, name), 'utf8'),
-      /from\s+['"]@sluice\/(?!shared\/(?:reasons|config\/presets)['"])/,
+      /from\s+['"]@sluice\/(?!shared\/(?:reasons|contract\/presets)['"])/,
       name,
     );
-  for (const name of ['reasons', 'config/presets']) {
+  for (const name of ['reasons', 'contract/presets']) {
     const table = fileURLToPath(import.meta.resolve(`@sluice/shared/${name}`));
     t.notRegex(readFileSync(table, 'utf8'), /^import\b|\bfrom\s+['"]/m, `${name} imports nothing`);
   }

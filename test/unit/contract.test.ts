@@ -5,7 +5,7 @@
 import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
 import { openapiAt } from '@sluice/api/openapi/document';
 import { ConfigError, parseConfig, parseConfigText } from '@sluice/shared/config/config';
-import { mistakeText } from '@sluice/shared/config/mistakes';
+import { mistakeText } from '@sluice/shared/contract/mistakes';
 import { GatewayError } from '@sluice/shared/errors';
 import test from 'ava';
 import { stringify } from 'yaml';

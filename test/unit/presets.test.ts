@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type ProviderConfig, parseConfigText } from '@sluice/shared/config/config';
-import { PRESETS } from '@sluice/shared/config/presets';
+import { PRESETS } from '@sluice/shared/contract/presets';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import test from 'ava';
 import { callStandIn } from '../helpers/call-stand-in.js';

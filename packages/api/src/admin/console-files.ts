@@ -19,7 +19,7 @@ const LIBRARIES: Readonly<Record<string, string>> = {
   'preact/jsx-runtime': 'preact/jsx-runtime',
   uplot: 'uplot/dist/uPlot.esm.js',
   '@sluice/shared/reasons': '@sluice/shared/reasons',
-  '@sluice/shared/config/presets': '@sluice/shared/config/presets',
+  '@sluice/shared/contract/presets': '@sluice/shared/contract/presets',
 };
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Key, Limits, List, PresentedDurations, Route, Workspace } from '@sluice/shared/admin-api';
 import type { LimitsConfig } from '@sluice/shared/config/config';
-import { ceilingOf, priorityOf } from '@sluice/shared/config/priority';
+import { ceilingOf, priorityOf } from '@sluice/shared/contract/priority';
 import type { KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
 import type { Durations } from './traffic.js';
 

@@ -1,5 +1,5 @@
-import type { Mistake } from '@sluice/shared/config/mistakes';
 import { ConfigReader } from '@sluice/shared/config/reader';
+import type { Mistake } from '@sluice/shared/contract/mistakes';
 import { GatewayError } from '@sluice/shared/errors';
 
 const MAX_SHOWN = 10;

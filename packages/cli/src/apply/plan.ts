@@ -4,7 +4,6 @@
  * Invariant: without `prune` nothing is taken away, not even a limit or a name that the file does not mention.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { entriesOf, isGroup } from '@sluice/shared/config/chain';
 import type {
   GatewayConfig,
   LimitsConfig,
@@ -12,8 +11,9 @@ import type {
   RouteConfig,
   WorkspaceConfig,
 } from '@sluice/shared/config/config';
-import type { KeyPriority } from '@sluice/shared/config/priority';
 import type { RouteEntry } from '@sluice/shared/config/types';
+import { entriesOf, isGroup } from '@sluice/shared/contract/chain';
+import type { KeyPriority } from '@sluice/shared/contract/priority';
 
 export interface KnownKey extends KeyPriority {
   id: string;

@@ -2,8 +2,9 @@
  * The entries of a route as they are written on the command line: `openai/gpt-4o-mini,timeout_ms=30000`. A plus joins the
  * members of a group: `openai/gpt-4o-mini,weight=70+azure/gpt-4o-mini,weight=30`.
  */
-import { isGroup } from '@sluice/shared/config/chain';
+
 import type { GroupMember, RouteEntry } from '@sluice/shared/config/types';
+import { isGroup } from '@sluice/shared/contract/chain';
 import { InvalidArgumentError } from 'commander';
 import { parseModelName } from './parse-arguments.js';
 

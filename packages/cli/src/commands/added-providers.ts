@@ -1,6 +1,6 @@
 /** The commands for providers that are not in gateway.yaml. */
 import type { ProviderInfo } from '@sluice/shared/admin-api';
-import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/config/presets';
+import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/contract/presets';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import { parseCount } from '../arguments/parse-arguments.js';

@@ -1,5 +1,5 @@
 /** A config of Portkey as gateway.yaml: its targets, one below the other, are the chain of one route. */
-import { PRESETS } from '@sluice/shared/config/presets';
+import { PRESETS } from '@sluice/shared/contract/presets';
 import {
   Draft,
   type Entry,

@@ -1,5 +1,5 @@
 /** A route of gateway.yaml and of the admin api. */
-import { entriesOf } from './chain.js';
+import { entriesOf } from '../contract/chain.js';
 import { type ConfigReader, type Fields, isAbsent, join, type NumberRule, type TextRule } from './reader.js';
 import { COUNT, DURATION_MS, ID, MODEL, WEIGHT } from './rules.js';
 import type { ChainEntry, EntryGroup, GroupMember, RouteConfig, RouteEntry } from './types.js';

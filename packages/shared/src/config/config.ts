@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Mistake, MistakesError } from '../contract/mistakes.js';
+import type { KeyPriority } from '../contract/priority.js';
 import { DEFAULT_FILE } from './defaults.js';
 import { type Env, lookupEnv } from './env-lookup.js';
 import { ownKeyMistake } from './gateway-key.js';
-import { type Mistake, MistakesError } from './mistakes.js';
 import type { LineOf } from './places.js';
-import type { KeyPriority } from './priority.js';
 import { ConfigReader } from './reader.js';
 import { type AddedNames, readGatewayConfig } from './schema.js';
 import { type GatewayConfig, ONLY_KEY, type ProviderConfig } from './types.js';

@@ -1,5 +1,5 @@
 /** How a provider is reached: the fields of gateway.yaml about address, headers and credentials. */
-import { ADDRESS_PARTS, PRESETS } from './presets.js';
+import { ADDRESS_PARTS, PRESETS } from '../contract/presets.js';
 import {
   type ConfigReader,
   type Fields,

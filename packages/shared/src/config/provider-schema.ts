@@ -1,6 +1,7 @@
 /** One provider of gateway.yaml, or one that was added beside it. */
+
+import { PRICE_LISTS, priceListAt } from '../contract/price-lists.js';
 import { ENDPOINT_FIELDS, readEndpoint, withPreset } from './endpoint-schema.js';
-import { PRICE_LISTS, priceListAt } from './price-lists.js';
 import { readProviderKeys, readProviderLimits } from './rate-schema.js';
 import { type ConfigReader, join, type NumberRule, shownKey } from './reader.js';
 import { COUNT, DURATION_MS, ID } from './rules.js';

@@ -1,4 +1,4 @@
-import { ceilingOf, type KeyPriority, PRIORITIES, rankOf } from './priority.js';
+import { ceilingOf, type KeyPriority, PRIORITIES, rankOf } from '../contract/priority.js';
 import { type ConfigReader, isAbsent } from './reader.js';
 
 /** Reads `priority` and `max_priority` of a key. `path` is the prefix of the field names in a mistake. */

@@ -1,6 +1,6 @@
+import { closest, type Mistake } from '../contract/mistakes.js';
 import type { Env } from './env-lookup.js';
 import { hasReference, interpolate, secretVariable } from './interpolate.js';
-import { closest, type Mistake } from './mistakes.js';
 
 export type Fields = Readonly<Record<string, unknown>>;
 

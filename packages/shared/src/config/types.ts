@@ -1,4 +1,4 @@
-import type { KeyPriority } from './priority.js';
+import type { KeyPriority } from '../contract/priority.js';
 
 export type ProviderKind = 'openai' | 'anthropic';
 
@@ -287,9 +287,9 @@ export interface ChainEntry {
   max_tokens?: number;
   retries?: number;
   /** Fields of requests that this model does not get. */
-  drop?: readonly string[];
+  drop?: string[];
   /** Fields of requests that this model gets under another name. */
-  rename?: Readonly<Record<string, string>>;
+  rename?: Record<string, string>;
 }
 
 /** A member of a group gets its weight's share of the group's requests. */

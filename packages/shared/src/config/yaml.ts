@@ -1,5 +1,5 @@
 import { LineCounter, parseDocument, stringify } from 'yaml';
-import type { Mistake } from './mistakes.js';
+import type { Mistake } from '../contract/mistakes.js';
 import { createLineOf, type LineOf } from './places.js';
 
 // The parser's own messages for these quote the source, which may hold a secret.

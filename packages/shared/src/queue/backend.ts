@@ -13,7 +13,7 @@ import {
   type WorkerOptions,
 } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { rankOf } from '../config/priority.js';
+import { rankOf } from '../contract/priority.js';
 import { BLOCK_MS } from '../redis/redis.js';
 import { ScriptKeys } from '../redis/script.js';
 import { whileRefused } from '../redis/while-refused.js';

@@ -1,5 +1,5 @@
-import type { Priority } from '../config/priority.js';
 import type { BudgetMode, ChainEntry, OnCrash } from '../config/types.js';
+import type { Priority } from '../contract/priority.js';
 import type { ErrorInfo } from '../errors.js';
 import type { Span } from '../json/measure.js';
 import type { AttemptOutcome } from '../outcomes.js';

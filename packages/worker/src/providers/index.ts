@@ -1,5 +1,5 @@
 import type { ProviderConfig, ProviderKind } from '@sluice/shared/config/config';
-import { isOpenaiItself, priceListAt } from '@sluice/shared/config/price-lists';
+import { isOpenaiItself, priceListAt } from '@sluice/shared/contract/price-lists';
 import { anthropicBatches } from './anthropic/batches.js';
 import { anthropic } from './anthropic/index.js';
 import { openaiBatches } from './openai/batches.js';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Router } from '@koa/router';
-import { entriesOf } from '@sluice/shared/config/chain';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { ID } from '@sluice/shared/config/rules';
 import { ONLY_KEY } from '@sluice/shared/config/types';
+import { entriesOf } from '@sluice/shared/contract/chain';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import {

@@ -1,10 +1,10 @@
 import type { Router } from '@koa/router';
 import type { IssuedKey, KeySearch, RotatedKey } from '@sluice/shared/admin-api';
 import { ownKeyMistake } from '@sluice/shared/config/gateway-key';
-import { ceilingOf, DEFAULT_PRIORITY, type KeyPriority, rankOf } from '@sluice/shared/config/priority';
 import { readKeyPriority } from '@sluice/shared/config/read-key-priority';
 import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
 import { LABEL } from '@sluice/shared/config/schema';
+import { ceilingOf, DEFAULT_PRIORITY, type KeyPriority, rankOf } from '@sluice/shared/contract/priority';
 import type { StoredKey } from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer, noWorkspace } from '@sluice/shared/directory/key-issuer';

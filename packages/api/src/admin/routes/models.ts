@@ -1,8 +1,8 @@
 import type { Router } from '@koa/router';
 import type { Model, ModelList } from '@sluice/shared/admin-api';
-import { PRICE_LISTS } from '@sluice/shared/config/price-lists';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { MODEL } from '@sluice/shared/config/rules';
+import { PRICE_LISTS } from '@sluice/shared/contract/price-lists';
 import { GatewayError } from '@sluice/shared/errors';
 import { InvalidRegistry, type ModelOverride, parseModelOverride } from '@sluice/shared/registry/document';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';

@@ -1,9 +1,9 @@
 import type { Router } from '@koa/router';
 import type { LimitUse, ProviderInfo, ProviderKeyInfo, ProviderList } from '@sluice/shared/admin-api';
-import { entriesOf } from '@sluice/shared/config/chain';
 import type { ProviderConfig } from '@sluice/shared/config/config';
 import { isAbsent } from '@sluice/shared/config/reader';
 import { MODEL } from '@sluice/shared/config/rules';
+import { entriesOf } from '@sluice/shared/contract/chain';
 import { GatewayError } from '@sluice/shared/errors';
 import type { KeyState, LimitState, RateState } from '@sluice/shared/queue/rate-state';
 import type { ParameterizedContext } from 'koa';

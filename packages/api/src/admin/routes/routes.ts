@@ -1,7 +1,7 @@
 import type { Router } from '@koa/router';
-import { entriesOf } from '@sluice/shared/config/chain';
 import { readRoute } from '@sluice/shared/config/chain-schema';
 import { ALIAS } from '@sluice/shared/config/schema';
+import { entriesOf } from '@sluice/shared/contract/chain';
 import { isAllowed } from '@sluice/shared/directory/allowed-models';
 import type { RouteRecord } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';

@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router';
 import type { TrafficReport } from '@sluice/shared/admin-api';
-import { entriesOf } from '@sluice/shared/config/chain';
+import { entriesOf } from '@sluice/shared/contract/chain';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { seenBy } from '../access/guard.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';

@@ -1,9 +1,9 @@
 import type {
   DirectoryOverview,
   Model,
-  ModelFacts,
   ModelList,
   ModelOffer,
+  ModelOverride,
   ProviderStatus,
 } from '@sluice/shared/admin-api';
 import { entriesOf } from '../../chain.js';
@@ -15,7 +15,7 @@ export interface ModelRow {
   provider: string;
   /** For a route: the other entries of its chain, and its workspace. */
   route?: { workspace: string; chain: string[] };
-  facts?: Partial<ModelFacts> & { source?: string };
+  facts?: Partial<ModelOverride> & { source?: string };
   overridden: boolean;
   /** Whether the provider lists the id, so that `GET /v1/models` does. */
   offered: boolean;

@@ -1,4 +1,4 @@
-import type { ModelFacts, Prices } from '@sluice/shared/admin-api';
+import type { ModelOverride, Prices } from '@sluice/shared/admin-api';
 import type { ModelRow } from './model-rows.js';
 
 export const FIELDS = [
@@ -46,7 +46,7 @@ export function mistakeOf(name: FieldName, value: string): string | undefined {
 }
 
 /** Call it only for a form without mistakes. */
-export function toOverride(form: OverrideForm): ModelFacts {
+export function toOverride(form: OverrideForm): ModelOverride {
   const filled = <N extends FieldName>(names: readonly N[]) =>
     Object.fromEntries(names.filter((name) => form[name] !== '').map((name) => [name, Number(form[name])]));
   const tags = form.capabilities

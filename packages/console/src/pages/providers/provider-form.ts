@@ -1,6 +1,6 @@
 /** A provider while it is being written: texts as typed, and what is wrong with them. */
 import type { ProviderInfo } from '@sluice/shared/admin-api';
-import { PRESETS } from '@sluice/shared/config/presets';
+import { PRESETS } from '@sluice/shared/contract/presets';
 import { count } from '../../format.js';
 
 /** No preset: any other server that speaks one of the two formats. */

@@ -1,4 +1,8 @@
 import { distance } from 'fastest-levenshtein';
+import type { Failure } from 'superstruct';
+import { pathText } from './path-text.js';
+import { isText } from './references.js';
+import type { Finding, Shape } from './shape.js';
 
 /**
  * A mistake in a configuration. Invariant: a mistake names the place and the allowed values. It never names the value
@@ -44,3 +48,27 @@ export function closest(word: string, candidates: readonly string[]): string | u
 }
 
 const plain = (word: string): string => word.slice(0, 64).toLowerCase().replace(/[_-]/g, '');
+
+/** The value in the form of its contract, or everything that is wrong with it. */
+export function read<T>(shape: Shape<T>, value: unknown): { value?: T; mistakes: Mistake[] } {
+  const [error, valid] = shape.validate(value, { coerce: true });
+  return error ? { mistakes: error.failures().map(toMistake) } : { value: valid as T, mistakes: [] };
+}
+
+function toMistake(failure: Failure & Partial<Finding>): Mistake {
+  const { path, message, refinement, value, candidates, word = value } = failure;
+  const meant = candidates && typeof word === 'string' ? closest(word, candidates) : undefined;
+  const whole =
+    refinement !== undefined
+      ? message
+      : value === undefined || value === null
+        ? `is missing; must be ${message}`
+        : `must be ${message}, not ${typeName(value)}`;
+  return { path: pathText(path), message: meant === undefined ? whole : `${whole}; did you mean ${meant}?` };
+}
+
+function typeName(value: unknown): string {
+  if (isText(value)) return 'a string';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'a map' : `a ${typeof value}`;
+}

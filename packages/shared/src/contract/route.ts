@@ -1,0 +1,192 @@
+/** Routes, their chains and the entries of these. */
+import { COUNT, DURATION_MS, id, modelId, moment, ruleMistake, WEIGHT } from './common.js';
+import { isText } from './references.js';
+import * as s from './structs.js';
+
+export const ALIAS: s.TextRule = {
+  pattern: /^[A-Za-z0-9._:/@-]{1,128}$/,
+  allowed: '1 to 128 characters of letters, digits and . _ - : / @',
+};
+
+export const MAX_ENTRIES = 8;
+/** The choice among the members of a group has random bits for this many (chat/choose-members.ts). */
+export const MAX_MEMBERS = 8;
+/** A request carries its whole chain. */
+export const MAX_MODELS = 16;
+
+const ENTRY_EXAMPLE = '{ provider: openai, model: gpt-4o-mini }';
+const noEntry = instead(`an entry such as ${ENTRY_EXAMPLE}`);
+const noRoute = instead(`a list of entries such as [${ENTRY_EXAMPLE}]`);
+
+/** For a text in the place of something else. */
+function instead(expected: string): s.Shape<never> {
+  return new s.Shape<never>({ type: 'never', schema: null, validator: () => expected }, {});
+}
+
+/** The settings of an entry that differ from the provider's. */
+export const entrySettings = s.partial({
+  timeout_ms: s.whole(DURATION_MS),
+  max_tokens: s.whole(COUNT),
+  retries: s.whole({ min: 0, max: 5 }),
+});
+
+/** Without these fields there is no request. */
+const KEPT = ['model', 'messages', 'stream'];
+/** The gateway reckons the cost of a request from these fields, so no other field may become one of them. */
+const RECKONED = [
+  ...KEPT,
+  ...['n', 'service_tier', 'tools', 'functions', 'prediction', 'audio', 'modalities', 'web_search_options'],
+];
+const MAX_FIELDS = 16;
+const FIELD: s.TextRule = {
+  pattern: /^[a-zA-Z][a-zA-Z0-9_]{0,63}$/,
+  allowed: 'the name of a field, of 1 to 64 letters, digits and _',
+};
+const isTaken = (field: string) => `must not be ${field}, which the gateway itself goes by`;
+
+/** The name of a field of requests, but none of these. */
+function fieldBut(taken: readonly string[]): s.Shape<string> {
+  const free = s.refined(s.textOf(FIELD), (field) => !taken.includes(field), isTaken);
+  return s.described(free, { not: { enum: taken } });
+}
+
+/** How the requests to an entry's model differ from the callers'. */
+const fieldSettings = s.partial({
+  drop: s.described(
+    s.list(fieldBut(KEPT), { min: 1, max: MAX_FIELDS }),
+    'Fields of requests that this model does not get.',
+  ),
+  rename: s.described(
+    s.record(fieldBut(RECKONED), {
+      nameMistake: (name) => ruleMistake(FIELD, name) ?? (KEPT.includes(name) ? isTaken(name) : undefined),
+      atLeastOne: 'leave it out for the defaults',
+      max: MAX_FIELDS,
+    }),
+    {
+      propertyNames: fieldBut(KEPT).json,
+      description: 'Fields of requests that this model gets under another name.',
+    },
+  ),
+});
+
+/** A member of a group gets its weight's share of the group's requests. */
+const weight = s.optional(s.described(s.whole(WEIGHT), { default: 1 }));
+export const memberSettings = { ...entrySettings, weight };
+
+/** `provider`: the providers that an entry may name. */
+function routeOf(provider: s.Shape<string>) {
+  const chainEntry = s.named(
+    'ChainEntry',
+    s.fields({ provider, model: modelId, ...entrySettings, ...fieldSettings }, { instead: 'one_of' }),
+  );
+  const groupMember = s.fields({ provider, model: modelId, ...entrySettings, ...fieldSettings, weight });
+  /** Each request goes to one member first, and to the other members before the next entry of the chain. */
+  const entryGroup = s.named(
+    'EntryGroup',
+    s.fields({
+      one_of: s.described(
+        s.list(
+          s.chosen(groupMember.json, (value) => (isText(value) ? noEntry : groupMember)),
+          { min: 2, max: MAX_MEMBERS },
+        ),
+        'Each request goes to one of these first, by their weights, and to the others before the next entry.',
+      ),
+    }),
+  );
+  const routeEntry = s.named(
+    'RouteEntry',
+    s.chosen<s.Infer<typeof chainEntry> | s.Infer<typeof entryGroup>>(
+      { anyOf: [chainEntry.json, entryGroup.json] },
+      (value) => (isText(value) ? noEntry : s.isMap(value) && 'one_of' in value ? entryGroup : chainEntry),
+    ),
+  );
+  const chain = s.list(routeEntry, { min: 1, max: MAX_ENTRIES, check: modelMistakes });
+  const onCrash = s.described(
+    s.choice('rerun', 'fail'),
+    'What becomes of a request whose worker dies in mid-call.',
+  );
+  const handsOver = s.described(s.flag, {
+    default: false,
+    description: 'Whether batches of the route are handed to the provider’s own batch API.',
+  });
+  const settings = s.fields(
+    { chain, on_crash: s.withDefault(onCrash, 'rerun'), provider_batches: s.withDefault(handsOver, false) },
+    { check: batchMistakes },
+  );
+  const routeInput = s.named(
+    'RouteInput',
+    s.chosen<s.Infer<typeof settings> | s.Infer<typeof chain>>(
+      { anyOf: [settings.json, chain.json] },
+      (value) => (isText(value) ? noRoute : Array.isArray(value) ? chain : settings),
+    ),
+  );
+  return { chainEntry, groupMember, entryGroup, routeEntry, chain, onCrash, handsOver, routeInput };
+}
+
+function* modelMistakes(chain: readonly unknown[]): Iterable<s.Finding> {
+  const models = chain.flatMap((entry) => (s.isMap(entry) ? (entry.one_of ?? entry) : []));
+  if (models.length > MAX_MODELS)
+    yield { message: `must have at most ${MAX_MODELS} models, those of its groups included` };
+}
+
+function* batchMistakes({ chain, provider_batches: handsOver }: s.Unread): Iterable<s.Finding> {
+  const [first]: unknown[] = Array.isArray(chain) ? chain : [];
+  if (handsOver === true && s.isMap(first) && 'one_of' in first)
+    yield {
+      at: 'provider_batches',
+      message: 'needs a chain that begins with one model, not with one_of',
+    };
+}
+
+const parts = routeOf(id);
+export const { chainEntry, entryGroup, routeEntry, routeInput } = parts;
+export type ChainEntry = s.Infer<typeof chainEntry>;
+export type GroupMember = s.Infer<typeof parts.groupMember>;
+export type EntryGroup = s.Infer<typeof entryGroup>;
+export type RouteEntry = s.Infer<typeof routeEntry>;
+export type OnCrash = s.Infer<typeof parts.onCrash>;
+
+/** Undefined: there are no providers at all, which is a mistake of its own. */
+export function routeInputFor(providers: readonly string[] | 'any') {
+  if (providers === 'any') return routeInput;
+  return routeOf(providers.length === 0 ? s.any<string>({}) : s.choice(...providers)).routeInput;
+}
+
+export interface RouteConfig {
+  chain: RouteEntry[];
+  onCrash: OnCrash;
+  /** Batches of this route are handed to the provider's own batch API where that is possible. */
+  providerBatches?: boolean;
+}
+
+/** A route is a chain, or a map with the chain and with settings of the whole route. */
+export function toRoute(input: s.Infer<typeof routeInput>): RouteConfig {
+  if (Array.isArray(input)) return { chain: input, onCrash: 'rerun' };
+  const { chain, on_crash: onCrash, provider_batches: handsOver } = input;
+  return { chain, onCrash, ...(handsOver ? { providerBatches: true } : {}) };
+}
+
+const { chain, onCrash, handsOver } = parts;
+const routeFields = { chain, on_crash: onCrash, provider_batches: handsOver };
+/** Another one after every change. It is the ETag of the route. */
+const version = s.described(s.text(), 'Another one after every change; also its ETag.');
+const head = { id: s.text(), object: s.literal('route') };
+
+export const route = s.named('Route', s.fields({ ...head, ...routeFields, created_at: moment, version }));
+export type Route = s.Infer<typeof route>;
+
+/** A route beside those of other workspaces. */
+export const placedRoute = s.fields({
+  ...head,
+  workspace: s.text(),
+  ...routeFields,
+  created_at: moment,
+  version,
+});
+export type PlacedRoute = s.Infer<typeof placedRoute>;
+
+/** A route as the callers of its workspace see it. */
+export const ownRoute = s.named(
+  'OwnRoute',
+  s.fields({ ...head, chain: s.list(routeEntry), on_crash: s.choice('rerun', 'fail') }),
+);
