@@ -1,5 +1,7 @@
 /** Every preset with the family that it belongs to, and the providers as a worker makes them. */
-import { type ProviderConfig, parseConfig } from '@sluice/shared/config/config';
+
+import { parseConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { PRESETS } from '@sluice/shared/contract/presets';
 import type { Family } from './features.js';
 

@@ -10,7 +10,7 @@ import {
   resolveProviderKeys,
   resolveWorkspaceKeys,
 } from '@sluice/shared/config/config';
-import { priceListAt } from '@sluice/shared/config/price-lists';
+import { priceListAt } from '@sluice/shared/contract/price-lists';
 import test from 'ava';
 import fc from 'fast-check';
 

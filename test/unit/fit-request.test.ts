@@ -1,6 +1,6 @@
 /** What becomes of a request for a model that does not take all of it. */
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { ChainEntry } from '@sluice/shared/config/types';
+import type { ChainEntry } from '@sluice/shared/contract/route';
 import { factsOf } from '@sluice/shared/registry/model-facts';
 import { fitRequest } from '@sluice/worker/calls/fit-request';
 import { heldMessages, holdMessages } from '@sluice/worker/calls/held-messages';

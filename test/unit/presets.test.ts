@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type ProviderConfig, parseConfigText } from '@sluice/shared/config/config';
+import { parseConfigText } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { PRESETS } from '@sluice/shared/contract/presets';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import test from 'ava';

@@ -1,7 +1,7 @@
 /** What the admin api shows of the directory's records: snake_case, moments in ISO 8601. */
 import { createHash } from 'node:crypto';
-import type { Key, Limits, List, PresentedDurations, Route, Workspace } from '@sluice/shared/admin-api';
-import type { LimitsConfig } from '@sluice/shared/config/config';
+import type { Key, List, PresentedDurations, Route, Workspace } from '@sluice/shared/admin-api';
+import { presentLimits } from '@sluice/shared/contract/limits';
 import { ceilingOf, priorityOf } from '@sluice/shared/contract/priority';
 import type { KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
 import type { Durations } from './traffic.js';
@@ -26,19 +26,6 @@ export function presentWorkspace({ id, name, created, models, limits }: Workspac
     created_at: iso(created),
     models: models ?? null,
     limits: presentLimits(limits),
-  };
-}
-
-export function presentLimits(limits: LimitsConfig): Limits {
-  return {
-    requests_per_minute: limits.requestsPerMinute ?? null,
-    tokens_per_minute: limits.tokensPerMinute ?? null,
-    concurrent_requests: limits.concurrentRequests ?? null,
-    budget_usd_per_month: limits.budgetUsdPerMonth ?? null,
-    budget: limits.budget ?? null,
-    unpriced_models: limits.unpricedModels ?? null,
-    weight: limits.weight ?? null,
-    batches_over_budget: limits.batchesOverBudget ?? null,
   };
 }
 

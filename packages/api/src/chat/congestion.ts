@@ -1,5 +1,5 @@
 /** How busy each provider's queue is, and what the configuration allows. */
-import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { type Priority, rankOf } from '@sluice/shared/contract/priority';
 import type { ChatJob } from '@sluice/shared/queue/job';
 

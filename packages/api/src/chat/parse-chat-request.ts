@@ -1,5 +1,5 @@
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { RequestLimits } from '@sluice/shared/config/types';
+import type { RequestLimits } from '@sluice/shared/config/gateway-config';
 import { GatewayError } from '@sluice/shared/errors';
 import type { MemberSearch } from '@sluice/shared/json/measure';
 import { toPath } from '../http/json-path.js';

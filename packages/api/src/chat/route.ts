@@ -1,5 +1,5 @@
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { RequestLimits } from '@sluice/shared/config/types';
+import type { RequestLimits } from '@sluice/shared/config/gateway-config';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority, priorityOf } from '@sluice/shared/contract/priority';
 import { GatewayError } from '@sluice/shared/errors';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';

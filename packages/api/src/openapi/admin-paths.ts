@@ -9,33 +9,6 @@ const key = s.inPath('id', 'Id of a key.');
 const alias = s.inPath('alias', 'Name of the route.');
 const model = [s.inPath('provider', 'openai or anthropic.'), s.inPath('id', 'Id of the model.')];
 const provider = s.inPath('provider', 'Name of a provider.');
-const moment = '2027-01-31, 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long ago.';
-const span = [
-  s.inQuery('since', `Ended from then on: ${moment}`),
-  s.inQuery('until', `Ended before: ${moment}`),
-];
-const filters = [
-  s.inQuery('workspace', 'Id of a workspace.'),
-  s.inQuery('route', 'Name of a route.'),
-  s.inQuery('provider', 'Who served, or was asked last.'),
-  s.inQuery('model', 'What was asked for, or what was called.'),
-  s.inQuery('key_id', 'Id of a key.'),
-  s.inQuery('code', 'Error code, or cancelled.'),
-  s.inQuery('reason', 'Why it was not served, such as budget_spent.'),
-  s.inQuery('status', '429, or 4xx for all of its kind.'),
-  s.inQuery('tag', 'A tag such as feature=search; several when it comes several times.'),
-  s.inQuery('user', 'The caller’s own end user.'),
-  s.inQuery('min_ms', 'Took at least so long.'),
-  s.inQuery('max_ms', 'Took at most so long.'),
-  s.inQuery('min_cost_usd', 'Cost at least so much.'),
-  s.inQuery('max_cost_usd', 'Cost at most so much.'),
-  s.inQuery('fallback', 'Whether another entry than the first served.', c.choice('true', 'false')),
-];
-const auditKind = s.inQuery(
-  'kind',
-  'changes or sign_ins. Default: changes.',
-  c.choice('changes', 'sign_ins'),
-);
 const fromConsole = {
   name: 'x-sluice-console',
   in: 'header',
@@ -98,10 +71,7 @@ export const adminPaths: Paths = guarded({
     delete: {
       summary:
         'Delete it with its keys, routes and kept answers. Its log and ledger stay, unless they are erased too.',
-      parameters: [
-        workspace,
-        s.inQuery('erase', 'Whether its log entries and ledger rows go too.', c.choice('true', 'false')),
-      ],
+      parameters: [workspace, ...s.query(c.eraseQuery)],
       responses: {
         '200': s.json('Gone.', c.deletedWorkspace),
         ...s.errors('invalid_request', 'not_found', 'service_unavailable'),
@@ -259,17 +229,7 @@ export const adminPaths: Paths = guarded({
   '/requests': {
     get: {
       summary: 'The request log, newest first.',
-      parameters: [
-        ...span,
-        ...filters,
-        s.inQuery('limit', 'Entries in a page, 1 to 200.', c.described(c.whole(), { default: 50 })),
-        s.inQuery(
-          'sort',
-          'By time, duration or cost; the newest, longest or dearest first.',
-          c.choice('time', 'duration', 'cost'),
-        ),
-        s.inQuery('before', 'Cursor: the next_before of the page before.'),
-      ],
+      parameters: s.query(c.requestsQuery),
       responses: {
         '200': s.json('A page.', c.listOf(c.loggedRequest, c.requestPage), {
           'server-timing': { description: 'What it took.', schema: c.text().json },
@@ -288,14 +248,14 @@ export const adminPaths: Paths = guarded({
   '/requests/follow': {
     get: {
       summary: 'The request log as it grows: one JSON object a line, an empty line now and then.',
-      parameters: [...filters, s.inQuery('after', 'Cursor: go on after this entry.')],
+      parameters: s.query(c.followQuery),
       responses: { '200': lines('Without an end.'), ...s.errors('invalid_request', 'rate_limited') },
     },
   },
   '/requests/export': {
     get: {
       summary: 'The whole request log, oldest first.',
-      parameters: [...span, ...filters, s.inQuery('format', 'jsonl or csv.', c.choice('jsonl', 'csv'))],
+      parameters: s.query(c.requestsExportQuery),
       responses: {
         '200': lines('One request a line.'),
         ...s.errors('invalid_request', 'service_unavailable'),
@@ -305,25 +265,7 @@ export const adminPaths: Paths = guarded({
   '/spend': {
     get: {
       summary: 'The ledger, summed.',
-      parameters: [
-        s.inQuery('since', `First day: ${moment} Default: 29 days before until.`),
-        s.inQuery('until', `Last day: ${moment} Default: today.`),
-        s.inQuery('month', 'A calendar month such as 2026-11, in the place of since and until.'),
-        s.inQuery('tz', 'Whose days they are, such as Europe/Berlin. Default: UTC.'),
-        s.inQuery(
-          'by',
-          'Any of workspace, key, route, provider, model, day, month, tag:<name>, with commas. Default: workspace.',
-        ),
-        s.inQuery(
-          'format',
-          'json, jsonl, csv, or focus for FOCUS 1.2.',
-          c.choice('json', 'jsonl', 'csv', 'focus'),
-        ),
-        s.inQuery('key_id', 'Id of a key.'),
-        s.inQuery('tag', 'A tag such as feature=search; several when it comes several times.'),
-        s.inQuery('top', 'Rows for so many of the dearest groups only; the rest is summed in others.'),
-        ...filters.slice(0, 4),
-      ],
+      parameters: s.query(c.spendQuery),
       responses: {
         '200': s.json('The sums.', c.spend),
         ...s.errors('invalid_request', 'service_unavailable'),
@@ -333,12 +275,7 @@ export const adminPaths: Paths = guarded({
   '/workspaces/{id}/statement': {
     get: {
       summary: 'What a workspace spent in a month, by model, route, key and day.',
-      parameters: [
-        s.inPath('id', 'Id of a workspace.'),
-        s.inQuery('month', 'Such as 2026-11. Default: this month.'),
-        s.inQuery('tz', 'Whose months they are, such as Europe/Berlin. Default: UTC.'),
-        s.inQuery('format', 'json, csv, or html for a page to print.', c.choice('json', 'csv', 'html')),
-      ],
+      parameters: [workspace, ...s.query(c.statementQuery)],
       responses: {
         '200': s.json('The statement.', c.statement),
         ...s.errors('invalid_request', 'not_found', 'service_unavailable'),
@@ -348,7 +285,7 @@ export const adminPaths: Paths = guarded({
   '/workspaces/{id}/months': {
     get: {
       summary: 'The months of a workspace, the newest first: the budget that each had, and what was spent.',
-      parameters: [s.inPath('id', 'Id of a workspace.')],
+      parameters: [workspace],
       responses: {
         '200': s.json('The months, of UTC.', c.listOf(c.budgetMonth)),
         ...s.errors('not_found'),
@@ -358,7 +295,7 @@ export const adminPaths: Paths = guarded({
   '/budgets': {
     get: {
       summary: 'Workspaces with a budget, the most used first, and what each spends a day.',
-      parameters: [s.inQuery('limit', 'At most so many. Default: 100.')],
+      parameters: s.query(c.budgetsQuery),
       responses: {
         '200': s.json('The budgets.', c.listOf(c.budget, { total: c.whole() })),
         ...s.errors('invalid_request'),
@@ -439,16 +376,7 @@ export const adminPaths: Paths = guarded({
     get: {
       summary:
         'How fast the entries of a route were, or all providers, how often they failed, and why they were passed over.',
-      parameters: [
-        s.inQuery('since', 'From a minute to a day ago, such as 15m.'),
-        s.inQuery(
-          'by',
-          'What the sums are for.',
-          c.described(c.choice('entry', 'provider'), { default: 'entry' }),
-        ),
-        s.inQuery('workspace', 'Only this workspace.'),
-        s.inQuery('route', 'Only this route.'),
-      ],
+      parameters: s.query(c.attemptsQuery),
       responses: {
         '200': s.json('Of the newest 5,000 requests at most.', c.attempts),
         ...s.errors('invalid_request'),
@@ -458,7 +386,7 @@ export const adminPaths: Paths = guarded({
   '/directory': {
     get: {
       summary: 'All workspaces with their routes and keys.',
-      parameters: [s.inQuery('keys', 'false: without the keys.')],
+      parameters: s.query(c.directoryQuery),
       responses: { '200': s.json('The directory.', c.directory), ...s.errors('invalid_request') },
     },
   },
@@ -474,19 +402,14 @@ export const adminPaths: Paths = guarded({
     get: {
       summary:
         'How many requests were refused, by workspace, key and reason. Most of them are not in the request log.',
-      parameters: [
-        s.inQuery('since', `From a minute to two days ago: ${moment} Default: 24h.`),
-        s.inQuery('workspace', 'Id of a workspace.'),
-        s.inQuery('key_id', 'Id of a key.'),
-        s.inQuery('reason', 'Such as unknown_model.'),
-      ],
+      parameters: s.query(c.refusalsQuery),
       responses: { '200': s.json('The counts.', c.refusals), ...s.errors('invalid_request') },
     },
   },
   '/traffic': {
     get: {
       summary: 'Rates, durations, failures, and who served each route, from the request log.',
-      parameters: [s.inQuery('since', `From a minute to a day ago: ${moment} Default: 15m.`)],
+      parameters: s.query(c.trafficQuery),
       responses: { '200': s.json('The sums.', c.traffic), ...s.errors('invalid_request') },
     },
   },
@@ -546,11 +469,7 @@ export const adminPaths: Paths = guarded({
   '/audit': {
     get: {
       summary: 'Who has changed what, or who has signed in, newest first.',
-      parameters: [
-        auditKind,
-        s.inQuery('limit', 'Entries in a page, 1 to 200.', c.described(c.whole(), { default: 50 })),
-        s.inQuery('before', 'Cursor: the next_before of the page before.'),
-      ],
+      parameters: s.query(c.auditQuery),
       responses: {
         '200': s.json('A page.', c.listOf(c.auditRecord, c.auditPage)),
         ...s.errors('invalid_request'),
@@ -560,7 +479,7 @@ export const adminPaths: Paths = guarded({
   '/audit/export': {
     get: {
       summary: 'The whole audit trail, newest first.',
-      parameters: [auditKind, s.inQuery('format', 'jsonl or csv.', c.choice('jsonl', 'csv'))],
+      parameters: s.query(c.auditExportQuery),
       responses: { '200': lines('One entry a line.'), ...s.errors('invalid_request') },
     },
   },

@@ -1,5 +1,12 @@
 /** Small builders of operations, so that the document reads as a table of paths. */
-import { error, type JsonSchema, Shape, text } from '@sluice/shared/contract/all';
+import {
+  error,
+  type Schema as FieldSchema,
+  type Fields,
+  type JsonSchema,
+  Shape,
+  text,
+} from '@sluice/shared/contract/all';
 import { ERROR_STATUS, type ErrorCode } from '@sluice/shared/errors';
 
 /** A struct of the contract, or JSON Schema. */
@@ -58,3 +65,10 @@ export const inQuery = (name: string, description: string, shape: Shape = text()
   description,
   schema: shape.json,
 });
+
+/** The parameters of a query. */
+export const query = ({ schema }: Fields<FieldSchema>) =>
+  Object.entries(schema).map(([name, { json }]) => {
+    const { description, ...rest } = json;
+    return { name, in: 'query', required: false, description, schema: rest };
+  });

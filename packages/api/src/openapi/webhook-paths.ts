@@ -39,7 +39,7 @@ export const webhookPaths: Record<string, Record<string, s.Operation>> = {
   '/workspaces/{id}/webhook-deliveries': {
     get: {
       summary: 'The messages to a workspace’s webhooks, the newest first, and how each went.',
-      parameters: [workspace, s.inQuery('limit', 'At most so many, up to 1000. Default: 100.')],
+      parameters: [workspace, ...s.query(c.deliveriesQuery)],
       responses: {
         '200': s.json('The deliveries.', c.listOf(c.webhookDelivery)),
         ...s.errors('invalid_request', 'not_found'),

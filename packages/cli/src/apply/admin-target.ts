@@ -1,7 +1,8 @@
 /** gateway.yaml carried out through the admin api. */
 
 import type { IssuedKey, Key, KeySearch, Limits } from '@sluice/shared/admin-api';
-import type { LimitsConfig, ResolvedKey } from '@sluice/shared/config/config';
+import type { ResolvedKey } from '@sluice/shared/config/config';
+import type { LimitsConfig } from '@sluice/shared/contract/limits';
 import { type AdminClient, AdminRefusal, path } from '../admin/client.js';
 import { readDirectory, type WholeWorkspace } from '../admin/read-directory.js';
 import type { KnownKey, KnownState, KnownValue, KnownWorkspace, WorkspaceFacts } from './plan.js';

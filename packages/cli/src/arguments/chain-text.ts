@@ -3,8 +3,8 @@
  * members of a group: `openai/gpt-4o-mini,weight=70+azure/gpt-4o-mini,weight=30`.
  */
 
-import type { GroupMember, RouteEntry } from '@sluice/shared/config/types';
 import { isGroup } from '@sluice/shared/contract/chain';
+import type { GroupMember, RouteEntry } from '@sluice/shared/contract/route';
 import { InvalidArgumentError } from 'commander';
 import { parseModelName } from './parse-arguments.js';
 

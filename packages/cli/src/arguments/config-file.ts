@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ProviderInfo } from '@sluice/shared/admin-api';
-import { ConfigError, type GatewayConfig, loadConfig } from '@sluice/shared/config/config';
+import { type AddedNames, ConfigError, loadConfig } from '@sluice/shared/config/config';
 import { lookupEnv } from '@sluice/shared/config/env-lookup';
-import type { AddedNames } from '@sluice/shared/config/schema';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import { type Mistake, mistakeText } from '@sluice/shared/contract/mistakes';
 import type { Cli } from '../cli.js';
 import { CliError } from '../output/cli-error.js';

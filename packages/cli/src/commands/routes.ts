@@ -1,5 +1,5 @@
 import type { Route } from '@sluice/shared/admin-api';
-import type { RouteEntry } from '@sluice/shared/config/types';
+import type { RouteEntry } from '@sluice/shared/contract/route';
 import { type Command, Option } from 'commander';
 import { AdminRefusal, path } from '../admin/client.js';
 import { readDirectory } from '../admin/read-directory.js';

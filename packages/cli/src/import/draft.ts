@@ -1,9 +1,9 @@
 /** The gateway.yaml that an import writes. */
 import { isDeepStrictEqual } from 'node:util';
 import { parseConfigText } from '@sluice/shared/config/config';
-import { ID, MODEL } from '@sluice/shared/config/rules';
-import { ALIAS } from '@sluice/shared/config/schema';
 import { writeYaml } from '@sluice/shared/config/yaml';
+import { ID, MODEL } from '@sluice/shared/contract/common';
+import { ALIAS } from '@sluice/shared/contract/route';
 import type { Place } from './foreign-file.js';
 
 export type Fields = Record<string, unknown>;

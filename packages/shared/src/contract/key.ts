@@ -1,5 +1,6 @@
 /** The keys of workspaces. */
 import { label, moment, momentOrNull, textOrNull } from './common.js';
+import { ownKeyMistake } from './gateway-key.js';
 import { ceilingOf, PRIORITIES, type Priority, rankOf } from './priority.js';
 import * as s from './structs.js';
 
@@ -65,9 +66,10 @@ export type KeySearch = s.Infer<typeof keySearch>;
 const SEARCHED: s.TextRule = { pattern: /^[!-~]{1,200}$/, allowed: 'a key of at most 200 characters' };
 export const keyQuestion = s.fields({ values: s.list(s.textOf(SEARCHED), { min: 1, max: 1000 }) });
 
-/** An operator's own value. gateway-key.ts says which values are good ones. */
 const ownValue = s.described(
-  s.ruled<string>({ type: 'string' }, (value) => (typeof value === 'string' ? undefined : 'must be a text')),
+  s.ruled<string>({ type: 'string' }, (value) =>
+    typeof value === 'string' ? ownKeyMistake(value) : 'must be a text',
+  ),
   'A value of your own, 32 to 200 letters, digits, _ . and -.',
 );
 const expiry = s.optional(momentOrNull);

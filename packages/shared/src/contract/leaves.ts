@@ -12,7 +12,7 @@ interface Leaf<T> {
   candidates?: readonly string[];
   /** The value of a text with variables. Undefined: it cannot have variables. */
   fromText?: (text: string) => unknown;
-  /** Brings what was written to one form. */
+  /** Brings a value that fits to one form. */
   tidy?: ((value: T) => T) | undefined;
 }
 
@@ -23,7 +23,7 @@ function leaf<T>({ type, expected, json, fits, candidates, fromText, tidy }: Lea
     schema: null,
     coercer(written) {
       const value = written instanceof Reference && fromText ? written.resolve(fromText) : written;
-      return tidy && isOfType(value) ? tidy(value) : value;
+      return tidy && isOfType(value) && fits?.(value) ? tidy(value) : value;
     },
     validator(value, context) {
       if (value instanceof Reference && fromText)

@@ -36,6 +36,7 @@ const limitFields = {
 
 export const limits = s.named('Limits', s.fields(limitFields));
 export type Limits = s.Infer<typeof limits>;
+export type BudgetMode = NonNullable<Limits['budget']>;
 export type LimitName = keyof Limits;
 export const LIMIT_NAMES = Object.keys(limitFields) as LimitName[];
 

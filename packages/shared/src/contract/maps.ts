@@ -57,7 +57,8 @@ export class Fields<S extends Schema> extends Shape<FieldsOf<S>> {
 
 /** The fields of the schema in its order, without those that are left out, and then all others. */
 function inOrder(value: Record<string, unknown>, schema: Schema): Record<string, unknown> {
-  const isLeftOut = (name: string) => value[name] === null && schema[name]?.takesNull === false;
+  const isLeftOut = (name: string) =>
+    value[name] === null && schema[name]?.isOptional && !schema[name].takesNull;
   const known = Object.keys(schema).filter((name) => Object.hasOwn(value, name) && !isLeftOut(name));
   const others = Object.entries(value).filter(([name]) => !Object.hasOwn(schema, name));
   return Object.fromEntries([...known.map((name) => [name, value[name]]), ...others]);

@@ -1,7 +1,7 @@
 /** The settings of a provider, in gateway.yaml and in the admin api. */
 import type { Context } from 'superstruct';
 import { COUNT, DURATION_MS, id, MODEL, modelId, ruleMistake, TOKENS, WEIGHT } from './common.js';
-import { PRESETS, PRESETS_WITHOUT_TOKEN } from './presets.js';
+import { ADDRESS_PARTS, PRESETS, PRESETS_WITHOUT_TOKEN } from './presets.js';
 import { PRICE_LISTS } from './price-lists.js';
 import { plainText } from './references.js';
 import * as s from './structs.js';
@@ -109,14 +109,20 @@ const poolKey = s.fields({
 });
 
 /** The names of the parts in an address such as `https://{resource}.openai.azure.com`. */
-export function partsIn(address: unknown): string[] {
-  const parts = typeof address === 'string' ? address.matchAll(/\{([a-z]+)-?\}/g) : [];
-  return [...new Set(Array.from(parts, ([, part = '']) => part))];
+export function partsIn(address: string): string[] {
+  return [...new Set(Array.from(address.matchAll(/\{([a-z]+)-?\}/g), ([, part = '']) => part))];
 }
 
-/** The parts of its address that a provider needs. Only the address of a preset has parts. */
-function neededParts({ preset, base_url: address, auth }: s.Unread): string[] {
-  const ofAddress = isAbsent(preset) || /\$\{/.test(String(address)) ? [] : partsIn(address);
+/** The address of a preset, which alone has parts. */
+function templateOf({ preset, base_url: address }: s.Unread): string | undefined {
+  const isTemplate = !isAbsent(preset) && typeof address === 'string' && !address.includes('${');
+  return isTemplate ? address : undefined;
+}
+
+/** The parts of its address that a provider needs. */
+function neededParts(provider: s.Unread): string[] {
+  const { auth } = provider;
+  const ofAddress = partsIn(templateOf(provider) ?? '');
   return s.isMap(auth) && auth.sigv4 === true ? [...ofAddress, 'region'] : ofAddress;
 }
 
@@ -135,22 +141,36 @@ const baseUrl = new s.Shape<string>(
     ...s.httpUrl,
     coercer(address, context) {
       const provider = around(context);
-      const needed = neededParts(provider);
-      const whole = typeof address === 'string' && needed.length > 0 ? withParts(address, provider) : address;
-      return s.httpUrl.coercer(whole, context);
+      const template = templateOf(provider);
+      return s.httpUrl.coercer(template === undefined ? address : withParts(template, provider), context);
+    },
+    validator(address, context) {
+      const unknown = neededParts(around(context)).filter((name) => !Object.hasOwn(ADDRESS_PARTS, name));
+      return [
+        ...unknown.map((name) => ({
+          message: `is missing; must be ${PART.allowed}`,
+          refinement: 'part',
+          path: [...context.path.slice(0, -1), name],
+        })),
+        ...s.httpUrl.validator(address, context),
+      ];
     },
   },
   s.httpUrl.json,
 );
 
+/** Google's locations of several regions have hosts of another form. */
+const MULTI_REGION = /\/\/(eu|us)-aiplatform\./;
+
 function withParts(address: string, provider: s.Unread): string {
-  return address.replace(/\{([a-z]+)(-?)\}/g, (_, name: string, dash: string) => {
+  const whole = address.replace(/\{([a-z]+)(-?)\}/g, (_, name: string, dash: string) => {
     const text = plainText(provider[name]) ?? '';
     // A part that is wrong is a mistake of its own.
     const value = PART.pattern.test(text) ? text : 'missing';
     // The address of Google's global location has no name before it.
     return dash !== '' && value === 'global' ? '' : value + dash;
   });
+  return whole.replace(MULTI_REGION, '//aiplatform.$1.rep.');
 }
 
 function isAbsent(value: unknown): value is null | undefined {
@@ -158,7 +178,7 @@ function isAbsent(value: unknown): value is null | undefined {
 }
 
 function* providerMistakes(provider: s.Unread): Iterable<s.Finding> {
-  const { base_url: _, kind, anthropic_version: version, auth, api_key: key, keys } = provider;
+  const { kind, anthropic_version: version, auth, api_key: key, keys } = provider;
   if (!isAbsent(version) && kind !== 'anthropic')
     yield { at: 'anthropic_version', message: 'is for kind anthropic only' };
   const { token_file: file, token_command: command, sigv4 } = s.isMap(auth) ? auth : {};
@@ -176,6 +196,30 @@ function* providerMistakes(provider: s.Unread): Iterable<s.Finding> {
 
 export const KINDS = ['openai', 'anthropic'] as const;
 export type ProviderKind = (typeof KINDS)[number];
+
+const tuning = {
+  /** The most calls at a time, over all workers together. */
+  concurrency: s.withDefault(s.whole(COUNT), 64),
+  /** How long a request may wait in the provider's queue. */
+  max_wait_ms: s.withDefault(s.whole(DURATION_MS), 10_000),
+  /** How many requests may wait. */
+  max_backlog: s.withDefault(s.whole(COUNT), 1000),
+  /** The time limit of one attempt. */
+  timeout_ms: s.withDefault(s.whole(DURATION_MS), 120_000),
+  /** How long nobody calls after an upstream 429 that names no time. */
+  cooldown_ms: s.withDefault(s.whole({ ...DURATION_MS, min: 0 }), 5000),
+  /** The longest cool-down, whatever upstream asks for. After it the provider is probed. */
+  max_cooldown_ms: s.withDefault(s.whole(DURATION_MS), 300_000),
+  /** Failures in a row after which nobody calls the provider for a while; 0: never. */
+  circuit_failures: s.withDefault(s.whole({ ...COUNT, min: 0 }), 8),
+  /** The first of these pauses. A pause doubles with every probe that fails. */
+  circuit_open_ms: s.withDefault(s.whole(DURATION_MS), 5000),
+  /** The answers that have to fit the caller's JSON schema: those to strict schemas, to all schemas, or to none. */
+  check_answers: s.withDefault(s.choice('strict', 'always', 'never'), 'strict'),
+  /** The price of a line in the provider's own batches, as a share of the normal price. */
+  batch_price_factor: s.withDefault(s.number({ min: 0, max: 1 }), 0.5),
+};
+export type Tuning = s.FieldsOf<typeof tuning>;
 
 /** The fields of a provider that has the fields of its preset. */
 const providerFields = {
@@ -204,29 +248,14 @@ const providerFields = {
   api_key: s.optional(s.secret),
   keys: s.optional(s.list(poolKey, { min: 1, max: MOST_KEYS, unique: 'name' })),
   limits: s.optional(providerLimits),
-  /** The most calls at a time, over all workers together. */
-  concurrency: s.withDefault(s.whole(COUNT), 64),
-  /** How long a request may wait in the provider's queue. */
-  max_wait_ms: s.withDefault(s.whole(DURATION_MS), 10_000),
-  /** How many requests may wait. */
-  max_backlog: s.withDefault(s.whole(COUNT), 1000),
-  /** The time limit of one attempt. */
-  timeout_ms: s.withDefault(s.whole(DURATION_MS), 120_000),
-  /** How long nobody calls after an upstream 429 that names no time. */
-  cooldown_ms: s.withDefault(s.whole({ ...DURATION_MS, min: 0 }), 5000),
-  /** The longest cool-down, whatever upstream asks for. After it the provider is probed. */
-  max_cooldown_ms: s.withDefault(s.whole(DURATION_MS), 300_000),
-  /** Failures in a row after which nobody calls the provider for a while; 0: never. */
-  circuit_failures: s.withDefault(s.whole({ ...COUNT, min: 0 }), 8),
-  /** The first of these pauses. A pause doubles with every probe that fails. */
-  circuit_open_ms: s.withDefault(s.whole(DURATION_MS), 5000),
-  /** The answers that have to fit the caller's JSON schema: those to strict schemas, to all schemas, or to none. */
-  check_answers: s.withDefault(s.choice('strict', 'always', 'never'), 'strict'),
-  /** The price of a line in the provider's own batches, as a share of the normal price. */
-  batch_price_factor: s.withDefault(s.number({ min: 0, max: 1 }), 0.5),
+  ...tuning,
 };
 export const provider = s.fields(providerFields, { check: providerMistakes });
 export type ProviderFields = s.Infer<typeof provider>;
+
+/** The keys of a provider that is not in gateway.yaml are stored apart. */
+const { api_key: _, ...settingsFields } = providerFields;
+export const addedProvider = s.fields(settingsFields, { check: providerMistakes });
 
 /** A header cannot carry any other character. */
 export const providerSecret = s.textOf({

@@ -14,6 +14,7 @@ const sumFields = {
   estimated_usd: s.described(usd, 'What those may have cost. It is no part of the cost.'),
   estimated_picodollars: picodollars,
 };
+export const SUM_NAMES = Object.keys(sumFields) as (keyof typeof sumFields)[];
 const sums = s.fields(sumFields);
 export type SpendSums = s.Infer<typeof sums>;
 

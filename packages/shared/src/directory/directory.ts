@@ -6,9 +6,9 @@
  * with it.
  */
 import type { Redis } from 'ioredis';
-import type { LimitsConfig } from '../config/config.js';
-import type { OnCrash, RouteEntry } from '../config/types.js';
+import type { LimitsConfig } from '../contract/limits.js';
 import type { KeyPriority } from '../contract/priority.js';
+import type { OnCrash, RouteEntry } from '../contract/route.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { type Erased, eraseHistory, eraseState, forgetRevokedKeys } from './erase.js';
 import { changeDirectoryScript, revokeKeyScript } from './script.js';

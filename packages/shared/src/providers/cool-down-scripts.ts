@@ -1,5 +1,5 @@
 /** The Lua behind cool-downs.ts. A stored cool-down is `<until>`, or `<until> <asked>` where it is probed in between. */
-import { DURATION_MS } from '../config/rules.js';
+import { DURATION_MS } from '../contract/common.js';
 import { ALSO_WHEN_FULL, createScript } from '../redis/script.js';
 
 /** No cool-down is longer, because no `max_cooldown_ms` is. */

@@ -1,6 +1,7 @@
 /** A settlement says how a request ended. This file makes what is written about it. */
 import { dayOf, monthOf } from '../calendar.js';
-import type { GatewayConfig, ProviderConfig } from '../config/config.js';
+import type { GatewayConfig } from '../config/gateway-config.js';
+import type { ProviderConfig } from '../config/provider.js';
 import type { KeyNames } from '../redis/key-names.js';
 import type { Attempt, ChatJob, ReplyHead } from './job.js';
 import { refusalRow } from './refusals.js';

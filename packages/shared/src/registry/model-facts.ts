@@ -7,7 +7,7 @@
  * left out, and only ever get another name.
  */
 import type { ChatRequest } from '../chat.js';
-import type { ProviderConfig } from '../config/types.js';
+import type { ProviderConfig } from '../config/provider.js';
 
 export interface ModelFact {
   /** A field of the request, or `messages`. */
