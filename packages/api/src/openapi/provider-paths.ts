@@ -54,7 +54,10 @@ export const providerPaths: Record<string, Record<string, s.Operation>> = {
       summary:
         'Add a key to an added provider, or change one. Calls under way end with the old one. A provider’s only key is named default then.',
       parameters: [provider, key],
-      requestBody: s.body(c.poolKeyInput),
+      requestBody: s.body({
+        ...c.poolKeyInput.json,
+        description: 'A field that is left out stays as it is. A new key needs api_key.',
+      }),
       responses: {
         '200': s.json('Added or changed.', c.providerInfo),
         ...s.errors('invalid_request', 'not_found', 'conflict'),

@@ -275,10 +275,7 @@ const keySettings = {
 };
 
 /** One key of an added provider. */
-export const poolKeyInput = s.described(
-  s.fields({ api_key: s.optional(providerSecret), ...keySettings }),
-  'A field that is left out stays as it is. A new key needs api_key.',
-);
+export const poolKeyInput = s.fields({ api_key: s.optional(providerSecret), ...keySettings });
 export const secretInput = s.fields({ api_key: providerSecret });
 export const providerQuestion = s.fields({ model: s.optional(modelId) });
 

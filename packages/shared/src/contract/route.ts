@@ -8,6 +8,8 @@ export const ALIAS: s.TextRule = {
   allowed: '1 to 128 characters of letters, digits and . _ - : / @',
 };
 
+export const alias = s.textOf(ALIAS);
+
 export const MAX_ENTRIES = 8;
 /** The choice among the members of a group has random bits for this many (chat/choose-members.ts). */
 export const MAX_MEMBERS = 8;
@@ -23,8 +25,8 @@ function instead(expected: string): s.Shape<never> {
   return new s.Shape<never>({ type: 'never', schema: null, validator: () => expected }, {});
 }
 
-/** The settings of an entry that differ from the provider's. */
-export const entrySettings = s.partial({
+/** Settings of an entry that differ from the provider's. */
+export const entryNumbers = s.partial({
   timeout_ms: s.whole(DURATION_MS),
   max_tokens: s.whole(COUNT),
   retries: s.whole({ min: 0, max: 5 }),
@@ -71,15 +73,13 @@ const fieldSettings = s.partial({
 
 /** A member of a group gets its weight's share of the group's requests. */
 const weight = s.optional(s.described(s.whole(WEIGHT), { default: 1 }));
-export const memberSettings = { ...entrySettings, weight };
+export const memberNumbers = { ...entryNumbers, weight };
 
 /** `provider`: the providers that an entry may name. */
 function routeOf(provider: s.Shape<string>) {
-  const chainEntry = s.named(
-    'ChainEntry',
-    s.fields({ provider, model: modelId, ...entrySettings, ...fieldSettings }, { instead: 'one_of' }),
-  );
-  const groupMember = s.fields({ provider, model: modelId, ...entrySettings, ...fieldSettings, weight });
+  const entryFields = { provider, model: modelId, ...entryNumbers, ...fieldSettings };
+  const chainEntry = s.named('ChainEntry', s.fields(entryFields, { instead: 'one_of' }));
+  const groupMember = s.fields({ ...entryFields, weight });
   /** Each request goes to one member first, and to the other members before the next entry of the chain. */
   const entryGroup = s.named(
     'EntryGroup',

@@ -6,7 +6,7 @@ import type {
   ModelOverride,
   ProviderStatus,
 } from '@sluice/shared/admin-api';
-import { entriesOf } from '../../chain.js';
+import { entriesOf } from '@sluice/shared/contract/chain';
 
 /** One line of the catalogue: a route of a workspace, or a direct model id. */
 export interface ModelRow {

@@ -7,7 +7,10 @@ import type {
   PlacedRoute,
   RouteEntry,
 } from '@sluice/shared/admin-api';
-import { isGroup } from '../../chain.js';
+import { isGroup } from '@sluice/shared/contract/chain';
+import { modelId } from '@sluice/shared/contract/common';
+import { alias, MAX_ENTRIES, MAX_MEMBERS, memberNumbers } from '@sluice/shared/contract/route';
+import { numberMistake } from '../rules.js';
 
 /** The models that the form suggests. */
 export interface KnownModels {
@@ -15,17 +18,13 @@ export interface KnownModels {
   direct: ModelOffer['data'];
 }
 
-export interface EntryForm {
+export interface EntryForm extends Record<NumberField, string> {
   /** Tells the rows of the form apart while they are moved. */
   key: number;
   provider: string;
   model: string;
-  timeout_ms: string;
-  max_tokens: string;
-  retries: string;
   /** It is in one group with the entry before it. */
   joins: boolean;
-  weight: string;
 }
 
 export interface RouteForm {
@@ -36,33 +35,13 @@ export interface RouteForm {
   chain: EntryForm[];
 }
 
-export const MAX_MODELS = 16;
-const MAX_ENTRIES = 8;
-const MAX_MEMBERS = 8;
-
-const ALIAS = /^[A-Za-z0-9._:/@-]{1,128}$/;
-const MODEL = /^[!-~]{1,256}$/;
-const NUMBERS = {
-  timeout_ms: { min: 1, max: 3_600_000 },
-  max_tokens: { min: 1, max: 1_000_000 },
-  retries: { min: 0, max: 5 },
-  weight: { min: 1, max: 1_000 },
-} as const;
-type NumberField = keyof typeof NUMBERS;
+type NumberField = keyof typeof memberNumbers;
+const NUMBERS = Object.keys(memberNumbers) as NumberField[];
 
 let nextKey = 1;
 
 export function blankEntry(provider = ''): EntryForm {
-  return {
-    key: nextKey++,
-    provider,
-    model: '',
-    timeout_ms: '',
-    max_tokens: '',
-    retries: '',
-    joins: false,
-    weight: '',
-  };
+  return toEntryForm({ provider, model: '' }, false);
 }
 
 export function blankForm(workspace: string): RouteForm {
@@ -84,17 +63,9 @@ export function toRouteForm({ workspace, id, chain, on_crash, provider_batches }
 }
 
 function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
-  const text = (value: number | undefined) => (value === undefined ? '' : String(value));
-  return {
-    key: nextKey++,
-    provider: entry.provider,
-    model: entry.model,
-    timeout_ms: text(entry.timeout_ms),
-    max_tokens: text(entry.max_tokens),
-    retries: text(entry.retries),
-    joins,
-    weight: text(entry.weight),
-  };
+  const { provider, model } = entry;
+  const texts = NUMBERS.map((field) => [field, entry[field] === undefined ? '' : String(entry[field])]);
+  return { key: nextKey++, provider, model, joins, ...Object.fromEntries(texts) };
 }
 
 /** Whether the route is what the form was filled with. */
@@ -102,10 +73,7 @@ export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: P
   const inOrder = (entry: GroupMember) => [
     entry.provider,
     entry.model,
-    entry.timeout_ms,
-    entry.max_tokens,
-    entry.retries,
-    entry.weight,
+    ...NUMBERS.map((field) => entry[field]),
   ];
   const text = (entries: readonly RouteEntry[]) =>
     JSON.stringify(
@@ -117,23 +85,20 @@ export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: P
 
 /** By path, as the gateway names them: `alias`, `chain[0].model`. */
 export function mistakesOf(
-  { alias, chain, provider_batches }: RouteForm,
+  { alias: name, chain, provider_batches }: RouteForm,
   providers: readonly string[],
 ): Map<string, string> {
   const mistakes = new Map<string, string>();
-  if (!ALIAS.test(alias)) mistakes.set('alias', 'Letters, digits and . _ - : / @, at most 128');
+  if (!alias.is(name)) mistakes.set('alias', 'Letters, digits and . _ - : / @, at most 128');
   chain.forEach((entry, i) => {
     const at = `chain[${i}]`;
     if (!providers.includes(entry.provider))
       mistakes.set(`${at}.provider`, 'Choose a provider that is configured');
-    if (!MODEL.test(entry.model)) mistakes.set(`${at}.model`, 'A model id without spaces');
-    for (const field of Object.keys(NUMBERS) as NumberField[]) {
-      const { min, max } = NUMBERS[field];
-      const value = entry[field];
-      if (field === 'weight' && !isMember(chain, i)) continue;
-      const isRight =
-        value === '' || (/^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max);
-      if (!isRight) mistakes.set(`${at}.${field}`, `A whole number from ${min} to ${max}`);
+    if (!modelId.is(entry.model)) mistakes.set(`${at}.model`, 'A model id without spaces');
+    for (const field of NUMBERS) {
+      const mistake = numberMistake(memberNumbers[field], entry[field]);
+      if (mistake !== undefined && (field !== 'weight' || isMember(chain, i)))
+        mistakes.set(`${at}.${field}`, mistake);
     }
   });
   const groups = groupsOf(chain);
@@ -193,9 +158,7 @@ function toMember({ provider, model, ...texts }: EntryForm): GroupMember {
     provider,
     model,
     ...Object.fromEntries(
-      (Object.keys(NUMBERS) as NumberField[])
-        .filter((field) => texts[field] !== '')
-        .map((field) => [field, Number(texts[field])]),
+      NUMBERS.filter((field) => texts[field] !== '').map((field) => [field, Number(texts[field])]),
     ),
   };
 }
