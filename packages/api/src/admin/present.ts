@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Key, List, PresentedDurations, Route, Workspace } from '@sluice/shared/admin-api';
 import { presentLimits } from '@sluice/shared/contract/limits';
-import { ceilingOf, priorityOf } from '@sluice/shared/contract/priority';
+import { presentClasses } from '@sluice/shared/contract/priority';
 import type { KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
 import type { Durations } from './traffic.js';
 
@@ -40,8 +40,7 @@ export function presentKey(key: KeyRecord, lastUsed: number | null): Key {
     created_by: key.createdBy ?? null,
     last_used_at: isoOrNull(lastUsed),
     expires_at: isoOrNull(key.expires),
-    priority: priorityOf(key),
-    max_priority: ceilingOf(key),
+    ...presentClasses(key),
   };
 }
 

@@ -4,12 +4,17 @@
  */
 
 import { isGroup } from '@sluice/shared/contract/chain';
-import type { GroupMember, RouteEntry } from '@sluice/shared/contract/route';
+import {
+  entryNumbers,
+  type GroupMember,
+  memberNumbers,
+  type RouteEntry,
+} from '@sluice/shared/contract/route';
 import { InvalidArgumentError } from 'commander';
 import { parseModelName } from './parse-arguments.js';
 
-const OPTIONS = ['timeout_ms', 'max_tokens', 'retries'] as const;
-const MEMBER_OPTIONS = [...OPTIONS, 'weight'] as const;
+const OPTIONS = Object.keys(entryNumbers) as (keyof typeof entryNumbers)[];
+const MEMBER_OPTIONS = Object.keys(memberNumbers) as (keyof typeof memberNumbers)[];
 /** A model id may have a plus, too. */
 const BEFORE_A_PROVIDER = /\+(?=[a-z0-9][a-z0-9_-]*\/)/;
 

@@ -71,6 +71,12 @@ export function choice<const T extends string>(...values: readonly T[]): Shape<T
   });
 }
 
+/** The values of a choice. */
+export function choicesOf({ json }: Shape): readonly string[] | undefined {
+  const [first = json] = (json.anyOf ?? []) as JsonSchema[];
+  return first.enum as readonly string[] | undefined;
+}
+
 export interface NumberRule {
   min: number;
   max: number;

@@ -18,3 +18,7 @@ export function toCamel<T extends object>(fields: T): CamelFields<T> {
 export function snakeName(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
+
+export function toSnake(fields: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [snakeName(name), value]));
+}

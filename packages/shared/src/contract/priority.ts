@@ -39,3 +39,22 @@ export function waitUntil(
 ): number {
   return priority === 'background' ? deadline : Math.min(now + maxWaitMs, deadline);
 }
+
+/** The classes of a key as the admin api shows them. */
+export interface ShownClasses {
+  priority: Priority;
+  max_priority: Priority;
+}
+
+export function presentClasses(key: KeyPriority): ShownClasses {
+  return { priority: priorityOf(key), max_priority: ceilingOf(key) };
+}
+
+export function classesOf({ priority, max_priority: maxPriority }: ShownClasses): KeyPriority {
+  return { priority, maxPriority };
+}
+
+/** `normal, up to interactive` */
+export function classText({ priority, max_priority: most }: ShownClasses): string {
+  return priority === most ? priority : `${priority}, up to ${most}`;
+}
