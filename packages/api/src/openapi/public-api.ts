@@ -1,12 +1,12 @@
 import * as c from '@sluice/shared/contract/all';
-import { chatRequest, nameLength } from '../chat/schema.js';
+import { chatRequest, nameLength } from '@sluice/shared/contract/chat-request';
 import { batchPaths } from './batch-paths.js';
 import * as s from './parts.js';
 
-const requestFields = chatRequest.jsonSchema.properties as Record<string, c.JsonSchema>;
+const requestFields = chatRequest.json.properties as Record<string, c.JsonSchema>;
 
 export const chatRequestSchema = {
-  ...chatRequest.jsonSchema,
+  ...chatRequest.json,
   description:
     'Fields that are not listed are passed on. The whole body has limits of depth, keys, elements and content parts (`request` in gateway.yaml).',
   properties: {

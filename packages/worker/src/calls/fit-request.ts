@@ -88,7 +88,7 @@ function digestField(fitted: FittedRequest, field: string): void {
 
 function changeRole(fitted: FittedRequest, role: string, becomes: string): void {
   const messages = fitted.request.messages.map((message) =>
-    message.role === role ? { ...message, role: becomes as ChatMessage['role'] } : message,
+    message.role === role ? ({ ...message, role: becomes } as ChatMessage) : message,
   );
   fitted.request = { ...fitted.request, messages };
   fitted.adapted.push(`sent role ${role} as ${becomes}`);
