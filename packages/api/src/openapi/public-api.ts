@@ -35,10 +35,7 @@ export const COMPLETION_HEADERS = {
     ...header('What was changed in the request for this model. Absent when nothing was.'),
     required: false,
   },
-  'x-gateway-latency-ms': header(
-    'Duration of the provider call.',
-    c.described(c.text(), { pattern: '^\\d+$' }),
-  ),
+  'x-gateway-latency-ms': header('Duration of the provider call.', c.text().about({ pattern: '^\\d+$' })),
   'x-gateway-cost-usd': header('Estimated cost.', c.usd),
   'x-request-id': header('Names the request in the log.'),
 };

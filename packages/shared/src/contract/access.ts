@@ -10,7 +10,7 @@ const role = s.choice(...ROLES);
 const workspaces: s.Shape<readonly string[]> = s.list(s.text());
 const granted = {
   role,
-  workspaces: s.described(s.orNull(workspaces), 'Null: all of them, and the gateway as a whole.'),
+  workspaces: s.orNull(workspaces).about('Null: all of them, and the gateway as a whole.'),
 };
 const grant = s.fields(granted);
 export type PresentedGrant = s.Infer<typeof grant>;
@@ -29,111 +29,95 @@ const tokenFields = {
   last_four: s.text(),
   created_at: moment,
   created_by: s.text(),
-  last_used_at: s.described(momentOrNull, 'To within a minute.'),
+  last_used_at: momentOrNull.about('To within a minute.'),
   expires_at: momentOrNull,
 };
-export const adminToken = s.named('AdminToken', s.fields(tokenFields));
+export const adminToken = s.component('AdminToken', tokenFields);
 export type AdminToken = s.Infer<typeof adminToken>;
 
-export const issuedToken = s.named(
-  'IssuedToken',
-  s.fields({
-    ...tokenFields,
-    value: s.described(s.text(), 'The token itself. Shown here and never again.'),
-  }),
-);
+export const issuedToken = s.component('IssuedToken', {
+  ...tokenFields,
+  value: s.text().about('The token itself. Shown here and never again.'),
+});
 export type IssuedToken = s.Infer<typeof issuedToken>;
 
-export const tokenInput = s.named(
-  'TokenInput',
-  s.fields({ name: label, ...grantInput, expires_at: s.optional(momentOrNull) }),
-);
+export const tokenInput = s.component('TokenInput', {
+  name: label,
+  ...grantInput,
+  expires_at: s.optional(momentOrNull),
+});
 
 const TOKEN: s.TextRule = { pattern: /^[!-~]+(?: [!-~]+)*$/, allowed: 'printable ASCII' };
 const LINK: s.TextRule = { pattern: /^[\w-]{1,200}$/, allowed: 'the last part of a sign-in link' };
 
-export const signInInput = s.named(
+export const signInInput = s.component(
   'SignInInput',
-  s.fields(s.partial({ token: s.textOf(TOKEN), link: s.textOf(LINK) }), {
+  s.partial({ token: s.textOf(TOKEN), link: s.textOf(LINK) }),
+  {
     *check({ token, link }) {
       if ((token === undefined) === (link === undefined)) yield { message: 'must have either token or link' };
     },
-  }),
+  },
 );
 
-export const signInLink = s.named(
-  'SignInLink',
-  s.fields({
-    object: s.literal('sign_in_link'),
-    path: s.described(s.text(), 'To be put behind the console’s address.'),
-    expires_at: moment,
-  }),
-);
+export const signInLink = s.component('SignInLink', {
+  object: s.literal('sign_in_link'),
+  path: s.text().about('To be put behind the console’s address.'),
+  expires_at: moment,
+});
 export type SignInLink = s.Infer<typeof signInLink>;
 
 /** The person who is signed in with a browser. */
-export const session = s.named(
-  'Session',
-  s.fields({
-    object: s.literal('session'),
-    /** Null: nobody is signed in. */
-    person: s.orNull(
-      s.fields({
-        name: s.text(),
-        way: s.choice('token', 'link', 'oidc', 'proxy'),
-        grants: s.list(grant),
-        signed_in_at: s.described(momentOrNull, 'Null for somebody whom a proxy has signed in.'),
-        expires_at: momentOrNull,
-      }),
-    ),
-    oidc: s.described(
-      textOrNull,
-      'What the button says that leads to /sign-in/oidc. Null: there is no such sign-in.',
-    ),
-  }),
-);
+export const session = s.component('Session', {
+  object: s.literal('session'),
+  /** Null: nobody is signed in. */
+  person: s.orNull(
+    s.fields({
+      name: s.text(),
+      way: s.choice('token', 'link', 'oidc', 'proxy'),
+      grants: s.list(grant),
+      signed_in_at: momentOrNull.about('Null for somebody whom a proxy has signed in.'),
+      expires_at: momentOrNull,
+    }),
+  ),
+  oidc: textOrNull.about('What the button says that leads to /sign-in/oidc. Null: there is no such sign-in.'),
+});
 export type SignedIn = s.Infer<typeof session>;
 
 /** A browser that is signed in. */
-export const openSession = s.named(
-  'OpenSession',
-  s.fields({
-    id: s.described(s.text(), 'The audit trail names it as `credential`.'),
-    object: s.literal('open_session'),
-    name: s.text(),
-    way: s.choice('token', 'link', 'oidc'),
-    grants: s.list(grant),
-    address: s.described(s.text(), 'Where the sign-in came from.'),
-    signed_in_at: moment,
-    seen_at: s.described(moment, 'To within a minute.'),
-    expires_at: moment,
-    own: s.described(s.flag, 'It is the one that asks.'),
-  }),
-);
+export const openSession = s.component('OpenSession', {
+  id: s.text().about('The audit trail names it as `credential`.'),
+  object: s.literal('open_session'),
+  name: s.text(),
+  way: s.choice('token', 'link', 'oidc'),
+  grants: s.list(grant),
+  address: s.text().about('Where the sign-in came from.'),
+  signed_in_at: moment,
+  seen_at: moment.about('To within a minute.'),
+  expires_at: moment,
+  own: s.flag.about('It is the one that asks.'),
+});
 export type OpenSession = s.Infer<typeof openSession>;
 
 /** A change, a sign-in, or an attempt at one of them. */
-export const auditRecord = s.named(
-  'Audit',
-  s.fields({
-    object: s.literal('audit'),
-    /** The record's place in the audit trail. */
-    cursor: s.text(),
-    at: moment,
-    /** `PUT /workspaces/{id}/routes/{alias}`, or `sign in by token`. */
-    action: s.text(),
-    path: s.text(),
-    who: s.described(textOrNull, 'Null: nobody knows.'),
-    via: textOrNull,
-    credential: s.described(textOrNull, 'Id of a session or a token.'),
-    address: s.text(),
-    request_id: s.text(),
-    workspace: textOrNull,
-    status: s.described(s.whole(), '2xx: it was done.'),
-    before: s.orNull(s.any<unknown>({ type: 'object' })),
-    after: s.orNull(s.any<unknown>({ type: 'object' })),
-  }),
-);
+export const auditRecord = s.component('Audit', {
+  object: s.literal('audit'),
+  /** The record's place in the audit trail. */
+  cursor: s.text(),
+  at: moment,
+  /** `PUT /workspaces/{id}/routes/{alias}`, or `sign in by token`. */
+  action: s.text(),
+  path: s.text(),
+  who: textOrNull.about('Null: nobody knows.'),
+  via: textOrNull,
+  credential: textOrNull.about('Id of a session or a token.'),
+  address: s.text(),
+  request_id: s.text(),
+  workspace: textOrNull,
+  status: s.whole().about('2xx: it was done.'),
+  before: s.orNull(s.any<unknown>({ type: 'object' })),
+  after: s.orNull(s.any<unknown>({ type: 'object' })),
+});
 export type AuditRecord = s.Infer<typeof auditRecord>;
 
 export const auditPage = { has_more: s.flag, next_before: textOrNull };

@@ -16,7 +16,7 @@ export const BATCH_STATUSES = [
 ] as const;
 
 const batchFields = {
-  id: s.described(s.text(), { pattern: '^batch_' }),
+  id: s.text().about({ pattern: '^batch_' }),
   object: s.literal('batch'),
   endpoint: s.text(),
   errors: s.orNull(
@@ -49,39 +49,36 @@ const batchFields = {
   }),
   metadata: s.orNull(s.record(s.text())),
 };
-export const batch = s.named('Batch', s.fields(batchFields));
+export const batch = s.component('Batch', batchFields);
 export type BatchObject = s.Infer<typeof batch>;
 
 /** A batch, and what operators want to know beside it. */
-export const batchView = s.named(
-  'BatchView',
-  s.fields({
-    ...batchFields,
-    workspace: s.text(),
-    cost_usd: usd,
-    /** Lines that have been given to the queues. */
-    fed: s.whole(),
-    errors_by_code: s.record(s.whole()),
-    /** Why no line is given to the queues at the moment. */
-    waits_for: textOrNull,
-    /** The part of the batch that is or was at the provider's own batch API. Null: no route of it asks for that. */
-    provider_batches: s.orNull(
-      s.fields({
-        provider: s.text(),
-        model: s.text(),
-        /** When the first lines were handed over. Null: none were. */
-        since: wholeOrNull,
-        /** Lines that were handed over, and those of them that the provider has ended. */
-        lines: s.whole(),
-        ended: s.whole(),
-        /** The provider's ids of its batches, the newest ones. */
-        ids: s.list(s.text()),
-        /** Why lines run one by one instead. Null: they do not. */
-        one_by_one: textOrNull,
-      }),
-    ),
-  }),
-);
+export const batchView = s.component('BatchView', {
+  ...batchFields,
+  workspace: s.text(),
+  cost_usd: usd,
+  /** Lines that have been given to the queues. */
+  fed: s.whole(),
+  errors_by_code: s.record(s.whole()),
+  /** Why no line is given to the queues at the moment. */
+  waits_for: textOrNull,
+  /** The part of the batch that is or was at the provider's own batch API. Null: no route of it asks for that. */
+  provider_batches: s.orNull(
+    s.fields({
+      provider: s.text(),
+      model: s.text(),
+      /** When the first lines were handed over. Null: none were. */
+      since: wholeOrNull,
+      /** Lines that were handed over, and those of them that the provider has ended. */
+      lines: s.whole(),
+      ended: s.whole(),
+      /** The provider's ids of its batches, the newest ones. */
+      ids: s.list(s.text()),
+      /** Why lines run one by one instead. Null: they do not. */
+      one_by_one: textOrNull,
+    }),
+  ),
+});
 export type BatchView = s.Infer<typeof batchView>;
 
 /** batches/routes.ts reads it in the words of the SDKs' own service. */
@@ -93,17 +90,14 @@ export const batchInput = s.fields({
   output_expires_after: s.optional(s.fields({ anchor: s.literal('created_at'), seconds: s.whole() })),
 });
 
-export const file = s.named(
-  'File',
-  s.fields({
-    id: s.described(s.text(), { pattern: '^file-' }),
-    object: s.literal('file'),
-    bytes: s.whole(),
-    created_at: s.whole(),
-    expires_at: s.whole(),
-    filename: s.text(),
-    purpose: s.choice('batch', 'batch_output'),
-    status: s.literal('processed'),
-    status_details: s.any<null>({ type: 'null' }),
-  }),
-);
+export const file = s.component('File', {
+  id: s.text().about({ pattern: '^file-' }),
+  object: s.literal('file'),
+  bytes: s.whole(),
+  created_at: s.whole(),
+  expires_at: s.whole(),
+  filename: s.text(),
+  purpose: s.choice('batch', 'batch_output'),
+  status: s.literal('processed'),
+  status_details: s.any<null>({ type: 'null' }),
+});

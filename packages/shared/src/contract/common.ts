@@ -41,14 +41,12 @@ export const momentOrNull = s.orNull(moment);
 export const textOrNull = s.orNull(s.text());
 export const wholeOrNull = s.orNull(s.whole());
 
-export const usd = s.described(
-  s.textOf({ pattern: /^-?\d+\.\d{6}$/, allowed: 'an amount' }),
-  'USD with six decimals.',
-);
-export const picodollars = s.described(
-  s.textOf({ pattern: /^-?\d+$/, allowed: 'an amount' }),
-  'Exact amount in 10⁻¹² USD.',
-);
+export const usd = s
+  .textOf({ pattern: /^-?\d+\.\d{6}$/, allowed: 'an amount' })
+  .about('USD with six decimals.');
+export const picodollars = s
+  .textOf({ pattern: /^-?\d+$/, allowed: 'an amount' })
+  .about('Exact amount in 10⁻¹² USD.');
 
 export interface List<T> {
   object: 'list';

@@ -35,17 +35,15 @@ export const chatCompletion = s.named(
   ),
 );
 
-export const modelListEntry = s.named(
-  'ModelListEntry',
-  s.fields({
-    id: s.text(),
-    object: s.literal('model'),
-    created: s.whole(),
-    owned_by: s.described(s.text(), '`route:<provider>` for a route, else the provider.'),
-  }),
-);
+export const modelListEntry = s.component('ModelListEntry', {
+  id: s.text(),
+  object: s.literal('model'),
+  created: s.whole(),
+  owned_by: s.text().about('`route:<provider>` for a route, else the provider.'),
+});
 
-export const backgroundRequest = s.named(
-  'BackgroundRequest',
-  s.fields({ id: s.text(), object: s.literal('request'), status: s.literal('in_progress') }),
-);
+export const backgroundRequest = s.component('BackgroundRequest', {
+  id: s.text(),
+  object: s.literal('request'),
+  status: s.literal('in_progress'),
+});

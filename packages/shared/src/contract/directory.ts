@@ -4,14 +4,11 @@ import { placedRoute } from './route.js';
 import * as s from './structs.js';
 import { workspace } from './workspace.js';
 
-export const directory = s.named(
-  'Directory',
-  s.fields({
-    object: s.literal('directory'),
-    providers: s.described(s.list(s.text()), 'The providers that routes may name.'),
-    workspaces: s.list(workspace),
-    routes: s.list(placedRoute),
-    keys: s.list(key),
-  }),
-);
+export const directory = s.component('Directory', {
+  object: s.literal('directory'),
+  providers: s.list(s.text()).about('The providers that routes may name.'),
+  workspaces: s.list(workspace),
+  routes: s.list(placedRoute),
+  keys: s.list(key),
+});
 export type DirectoryOverview = s.Infer<typeof directory>;

@@ -26,21 +26,21 @@ const attempt = s.fields({
     status: s.whole(),
     /** Absent: the provider was not called. */
     ms,
-    start_ms: s.described(
-      s.whole(),
-      'When the call was sent or the entry passed over, in ms after the request was accepted.',
-    ),
-    message: s.described(s.text(), 'The provider’s own words, cleaned, without the prompt.'),
-    adapted: s.described(s.list(s.text()), 'What was changed in the request for this model.'),
+    start_ms: s
+      .whole()
+      .about('When the call was sent or the entry passed over, in ms after the request was accepted.'),
+    message: s.text().about('The provider’s own words, cleaned, without the prompt.'),
+    adapted: s.list(s.text()).about('What was changed in the request for this model.'),
     upstream_id: s.text(),
     /** It was no call, but a line of the provider's own batch, whose id is `upstream_id`. */
     via: s.literal('provider_batch'),
     billed: s.literal('unknown'),
     estimated_usd: usd,
-    allowed_output: s.described(
-      s.whole(),
-      'The most output tokens that the call may have written. Only there when the provider reports more than that.',
-    ),
+    allowed_output: s
+      .whole()
+      .about(
+        'The most output tokens that the call may have written. Only there when the provider reports more than that.',
+      ),
   }),
 });
 export type PresentedAttempt = s.Infer<typeof attempt>;
@@ -51,65 +51,58 @@ const priceOfCall = s.fields({
   tier: s.text(),
   unit: s.literal('picodollars_per_token'),
   ...tokenTypes,
-  request: s.optional(s.described(s.whole(), 'Picodollars for each request.')),
+  request: s.optional(s.whole().about('Picodollars for each request.')),
 });
 export type PriceOfCall = s.Infer<typeof priceOfCall>;
 
-export const loggedRequest = s.named(
-  'Request',
-  s.fields({
-    id: s.text(),
-    object: s.literal('request'),
-    /** The request's place in the log. */
-    cursor: s.text(),
-    accepted_at: moment,
-    settled_at: moment,
-    workspace: s.text(),
-    key_id: s.text(),
-    route: textOrNull,
-    model: s.text(),
-    status: s.whole(),
-    code: s.described(
-      s.orNull(s.text<ErrorCode | 'cancelled'>()),
-      'An error code, or `cancelled` when the caller hung up.',
-    ),
-    /** Null: it was served, or an older version logged it. */
-    reason: s.described(
-      s.orNull(s.text<Reason>()),
-      'Why it was not served, one of the reasons in docs/errors.md.',
-    ),
-    reason_text: s.described(textOrNull, 'The same as a sentence.'),
-    queued: s.described(s.flag, 'False: it was refused before it was on a queue.'),
-    count: s.described(
-      s.whole(),
+export const loggedRequest = s.component('Request', {
+  id: s.text(),
+  object: s.literal('request'),
+  /** The request's place in the log. */
+  cursor: s.text(),
+  accepted_at: moment,
+  settled_at: moment,
+  workspace: s.text(),
+  key_id: s.text(),
+  route: textOrNull,
+  model: s.text(),
+  status: s.whole(),
+  code: s
+    .orNull(s.text<ErrorCode | 'cancelled'>())
+    .about('An error code, or `cancelled` when the caller hung up.'),
+  /** Null: it was served, or an older version logged it. */
+  reason: s.orNull(s.text<Reason>()).about('Why it was not served, one of the reasons in docs/errors.md.'),
+  reason_text: textOrNull.about('The same as a sentence.'),
+  queued: s.flag.about('False: it was refused before it was on a queue.'),
+  count: s
+    .whole()
+    .about(
       'How many requests the entry stands for. More than 1: refusals that were logged together; the other fields are those of the first.',
     ),
-    last_at: s.described(moment, 'When the last of them ended.'),
-    provider: textOrNull,
-    provider_model: textOrNull,
-    fallback_used: s.described(
-      s.flag,
-      'Another entry of the chain than the first served it, or another member of a group than the chosen one.',
-    ),
-    priority: s.described(s.choice(...PRIORITIES), 'Its class.'),
-    tags: s.record(s.text()),
-    user: s.described(textOrNull, 'The caller’s own end user.'),
-    duration_ms: s.described(ms, 'From accepted to settled.'),
-    queue_ms: ms,
-    latency_ms: s.orNull(ms),
-    attempts: s.list(attempt),
-    usage: s.orNull(s.fields(tokenTypes)),
-    cost_usd: usd,
-    cost_picodollars: picodollars,
-    /** The cost does not include calls whose bill nobody knows. */
-    billed: s.described(s.choice('exact', 'unknown'), '`unknown`: calls were sent whose bill nobody knows.'),
-    estimated_usd: s.described(usd, 'What those calls may have cost. It is no part of the cost.'),
-    estimated_picodollars: picodollars,
-    /** False: the request was served, but its price is not known. */
-    priced: s.flag,
-    price: s.orNull(priceOfCall),
-  }),
-);
+  last_at: moment.about('When the last of them ended.'),
+  provider: textOrNull,
+  provider_model: textOrNull,
+  fallback_used: s.flag.about(
+    'Another entry of the chain than the first served it, or another member of a group than the chosen one.',
+  ),
+  priority: s.choice(...PRIORITIES).about('Its class.'),
+  tags: s.record(s.text()),
+  user: textOrNull.about('The caller’s own end user.'),
+  duration_ms: ms.about('From accepted to settled.'),
+  queue_ms: ms,
+  latency_ms: s.orNull(ms),
+  attempts: s.list(attempt),
+  usage: s.orNull(s.fields(tokenTypes)),
+  cost_usd: usd,
+  cost_picodollars: picodollars,
+  /** The cost does not include calls whose bill nobody knows. */
+  billed: s.choice('exact', 'unknown').about('`unknown`: calls were sent whose bill nobody knows.'),
+  estimated_usd: usd.about('What those calls may have cost. It is no part of the cost.'),
+  estimated_picodollars: picodollars,
+  /** False: the request was served, but its price is not known. */
+  priced: s.flag,
+  price: s.orNull(priceOfCall),
+});
 export type PresentedRequest = s.Infer<typeof loggedRequest>;
 
 /** What a page of the log has beside the requests. */
@@ -118,6 +111,6 @@ export const requestPage = {
   next_before: textOrNull,
   /** False: PostgreSQL is away, or lacks entries that Redis no longer has. */
   complete: s.flag,
-  problem: s.described(textOrNull, 'Why it is not complete, as a sentence.'),
+  problem: textOrNull.about('Why it is not complete, as a sentence.'),
 };
 export type RequestPage = List<PresentedRequest> & s.FieldsOf<typeof requestPage>;

@@ -1,7 +1,7 @@
 /** Maps and lists. */
 import type { Context, Infer } from 'superstruct';
 import { pathText, shownKey } from './path-text.js';
-import { type Finding, findings, optional, Shape, toFailure } from './shape.js';
+import { type Finding, findings, named, optional, Shape, toFailure } from './shape.js';
 
 export type Schema = Readonly<Record<string, Shape>>;
 
@@ -74,6 +74,15 @@ export function partial<S extends Schema>(schema: S): { [K in keyof S]: Shape<In
 
 export function fields<const S extends Schema>(schema: S, options?: FieldsOptions): Fields<S> {
   return new Fields(schema, options);
+}
+
+/** Fields that the OpenAPI document refers to by a name. */
+export function component<const S extends Schema>(
+  name: string,
+  schema: S,
+  options?: FieldsOptions,
+): Fields<S> {
+  return named(name, new Fields(schema, options));
 }
 
 function unknownField(word: string, candidates: readonly string[]): Shape {

@@ -122,57 +122,49 @@ export const registryDocument = object({
 });
 export type RegistryDocument = s.Infer<typeof registryDocument>;
 
-export const model = s.named(
-  'Model',
-  s.fields({
-    id: s.text(),
-    object: s.literal('model'),
-    provider: s.text(),
-    prices,
-    overridden: s.flag,
-    ...facts,
-    source,
-  }),
-);
+export const model = s.component('Model', {
+  id: s.text(),
+  object: s.literal('model'),
+  provider: s.text(),
+  prices,
+  overridden: s.flag,
+  ...facts,
+  source,
+});
 export type Model = s.Infer<typeof model>;
 
-export const registry = s.named(
-  'Registry',
-  s.fields({
-    version: s.text(),
-    origin: s.choice('shipped', 'operator'),
-    source: s.text(),
-    refreshed_at: momentOrNull,
-    last_scheduled: s.orNull(s.fields({ at: moment, problem: textOrNull })),
-  }),
-);
+export const registry = s.component('Registry', {
+  version: s.text(),
+  origin: s.choice('shipped', 'operator'),
+  source: s.text(),
+  refreshed_at: momentOrNull,
+  last_scheduled: s.orNull(s.fields({ at: moment, problem: textOrNull })),
+});
 
 const HTTP_ADDRESS: s.TextRule = { pattern: /^https?:\/\/\S+$/i, allowed: 'an http or https address' };
 
-export const refreshInput = s.named(
+export const refreshInput = s.component(
   'RefreshInput',
-  s.fields(
-    {
-      url: s.optional(s.described(s.textOf(HTTP_ADDRESS), 'Where to fetch the document.')),
-      document: s.optional(
-        s.any<unknown>({
-          type: 'object',
-          description: 'The document itself: our shape, or LiteLLM’s price map.',
-        }),
-      ),
-      confirm: s.withDefault(
-        s.described(s.flag, 'Apply it although it drops models or changes prices wildly.'),
-        false,
-      ),
-      dry_run: s.withDefault(s.described(s.flag, 'Only tell what it would change.'), false),
+  {
+    url: s.optional(s.textOf(HTTP_ADDRESS).about('Where to fetch the document.')),
+    document: s.optional(
+      s.any<unknown>({
+        type: 'object',
+        description: 'The document itself: our shape, or LiteLLM’s price map.',
+      }),
+    ),
+    confirm: s.withDefault(
+      s.flag.about('Apply it although it drops models or changes prices wildly.'),
+      false,
+    ),
+    dry_run: s.withDefault(s.flag.about('Only tell what it would change.'), false),
+  },
+  {
+    *check({ url, document }) {
+      if ((url === undefined) === (document === undefined))
+        yield { message: 'must have either url or document' };
     },
-    {
-      *check({ url, document }) {
-        if ((url === undefined) === (document === undefined))
-          yield { message: 'must have either url or document' };
-      },
-    },
-  ),
+  },
 );
 
 const names = s.list(s.text());
@@ -188,17 +180,19 @@ const diff = s.fields({
   reasons: names,
 });
 const refreshFields = { object: s.literal('refresh'), applied: s.flag, version: s.text(), diff };
-export const refresh = s.named('Refresh', s.fields(refreshFields));
-export const refreshRefused = s.named(
-  'RefreshRefused',
-  s.fields({ error: errorDetail, ...s.partial(refreshFields) }),
-);
+export const refresh = s.component('Refresh', refreshFields);
+export const refreshRefused = s.component('RefreshRefused', {
+  error: errorDetail,
+  ...s.partial(refreshFields),
+});
 
 /** What a provider lists. */
-export const offeredModel = s.named(
-  'CatalogueEntry',
-  s.fields({ id: s.text(), object: s.literal('model'), created: s.whole(), provider: s.text() }),
-);
+export const offeredModel = s.component('CatalogueEntry', {
+  id: s.text(),
+  object: s.literal('model'),
+  created: s.whole(),
+  provider: s.text(),
+});
 export type OfferedModel = s.Infer<typeof offeredModel>;
 
 export interface ModelList extends List<Model> {

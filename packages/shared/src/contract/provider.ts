@@ -265,7 +265,7 @@ export const providerSecret = s.textOf({
 
 const keySettings = {
   weight: s.optional(
-    s.described(s.orNull(s.whole(WEIGHT)), 'Its share of the calls. Null: the least busy key is taken.'),
+    s.orNull(s.whole(WEIGHT)).about('Its share of the calls. Null: the least busy key is taken.'),
   ),
   limits: new s.Shape<s.Infer<typeof providerLimits> | null | undefined>(
     s.optional(s.orNull(providerLimits)),
@@ -288,19 +288,21 @@ export const providerInput = s.any<s.Unread>({
     preset: s.choice(...PRESETS_WITHOUT_TOKEN).json,
     kind: providerFields.kind.json,
     base_url: baseUrl.json,
-    api_key: s.described(
-      s.orNull(providerSecret),
-      'The provider’s key. It is stored encrypted and never shown. Left out: the stored key stays, while base_url, path, models_path, query, headers and auth.header stay the same. Null: no key.',
-    ).json,
-    keys: s.described(
-      s.orNull(
+    api_key: s
+      .orNull(providerSecret)
+      .about(
+        'The provider’s key. It is stored encrypted and never shown. Left out: the stored key stays, while base_url, path, models_path, query, headers and auth.header stay the same. Null: no key.',
+      ).json,
+    keys: s
+      .orNull(
         s.list(s.fields({ name: id, api_key: s.optional(s.orNull(providerSecret)), ...keySettings }), {
           min: 1,
           max: MOST_KEYS,
         }),
-      ),
-      'Several keys instead of api_key. A key without api_key stays as it is stored. Left out together with api_key: all stay.',
-    ).json,
+      )
+      .about(
+        'Several keys instead of api_key. A key without api_key stays as it is stored. Left out together with api_key: all stay.',
+      ).json,
   },
   additionalProperties: true,
 });

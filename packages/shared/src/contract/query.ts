@@ -103,21 +103,18 @@ const logFilter = s.fields(filters);
 export type LogQuery = s.Infer<typeof logFilter>;
 
 const pageSize = s.withDefault(
-  s.described(count({ min: 1, max: 200 }, 'Entries in a page, 1 to 200.'), { default: 50 }),
+  count({ min: 1, max: 200 }, 'Entries in a page, 1 to 200.').about({ default: 50 }),
   50,
 );
 export const SORTS = ['time', 'duration', 'cost'] as const;
 const sort = s.choice(...SORTS);
 const saved = s.choice('jsonl', 'csv');
-const savedAs = s.withDefault(s.described(saved, 'jsonl or csv.'), 'jsonl');
+const savedAs = s.withDefault(saved.about('jsonl or csv.'), 'jsonl');
 
 export const requestsQuery = s.fields({
   ...filters,
   limit: pageSize,
-  sort: s.withDefault(
-    s.described(sort, 'By time, duration or cost; the newest, longest or dearest first.'),
-    'time',
-  ),
+  sort: s.withDefault(sort.about('By time, duration or cost; the newest, longest or dearest first.'), 'time'),
   /** `1763220000000-0`, or with a value before it: `120:1763220000000-0`. */
   before: parameter(
     s.textOf({ pattern: /^(?:\d{1,18}:)?\d{1,15}-\d{1,9}$/, allowed: 'a cursor of an earlier answer' }),
@@ -177,7 +174,7 @@ export const spendQuery = s.fields(
     month: parameter(month, 'A calendar month such as 2026-11, in the place of since and until.'),
     tz: zone('Whose days they are, such as Europe/Berlin. Default: UTC.'),
     by: s.withDefault(
-      s.described(by, {
+      by.about({
         type: 'string',
         description:
           'Any of workspace, key, route, provider, model, day, month, tag:<name>, with commas. Default: workspace.',
@@ -194,7 +191,7 @@ export const spendQuery = s.fields(
     tag,
     ...place,
     format: s.withDefault(
-      s.described(s.choice('json', 'jsonl', 'csv', 'focus'), 'json, jsonl, csv, or focus for FOCUS 1.2.'),
+      s.choice('json', 'jsonl', 'csv', 'focus').about('json, jsonl, csv, or focus for FOCUS 1.2.'),
       'json',
     ),
   },
@@ -213,7 +210,7 @@ export const statementQuery = s.fields({
   month: parameter(month, 'Such as 2026-11. Default: this month.'),
   tz: zone('Whose months they are, such as Europe/Berlin. Default: UTC.'),
   format: s.withDefault(
-    s.described(s.choice('json', 'csv', 'html'), 'json, csv, or html for a page to print.'),
+    s.choice('json', 'csv', 'html').about('json, csv, or html for a page to print.'),
     'json',
   ),
 });
@@ -228,10 +225,7 @@ export const deliveriesQuery = s.fields({
 const sumsFor = s.choice('entry', 'provider');
 export const attemptsQuery = s.fields({
   since: parameter(moment, 'From a minute to a day ago, such as 15m.'),
-  by: s.withDefault(
-    s.described(sumsFor, { default: 'entry', description: 'What the sums are for.' }),
-    'entry',
-  ),
+  by: s.withDefault(sumsFor.about({ default: 'entry', description: 'What the sums are for.' }), 'entry'),
   workspace: parameter(text, 'Only this workspace.'),
   route: parameter(text, 'Only this route.'),
 });
@@ -246,16 +240,16 @@ export const refusalsQuery = s.fields({
 });
 
 export const directoryQuery = s.fields({
-  keys: s.withDefault(s.described(isTrue, 'false: without the keys.'), 'true'),
+  keys: s.withDefault(isTrue.about('false: without the keys.'), 'true'),
 });
 export const eraseQuery = s.fields({
-  erase: s.withDefault(s.described(isTrue, 'Whether its log entries and ledger rows go too.'), 'false'),
+  erase: s.withDefault(isTrue.about('Whether its log entries and ledger rows go too.'), 'false'),
 });
 
 export const AUDIT_KINDS = ['changes', 'sign_ins'] as const;
 export type AuditKind = (typeof AUDIT_KINDS)[number];
 const kind = s.withDefault(
-  s.described(s.choice(...AUDIT_KINDS), 'changes or sign_ins. Default: changes.'),
+  s.choice(...AUDIT_KINDS).about('changes or sign_ins. Default: changes.'),
   'changes',
 );
 export const auditQuery = s.fields({

@@ -49,50 +49,46 @@ const isTaken = (field: string) => `must not be ${field}, which the gateway itse
 /** The name of a field of requests, but none of these. */
 function fieldBut(taken: readonly string[]): s.Shape<string> {
   const free = s.refined(s.textOf(FIELD), (field) => !taken.includes(field), isTaken);
-  return s.described(free, { not: { enum: taken } });
+  return free.about({ not: { enum: taken } });
 }
 
 /** How the requests to an entry's model differ from the callers'. */
 const fieldSettings = s.partial({
-  drop: s.described(
-    s.list(fieldBut(KEPT), { min: 1, max: MAX_FIELDS }),
-    'Fields of requests that this model does not get.',
-  ),
-  rename: s.described(
-    s.record(fieldBut(RECKONED), {
+  drop: s
+    .list(fieldBut(KEPT), { min: 1, max: MAX_FIELDS })
+    .about('Fields of requests that this model does not get.'),
+  rename: s
+    .record(fieldBut(RECKONED), {
       nameMistake: (name) => ruleMistake(FIELD, name) ?? (KEPT.includes(name) ? isTaken(name) : undefined),
       atLeastOne: 'leave it out for the defaults',
       max: MAX_FIELDS,
-    }),
-    {
+    })
+    .about({
       propertyNames: fieldBut(KEPT).json,
       description: 'Fields of requests that this model gets under another name.',
-    },
-  ),
+    }),
 });
 
 /** A member of a group gets its weight's share of the group's requests. */
-const weight = s.optional(s.described(s.whole(WEIGHT), { default: 1 }));
+const weight = s.optional(s.whole(WEIGHT).about({ default: 1 }));
 export const memberNumbers = { ...entryNumbers, weight };
 
 /** `provider`: the providers that an entry may name. */
 function routeOf(provider: s.Shape<string>) {
   const entryFields = { provider, model: modelId, ...entryNumbers, ...fieldSettings };
-  const chainEntry = s.named('ChainEntry', s.fields(entryFields, { instead: 'one_of' }));
+  const chainEntry = s.component('ChainEntry', entryFields, { instead: 'one_of' });
   const groupMember = s.fields({ ...entryFields, weight });
   /** Each request goes to one member first, and to the other members before the next entry of the chain. */
-  const entryGroup = s.named(
-    'EntryGroup',
-    s.fields({
-      one_of: s.described(
-        s.list(
-          s.chosen(groupMember.json, (value) => (isText(value) ? noEntry : groupMember)),
-          { min: 2, max: MAX_MEMBERS },
-        ),
+  const entryGroup = s.component('EntryGroup', {
+    one_of: s
+      .list(
+        s.chosen(groupMember.json, (value) => (isText(value) ? noEntry : groupMember)),
+        { min: 2, max: MAX_MEMBERS },
+      )
+      .about(
         'Each request goes to one of these first, by their weights, and to the others before the next entry.',
       ),
-    }),
-  );
+  });
   const routeEntry = s.named(
     'RouteEntry',
     s.chosen<s.Infer<typeof chainEntry> | s.Infer<typeof entryGroup>>(
@@ -101,11 +97,8 @@ function routeOf(provider: s.Shape<string>) {
     ),
   );
   const chain = s.list(routeEntry, { min: 1, max: MAX_ENTRIES, check: modelMistakes });
-  const onCrash = s.described(
-    s.choice('rerun', 'fail'),
-    'What becomes of a request whose worker dies in mid-call.',
-  );
-  const handsOver = s.described(s.flag, {
+  const onCrash = s.choice('rerun', 'fail').about('What becomes of a request whose worker dies in mid-call.');
+  const handsOver = s.flag.about({
     default: false,
     description: 'Whether batches of the route are handed to the provider’s own batch API.',
   });
@@ -169,10 +162,10 @@ export function toRoute(input: s.Infer<typeof routeInput>): RouteConfig {
 const { chain, onCrash, handsOver } = parts;
 const routeFields = { chain, on_crash: onCrash, provider_batches: handsOver };
 /** Another one after every change. It is the ETag of the route. */
-const version = s.described(s.text(), 'Another one after every change; also its ETag.');
+const version = s.text().about('Another one after every change; also its ETag.');
 const head = { id: s.text(), object: s.literal('route') };
 
-export const route = s.named('Route', s.fields({ ...head, ...routeFields, created_at: moment, version }));
+export const route = s.component('Route', { ...head, ...routeFields, created_at: moment, version });
 export type Route = s.Infer<typeof route>;
 
 /** A route beside those of other workspaces. */
@@ -186,7 +179,8 @@ export const placedRoute = s.fields({
 export type PlacedRoute = s.Infer<typeof placedRoute>;
 
 /** A route as the callers of its workspace see it. */
-export const ownRoute = s.named(
-  'OwnRoute',
-  s.fields({ ...head, chain: s.list(routeEntry), on_crash: s.choice('rerun', 'fail') }),
-);
+export const ownRoute = s.component('OwnRoute', {
+  ...head,
+  chain: s.list(routeEntry),
+  on_crash: s.choice('rerun', 'fail'),
+});

@@ -35,6 +35,12 @@ export class Shape<out T = unknown> extends s.Struct<unknown, unknown> {
     this.isOptional = isOptional;
     this.takesNull = takesNull;
   }
+
+  /** The same value, of which the OpenAPI document says more. */
+  about(words: string | JsonSchema): Shape<T> {
+    const more = typeof words === 'string' ? { description: words } : words;
+    return new Shape<T>(this, { ...this.json, ...more }, this);
+  }
 }
 
 /** Wherever the struct is used, the OpenAPI document refers to it by this name. */
@@ -42,12 +48,6 @@ export function named<S extends Shape>(name: string, shape: S): S {
   shape.component = { name, json: shape.json };
   shape.json = { $ref: `#/components/schemas/${name}` };
   return shape;
-}
-
-/** Says more about the value in the OpenAPI document. */
-export function described<T>(shape: Shape<T>, words: string | JsonSchema): Shape<T> {
-  const more = typeof words === 'string' ? { description: words } : words;
-  return new Shape<T>(shape, { ...shape.json, ...more }, shape);
 }
 
 /** Something that is wrong with a value, as a whole predicate. */

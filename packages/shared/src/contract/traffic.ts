@@ -26,92 +26,83 @@ const routeTraffic = s.fields({
   refused: s.whole(),
   fallbacks: s.whole(),
   duration_ms: durations,
-  served: s.described(s.list(s.whole()), 'By entry and member of a group, in the order of the chain.'),
+  served: s.list(s.whole()).about('By entry and member of a group, in the order of the chain.'),
 });
 export type RouteTraffic = s.Infer<typeof routeTraffic>;
 
-export const traffic = s.named(
-  'Traffic',
-  s.fields({
-    object: s.literal('traffic'),
-    since: moment,
-    until: moment,
-    log_begins: s.described(momentOrNull, 'Where the request log begins; before it nothing is counted.'),
-    requests: s.whole(),
-    failed: s.described(s.whole(), 'A provider or the gateway could not serve them.'),
-    refused: s.described(s.whole(), 'Refused by a rule of the operator, or for a mistake of the caller.'),
-    cancelled: s.described(s.whole(), 'Their callers did not wait for the answer.'),
-    fallbacks: s.described(s.whole(), 'Served by another entry than the first.'),
-    duration_ms: durations,
-    reasons: s.described(s.list(reasonCount), 'Why requests were not served, most first.'),
-    codes: s.list(s.fields({ code: s.text(), requests: s.whole() })),
-    bucket_seconds: s.number(),
-    buckets: s.list(
-      s.fields({
-        requests: s.whole(),
-        failed: s.whole(),
-        refused: s.whole(),
-        duration_ms: durations,
-      }),
-    ),
-    routes: s.list(routeTraffic),
-  }),
-);
+export const traffic = s.component('Traffic', {
+  object: s.literal('traffic'),
+  since: moment,
+  until: moment,
+  log_begins: momentOrNull.about('Where the request log begins; before it nothing is counted.'),
+  requests: s.whole(),
+  failed: s.whole().about('A provider or the gateway could not serve them.'),
+  refused: s.whole().about('Refused by a rule of the operator, or for a mistake of the caller.'),
+  cancelled: s.whole().about('Their callers did not wait for the answer.'),
+  fallbacks: s.whole().about('Served by another entry than the first.'),
+  duration_ms: durations,
+  reasons: s.list(reasonCount).about('Why requests were not served, most first.'),
+  codes: s.list(s.fields({ code: s.text(), requests: s.whole() })),
+  bucket_seconds: s.number(),
+  buckets: s.list(
+    s.fields({
+      requests: s.whole(),
+      failed: s.whole(),
+      refused: s.whole(),
+      duration_ms: durations,
+    }),
+  ),
+  routes: s.list(routeTraffic),
+});
 export type TrafficReport = s.Infer<typeof traffic>;
 
 /** Requests that were refused alike. Most of them have no entry in the request log. */
 const refusalCount = s.fields({
-  workspace: s.described(textOrNull, 'Null: the request had no known key.'),
+  workspace: textOrNull.about('Null: the request had no known key.'),
   key_id: textOrNull,
   reason: s.text<Reason>(),
   text: s.text(),
   kind: reasonKind,
   requests: s.whole(),
-  first_at: s.described(moment, 'The minute of the first of them in the range.'),
+  first_at: moment.about('The minute of the first of them in the range.'),
   last_at: moment,
 });
 export type RefusalCount = s.Infer<typeof refusalCount>;
 
-export const refusals = s.named(
-  'Refusals',
-  s.fields({
-    object: s.literal('refusals'),
-    since: moment,
-    until: moment,
-    requests: s.whole(),
-    bucket_seconds: s.number(),
-    buckets: s.described(s.list(s.whole()), 'Refusals over the range.'),
-    /** The most frequent first. */
-    data: s.list(refusalCount),
-    /** More rows than `data` has. */
-    has_more: s.flag,
-  }),
-);
+export const refusals = s.component('Refusals', {
+  object: s.literal('refusals'),
+  since: moment,
+  until: moment,
+  requests: s.whole(),
+  bucket_seconds: s.number(),
+  buckets: s.list(s.whole()).about('Refusals over the range.'),
+  /** The most frequent first. */
+  data: s.list(refusalCount),
+  /** More rows than `data` has. */
+  has_more: s.flag,
+});
 export type RefusalReport = s.Infer<typeof refusals>;
 
 /** The attempts of the latest requests, by entry or by provider, the most called first. */
-export const attempts = s.named(
-  'AttemptReport',
-  s.fields({
-    object: s.literal('attempts'),
-    since: moment,
-    until: moment,
-    requests: s.described(s.whole(), 'How many requests were counted.'),
-    complete: s.described(s.flag, 'False: there were more, or some could not be read.'),
-    bucket_seconds: s.number({ min: 0 }),
-    entries: s.list(
-      s.fields({
-        provider: s.text(),
-        model: s.described(textOrNull, 'Null when summed by provider.'),
-        calls: s.whole(),
-        /** Calls that were not answered well. Calls whose caller hung up are not counted. */
-        failed: s.whole(),
-        passed_over: s.whole(),
-        outcomes: s.list(s.fields({ outcome: s.text<AttemptOutcome>(), attempts: s.whole() })),
-        duration_ms: durations,
-        buckets: s.list(s.fields({ calls: s.whole(), failed: s.whole(), p95: wholeOrNull })),
-      }),
-    ),
-  }),
-);
+export const attempts = s.component('AttemptReport', {
+  object: s.literal('attempts'),
+  since: moment,
+  until: moment,
+  requests: s.whole().about('How many requests were counted.'),
+  complete: s.flag.about('False: there were more, or some could not be read.'),
+  bucket_seconds: s.number({ min: 0 }),
+  entries: s.list(
+    s.fields({
+      provider: s.text(),
+      model: textOrNull.about('Null when summed by provider.'),
+      calls: s.whole(),
+      /** Calls that were not answered well. Calls whose caller hung up are not counted. */
+      failed: s.whole(),
+      passed_over: s.whole(),
+      outcomes: s.list(s.fields({ outcome: s.text<AttemptOutcome>(), attempts: s.whole() })),
+      duration_ms: durations,
+      buckets: s.list(s.fields({ calls: s.whole(), failed: s.whole(), p95: wholeOrNull })),
+    }),
+  ),
+});
 export type AttemptReport = s.Infer<typeof attempts>;

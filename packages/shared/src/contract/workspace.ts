@@ -8,10 +8,9 @@ const MODEL_PATTERN: s.TextRule = {
 };
 
 /** Null: all models are allowed. */
-const models = s.described(
-  s.orNull(s.list(s.textOf(MODEL_PATTERN), { min: 1, max: 256 })),
-  'Routes and model ids that callers may name; * stands for any characters. Null: all.',
-);
+const models = s
+  .orNull(s.list(s.textOf(MODEL_PATTERN), { min: 1, max: 256 }))
+  .about('Routes and model ids that callers may name; * stands for any characters. Null: all.');
 
 const workspaceFields = {
   id: s.text(),
@@ -21,16 +20,13 @@ const workspaceFields = {
   models,
   limits,
 };
-export const workspace = s.named('Workspace', s.fields(workspaceFields));
+export const workspace = s.component('Workspace', workspaceFields);
 export type Workspace = s.Infer<typeof workspace>;
 
-export const workspaceState = s.named(
-  'WorkspaceState',
-  s.fields({
-    ...workspaceFields,
-    refusing_since: s.described(momentOrNull, 'Since when its budget refuses every request.'),
-  }),
-);
+export const workspaceState = s.component('WorkspaceState', {
+  ...workspaceFields,
+  refusing_since: momentOrNull.about('Since when its budget refuses every request.'),
+});
 export type WorkspaceState = s.Infer<typeof workspaceState>;
 
 /** What may be changed, in the admin api and in gateway.yaml. */
@@ -39,8 +35,8 @@ export const workspaceChanges = {
   models: s.optional(models),
   limits: s.optional(limitsInput),
 };
-export const workspaceChange = s.named('WorkspaceChange', s.fields(workspaceChanges));
-export const workspaceInput = s.named('WorkspaceInput', s.fields({ id, ...workspaceChanges }));
+export const workspaceChange = s.component('WorkspaceChange', workspaceChanges);
+export const workspaceInput = s.component('WorkspaceInput', { id, ...workspaceChanges });
 
 export const deletedWorkspace = s.fields({
   id: s.text(),
