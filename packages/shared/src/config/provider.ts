@@ -1,8 +1,14 @@
 /** One provider of gateway.yaml, or one that was added beside it, as the gateway uses it. */
-import { type CamelFields, toCamel } from '../contract/names.js';
+import { type CamelFields, pick, toCamel } from '../contract/names.js';
 import { ADDRESS_PARTS, PRESETS } from '../contract/presets.js';
 import { priceListAt } from '../contract/price-lists.js';
-import type { ProviderFields, ProviderKind, Rates, Tuning } from '../contract/provider.js';
+import {
+  type ProviderFields,
+  type ProviderKind,
+  type Rates,
+  TUNING,
+  type Tuning,
+} from '../contract/provider.js';
 import { plainText } from '../contract/references.js';
 import { isMap } from '../contract/structs.js';
 import type { Env } from './env-lookup.js';
@@ -136,10 +142,8 @@ export function completed(written: unknown, env?: Env): unknown {
 }
 
 export function toProvider(name: string, fields: ProviderFields): ProviderConfig {
-  const { preset: _, resource: __, project: ___, location: ____, region, kind, auth, ...rest } = fields;
-  const { base_url: baseUrl, path, models_path: modelsPath, query, headers, ...others } = rest;
-  const { rename_models: renamed, anthropic_version: anthropicVersion, prices, ...more } = others;
-  const { api_key: key, keys, limits, ...tuning } = more;
+  const { kind, base_url: baseUrl, path, models_path: modelsPath, auth, region } = fields;
+  const { prices, api_key: key, keys, limits } = fields;
   const standard = KINDS[kind];
   return {
     name,
@@ -147,11 +151,11 @@ export function toProvider(name: string, fields: ProviderFields): ProviderConfig
     baseUrl,
     path: path ?? standard.chat,
     modelsPath: modelsPath === 'none' ? undefined : (modelsPath ?? standard.models),
-    query: withSmallNames(query),
-    headers: withSmallNames(headers),
+    query: withSmallNames(fields.query),
+    headers: withSmallNames(fields.headers),
     auth: toAuth(auth === 'none' ? undefined : auth, standard.key, region),
-    renamedModels: new Map(Object.entries(renamed)),
-    anthropicVersion,
+    renamedModels: new Map(Object.entries(fields.rename_models)),
+    anthropicVersion: fields.anthropic_version,
     prices: prices ?? priceListAt(baseUrl) ?? kind,
     apiKeyEnv: key?.name,
     keys: keys?.map(({ name, api_key, weight, limits }) => ({
@@ -161,7 +165,7 @@ export function toProvider(name: string, fields: ProviderFields): ProviderConfig
       limits: toProviderLimits(limits),
     })),
     limits: toProviderLimits(limits),
-    ...toCamel(tuning),
+    ...toCamel(pick(fields, TUNING)),
   };
 }
 

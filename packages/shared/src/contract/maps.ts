@@ -24,6 +24,9 @@ interface FieldsOptions {
   instead?: string;
 }
 
+/** A caller may send very many fields, and each takes some microseconds to be named. */
+const MOST_UNKNOWN = 100;
+
 /** A map with fixed fields. Any other field is a mistake. */
 export class Fields<S extends Schema> extends Shape<FieldsOf<S>> {
   declare readonly schema: S;
@@ -39,8 +42,9 @@ export class Fields<S extends Schema> extends Shape<FieldsOf<S>> {
         validator: (value) => isMap(value) || `a map with ${allowed.join(', ')}`,
         *entries(value) {
           if (!isMap(value)) return;
-          for (const key of Object.keys(value))
-            if (!allowed.includes(key)) yield [shownKey(key), value[key], unknownField(key, allowed)];
+          const unknown = Object.keys(value).filter((key) => !allowed.includes(key));
+          for (const key of unknown.slice(0, MOST_UNKNOWN))
+            yield [shownKey(key), value[key], unknownField(key, allowed)];
           for (const [name, shape] of Object.entries(schema)) yield [name, value[name], shape];
           if (checked) yield [HERE, value, checked];
         },
@@ -173,8 +177,9 @@ export function record<T>(
         );
       },
       *entries(value) {
-        if (!isMap(value)) return;
-        for (const [name, each] of Object.entries(value)) {
+        const pairs = isMap(value) ? Object.entries(value) : [];
+        if (pairs.length > (max ?? pairs.length)) return;
+        for (const [name, each] of pairs) {
           const message = nameMistake(name);
           const shown = message === undefined ? name : shownKey(name);
           if (message !== undefined) yield [shown, each, findings(() => [{ message }])];

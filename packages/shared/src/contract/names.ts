@@ -22,3 +22,7 @@ export function snakeName(name: string): string {
 export function toSnake(fields: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [snakeName(name), value]));
 }
+
+export function pick<T, K extends keyof T>(fields: T, names: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(names.map((name) => [name, fields[name]])) as Pick<T, K>;
+}

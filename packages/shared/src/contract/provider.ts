@@ -220,6 +220,7 @@ const tuning = {
   batch_price_factor: s.withDefault(s.number({ min: 0, max: 1 }), 0.5),
 };
 export type Tuning = s.FieldsOf<typeof tuning>;
+export const TUNING = Object.keys(tuning) as (keyof Tuning)[];
 
 /** The fields of a provider that has the fields of its preset. */
 const providerFields = {
