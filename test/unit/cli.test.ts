@@ -123,7 +123,11 @@ test('time spans and moments are read, and nonsense is not', (t) => {
 });
 
 test('a chain is written as it is read', (t) => {
-  const texts = ['openai/gpt-4o-mini', 'own/meta/llama-3:8b,timeout_ms=30000,max_tokens=10,retries=1'];
+  const texts = [
+    'openai/gpt-4o-mini',
+    'own/meta/llama-3:8b,timeout_ms=30000,max_tokens=10,retries=1',
+    'openai/o1,drop=seed,drop=user,rename=max_tokens:max_completion_tokens+own/a,weight=2,drop=seed',
+  ];
   const chain = texts.map(parseEntry);
   t.deepEqual(chain[1], {
     provider: 'own',
@@ -132,6 +136,17 @@ test('a chain is written as it is read', (t) => {
     max_tokens: 10,
     retries: 1,
   });
+  t.deepEqual(chain[2], {
+    one_of: [
+      {
+        provider: 'openai',
+        model: 'o1',
+        drop: ['seed', 'user'],
+        rename: { max_tokens: 'max_completion_tokens' },
+      },
+      { provider: 'own', model: 'a', weight: 2, drop: ['seed'] },
+    ],
+  });
   t.is(chainText(chain), texts.join(' '));
   for (const text of [
     'gpt-4o',
@@ -139,6 +154,9 @@ test('a chain is written as it is read', (t) => {
     'openai/',
     'openai/a,timeout=1',
     'openai/a,retries=x',
+    'openai/a,drop=',
+    'openai/a,rename=seed',
+    'openai/a,rename=seed:',
     'openai/a,',
   ])
     t.throws(() => parseEntry(text), undefined, text);

@@ -1,6 +1,7 @@
 /**
  * The entries of a route as they are written on the command line: `openai/gpt-4o-mini,timeout_ms=30000`. A plus joins the
- * members of a group: `openai/gpt-4o-mini,weight=70+azure/gpt-4o-mini,weight=30`.
+ * members of a group: `openai/gpt-4o-mini,weight=70+azure/gpt-4o-mini,weight=30`. `drop` and `rename` may stand several times:
+ * `openai/o1,drop=seed,drop=user,rename=max_tokens:max_completion_tokens`.
  */
 
 import { isGroup } from '@sluice/shared/contract/chain';
@@ -25,15 +26,20 @@ export function parseEntry(text: string): RouteEntry {
     : { one_of: members.map((each) => parseMember(each, MEMBER_OPTIONS)) };
 }
 
-function parseMember(text: string, allowed: readonly (typeof MEMBER_OPTIONS)[number][]): GroupMember {
+function parseMember(text: string, numbers: readonly (typeof MEMBER_OPTIONS)[number][]): GroupMember {
   const [name = '', ...options] = text.split(',');
   const entry: GroupMember = parseModelName(name);
   for (const option of options) {
-    const [, key = '', value = ''] = /^([^=]*)=(\d{1,9})$/.exec(option) ?? [];
-    const known = allowed.find((each) => each === key);
-    if (known === undefined)
-      throw new InvalidArgumentError(`After a comma, write ${allowed.join('=<n>, ')}=<n>.`);
-    entry[known] = Number(value);
+    const [, key = '', value = ''] = /^([^=]*)=(.*)$/.exec(option) ?? [];
+    const [, from, to = ''] = /^(\w+):(\w+)$/.exec(value) ?? [];
+    const number = numbers.find((each) => each === key);
+    if (number && /^\d{1,9}$/.test(value)) entry[number] = Number(value);
+    else if (key === 'drop' && /^\w+$/.test(value)) entry.drop = [...(entry.drop ?? []), value];
+    else if (key === 'rename' && from !== undefined) entry.rename = { ...entry.rename, [from]: to };
+    else
+      throw new InvalidArgumentError(
+        `After a comma, write ${numbers.join('=<n>, ')}=<n>, drop=<field> or rename=<field>:<field>.`,
+      );
   }
   return entry;
 }
@@ -43,10 +49,12 @@ export function entryText(entry: RouteEntry): string {
 }
 
 function memberText(entry: GroupMember): string {
-  const options = MEMBER_OPTIONS.filter((name) => entry[name] !== undefined).map(
-    (name) => `,${name}=${entry[name]}`,
-  );
-  return `${entry.provider}/${entry.model}${options.join('')}`;
+  const options = [
+    ...MEMBER_OPTIONS.flatMap((name) => (entry[name] === undefined ? [] : `${name}=${entry[name]}`)),
+    ...(entry.drop ?? []).map((field) => `drop=${field}`),
+    ...Object.entries(entry.rename ?? {}).map(([from, to]) => `rename=${from}:${to}`),
+  ];
+  return [`${entry.provider}/${entry.model}`, ...options].join(',');
 }
 
 export function chainText(chain: readonly RouteEntry[]): string {

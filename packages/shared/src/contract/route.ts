@@ -53,7 +53,7 @@ function fieldBut(taken: readonly string[]): s.Shape<string> {
 }
 
 /** How the requests to an entry's model differ from the callers'. */
-const fieldSettings = s.partial({
+export const fieldSettings = s.partial({
   drop: s
     .list(fieldBut(KEPT), { min: 1, max: MAX_FIELDS })
     .about('Fields of requests that this model does not get.'),

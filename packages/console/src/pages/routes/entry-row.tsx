@@ -40,6 +40,7 @@ export function EntryRow({
   const ids = known?.models.filter(({ provider }) => provider === kind).map(({ id }) => id) ?? [];
   const isUnpriced =
     entry.model !== '' && known !== undefined && kind !== undefined && !ids.includes(entry.model);
+  const isChanging = entry.drop !== '' || entry.rename !== '';
   const list = `models-of-${entry.key}`;
   const drop = (event: DragEvent) => {
     event.preventDefault();
@@ -111,6 +112,27 @@ export function EntryRow({
             />
           )}
         </div>
+        <details>
+          <summary>Fields of requests{isChanging && ': some are changed'}</summary>
+          <div class="grid">
+            <Field
+              label="Leave out"
+              value={entry.drop}
+              onInput={(drop) => onChange({ ...entry, drop })}
+              mistake={mistakeOf('drop')}
+              placeholder="seed, user"
+              hint="Fields of requests that this model does not get"
+            />
+            <Field
+              label="Send as"
+              value={entry.rename}
+              onInput={(rename) => onChange({ ...entry, rename })}
+              mistake={mistakeOf('rename')}
+              placeholder="max_tokens: max_completion_tokens"
+              hint="Fields that this model gets under another name"
+            />
+          </div>
+        </details>
         {number > 1 && (
           <label class="check">
             <input

@@ -9,7 +9,7 @@ import type {
 } from '@sluice/shared/admin-api';
 import { isGroup } from '@sluice/shared/contract/chain';
 import { modelId } from '@sluice/shared/contract/common';
-import { alias, MAX_ENTRIES, MAX_MEMBERS, memberNumbers } from '@sluice/shared/contract/route';
+import { alias, fieldSettings, MAX_ENTRIES, MAX_MEMBERS, memberNumbers } from '@sluice/shared/contract/route';
 import { numberMistake } from '../rules.js';
 
 /** The models that the form suggests. */
@@ -19,6 +19,10 @@ export interface KnownModels {
 }
 
 export interface EntryForm extends Record<NumberField, string> {
+  /** Names of fields: `seed, user`. */
+  drop: string;
+  /** Pairs of names: `max_tokens: max_completion_tokens`. */
+  rename: string;
   /** Tells the rows of the form apart while they are moved. */
   key: number;
   provider: string;
@@ -65,7 +69,37 @@ export function toRouteForm({ workspace, id, chain, on_crash, provider_batches }
 function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
   const { provider, model } = entry;
   const texts = NUMBERS.map((field) => [field, entry[field] === undefined ? '' : String(entry[field])]);
-  return { key: nextKey++, provider, model, joins, ...Object.fromEntries(texts) };
+  return {
+    key: nextKey++,
+    provider,
+    model,
+    joins,
+    drop: (entry.drop ?? []).join(', '),
+    rename: Object.entries(entry.rename ?? {})
+      .map(([from, to]) => `${from}: ${to}`)
+      .join(', '),
+    ...Object.fromEntries(texts),
+  };
+}
+
+const partsOf = (text: string) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+
+/** Undefined: the text is empty. */
+function toDrop(text: string): string[] | undefined {
+  const names = partsOf(text);
+  return names.length > 0 ? names : undefined;
+}
+
+function toRename(text: string): Record<string, string> | undefined {
+  const pairs = partsOf(text).map((part): [from: string, to: string] => {
+    const [from = '', ...to] = part.split(':');
+    return [from.trim(), to.join(':').trim()];
+  });
+  return pairs.length > 0 ? Object.fromEntries(pairs) : undefined;
 }
 
 /** Whether the route is what the form was filled with. */
@@ -74,6 +108,8 @@ export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: P
     entry.provider,
     entry.model,
     ...NUMBERS.map((field) => entry[field]),
+    entry.drop,
+    entry.rename,
   ];
   const text = (entries: readonly RouteEntry[]) =>
     JSON.stringify(
@@ -100,6 +136,10 @@ export function mistakesOf(
       if (mistake !== undefined && (field !== 'weight' || isMember(chain, i)))
         mistakes.set(`${at}.${field}`, mistake);
     }
+    if (!fieldSettings.drop.is(toDrop(entry.drop)))
+      mistakes.set(`${at}.drop`, 'Names of fields such as seed, user, but not model, messages or stream');
+    if (!fieldSettings.rename.is(toRename(entry.rename)))
+      mistakes.set(`${at}.rename`, 'Pairs such as max_tokens: max_completion_tokens');
   });
   const groups = groupsOf(chain);
   if (groups.length > MAX_ENTRIES) mistakes.set('chain', `At most ${MAX_ENTRIES} entries`);
@@ -120,6 +160,8 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   timeout_ms: 'the timeout',
   max_tokens: 'the max tokens',
   retries: 'the retries',
+  drop: 'the fields to leave out',
+  rename: 'the fields to rename',
   weight: 'the weight',
 };
 
@@ -154,12 +196,15 @@ export function toChain(chain: readonly EntryForm[]): RouteEntry[] {
 }
 
 function toMember({ provider, model, ...texts }: EntryForm): GroupMember {
+  const [drop, rename] = [toDrop(texts.drop), toRename(texts.rename)];
   return {
     provider,
     model,
     ...Object.fromEntries(
       NUMBERS.filter((field) => texts[field] !== '').map((field) => [field, Number(texts[field])]),
     ),
+    ...(drop ? { drop } : {}),
+    ...(rename ? { rename } : {}),
   };
 }
 
