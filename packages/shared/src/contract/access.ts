@@ -47,7 +47,7 @@ export const tokenInput = s.component('TokenInput', {
   expires_at: s.optional(momentOrNull),
 });
 
-const TOKEN: s.TextRule = { pattern: /^[!-~]+(?: [!-~]+)*$/, allowed: 'printable ASCII' };
+export const TOKEN: s.TextRule = { pattern: /^[!-~]+(?: [!-~]+)*$/, allowed: 'printable ASCII' };
 const LINK: s.TextRule = { pattern: /^[\w-]{1,200}$/, allowed: 'the last part of a sign-in link' };
 
 export const signInInput = s.component(

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { grantInput } from './access.js';
 import { COUNT, DURATION_MS, ID, id, label } from './common.js';
-import { classes, classMistakes } from './key.js';
+import { classes, classMistakes } from './priority.js';
 import { provider } from './provider.js';
 import { ALIAS, routeInputFor } from './route.js';
 import * as s from './structs.js';

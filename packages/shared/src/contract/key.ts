@@ -1,30 +1,8 @@
 /** The keys of workspaces. */
 import { label, moment, momentOrNull, textOrNull } from './common.js';
 import { ownKeyMistake } from './gateway-key.js';
-import { ceilingOf, PRIORITIES, type Priority, rankOf } from './priority.js';
+import { classes, classFields, classMistakes } from './priority.js';
 import * as s from './structs.js';
-
-const priority = s.choice(...PRIORITIES);
-const classFields = {
-  /** The class of the key's requests that name no class. */
-  priority: priority.about('The class of its requests that name none.'),
-  /** The highest class that a request may name. */
-  max_priority: priority.about(
-    'The highest class that a request may name; by default the one of `priority`.',
-  ),
-};
-/** The classes that a key may be given, in the admin api and in gateway.yaml. */
-export const classes = s.partial(classFields);
-
-export function* classMistakes({ priority, max_priority: maxPriority }: s.Unread): Iterable<s.Finding> {
-  if (!isPriority(priority) || !(isPriority(maxPriority) || maxPriority === undefined)) return;
-  if (rankOf(priority) < rankOf(ceilingOf({ priority, maxPriority })))
-    yield { at: 'priority', message: 'cannot be above max_priority' };
-}
-
-function isPriority(value: unknown): value is Priority {
-  return PRIORITIES.some((each) => each === value);
-}
 
 const keyFields = {
   id: s.text(),

@@ -42,7 +42,7 @@ function record<T>(item: s.Shape<T>): s.Shape<Record<string, T>> {
   );
 }
 
-const price = shape(
+export const price = shape(
   own.refine(own.number(), 'price', (value) => {
     if (value < 0) return `must not be negative, but is ${value}`;
     if (value > MAX_USD_PER_MILLION_TOKENS)
@@ -70,9 +70,9 @@ export type Prices = s.Infer<typeof prices>;
 
 const nonempty = shape(own.nonempty(own.string()), { type: 'string', minLength: 1 });
 const serviceTiers = maybe(record(prices));
-const tokens = shape(own.min(own.integer(), 1), { type: 'integer', minimum: 1 });
+export const tokens = shape(own.min(own.integer(), 1), { type: 'integer', minimum: 1 });
 const DATE = /^\d{4}-\d\d-\d\d$/;
-const date = maybe(shape(own.pattern(own.string(), DATE), { type: 'string', pattern: DATE.source }));
+export const date = shape(own.pattern(own.string(), DATE), { type: 'string', pattern: DATE.source });
 
 /** When a prompt has more than `above` tokens, the whole request is billed at these prices. */
 const longContext = array(object({ above: tokens, prices, service_tiers: serviceTiers }));
@@ -96,8 +96,8 @@ const facts = {
   max_output_tokens: maybe(tokens),
   /** The abilities that are known. A missing tag means that nothing is stated, not that the model lacks it. */
   capabilities: maybe(array(nonempty)),
-  deprecated: date,
-  as_of: date,
+  deprecated: maybe(date),
+  as_of: maybe(date),
 };
 const source = maybe(shape(own.string(), { type: 'string' }));
 

@@ -1,15 +1,35 @@
-/** The classes of requests, the most urgent first. */
+/** The classes of requests, and those that a key gives to its own. */
+import type { CamelFields } from './names.js';
+import * as s from './structs.js';
+
+/** The most urgent first. */
 export const PRIORITIES = ['interactive', 'normal', 'background'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
 export const DEFAULT_PRIORITY: Priority = 'normal';
 
-/** The part of a key that concerns the class of its requests. */
-export interface KeyPriority {
-  /** The class of a request that names none. */
-  priority?: Priority | undefined;
-  /** The highest class that a request may name. The default is `priority`. */
-  maxPriority?: Priority | undefined;
+const priority = s.choice(...PRIORITIES);
+export const classFields = {
+  priority: priority.about('The class of its requests that name none.'),
+  max_priority: priority.about(
+    'The highest class that a request may name; by default the one of `priority`.',
+  ),
+};
+/** The classes of a key as the admin api shows them. */
+type ShownClasses = s.FieldsOf<typeof classFields>;
+
+/** The classes that a key may be given, in the admin api and in gateway.yaml. */
+export const classes = s.partial(classFields);
+export type KeyPriority = Partial<CamelFields<s.FieldsOf<typeof classes>>>;
+
+export function* classMistakes({ priority, max_priority: maxPriority }: s.Unread): Iterable<s.Finding> {
+  if (!isPriority(priority) || !(isPriority(maxPriority) || maxPriority === undefined)) return;
+  if (rankOf(priority) < rankOf(ceilingOf({ priority, maxPriority })))
+    yield { at: 'priority', message: 'cannot be above max_priority' };
+}
+
+function isPriority(value: unknown): value is Priority {
+  return PRIORITIES.some((each) => each === value);
 }
 
 /** 1 is the most urgent. The number is the BullMQ priority of a waiting job. */
@@ -38,12 +58,6 @@ export function waitUntil(
   maxWaitMs: number,
 ): number {
   return priority === 'background' ? deadline : Math.min(now + maxWaitMs, deadline);
-}
-
-/** The classes of a key as the admin api shows them. */
-export interface ShownClasses {
-  priority: Priority;
-  max_priority: Priority;
 }
 
 export function presentClasses(key: KeyPriority): ShownClasses {

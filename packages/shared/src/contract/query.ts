@@ -3,7 +3,7 @@ import { SPEND_FIELDS, type SpendField } from './spend.js';
 import * as s from './structs.js';
 
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-const AGO = /^(\d{1,6})([smhdw])$/;
+const SPAN = /^(\d{1,6})([smhdw])$/;
 const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/;
 export const DAY = /^\d{4}-\d\d-\d\d$/;
 const MOMENTS = '2027-01-31, 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long ago.';
@@ -13,12 +13,18 @@ const MOMENTS = '2027-01-31, 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long a
  * (UTC). As an end it is the midnight after it, so that the day is a part of the time.
  */
 export function timeOf(text: string, now: number, is: 'beginning' | 'end' = 'beginning'): number {
-  const [, count, unit = ''] = AGO.exec(text) ?? [];
-  if (count) return now - Number(count) * (UNIT_MS[unit] ?? 0);
+  const span = spanOf(text);
+  if (span !== undefined) return now - span;
   const [day = ''] = text.split('T');
   // Date.parse makes the third of March of the 31st of February.
   if (!MOMENT.test(text) || !new Date(day).toJSON()?.startsWith(day)) return Number.NaN;
   return Date.parse(text) + (is === 'end' && DAY.test(text) ? (UNIT_MS.d ?? 0) : 0);
+}
+
+/** `90s`, `30m`, `12h`, `7d` or `2w`, in ms. Undefined: it is none of these. */
+export function spanOf(text: string): number | undefined {
+  const [, count, unit = ''] = SPAN.exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) * (UNIT_MS[unit] ?? 0);
 }
 
 const moment = s.ruled<string>({ type: 'string' }, (value) => {
@@ -108,8 +114,8 @@ const pageSize = s.withDefault(
 );
 export const SORTS = ['time', 'duration', 'cost'] as const;
 const sort = s.choice(...SORTS);
-const saved = s.choice('jsonl', 'csv');
-const savedAs = s.withDefault(saved.about('jsonl or csv.'), 'jsonl');
+export const SAVED_AS = ['jsonl', 'csv'] as const;
+const savedAs = s.withDefault(s.choice(...SAVED_AS).about('jsonl or csv.'), 'jsonl');
 
 export const requestsQuery = s.fields({
   ...filters,

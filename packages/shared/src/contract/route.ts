@@ -10,6 +10,7 @@ export const ALIAS: s.TextRule = {
 
 export const alias = s.textOf(ALIAS);
 
+export const ON_CRASH = ['rerun', 'fail'] as const;
 export const MAX_ENTRIES = 8;
 /** The choice among the members of a group has random bits for this many (chat/choose-members.ts). */
 export const MAX_MEMBERS = 8;
@@ -97,7 +98,7 @@ function routeOf(provider: s.Shape<string>) {
     ),
   );
   const chain = s.list(routeEntry, { min: 1, max: MAX_ENTRIES, check: modelMistakes });
-  const onCrash = s.choice('rerun', 'fail').about('What becomes of a request whose worker dies in mid-call.');
+  const onCrash = s.choice(...ON_CRASH).about('What becomes of a request whose worker dies in mid-call.');
   const handsOver = s.flag.about({
     default: false,
     description: 'Whether batches of the route are handed to the provider’s own batch API.',
@@ -137,7 +138,7 @@ export type ChainEntry = s.Infer<typeof chainEntry>;
 export type GroupMember = s.Infer<typeof parts.groupMember>;
 export type EntryGroup = s.Infer<typeof entryGroup>;
 export type RouteEntry = s.Infer<typeof routeEntry>;
-export type OnCrash = s.Infer<typeof parts.onCrash>;
+export type OnCrash = (typeof ON_CRASH)[number];
 
 /** Undefined: there are no providers at all, which is a mistake of its own. */
 export function routeInputFor(providers: readonly string[] | 'any') {
@@ -182,5 +183,5 @@ export type PlacedRoute = s.Infer<typeof placedRoute>;
 export const ownRoute = s.component('OwnRoute', {
   ...head,
   chain: s.list(routeEntry),
-  on_crash: s.choice('rerun', 'fail'),
+  on_crash: onCrash,
 });

@@ -1,5 +1,6 @@
 /** How the processes, the queues and Redis stand. */
 import { moment, momentOrNull, textOrNull, wholeOrNull } from './common.js';
+import { KINDS } from './provider.js';
 import * as s from './structs.js';
 
 const processStatus = s.fields({
@@ -19,7 +20,7 @@ export type ProcessStatus = s.Infer<typeof processStatus>;
 
 const providerStatus = s.fields({
   name: s.text(),
-  kind: s.choice('openai', 'anthropic'),
+  kind: s.choice(...KINDS),
   prices: s.text().about('Whose prices it has.'),
   waiting: s.whole(),
   parked: s.whole().about('How many of them wait for a limit per minute.'),

@@ -4,6 +4,7 @@ import type {
   GroupMember,
   Model,
   ModelOffer,
+  OnCrash,
   PlacedRoute,
   RouteEntry,
 } from '@sluice/shared/admin-api';
@@ -34,7 +35,7 @@ export interface EntryForm extends Record<NumberField, string> {
 export interface RouteForm {
   workspace: string;
   alias: string;
-  on_crash: 'rerun' | 'fail';
+  on_crash: OnCrash;
   provider_batches: boolean;
   chain: EntryForm[];
 }
