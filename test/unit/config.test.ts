@@ -443,6 +443,33 @@ test('an alias bomb, an unknown alias, a circular one and a tower of brackets ar
   t.is(textMistakes('[[[').length, 1);
 });
 
+test('a file with very many keys is read in steps that do not multiply, and the first mistakes are shown', (t) => {
+  const many = (count: number, line: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => line(i)).join('');
+  t.regex(textMistakes(many(100_000, (i) => `k${i}: 1\n`)).join(), /^k…: unknown field; allowed: providers,/);
+  const duplicates = textMistakes(many(100_000, () => 'a: 1\n'));
+  t.is(duplicates[1], 'line 3:1: this key is already in the same map; keep one of the two');
+  const routes = 'workspaces:\n- id: a\n  routes:\n';
+  const error = t.throws(() => parseConfigText(routes + many(10_000, (i) => `    r${i}: 1\n`), {}));
+  const lines = error?.message.split('\n') ?? [];
+  t.is(lines[0], 'gateway.yaml: 10000 mistakes');
+  t.regex(lines[100] ?? '', /^ {2}line 103: workspaces\[0\]\.routes\.r99: must be a map with chain/);
+  t.deepEqual(lines.slice(101), ['  … and 9900 more']);
+  t.deepEqual(textMistakes(`providers:\n${many(1_001, (i) => `  p${i}: { preset: openai }\n`)}`), [
+    'providers: must have at most 1000',
+  ]);
+});
+
+test('a tag is a mistake of its own, and an address has an end', (t) => {
+  for (const tag of ['!!set { a }', '!!omap [a: 1]', '!!binary aGk=', '!!timestamp 2027-01-31', '!own 1'])
+    t.deepEqual(textMistakes(`providers: ${tag}`), ['line 1:12: tags are not supported'], tag);
+  const url = `https://example.com/${'a'.repeat(3_000)}`;
+  t.regex(
+    providerMistakes({ base_url: url }).join(),
+    /^providers\.p\.base_url: must be an http or https address/,
+  );
+});
+
 test('a few anchors and aliases are fine', (t) => {
   const text = 'workspaces: [{ id: a, routes: { r: &r [{ provider: openai, model: m }], s: *r } }]';
   t.deepEqual(parseConfigText(text, {}).workspaces[0]?.routes.get('s')?.chain, [

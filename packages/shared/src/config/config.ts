@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ID } from '../contract/common.js';
-import { gatewayFile } from '../contract/gateway-file.js';
+import { gatewayFile, MAX_PROVIDERS } from '../contract/gateway-file.js';
 import { ownKeyMistake } from '../contract/gateway-key.js';
-import { type Mistake, MistakesError, read } from '../contract/mistakes.js';
+import { type Mistake, MistakesError, MOST_SHOWN, read } from '../contract/mistakes.js';
 import type { KeyPriority } from '../contract/priority.js';
 import { isMap, mapValues } from '../contract/structs.js';
 import { DEFAULT_FILE, DEFAULT_PROVIDERS } from './defaults.js';
@@ -93,7 +93,8 @@ export function parseConfig(
   if (!valid)
     throw new ConfigError(
       source,
-      mistakes.map((mistake) => ({ ...mistake, line: lineOf(mistake.path) })),
+      // To find a line takes a walk through the file.
+      mistakes.map((mistake, i) => (i < MOST_SHOWN ? { ...mistake, line: lineOf(mistake.path) } : mistake)),
     );
   return toGatewayConfig(valid);
 }
@@ -109,7 +110,8 @@ function namesFor(file: unknown, added: AddedNames): AddedNames {
   const { providers, access } = isMap(file) ? file : {};
   const beside = isMap(access) && access.add_providers === false ? [] : added;
   const names = Object.keys(isMap(providers) ? providers : {}).filter((name) => ID.pattern.test(name));
-  return beside === 'any' ? beside : [...names, ...beside];
+  // Too many providers are a mistake of their own.
+  return beside === 'any' || names.length > MAX_PROVIDERS ? 'any' : [...names, ...beside];
 }
 
 const AWS_CREDENTIALS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];

@@ -191,6 +191,9 @@ const workspaceKey = s.fields(
   { check: classMistakes },
 );
 
+/** Each has a queue, which every process watches. */
+export const MAX_PROVIDERS = 1_000;
+
 const { name, models, limits } = workspaceChanges;
 
 /** `providers`: the names that an entry may have. `any`: every name, because they are not known here. */
@@ -211,6 +214,7 @@ export function gatewayFile(providers: readonly string[] | 'any') {
       nameMistake: (name) =>
         ID.pattern.test(name) ? undefined : `the name of a provider must be ${ID.allowed}`,
       atLeastOne: 'leave it out for the defaults',
+      max: MAX_PROVIDERS,
     }),
     workspaces: s.withDefault(s.list(workspace, { unique: 'id' }), []),
     request,

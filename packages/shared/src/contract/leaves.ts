@@ -130,7 +130,7 @@ export function ruled<T>(
   return new Shape<T>({ type: 'ruled', schema: null, coercer, validator }, json);
 }
 
-const HTTP_URL = /^https?:\/\/\S+$/i;
+const HTTP_URL = /^https?:\/\/\S{1,2048}$/i;
 
 /** An http(s) address without a trailing slash. */
 export const httpUrl: Shape<string> = leaf<string>({

@@ -16,16 +16,20 @@ export interface Mistake {
   line?: number | undefined;
 }
 
-/** Carries all mistakes, so that one run shows everything that has to be corrected. */
+/** More are not read by anybody. */
+export const MOST_SHOWN = 100;
+
+/** Carries the mistakes, so that one run shows what has to be corrected. */
 export class MistakesError extends Error {
   readonly mistakes: readonly Mistake[];
 
   constructor(source: string, mistakes: readonly Mistake[]) {
     // A field that is needed in two places is wrong once.
-    const distinct = new Map(mistakes.map((mistake) => [mistakeText(mistake), mistake]));
-    const lines = [...distinct.keys()].map((text) => `  ${text}`);
-    const count = lines.length === 1 ? '1 mistake' : `${lines.length} mistakes`;
-    super([`${source}: ${count}`, ...lines].join('\n'));
+    const distinct = new Map(mistakes.slice(0, MOST_SHOWN).map((mistake) => [mistakeText(mistake), mistake]));
+    const more = Math.max(0, mistakes.length - MOST_SHOWN);
+    const count = distinct.size + more;
+    const lines = [...distinct.keys(), ...(more > 0 ? [`… and ${more} more`] : [])];
+    super([`${source}: ${count === 1 ? '1 mistake' : `${count} mistakes`}`, ...lines].join('\n  '));
     this.mistakes = [...distinct.values()];
   }
 }
