@@ -13,16 +13,24 @@ import type { Shape } from '../contract/structs.js';
 export type { ModelEntry, ModelOverride, Prices as PriceEntry, RegistryDocument };
 
 const MAX_SHOWN_MISTAKES = 20;
+/** A mistake quotes what was found, which may be very long. */
+const MAX_MISTAKE_LENGTH = 300;
 
 /** A registry that cannot be used, with everything that is wrong with it. */
 export class InvalidRegistry extends Error {
   override readonly name = 'InvalidRegistry';
 
-  /** `mistakes`: each a path, a colon and what is wrong there. */
-  constructor(readonly mistakes: readonly string[]) {
+  /** Each is a path, a colon and what is wrong there. */
+  readonly mistakes: readonly string[];
+
+  constructor(all: readonly string[]) {
+    const mistakes = all.map((mistake) =>
+      mistake.length > MAX_MISTAKE_LENGTH ? `${mistake.slice(0, MAX_MISTAKE_LENGTH)}…` : mistake,
+    );
     const shown = mistakes.slice(0, MAX_SHOWN_MISTAKES).map((mistake) => `\n  ${mistake}`);
     const more = mistakes.length > shown.length ? `\n  and ${mistakes.length - shown.length} more` : '';
     super(`the model registry is not valid:${shown.join('')}${more}`);
+    this.mistakes = mistakes;
   }
 }
 
