@@ -478,6 +478,8 @@ test.serial('a route is created, changed and deleted, and never saved half', asy
   await dialog.getByLabel('Leaves out').fill('seed, user');
   await dialog.getByLabel('Sends as').fill('seed=max_tokens');
   await dialog.getByText('only get each other’s name').waitFor();
+  await dialog.getByLabel('Sends as').fill('seed=a, seed=b');
+  await dialog.getByText('Each field only once').waitFor();
   t.true(await save.isDisabled());
   await dialog.getByLabel('Sends as').fill('max_tokens=max_completion_tokens');
   await dialog.getByRole('button', { name: 'Add an entry' }).click();

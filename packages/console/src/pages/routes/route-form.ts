@@ -124,9 +124,9 @@ export function mistakesOf(
       if (mistake !== undefined && (field !== 'weight' || isMember(chain, i)))
         mistakes.set(`${at}.${field}`, mistake);
     }
-    const [dropMistake, renameMistake] = fieldMistakes(entry);
-    if (dropMistake !== undefined) mistakes.set(`${at}.drop`, dropMistake);
-    if (renameMistake !== undefined) mistakes.set(`${at}.rename`, renameMistake);
+    const wrongFields = { drop: dropMistake(entry.drop), rename: renameMistake(entry.rename) };
+    for (const [field, mistake] of Object.entries(wrongFields))
+      if (mistake !== undefined) mistakes.set(`${at}.${field}`, mistake);
   });
   const groups = groupsOf(chain);
   if (groups.length > MAX_ENTRIES) mistakes.set('chain', `At most ${MAX_ENTRIES} entries`);
@@ -190,20 +190,21 @@ function pairsOf(text: string): string[][] {
   return partsOf(text).map((part) => part.split('='));
 }
 
-/** How the fields are written, and then what the contract says about them. */
-function fieldMistakes({ drop, rename }: EntryForm): [drop: string | undefined, rename: string | undefined] {
-  const [names, pairs] = [partsOf(drop), pairsOf(rename)];
-  const areNames = (texts: readonly string[]) => texts.every((text) => fieldName.is(text));
-  const isPair = (pair: readonly string[]) => pair.length === 2 && areNames(pair);
-  const isTwice = new Set(pairs.map(([field]) => field)).size < pairs.length;
-  return [
-    areNames(names)
-      ? ruleMistake(fieldSettings.drop, names.length > 0 ? names : undefined)
-      : 'Names of fields, with commas between them',
-    pairs.every(isPair) && !isTwice
-      ? ruleMistake(fieldSettings.rename, pairs.length > 0 ? Object.fromEntries(pairs) : undefined)
-      : 'Such as seed=random_seed, with commas between them',
-  ];
+const areNames = (texts: readonly string[]) => texts.every((text) => fieldName.is(text));
+
+function dropMistake(text: string): string | undefined {
+  const names = partsOf(text);
+  if (!areNames(names)) return 'Names of fields, with commas between them';
+  return names.length > 0 ? ruleMistake(fieldSettings.drop, names) : undefined;
+}
+
+function renameMistake(text: string): string | undefined {
+  const pairs = pairsOf(text);
+  if (!pairs.every((pair) => pair.length === 2 && areNames(pair)))
+    return 'Such as seed=random_seed, with commas between them';
+  const rename = Object.fromEntries(pairs);
+  if (Object.keys(rename).length < pairs.length) return 'Each field only once';
+  return pairs.length > 0 ? ruleMistake(fieldSettings.rename, rename) : undefined;
 }
 
 /** In alphabetical order: the gateway may give them back in another one. */
