@@ -6,7 +6,7 @@ import { findOrInstallRedis } from '@sluice/cli/start/find-redis';
 import { freePort } from '@sluice/cli/start/free-port';
 import { startRedis } from '@sluice/cli/start/redis-server';
 import { loadConfig } from '@sluice/shared/config/config';
-import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import { Directory } from '@sluice/shared/directory/directory';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { NODE_OPTIONS } from '@sluice/shared/process/node-options';

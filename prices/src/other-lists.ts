@@ -1,6 +1,6 @@
 /** Prices of the other providers that the package knows, as they are there. */
 import { findProvider, type MatchLogic } from '@pydantic/genai-prices';
-import { OTHER_PRICE_LISTS } from '@sluice/shared/config/price-lists';
+import { OTHER_PRICE_LISTS } from '@sluice/shared/contract/price-lists';
 import {
   type ModelEntry,
   parseRegistryDocument,

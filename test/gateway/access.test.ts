@@ -1,7 +1,7 @@
 /** Who may do what: tokens with roles, what people of one workspace see, and the trail of what was changed. */
 import { PERMISSIONS, type Permission } from '@sluice/api/admin/access/permissions';
 import { adminPaths } from '@sluice/api/openapi/admin-paths';
-import { ROLES, type Role } from '@sluice/shared/config/types';
+import { ROLES, type Role } from '@sluice/shared/contract/access';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { BrowserLike } from '../helpers/browser-like.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';

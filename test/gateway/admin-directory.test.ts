@@ -1,5 +1,5 @@
 /** Workspaces, keys and routes over the admin api, and what two running api processes make of every change. */
-import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { createTcpProxy } from '../chaos/tcp-proxy.js';
 import { adminOf, type CallAdmin, freeId } from '../helpers/admin.js';

@@ -113,7 +113,15 @@ test('an answer with a field that is not described, or without one that is, does
   t.throws(() => check(good, 202), { message: /no DELETE \/workspaces\/\{id\} 202/ });
 });
 
-const ENTRY = { provider: 'openai', model: 'gpt-4o', timeout_ms: 1, max_tokens: 1, retries: 0 };
+const ENTRY = {
+  provider: 'openai',
+  model: 'gpt-4o',
+  timeout_ms: 1,
+  max_tokens: 1,
+  retries: 0,
+  drop: ['seed'],
+  rename: { top_k: 'top_p' },
+};
 const LIMITS = {
   requests_per_minute: 1000,
   tokens_per_minute: 1_000_000,

@@ -1,6 +1,6 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import { createSimulator } from '@sluice/simulator/simulator';
 import { chat, makeFolder, REPOSITORY, start } from '../helpers/all-in-one.js';
 import test from '../helpers/needs-redis.js';

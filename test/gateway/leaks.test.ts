@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import type { Action } from '@sluice/simulator/faults';
 import { type Gateway, startProcesses } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';

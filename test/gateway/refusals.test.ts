@@ -1,6 +1,6 @@
 /** What a workspace is refused beyond a rate is counted, and logged in one entry. */
 import type { RefusalCount } from '@sluice/shared/admin-api';
-import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import { Refusals } from '@sluice/shared/queue/refusals';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { TurnedAway } from '@sluice/shared/queue/turned-away';

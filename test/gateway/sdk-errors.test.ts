@@ -1,5 +1,5 @@
 /** What callers of the official SDK catch: its class, the code, the type, the field, the request id, and no retry in vain. */
-import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import type { ExecutionContext } from 'ava';
 import OpenAI, { APIError } from 'openai';
 import { type Gateway, startGateway } from '../helpers/gateway.js';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import type { ExecutionContext } from 'ava';

@@ -1,5 +1,5 @@
 /** One call of a provider as it is configured, with its host replaced by a stand-in's. */
-import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { AnswerRoom } from '@sluice/worker/calls/answer-room';
 import { type CallResult, callProvider } from '@sluice/worker/calls/call-provider';
 import { StopSignal } from '@sluice/worker/calls/stop-signal';

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { applyConfig } from '@sluice/cli/apply/apply-config';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { loadConfig } from '@sluice/shared/config/config';
-import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import { Directory } from '@sluice/shared/directory/directory';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { readEnv } from '@sluice/shared/process/env';

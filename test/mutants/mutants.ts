@@ -25,12 +25,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/admin-directory',
     file: 'packages/api/src/admin/routes/workspaces.ts',
-    from: 'limits: wish.limits ?? workspace.limits',
+    from: 'limits: limits ? toLimits(limits) : workspace.limits',
     to: 'limits: workspace.limits',
   },
   {
     test: 'gateway/admin-log',
-    file: 'packages/api/src/admin/read-moment.ts',
+    file: 'packages/shared/src/contract/query.ts',
     from: "is === 'end' && DAY.test(text)",
     to: "is === 'never' && DAY.test(text)",
   },
@@ -235,9 +235,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/heavy-requests',
-    file: 'packages/shared/src/config/schema.ts',
-    from: 'max_keys ?? 50_000',
-    to: 'max_keys ?? 40_000',
+    file: 'packages/shared/src/contract/gateway-file.ts',
+    from: 'max_keys: s.withDefault(s.whole(COUNT), 50_000)',
+    to: 'max_keys: s.withDefault(s.whole(COUNT), 40_000)',
   },
   {
     test: 'gateway/helpful-404',

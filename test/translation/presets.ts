@@ -1,6 +1,8 @@
 /** Every preset with the family that it belongs to, and the providers as a worker makes them. */
-import { type ProviderConfig, parseConfig } from '@sluice/shared/config/config';
-import { PRESETS } from '@sluice/shared/config/presets';
+
+import { parseConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
+import { PRESETS } from '@sluice/shared/contract/presets';
 import type { Family } from './features.js';
 
 const STRICT = ['openai', 'azure', 'azure-deployments', 'groq', 'mistral'];

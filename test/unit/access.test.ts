@@ -6,7 +6,7 @@ import { cleanName, grantsOf } from '@sluice/api/admin/access/groups';
 import { hasRole, workspacesOf } from '@sluice/api/admin/access/principal';
 import { proofOf } from '@sluice/api/admin/access/secrets';
 import { SessionCookie } from '@sluice/api/admin/access/session-cookie';
-import type { Grant } from '@sluice/shared/config/types';
+import type { Grant } from '@sluice/shared/config/gateway-config';
 import test from 'ava';
 import Koa, { type ParameterizedContext } from 'koa';
 

@@ -126,21 +126,26 @@ test('a chain is written as it is read', (t) => {
   const texts = [
     'openai/gpt-4o-mini',
     'own/meta/llama-3:8b,timeout_ms=30000,max_tokens=10,retries=1',
-    'own/a,drop=seed,drop=user,rename=max_tokens:max_new_tokens+own/b,weight=2,drop=seed',
+    'openai/o1,drop=seed,drop=user,rename=max_tokens:max_completion_tokens+own/a,weight=2,drop=seed',
   ];
   const chain = texts.map(parseEntry);
-  t.deepEqual(chain[2], {
-    one_of: [
-      { provider: 'own', model: 'a', drop: ['seed', 'user'], rename: { max_tokens: 'max_new_tokens' } },
-      { provider: 'own', model: 'b', weight: 2, drop: ['seed'] },
-    ],
-  });
   t.deepEqual(chain[1], {
     provider: 'own',
     model: 'meta/llama-3:8b',
     timeout_ms: 30_000,
     max_tokens: 10,
     retries: 1,
+  });
+  t.deepEqual(chain[2], {
+    one_of: [
+      {
+        provider: 'openai',
+        model: 'o1',
+        drop: ['seed', 'user'],
+        rename: { max_tokens: 'max_completion_tokens' },
+      },
+      { provider: 'own', model: 'a', weight: 2, drop: ['seed'] },
+    ],
   });
   t.is(chainText(chain), texts.join(' '));
   for (const text of [

@@ -7,9 +7,10 @@ import {
   type Step,
 } from '@sluice/cli/apply/plan';
 import { type ConfigTarget, performSteps } from '@sluice/cli/apply/steps';
-import type { GatewayConfig, LimitsConfig } from '@sluice/shared/config/config';
 import { parseConfig, resolveWorkspaceKeys } from '@sluice/shared/config/config';
-import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
+import type { LimitsConfig } from '@sluice/shared/contract/limits';
 import test from 'ava';
 
 const NONE: LimitsConfig = {

@@ -10,9 +10,7 @@ import {
   resolveProviderKeys,
   resolveWorkspaceKeys,
 } from '@sluice/shared/config/config';
-import type { Mistake } from '@sluice/shared/config/mistakes';
-import { priceListAt } from '@sluice/shared/config/price-lists';
-import { ConfigReader } from '@sluice/shared/config/reader';
+import { priceListAt } from '@sluice/shared/contract/price-lists';
 import test from 'ava';
 import fc from 'fast-check';
 
@@ -42,12 +40,9 @@ function mistakesOf(run: () => unknown): string[] {
 const textMistakes = (text: string, env: Env = {}): string[] => mistakesOf(() => parseConfigText(text, env));
 
 test('of thousands of unknown fields the first hundred are told, because each is compared with all that are allowed', (t) => {
-  const mistakes: Mistake[] = [];
-  const reader = new ConfigReader(mistakes, undefined);
-  const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`field${i}`, 1]));
-  reader.fields(unknown, 'first', ['chain']);
-  reader.fields(unknown, 'second', ['chain']);
-  t.is(mistakes.length, 100);
+  const word = (i: number) => String(i).replace(/\d/g, (digit) => 'abcdefghij'[Number(digit)] ?? '');
+  const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [word(i), 1]));
+  t.is(mistakesOf(() => parseConfig({ request: unknown, files: unknown }, {})).length, 100);
 });
 const providerMistakes = (fields: object, env: Env = {}): string[] =>
   mistakesOf(() =>
@@ -452,6 +447,33 @@ test('an alias bomb, an unknown alias, a circular one and a tower of brackets ar
   t.true(textMistakes('workspaces: &w [*w]').length > 0);
   t.true(textMistakes('['.repeat(100_000)).length > 0);
   t.is(textMistakes('[[[').length, 1);
+});
+
+test('a file with very many keys is read in steps that do not multiply, and the first mistakes are shown', (t) => {
+  const many = (count: number, line: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => line(i)).join('');
+  t.regex(textMistakes(many(100_000, (i) => `k${i}: 1\n`)).join(), /^k…: unknown field; allowed: providers,/);
+  const duplicates = textMistakes(many(100_000, () => 'a: 1\n'));
+  t.is(duplicates[1], 'line 3:1: this key is already in the same map; keep one of the two');
+  const routes = 'workspaces:\n- id: a\n  routes:\n';
+  const error = t.throws(() => parseConfigText(routes + many(10_000, (i) => `    r${i}: 1\n`), {}));
+  const lines = error?.message.split('\n') ?? [];
+  t.is(lines[0], 'gateway.yaml: 10000 mistakes');
+  t.regex(lines[100] ?? '', /^ {2}line 103: workspaces\[0\]\.routes\.r99: must be a map with chain/);
+  t.deepEqual(lines.slice(101), ['  … and 9900 more']);
+  t.deepEqual(textMistakes(`providers:\n${many(1_001, (i) => `  p${i}: { preset: openai }\n`)}`), [
+    'providers: must have at most 1000',
+  ]);
+});
+
+test('a tag is a mistake of its own, and an address has an end', (t) => {
+  for (const tag of ['!!set { a }', '!!omap [a: 1]', '!!binary aGk=', '!!timestamp 2027-01-31', '!own 1'])
+    t.deepEqual(textMistakes(`providers: ${tag}`), ['line 1:12: tags are not supported'], tag);
+  const url = `https://example.com/${'a'.repeat(3_000)}`;
+  t.regex(
+    providerMistakes({ base_url: url }).join(),
+    /^providers\.p\.base_url: must be an http or https address/,
+  );
 });
 
 test('a few anchors and aliases are fine', (t) => {

@@ -4,12 +4,13 @@
  */
 import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
 import { openapiAt } from '@sluice/api/openapi/document';
+import { readAddedProvider } from '@sluice/shared/config/added-provider';
 import { ConfigError, parseConfig, parseConfigText } from '@sluice/shared/config/config';
-import { mistakeText } from '@sluice/shared/config/mistakes';
+import { mistakeText } from '@sluice/shared/contract/mistakes';
 import { GatewayError } from '@sluice/shared/errors';
 import test from 'ava';
 import { stringify } from 'yaml';
-import { ABSENT, refusalsOf } from '../helpers/damage.js';
+import { ABSENT, damaged, pathsIn, refusalsOf } from '../helpers/damage.js';
 import { isAsInFixture } from '../helpers/fixture.js';
 
 test('the OpenAPI document is the one that is on file', (t) => {
@@ -27,7 +28,15 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, child]) => [key, inOrder(child)]));
 }
 
-const ENTRY = { provider: 'acme', model: 'm-1', timeout_ms: 1, max_tokens: 1, retries: 0 };
+const ENTRY = {
+  provider: 'acme',
+  model: 'm-1',
+  timeout_ms: 1,
+  max_tokens: 1,
+  retries: 0,
+  drop: ['seed'],
+  rename: { top_k: 'top_p' },
+};
 const RATES = {
   requests_per_minute: 1,
   tokens_per_minute: 1,
@@ -257,6 +266,21 @@ test('whatever is wrong in gateway.yaml is said in the words that are on file', 
   lines.push(...ODD_FILES.map((file) => `${brief(file)}: ${mistakesIn(file)}\n`));
   t.true(lines.length > 1000);
   isAsInFixture(t, 'contract/wrong-files.txt', lines.join(''));
+});
+
+test('odd values in the settings of an added provider are mistakes, and nothing throws', (t) => {
+  const { keys, ...settings } = FILE.providers.acme;
+  t.deepEqual(readAddedProvider('acme', settings, new Map([['', 'id']])).mistakes, []);
+  for (const path of pathsIn({ ...settings, keys }).slice(1))
+    for (const odd of [{ toString: 1 }, ...JSON.parse('[{"then":1},{"__proto__":1}]'), [null], null, 1]) {
+      const { provider, mistakes } = readAddedProvider(
+        'acme',
+        damaged({ ...settings, keys }, path, odd) as Record<string, unknown>,
+        new Map(),
+      );
+      t.is(provider, undefined);
+      t.true(mistakes.length > 0);
+    }
 });
 
 const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } };

@@ -1,6 +1,7 @@
 /** What a request may cost at most: an upper bound, whatever it asks for and whoever serves it. */
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { BudgetMode, ChainEntry } from '@sluice/shared/config/types';
+import type { BudgetMode } from '@sluice/shared/contract/limits';
+import type { ChainEntry } from '@sluice/shared/contract/route';
 import { allowedOutput } from '@sluice/shared/registry/call-estimate';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { loadShippedRegistry, parseRegistry } from '@sluice/shared/registry/model-registry';

@@ -1,7 +1,7 @@
 /** What becomes of a request for a model that does not take all of it. */
 import type { ChatRequest } from '@sluice/shared/chat';
 import { type GatewayConfig, parseConfig } from '@sluice/shared/config/config';
-import type { ChainEntry } from '@sluice/shared/config/types';
+import type { ChainEntry } from '@sluice/shared/contract/route';
 import { priceSimulated } from '@sluice/shared/process/simulated-upstream';
 import { factsOf } from '@sluice/shared/registry/model-facts';
 import { fitRequest } from '@sluice/worker/calls/fit-request';
@@ -131,7 +131,10 @@ test('Mistral gets ids of tool calls in its own form, the same for a call and it
   const first = fitted(user, called('call_1', 'abcdefgh1'), result('abcdefgh1'), result('call_1'));
   t.deepEqual(first.adapted, ['replaced ids of tool calls']);
   const idsIn = ({ messages }: ChatRequest) =>
-    messages.flatMap(({ tool_calls, tool_call_id }) => tool_calls?.map(({ id }) => id) ?? tool_call_id ?? []);
+    messages.flatMap((message) => {
+      if (message.role === 'tool') return message.tool_call_id;
+      return message.role === 'assistant' ? (message.tool_calls ?? []).map(({ id }) => id) : [];
+    });
   const [id = ''] = idsIn(first.sent);
   t.regex(id, /^[a-zA-Z0-9]{9}$/);
   t.deepEqual(idsIn(first.sent), [id, 'abcdefgh1', 'abcdefgh1', id]);
@@ -139,6 +142,7 @@ test('Mistral gets ids of tool calls in its own form, the same for a call and it
   t.is(idsIn(second.sent)[0], id, 'a later turn says the same');
   t.is(new Set(idsIn(second.sent)).size, 2);
   t.deepEqual(fitted(user, called('abcdefgh1'), result('abcdefgh1')).adapted, []);
+  t.deepEqual(fitted({ ...user, tool_calls: 1, tool_call_id: 1 }).adapted, [], 'fields that nobody checks');
   t.deepEqual(
     fitTo('openai', 'gpt-4o', { messages: [user, called('call_1'), result('call_1')] }).adapted,
     [],

@@ -1,5 +1,10 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
-import { isWellFormedKey, lastFour, makeGatewayKey, ownKeyMistake } from '@sluice/shared/config/gateway-key';
+import {
+  isWellFormedKey,
+  lastFour,
+  makeGatewayKey,
+  ownKeyMistake,
+} from '@sluice/shared/contract/gateway-key';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import test from 'ava';
 

@@ -158,6 +158,14 @@ for (const json of [null, undefined, 'x', 5, [], {}, { version: '1', models: [nu
   });
 }
 
+test('a mistake quotes no more than the beginning of a long name or value', (t) => {
+  const long = 'a'.repeat(100_000);
+  for (const json of [{ [long]: 1 }, { version: 1, unit: long }, { models: [{ prices: { input: long } }] }]) {
+    const error = t.throws(() => parseRegistry(json), { instanceOf: InvalidRegistry });
+    t.true(error.message.length < 5_000);
+  }
+});
+
 test('A message about a hopeless registry stays short', (t) => {
   const models = Array.from({ length: 500 }, () => ({}));
   const error = t.throws(() => registryOf(...models), { instanceOf: InvalidRegistry });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { type ProviderConfig, parseConfigText } from '@sluice/shared/config/config';
-import { PRESETS } from '@sluice/shared/config/presets';
+import { parseConfigText } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
+import { PRESETS } from '@sluice/shared/contract/presets';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import test from 'ava';
 import { callStandIn } from '../helpers/call-stand-in.js';

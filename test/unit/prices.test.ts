@@ -7,7 +7,7 @@ import { cellsOf, describeChanges } from '@sluice/prices/cells';
 import { buildOtherLists } from '@sluice/prices/other-lists';
 import { packageFacts } from '@sluice/prices/package-facts';
 import { parseConfigText } from '@sluice/shared/config/config';
-import { OTHER_PRICE_LISTS } from '@sluice/shared/config/price-lists';
+import { OTHER_PRICE_LISTS } from '@sluice/shared/contract/price-lists';
 import { parseRegistryDocument } from '@sluice/shared/registry/document';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import test from 'ava';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findDeadKey, rememberKeys, shownKey } from '@sluice/cli/start/remember-keys';
 import { parseConfig } from '@sluice/shared/config/config';
-import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import type { KeyState } from '@sluice/shared/directory/key-issuer';
 import test from 'ava';
 

@@ -1,7 +1,9 @@
-/** The OpenAPI document takes exactly the requests that the gateway takes. */
+/** The OpenAPI document describes exactly the requests and inputs that the gateway takes. */
 import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
 import { openapi } from '@sluice/api/openapi/document';
 import { parseConfig } from '@sluice/shared/config/config';
+import * as contract from '@sluice/shared/contract/all';
+import { read } from '@sluice/shared/contract/mistakes';
 import { GatewayError } from '@sluice/shared/errors';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import test from 'ava';
@@ -87,6 +89,7 @@ const DAMAGES: unknown[] = [
   'user',
   'function',
   'text',
+  'messages',
   '😀'.repeat(256),
   'a'.repeat(257),
   '😀'.repeat(257),
@@ -97,6 +100,7 @@ const DAMAGES: unknown[] = [
   [{}],
   {},
   { type: 'text' },
+  { messages: 'a' },
   { toString: 1 },
 ];
 
@@ -136,4 +140,57 @@ test('so it is for requests with several damages, and for any JSON', (t) => {
     }),
     { numRuns: 2_000 },
   );
+});
+
+const FIELDS = { drop: ['seed'], rename: { top_k: 'top_p' } };
+const ENTRY = { provider: 'openai', model: 'gpt-4o', timeout_ms: 1, max_tokens: 1, retries: 0, ...FIELDS };
+const LIMITS = {
+  requests_per_minute: 1,
+  tokens_per_minute: 1,
+  concurrent_requests: 1,
+  budget_usd_per_month: 0.5,
+  budget: 'strict',
+  unpriced_models: 'allow',
+  weight: 1,
+  batches_over_budget: 'wait',
+};
+const END = '2999-01-31T12:00:00Z';
+/** Inputs of the admin api whose rules JSON Schema can say. */
+const INPUTS: [contract.Shape, unknown][] = [
+  [contract.workspaceInput, { id: 'a', name: 'A', models: ['*'], limits: LIMITS }],
+  [contract.workspaceChange, { name: 'A', models: ['*'], limits: LIMITS }],
+  [contract.keyChange, { name: 'a', expires_at: END, priority: 'normal', max_priority: 'normal' }],
+  [contract.keyQuestion, { values: ['a'] }],
+  [contract.rotation, { grace_seconds: 1, expires_at: END }],
+  [contract.routeInput, { chain: [ENTRY, { one_of: [{ ...ENTRY, weight: 1 }, ENTRY] }], on_crash: 'fail' }],
+  [contract.routeInput, [ENTRY]],
+  [contract.tokenInput, { name: 'a', role: 'viewer', workspaces: ['a'], expires_at: END }],
+  [contract.webhookInput, { url: 'https://a.example', events: ['batch.failed'] }],
+  [contract.secretInput, { api_key: 'a' }],
+  [contract.providerQuestion, { model: 'a' }],
+];
+
+test('an input of the admin api is taken exactly when the document describes it', (t) => {
+  const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
+  ajv.addFormat('date-time', (text) => contract.moment.is(text));
+  const resolvable = (schema: unknown) =>
+    JSON.parse(JSON.stringify(schema).replaceAll('"#/components/schemas/', '"openapi#/$defs/'));
+  ajv.addSchema({ $id: 'openapi', $defs: resolvable(openapi.components.schemas) });
+  let taken = 0;
+  let refused = 0;
+  for (const [shape, good] of INPUTS) {
+    const isDescribed = ajv.compile(resolvable(shape.json));
+    // Null in the place of a field that may be left out is taken, too. The document does not offer that.
+    for (const path of pathsIn(good))
+      for (const damage of DAMAGES.filter((each) => each !== null)) {
+        const input = damaged(good, path, damage);
+        if (input === ABSENT) continue;
+        const { mistakes } = read(shape, input);
+        const about = `${shape.component?.name} ${path.join('.')}: ${JSON.stringify(input)}`;
+        t.is(isDescribed(input), mistakes.length === 0, about);
+        if (mistakes.length === 0) taken++;
+        else refused++;
+      }
+  }
+  t.true(taken > 100 && refused > 500, `${taken} taken, ${refused} refused`);
 });

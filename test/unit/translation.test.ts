@@ -59,12 +59,15 @@ for (const family of ['openai', 'anthropic'] as const)
         : [`${simulator.anthropicBaseUrl}/v1/messages`, { 'x-api-key': 'k', ...provider.headers }];
     const thoughts = FEATURES.flatMap(({ sentBack, answer }) => (sentBack && answer ? [answer[family]] : []));
     const returned = thoughts.map((answer): Partial<ChatRequest> => {
-      const message = provider.parseResponse(answer).completion.choices[0]?.message as ChatMessage;
-      const results = (message.tool_calls ?? []).map(
+      const message = provider.parseResponse(answer).completion.choices[0]?.message;
+      const results = (message?.tool_calls ?? []).map(
         ({ id }): ChatMessage => ({ role: 'tool', tool_call_id: id, content: 'done' }),
       );
       const tools = [{ type: 'function', function: { name: 'weather' } }];
-      return { messages: [{ role: 'user', content: 'Go on.' }, message, ...results], tools };
+      return {
+        messages: [{ role: 'user', content: 'Go on.' }, message as ChatMessage, ...results],
+        tools,
+      };
     });
     const requests: Partial<ChatRequest>[] = [
       ...FEATURES.flatMap(({ request }) => (request ? [request] : [])),

@@ -10,7 +10,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   'koa-bodyparser': ['packages/api/src/http/read-text.ts'],
   bullmq: ['packages/worker/src/jobs/chat-worker.ts', 'packages/shared/src/queue/backend.ts'],
   ioredis: ['packages/shared/src/redis/redis.ts'],
-  superstruct: ['packages/api/src/chat/plain-structs.ts', 'packages/shared/src/registry/document.ts'],
+  superstruct: ['packages/shared/src/contract/shape.ts', 'packages/shared/src/contract/quick-structs.ts'],
   // Provider calls go through undici: docs/adr/0003-undici-beside-node-fetch.md.
   'node-fetch': ['packages/cli/src/admin/client.ts', 'packages/api/src/cell/load-node-fetch.ts'],
   'prom-client': ['packages/shared/src/metrics/create.ts'],

@@ -1,4 +1,4 @@
-import { lastFour, makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import { lastFour, makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Caller } from '../load/load.js';
 import { CHAIN, type Sluice } from '../sluice.js';

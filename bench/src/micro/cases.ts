@@ -4,7 +4,7 @@ import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
 import { resolveModel } from '@sluice/api/chat/resolve-model';
 import type { ChatRequest } from '@sluice/shared/chat';
 import { parseConfig } from '@sluice/shared/config/config';
-import { isWellFormedKey } from '@sluice/shared/config/gateway-key';
+import { isWellFormedKey } from '@sluice/shared/contract/gateway-key';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { servedLogEntry } from '@sluice/shared/queue/request-log';
 import { settleArgs, settleKeys } from '@sluice/shared/queue/settle';

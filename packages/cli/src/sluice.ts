@@ -1,4 +1,4 @@
-import { MistakesError } from '@sluice/shared/config/mistakes';
+import { MistakesError } from '@sluice/shared/contract/mistakes';
 import { CommanderError } from 'commander';
 import { AdminRefusal } from './admin/client.js';
 import { Cli } from './cli.js';

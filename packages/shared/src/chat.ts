@@ -1,52 +1,12 @@
 /** The common chat-completions format, as far as the gateway looks into it. Unknown fields travel along untouched. */
 
-export interface TextPart {
-  type: 'text';
-  text: string;
-}
+import type { Infer } from 'superstruct';
+import type { chatRequest, contentPart, toolCall } from './contract/chat-request.js';
 
-export interface ImagePart {
-  type: 'image_url';
-  image_url: { url: string; detail?: string };
-}
-
-/** Any other part (`input_audio`, `file`, `refusal`, …): its own fields are checked where they are used. */
-export interface OtherPart {
-  type: string;
-  [field: string]: unknown;
-}
-
-export type ContentPart = TextPart | ImagePart | OtherPart;
-
-export interface ToolCall {
-  id: string;
-  type: 'function';
-  function: { name: string; arguments: string };
-}
-
-/** Results of calls had the role `function` before there were tools. OpenAI still accepts it. */
-export type Role = 'developer' | 'system' | 'user' | 'assistant' | 'tool' | 'function';
-
-export interface ChatMessage {
-  role: Role;
-  content?: string | ContentPart[] | null;
-  name?: string | null;
-  tool_calls?: ToolCall[] | null;
-  tool_call_id?: string | null;
-  [field: string]: unknown;
-}
-
-export interface ChatRequest {
-  model: string;
-  messages: ChatMessage[];
-  temperature?: number | null;
-  max_tokens?: number | null;
-  max_completion_tokens?: number | null;
-  top_p?: number | null;
-  stop?: string | string[] | null;
-  stream?: boolean | null;
-  [field: string]: unknown;
-}
+export type ChatRequest = Infer<typeof chatRequest>;
+export type ChatMessage = ChatRequest['messages'][number];
+export type ContentPart = Infer<typeof contentPart>;
+export type ToolCall = Infer<typeof toolCall>;
 
 /** Anthropic requires a limit. This one holds when neither the caller nor the entry sets one. */
 export const ANTHROPIC_DEFAULT_MAX_TOKENS = 1_024;

@@ -1,5 +1,5 @@
 /** The chores of a worker process, which it repeats beside running jobs. */
-import type { GatewayConfig } from '@sluice/shared/config/config';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import type { Chores } from '@sluice/shared/process/chores';
 import { LOOK_EVERY_MS } from '@sluice/shared/process/live-config';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';

@@ -6,7 +6,7 @@
 import { addErasure, eraseUser, hasErasure } from '@sluice/shared/archive/erasures';
 import { explainFailure } from '@sluice/shared/archive/explain';
 import { readCopies } from '@sluice/shared/archive/state';
-import type { GatewayConfig } from '@sluice/shared/config/config';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import { Directory } from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { GatewayError } from '@sluice/shared/errors';

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { extname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
@@ -17,10 +17,12 @@ const LIBRARIES: Readonly<Record<string, string>> = {
   preact: 'preact',
   'preact/hooks': 'preact/hooks',
   'preact/jsx-runtime': 'preact/jsx-runtime',
+  superstruct: 'superstruct/dist/index.mjs',
   uplot: 'uplot/dist/uPlot.esm.js',
   '@sluice/shared/reasons': '@sluice/shared/reasons',
-  '@sluice/shared/config/presets': '@sluice/shared/config/presets',
 };
+/** The folder with the rules of forms. What the console imports of it imports only superstruct and more of it. */
+const CONTRACT = '@sluice/shared/contract/';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -62,6 +64,9 @@ export function loadConsoleFiles(): ReadonlyMap<string, ConsoleFile> {
     add(`${BASE}/${name}`, nameLibraries(readFileSync(join(home, 'dist', name), 'utf8')));
   for (const [name, file] of Object.entries(LIBRARIES))
     add(libraryPath(name), nameLibraries(readFileSync(require.resolve(file), 'utf8')));
+  const contract = dirname(require.resolve(`${CONTRACT}structs`));
+  for (const name of readdirSync(contract).filter((each) => each.endsWith('.js')))
+    add(`${BASE}/lib/contract/${name}`, nameLibraries(readFileSync(join(contract, name), 'utf8')));
   const styles = readdirSync(join(home, 'styles')).sort();
   add(`${BASE}/style.css`, styles.map((name) => readFileSync(join(home, 'styles', name), 'utf8')).join('\n'));
   for (const name of readdirSync(join(home, 'static')))
@@ -70,7 +75,7 @@ export function loadConsoleFiles(): ReadonlyMap<string, ConsoleFile> {
   // The browser asks for all modules of the first page at once, instead of one after the other.
   const early = [...modules.map((name) => `${BASE}/${name}`), ...Object.keys(LIBRARIES).map(libraryPath)];
   const preloads = early
-    .filter((path) => !/\/pages\/|uplot|\/chart\.js$|-types\.js$/.test(path))
+    .filter((path) => !/\/pages\/|uplot|superstruct|\/chart\.js$|-types\.js$/.test(path))
     .map((path) => `<link rel="modulepreload" href="${path}" />`);
   const shell = readFileSync(join(home, 'static', 'index.html'), 'utf8');
   files.delete(`${BASE}/index.html`);
@@ -85,11 +90,12 @@ export function loadConsoleFiles(): ReadonlyMap<string, ConsoleFile> {
 }
 
 function libraryPath(name: string): string {
+  if (name.startsWith(CONTRACT)) return `${BASE}/lib/contract/${name.slice(CONTRACT.length)}.js`;
   return `${BASE}/lib/${name.replace('@', '').replaceAll('/', '-')}.js`;
 }
 
 function nameLibraries(text: string): string {
   return text.replace(/((?:from|import\()\s*)(["'])([@\w/-]+)\2/g, (whole, before, _quote, name: string) =>
-    Object.hasOwn(LIBRARIES, name) ? `${before}"${libraryPath(name)}"` : whole,
+    Object.hasOwn(LIBRARIES, name) || name.startsWith(CONTRACT) ? `${before}"${libraryPath(name)}"` : whole,
   );
 }

@@ -21,20 +21,6 @@ export function localDay(time: number, timeZone: string): string {
   return format.format(time);
 }
 
-/**
- * UTC and names such as Europe/Berlin. PostgreSQL reads an offset such as +05:30 the other way round, and takes some
- * abbreviations for other zones than JavaScript: IST, or CET in summer.
- */
-export function isTimeZone(name: string): boolean {
-  if (name !== 'UTC' && !/^[A-Z]\w*\/[\w+/-]{1,63}$/i.test(name)) return false;
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** The first and the last day of a month such as `2026-11`. */
 export function daysOfMonth(month: string): { from: string; to: string } {
   const [year = 0, number = 1] = month.split('-').map(Number);

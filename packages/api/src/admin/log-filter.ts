@@ -1,6 +1,6 @@
-import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
+import { type LogQuery, timeOf } from '@sluice/shared/contract/query';
 import { type LogEntry, usedFallback } from '@sluice/shared/queue/request-log';
-import { readMoment } from './read-moment.js';
+import { refuse } from './read-input.js';
 
 export interface LogFilter {
   /** The request ended at or after `since` and before `until`. Redis time, in ms. */
@@ -30,91 +30,45 @@ export interface LogFilter {
   fallback?: boolean | undefined;
 }
 
-export const FILTER_FIELDS = [
-  'since',
-  'until',
-  'workspace',
-  'route',
-  'provider',
-  'model',
-  'key_id',
-  'code',
-  'reason',
-  'status',
-  'tag',
-  'user',
-  'min_ms',
-  'max_ms',
-  'min_cost_usd',
-  'max_cost_usd',
-  'fallback',
-] as const;
-
-const MAX_TAG_FILTERS = 16;
-const TAG_VALUE = { pattern: /^[^\p{Cc}]{1,512}$/u, allowed: 'a text of 1 to 512 characters' };
-const TAG_PAIR = { pattern: /^[^\p{Cc}=]{1,64}=[^\p{Cc}]{1,512}$/u, allowed: 'a tag such as feature=search' };
-const AMOUNT = { pattern: /^\d{1,9}(?:\.\d{1,12})?$/, allowed: 'a number of 0 or more' };
 /** PostgreSQL's whole numbers end a little above this. As picodollars it is nine million USD. */
 const MOST = 9e18;
-const TEXT = { pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' };
 
-export function readLogFilter(
-  reader: ConfigReader,
-  query: Readonly<Record<string, unknown>> | undefined,
-  now: number,
-): LogFilter {
-  const text = (name: string) => (isAbsent(query?.[name]) ? undefined : reader.text(query[name], name, TEXT));
-  const number = (name: string, unit: number) =>
-    isAbsent(query?.[name])
-      ? undefined
-      : Math.min(Math.round(Number(reader.text(query[name], name, AMOUNT)) * unit), MOST);
-  const since = readMoment(reader, query?.since, 'since', now);
-  const until = readMoment(reader, query?.until, 'until', now, 'end');
-  if (since !== undefined && until !== undefined && since > until)
-    reader.mistake('since', 'must not be after until');
+export function toLogFilter(query: LogQuery, now: number): LogFilter {
+  const number = (text: string | undefined, unit: number) =>
+    text === undefined ? undefined : Math.min(Math.round(Number(text) * unit), MOST);
+  const since = query.since === undefined ? undefined : timeOf(query.since, now);
+  const until = query.until === undefined ? undefined : timeOf(query.until, now, 'end');
+  if (since !== undefined && until !== undefined && since > until) refuse('since', 'must not be after until');
   return {
     since,
     until,
-    workspace: text('workspace'),
-    route: text('route'),
-    provider: text('provider'),
-    model: text('model'),
-    key: text('key_id'),
-    code: text('code'),
-    reason: text('reason'),
-    status: readStatus(reader, query?.status),
-    tags: readTagFilter(reader, query?.tag),
-    user: isAbsent(query?.user) ? undefined : reader.text(query.user, 'user', TAG_VALUE),
-    minMs: number('min_ms', 1),
-    maxMs: number('max_ms', 1),
-    minCost: number('min_cost_usd', 1e12),
-    maxCost: number('max_cost_usd', 1e12),
-    fallback: isAbsent(query?.fallback)
-      ? undefined
-      : reader.oneOf(query.fallback, 'fallback', ['true', 'false']) === 'true',
+    workspace: query.workspace,
+    route: query.route,
+    provider: query.provider,
+    model: query.model,
+    key: query.key_id,
+    code: query.code,
+    reason: query.reason,
+    status: query.status === undefined ? undefined : statusRange(query.status),
+    tags: query.tag?.map(toTag),
+    user: query.user,
+    minMs: number(query.min_ms, 1),
+    maxMs: number(query.max_ms, 1),
+    minCost: number(query.min_cost_usd, 1e12),
+    maxCost: number(query.max_cost_usd, 1e12),
+    fallback: query.fallback === undefined ? undefined : query.fallback === 'true',
   };
 }
 
-/** Reads `feature=search`. The parameter may come several times. */
-export function readTagFilter(reader: ConfigReader, value: unknown): LogFilter['tags'] {
-  if (isAbsent(value)) return undefined;
-  const texts: unknown[] = Array.isArray(value) ? value.slice(0, MAX_TAG_FILTERS) : [value];
-  return texts.map((text) => {
-    const pair = reader.text(text, 'tag', TAG_PAIR);
-    const split = pair.indexOf('=');
-    return [pair.slice(0, split), pair.slice(split + 1)] as const;
-  });
+/** `feature=search` */
+export function toTag(pair: string): readonly [name: string, value: string] {
+  const split = pair.indexOf('=');
+  return [pair.slice(0, split), pair.slice(split + 1)];
 }
 
-function readStatus(reader: ConfigReader, value: unknown): LogFilter['status'] {
-  if (isAbsent(value)) return undefined;
-  const [, first, rest] = (typeof value === 'string' && /^([1-5])(xx|\d\d)$/.exec(value)) || [];
-  if (first === undefined) {
-    reader.mistake('status', 'must be a status such as 429, or 4xx for all of its kind');
-    return undefined;
-  }
-  const from = Number(first) * 100 + (rest === 'xx' ? 0 : Number(rest));
-  return { from, to: rest === 'xx' ? from + 99 : from };
+/** `429`, or `4xx`. */
+function statusRange(text: string): { from: number; to: number } {
+  return { from: Number(text.replace('xx', '00')), to: Number(text.replace('xx', '99')) };
 }
 
 /** The provider and model that served the request, or were called last. */

@@ -1,4 +1,5 @@
 /** The orders that requests are listed in, and places in them: where one page ends and the next begins. */
+import type { SORTS } from '@sluice/shared/contract/query';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { durationOf } from './log-filter.js';
 
@@ -8,7 +9,6 @@ export interface LoggedRequest {
   entry: LogEntry;
 }
 
-export const SORTS = ['time', 'duration', 'cost'] as const;
 export type Sort = (typeof SORTS)[number];
 
 export interface Place {
@@ -17,12 +17,6 @@ export interface Place {
   /** The entry's id in the log's stream. */
   id: string;
 }
-
-/** `1763220000000-0`, or with a value before it: `120:1763220000000-0`. */
-export const CURSOR = {
-  pattern: /^(?:\d{1,18}:)?\d{1,15}-\d{1,9}$/,
-  allowed: 'a cursor of an earlier answer',
-};
 
 export function sortValue(entry: LogEntry, sort: Sort): number {
   if (sort === 'time') return 0;

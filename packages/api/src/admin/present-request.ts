@@ -1,5 +1,5 @@
 import type { PresentedRequest } from '@sluice/shared/admin-api';
-import { DEFAULT_PRIORITY } from '@sluice/shared/config/priority';
+import { DEFAULT_PRIORITY } from '@sluice/shared/contract/priority';
 import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import { type LogEntry, usedFallback } from '@sluice/shared/queue/request-log';
 import { type Reason, reasonText } from '@sluice/shared/reasons';

@@ -1,8 +1,8 @@
 /** What the admin api shows of the directory's records: snake_case, moments in ISO 8601. */
 import { createHash } from 'node:crypto';
-import type { Key, Limits, List, PresentedDurations, Route, Workspace } from '@sluice/shared/admin-api';
-import type { LimitsConfig } from '@sluice/shared/config/config';
-import { ceilingOf, priorityOf } from '@sluice/shared/config/priority';
+import type { Key, List, PresentedDurations, Route, Workspace } from '@sluice/shared/admin-api';
+import { presentLimits } from '@sluice/shared/contract/limits';
+import { presentClasses } from '@sluice/shared/contract/priority';
 import type { KeyRecord, RouteRecord, WorkspaceRecord } from '@sluice/shared/directory/directory';
 import type { Durations } from './traffic.js';
 
@@ -29,19 +29,6 @@ export function presentWorkspace({ id, name, created, models, limits }: Workspac
   };
 }
 
-export function presentLimits(limits: LimitsConfig): Limits {
-  return {
-    requests_per_minute: limits.requestsPerMinute ?? null,
-    tokens_per_minute: limits.tokensPerMinute ?? null,
-    concurrent_requests: limits.concurrentRequests ?? null,
-    budget_usd_per_month: limits.budgetUsdPerMonth ?? null,
-    budget: limits.budget ?? null,
-    unpriced_models: limits.unpricedModels ?? null,
-    weight: limits.weight ?? null,
-    batches_over_budget: limits.batchesOverBudget ?? null,
-  };
-}
-
 export function presentKey(key: KeyRecord, lastUsed: number | null): Key {
   return {
     id: key.id,
@@ -53,8 +40,7 @@ export function presentKey(key: KeyRecord, lastUsed: number | null): Key {
     created_by: key.createdBy ?? null,
     last_used_at: isoOrNull(lastUsed),
     expires_at: isoOrNull(key.expires),
-    priority: priorityOf(key),
-    max_priority: ceilingOf(key),
+    ...presentClasses(key),
   };
 }
 

@@ -1,14 +1,17 @@
-import type { ConfigReader } from '@sluice/shared/config/reader';
-import { readMoment } from './read-moment.js';
+import { timeOf } from '@sluice/shared/contract/query';
+import { refuse } from './read-input.js';
 
-const DEFAULT_MS = 15 * 60_000;
-const MIN_MS = 60_000;
-const MAX_MS = 24 * 3_600_000;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 3_600_000;
 
-/** Reads the beginning of a time that ends now: from a minute to a day ago, 15 minutes by default. */
-export function readRange(reader: ConfigReader, value: unknown, now: number): number {
-  const moment = readMoment(reader, value, 'since', now) ?? now - DEFAULT_MS;
-  if (!(now - moment >= MIN_MS && now - moment <= MAX_MS))
-    reader.mistake('since', 'must be from a minute to a day ago');
-  return moment;
+/** The beginning of a time that ends now: from a minute to a day ago, 15 minutes by default. */
+export function readRange(
+  since: string | undefined,
+  now: number,
+  { standard = '15m', mostMs = DAY_MS, most = 'a day' } = {},
+): number {
+  const time = timeOf(since ?? standard, now);
+  if (!(now - time >= MINUTE_MS && now - time <= mostMs))
+    refuse('since', `must be from a minute to ${most} ago`);
+  return time;
 }

@@ -1,24 +1,11 @@
 /** Spend as files: a table of the rows, and FOCUS 1.2, the FinOps foundation's format for bills. */
-import type { PresentedSpend, SpendField } from '@sluice/shared/admin-api';
+import { type PresentedSpend, type SpendField, SUM_NAMES } from '@sluice/shared/contract/spend';
 import { csvLine } from './csv.js';
 
-const SUMS = [
-  'requests',
-  'input_tokens',
-  'cached_input_tokens',
-  'cache_write_tokens',
-  'output_tokens',
-  'cost_usd',
-  'cost_picodollars',
-  'unknown_bills',
-  'estimated_usd',
-  'estimated_picodollars',
-] as const satisfies (keyof PresentedSpend)[];
-
 export function* spendCsv(by: readonly SpendField[], rows: readonly PresentedSpend[]): Generator<string> {
-  yield csvLine([...by, ...SUMS]);
+  yield csvLine([...by, ...SUM_NAMES]);
   for (const row of rows)
-    yield csvLine([...by.map((field) => row[field] ?? null), ...SUMS.map((name) => row[name])]);
+    yield csvLine([...by.map((field) => row[field] ?? null), ...SUM_NAMES.map((name) => row[name])]);
 }
 
 /** What a FOCUS file is made of. */

@@ -1,18 +1,8 @@
 /** Sums up the ledger. Sums are exact: whole picodollars as bigint. */
 
-import type { SpendField } from '@sluice/shared/admin-api';
+import { SPEND_FIELDS, type SpendField } from '@sluice/shared/contract/spend';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
-
-export const SPEND_FIELDS = [
-  'workspace',
-  'key',
-  'route',
-  'provider',
-  'model',
-  'day',
-  'month',
-] as const satisfies SpendField[];
 
 /** `unknown`: calls whose bill nobody knows. `estimated`: their estimated cost, which `cost` does not include. */
 export const COLUMNS = [

@@ -1,17 +1,8 @@
 /** A batch as Redis has it, and as callers see it. */
+import { BATCH_ENDPOINT, type BatchObject, type BatchView } from '@sluice/shared/contract/batch';
 import { formatUsd } from '@sluice/shared/registry/price';
 
-export const BATCH_ENDPOINT = '/v1/chat/completions';
-
-export type BatchStatus =
-  | 'validating'
-  | 'failed'
-  | 'in_progress'
-  | 'finalizing'
-  | 'completed'
-  | 'expired'
-  | 'cancelling'
-  | 'cancelled';
+export type BatchStatus = BatchObject['status'];
 
 /** Why a batch ends before all of its lines were answered. It is also the code of the lines that are left. */
 export type EndReason = 'batch_expired' | 'batch_cancelled' | 'budget_exceeded';
@@ -19,13 +10,8 @@ export type EndReason = 'batch_expired' | 'batch_cancelled' | 'budget_exceeded';
 /** Why lines are put off. */
 export type WaitReason = 'budget' | 'limits' | 'providers';
 
-export interface LineMistake {
-  code: string;
-  /** The line number, from 1. Null: the mistake concerns the whole file. */
-  line: number | null;
-  message: string;
-  param: string | null;
-}
+/** `line`: from 1. Null: the mistake concerns the whole file. */
+export type LineMistake = NonNullable<BatchObject['errors']>['data'][number];
 
 export const INPUT_FILE_MISSING: LineMistake = {
   code: 'input_file_missing',
@@ -105,15 +91,15 @@ export interface Batch {
 const seconds = (ms: number | undefined): number | null => (ms === undefined ? null : Math.floor(ms / 1000));
 
 /** The batch in the format of the official SDKs. */
-export function toBatchObject({ record, state }: Batch) {
+export function toBatchObject({ record, state }: Batch): BatchObject {
   const { times, usage, errors } = state;
   return {
     id: record.id,
-    object: 'batch' as const,
+    object: 'batch',
     endpoint: BATCH_ENDPOINT,
-    errors: errors.length === 0 ? null : { object: 'list' as const, data: errors },
+    errors: errors.length === 0 ? null : { object: 'list', data: errors },
     input_file_id: record.inputFile,
-    completion_window: '24h' as const,
+    completion_window: '24h',
     status: state.status,
     output_file_id: state.outputFile,
     error_file_id: state.errorFile,
@@ -138,10 +124,8 @@ export function toBatchObject({ record, state }: Batch) {
   };
 }
 
-export type BatchObject = ReturnType<typeof toBatchObject>;
-
 /** The batch for operators, with fields that the SDKs' format lacks. */
-export function toBatchView(batch: Batch) {
+export function toBatchView(batch: Batch): BatchView {
   const { record, state } = batch;
   return {
     ...toBatchObject(batch),

@@ -1,6 +1,6 @@
 /** Makes the output and the error file of a batch whose lines are over, and ends it. Repeating it keeps the files' ids. */
 import { createHash } from 'node:crypto';
-import type { RequestLimits } from '@sluice/shared/config/types';
+import type { RequestLimits } from '@sluice/shared/config/gateway-config';
 import { readLines } from '@sluice/shared/json/read-lines';
 import type { Payloads } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';

@@ -1,5 +1,5 @@
 /** Gathers the lines of a part in Redis, sealed. Nothing is claimed yet, so a process that dies here leaves nothing to do. */
-import type { ProviderConfig } from '@sluice/shared/config/types';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { GatewayError } from '@sluice/shared/errors';
 import type { FileLine } from '@sluice/shared/json/read-lines';
 import { requestContext } from '@sluice/shared/queue/payload';

@@ -1,5 +1,5 @@
 /** Queues the lines of a batch as requests, while there is room for them. */
-import type { RequestLimits } from '@sluice/shared/config/types';
+import type { RequestLimits } from '@sluice/shared/config/gateway-config';
 import { GatewayError } from '@sluice/shared/errors';
 import { type FileLine, readLines } from '@sluice/shared/json/read-lines';
 import { makeRequestId } from '@sluice/shared/request-id';

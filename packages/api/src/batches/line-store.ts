@@ -1,4 +1,5 @@
 /** The lines of batches that are under way, and their outcomes that are not stored yet, in Redis. */
+import type { OnCrash } from '@sluice/shared/contract/route';
 import type { HandedLine, HandedPart } from '@sluice/shared/queue/provider-batches';
 import { reservationOf } from '@sluice/shared/queue/workspace-limits';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
@@ -18,7 +19,7 @@ export interface FedLine extends Partial<HandedLine> {
   customId: string;
   /** The providers of the line's chain, in whose queues the job may be. Empty: the model is not resolved yet. */
   providers: string[];
-  onCrash: 'rerun' | 'fail';
+  onCrash: OnCrash;
   /** How often providers could not take the line for now. */
   refused: number;
   /** The line waits for another try until this moment of Redis time, unless it has providers: then it was sent. */

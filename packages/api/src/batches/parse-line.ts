@@ -1,8 +1,9 @@
 /** One line of a batch's file: `{"custom_id", "method", "url", "body"}`. */
 
+import { BATCH_ENDPOINT } from '@sluice/shared/contract/batch';
 import { parseExactly, writeExactly } from '@sluice/shared/json/exact';
 import { findExcess, type JsonLimits } from '@sluice/shared/json/measure';
-import { BATCH_ENDPOINT, type LineMistake } from './batch-record.js';
+import type { LineMistake } from './batch-record.js';
 
 export const MAX_CUSTOM_ID_LENGTH = 512;
 

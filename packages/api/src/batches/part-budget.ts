@@ -1,6 +1,7 @@
 /** The budget of the lines that are handed to a provider's own batch API. A part of a batch has one reservation. */
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { ChainEntry, ProviderConfig } from '@sluice/shared/config/types';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
+import type { ChainEntry } from '@sluice/shared/contract/route';
 import type { HandedPart } from '@sluice/shared/queue/provider-batches';
 import type { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';

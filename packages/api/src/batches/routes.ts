@@ -1,4 +1,5 @@
 /** /v1/batches, as the official SDKs call it. */
+import { BATCH_ENDPOINT } from '@sluice/shared/contract/batch';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { makeRequestId } from '@sluice/shared/request-id';
@@ -10,7 +11,7 @@ import type { Authenticated } from '../http/authenticate.js';
 import { readPage } from '../http/page.js';
 import { parseJson } from '../http/parse-json.js';
 import type { Received } from '../http/read-text.js';
-import { BATCH_ENDPOINT, type Batch, toBatchObject } from './batch-record.js';
+import { type Batch, toBatchObject } from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
 
 const WINDOW_MS = 24 * 3_600_000;

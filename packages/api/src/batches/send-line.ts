@@ -1,6 +1,6 @@
 /** Turns a line into a request, which from here on is like any other. */
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { RequestLimits } from '@sluice/shared/config/types';
+import type { RequestLimits } from '@sluice/shared/config/gateway-config';
 import type { MemberSearch } from '@sluice/shared/json/measure';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import type { Payloads } from '@sluice/shared/queue/payload';

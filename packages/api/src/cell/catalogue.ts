@@ -3,7 +3,7 @@
  * through a job. Until a provider has answered, the registry's ids stand in. Models of OpenAI and Anthropic are listed by
  * their bare ids, and only if callers can use these. Models of other providers have the provider's name before them.
  */
-import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';

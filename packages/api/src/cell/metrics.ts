@@ -1,6 +1,6 @@
 /** The counters of an api process. Gauges that are read from Redis at a scrape are in shared-gauges.ts. */
 
-import { movesOf } from '@sluice/shared/config/chain';
+import { movesOf } from '@sluice/shared/contract/chain';
 import { ERROR_STATUS } from '@sluice/shared/errors';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';

@@ -1,7 +1,8 @@
 /** Admits a request under its workspace's own limits. A workspace without limits pays nothing for this. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { LimitsConfig, ProviderConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
+import type { LimitsConfig } from '@sluice/shared/contract/limits';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { isLimited, type WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';

@@ -3,8 +3,8 @@
  * chooses the same, nothing is counted, and a request that is sent again goes where it went before.
  */
 import { createHash } from 'node:crypto';
-import { isGroup } from '@sluice/shared/config/chain';
-import type { ChainEntry, EntryGroup, RouteEntry } from '@sluice/shared/config/types';
+import { isGroup } from '@sluice/shared/contract/chain';
+import type { ChainEntry, EntryGroup, RouteEntry } from '@sluice/shared/contract/route';
 
 /** A digest has 32 bytes: one number for each of at most eight members. */
 const NUMBER_BYTES = 4;

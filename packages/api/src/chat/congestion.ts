@@ -1,6 +1,6 @@
 /** How busy each provider's queue is, and what the configuration allows. */
-import type { ProviderConfig } from '@sluice/shared/config/config';
-import { type Priority, rankOf } from '@sluice/shared/config/priority';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
+import { type Priority, rankOf } from '@sluice/shared/contract/priority';
 import type { ChatJob } from '@sluice/shared/queue/job';
 
 const FIRST_GUESS_MS = 1_000;

@@ -17,7 +17,7 @@
  */
 
 import type { ChatRequest } from '@sluice/shared/chat';
-import { waitUntil } from '@sluice/shared/config/priority';
+import { waitUntil } from '@sluice/shared/contract/priority';
 import { GatewayError } from '@sluice/shared/errors';
 import { type BlockedOutcome, OUTCOMES } from '@sluice/shared/outcomes';
 import { isSpoken } from '@sluice/shared/process/protocol';

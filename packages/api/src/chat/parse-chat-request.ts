@@ -1,11 +1,11 @@
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { RequestLimits } from '@sluice/shared/config/types';
+import type { RequestLimits } from '@sluice/shared/config/gateway-config';
+import { chatRequest } from '@sluice/shared/contract/chat-request';
 import { GatewayError } from '@sluice/shared/errors';
 import type { MemberSearch } from '@sluice/shared/json/measure';
 import { toPath } from '../http/json-path.js';
 import { parseJson } from '../http/parse-json.js';
 import { refuseExcess } from '../http/refuse-excess.js';
-import { chatRequest } from './schema.js';
 
 /**
  * Parses the body as a chat request. Throws `invalid_request` with the path of the first mistake, and never quotes a value.

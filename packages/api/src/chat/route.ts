@@ -1,6 +1,6 @@
 import type { ChatRequest } from '@sluice/shared/chat';
-import { DEFAULT_PRIORITY, PRIORITIES, type Priority, priorityOf } from '@sluice/shared/config/priority';
-import type { RequestLimits } from '@sluice/shared/config/types';
+import type { RequestLimits } from '@sluice/shared/config/gateway-config';
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority, priorityOf } from '@sluice/shared/contract/priority';
 import { GatewayError } from '@sluice/shared/errors';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
 import type { ChatJob } from '@sluice/shared/queue/job';

@@ -1,4 +1,4 @@
-import { isWellFormedKey } from '@sluice/shared/config/gateway-key';
+import { isWellFormedKey } from '@sluice/shared/contract/gateway-key';
 import type { KeyRecord, RevokedKey } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';

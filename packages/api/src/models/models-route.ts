@@ -1,4 +1,4 @@
-import { entriesOf } from '@sluice/shared/config/chain';
+import { entriesOf } from '@sluice/shared/contract/chain';
 import { isAllowed } from '@sluice/shared/directory/allowed-models';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';

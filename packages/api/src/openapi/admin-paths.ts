@@ -1,6 +1,7 @@
+import * as c from '@sluice/shared/contract/all';
 import * as s from './parts.js';
 import { providerPaths } from './provider-paths.js';
-import { CHAT_ERRORS, COMPLETION_HEADERS } from './public-api.js';
+import { CHAT_ERRORS, COMPLETION_HEADERS, chatRequestRef } from './public-api.js';
 import { webhookPaths } from './webhook-paths.js';
 
 const workspace = s.inPath('id', 'Id of a workspace.');
@@ -8,39 +9,16 @@ const key = s.inPath('id', 'Id of a key.');
 const alias = s.inPath('alias', 'Name of the route.');
 const model = [s.inPath('provider', 'openai or anthropic.'), s.inPath('id', 'Id of the model.')];
 const provider = s.inPath('provider', 'Name of a provider.');
-const moment = '2027-01-31, 2027-01-31T12:00:00Z, or 15m, 24h, 7d for so long ago.';
-const span = [
-  s.inQuery('since', `Ended from then on: ${moment}`),
-  s.inQuery('until', `Ended before: ${moment}`),
-];
-const filters = [
-  s.inQuery('workspace', 'Id of a workspace.'),
-  s.inQuery('route', 'Name of a route.'),
-  s.inQuery('provider', 'Who served, or was asked last.'),
-  s.inQuery('model', 'What was asked for, or what was called.'),
-  s.inQuery('key_id', 'Id of a key.'),
-  s.inQuery('code', 'Error code, or cancelled.'),
-  s.inQuery('reason', 'Why it was not served, such as budget_spent.'),
-  s.inQuery('status', '429, or 4xx for all of its kind.'),
-  s.inQuery('tag', 'A tag such as feature=search; several when it comes several times.'),
-  s.inQuery('user', 'The caller’s own end user.'),
-  s.inQuery('min_ms', 'Took at least so long.'),
-  s.inQuery('max_ms', 'Took at most so long.'),
-  s.inQuery('min_cost_usd', 'Cost at least so much.'),
-  s.inQuery('max_cost_usd', 'Cost at most so much.'),
-  s.inQuery('fallback', 'Whether another entry than the first served.', s.oneOf('true', 'false')),
-];
-const auditKind = s.inQuery('kind', 'changes or sign_ins. Default: changes.', s.oneOf('changes', 'sign_ins'));
 const fromConsole = {
   name: 'x-sluice-console',
   in: 'header',
   required: true,
   description: 'Anything. A page of another site cannot send it.',
-  schema: s.text,
+  schema: c.text().json,
 };
 const lines = (description: string) => ({
   description,
-  content: { 'application/x-ndjson': { schema: s.text }, 'text/csv': { schema: s.text } },
+  content: { 'application/x-ndjson': { schema: c.text().json }, 'text/csv': { schema: c.text().json } },
 });
 
 type Paths = Record<string, Record<string, s.Operation>>;
@@ -67,13 +45,13 @@ export const adminPaths: Paths = guarded({
   '/workspaces': {
     get: {
       summary: 'List the workspaces.',
-      responses: { '200': s.json('By id.', s.listOf(s.ref('WorkspaceState'))) },
+      responses: { '200': s.json('By id.', c.listOf(c.workspaceState)) },
     },
     post: {
       summary: 'Create a workspace.',
-      requestBody: s.body(s.ref('WorkspaceInput')),
+      requestBody: s.body(c.workspaceInput),
       responses: {
-        '201': s.json('It is there.', s.ref('Workspace')),
+        '201': s.json('It is there.', c.workspace),
         ...s.errors(...unreadable, 'conflict'),
       },
     },
@@ -82,30 +60,20 @@ export const adminPaths: Paths = guarded({
     get: {
       summary: 'One workspace.',
       parameters: [workspace],
-      responses: { '200': s.json('The workspace.', s.ref('WorkspaceState')), ...s.errors('not_found') },
+      responses: { '200': s.json('The workspace.', c.workspaceState), ...s.errors('not_found') },
     },
     patch: {
       summary: 'Change its name or its limits.',
       parameters: [workspace],
-      requestBody: s.body(s.ref('WorkspaceChange')),
-      responses: { '200': s.json('Changed.', s.ref('Workspace')), ...s.errors(...unreadable, 'not_found') },
+      requestBody: s.body(c.workspaceChange),
+      responses: { '200': s.json('Changed.', c.workspace), ...s.errors(...unreadable, 'not_found') },
     },
     delete: {
       summary:
         'Delete it with its keys, routes and kept answers. Its log and ledger stay, unless they are erased too.',
-      parameters: [
-        workspace,
-        s.inQuery('erase', 'Whether its log entries and ledger rows go too.', s.oneOf('true', 'false')),
-      ],
+      parameters: [workspace, ...s.query(c.eraseQuery)],
       responses: {
-        '200': s.json(
-          'Gone.',
-          s.deleted(
-            'workspace',
-            {},
-            { erased: s.object({ log_entries: s.whole, ledger_rows: s.whole, id_free_at: s.moment }) },
-          ),
-        ),
+        '200': s.json('Gone.', c.deletedWorkspace),
         ...s.errors('invalid_request', 'not_found', 'service_unavailable'),
       },
     },
@@ -115,15 +83,7 @@ export const adminPaths: Paths = guarded({
       summary: 'Erase an end user of the workspace from the request log. What was spent names no end user.',
       parameters: [workspace, s.inPath('user', 'What callers sent as `user`.')],
       responses: {
-        '200': s.json(
-          'Erased from Redis; a worker erases it from PostgreSQL within seconds.',
-          s.object({
-            object: { const: 'erasure' },
-            workspace: s.text,
-            log_entries: s.whole,
-            archive: s.oneOf('scheduled', 'none'),
-          }),
-        ),
+        '200': s.json('Erased from Redis; a worker erases it from PostgreSQL within seconds.', c.erasedUser),
         ...s.errors('service_unavailable'),
       },
     },
@@ -132,15 +92,15 @@ export const adminPaths: Paths = guarded({
     get: {
       summary: 'List its keys.',
       parameters: [workspace],
-      responses: { '200': s.json('Oldest first.', s.listOf(s.ref('Key'))), ...s.errors('not_found') },
+      responses: { '200': s.json('Oldest first.', c.listOf(c.key)), ...s.errors('not_found') },
     },
     post: {
       summary: 'Issue a key. Its value is in the answer, and nowhere else.',
       parameters: [workspace],
-      requestBody: s.body(s.ref('KeyInput')),
+      requestBody: s.body(c.keyInput),
       responses: {
-        '200': s.json('The workspace has a key of this value already.', s.ref('IssuedKey')),
-        '201': s.json('Issued.', s.ref('IssuedKey')),
+        '200': s.json('The workspace has a key of this value already.', c.issuedKey),
+        '201': s.json('Issued.', c.issuedKey),
         ...s.errors(...unreadable, 'not_found', 'conflict'),
       },
     },
@@ -148,9 +108,9 @@ export const adminPaths: Paths = guarded({
   '/keys/find': {
     post: {
       summary: 'Say of values whether they are keys, were revoked, or are unused. Nothing is changed.',
-      requestBody: s.body(s.object({ values: s.arrayOf(s.text) })),
+      requestBody: s.body(c.keyQuestion),
       responses: {
-        '200': s.json('In the order of the values.', s.listOf(s.ref('KeySearch'))),
+        '200': s.json('In the order of the values.', c.listOf(c.keySearch)),
         ...s.errors(...unreadable),
       },
     },
@@ -159,25 +119,25 @@ export const adminPaths: Paths = guarded({
     patch: {
       summary: 'Change its name, or when it expires.',
       parameters: [key],
-      requestBody: s.body(s.ref('KeyChange')),
+      requestBody: s.body(c.keyChange),
       responses: {
-        '200': s.json('Changed.', s.ref('Key')),
+        '200': s.json('Changed.', c.key),
         ...s.errors(...unreadable, 'not_found', 'conflict'),
       },
     },
     delete: {
       summary: 'Revoke it. Every api process refuses it within two seconds.',
       parameters: [key],
-      responses: { '200': s.json('Gone.', s.deleted('key')), ...s.errors('not_found') },
+      responses: { '200': s.json('Gone.', c.deleted('key')), ...s.errors('not_found') },
     },
   },
   '/keys/{id}/rotate': {
     post: {
       summary: 'Issue a second key, and let this one live on for a grace period.',
       parameters: [key],
-      requestBody: s.body(s.ref('Rotation'), false),
+      requestBody: s.body(c.rotation, false),
       responses: {
-        '201': s.json('Issued.', s.ref('RotatedKey')),
+        '201': s.json('Issued.', c.rotatedKey),
         ...s.errors(...unreadable, 'not_found', 'conflict'),
       },
     },
@@ -186,56 +146,56 @@ export const adminPaths: Paths = guarded({
     get: {
       summary: 'List its routes.',
       parameters: [workspace],
-      responses: { '200': s.json('By name.', s.listOf(s.ref('Route'))), ...s.errors('not_found') },
+      responses: { '200': s.json('By name.', c.listOf(c.route)), ...s.errors('not_found') },
     },
   },
   '/workspaces/{id}/routes/{alias}': {
     get: {
       summary: 'One route.',
       parameters: [workspace, alias],
-      responses: { '200': s.json('The route.', s.ref('Route')), ...s.errors('not_found') },
+      responses: { '200': s.json('The route.', c.route), ...s.errors('not_found') },
     },
     put: {
       summary:
         'Create or replace it. In effect on every api process within two seconds. With if-match and its version in quotes, or with if-none-match: *, it is refused when somebody else was faster.',
       parameters: [workspace, alias],
-      requestBody: s.body(s.ref('RouteInput')),
+      requestBody: s.body(c.routeInput),
       responses: {
-        '200': s.json('Replaced.', s.ref('Route')),
-        '201': s.json('Created.', s.ref('Route')),
+        '200': s.json('Replaced.', c.route),
+        '201': s.json('Created.', c.route),
         ...s.errors(...unreadable, 'not_found', 'conflict'),
       },
     },
     delete: {
       summary: 'Delete it.',
       parameters: [workspace, alias],
-      responses: { '200': s.json('Gone.', s.deleted('route')), ...s.errors('not_found') },
+      responses: { '200': s.json('Gone.', c.deleted('route')), ...s.errors('not_found') },
     },
   },
   '/workspaces/{id}/limits': {
     get: {
       summary: 'Its limits, and what of them is used.',
       parameters: [workspace],
-      responses: { '200': s.json('The limits.', s.ref('LimitsUse')), ...s.errors('not_found') },
+      responses: { '200': s.json('The limits.', c.limitsInUse), ...s.errors('not_found') },
     },
     put: {
       summary: 'Replace its limits; one that is left out is lifted.',
       parameters: [workspace],
-      requestBody: s.body(s.ref('LimitsInput'), false),
-      responses: { '200': s.json('Replaced.', s.ref('LimitsUse')), ...s.errors(...unreadable, 'not_found') },
+      requestBody: s.body(c.limitsInput, false),
+      responses: { '200': s.json('Replaced.', c.limitsInUse), ...s.errors(...unreadable, 'not_found') },
     },
     patch: {
       summary: 'Change some of its limits: one that is left out stays, null lifts it.',
       parameters: [workspace],
-      requestBody: s.body(s.ref('LimitsInput'), false),
-      responses: { '200': s.json('Changed.', s.ref('LimitsUse')), ...s.errors(...unreadable, 'not_found') },
+      requestBody: s.body(c.limitsInput, false),
+      responses: { '200': s.json('Changed.', c.limitsInUse), ...s.errors(...unreadable, 'not_found') },
     },
   },
   '/models': {
     get: {
       summary: 'The model registry: prices, context windows, capabilities.',
       responses: {
-        '200': s.json('By provider and id.', s.listOf(s.ref('Model'), { registry: s.ref('Registry') })),
+        '200': s.json('By provider and id.', c.listOf(c.model, { registry: c.registry })),
       },
     },
   },
@@ -243,14 +203,14 @@ export const adminPaths: Paths = guarded({
     put: {
       summary: 'Override a model. The override survives refreshes.',
       parameters: model,
-      requestBody: s.body(s.ref('ModelOverride')),
-      responses: { '200': s.json('In effect.', s.ref('Model')), ...s.errors(...unreadable, 'not_found') },
+      requestBody: s.body(c.modelOverride),
+      responses: { '200': s.json('In effect.', c.model), ...s.errors(...unreadable, 'not_found') },
     },
     delete: {
       summary: 'Remove the override.',
       parameters: model,
       responses: {
-        '200': s.json('Gone.', s.deleted('override', { provider: s.text })),
+        '200': s.json('Gone.', c.deleted('override', { provider: c.text() })),
         ...s.errors('invalid_request', 'not_found'),
       },
     },
@@ -258,39 +218,22 @@ export const adminPaths: Paths = guarded({
   '/models/refresh': {
     post: {
       summary: 'Replace the registry by a document, uploaded or fetched.',
-      requestBody: s.body(s.ref('RefreshInput')),
+      requestBody: s.body(c.refreshInput),
       responses: {
-        '200': s.json('Done, or what it would do.', s.ref('Refresh')),
+        '200': s.json('Done, or what it would do.', c.refresh),
         ...s.errors(...unreadable, 'refresh_failed'),
-        '409': s.json('It needs a confirmation.', s.ref('RefreshRefused')),
+        '409': s.json('It needs a confirmation.', c.refreshRefused),
       },
     },
   },
   '/requests': {
     get: {
       summary: 'The request log, newest first.',
-      parameters: [
-        ...span,
-        ...filters,
-        s.inQuery('limit', 'Entries in a page, 1 to 200.', { ...s.whole, default: 50 }),
-        s.inQuery(
-          'sort',
-          'By time, duration or cost; the newest, longest or dearest first.',
-          s.oneOf('time', 'duration', 'cost'),
-        ),
-        s.inQuery('before', 'Cursor: the next_before of the page before.'),
-      ],
+      parameters: s.query(c.requestsQuery),
       responses: {
-        '200': s.json(
-          'A page.',
-          s.listOf(s.ref('Request'), {
-            has_more: s.flag,
-            next_before: s.textOrNull,
-            complete: s.flag,
-            problem: { ...s.textOrNull, description: 'Why it is not complete, as a sentence.' },
-          }),
-          { 'server-timing': { description: 'What it took.', schema: s.text } },
-        ),
+        '200': s.json('A page.', c.listOf(c.loggedRequest, c.requestPage), {
+          'server-timing': { description: 'What it took.', schema: c.text().json },
+        }),
         ...s.errors('invalid_request'),
       },
     },
@@ -299,20 +242,20 @@ export const adminPaths: Paths = guarded({
     get: {
       summary: 'One request.',
       parameters: [s.inPath('id', 'The x-request-id of its answer.')],
-      responses: { '200': s.json('The request.', s.ref('Request')), ...s.errors('not_found') },
+      responses: { '200': s.json('The request.', c.loggedRequest), ...s.errors('not_found') },
     },
   },
   '/requests/follow': {
     get: {
       summary: 'The request log as it grows: one JSON object a line, an empty line now and then.',
-      parameters: [...filters, s.inQuery('after', 'Cursor: go on after this entry.')],
+      parameters: s.query(c.followQuery),
       responses: { '200': lines('Without an end.'), ...s.errors('invalid_request', 'rate_limited') },
     },
   },
   '/requests/export': {
     get: {
       summary: 'The whole request log, oldest first.',
-      parameters: [...span, ...filters, s.inQuery('format', 'jsonl or csv.', s.oneOf('jsonl', 'csv'))],
+      parameters: s.query(c.requestsExportQuery),
       responses: {
         '200': lines('One request a line.'),
         ...s.errors('invalid_request', 'service_unavailable'),
@@ -322,27 +265,9 @@ export const adminPaths: Paths = guarded({
   '/spend': {
     get: {
       summary: 'The ledger, summed.',
-      parameters: [
-        s.inQuery('since', `First day: ${moment} Default: 29 days before until.`),
-        s.inQuery('until', `Last day: ${moment} Default: today.`),
-        s.inQuery('month', 'A calendar month such as 2026-11, in the place of since and until.'),
-        s.inQuery('tz', 'Whose days they are, such as Europe/Berlin. Default: UTC.'),
-        s.inQuery(
-          'by',
-          'Any of workspace, key, route, provider, model, day, month, tag:<name>, with commas. Default: workspace.',
-        ),
-        s.inQuery(
-          'format',
-          'json, jsonl, csv, or focus for FOCUS 1.2.',
-          s.oneOf('json', 'jsonl', 'csv', 'focus'),
-        ),
-        s.inQuery('key_id', 'Id of a key.'),
-        s.inQuery('tag', 'A tag such as feature=search; several when it comes several times.'),
-        s.inQuery('top', 'Rows for so many of the dearest groups only; the rest is summed in others.'),
-        ...filters.slice(0, 4),
-      ],
+      parameters: s.query(c.spendQuery),
       responses: {
-        '200': s.json('The sums.', s.ref('Spend')),
+        '200': s.json('The sums.', c.spend),
         ...s.errors('invalid_request', 'service_unavailable'),
       },
     },
@@ -350,14 +275,9 @@ export const adminPaths: Paths = guarded({
   '/workspaces/{id}/statement': {
     get: {
       summary: 'What a workspace spent in a month, by model, route, key and day.',
-      parameters: [
-        s.inPath('id', 'Id of a workspace.'),
-        s.inQuery('month', 'Such as 2026-11. Default: this month.'),
-        s.inQuery('tz', 'Whose months they are, such as Europe/Berlin. Default: UTC.'),
-        s.inQuery('format', 'json, csv, or html for a page to print.', s.oneOf('json', 'csv', 'html')),
-      ],
+      parameters: [workspace, ...s.query(c.statementQuery)],
       responses: {
-        '200': s.json('The statement.', s.ref('Statement')),
+        '200': s.json('The statement.', c.statement),
         ...s.errors('invalid_request', 'not_found', 'service_unavailable'),
       },
     },
@@ -365,9 +285,9 @@ export const adminPaths: Paths = guarded({
   '/workspaces/{id}/months': {
     get: {
       summary: 'The months of a workspace, the newest first: the budget that each had, and what was spent.',
-      parameters: [s.inPath('id', 'Id of a workspace.')],
+      parameters: [workspace],
       responses: {
-        '200': s.json('The months, of UTC.', s.listOf(s.ref('BudgetMonth'))),
+        '200': s.json('The months, of UTC.', c.listOf(c.budgetMonth)),
         ...s.errors('not_found'),
       },
     },
@@ -375,9 +295,9 @@ export const adminPaths: Paths = guarded({
   '/budgets': {
     get: {
       summary: 'Workspaces with a budget, the most used first, and what each spends a day.',
-      parameters: [s.inQuery('limit', 'At most so many. Default: 100.')],
+      parameters: s.query(c.budgetsQuery),
       responses: {
-        '200': s.json('The budgets.', s.listOf(s.ref('Budget'), { total: s.whole })),
+        '200': s.json('The budgets.', c.listOf(c.budget, { total: c.whole() })),
         ...s.errors('invalid_request'),
       },
     },
@@ -385,14 +305,14 @@ export const adminPaths: Paths = guarded({
   '/batches': {
     get: {
       summary: 'The batches of all workspaces, the newest first.',
-      responses: { '200': s.json('The batches.', s.listOf(s.ref('BatchView'))) },
+      responses: { '200': s.json('The batches.', c.listOf(c.batchView)) },
     },
   },
   '/workspaces/{id}/batches/{batch}/cancel': {
     post: {
       summary: 'End a batch: what waits is not run, and what runs may end.',
       parameters: [s.inPath('id', 'Id of the workspace.'), s.inPath('batch', 'Id of the batch.')],
-      responses: { '200': s.json('The batch.', s.ref('BatchView')), ...s.errors('not_found', 'conflict') },
+      responses: { '200': s.json('The batch.', c.batchView), ...s.errors('not_found', 'conflict') },
     },
   },
   ...webhookPaths,
@@ -403,7 +323,7 @@ export const adminPaths: Paths = guarded({
       responses: {
         '200': {
           description: 'The bytes.',
-          content: { 'application/jsonl': { schema: { ...s.text, format: 'binary' } } },
+          content: { 'application/jsonl': { schema: { ...c.text().json, format: 'binary' } } },
         },
         ...s.errors('not_found'),
       },
@@ -413,27 +333,27 @@ export const adminPaths: Paths = guarded({
     post: {
       summary: 'Let no worker take its requests. Calls under way end, and new requests wait.',
       parameters: [provider],
-      responses: { '200': s.json('Paused.', s.ref('Queue')), ...s.errors('not_found') },
+      responses: { '200': s.json('Paused.', c.queue), ...s.errors('not_found') },
     },
   },
   '/queues/{provider}/resume': {
     post: {
       summary: 'Let workers take its requests again.',
       parameters: [provider],
-      responses: { '200': s.json('Resumed.', s.ref('Queue')), ...s.errors('not_found') },
+      responses: { '200': s.json('Resumed.', c.queue), ...s.errors('not_found') },
     },
   },
   ...providerPaths,
   '/reload': {
     post: {
       summary: 'Ask every process to read its gateway.yaml again. What came of it is in the status.',
-      responses: { '200': s.json('Asked.', s.ref('Reload')) },
+      responses: { '200': s.json('Asked.', c.reload) },
     },
   },
   '/cooldowns': {
     get: {
       summary: 'Which providers and models are left alone, and until when.',
-      responses: { '200': s.json('By provider.', s.listOf(s.ref('CoolDown'))) },
+      responses: { '200': s.json('By provider.', c.listOf(c.coolDown)) },
     },
   },
   '/cooldowns/{provider}': {
@@ -441,7 +361,7 @@ export const adminPaths: Paths = guarded({
       summary: 'Let workers call again at once: one model, or the provider and all of its models.',
       parameters: [provider, s.inQuery('model', 'Id of a model; default: all of them.')],
       responses: {
-        '200': s.json('Lifted.', s.ref('LiftedCoolDowns')),
+        '200': s.json('Lifted.', c.liftedCoolDowns),
         ...s.errors('invalid_request', 'not_found'),
       },
     },
@@ -449,21 +369,16 @@ export const adminPaths: Paths = guarded({
   '/status': {
     get: {
       summary: 'Processes, queues, cool-downs, circuits and memory.',
-      responses: { '200': s.json('The status.', s.ref('Status')) },
+      responses: { '200': s.json('The status.', c.status) },
     },
   },
   '/attempts': {
     get: {
       summary:
         'How fast the entries of a route were, or all providers, how often they failed, and why they were passed over.',
-      parameters: [
-        s.inQuery('since', 'From a minute to a day ago, such as 15m.'),
-        s.inQuery('by', 'What the sums are for.', { ...s.oneOf('entry', 'provider'), default: 'entry' }),
-        s.inQuery('workspace', 'Only this workspace.'),
-        s.inQuery('route', 'Only this route.'),
-      ],
+      parameters: s.query(c.attemptsQuery),
       responses: {
-        '200': s.json('Of the newest 5,000 requests at most.', s.ref('AttemptReport')),
+        '200': s.json('Of the newest 5,000 requests at most.', c.attempts),
         ...s.errors('invalid_request'),
       },
     },
@@ -471,15 +386,15 @@ export const adminPaths: Paths = guarded({
   '/directory': {
     get: {
       summary: 'All workspaces with their routes and keys.',
-      parameters: [s.inQuery('keys', 'false: without the keys.')],
-      responses: { '200': s.json('The directory.', s.ref('Directory')), ...s.errors('invalid_request') },
+      parameters: s.query(c.directoryQuery),
+      responses: { '200': s.json('The directory.', c.directory), ...s.errors('invalid_request') },
     },
   },
   '/catalogue': {
     get: {
       summary: 'The direct model ids that callers are offered beside their routes.',
       responses: {
-        '200': s.json('By provider and id.', s.listOf(s.ref('CatalogueEntry'), { base_url: s.text })),
+        '200': s.json('By provider and id.', c.listOf(c.offeredModel, { base_url: c.text() })),
       },
     },
   },
@@ -487,20 +402,15 @@ export const adminPaths: Paths = guarded({
     get: {
       summary:
         'How many requests were refused, by workspace, key and reason. Most of them are not in the request log.',
-      parameters: [
-        s.inQuery('since', `From a minute to two days ago: ${moment} Default: 24h.`),
-        s.inQuery('workspace', 'Id of a workspace.'),
-        s.inQuery('key_id', 'Id of a key.'),
-        s.inQuery('reason', 'Such as unknown_model.'),
-      ],
-      responses: { '200': s.json('The counts.', s.ref('Refusals')), ...s.errors('invalid_request') },
+      parameters: s.query(c.refusalsQuery),
+      responses: { '200': s.json('The counts.', c.refusals), ...s.errors('invalid_request') },
     },
   },
   '/traffic': {
     get: {
       summary: 'Rates, durations, failures, and who served each route, from the request log.',
-      parameters: [s.inQuery('since', `From a minute to a day ago: ${moment} Default: 15m.`)],
-      responses: { '200': s.json('The sums.', s.ref('Traffic')), ...s.errors('invalid_request') },
+      parameters: s.query(c.trafficQuery),
+      responses: { '200': s.json('The sums.', c.traffic), ...s.errors('invalid_request') },
     },
   },
   '/workspaces/{id}/playground': {
@@ -508,9 +418,9 @@ export const adminPaths: Paths = guarded({
       summary:
         'Create a chat completion on behalf of a workspace; logged, limited and billed like any other.',
       parameters: [workspace],
-      requestBody: s.body(s.ref('ChatRequest')),
+      requestBody: s.body(chatRequestRef),
       responses: {
-        '200': s.json('The completion.', s.ref('ChatCompletion'), COMPLETION_HEADERS),
+        '200': s.json('The completion.', c.chatCompletion, COMPLETION_HEADERS),
         ...CHAT_ERRORS,
         ...s.errors('not_found', 'model_not_found'),
       },
@@ -519,19 +429,19 @@ export const adminPaths: Paths = guarded({
   '/sign-in-links': {
     post: {
       summary: 'Make a link that signs a browser in to the console, once and within ten minutes.',
-      responses: { '201': s.json('The link.', s.ref('SignInLink')) },
+      responses: { '201': s.json('The link.', c.signInLink) },
     },
   },
   '/tokens': {
     get: {
       summary: 'List the tokens for programs.',
-      responses: { '200': s.json('Oldest first.', s.listOf(s.ref('AdminToken'))) },
+      responses: { '200': s.json('Oldest first.', c.listOf(c.adminToken)) },
     },
     post: {
       summary: 'Create a token. Its value is in the answer, and nowhere else.',
-      requestBody: s.body(s.ref('TokenInput')),
+      requestBody: s.body(c.tokenInput),
       responses: {
-        '201': s.json('Created.', s.ref('IssuedToken')),
+        '201': s.json('Created.', c.issuedToken),
         ...s.errors(...unreadable, 'conflict'),
       },
     },
@@ -540,32 +450,28 @@ export const adminPaths: Paths = guarded({
     delete: {
       summary: 'Revoke it, and end the sessions that were begun with it.',
       parameters: [s.inPath('id', 'Id of a token.')],
-      responses: { '200': s.json('Gone.', s.deleted('token')), ...s.errors('not_found') },
+      responses: { '200': s.json('Gone.', c.deleted('token')), ...s.errors('not_found') },
     },
   },
   '/sessions': {
     get: {
       summary: 'List the browsers that are signed in.',
-      responses: { '200': s.json('Newest first.', s.listOf(s.ref('OpenSession'))) },
+      responses: { '200': s.json('Newest first.', c.listOf(c.openSession)) },
     },
   },
   '/sessions/{id}': {
     delete: {
       summary: 'End it. Its browser has to sign in again.',
       parameters: [s.inPath('id', 'Id of a session.')],
-      responses: { '200': s.json('Ended.', s.deleted('open_session')), ...s.errors('not_found') },
+      responses: { '200': s.json('Ended.', c.deleted('open_session')), ...s.errors('not_found') },
     },
   },
   '/audit': {
     get: {
       summary: 'Who has changed what, or who has signed in, newest first.',
-      parameters: [
-        auditKind,
-        s.inQuery('limit', 'Entries in a page, 1 to 200.', { ...s.whole, default: 50 }),
-        s.inQuery('before', 'Cursor: the next_before of the page before.'),
-      ],
+      parameters: s.query(c.auditQuery),
       responses: {
-        '200': s.json('A page.', s.listOf(s.ref('Audit'), { has_more: s.flag, next_before: s.textOrNull })),
+        '200': s.json('A page.', c.listOf(c.auditRecord, c.auditPage)),
         ...s.errors('invalid_request'),
       },
     },
@@ -573,7 +479,7 @@ export const adminPaths: Paths = guarded({
   '/audit/export': {
     get: {
       summary: 'The whole audit trail, newest first.',
-      parameters: [auditKind, s.inQuery('format', 'jsonl or csv.', s.oneOf('jsonl', 'csv'))],
+      parameters: s.query(c.auditExportQuery),
       responses: { '200': lines('One entry a line.'), ...s.errors('invalid_request') },
     },
   },
@@ -592,7 +498,7 @@ export const sessionPaths: Paths = {
       summary: 'Who is signed in with this browser.',
       security: [],
       responses: {
-        '200': s.json('Somebody or nobody.', s.ref('Session')),
+        '200': s.json('Somebody or nobody.', c.session),
         ...s.errors('service_unavailable'),
       },
     },
@@ -600,9 +506,9 @@ export const sessionPaths: Paths = {
       summary: 'Sign this browser in with a token or a sign-in link. The answer sets the session’s cookie.',
       security: [],
       parameters: [fromConsole],
-      requestBody: s.body(s.ref('SignInInput')),
+      requestBody: s.body(c.signInInput),
       responses: {
-        '201': s.json('Signed in.', s.ref('Session')),
+        '201': s.json('Signed in.', c.session),
         ...s.errors(
           ...unreadable,
           'invalid_api_key',
@@ -617,7 +523,7 @@ export const sessionPaths: Paths = {
       security: [],
       parameters: [fromConsole],
       responses: {
-        '200': s.json('Nobody is signed in.', s.ref('Session')),
+        '200': s.json('Nobody is signed in.', c.session),
         ...s.errors('permission_denied', 'service_unavailable'),
       },
     },

@@ -1,24 +1,17 @@
 /** The paths of files and batches, as the official SDKs call them. */
+import * as c from '@sluice/shared/contract/all';
 import * as s from './parts.js';
 
-const PAGE = { first_id: s.textOrNull, last_id: s.textOrNull, has_more: s.flag };
+const PAGE = { first_id: c.textOrNull, last_id: c.textOrNull, has_more: c.flag };
 const FILE = s.inPath('id', 'Id of a file.');
 const BATCH = s.inPath('id', 'Id of a batch.');
-const BATCH_REQUEST = s.object(
-  {
-    input_file_id: s.text,
-    endpoint: { const: '/v1/chat/completions' },
-    completion_window: { const: '24h' },
-  },
-  {
-    metadata: s.orNull({ type: 'object', additionalProperties: s.text }),
-    output_expires_after: s.object({ anchor: { const: 'created_at' }, seconds: s.whole }),
-  },
-);
-const FORM = s.object(
-  { file: { ...s.text, format: 'binary' }, purpose: { const: 'batch' } },
-  { 'expires_after[anchor]': { const: 'created_at' }, 'expires_after[seconds]': s.text },
-);
+const binary = { ...c.text().json, format: 'binary' };
+const FORM = c.fields({
+  file: c.any<unknown>(binary),
+  purpose: c.literal('batch'),
+  'expires_after[anchor]': c.optional(c.literal('created_at')),
+  'expires_after[seconds]': c.optional(c.text()),
+});
 
 export function batchPaths(servers: unknown[], security: unknown[]): Record<string, Record<string, unknown>> {
   const get = (summary: string, parameters: unknown[], answer: s.Answer) => ({
@@ -33,9 +26,9 @@ export function batchPaths(servers: unknown[], security: unknown[]): Record<stri
       post: {
         summary: 'Store a file.',
         security,
-        requestBody: { required: true, content: { 'multipart/form-data': { schema: FORM } } },
+        requestBody: { required: true, content: { 'multipart/form-data': { schema: FORM.json } } },
         responses: {
-          '200': s.json('The file.', s.ref('File')),
+          '200': s.json('The file.', c.file),
           ...s.errors(
             'invalid_request',
             'invalid_api_key',
@@ -53,28 +46,28 @@ export function batchPaths(servers: unknown[], security: unknown[]): Record<stri
         parameters: [
           s.inQuery('after', 'Id of the last file of the page before.'),
           s.inQuery('limit', 'How many at most.'),
-          s.inQuery('order', 'By age.', s.oneOf('asc', 'desc')),
+          s.inQuery('order', 'By age.', c.choice('asc', 'desc')),
           s.inQuery('purpose', 'Only files for this purpose.'),
         ],
         responses: {
-          '200': s.json('The files.', s.listOf(s.ref('File'), PAGE)),
+          '200': s.json('The files.', c.listOf(c.file, PAGE)),
           ...s.errors('invalid_request', 'invalid_api_key', 'service_unavailable'),
         },
       },
     },
     '/v1/files/{id}': {
       servers,
-      get: get('One file.', [FILE], s.json('The file.', s.ref('File'))),
-      delete: get('Delete a file.', [FILE], s.json('It is gone.', s.deleted('file'))),
+      get: get('One file.', [FILE], s.json('The file.', c.file)),
+      delete: get('Delete a file.', [FILE], s.json('It is gone.', c.deleted('file'))),
     },
     '/v1/batches': {
       servers,
       post: {
         summary: 'Run the lines of a file in the background.',
         security,
-        requestBody: s.body(BATCH_REQUEST),
+        requestBody: s.body(c.batchInput),
         responses: {
-          '200': s.json('The batch.', s.ref('Batch')),
+          '200': s.json('The batch.', c.batch),
           ...s.errors('invalid_request', 'invalid_api_key', 'quota_exceeded', 'service_unavailable'),
         },
       },
@@ -86,14 +79,14 @@ export function batchPaths(servers: unknown[], security: unknown[]): Record<stri
           s.inQuery('limit', 'How many at most.'),
         ],
         responses: {
-          '200': s.json('The batches.', s.listOf(s.ref('Batch'), PAGE)),
+          '200': s.json('The batches.', c.listOf(c.batch, PAGE)),
           ...s.errors('invalid_request', 'invalid_api_key', 'service_unavailable'),
         },
       },
     },
     '/v1/batches/{id}': {
       servers,
-      get: get('One batch.', [BATCH], s.json('The batch.', s.ref('Batch'))),
+      get: get('One batch.', [BATCH], s.json('The batch.', c.batch)),
     },
     '/v1/batches/{id}/cancel': {
       servers,
@@ -102,7 +95,7 @@ export function batchPaths(servers: unknown[], security: unknown[]): Record<stri
         security,
         parameters: [BATCH],
         responses: {
-          '200': s.json('The batch.', s.ref('Batch')),
+          '200': s.json('The batch.', c.batch),
           ...s.errors('invalid_api_key', 'not_found', 'conflict', 'service_unavailable'),
         },
       },
@@ -111,75 +104,8 @@ export function batchPaths(servers: unknown[], security: unknown[]): Record<stri
       servers,
       get: get('The bytes of a file.', [FILE], {
         description: 'The bytes, as they were sent.',
-        content: { 'application/octet-stream': { schema: { ...s.text, format: 'binary' } } },
+        content: { 'application/octet-stream': { schema: binary } },
       }),
     },
   };
 }
-
-const counted = (...names: string[]) => s.object(Object.fromEntries(names.map((name) => [name, s.whole])));
-
-const batchFields = {
-  id: { ...s.text, pattern: '^batch_' },
-  object: { const: 'batch' },
-  endpoint: s.text,
-  errors: s.orNull(
-    s.object({
-      object: { const: 'list' },
-      data: s.arrayOf(s.object({ code: s.text, line: s.wholeOrNull, message: s.text, param: s.textOrNull })),
-    }),
-  ),
-  input_file_id: s.text,
-  completion_window: s.text,
-  status: s.oneOf(
-    'validating',
-    'failed',
-    'in_progress',
-    'finalizing',
-    'completed',
-    'expired',
-    'cancelling',
-    'cancelled',
-  ),
-  output_file_id: s.textOrNull,
-  error_file_id: s.textOrNull,
-  created_at: s.whole,
-  in_progress_at: s.wholeOrNull,
-  expires_at: s.whole,
-  finalizing_at: s.wholeOrNull,
-  completed_at: s.wholeOrNull,
-  failed_at: s.wholeOrNull,
-  expired_at: s.wholeOrNull,
-  cancelling_at: s.wholeOrNull,
-  cancelled_at: s.wholeOrNull,
-  request_counts: counted('total', 'completed', 'failed'),
-  usage: s.object({
-    input_tokens: s.whole,
-    input_tokens_details: counted('cached_tokens'),
-    output_tokens: s.whole,
-    output_tokens_details: counted('reasoning_tokens'),
-    total_tokens: s.whole,
-  }),
-  metadata: s.orNull({ type: 'object', additionalProperties: s.text }),
-};
-
-export const batchSchema = s.object(batchFields);
-export const batchViewSchema = s.object({
-  ...batchFields,
-  workspace: s.text,
-  cost_usd: s.usd,
-  fed: s.whole,
-  errors_by_code: { type: 'object', additionalProperties: s.whole },
-  waits_for: s.textOrNull,
-  provider_batches: s.orNull(
-    s.object({
-      provider: s.text,
-      model: s.text,
-      since: s.orNull(s.whole),
-      lines: s.whole,
-      ended: s.whole,
-      ids: { type: 'array', items: s.text },
-      one_by_one: s.textOrNull,
-    }),
-  ),
-});

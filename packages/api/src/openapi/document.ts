@@ -1,8 +1,14 @@
+import * as contract from '@sluice/shared/contract/all';
 import { adminPaths, sessionPaths } from './admin-paths.js';
-import { directorySchemas } from './directory-schemas.js';
-import { json, ref } from './parts.js';
-import { publicPaths, publicSchemas } from './public-api.js';
-import { recordSchemas } from './record-schemas.js';
+import { json } from './parts.js';
+import { chatRequestSchema, publicPaths } from './public-api.js';
+
+/** The structs of the contract that have a name. */
+const components = Object.fromEntries(
+  Object.values<unknown>(contract).flatMap((thing) =>
+    thing instanceof contract.Shape && thing.component ? [[thing.component.name, thing.component.json]] : [],
+  ),
+);
 
 /** Describes both listeners. A test compares it with their real answers. */
 export const openapi = {
@@ -23,7 +29,7 @@ export const openapi = {
       get: {
         summary: 'Whether the process is up; on both listeners.',
         security: [],
-        responses: { '200': json('It is.', ref('Health')) },
+        responses: { '200': json('It is.', contract.health) },
       },
     },
     ...sessionPaths,
@@ -41,7 +47,7 @@ export const openapi = {
           'A browser that is signed in. Its changes need the header x-sluice-console. By TLS the cookie is __Host-sluice-session.',
       },
     },
-    schemas: { ...publicSchemas, ...directorySchemas, ...recordSchemas },
+    schemas: { ChatRequest: chatRequestSchema, ...components },
   },
 };
 

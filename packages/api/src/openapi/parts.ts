@@ -1,58 +1,29 @@
-/** Small builders, so that the document reads as a table of paths. */
+/** Small builders of operations, so that the document reads as a table of paths. */
+import {
+  error,
+  type Schema as FieldSchema,
+  type Fields,
+  type JsonSchema,
+  Shape,
+  text,
+} from '@sluice/shared/contract/all';
 import { ERROR_STATUS, type ErrorCode } from '@sluice/shared/errors';
 
-export type Schema = Readonly<Record<string, unknown>>;
+/** A struct of the contract, or JSON Schema. */
+export type Described = Shape | JsonSchema;
 
-export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
-export const text: Schema = { type: 'string' };
-export const textOrNull: Schema = { type: ['string', 'null'] };
-export const whole: Schema = { type: 'integer', minimum: 0 };
-export const wholeOrNull: Schema = { type: ['integer', 'null'], minimum: 0 };
-export const flag: Schema = { type: 'boolean' };
-export const moment: Schema = { type: 'string', format: 'date-time' };
-export const momentOrNull: Schema = { type: ['string', 'null'], format: 'date-time' };
-export const usd: Schema = {
-  type: 'string',
-  pattern: '^-?\\d+\\.\\d{6}$',
-  description: 'USD with six decimals.',
-};
-export const picodollars: Schema = {
-  type: 'string',
-  pattern: '^-?\\d+$',
-  description: 'Exact amount in 10⁻¹² USD.',
-};
-export const oneOf = (...values: string[]): Schema => ({ type: 'string', enum: values });
-export const arrayOf = (items: Schema): Schema => ({ type: 'array', items });
-export const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
-
-/** An object with only these fields. Those in `optional` may be missing. */
-export function object(fields: Record<string, Schema>, optional: Record<string, Schema> = {}): Schema {
-  return {
-    type: 'object',
-    properties: { ...fields, ...optional },
-    required: Object.keys(fields),
-    additionalProperties: false,
-  };
-}
-
-export const listOf = (schema: Schema, more: Record<string, Schema> = {}): Schema =>
-  object({ object: { const: 'list' }, data: arrayOf(schema), ...more });
-
-export const deleted = (
-  kind: string,
-  more: Record<string, Schema> = {},
-  optional: Record<string, Schema> = {},
-): Schema => object({ id: text, object: { const: kind }, deleted: { const: true }, ...more }, optional);
+const schemaOf = (described: Described): JsonSchema =>
+  described instanceof Shape ? described.json : described;
 
 export interface Answer {
   description: string;
-  content?: Record<string, { schema: Schema }>;
+  content?: Record<string, { schema: JsonSchema }>;
   headers?: Record<string, unknown>;
 }
 
-export const json = (description: string, schema: Schema, headers?: Record<string, unknown>): Answer => ({
+export const json = (description: string, answer: Described, headers?: Record<string, unknown>): Answer => ({
   description,
-  content: { 'application/json': { schema } },
+  content: { 'application/json': { schema: schemaOf(answer) } },
   ...(headers ? { headers } : {}),
 });
 
@@ -62,7 +33,7 @@ export function errors(...codes: ErrorCode[]): Record<string, Answer> {
   for (const code of codes)
     answers.set(ERROR_STATUS[code], [...(answers.get(ERROR_STATUS[code]) ?? []), code]);
   return Object.fromEntries(
-    [...answers].map(([status, those]) => [String(status), json(those.join(', '), ref('Error'))]),
+    [...answers].map(([status, those]) => [String(status), json(those.join(', '), error)]),
   );
 }
 
@@ -74,9 +45,9 @@ export interface Operation {
   security?: unknown[];
 }
 
-export const body = (schema: Schema, required = true) => ({
+export const body = (input: Described, required = true) => ({
   required,
-  content: { 'application/json': { schema } },
+  content: { 'application/json': { schema: schemaOf(input) } },
 });
 
 export const inPath = (name: string, description: string) => ({
@@ -84,13 +55,20 @@ export const inPath = (name: string, description: string) => ({
   in: 'path',
   required: true,
   description,
-  schema: text,
+  schema: text().json,
 });
 
-export const inQuery = (name: string, description: string, schema: Schema = text) => ({
+export const inQuery = (name: string, description: string, shape: Shape = text()) => ({
   name,
   in: 'query',
   required: false,
   description,
-  schema,
+  schema: shape.json,
 });
+
+/** The parameters of a query. */
+export const query = ({ schema }: Fields<FieldSchema>) =>
+  Object.entries(schema).map(([name, { json }]) => {
+    const { description, ...rest } = json;
+    return { name, in: 'query', required: false, description, schema: rest };
+  });

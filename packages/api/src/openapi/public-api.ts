@@ -1,98 +1,42 @@
-import { chatRequest, nameLength } from '../chat/schema.js';
-import { batchPaths, batchSchema, batchViewSchema } from './batch-paths.js';
+import * as c from '@sluice/shared/contract/all';
+import { chatRequest, nameLength } from '@sluice/shared/contract/chat-request';
+import { batchPaths } from './batch-paths.js';
 import * as s from './parts.js';
-import { webhookSchemas } from './webhook-paths.js';
 
-const message = {
-  type: 'object',
-  properties: { role: s.text, content: { type: ['string', 'null'] } },
-  required: ['role', 'content'],
+const requestFields = chatRequest.json.properties as Record<string, c.JsonSchema>;
+
+export const chatRequestSchema = {
+  ...chatRequest.json,
+  description:
+    'Fields that are not listed are passed on. The whole body has limits of depth, keys, elements and content parts (`request` in gateway.yaml).',
+  properties: {
+    ...requestFields,
+    messages: requestFields.messages ?? {},
+    model: { ...c.text().json, ...nameLength, description: 'A route of the workspace, or a model id.' },
+    // Streaming is answered with 501, so only these values are documented.
+    stream: { enum: [false, null] },
+  },
 };
+export const chatRequestRef = { $ref: '#/components/schemas/ChatRequest' };
 
-const requestFields = chatRequest.jsonSchema.properties as Record<string, s.Schema>;
-
-export const publicSchemas = {
-  ErrorDetail: s.object(
-    { message: s.text, type: s.text, code: s.text, param: s.textOrNull },
-    { provider_code: { ...s.text, description: 'The code of a provider that refused the request itself.' } },
-  ),
-  Error: s.object({ error: s.ref('ErrorDetail') }),
-  Health: s.object({ status: s.text }, { problems: s.arrayOf(s.text) }),
-  ChatRequest: {
-    ...chatRequest.jsonSchema,
-    description:
-      'Fields that are not listed are passed on. The whole body has limits of depth, keys, elements and content parts (`request` in gateway.yaml).',
-    properties: {
-      ...requestFields,
-      messages: requestFields.messages ?? {},
-      model: { ...s.text, ...nameLength, description: 'A route of the workspace, or a model id.' },
-      // Streaming is answered with 501, so only these values are documented.
-      stream: { enum: [false, null] },
-    },
-  },
-  ChatCompletion: {
-    type: 'object',
-    properties: {
-      id: { ...s.text, pattern: '^chatcmpl_' },
-      object: { const: 'chat.completion' },
-      created: s.whole,
-      model: { ...s.text, description: 'What the caller sent.' },
-      choices: s.arrayOf({
-        type: 'object',
-        properties: { index: s.whole, message, finish_reason: s.text },
-        required: ['index', 'message', 'finish_reason'],
-      }),
-      usage: {
-        type: 'object',
-        properties: { prompt_tokens: s.whole, completion_tokens: s.whole, total_tokens: s.whole },
-        required: ['prompt_tokens', 'completion_tokens', 'total_tokens'],
-      },
-    },
-    required: ['id', 'object', 'created', 'model', 'choices', 'usage'],
-  },
-  ModelListEntry: s.object({
-    id: s.text,
-    object: { const: 'model' },
-    created: s.whole,
-    owned_by: { ...s.text, description: '`route:<provider>` for a route, else the provider.' },
-  }),
-  OwnRoute: s.object({
-    id: s.text,
-    object: { const: 'route' },
-    chain: s.arrayOf(s.ref('RouteEntry')),
-    on_crash: s.oneOf('rerun', 'fail'),
-  }),
-  Batch: batchSchema,
-  BatchView: batchViewSchema,
-  ...webhookSchemas,
-  BackgroundRequest: s.object({ id: s.text, object: { const: 'request' }, status: { const: 'in_progress' } }),
-  File: s.object({
-    id: { ...s.text, pattern: '^file-' },
-    object: { const: 'file' },
-    bytes: s.whole,
-    created_at: s.whole,
-    expires_at: s.whole,
-    filename: s.text,
-    purpose: s.oneOf('batch', 'batch_output'),
-    status: { const: 'processed' },
-    status_details: { type: 'null' },
-  }),
-} satisfies Record<string, s.Schema>;
-
-const header = (description: string, schema: s.Schema = s.text) => ({ description, required: true, schema });
+const header = (description: string, shape: c.Shape = c.text()) => ({
+  description,
+  required: true,
+  schema: shape.json,
+});
 export const COMPLETION_HEADERS = {
   'x-gateway-provider': header('Who served the request.'),
   'x-gateway-model': header('The model at that provider.'),
   'x-gateway-fallback-used': header(
     'Whether an entry other than the first served.',
-    s.oneOf('true', 'false'),
+    c.choice('true', 'false'),
   ),
   'x-gateway-adapted': {
     ...header('What was changed in the request for this model. Absent when nothing was.'),
     required: false,
   },
-  'x-gateway-latency-ms': header('Duration of the provider call.', { ...s.text, pattern: '^\\d+$' }),
-  'x-gateway-cost-usd': header('Estimated cost.', s.usd),
+  'x-gateway-latency-ms': header('Duration of the provider call.', c.text().about({ pattern: '^\\d+$' })),
+  'x-gateway-cost-usd': header('Estimated cost.', c.usd),
   'x-request-id': header('Names the request in the log.'),
 };
 
@@ -128,14 +72,14 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
           name: 'idempotency-key',
           in: 'header',
           required: false,
-          schema: s.text,
+          schema: c.text().json,
           description: 'Makes a retry safe.',
         },
         {
           name: 'prefer',
           in: 'header',
           required: false,
-          schema: s.text,
+          schema: c.text().json,
           description:
             '`respond-async`: the answer is 202, and the completion is at its `location` for a day.',
         },
@@ -143,15 +87,15 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
           name: 'x-gateway-priority',
           in: 'header',
           required: false,
-          schema: s.oneOf('interactive', 'normal', 'background'),
+          schema: c.choice(...c.PRIORITIES).json,
           description:
             'The class of the request. One above what the key allows is lowered to that; the answer names the class it got.',
         },
       ],
-      requestBody: s.body(s.ref('ChatRequest')),
+      requestBody: s.body(chatRequestRef),
       responses: {
-        '200': s.json('The completion.', s.ref('ChatCompletion'), COMPLETION_HEADERS),
-        '202': s.json('It runs in the background.', s.ref('BackgroundRequest')),
+        '200': s.json('The completion.', c.chatCompletion, COMPLETION_HEADERS),
+        '202': s.json('It runs in the background.', c.backgroundRequest),
         ...CHAT_ERRORS,
       },
     },
@@ -164,8 +108,8 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
       security: KEY,
       parameters: [s.inPath('id', 'Id of the request, as the 202 has it.')],
       responses: {
-        '200': s.json('The completion.', s.ref('ChatCompletion'), COMPLETION_HEADERS),
-        '202': s.json('It is under way.', s.ref('BackgroundRequest')),
+        '200': s.json('The completion.', c.chatCompletion, COMPLETION_HEADERS),
+        '202': s.json('It is under way.', c.backgroundRequest),
         ...s.errors('not_found'),
         ...CHAT_ERRORS,
       },
@@ -177,7 +121,7 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
       summary: 'List the workspace’s routes, then the providers’ model ids.',
       security: KEY,
       responses: {
-        '200': s.json('The models.', s.listOf(s.ref('ModelListEntry'))),
+        '200': s.json('The models.', c.listOf(c.modelListEntry)),
         ...s.errors('invalid_api_key', 'service_unavailable'),
       },
     },
@@ -189,7 +133,7 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
       security: KEY,
       parameters: [s.inPath('id', 'A route or a model id.')],
       responses: {
-        '200': s.json('The model.', s.ref('ModelListEntry')),
+        '200': s.json('The model.', c.modelListEntry),
         ...s.errors('invalid_api_key', 'model_not_found', 'service_unavailable'),
       },
     },
@@ -201,7 +145,7 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
       summary: 'List the workspace’s routes with their chains.',
       security: KEY,
       responses: {
-        '200': s.json('The routes.', s.listOf(s.ref('OwnRoute'))),
+        '200': s.json('The routes.', c.listOf(c.ownRoute)),
         ...s.errors('invalid_api_key', 'service_unavailable'),
       },
     },
@@ -211,7 +155,7 @@ export const publicPaths: Record<string, Record<string, unknown>> = {
     get: {
       summary: 'Whether the process may be sent requests.',
       security: [],
-      responses: { '200': s.json('It may.', s.ref('Health')), '503': s.json('It may not.', s.ref('Health')) },
+      responses: { '200': s.json('It may.', c.health), '503': s.json('It may not.', c.health) },
     },
   },
 };

@@ -1,23 +1,15 @@
 /** The webhooks of workspaces: where each wants to be told of what. Address and secret are sealed in Redis. */
+
 import { randomBytes } from 'node:crypto';
+import type { EventType } from '@sluice/shared/contract/webhook';
 import type { Payloads } from '@sluice/shared/queue/payload';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import { loadScript } from '@sluice/shared/redis/script';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Redis } from 'ioredis';
 
-export const EVENT_TYPES = [
-  'batch.completed',
-  'batch.failed',
-  'batch.expired',
-  'batch.cancelled',
-  'request.completed',
-  'request.failed',
-] as const;
 /** Sent only when an operator asks for it. */
 export const TEST_EVENT = 'webhook.test';
-
-export type EventType = (typeof EVENT_TYPES)[number];
 
 export interface Webhook {
   id: string;

@@ -6,7 +6,9 @@
  * Each arrow may be repeated by another process when one dies: an event leaves the stream when its deliveries are there, and
  * a job its queue when the message is delivered or given up. So a message comes at least once, under one id.
  */
-import type { GatewayConfig } from '@sluice/shared/config/types';
+
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import type { EventType } from '@sluice/shared/contract/webhook';
 import type { Logger } from '@sluice/shared/process/logger';
 import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
@@ -17,7 +19,7 @@ import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Delivery, DeliveryStore } from './delivery-store.js';
 import { sendMessage } from './send-message.js';
-import { type EventType, TEST_EVENT, type Webhook, type WebhookStore } from './webhook-store.js';
+import { TEST_EVENT, type Webhook, type WebhookStore } from './webhook-store.js';
 
 export const LOOK_FOR_EVENTS_EVERY_MS = 1_000;
 const QUEUE = 'webhooks';

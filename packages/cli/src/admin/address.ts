@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Env, lookupEnv } from '@sluice/shared/config/env-lookup';
+import { TOKEN } from '@sluice/shared/contract/access';
 import { CliError } from '../output/cli-error.js';
 
 const DEFAULT_URL = 'http://127.0.0.1:8081';
@@ -29,7 +30,7 @@ export function findAdmin(env: Env, directory: string): AdminAddress {
     throw new CliError(
       `there is no admin token: looked for ${TOKEN_PLACES} (in ${directory}); "npm start" makes one`,
     );
-  if (!/^[!-~]+(?: [!-~]+)*$/.test(token)) throw new CliError('the admin token must be printable ASCII');
+  if (!TOKEN.pattern.test(token)) throw new CliError(`the admin token must be ${TOKEN.allowed}`);
   return {
     url: url.href.replace(/\/+$/, ''),
     token,

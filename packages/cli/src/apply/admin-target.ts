@@ -1,7 +1,11 @@
 /** gateway.yaml carried out through the admin api. */
 
-import type { IssuedKey, Key, KeySearch, Limits } from '@sluice/shared/admin-api';
-import type { LimitsConfig, ResolvedKey } from '@sluice/shared/config/config';
+import type { IssuedKey, Key, KeySearch } from '@sluice/shared/admin-api';
+import type { ResolvedKey } from '@sluice/shared/config/config';
+import { presentLimits, toLimits } from '@sluice/shared/contract/limits';
+import { toSnake } from '@sluice/shared/contract/names';
+import { classesOf } from '@sluice/shared/contract/priority';
+import { toRoute } from '@sluice/shared/contract/route';
 import { type AdminClient, AdminRefusal, path } from '../admin/client.js';
 import { readDirectory, type WholeWorkspace } from '../admin/read-directory.js';
 import type { KnownKey, KnownState, KnownValue, KnownWorkspace, WorkspaceFacts } from './plan.js';
@@ -50,11 +54,11 @@ function toKnownWorkspace({ id, name, models, limits, routes, keys }: WholeWorks
     id,
     name,
     models: models ?? undefined,
-    limits: fromWire(limits),
+    limits: toLimits(limits),
     routes: new Map(
       routes.map(({ id, chain, on_crash, provider_batches }) => [
         id,
-        { chain, onCrash: on_crash, ...(provider_batches ? { providerBatches: true } : {}) },
+        toRoute({ chain, on_crash, provider_batches }),
       ]),
     ),
     keys: keys.map(toKnownKey),
@@ -77,20 +81,14 @@ export function createAdminTarget(admin: AdminClient): ConfigTarget {
     },
     changeWorkspace: (id, facts) => send('PATCH', path`/workspaces/${id}`, factsToWire(facts)),
     deleteWorkspace: (id) => remove(path`/workspaces/${id}`),
-    putRoute: (workspace, alias, { chain, onCrash, providerBatches }) =>
-      send('PUT', path`/workspaces/${workspace}/routes/${alias}`, {
-        chain,
-        on_crash: onCrash,
-        ...(providerBatches ? { provider_batches: true } : {}),
-      }),
+    putRoute: (workspace, alias, route) =>
+      send('PUT', path`/workspaces/${workspace}/routes/${alias}`, toSnake(route)),
     deleteRoute: (workspace, alias) => remove(path`/workspaces/${workspace}/routes/${alias}`),
-    async issueKey(workspace, { name, value, priority, maxPriority }) {
-      const wish = { name, value, priority, max_priority: maxPriority };
-      const issued = await admin.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, wish);
+    async issueKey(workspace, wish) {
+      const issued = await admin.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, toSnake(wish));
       return { id: issued.id, value: issued.value, ...factsOfKey(issued) };
     },
-    changeKey: (id, { name, priority, maxPriority }) =>
-      send('PATCH', path`/keys/${id}`, { name, priority, max_priority: maxPriority }),
+    changeKey: (id, change) => send('PATCH', path`/keys/${id}`, toSnake(change)),
     revokeKey: (id) => remove(path`/keys/${id}`),
   };
 }
@@ -106,36 +104,10 @@ async function unless(status: number, done: Promise<void>): Promise<boolean> {
   }
 }
 
-function factsOfKey({ name, priority, max_priority }: Key) {
-  return { name, priority, maxPriority: max_priority };
+function factsOfKey(key: Key) {
+  return { name: key.name, ...classesOf(key) };
 }
 
 function factsToWire({ name, models, limits }: WorkspaceFacts) {
-  return { name, models: models ?? null, limits: toWire(limits) };
-}
-
-export function toWire(limits: LimitsConfig): Limits {
-  return {
-    requests_per_minute: limits.requestsPerMinute ?? null,
-    tokens_per_minute: limits.tokensPerMinute ?? null,
-    concurrent_requests: limits.concurrentRequests ?? null,
-    budget_usd_per_month: limits.budgetUsdPerMonth ?? null,
-    budget: limits.budget ?? null,
-    unpriced_models: limits.unpricedModels ?? null,
-    weight: limits.weight ?? null,
-    batches_over_budget: limits.batchesOverBudget ?? null,
-  };
-}
-
-function fromWire(limits: Limits): LimitsConfig {
-  return {
-    requestsPerMinute: limits.requests_per_minute ?? undefined,
-    tokensPerMinute: limits.tokens_per_minute ?? undefined,
-    concurrentRequests: limits.concurrent_requests ?? undefined,
-    budgetUsdPerMonth: limits.budget_usd_per_month ?? undefined,
-    budget: limits.budget ?? undefined,
-    unpricedModels: limits.unpriced_models ?? undefined,
-    weight: limits.weight ?? undefined,
-    batchesOverBudget: limits.batches_over_budget ?? undefined,
-  };
+  return { name, models: models ?? null, limits: presentLimits(limits) };
 }

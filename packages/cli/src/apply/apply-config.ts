@@ -1,12 +1,8 @@
 /** Brings the workspaces, keys and routes of gateway.yaml into Redis. Applying the same file twice changes nothing. */
 
-import {
-  type GatewayConfig,
-  type ResolvedKey,
-  resolveWorkspaceKeys,
-  type WorkspaceConfig,
-} from '@sluice/shared/config/config';
+import { type ResolvedKey, resolveWorkspaceKeys } from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
+import type { GatewayConfig, WorkspaceConfig } from '@sluice/shared/config/gateway-config';
 import { type Directory, deletedAt, type KeyRecord } from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer } from '@sluice/shared/directory/key-issuer';

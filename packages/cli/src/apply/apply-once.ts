@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** Brings gateway.yaml into Redis and ends: what a deployment runs before its first api process. */
 import { loadConfig } from '@sluice/shared/config/config';
-import { MistakesError } from '@sluice/shared/config/mistakes';
+import { MistakesError } from '@sluice/shared/contract/mistakes';
 import { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { readEnv } from '@sluice/shared/process/env';
 import { pepperEnv, sharedEnv } from '@sluice/shared/process/shared-env';

@@ -1,7 +1,8 @@
-import { placedEntries } from '@sluice/shared/config/chain';
-import { type GatewayConfig, lineIn } from '@sluice/shared/config/config';
+import { lineIn } from '@sluice/shared/config/config';
 import { type Env, lookupEnv } from '@sluice/shared/config/env-lookup';
-import { closest, type Mistake } from '@sluice/shared/config/mistakes';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import { placedEntries } from '@sluice/shared/contract/chain';
+import { closest, type Mistake } from '@sluice/shared/contract/mistakes';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 
 /** How long before its provider withdraws a model somebody should know. */

@@ -4,16 +4,12 @@
  * Invariant: without `prune` nothing is taken away, not even a limit or a name that the file does not mention.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { entriesOf, isGroup } from '@sluice/shared/config/chain';
-import type {
-  GatewayConfig,
-  LimitsConfig,
-  ResolvedKey,
-  RouteConfig,
-  WorkspaceConfig,
-} from '@sluice/shared/config/config';
-import type { KeyPriority } from '@sluice/shared/config/priority';
-import type { RouteEntry } from '@sluice/shared/config/types';
+import type { ResolvedKey } from '@sluice/shared/config/config';
+import type { GatewayConfig, WorkspaceConfig } from '@sluice/shared/config/gateway-config';
+import { entriesOf, isGroup } from '@sluice/shared/contract/chain';
+import type { LimitsConfig } from '@sluice/shared/contract/limits';
+import type { KeyPriority } from '@sluice/shared/contract/priority';
+import type { RouteConfig, RouteEntry } from '@sluice/shared/contract/route';
 
 export interface KnownKey extends KeyPriority {
   id: string;

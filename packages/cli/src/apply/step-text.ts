@@ -1,8 +1,8 @@
 /** A step of `sluice apply` in one line, and all of them in one. */
 
+import { presentLimits } from '@sluice/shared/contract/limits';
 import { chainText } from '../arguments/chain-text.js';
 import type { Paint, Style } from '../output/style.js';
-import { toWire } from './admin-target.js';
 import type { Action, KeyStep, RouteStep, Step, WorkspaceFacts, WorkspaceStep } from './plan.js';
 
 const MARK: Record<Action, string> = {
@@ -70,7 +70,7 @@ function workspaceDetails({ action, before, after }: WorkspaceStep): string {
 }
 
 function facts({ name, models, limits }: WorkspaceFacts): Record<string, string> {
-  const numbers = Object.entries(toWire(limits)).map(([key, value]) => [key, String(value ?? 'none')]);
+  const numbers = Object.entries(presentLimits(limits)).map(([key, value]) => [key, String(value ?? 'none')]);
   return {
     name: JSON.stringify(name),
     models: models?.join(', ') ?? 'none',

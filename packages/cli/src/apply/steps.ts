@@ -1,5 +1,5 @@
-import type { RouteConfig } from '@sluice/shared/config/config';
-import type { KeyPriority } from '@sluice/shared/config/priority';
+import type { KeyPriority } from '@sluice/shared/contract/priority';
+import type { RouteConfig } from '@sluice/shared/contract/route';
 import type { Action, KeyStep, RouteStep, Step, WorkspaceFacts, WorkspaceStep } from './plan.js';
 import { keyDiffers } from './plan.js';
 

@@ -3,15 +3,19 @@
  * members of a group: `openai/gpt-4o-mini,weight=70+azure/gpt-4o-mini,weight=30`. Fields that a model does not get, or gets
  * under another name, are each an option: `mistral/x,drop=user,drop=store,rename=seed:random_seed`.
  */
-import { isGroup } from '@sluice/shared/config/chain';
-import type { GroupMember, RouteEntry } from '@sluice/shared/config/types';
+import { isGroup } from '@sluice/shared/contract/chain';
+import {
+  entryNumbers,
+  fieldName,
+  type GroupMember,
+  memberNumbers,
+  type RouteEntry,
+} from '@sluice/shared/contract/route';
 import { InvalidArgumentError } from 'commander';
 import { parseModelName } from './parse-arguments.js';
 
-const OPTIONS = ['timeout_ms', 'max_tokens', 'retries'] as const;
-const MEMBER_OPTIONS = [...OPTIONS, 'weight'] as const;
-/** A field, or a field and its other name. */
-const FIELD = /^([a-zA-Z]\w{0,63})(?::([a-zA-Z]\w{0,63}))?$/;
+const OPTIONS = Object.keys(entryNumbers) as (keyof typeof entryNumbers)[];
+const MEMBER_OPTIONS = Object.keys(memberNumbers) as (keyof typeof memberNumbers)[];
 /** A model id may have a plus, too. */
 const BEFORE_A_PROVIDER = /\+(?=[a-z0-9][a-z0-9_-]*\/)/;
 
@@ -22,26 +26,22 @@ export function parseEntry(text: string): RouteEntry {
     : { one_of: members.map((each) => parseMember(each, MEMBER_OPTIONS)) };
 }
 
-function parseMember(text: string, allowed: readonly (typeof MEMBER_OPTIONS)[number][]): GroupMember {
+function parseMember(text: string, numbers: readonly (typeof MEMBER_OPTIONS)[number][]): GroupMember {
   const [name = '', ...options] = text.split(',');
   const entry: GroupMember = parseModelName(name);
   for (const option of options) {
     const [, key = '', value = ''] = /^([^=]*)=(.*)$/.exec(option) ?? [];
-    const number = allowed.find((each) => each === key);
-    const [, field, to] = FIELD.exec(value) ?? [];
-    if (number !== undefined && /^\d{1,9}$/.test(value)) entry[number] = Number(value);
-    else if (key === 'drop' && field !== undefined && to === undefined)
+    const number = numbers.find((each) => each === key);
+    const names = value.split(':');
+    const [field = '', to = ''] = names.every((each) => fieldName.is(each)) ? names : [];
+    if (number && /^\d{1,9}$/.test(value)) entry[number] = Number(value);
+    else if (key === 'drop' && field !== '' && names.length === 1)
       entry.drop = [...(entry.drop ?? []), field];
-    else if (
-      key === 'rename' &&
-      field !== undefined &&
-      to !== undefined &&
-      !Object.hasOwn(entry.rename ?? {}, field)
-    )
+    else if (key === 'rename' && to !== '' && names.length === 2 && !Object.hasOwn(entry.rename ?? {}, field))
       entry.rename = { ...entry.rename, [field]: to };
     else
       throw new InvalidArgumentError(
-        `After a comma, write ${allowed.join('=<n>, ')}=<n>, drop=<field> or rename=<field>:<name>.`,
+        `After a comma, write ${numbers.join('=<n>, ')}=<n>, drop=<field> or rename=<field>:<name>.`,
       );
   }
   return entry;

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ProviderInfo } from '@sluice/shared/admin-api';
-import { ConfigError, type GatewayConfig, loadConfig } from '@sluice/shared/config/config';
+import { type AddedNames, ConfigError, loadConfig } from '@sluice/shared/config/config';
 import { lookupEnv } from '@sluice/shared/config/env-lookup';
-import { type Mistake, mistakeText } from '@sluice/shared/config/mistakes';
-import type { AddedNames } from '@sluice/shared/config/schema';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import { type Mistake, mistakeText } from '@sluice/shared/contract/mistakes';
 import type { Cli } from '../cli.js';
 import { CliError } from '../output/cli-error.js';
 import type { Terminal } from '../output/terminal.js';

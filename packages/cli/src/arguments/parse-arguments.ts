@@ -1,33 +1,26 @@
 /** The forms in which options and arguments are written. Each throws a sentence that completes "… is invalid." */
+import { spanOf, timeOf } from '@sluice/shared/contract/query';
 import { InvalidArgumentError } from 'commander';
-
-const UNIT_MS: Record<string, number> = {
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-};
 
 /** `90s`, `30m`, `12h`, `7d`, `2w`, in ms. */
 export function parseSpan(text: string): number {
-  const [, amount, unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
-  if (amount === undefined)
+  const span = spanOf(text);
+  if (span === undefined)
     throw new InvalidArgumentError('Write a time span such as 90s, 30m, 12h, 7d or 2w.');
-  return Number(amount) * (UNIT_MS[unit] ?? 0);
+  return span;
 }
 
 /** A moment (`2027-01-31`, `2027-01-31T12:00:00Z`), or a span from now in the given direction. In ISO 8601. */
 export function parseMoment(direction: 'past' | 'future'): (text: string) => string {
   return (text) => {
-    const written = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.test(text);
-    if (written && !Number.isNaN(Date.parse(text))) return new Date(text).toISOString();
-    if (!/^\d+[a-z]$/.test(text)) {
+    if (/^\d+[a-z]$/.test(text))
+      return new Date(Date.now() + (direction === 'past' ? -1 : 1) * parseSpan(text)).toISOString();
+    const time = timeOf(text, 0);
+    if (Number.isNaN(time))
       throw new InvalidArgumentError(
         'Write a time span such as 12h or 7d, a date such as 2027-01-31, or a moment such as 2027-01-31T12:00:00Z.',
       );
-    }
-    return new Date(Date.now() + (direction === 'past' ? -1 : 1) * parseSpan(text)).toISOString();
+    return new Date(time).toISOString();
   };
 }
 

@@ -1,6 +1,7 @@
 /** The commands for providers that are not in gateway.yaml. */
 import type { ProviderInfo } from '@sluice/shared/admin-api';
-import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/config/presets';
+import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/contract/presets';
+import { KINDS } from '@sluice/shared/contract/provider';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import { parseCount } from '../arguments/parse-arguments.js';
@@ -39,9 +40,7 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
       .addOption(
         new Option('--preset <name>', 'a provider that is known by its name').choices(PRESETS_WITHOUT_TOKEN),
       )
-      .addOption(
-        new Option('--kind <format>', 'the format of any other server').choices(['openai', 'anthropic']),
-      )
+      .addOption(new Option('--kind <format>', 'the format of any other server').choices(KINDS))
       .option('--base-url <address>', 'where it is; default: that of the preset')
       .option('--region <region>', 'a part of the address of some presets')
       .option('--resource <resource>', 'a part of the address of some presets')

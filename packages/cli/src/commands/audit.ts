@@ -1,4 +1,5 @@
 import type { AuditPage, AuditRecord } from '@sluice/shared/admin-api';
+import { SAVED_AS } from '@sluice/shared/contract/query';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Cli } from '../cli.js';
 import { moment } from '../output/format.js';
@@ -7,7 +8,7 @@ import { withExamples } from './examples.js';
 interface AuditOptions {
   signIns?: boolean;
   limit: number;
-  export?: 'jsonl' | 'csv';
+  export?: (typeof SAVED_AS)[number];
 }
 
 export function addAuditCommand(program: Command, cli: Cli): void {
@@ -18,7 +19,7 @@ export function addAuditCommand(program: Command, cli: Cli): void {
       .option('--sign-ins', 'sign-ins instead of changes, failed ones too')
       .option('--limit <n>', 'at most so many, 1 to 200', parseLimit, 50)
       .addOption(
-        new Option('--export <format>', 'print the whole trail').choices(['jsonl', 'csv']).conflicts('limit'),
+        new Option('--export <format>', 'print the whole trail').choices(SAVED_AS).conflicts('limit'),
       ),
     'audit',
     'audit --sign-ins --limit 20',

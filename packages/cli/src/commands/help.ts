@@ -1,4 +1,4 @@
-import { closest } from '@sluice/shared/config/mistakes';
+import { closest } from '@sluice/shared/contract/mistakes';
 import type { Command } from 'commander';
 import { UsageError } from '../output/cli-error.js';
 import { withExamples } from './examples.js';

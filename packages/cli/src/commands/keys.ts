@@ -1,4 +1,6 @@
-import type { IssuedKey, Key, Priority, RotatedKey } from '@sluice/shared/admin-api';
+import type { IssuedKey, Key, RotatedKey } from '@sluice/shared/admin-api';
+import { toSnake } from '@sluice/shared/contract/names';
+import { classText, type KeyPriority, PRIORITIES } from '@sluice/shared/contract/priority';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import { findKeyId } from '../admin/find-key.js';
@@ -16,20 +18,10 @@ function expiryText({ expires_at }: Key, wanted: string | undefined): string {
   return `expires on ${moment(expires_at)}${wanted === undefined ? ', as the old one would have' : ''}`;
 }
 
-interface Classes {
-  priority?: Priority;
-  maxPriority?: Priority;
-}
-
-const CLASSES = ['interactive', 'normal', 'background'];
 const priorityOption = () =>
-  new Option('--priority <class>', 'class of the requests that name none').choices(CLASSES);
+  new Option('--priority <class>', 'class of the requests that name none').choices(PRIORITIES);
 const maxPriorityOption = () =>
-  new Option('--max-priority <class>', 'highest class that a request may name').choices(CLASSES);
-
-function classesOf({ priority, maxPriority }: Classes) {
-  return { priority, max_priority: maxPriority };
-}
+  new Option('--max-priority <class>', 'highest class that a request may name').choices(PRIORITIES);
 
 export function addKeyCommands(program: Command, cli: Cli): void {
   const keys = group(
@@ -67,11 +59,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
           paint: (key) =>
             key.expires_at !== null && Date.parse(key.expires_at) <= Date.now() ? cli.style.bad : undefined,
         },
-        {
-          title: 'PRIORITY',
-          cell: ({ priority, max_priority }) =>
-            priority === max_priority ? priority : `${priority}, up to ${max_priority}`,
-        },
+        { title: 'PRIORITY', cell: (key) => classText(key) },
         { title: 'ID', cell: (key) => key.id },
       ],
       'There are no keys. Issue one with "sluice keys issue <workspace> <name>".',
@@ -102,10 +90,14 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     'keys issue demo nightly --priority background',
     'keys issue demo ci --quiet > ci.key',
   ).action(
-    async (workspace: string, name: string, options: Classes & { expires?: string; quiet?: boolean }) => {
-      const wish = { name, expires_at: options.expires, ...classesOf(options) };
+    async (
+      workspace: string,
+      name: string,
+      { expires, quiet, ...classes }: KeyPriority & { expires?: string; quiet?: boolean },
+    ) => {
+      const wish = { name, expires_at: expires, ...toSnake(classes) };
       const key = await cli.admin.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, wish);
-      showValue(key, options.quiet, `Issued key "${key.name}" (${key.id}) of workspace ${workspace}.`);
+      showValue(key, quiet, `Issued key "${key.name}" (${key.id}) of workspace ${workspace}.`);
     },
   );
 
@@ -157,15 +149,14 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     'keys set demo/ci --expires 30d',
     'keys set demo/ci --name "build server" --expires never',
     'keys set demo/web --max-priority interactive',
-  ).action(async (key: string, options: Classes & { name?: string; expires?: string }) => {
-    const { name, expires } = options;
+  ).action(async (key: string, options: KeyPriority & { name?: string; expires?: string }) => {
+    const { expires, ...others } = options;
     if (Object.keys(options).length === 0)
       throw new UsageError('give --name, --expires, --priority or --max-priority');
     const id = await findKeyId(cli.admin, key, { current: true });
     const changed = await cli.admin.send<Key>('PATCH', path`/keys/${id}`, {
-      name,
+      ...toSnake(others),
       expires_at: expires === 'never' ? null : expires,
-      ...classesOf(options),
     });
     cli.show(
       changed,

@@ -1,4 +1,7 @@
 import type { BudgetMonth, LimitsInUse, Workspace } from '@sluice/shared/admin-api';
+import { type LimitName, limits } from '@sluice/shared/contract/limits';
+import { snakeName } from '@sluice/shared/contract/names';
+import { choicesOf } from '@sluice/shared/contract/structs';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import { orWord, parseAmount, parseCount } from '../arguments/parse-arguments.js';
@@ -42,8 +45,38 @@ const MONTHS: Column<BudgetMonth>[] = [
   { title: 'ESTIMATED', right: true, cell: ({ estimated_usd }) => estimated_usd },
 ];
 
+/** The value and the description of each option. */
+const OPTIONS: Record<LimitName, readonly [value: string, description: string]> = {
+  requests_per_minute: ['<n>', 'a number, or none'],
+  tokens_per_minute: ['<n>', 'a number, or none'],
+  concurrent_requests: ['<n>', 'a number, or none'],
+  budget_usd_per_month: ['<usd>', 'an amount, or none'],
+  weight: [
+    '<n>',
+    'share of a busy provider: a workspace with weight 3 gets three turns where one without a weight gets one; or none',
+  ],
+  budget: [
+    '<how>',
+    'what each request reserves of the budget: the most that it can cost (strict), or what most requests stay under (expected)',
+  ],
+  unpriced_models: [
+    '<policy>',
+    'whether models without a known price may be used; none: they are refused once there is a budget',
+  ],
+  batches_over_budget: ['<how>', 'whether batches wait or fail when the budget is spent; none: they wait'],
+};
+
+function optionFor(name: LimitName): Option {
+  const [value, description] = OPTIONS[name];
+  const option = new Option(`--${name.replaceAll('_', '-')} ${value}`, description);
+  const choices = choicesOf(limits.schema[name]);
+  // The budget is kept in one of two ways.
+  if (choices) return option.choices(name === 'budget' ? choices : [...choices, 'none']);
+  return option.argParser(orWord('none', value === '<usd>' ? parseAmount : parseCount));
+}
+
 export function addLimitCommands(program: Command, cli: Cli): void {
-  const limits = group(
+  const command = group(
     program,
     'limits',
     'Limits of workspaces, and how much of them is used. A limit holds for all api processes together.',
@@ -52,7 +85,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
   );
 
   withExamples(
-    limits
+    command
       .command('list')
       .description('Show the limits, what is in use now, and what was spent in this month (UTC).')
       .argument('[workspace]', 'id of a workspace; default: all of them'),
@@ -75,7 +108,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
   });
 
   withExamples(
-    limits
+    command
       .command('months')
       .description('Show the budget that each month of a workspace had (UTC), and what was spent in it.')
       .argument('<workspace>', 'id of the workspace'),
@@ -86,71 +119,26 @@ export function addLimitCommands(program: Command, cli: Cli): void {
     cli.showTable(months, MONTHS, 'Nothing was spent yet.');
   });
 
+  const set = command
+    .command('set')
+    .description(
+      'Set limits of a workspace. A limit that you leave out stays as it is; "none" takes it away.',
+    )
+    .argument('<workspace>', 'id of the workspace');
+  for (const name of Object.keys(OPTIONS) as LimitName[]) set.addOption(optionFor(name));
   withExamples(
-    limits
-      .command('set')
-      .description(
-        'Set limits of a workspace. A limit that you leave out stays as it is; "none" takes it away.',
-      )
-      .argument('<workspace>', 'id of the workspace')
-      .option('--requests-per-minute <n>', 'a number, or none', orWord('none', parseCount))
-      .option('--tokens-per-minute <n>', 'a number, or none', orWord('none', parseCount))
-      .option('--concurrent-requests <n>', 'a number, or none', orWord('none', parseCount))
-      .option('--budget-usd-per-month <usd>', 'an amount, or none', orWord('none', parseAmount))
-      .option(
-        '--weight <n>',
-        'share of a busy provider: a workspace with weight 3 gets three turns where one without a weight gets one; or none',
-        orWord('none', parseCount),
-      )
-      .addOption(
-        new Option(
-          '--budget <how>',
-          'what each request reserves of the budget: the most that it can cost (strict), or what most requests stay under (expected)',
-        ).choices(['strict', 'expected']),
-      )
-      .addOption(
-        new Option(
-          '--unpriced-models <policy>',
-          'whether models without a known price may be used; none: they are refused once there is a budget',
-        ).choices(['refuse', 'allow', 'none']),
-      )
-      .addOption(
-        new Option(
-          '--batches-over-budget <how>',
-          'whether batches wait or fail when the budget is spent; none: they wait',
-        ).choices(['wait', 'fail', 'none']),
-      ),
+    set,
     'limits set demo --requests-per-minute 600 --concurrent-requests 50',
     'limits set demo --budget-usd-per-month 20 --budget expected',
     'limits set demo --budget-usd-per-month none',
-  ).action(
-    async (
-      workspace: string,
-      wish: {
-        requestsPerMinute?: number | 'none';
-        tokensPerMinute?: number | 'none';
-        concurrentRequests?: number | 'none';
-        budgetUsdPerMonth?: number | 'none';
-        weight?: number | 'none';
-        budget?: string;
-        unpricedModels?: string;
-        batchesOverBudget?: string;
-      },
-    ) => {
-      if (Object.keys(wish).length === 0) throw new UsageError('give at least one limit to set');
-      const place = path`/workspaces/${workspace}/limits`;
-      const wire = (wished: number | string | undefined) => (wished === 'none' ? null : wished);
-      const changed = await cli.admin.send<LimitsInUse>('PATCH', place, {
-        requests_per_minute: wire(wish.requestsPerMinute),
-        tokens_per_minute: wire(wish.tokensPerMinute),
-        concurrent_requests: wire(wish.concurrentRequests),
-        budget_usd_per_month: wire(wish.budgetUsdPerMonth),
-        weight: wire(wish.weight),
-        budget: wish.budget,
-        unpriced_models: wire(wish.unpricedModels),
-        batches_over_budget: wire(wish.batchesOverBudget),
-      });
-      cli.show(changed, () => table(COLUMNS, [changed], cli.style));
-    },
-  );
+  ).action(async (workspace: string, wish: Record<string, number | string>) => {
+    if (Object.keys(wish).length === 0) throw new UsageError('give at least one limit to set');
+    const place = path`/workspaces/${workspace}/limits`;
+    const changes = Object.entries(wish).map(([name, value]) => [
+      snakeName(name),
+      value === 'none' ? null : value,
+    ]);
+    const changed = await cli.admin.send<LimitsInUse>('PATCH', place, Object.fromEntries(changes));
+    cli.show(changed, () => table(COLUMNS, [changed], cli.style));
+  });
 }

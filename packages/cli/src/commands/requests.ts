@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import type { PresentedRequest, RequestPage } from '@sluice/shared/admin-api';
+import { SAVED_AS, SORTS } from '@sluice/shared/contract/query';
 import { type Command, Option } from 'commander';
 import { path, type Query } from '../admin/client.js';
 import { followRequests } from '../admin/follow-requests.js';
@@ -68,7 +69,7 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       .option('--fallback', 'only those that another entry than the first served')
       .addOption(
         new Option('--sort <order>', 'the newest, the longest or the dearest; default: time')
-          .choices(['time', 'duration', 'cost'])
+          .choices(SORTS)
           .conflicts(['follow', 'export']),
       )
       .addOption(
@@ -80,7 +81,7 @@ export function addRequestCommands(program: Command, cli: Cli): void {
       )
       .addOption(
         new Option('--export <format>', 'write all requests to stdout, oldest first')
-          .choices(['jsonl', 'csv'])
+          .choices(SAVED_AS)
           .conflicts(['follow', 'limit']),
       ),
     'requests --since 1h --status 5xx',

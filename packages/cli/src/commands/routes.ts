@@ -1,5 +1,5 @@
 import type { Route } from '@sluice/shared/admin-api';
-import type { RouteEntry } from '@sluice/shared/config/types';
+import { ON_CRASH, type RouteEntry } from '@sluice/shared/contract/route';
 import { type Command, Option } from 'commander';
 import { AdminRefusal, path } from '../admin/client.js';
 import { readDirectory } from '../admin/read-directory.js';
@@ -64,7 +64,7 @@ export function addRouteCommands(program: Command, cli: Cli): void {
         new Option(
           '--on-crash <what>',
           'when a worker dies in mid-call: call again, or fail and never bill twice; default: as it was, or rerun',
-        ).choices(['rerun', 'fail']),
+        ).choices(ON_CRASH),
       )
       .option('--provider-batches', 'hand batches to the batch API of the chain’s first provider')
       .option('--no-provider-batches', 'run the lines of batches one by one; default: as it was'),

@@ -1,6 +1,6 @@
 /** What `sluice check` does. It is loaded only when it is called, because reading YAML takes time to load. */
 import { ConfigError, resolveWorkspaceKeys } from '@sluice/shared/config/config';
-import { type Mistake, mistakeText } from '@sluice/shared/config/mistakes';
+import { type Mistake, mistakeText } from '@sluice/shared/contract/mistakes';
 import { warningsAbout } from '../apply/check-config.js';
 import { configFile, readConfigFile } from '../arguments/config-file.js';
 import type { Cli } from '../cli.js';

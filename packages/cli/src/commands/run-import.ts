@@ -1,7 +1,7 @@
 /** What `sluice import` does. It is loaded only when it is called, because reading YAML takes time to load. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import { mistakeText } from '@sluice/shared/config/mistakes';
+import { mistakeText } from '@sluice/shared/contract/mistakes';
 import type { Cli } from '../cli.js';
 import { importBifrost } from '../import/bifrost.js';
 import type { Draft } from '../import/draft.js';

@@ -1,4 +1,5 @@
 import type { AdminToken, IssuedToken } from '@sluice/shared/admin-api';
+import { ROLES } from '@sluice/shared/contract/access';
 import { type Command, Option } from 'commander';
 import { path } from '../admin/client.js';
 import { parseMoment } from '../arguments/parse-arguments.js';
@@ -49,11 +50,7 @@ export function addTokenCommands(program: Command, cli: Cli): void {
       .command('create')
       .description('Create a token and show its value, once.')
       .argument('<name>', 'what it is for')
-      .addOption(
-        new Option('--role <role>', 'what it may do')
-          .choices(['viewer', 'operator', 'admin'])
-          .makeOptionMandatory(),
-      )
+      .addOption(new Option('--role <role>', 'what it may do').choices(ROLES).makeOptionMandatory())
       .option('--workspace <id...>', 'only in these workspaces; default: all, and the gateway as a whole')
       .option('--expires <when>', 'a span such as 90d, or a moment; default: never', parseMoment('future'))
       .option('-q, --quiet', 'print the value and nothing else'),

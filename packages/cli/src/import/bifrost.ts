@@ -1,6 +1,7 @@
 /** Bifrost's config.json as gateway.yaml: its providers, and a workspace for each virtual key. */
-import { PRESETS } from '@sluice/shared/config/presets';
-import { ID } from '@sluice/shared/config/rules';
+
+import { ID } from '@sluice/shared/contract/common';
+import { PRESETS } from '@sluice/shared/contract/presets';
 import { Draft, type Fields, literal, ratesOf, toId, toVariable, weightOf } from './draft.js';
 import type { ForeignFile, Place } from './foreign-file.js';
 

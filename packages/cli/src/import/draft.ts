@@ -1,9 +1,10 @@
 /** The gateway.yaml that an import writes. */
 import { isDeepStrictEqual } from 'node:util';
 import { parseConfigText } from '@sluice/shared/config/config';
-import { ID, MODEL } from '@sluice/shared/config/rules';
-import { ALIAS } from '@sluice/shared/config/schema';
 import { writeYaml } from '@sluice/shared/config/yaml';
+import { isGroup } from '@sluice/shared/contract/chain';
+import { COUNT, DURATION_MS, ID, MODEL, TOKENS, WEIGHT } from '@sluice/shared/contract/common';
+import { ALIAS, entryNumbers, MAX_ENTRIES, MAX_MODELS } from '@sluice/shared/contract/route';
 import type { Place } from './foreign-file.js';
 
 export type Fields = Record<string, unknown>;
@@ -17,10 +18,6 @@ export interface Group {
   one_of: Entry[];
 }
 
-export function isGroup(entry: Entry | Group): entry is Group {
-  return Array.isArray(entry.one_of);
-}
-
 export type Routes = Record<string, (Entry | Group)[]>;
 
 export interface Workspace {
@@ -31,10 +28,7 @@ export interface Workspace {
   routes?: Routes;
 }
 
-const MOST_ENTRIES = 8;
-const MOST_MODELS = 16;
-const LONGEST_MS = 3_600_000;
-const MOST_RETRIES = 5;
+const MOST_RETRIES = Number(entryNumbers.retries.json.maximum);
 const STANDARD_DEADLINE_MS = 300_000;
 
 export class Draft {
@@ -97,18 +91,18 @@ export class Draft {
       (entry, i) => chain.findIndex((each) => isDeepStrictEqual(each, entry)) === i,
     );
     const fitting = different.filter(
-      (_, i) => i < MOST_ENTRIES && countModels(different.slice(0, i + 1)) <= MOST_MODELS,
+      (_, i) => i < MAX_ENTRIES && countModels(different.slice(0, i + 1)) <= MAX_MODELS,
     );
     if (different.length > fitting.length)
       place.note(
-        `A chain has at most ${MOST_ENTRIES} entries and ${MOST_MODELS} models. The further ones were left out.`,
+        `A chain has at most ${MAX_ENTRIES} entries and ${MAX_MODELS} models. The further ones were left out.`,
       );
     if (fitting.length > 0) routes[alias] = fitting;
   }
 
   timeoutMs(ms: number | undefined): Fields {
     if (ms === undefined || ms <= 0) return {};
-    const timeout = Math.max(1, Math.min(LONGEST_MS, Math.round(ms)));
+    const timeout = Math.max(1, Math.min(DURATION_MS.max, Math.round(ms)));
     this.#longestMs = Math.max(this.#longestMs, timeout);
     return { timeout_ms: timeout };
   }
@@ -158,7 +152,7 @@ function countModels(chain: readonly (Entry | Group)[]): number {
 export function ratesOf(requests: number | undefined, tokens: number | undefined): Fields {
   const within = (rate: number | undefined, most: number) =>
     rate === undefined || rate < 1 ? undefined : Math.min(most, Math.round(rate));
-  const [rpm, tpm] = [within(requests, 1_000_000), within(tokens, 1_000_000_000)];
+  const [rpm, tpm] = [within(requests, COUNT.max), within(tokens, TOKENS.max)];
   return {
     ...(rpm === undefined ? {} : { requests_per_minute: rpm }),
     ...(tpm === undefined ? {} : { tokens_per_minute: tpm }),
@@ -172,7 +166,7 @@ export function weightOf(share: number | undefined): Fields {
 }
 
 function wholeWeight(weight: number): number {
-  return Math.max(1, Math.min(1000, Math.round(weight)));
+  return Math.max(1, Math.min(WEIGHT.max, Math.round(weight)));
 }
 
 /** The entries as one group, each with its share of the requests, if the shares are not all the same. */

@@ -1,9 +1,9 @@
 /** The configuration file of another gateway, read place by place, and what was noted about it on the way. */
 import { ConfigError } from '@sluice/shared/config/config';
-import type { Mistake } from '@sluice/shared/config/mistakes';
 import type { LineOf } from '@sluice/shared/config/places';
-import { join, shownKey } from '@sluice/shared/config/reader';
 import { parseYaml } from '@sluice/shared/config/yaml';
+import type { Mistake } from '@sluice/shared/contract/mistakes';
+import { join, shownKey } from '@sluice/shared/contract/path-text';
 
 /** What a field has instead of a counterpart, by its name. */
 export type Sentences = Readonly<Record<string, string>>;

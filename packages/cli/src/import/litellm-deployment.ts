@@ -1,5 +1,5 @@
 /** One deployment of a LiteLLM model_list: the provider that it calls, and the model there. */
-import { PRESETS } from '@sluice/shared/config/presets';
+import { PRESETS } from '@sluice/shared/contract/presets';
 import { type Draft, type Fields, isCallable, literal } from './draft.js';
 import type { Place } from './foreign-file.js';
 

@@ -1,6 +1,6 @@
 /** The deployments of one name in a LiteLLM model_list, as a chain. */
 import { isDeepStrictEqual } from 'node:util';
-import { PRESETS } from '@sluice/shared/config/presets';
+import { PRESETS } from '@sluice/shared/contract/presets';
 import {
   type Draft,
   type Entry,

@@ -1,5 +1,5 @@
 /** LiteLLM's config.yaml as gateway.yaml. docs/migrating.md says the same in words. */
-import { ID } from '@sluice/shared/config/rules';
+import { ID } from '@sluice/shared/contract/common';
 import { Draft, type Fields, literal, type Routes, toVariable } from './draft.js';
 import type { ForeignFile, Place } from './foreign-file.js';
 import { readDeployment } from './litellm-deployment.js';

@@ -1,5 +1,6 @@
 /** A config of Portkey as gateway.yaml: its targets, one below the other, are the chain of one route. */
-import { PRESETS } from '@sluice/shared/config/presets';
+import { isGroup } from '@sluice/shared/contract/chain';
+import { PRESETS } from '@sluice/shared/contract/presets';
 import {
   Draft,
   type Entry,
@@ -7,7 +8,6 @@ import {
   type Group,
   groupOf,
   isCallable,
-  isGroup,
   literal,
   type Routes,
 } from './draft.js';

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { GatewayConfig } from '@sluice/shared/config/config';
 import { type Env, lookupEnv } from '@sluice/shared/config/env-lookup';
-import { makeGatewayKey } from '@sluice/shared/config/gateway-key';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import { makeGatewayKey } from '@sluice/shared/contract/gateway-key';
 import type { KeyIssuer } from '@sluice/shared/directory/key-issuer';
 import type { Clock } from '@sluice/shared/redis/clock';
 

@@ -1,4 +1,4 @@
-import type { RouteConfig, RouteEntry } from '@sluice/shared/config/types';
+import type { RouteConfig, RouteEntry } from '@sluice/shared/contract/route';
 import type { AllInOne } from './all-in-one.js';
 
 /** What a person sees first, ending in a line that can be pasted into another terminal. */

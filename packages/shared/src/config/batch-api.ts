@@ -1,4 +1,4 @@
-import type { EndpointConfig } from './types.js';
+import type { EndpointConfig } from './provider.js';
 
 /** Where a provider's own batch API is, as paths after the base URL. `files` is only for kind openai. */
 export interface BatchApi {

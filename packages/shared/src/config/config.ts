@@ -1,17 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DEFAULT_FILE } from './defaults.js';
+import { ID } from '../contract/common.js';
+import { gatewayFile, MAX_PROVIDERS } from '../contract/gateway-file.js';
+import { ownKeyMistake } from '../contract/gateway-key.js';
+import { type Mistake, MistakesError, MOST_SHOWN, read } from '../contract/mistakes.js';
+import type { KeyPriority } from '../contract/priority.js';
+import { isMap, mapValues } from '../contract/structs.js';
+import { DEFAULT_FILE, DEFAULT_PROVIDERS } from './defaults.js';
 import { type Env, lookupEnv } from './env-lookup.js';
-import { ownKeyMistake } from './gateway-key.js';
-import { type Mistake, MistakesError } from './mistakes.js';
+import type { GatewayConfig } from './gateway-config.js';
+import { toGatewayConfig } from './gateway-config.js';
+import { withReferences } from './interpolate.js';
 import type { LineOf } from './places.js';
-import type { KeyPriority } from './priority.js';
-import { ConfigReader } from './reader.js';
-import { type AddedNames, readGatewayConfig } from './schema.js';
-import { type GatewayConfig, ONLY_KEY, type ProviderConfig } from './types.js';
+import { completed, ONLY_KEY, type ProviderConfig } from './provider.js';
 import { parseYaml } from './yaml.js';
 
-export type * from './types.js';
+export type * from './gateway-config.js';
+export type * from './provider.js';
 
 export class ConfigError extends MistakesError {
   override readonly name = 'ConfigError';
@@ -68,22 +73,45 @@ export function lineIn(config: GatewayConfig, path: string): number | undefined 
   return linesOf.get(config)?.(path);
 }
 
+/**
+ * The providers beside the file (docs/adr/0028). `any`: they are not known here, and the routes are not used; whoever brings
+ * the routes into the gateway checks them.
+ */
+export type AddedNames = readonly string[] | 'any';
+
 /** Validates the value of a whole file. */
 export function parseConfig(
   value: unknown,
   env: Env,
   source = DEFAULT_PATH,
   lineOf: LineOf = () => undefined,
-  added?: AddedNames,
+  added: AddedNames = [],
 ): GatewayConfig {
-  const reader = new ConfigReader([], env);
-  const config = readGatewayConfig(reader, value, added);
-  if (reader.mistakes.length > 0)
+  const file = withReferences(value ?? {}, env);
+  const whole = isMap(file) ? { ...file, providers: providersOf(file, env) } : file;
+  const { value: valid, mistakes } = read(gatewayFile(namesFor(whole, added)), whole);
+  if (!valid)
     throw new ConfigError(
       source,
-      reader.mistakes.map((mistake) => ({ ...mistake, line: lineOf(mistake.path) })),
+      // To find a line takes a walk through the file.
+      mistakes.map((mistake, i) => (i < MOST_SHOWN ? { ...mistake, line: lineOf(mistake.path) } : mistake)),
     );
-  return config;
+  return toGatewayConfig(valid);
+}
+
+/** The file's providers with the fields of their presets. */
+function providersOf({ providers }: Record<string, unknown>, env: Env): unknown {
+  const own = providers ?? withReferences(DEFAULT_PROVIDERS, env);
+  return isMap(own) ? mapValues(own, (provider) => completed(provider, env)) : own;
+}
+
+/** The names that an entry of a chain may have. A provider with mistakes is among them, since a route may rightly name it. */
+function namesFor(file: unknown, added: AddedNames): AddedNames {
+  const { providers, access } = isMap(file) ? file : {};
+  const beside = isMap(access) && access.add_providers === false ? [] : added;
+  const names = Object.keys(isMap(providers) ? providers : {}).filter((name) => ID.pattern.test(name));
+  // Too many providers are a mistake of their own.
+  return beside === 'any' || names.length > MAX_PROVIDERS ? 'any' : [...names, ...beside];
 }
 
 const AWS_CREDENTIALS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];

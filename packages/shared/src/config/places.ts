@@ -1,6 +1,6 @@
 /** Finds the line of gateway.yaml that a path such as `workspaces[0].routes.fast[1].provider` is on. */
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type LineCounter } from 'yaml';
-import { shownKey } from './reader.js';
+import { shownKey } from '../contract/path-text.js';
 
 export type LineOf = (path: string) => number | undefined;
 

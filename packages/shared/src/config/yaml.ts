@@ -1,5 +1,5 @@
-import { LineCounter, parseDocument, stringify } from 'yaml';
-import type { Mistake } from './mistakes.js';
+import { type Document, isScalar, LineCounter, parseDocument, stringify, visit } from 'yaml';
+import type { Mistake } from '../contract/mistakes.js';
 import { createLineOf, type LineOf } from './places.js';
 
 // The parser's own messages for these quote the source, which may hold a secret.
@@ -7,7 +7,6 @@ const OWN_WORDS: Record<string, string> = {
   BAD_COLLECTION_TYPE: 'tags are not supported',
   BAD_DIRECTIVE: 'directives are not supported',
   BAD_DQ_ESCAPE: 'invalid escape in a double-quoted string',
-  DUPLICATE_KEY: 'this key is already in the same map; keep one of the two',
   MULTIPLE_DOCS: 'the file must hold one YAML document',
   NON_STRING_KEY: 'a key must be a string',
   RESOURCE_EXHAUSTION: 'nested too deeply',
@@ -15,6 +14,7 @@ const OWN_WORDS: Record<string, string> = {
   UNEXPECTED_TOKEN: 'unexpected text here; check the indentation, quotes and brackets around it',
 };
 
+const DUPLICATE = 'this key is already in the same map; keep one of the two';
 const MAX_ALIASES = 100;
 
 /** The parser notices a missing bracket only where the next line begins. */
@@ -33,15 +33,19 @@ export interface ParsedYaml {
 export function parseYaml(text: string, mistakes: Mistake[]): ParsedYaml | undefined {
   const lineCounter = new LineCounter();
   try {
-    const doc = parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true });
-    for (const { code, message, pos } of [...doc.errors, ...doc.warnings]) {
-      const { line, col } = lineCounter.linePos(pos[0]);
+    // The parser compares each key with all keys before it.
+    const options = { prettyErrors: false, stringKeys: true, uniqueKeys: false, resolveKnownTags: false };
+    const doc = parseDocument(text, { lineCounter, ...options });
+    const add = (offset: number, message: string) => {
+      const { line, col } = lineCounter.linePos(offset);
       const path = `line ${line}:${col}`;
       // The parser reports an unclosed bracket once for each open level. The first report for a place is enough.
-      if (mistakes.at(-1)?.path !== path)
-        mistakes.push({ path, line, message: OWN_WORDS[code] ?? unclosedText(message) ?? message });
-    }
-    if (doc.errors.length > 0) return undefined;
+      if (mistakes.at(-1)?.path !== path) mistakes.push({ path, line, message });
+    };
+    for (const { code, message, pos } of [...doc.errors, ...doc.warnings])
+      add(pos[0], OWN_WORDS[code] ?? unclosedText(message) ?? message);
+    for (const offset of duplicateKeys(doc)) add(offset, DUPLICATE);
+    if (mistakes.length > 0) return undefined;
     const value: unknown = doc.toJS({ maxAliasCount: MAX_ALIASES });
     return { value, lineOf: createLineOf(doc, lineCounter) };
   } catch (error) {
@@ -53,6 +57,22 @@ export function parseYaml(text: string, mistakes: Mistake[]): ParsedYaml | undef
     mistakes.push({ path: '', message });
     return undefined;
   }
+}
+
+/** Where each key is that its map has already. */
+function duplicateKeys(doc: Document): number[] {
+  const offsets: number[] = [];
+  visit(doc, {
+    Map(_, { items }) {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) offsets.push(key.range?.[0] ?? 0);
+        seen.add(key.value);
+      }
+    },
+  });
+  return offsets.sort((a, b) => a - b);
 }
 
 /** Long lines stay whole, and what is there twice is written twice. */

@@ -6,9 +6,10 @@
  * with it.
  */
 import type { Redis } from 'ioredis';
-import type { LimitsConfig } from '../config/config.js';
-import type { KeyPriority } from '../config/priority.js';
-import type { GatewayConfig, OnCrash, RouteEntry } from '../config/types.js';
+import type { GatewayConfig } from '../config/gateway-config.js';
+import type { LimitsConfig } from '../contract/limits.js';
+import type { KeyPriority } from '../contract/priority.js';
+import type { OnCrash, RouteEntry } from '../contract/route.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import { type Erased, eraseHistory, eraseState, forgetRevokedKeys } from './erase.js';

@@ -1,7 +1,7 @@
 /** Makes, replaces and withdraws keys. A key's value is in what `issue` and `rotate` return, and nowhere else. */
 
-import { lastFour, makeGatewayKey } from '../config/gateway-key.js';
-import { ceilingOf, type KeyPriority, rankOf } from '../config/priority.js';
+import { lastFour, makeGatewayKey } from '../contract/gateway-key.js';
+import { ceilingOf, type KeyPriority, rankOf } from '../contract/priority.js';
 import { GatewayError } from '../errors.js';
 import type { Clock } from '../redis/clock.js';
 import { makeRequestId } from '../request-id.js';

@@ -1,5 +1,5 @@
 /** Makes labels for things without a name, and for names that callers choose. */
-import { entriesOf } from '../config/chain.js';
+import { entriesOf } from '../contract/chain.js';
 import type { ModelRegistry } from '../registry/model-registry.js';
 import type { KnownWorkspaces } from './directory-watch.js';
 

@@ -1,5 +1,5 @@
 import { type Env, lookupEnv } from '../config/env-lookup.js';
-import { type Mistake, MistakesError } from '../config/mistakes.js';
+import { type Mistake, MistakesError } from '../contract/mistakes.js';
 import type { SecretKeys } from './secret-keys.js';
 
 export class EnvError extends MistakesError {

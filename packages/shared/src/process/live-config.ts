@@ -6,8 +6,10 @@
  */
 import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { type GatewayConfig, keyNameOf, type ProviderConfig, poolKeysOf } from '../config/config.js';
+import { keyNameOf, poolKeysOf } from '../config/config.js';
 import type { Env } from '../config/env-lookup.js';
+import type { GatewayConfig } from '../config/gateway-config.js';
+import type { ProviderConfig } from '../config/provider.js';
 import type { Logger } from './logger.js';
 
 export const LOOK_EVERY_MS = 1_000;

@@ -1,4 +1,4 @@
-import { MistakesError } from '../config/mistakes.js';
+import { MistakesError } from '../contract/mistakes.js';
 import { adjustHeapGrowth } from './heap-growth.js';
 
 /** Ctrl-C under npm arrives twice, from the terminal and from npm. Only a signal after this time counts as a second one. */

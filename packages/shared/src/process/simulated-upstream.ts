@@ -1,5 +1,5 @@
-import type { GatewayConfig } from '../config/config.js';
 import { type Env, lookupEnv } from '../config/env-lookup.js';
+import type { GatewayConfig } from '../config/gateway-config.js';
 
 const BASE_URLS = ['OPENAI_BASE_URL', 'ANTHROPIC_BASE_URL'];
 

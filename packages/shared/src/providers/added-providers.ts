@@ -5,8 +5,7 @@
  */
 import type { Redis } from 'ioredis';
 import { readAddedProvider } from '../config/added-provider.js';
-import { ConfigReader } from '../config/reader.js';
-import { ONLY_KEY, type ProviderConfig } from '../config/types.js';
+import { ONLY_KEY, type ProviderConfig } from '../config/provider.js';
 import type { LiveConfig, TakenUp } from '../process/live-config.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
@@ -30,7 +29,7 @@ interface Sealed {
 
 /** The text in `Sealed.settings`. */
 interface Opened {
-  settings: unknown;
+  settings: Readonly<Record<string, unknown>>;
   keyId?: string | undefined;
   keyIds?: [name: string, id: string][] | undefined;
 }
@@ -134,9 +133,8 @@ export class AddedProviders {
         return undefined;
       const opened = JSON.parse(this.sealer.open(stored.settings, settingsContext(name))) as Opened;
       const keyIds = new Map(opened.keyId === undefined ? opened.keyIds : [[ONLY_KEY, opened.keyId]]);
-      const reader = new ConfigReader([], undefined);
-      const provider = readAddedProvider(reader, name, opened.settings, keyIds);
-      if (!provider || reader.mistakes.length > 0) return undefined;
+      const { provider } = readAddedProvider(name, opened.settings, keyIds);
+      if (!provider) return undefined;
       const keys = withKeys
         ? [...keyIds].map(([keyName, id]): [string, string] => {
             return [keyName, this.sealer.open(sealed.get(keyName) ?? '', keyContext(name, id))];

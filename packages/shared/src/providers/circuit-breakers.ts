@@ -13,7 +13,7 @@
  * A process keeps a copy, fed by a channel and by `refresh`: while a provider is healthy, a call costs no round trip.
  */
 import type { Redis } from 'ioredis';
-import type { GatewayConfig } from '../config/config.js';
+import type { GatewayConfig } from '../config/gateway-config.js';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';

@@ -9,7 +9,7 @@
  * processes learn of them at once. Each process also reads the hash on a timer, in case a message was lost.
  */
 import type { Redis } from 'ioredis';
-import { DURATION_MS } from '../config/rules.js';
+import { DURATION_MS } from '../contract/common.js';
 import type { Clock } from '../redis/clock.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';

@@ -9,7 +9,7 @@
  */
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { rankOf } from '../config/priority.js';
+import { rankOf } from '../contract/priority.js';
 import { ScriptKeys } from '../redis/script.js';
 import { type ChatQueueBackend, chatBackend } from './backend.js';
 import {

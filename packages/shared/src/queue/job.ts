@@ -1,5 +1,6 @@
-import type { Priority } from '../config/priority.js';
-import type { BudgetMode, ChainEntry, OnCrash } from '../config/types.js';
+import type { BudgetMode } from '../contract/limits.js';
+import type { Priority } from '../contract/priority.js';
+import type { ChainEntry, OnCrash } from '../contract/route.js';
 import type { ErrorInfo } from '../errors.js';
 import type { Span } from '../json/measure.js';
 import type { AttemptOutcome } from '../outcomes.js';

@@ -8,7 +8,7 @@
  * A worker holds the lease of a part while it does a step, and writes nothing without it.
  */
 import type { Redis } from 'ioredis';
-import type { ChainEntry } from '../config/types.js';
+import type { ChainEntry } from '../contract/route.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
 import type { Attempt, ChatJob } from './job.js';

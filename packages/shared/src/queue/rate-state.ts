@@ -1,6 +1,6 @@
 /** How far limits per minute are used now, and how the keys of a pool are: for people and metrics. */
 import type { Redis } from 'ioredis';
-import type { ProviderConfig } from '../config/types.js';
+import type { ProviderConfig } from '../config/provider.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { type BucketType, type KeyTrouble, limitKey, listBuckets, type RateBucket } from './rates.js';
 import { SLOT_MS, SLOTS } from './scripts.js';

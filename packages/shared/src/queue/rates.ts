@@ -1,5 +1,5 @@
 /** The limits per minute and the provider keys at which a job has to find room. lua/parts/rates.lua reads them. */
-import type { ProviderConfig, ProviderLimits, RateLimits } from '../config/types.js';
+import type { ProviderConfig, ProviderLimits, RateLimits } from '../config/provider.js';
 import { isAllowed } from '../directory/allowed-models.js';
 import type { KeyNames } from '../redis/key-names.js';
 import type { TokenEstimate } from '../registry/token-estimate.js';

@@ -1,5 +1,5 @@
 import type { TokenUsage } from '../chat.js';
-import { DEFAULT_PRIORITY, type Priority } from '../config/priority.js';
+import { DEFAULT_PRIORITY, type Priority } from '../contract/priority.js';
 import { ERROR_STATUS, type ErrorCode } from '../errors.js';
 import type { Reason } from '../reasons.js';
 import type { PriceUsed } from '../registry/price.js';

@@ -1,7 +1,8 @@
 /** A settlement says how a request ended. This file makes what lua/settle.lua writes about it. */
 import { dayOf, monthOf } from '../calendar.js';
-import type { GatewayConfig, ProviderConfig } from '../config/config.js';
-import { rankOf } from '../config/priority.js';
+import type { GatewayConfig } from '../config/gateway-config.js';
+import type { ProviderConfig } from '../config/provider.js';
+import { rankOf } from '../contract/priority.js';
 import type { KeyNames } from '../redis/key-names.js';
 import type { ScriptKeys } from '../redis/script.js';
 import { type Attempt, type ChatJob, jobIdOf, type ReplyHead } from './job.js';

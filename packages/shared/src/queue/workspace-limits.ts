@@ -7,7 +7,7 @@
 
 import type { Redis } from 'ioredis';
 import { monthOf } from '../calendar.js';
-import type { LimitsConfig } from '../config/config.js';
+import type { LimitsConfig } from '../contract/limits.js';
 import { GatewayError } from '../errors.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';

@@ -3,7 +3,8 @@
  * answer. docs/adr/0011-budgets-that-hold.md says why each figure is an upper bound.
  */
 import { ANTHROPIC_DEFAULT_MAX_TOKENS, type ChatRequest } from '../chat.js';
-import type { BudgetMode, ChainEntry } from '../config/types.js';
+import type { BudgetMode } from '../contract/limits.js';
+import type { ChainEntry } from '../contract/route.js';
 import { shownField, unknownFieldOf } from './known-fields.js';
 import type { ModelFacts } from './model-registry.js';
 import { BASE_TIERS, type PriceUsed } from './price.js';

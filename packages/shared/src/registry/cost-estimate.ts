@@ -1,6 +1,8 @@
 import type { ChatRequest } from '../chat.js';
-import { isOpenaiItself } from '../config/price-lists.js';
-import type { BudgetMode, ChainEntry, ProviderConfig } from '../config/types.js';
+import type { ProviderConfig } from '../config/provider.js';
+import type { BudgetMode } from '../contract/limits.js';
+import { isOpenaiItself } from '../contract/price-lists.js';
+import type { ChainEntry } from '../contract/route.js';
 import { estimateCall } from './call-estimate.js';
 import { unknownFieldOf } from './known-fields.js';
 import type { ModelRegistry } from './model-registry.js';

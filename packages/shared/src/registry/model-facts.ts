@@ -6,8 +6,8 @@
  * the entry cannot take the request. The contract passes `temperature`, `top_p` and `max_tokens` through, so they are never
  * left out, and only ever get another name.
  */
-import type { ChatRequest } from '../chat.js';
-import type { ProviderConfig } from '../config/types.js';
+import type { ChatMessage, ChatRequest } from '../chat.js';
+import type { ProviderConfig } from '../config/provider.js';
 
 export interface ModelFact {
   /** A field of the request, or `messages`. */
@@ -114,11 +114,14 @@ const ownCallIds: ModelFact = {
   mark: '"tool_call',
   words: 'may only have ids of tool calls of 9 letters and digits',
   refuses: (_, { messages }) =>
-    messages.some(({ tool_calls, tool_call_id }) =>
-      [...(tool_calls ?? []), { id: tool_call_id }].some(({ id }) => id && !MISTRAL_CALL_ID.test(id)),
-    ),
+    messages.some((message) => callIdsOf(message).some((id) => !MISTRAL_CALL_ID.test(id))),
   adapt: 'call_ids',
 };
+/** Of the calls that a message makes or answers. */
+function callIdsOf(message: ChatMessage): string[] {
+  if (message.role === 'tool') return [message.tool_call_id];
+  return message.role === 'assistant' ? (message.tool_calls ?? []).map(({ id }) => id) : [];
+}
 const hasUserAfterTool: Test = (_, { messages }) =>
   messages.some(({ role }, i) => role === 'user' && messages[i - 1]?.role === 'tool');
 /** To leave out a penalty of 0 changes nothing. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { FREE, OTHER_PRICE_LISTS, SOLD_ON } from '../config/price-lists.js';
+import { FREE, OTHER_PRICE_LISTS, SOLD_ON } from '../contract/price-lists.js';
 import { type ModelEntry, parseRegistryDocument, type RegistryDocument } from './document.js';
 import type { PriceTable } from './price.js';
 import { buildPriceTable } from './price-table.js';

@@ -4,6 +4,8 @@
  */
 import type { TokenUsage } from '../chat.js';
 
+export { toPicodollars } from '../contract/model.js';
+
 /** Picodollars per token. */
 export interface Rates {
   input: number;
@@ -37,13 +39,6 @@ export type PriceTable = readonly [PriceStep, ...PriceStep[]];
 
 const PICODOLLARS_PER_USD = 1_000_000_000_000n;
 const PICODOLLARS_PER_MICRODOLLAR = 1_000_000n;
-
-/** Undefined when the price is not a whole number of picodollars per token. The tolerance is for binary fractions. */
-export function toPicodollars(usdPerMillionTokens: number): number | undefined {
-  const exact = usdPerMillionTokens * 1_000_000;
-  const whole = Math.round(exact);
-  return Number.isSafeInteger(whole) && Math.abs(exact - whole) < 1e-4 ? whole : undefined;
-}
 
 /** Names of the service tier that is billed at the base price. The last one is Groq's. */
 export const BASE_TIERS: ReadonlySet<string> = new Set(['auto', 'default', 'standard', 'on_demand']);

@@ -1,6 +1,6 @@
 /** What a call will most likely take of a provider's limits per minute. */
 import type { ChatRequest } from '../chat.js';
-import type { ProviderConfig } from '../config/types.js';
+import type { ProviderConfig } from '../config/provider.js';
 import { measurePrompt } from './prompt-size.js';
 
 /** OpenAI counts like this before it has read the prompt. */

@@ -1,5 +1,5 @@
 import type { ChatRequest, Completion } from '@sluice/shared/chat';
-import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { claimsOf } from './claims.js';
 import type { SchemaChecker, Verdict } from './schema-checker.js';
 

@@ -1,5 +1,5 @@
 import type { ChatRequest, Choice, Completion } from '@sluice/shared/chat';
-import type { CheckAnswers } from '@sluice/shared/config/config';
+import type { CheckAnswers } from '@sluice/shared/config/provider';
 import { writeExactly } from '@sluice/shared/json/exact';
 import { isObject, type JsonObject } from '../providers/json.js';
 import type { Claim } from './schema-checker.js';

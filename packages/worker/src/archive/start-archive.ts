@@ -1,6 +1,6 @@
 /** The archive of a worker process: its connections and its repeated work. */
 import { openDatabase, schemaOf } from '@sluice/shared/archive/database';
-import type { GatewayConfig } from '@sluice/shared/config/config';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { Chores } from '@sluice/shared/process/chores';
 import type { Logger } from '@sluice/shared/process/logger';

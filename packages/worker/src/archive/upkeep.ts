@@ -4,7 +4,7 @@
  */
 import { type Database, inTransaction } from '@sluice/shared/archive/database';
 import { grantInsertAndSelect, migrate, readVersion, SCHEMA_VERSION } from '@sluice/shared/archive/migrate';
-import type { ArchiveConfig } from '@sluice/shared/config/types';
+import type { ArchiveConfig } from '@sluice/shared/config/gateway-config';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { eraseUser, eraseWorkspace } from './erase-rows.js';

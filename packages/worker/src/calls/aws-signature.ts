@@ -2,8 +2,9 @@
  * Signs calls with the credentials of AWS (Signature Version 4). They come from the usual variables, or from a file or
  * command that gives them as AWS's `credential_process` does, such as `aws configure export-credentials`.
  */
-import type { AuthConfig } from '@sluice/shared/config/config';
+
 import { type Env, lookupEnv } from '@sluice/shared/config/env-lookup';
+import type { AuthConfig } from '@sluice/shared/config/provider';
 import type { AwsV4Signer } from 'aws4fetch';
 import type { CallHeaders, Credentials, OutgoingCall } from './credentials-type.js';
 import { type Fetched, parseFields, RefreshedSecret, toMoment } from './refreshed-secret.js';

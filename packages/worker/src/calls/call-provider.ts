@@ -1,6 +1,6 @@
 /** One call of one entry: build, send, read. Success and failure are both data. It does not throw for upstream's errors. */
 import type { ChatRequest, TokenUsage } from '@sluice/shared/chat';
-import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { GatewayError } from '@sluice/shared/errors';
 import { writeExactly } from '@sluice/shared/json/exact';
 import type { ChainEntry } from '@sluice/shared/queue/job';

@@ -1,6 +1,7 @@
 /** Makes the headers of a call from a key, from a token that is fetched again and again, or from a signature. */
-import type { ProviderConfig } from '@sluice/shared/config/config';
+
 import type { Env } from '@sluice/shared/config/env-lookup';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { AwsSignature } from './aws-signature.js';
 import type { CallHeaders, Credentials } from './credentials-type.js';
 import { parseToken, RefreshedSecret } from './refreshed-secret.js';

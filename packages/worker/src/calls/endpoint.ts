@@ -1,5 +1,5 @@
 /** The address of a provider's calls, and the parts that all of them share. Constant parts are computed once. */
-import type { EndpointConfig } from '@sluice/shared/config/config';
+import type { EndpointConfig } from '@sluice/shared/config/provider';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Provider } from '../providers/types.js';
 

@@ -104,18 +104,19 @@ function digestField(fitted: FittedRequest, field: string): void {
 
 function changeRole(fitted: FittedRequest, role: string, becomes: string): void {
   changeMessages(fitted, `sent role ${role} as ${becomes}`, (message) =>
-    message.role === role ? { ...message, role: becomes as ChatMessage['role'] } : message,
+    message.role === role ? ({ ...message, role: becomes } as ChatMessage) : message,
   );
 }
 
 /** The caller never sees the other ids, because an answer has new calls only, with ids that the model made. */
 function replaceCallIds(fitted: FittedRequest): void {
   changeMessages(fitted, 'replaced ids of tool calls', (message) => {
-    const { tool_calls: calls, tool_call_id: id } = message;
-    if (id) return { ...message, tool_call_id: toCallId(id) };
-    return calls
-      ? { ...message, tool_calls: calls.map((call) => ({ ...call, id: toCallId(call.id) })) }
-      : message;
+    if (message.role === 'tool') return { ...message, tool_call_id: toCallId(message.tool_call_id) };
+    if (message.role !== 'assistant' || !message.tool_calls) return message;
+    return {
+      ...message,
+      tool_calls: message.tool_calls.map((call) => ({ ...call, id: toCallId(call.id) })),
+    };
   });
 }
 

@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { open } from 'node:fs/promises';
-import type { TokenSource } from '@sluice/shared/config/config';
+import type { TokenSource } from '@sluice/shared/config/provider';
 
 const COMMAND_MS = 15_000;
 const MAX_BYTES = 64 * 1024;

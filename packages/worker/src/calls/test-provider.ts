@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { ProviderVerdict } from '@sluice/shared/admin-api';
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import { FailedResponse, UnusableResponse } from '../providers/types.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { ProviderConfig } from '@sluice/shared/config/config';
 import type { Env } from '@sluice/shared/config/env-lookup';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { AnswerFits } from '../answer-check/answer-check.js';
 import { providerFor } from '../providers/index.js';

@@ -1,7 +1,7 @@
 /** After a failed entry the request moves to the next entry that takes it, or ends with the failure. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
-import { waitUntil } from '@sluice/shared/config/priority';
+import { waitUntil } from '@sluice/shared/contract/priority';
 import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability, Blocked } from '@sluice/shared/providers/availability';

@@ -1,7 +1,7 @@
 /** Makes the calls of one entry, and records each: the attempt, metrics, a span, and the health of the provider. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Blocked } from '@sluice/shared/providers/availability';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';

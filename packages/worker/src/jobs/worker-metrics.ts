@@ -1,7 +1,7 @@
 /** The metrics of a worker. Spend and tokens are counted when a request is settled, so that they agree with the ledger. */
 
-import { entriesOf, movesOf } from '@sluice/shared/config/chain';
-import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '@sluice/shared/config/priority';
+import { entriesOf, movesOf } from '@sluice/shared/contract/chain';
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '@sluice/shared/contract/priority';
 import type { Metrics } from '@sluice/shared/metrics/create';
 import type { KnownWorkspaces } from '@sluice/shared/metrics/directory-watch';
 import { type ModelLabels, OTHER, routeLabel } from '@sluice/shared/metrics/labels';

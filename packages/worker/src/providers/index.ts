@@ -1,5 +1,6 @@
-import type { ProviderConfig, ProviderKind } from '@sluice/shared/config/config';
-import { isOpenaiItself } from '@sluice/shared/config/price-lists';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
+import { isOpenaiItself } from '@sluice/shared/contract/price-lists';
+import type { ProviderKind } from '@sluice/shared/contract/provider';
 import { anthropicBatches } from './anthropic/batches.js';
 import { anthropic } from './anthropic/index.js';
 import { openaiBatches } from './openai/batches.js';

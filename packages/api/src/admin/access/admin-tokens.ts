@@ -1,5 +1,5 @@
 /** Tokens for programs. Each has a name, a role, workspaces and an expiry. Redis has only keyed digests of them. */
-import type { Grant } from '@sluice/shared/config/types';
+import type { Grant } from '@sluice/shared/config/gateway-config';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';

@@ -2,6 +2,7 @@
  * The audit trail has every change that was made or refused: by whom, from where, and the state before and after. Sign-ins
  * have their own stream, so that nobody can push changes out of the trail by trying tokens. Both streams are bounded.
  */
+import type { AuditKind } from '@sluice/shared/contract/query';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { KeyNames } from '@sluice/shared/redis/key-names';
 import type { Redis } from 'ioredis';
@@ -10,9 +11,6 @@ import type { Identified } from '../../http/request-id.js';
 import type { Admitted } from './asker.js';
 import { addressOf } from './client-address.js';
 import type { Permission } from './permissions.js';
-
-export const AUDIT_KINDS = ['changes', 'sign_ins'] as const;
-export type AuditKind = (typeof AUDIT_KINDS)[number];
 
 const MAX_ENTRIES: Record<AuditKind, number> = { changes: 20_000, sign_ins: 5_000 };
 /** The most characters of the state before and of the state after. */

@@ -1,4 +1,4 @@
-import type { Grant } from '@sluice/shared/config/types';
+import type { Grant } from '@sluice/shared/config/gateway-config';
 
 const MAX_GROUPS = 1_000;
 const MAX_NAME = 256;

@@ -1,6 +1,6 @@
 /** Enforces the table of permissions on every route. */
 import type { Router } from '@koa/router';
-import { ID } from '@sluice/shared/config/rules';
+import { ID } from '@sluice/shared/contract/common';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';

@@ -1,5 +1,5 @@
 /** Sign-in by OpenID Connect: the code flow, with PKCE, state and nonce. What somebody may do follows from their groups. */
-import type { Grant, OidcConfig } from '@sluice/shared/config/types';
+import type { Grant, OidcConfig } from '@sluice/shared/config/gateway-config';
 import * as client from 'openid-client';
 import { cleanName, grantsOf } from './groups.js';
 import type { Principal } from './principal.js';

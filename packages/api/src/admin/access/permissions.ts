@@ -2,7 +2,7 @@
  * The permissions: one line for each path of the admin api. The listener does not start when a path has no line, so that
  * nothing is open by oversight. docs/access.md has the same table, and a test tries every path with every role.
  */
-import type { Role } from '@sluice/shared/config/types';
+import type { Role } from '@sluice/shared/contract/access';
 
 /**
  * Where the asker needs the role. `gateway`: for all workspaces and what they share. `workspace`: in the workspace that the

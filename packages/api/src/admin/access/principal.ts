@@ -1,5 +1,6 @@
 /** A person or a program, and what they may do. */
-import { type Grant, ROLES, type Role } from '@sluice/shared/config/types';
+import type { Grant } from '@sluice/shared/config/gateway-config';
+import { ROLES, type Role } from '@sluice/shared/contract/access';
 
 export interface Principal {
   /** The name that people see: an e-mail address, the name of a token, or `root token`. */

@@ -1,5 +1,5 @@
 /** Somebody whom a proxy in front has signed in, such as oauth2-proxy. It says who they are in headers. */
-import type { Grant, ProxyConfig } from '@sluice/shared/config/types';
+import type { Grant, ProxyConfig } from '@sluice/shared/config/gateway-config';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ParameterizedContext } from 'koa';
 import type { TrustedProxies } from './client-address.js';

@@ -4,15 +4,19 @@
  */
 import { randomUUID } from 'node:crypto';
 import { destinationOf, readAddedProvider } from '@sluice/shared/config/added-provider';
-import type { ProviderConfig } from '@sluice/shared/config/config';
-import { type ConfigReader, isAbsent, type TextRule } from '@sluice/shared/config/reader';
-import { ONLY_KEY } from '@sluice/shared/config/types';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
+import { ONLY_KEY } from '@sluice/shared/config/provider';
+import { ID } from '@sluice/shared/contract/common';
+import { type Mistake, read } from '@sluice/shared/contract/mistakes';
+import { poolKeyInput, providerSecret } from '@sluice/shared/contract/provider';
+import { isMap } from '@sluice/shared/contract/structs';
+import { invalidInput, readInput } from '../read-input.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A provider as it is to be stored. */
 export interface Wish {
-  provider: ProviderConfig | undefined;
+  provider: ProviderConfig;
   /** The new keys by their names. The provider's other keys stay. */
   secrets: ReadonlyMap<string, string>;
 }
@@ -20,29 +24,28 @@ export interface Wish {
 /** The name that a provider's only key gets when it gets a second one. */
 export const FIRST_KEY = 'default';
 
-/** A header cannot carry any other character. */
-const KEY: TextRule = {
-  pattern: /^[!-~]{1,4096}$/,
-  allowed: 'the provider’s key: printable ASCII without spaces, at most 4,096 characters',
-};
-
-export function readSecretKey(reader: ConfigReader, value: unknown, path = 'api_key'): string {
-  return reader.text(value, path, KEY);
+/** The body of PUT /providers/{provider}. Without `api_key` and `keys` all keys stay. */
+export function readWish(name: string, body: unknown, before: ProviderConfig | undefined): Wish {
+  const { wish, mistakes } = findWish(name, body, before);
+  if (!ID.pattern.test(name)) mistakes.unshift({ path: 'name', message: `must be ${ID.allowed}` });
+  if (!wish || mistakes.length > 0) throw invalidInput(mistakes);
+  return wish;
 }
 
-/** The body of PUT /providers/{provider}. Without `api_key` and `keys` all keys stay. */
-export function readWish(
-  reader: ConfigReader,
+function findWish(
   name: string,
   body: unknown,
   before: ProviderConfig | undefined,
-): Wish {
+): { wish?: Wish; mistakes: Mistake[] } {
+  const mistakes: Mistake[] = [];
   const { api_key, keys, ...rest } = isMap(body) ? body : {};
   const stored = before?.added;
   const keyIds = new Map<string, string>();
   const secrets = new Map<string, string>();
-  const give = (keyName: string, value: unknown, path: string) => {
-    secrets.set(keyName, readSecretKey(reader, value, path));
+  const give = (keyName: string, given: unknown, path: string) => {
+    const { value, mistakes: wrong } = read(providerSecret, given);
+    mistakes.push(...wrong.map(({ message }) => ({ path, message })));
+    secrets.set(keyName, value ?? '');
     keyIds.set(keyName, randomUUID());
   };
   const keep = (keyName: string) => {
@@ -51,7 +54,8 @@ export function readWish(
   };
   let settings: Fields = { ...rest, ...withStoredHeaders(rest, stored?.settings) };
   if (!isAbsent(keys)) {
-    if (!isAbsent(api_key)) reader.mistake('api_key', 'is not used beside keys; keep one of them');
+    if (!isAbsent(api_key))
+      mistakes.push({ path: 'api_key', message: 'is not used beside keys; keep one of them' });
     const items: unknown[] = Array.isArray(keys) ? keys : [];
     for (const [i, item] of items.entries()) {
       if (!isMap(item) || typeof item.name !== 'string') continue;
@@ -64,35 +68,28 @@ export function readWish(
     settings = { ...settings, keys: stored.settings.keys };
     for (const keyName of stored.keyIds.keys()) keep(keyName);
   } else if (api_key === undefined) keep(ONLY_KEY);
-  const provider = readAddedProvider(reader, name, settings, keyIds);
-  if (before && provider) demandSameDestination(reader, rest, before, provider, secrets);
-  return { provider, secrets };
+  const { provider, mistakes: others } = readAddedProvider(name, settings, keyIds);
+  mistakes.push(...others);
+  if (before && provider && mistakes.length === 0)
+    mistakes.push(...destinationMistakes(rest, before, provider, secrets));
+  return { mistakes, ...(provider && mistakes.length === 0 ? { wish: { provider, secrets } } : {}) };
 }
 
 /** One key of the pool, added or changed. A field that is left out stays as it is, and null removes it. */
-export function readKeyWish(
-  reader: ConfigReader,
-  provider: ProviderConfig,
-  keyName: string,
-  body: unknown,
-): Wish {
-  const given = reader.fields(body, '', ['api_key', 'weight', 'limits']) ?? {};
+export function readKeyWish(provider: ProviderConfig, keyName: string, body: unknown): Wish {
+  readInput(poolKeyInput, body);
   const pool = poolOf(provider);
   const at = pool.findIndex(({ name }) => name === keyName);
-  const key = { ...(pool[at] ?? { name: keyName }), ...given };
+  const key = { ...(pool[at] ?? { name: keyName }), ...(body as Fields) };
   const keys = at < 0 ? [...pool, key] : pool.with(at, key);
-  return readPool(reader, provider, keys, at < 0 ? pool.length : at);
+  return readPool(provider, keys, at < 0 ? pool.length : at);
 }
 
 /** Undefined: there is no such key. */
-export function withoutKey(
-  reader: ConfigReader,
-  provider: ProviderConfig,
-  keyName: string,
-): Wish | undefined {
+export function withoutKey(provider: ProviderConfig, keyName: string): Wish | undefined {
   const pool = poolOf(provider);
   const keys = pool.filter(({ name }) => name !== keyName);
-  return keys.length === pool.length ? undefined : readPool(reader, provider, keys);
+  return keys.length === pool.length ? undefined : readPool(provider, keys);
 }
 
 /** The settings of each key, as they were written. A single key is a pool of one. */
@@ -102,21 +99,16 @@ function poolOf({ added }: ProviderConfig): { name: string }[] {
 }
 
 /** `at`: the place of the key that the caller names, who does not know of the others. */
-function readPool(
-  reader: ConfigReader,
-  provider: ProviderConfig,
-  keys: readonly object[],
-  at?: number,
-): Wish {
+function readPool(provider: ProviderConfig, keys: readonly object[], at?: number): Wish {
   const ids = new Map(provider.added?.keyIds);
   const single = ids.get(ONLY_KEY);
   if (single !== undefined) ids.set(FIRST_KEY, single);
   ids.delete(ONLY_KEY);
   const added = { settings: provider.added?.settings ?? {}, keyIds: ids };
-  const wish = readWish(reader, provider.name, { ...added.settings, keys }, { ...provider, added });
-  for (const mistake of reader.mistakes)
-    if (mistake.path.startsWith(`keys[${at}].`)) mistake.path = mistake.path.slice(`keys[${at}].`.length);
-  return wish;
+  const body = { ...added.settings, keys };
+  const { wish, mistakes } = findWish(provider.name, body, { ...provider, added });
+  if (wish) return wish;
+  throw invalidInput(mistakes.map((each) => ({ ...each, path: each.path.replace(`keys[${at}].`, '') })));
 }
 
 /** The settings as they are shown. A value of a header may be a secret: it says only that it is set. */
@@ -140,27 +132,27 @@ function withStoredHeaders({ headers }: Fields, stored: Fields | undefined): Fie
 }
 
 /** Otherwise an admin could have a secret, which nobody may see, sent to an address of their own. */
-function demandSameDestination(
-  reader: ConfigReader,
+function* destinationMistakes(
   { headers }: Fields,
   before: ProviderConfig,
   after: ProviderConfig,
   secrets: ReadonlyMap<string, string>,
-): void {
-  if (reader.mistakes.length > 0 || destinationOf(before) === destinationOf(after)) return;
+): Iterable<Mistake> {
+  if (destinationOf(before) === destinationOf(after)) return;
   const kept = [...(after.added?.keyIds.keys() ?? [])].find((name) => !secrets.has(name));
   const at = after.keys?.findIndex(({ name }) => name === kept);
   if (kept !== undefined)
-    reader.mistake(
-      kept === ONLY_KEY ? 'api_key' : `keys[${at}].api_key`,
-      'is missing; a key is sent only to the address that it was given for, so give it again',
-    );
+    yield {
+      path: kept === ONLY_KEY ? 'api_key' : `keys[${at}].api_key`,
+      message: 'is missing; a key is sent only to the address that it was given for, so give it again',
+    };
   const header = Object.entries(isMap(headers) ? headers : {}).find(([, value]) => value === true);
   if (header)
-    reader.mistake(
-      `headers.${header[0]}`,
-      'is missing; the value of a header is sent only to the address that it was given for, so give it again',
-    );
+    yield {
+      path: `headers.${header[0]}`,
+      message:
+        'is missing; the value of a header is sent only to the address that it was given for, so give it again',
+    };
 }
 
 function withoutSecret(item: unknown): unknown {
@@ -169,6 +161,6 @@ function withoutSecret(item: unknown): unknown {
   return Object.fromEntries(fields);
 }
 
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
 }

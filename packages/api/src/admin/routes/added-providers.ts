@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Router } from '@koa/router';
-import { entriesOf } from '@sluice/shared/config/chain';
-import type { ProviderConfig } from '@sluice/shared/config/config';
-import { ID } from '@sluice/shared/config/rules';
-import { ONLY_KEY } from '@sluice/shared/config/types';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
+import { ONLY_KEY } from '@sluice/shared/config/provider';
+import { entriesOf } from '@sluice/shared/contract/chain';
+import { ID } from '@sluice/shared/contract/common';
+import { secretInput } from '@sluice/shared/contract/provider';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import {
@@ -15,14 +16,7 @@ import type { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import type { Middleware, ParameterizedContext } from 'koa';
 import { noteChange } from '../access/audit.js';
 import { readInput } from '../read-input.js';
-import {
-  readKeyWish,
-  readSecretKey,
-  readWish,
-  shownSettings,
-  type Wish,
-  withoutKey,
-} from './added-provider-input.js';
+import { readKeyWish, readWish, shownSettings, type Wish, withoutKey } from './added-provider-input.js';
 
 export interface AddedProviderParts {
   providers: ReadonlyMap<string, ProviderConfig>;
@@ -72,7 +66,6 @@ export function addAddedProviderRoutes(
     { name, added, before }: { name: string; added: AddedProviders; before: StoredProvider | undefined },
     { provider, secrets }: Wish,
   ) => {
-    if (!provider) return;
     // Processes use no record that is not encrypted.
     if (!added.canSeal)
       throw new GatewayError(
@@ -101,11 +94,7 @@ export function addAddedProviderRoutes(
 
   router.put('/providers/:provider', readBody, async (ctx) => {
     const opened = await openToChange(ctx);
-    const wish = readInput((reader) => {
-      if (!ID.pattern.test(opened.name)) reader.mistake('name', `must be ${ID.allowed}`);
-      return readWish(reader, opened.name, ctx.request.body, opened.before?.provider);
-    });
-    await write(ctx, opened, wish);
+    await write(ctx, opened, readWish(opened.name, ctx.request.body, opened.before?.provider));
   });
 
   router.put('/providers/:provider/key', readBody, async (ctx) => {
@@ -115,21 +104,15 @@ export function addAddedProviderRoutes(
         'conflict',
         `Provider ${opened.name} has named keys. Replace one of them with PUT /providers/{provider}/keys/{key}, or sluice providers set-key.`,
       );
-    const wish = readInput((reader): Wish => {
-      const body = reader.fields(ctx.request.body, '', ['api_key']);
-      const secrets = new Map([[ONLY_KEY, readSecretKey(reader, body?.api_key)]]);
-      const keyIds = new Map([[ONLY_KEY, randomUUID()]]);
-      const settings = provider.added?.settings ?? {};
-      return { provider: { ...provider, added: { settings, keyIds } }, secrets };
-    });
-    await write(ctx, opened, wish);
+    const secrets = new Map([[ONLY_KEY, readInput(secretInput, ctx.request.body).api_key]]);
+    const keyIds = new Map([[ONLY_KEY, randomUUID()]]);
+    const settings = provider.added?.settings ?? {};
+    await write(ctx, opened, { provider: { ...provider, added: { settings, keyIds } }, secrets });
   });
 
   router.put('/providers/:provider/keys/:key', readBody, async (ctx) => {
     const { provider, ...opened } = await openExisting(ctx);
-    const key: string = ctx.params.key ?? '';
-    const wish = readInput((reader) => readKeyWish(reader, provider, key, ctx.request.body));
-    await write(ctx, opened, wish);
+    await write(ctx, opened, readKeyWish(provider, ctx.params.key ?? '', ctx.request.body));
   });
 
   router.delete('/providers/:provider/keys/:key', async (ctx) => {
@@ -140,7 +123,7 @@ export function addAddedProviderRoutes(
         'conflict',
         `It is the only key of provider ${opened.name}. Replace it, or remove the provider.`,
       );
-    const wish = provider.keys && readInput((reader) => withoutKey(reader, provider, key));
+    const wish = provider.keys && withoutKey(provider, key);
     if (!wish) throw new GatewayError('not_found', 'The provider has no named key of this name.');
     await write(ctx, opened, wish);
   });

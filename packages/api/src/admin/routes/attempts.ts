@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router';
 import type { AttemptReport } from '@sluice/shared/admin-api';
-import { isAbsent } from '@sluice/shared/config/reader';
+import { attemptsQuery } from '@sluice/shared/contract/query';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { seenBy } from '../access/guard.js';
 import { AttemptSums } from '../attempt-sums.js';
@@ -15,7 +15,6 @@ const BUCKETS = 30;
 const AT_ONCE = 250;
 /** Each takes some microseconds to read, and callers wait meanwhile. */
 const MAX_REQUESTS = 5_000;
-const TEXT = { pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' };
 
 export interface AttemptParts {
   search: RequestSearch;
@@ -26,17 +25,8 @@ export interface AttemptParts {
 export function addAttemptRoutes(router: Router, { search, clock }: AttemptParts): void {
   router.get('/attempts', async (ctx) => {
     const now = Math.floor(clock.now());
-    const { since, by, workspace, route } = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', ['since', 'by', 'workspace', 'route']);
-      const text = (name: string) =>
-        isAbsent(query?.[name]) ? undefined : reader.text(query[name], name, TEXT);
-      return {
-        since: readRange(reader, query?.since, now),
-        by: reader.oneOf(query?.by ?? 'entry', 'by', ['entry', 'provider']) ?? 'entry',
-        workspace: text('workspace'),
-        route: text('route'),
-      };
-    });
+    const { since: asked, by, workspace, route } = readInput(attemptsQuery, ctx.query);
+    const since = readRange(asked, now);
     const bucketMs = (now - since) / BUCKETS;
     const sums = new AttemptSums(since, bucketMs, BUCKETS, by);
     const complete = await readNewest(search, { since, workspace, route, workspaces: seenBy(ctx) }, sums);

@@ -1,35 +1,21 @@
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import type { AuditPage, AuditRecord } from '@sluice/shared/admin-api';
-import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
+import { auditRecord } from '@sluice/shared/contract/access';
+import { type AuditKind, auditExportQuery, auditQuery } from '@sluice/shared/contract/query';
 import type { Directory } from '@sluice/shared/directory/directory';
 import type { ParameterizedContext } from 'koa';
-import { AUDIT_KINDS, type AuditEntry, type AuditKind, type AuditTrail } from '../access/audit.js';
+import type { AuditEntry, AuditTrail } from '../access/audit.js';
 import { principalOf } from '../access/guard.js';
 import { workspacesOf } from '../access/principal.js';
 import { csvLine } from '../csv.js';
 import { list } from '../present.js';
 import { readInput } from '../read-input.js';
 
-const DEFAULT_LIMIT = '50';
-const LIMIT = { pattern: /^(?:[1-9]\d?|1\d\d|200)$/, allowed: 'a whole number from 1 to 200' };
-const CURSOR = { pattern: /^\d{1,15}-\d{1,9}$/, allowed: 'a cursor of an earlier answer' };
 const CHUNK = 250;
 
-const COLUMNS = [
-  'at',
-  'action',
-  'path',
-  'who',
-  'via',
-  'credential',
-  'address',
-  'request_id',
-  'workspace',
-  'status',
-  'before',
-  'after',
-] as const satisfies (keyof AuditRecord)[];
+const { object: _, cursor: __, ...columns } = auditRecord.schema;
+const COLUMNS = Object.keys(columns) as (keyof typeof columns)[];
 
 type IsSeen = (entry: AuditEntry, at: number) => boolean;
 
@@ -51,14 +37,7 @@ export function addAuditRoutes(router: Router, { audit, directory }: AuditParts)
   };
 
   router.get('/audit', async (ctx) => {
-    const { kind, limit, before } = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', ['kind', 'limit', 'before']);
-      return {
-        kind: readKind(reader, query?.kind),
-        limit: Number(reader.text(query?.limit ?? DEFAULT_LIMIT, 'limit', LIMIT)),
-        before: isAbsent(query?.before) ? undefined : reader.text(query.before, 'before', CURSOR),
-      };
-    });
+    const { kind, limit, before } = readInput(auditQuery, ctx.query);
     const data: AuditRecord[] = [];
     for await (const each of read(audit, kind, await seenBy(ctx), before)) {
       data.push(each);
@@ -71,23 +50,13 @@ export function addAuditRoutes(router: Router, { audit, directory }: AuditParts)
   });
 
   router.get('/audit/export', async (ctx) => {
-    const { kind, format } = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', ['kind', 'format']);
-      return {
-        kind: readKind(reader, query?.kind),
-        format: reader.oneOf(query?.format ?? 'jsonl', 'format', ['jsonl', 'csv']),
-      };
-    });
+    const { kind, format } = readInput(auditExportQuery, ctx.query);
     const isCsv = format === 'csv';
     ctx.type = isCsv ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson';
     ctx.set('content-disposition', `attachment; filename="audit.${isCsv ? 'csv' : 'jsonl'}"`);
     const records = read(audit, kind, await seenBy(ctx));
     ctx.body = Readable.from(isCsv ? toCsv(records) : toJsonLines(records));
   });
-}
-
-function readKind(reader: ConfigReader, value: unknown): AuditKind {
-  return reader.oneOf(value ?? 'changes', 'kind', AUDIT_KINDS) ?? 'changes';
 }
 
 async function* read(

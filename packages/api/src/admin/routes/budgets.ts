@@ -1,6 +1,7 @@
 import type { Router } from '@koa/router';
 import type { BudgetList, BudgetState } from '@sluice/shared/admin-api';
 import { dayOf } from '@sluice/shared/calendar';
+import { budgetsQuery } from '@sluice/shared/contract/query';
 import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatUsd } from '@sluice/shared/registry/price';
@@ -11,8 +12,6 @@ import { list } from '../present.js';
 import { readInput } from '../read-input.js';
 import type { SpendAnswer, SpendQuestion } from '../spend.js';
 
-const LIMIT = { pattern: /^[1-9]\d{0,3}$/, allowed: 'a whole number from 1 to 9999' };
-const DEFAULT_LIMIT = '100';
 const AT_ONCE = 250;
 const PACE_DAYS = 7;
 const DAY_MS = 86_400_000;
@@ -36,10 +35,7 @@ export function addBudgetRoutes(router: Router, parts: BudgetParts): void {
   const { clock, snapshot, readLimitUse, readSpend } = parts;
 
   router.get('/budgets', async (ctx) => {
-    const limit = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', ['limit']);
-      return Number(reader.text(query?.limit ?? DEFAULT_LIMIT, 'limit', LIMIT));
-    });
+    const { limit } = readInput(budgetsQuery, ctx.query);
     const seen = seenBy(ctx);
     const limited = (await snapshot.read()).flatMap(({ id, limits: { budgetUsdPerMonth: usd } }) =>
       usd === undefined || (seen && !seen.has(id))

@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router';
 import type { CoolDown, List } from '@sluice/shared/admin-api';
-import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { GatewayError } from '@sluice/shared/errors';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';
 import type { Clock } from '@sluice/shared/redis/clock';

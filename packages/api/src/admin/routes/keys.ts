@@ -1,10 +1,9 @@
 import type { Router } from '@koa/router';
 import type { IssuedKey, KeySearch, RotatedKey } from '@sluice/shared/admin-api';
-import { ownKeyMistake } from '@sluice/shared/config/gateway-key';
-import { ceilingOf, DEFAULT_PRIORITY, type KeyPriority, rankOf } from '@sluice/shared/config/priority';
-import { readKeyPriority } from '@sluice/shared/config/read-key-priority';
-import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
-import { LABEL } from '@sluice/shared/config/schema';
+import { keyChange, keyInput, keyQuestion, rotation } from '@sluice/shared/contract/key';
+import { toCamel } from '@sluice/shared/contract/names';
+import { ceilingOf, DEFAULT_PRIORITY, type KeyPriority, rankOf } from '@sluice/shared/contract/priority';
+import type { Infer } from '@sluice/shared/contract/structs';
 import type { StoredKey } from '@sluice/shared/directory/directory';
 import type { KeyDigests } from '@sluice/shared/directory/key-digests';
 import { KeyIssuer, noWorkspace } from '@sluice/shared/directory/key-issuer';
@@ -18,11 +17,6 @@ import { list, presentKey } from '../present.js';
 import { readExpiry } from '../read-expiry.js';
 import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
-
-const DEFAULT_GRACE_S = 24 * 3600;
-const MAX_GRACE_S = 90 * 24 * 3600;
-const MAX_SEARCHED = 1000;
-const SEARCHED = { pattern: /^[!-~]{1,200}$/, allowed: 'a key of at most 200 characters' };
 
 export interface KeyParts extends DirectoryParts {
   keyUse: KeyUse;
@@ -55,24 +49,14 @@ export function addKeyRoutes(
   });
 
   router.post('/workspaces/:id/keys', readBody, async (ctx) => {
-    const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', [
-        'name',
-        'expires_at',
-        'value',
-        'priority',
-        'max_priority',
-      ]);
-      return {
-        name: reader.text(body?.name, 'name', LABEL),
-        expires: readExpiry(reader, body?.expires_at, clock.now()),
-        value: readValue(reader, body?.value),
-        ...readKeyPriority(reader, body ?? {}, ''),
-      };
-    });
-    requireMayPrefer(ctx, wish);
+    const { value: ownValue, name, ...rest } = readInput(keyInput, ctx.request.body);
+    const { expires, ...classes } = toWish(rest, clock.now());
+    requireMayPrefer(ctx, classes);
     const { key, digest, value } = await issuer.issue(ctx.params.id ?? '', {
-      ...wish,
+      ...classes,
+      name,
+      expires: expires ?? undefined,
+      value: ownValue,
       createdBy: principalOf(ctx).name,
     });
     const issued = await present({ digest, key });
@@ -85,12 +69,7 @@ export function addKeyRoutes(
   });
 
   router.post('/keys/find', readBody, async (ctx) => {
-    const values = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['values']);
-      return reader
-        .list(body?.values, 'values', 1, MAX_SEARCHED)
-        .map((value, i) => reader.text(value, `values[${i}]`, SEARCHED));
-    });
+    const { values } = readInput(keyQuestion, ctx.request.body);
     const found: KeySearch[] = [];
     for (const value of values) {
       const state = await issuer.find(value);
@@ -105,18 +84,13 @@ export function addKeyRoutes(
   });
 
   router.post('/keys/:id/rotate', readBody, async (ctx) => {
-    const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['grace_seconds', 'expires_at']);
-      const rule = { min: 0, max: MAX_GRACE_S };
-      return {
-        graceMs: reader.number(body?.grace_seconds ?? DEFAULT_GRACE_S, 'grace_seconds', rule) * 1000,
-        // Null: the new key never expires. Without the field it expires when the old key would have.
-        expires: body?.expires_at === null ? null : readExpiry(reader, body?.expires_at, clock.now()),
-      };
-    });
+    const { grace_seconds: grace, expires_at: end } = readInput(rotation, ctx.request.body);
+    // Null: the new key never expires. Without the field it expires when the old key would have.
+    const expires = readExpiry(end, clock.now());
     await noteBefore(ctx);
     const { key, value, replaced } = await issuer.rotate(ctx.params.id ?? '', {
-      ...wish,
+      graceMs: grace * 1000,
+      expires,
       createdBy: principalOf(ctx).name,
     });
     noteChange(ctx, { after: { issued: presentKey(key, null), replaced: await present(replaced) } });
@@ -125,15 +99,7 @@ export function addKeyRoutes(
   });
 
   router.patch('/keys/:id', readBody, async (ctx) => {
-    const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['name', 'expires_at', 'priority', 'max_priority']);
-      const expires = body?.expires_at === null ? null : readExpiry(reader, body?.expires_at, clock.now());
-      return {
-        ...(isAbsent(body?.name) ? {} : { name: reader.text(body.name, 'name', LABEL) }),
-        ...(expires === undefined ? {} : { expires }),
-        ...readKeyPriority(reader, body ?? {}, ''),
-      };
-    });
+    const wish = toWish(readInput(keyChange, ctx.request.body), clock.now());
     requireMayPrefer(ctx, wish);
     await noteBefore(ctx);
     const after = await present(await issuer.change(ctx.params.id ?? '', wish));
@@ -158,9 +124,12 @@ function requireMayPrefer(ctx: ParameterizedContext, wish: KeyPriority): void {
   );
 }
 
-function readValue(reader: ConfigReader, value: unknown): string | undefined {
-  if (isAbsent(value)) return undefined;
-  const mistake = typeof value === 'string' ? ownKeyMistake(value) : 'must be a text';
-  if (mistake !== undefined) reader.mistake('value', mistake);
-  return String(value);
+/** What is to be stored about a key. A field that was left out is left out here, too. */
+function toWish({ name, expires_at: end, ...classes }: Infer<typeof keyChange>, now: number) {
+  const expires = readExpiry(end, now);
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(expires === undefined ? {} : { expires }),
+    ...toCamel(classes),
+  };
 }

@@ -1,8 +1,12 @@
 import type { Router } from '@koa/router';
 import type { BudgetMonth, LimitsInUse } from '@sluice/shared/admin-api';
-import type { LimitsConfig } from '@sluice/shared/config/config';
-import { readLimits } from '@sluice/shared/config/schema';
-import { LIMIT_FIELDS } from '@sluice/shared/config/types';
+import {
+  LIMIT_NAMES,
+  type LimitsConfig,
+  limitsInput,
+  presentLimits,
+  toLimits,
+} from '@sluice/shared/contract/limits';
 import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { toBudgetPicodollars } from '@sluice/shared/queue/workspace-limits';
@@ -11,7 +15,7 @@ import type { ParameterizedContext } from 'koa';
 import { noteChange } from '../access/audit.js';
 import { type LimitUse, leftOf, refusingSinceOf } from '../budget.js';
 import type { MonthOfBudget } from '../budget-months.js';
-import { list, presentLimits } from '../present.js';
+import { list } from '../present.js';
 import { readInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
 
@@ -64,21 +68,17 @@ export function addLimitRoutes(router: Router, parts: LimitParts): void {
   };
 
   router.put('/workspaces/:id/limits', readBody, async (ctx) => {
-    const limits = readInput((reader) => readLimits(reader, ctx.request.body, ''));
+    const limits = toLimits(readInput(limitsInput, ctx.request.body));
     ctx.body = await change(ctx, ctx.params.id ?? '', () => limits);
   });
 
   router.patch('/workspaces/:id/limits', readBody, async (ctx) => {
-    const given = ctx.request.body;
-    const limits = readInput((reader) => readLimits(reader, given, ''));
-    const isGiven = (name: string) => typeof given === 'object' && given !== null && name in given;
-    const changed = Object.entries(LIMIT_FIELDS)
-      .filter(([name]) => isGiven(name))
-      .map(([, field]) => [field, limits[field]]);
-    ctx.body = await change(ctx, ctx.params.id ?? '', (before) => ({
-      ...before,
-      ...Object.fromEntries(changed),
-    }));
+    const given = readInput(limitsInput, ctx.request.body);
+    const changed = toLimits(
+      given,
+      LIMIT_NAMES.filter((name) => name in given),
+    );
+    ctx.body = await change(ctx, ctx.params.id ?? '', (before) => ({ ...before, ...changed }));
   });
 }
 

@@ -1,8 +1,8 @@
 import type { Router } from '@koa/router';
 import type { Model, ModelList } from '@sluice/shared/admin-api';
-import { PRICE_LISTS } from '@sluice/shared/config/price-lists';
-import { isAbsent } from '@sluice/shared/config/reader';
-import { MODEL } from '@sluice/shared/config/rules';
+import { MODEL } from '@sluice/shared/contract/common';
+import { refreshInput } from '@sluice/shared/contract/model';
+import { PRICE_LISTS } from '@sluice/shared/contract/price-lists';
 import { GatewayError } from '@sluice/shared/errors';
 import { InvalidRegistry, type ModelOverride, parseModelOverride } from '@sluice/shared/registry/document';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
@@ -15,8 +15,6 @@ import type { RegistryRefresh } from '../../cell/registry-refresh.js';
 import { noteChange } from '../access/audit.js';
 import { iso, isoOrNull, list } from '../present.js';
 import { readInput } from '../read-input.js';
-
-const HTTP_ADDRESS = { pattern: /^https?:\/\/\S+$/i, allowed: 'an http or https address' };
 
 export interface ModelParts {
   registry: LiveRegistry;
@@ -84,17 +82,8 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
   });
 
   router.post('/models/refresh', readDocument, async (ctx) => {
-    const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['url', 'document', 'confirm', 'dry_run']);
-      if (isAbsent(body?.url) === isAbsent(body?.document))
-        reader.mistake('', 'must have either url or document');
-      return {
-        url: isAbsent(body?.url) ? undefined : reader.text(body.url, 'url', HTTP_ADDRESS),
-        document: body?.document,
-        confirm: reader.flag(body?.confirm, 'confirm'),
-        dryRun: reader.flag(body?.dry_run, 'dry_run'),
-      };
-    });
+    const { url, document, confirm, dry_run: dryRun } = readInput(refreshInput, ctx.request.body);
+    const wish = { url, document, confirm, dryRun };
     const before = registry.current.version;
     const { applied, diff } = await refresh.run(wish);
     const { version } = registry.current;

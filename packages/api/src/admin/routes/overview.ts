@@ -1,5 +1,6 @@
 import type { Router } from '@koa/router';
 import type { DirectoryOverview, ModelOffer } from '@sluice/shared/admin-api';
+import { directoryQuery } from '@sluice/shared/contract/query';
 import type { Catalogue } from '../../cell/catalogue.js';
 import type { KeyUse } from '../../cell/key-use.js';
 import { seenBy } from '../access/guard.js';
@@ -23,10 +24,7 @@ export function addOverviewRoutes(router: Router, parts: OverviewParts): void {
   const { directory, snapshot, keyUse, catalogue, providers, publicUrl } = parts;
 
   router.get('/directory', async (ctx) => {
-    const withKeys = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', ['keys']);
-      return reader.oneOf(query?.keys ?? 'true', 'keys', ['true', 'false']) === 'true';
-    });
+    const withKeys = readInput(directoryQuery, ctx.query).keys === 'true';
     const seen = seenBy(ctx);
     const [allWorkspaces, allKeys] = await Promise.all([
       snapshot.read(),

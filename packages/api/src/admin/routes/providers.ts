@@ -1,9 +1,8 @@
 import type { Router } from '@koa/router';
 import type { LimitUse, ProviderInfo, ProviderKeyInfo, ProviderList } from '@sluice/shared/admin-api';
-import { entriesOf } from '@sluice/shared/config/chain';
-import type { ProviderConfig } from '@sluice/shared/config/config';
-import { isAbsent } from '@sluice/shared/config/reader';
-import { MODEL } from '@sluice/shared/config/rules';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
+import { entriesOf } from '@sluice/shared/contract/chain';
+import { providerQuestion } from '@sluice/shared/contract/provider';
 import { GatewayError } from '@sluice/shared/errors';
 import type { KeyState, LimitState, RateState } from '@sluice/shared/queue/rate-state';
 import type { ParameterizedContext } from 'koa';
@@ -44,10 +43,7 @@ export function addProviderRoutes(router: Router, parts: ProviderParts): void {
   router.post('/providers/:provider/test', readBody, async (ctx) => {
     const { provider = '' } = ctx.params;
     if (!providers.has(provider)) throw new GatewayError('not_found', 'There is no provider of this name.');
-    const asked = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['model']);
-      return isAbsent(body?.model) ? undefined : reader.text(body.model, 'model', MODEL);
-    });
+    const { model: asked } = readInput(providerQuestion, ctx.request.body);
     const model = asked ?? (await modelToTry(parts, provider));
     ctx.body =
       model === undefined

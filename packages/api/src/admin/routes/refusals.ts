@@ -1,20 +1,17 @@
 import type { Router } from '@koa/router';
 import type { RefusalCount, RefusalReport } from '@sluice/shared/admin-api';
-import { type ConfigReader, isAbsent } from '@sluice/shared/config/reader';
+import { refusalsQuery } from '@sluice/shared/contract/query';
 import { type CountedRefusals, KEPT_MS, type TurnedAway } from '@sluice/shared/queue/turned-away';
 import { type Reason, reasonKind, reasonText } from '@sluice/shared/reasons';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { seenBy } from '../access/guard.js';
 import { iso } from '../present.js';
 import { readInput } from '../read-input.js';
-import { readMoment } from '../read-moment.js';
+import { readRange } from '../read-range.js';
 
 const BUCKETS = 60;
 const MINUTE_MS = 60_000;
-const DEFAULT_MS = 24 * 3_600_000;
 const MAX_ROWS = 500;
-const TEXT = { pattern: /^[^\p{Cc}]{1,256}$/u, allowed: 'a text of 1 to 256 characters' };
-const FILTERS = ['workspace', 'key_id', 'reason'] as const;
 
 export interface RefusalParts {
   refused: Pick<TurnedAway, 'read'>;
@@ -25,14 +22,8 @@ export interface RefusalParts {
 export function addRefusalRoutes(router: Router, { refused, clock }: RefusalParts): void {
   router.get('/refusals', async (ctx) => {
     const now = Math.floor(clock.now());
-    const { since, workspace, key_id, reason } = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', ['since', ...FILTERS]);
-      const moment = readMoment(reader, query?.since, 'since', now) ?? now - DEFAULT_MS;
-      if (!(now - moment >= MINUTE_MS && now - moment <= KEPT_MS))
-        reader.mistake('since', 'must be from a minute to two days ago');
-      const [workspace, key_id, reason] = FILTERS.map((name) => readText(reader, query?.[name], name));
-      return { since: moment, workspace, key_id, reason };
-    });
+    const { since: asked, workspace, key_id, reason } = readInput(refusalsQuery, ctx.query);
+    const since = readRange(asked, now, { standard: '24h', mostMs: KEPT_MS, most: 'two days' });
     const seen = seenBy(ctx);
     const rows = (await refused.read(since, now)).filter(
       (row) =>
@@ -60,10 +51,6 @@ export function addRefusalRoutes(router: Router, { refused, clock }: RefusalPart
       has_more: counts.length > MAX_ROWS,
     } satisfies RefusalReport;
   });
-}
-
-function readText(reader: ConfigReader, value: unknown, name: string): string | undefined {
-  return isAbsent(value) ? undefined : reader.text(value, name, TEXT);
 }
 
 /** One row for each workspace, key and reason. The rows come by minute. */

@@ -1,23 +1,19 @@
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import type { RequestPage } from '@sluice/shared/admin-api';
-import { isAbsent } from '@sluice/shared/config/reader';
+import { followQuery, requestsExportQuery, requestsQuery } from '@sluice/shared/contract/query';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { seenBy } from '../access/guard.js';
 import { CSV_HEAD, toCsvLine } from '../csv.js';
 import type { LogFollowers } from '../follow-log.js';
-import { FILTER_FIELDS, readLogFilter } from '../log-filter.js';
-import { CURSOR, parseCursor, placeOf, SORTS, toCursor } from '../log-order.js';
+import { toLogFilter } from '../log-filter.js';
+import { parseCursor, placeOf, toCursor } from '../log-order.js';
 import type { LoggedRequest } from '../log-reader.js';
 import { list } from '../present.js';
 import { presentRequest } from '../present-request.js';
 import { readInput } from '../read-input.js';
 import type { RequestSearch } from '../request-search.js';
-
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 200;
-const FOLLOW_CURSOR = { pattern: /^\d{1,15}-\d{1,9}$/, allowed: 'a cursor of an earlier answer' };
 
 /** PostgreSQL is not asked for anything else: it refuses some characters. */
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
@@ -31,19 +27,9 @@ export interface RequestParts {
 /** /requests: the request log. */
 export function addRequestRoutes(router: Router, { search, followers, clock }: RequestParts): void {
   router.get('/requests', async (ctx) => {
-    const { filter, limit, before, sort } = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', [...FILTER_FIELDS, 'limit', 'before', 'sort']);
-      const count =
-        typeof query?.limit === 'string' && /^\d+$/.test(query.limit) ? Number(query.limit) : query?.limit;
-      return {
-        filter: { ...readLogFilter(reader, query, clock.now()), workspaces: seenBy(ctx) },
-        limit: reader.number(count ?? DEFAULT_LIMIT, 'limit', { min: 1, max: MAX_LIMIT }),
-        sort: reader.oneOf(query?.sort ?? 'time', 'sort', SORTS) ?? 'time',
-        before: isAbsent(query?.before)
-          ? undefined
-          : parseCursor(reader.text(query.before, 'before', CURSOR)),
-      };
-    });
+    const { limit, before: cursor, sort, ...query } = readInput(requestsQuery, ctx.query);
+    const filter = { ...toLogFilter(query, clock.now()), workspaces: seenBy(ctx) };
+    const before = cursor === undefined ? undefined : parseCursor(cursor);
     const started = performance.now();
     const { requests, hasMore, problem } = await search.page(filter, sort, limit, before);
     ctx.set('server-timing', `log;dur=${(performance.now() - started).toFixed(1)}`);
@@ -58,14 +44,8 @@ export function addRequestRoutes(router: Router, { search, followers, clock }: R
   });
 
   router.get('/requests/follow', async (ctx) => {
-    const { filter, after } = readInput((reader) => {
-      const fields = FILTER_FIELDS.filter((name) => name !== 'since' && name !== 'until');
-      const query = reader.fields(ctx.query, '', [...fields, 'after']);
-      return {
-        filter: { ...readLogFilter(reader, query, clock.now()), workspaces: seenBy(ctx) },
-        after: isAbsent(query?.after) ? undefined : reader.text(query.after, 'after', FOLLOW_CURSOR),
-      };
-    });
+    const { after, ...query } = readInput(followQuery, ctx.query);
+    const filter = { ...toLogFilter(query, clock.now()), workspaces: seenBy(ctx) };
     const left = new AbortController();
     ctx.res.once('close', () => left.abort());
     if (ctx.res.closed) left.abort();
@@ -77,13 +57,8 @@ export function addRequestRoutes(router: Router, { search, followers, clock }: R
   });
 
   router.get('/requests/export', async (ctx) => {
-    const { filter, format } = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', [...FILTER_FIELDS, 'format']);
-      return {
-        filter: { ...readLogFilter(reader, query, clock.now()), workspaces: seenBy(ctx) },
-        format: reader.oneOf(query?.format ?? 'jsonl', 'format', ['jsonl', 'csv']),
-      };
-    });
+    const { format, ...query } = readInput(requestsExportQuery, ctx.query);
+    const filter = { ...toLogFilter(query, clock.now()), workspaces: seenBy(ctx) };
     const batches = search.all(filter);
     // What cannot be read is told of by an ordinary answer as long as the file has not begun.
     const { value: first = [] } = await batches.next();

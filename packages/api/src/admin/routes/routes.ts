@@ -1,7 +1,7 @@
 import type { Router } from '@koa/router';
-import { entriesOf } from '@sluice/shared/config/chain';
-import { readRoute } from '@sluice/shared/config/chain-schema';
-import { ALIAS } from '@sluice/shared/config/schema';
+import { entriesOf } from '@sluice/shared/contract/chain';
+import { read } from '@sluice/shared/contract/mistakes';
+import { ALIAS, routeInputFor, toRoute } from '@sluice/shared/contract/route';
 import { isAllowed } from '@sluice/shared/directory/allowed-models';
 import type { RouteRecord } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
@@ -11,7 +11,7 @@ import { noteChange } from '../access/audit.js';
 import { principalOf } from '../access/guard.js';
 import { hasRole } from '../access/principal.js';
 import { list, presentRoute, versionOf } from '../present.js';
-import { readInput } from '../read-input.js';
+import { invalidInput } from '../read-input.js';
 import type { DirectoryParts } from './workspaces.js';
 
 export interface RouteParts extends DirectoryParts {
@@ -40,15 +40,15 @@ export function addRouteRoutes(router: Router, { directory, clock, readBody, pro
 
   router.put(path, readBody, async (ctx) => {
     const { id = '', alias = '' } = ctx.params;
-    const wish = readInput((reader) => {
-      if (!ALIAS.pattern.test(alias)) reader.mistake('alias', `must be ${ALIAS.allowed}`);
-      return readRoute(reader, ctx.request.body, '', [...providers.keys()]);
-    });
+    const { value, mistakes } = read(routeInputFor([...providers.keys()]), ctx.request.body);
+    if (!ALIAS.pattern.test(alias)) mistakes.unshift({ path: 'alias', message: `must be ${ALIAS.allowed}` });
+    if (mistakes.length > 0 || value === undefined) throw invalidInput(mistakes);
+    const wish = toRoute(value);
     const workspace = await directory.findWorkspace(id);
     // A route may lead to any model. The people of a workspace must not lead it past the models that it was given.
     const strange = hasRole(principalOf(ctx), 'operator')
       ? undefined
-      : entriesOf(wish?.chain ?? []).find(
+      : entriesOf(wish.chain).find(
           ({ provider, model }) =>
             !isAllowed(workspace?.models, model) && !isAllowed(workspace?.models, `${provider}/${model}`),
         );
@@ -59,7 +59,7 @@ export function addRouteRoutes(router: Router, { directory, clock, readBody, pro
       );
     const known = await directory.findRoute(id, alias);
     const isConditional = demandUnchanged(ctx, known);
-    const route = { chain: [], onCrash: 'rerun' as const, ...wish, created: known?.created ?? clock.now() };
+    const route = { ...wish, created: known?.created ?? clock.now() };
     const written = await directory.putRoute(id, alias, route, isConditional ? { before: known } : undefined);
     if (written === 'no_workspace') throw noWorkspace();
     if (written === 'changed') throw changedMeanwhile();

@@ -1,6 +1,6 @@
 import type { Router } from '@koa/router';
 import type { PresentedGrant, SignedIn, SignInLink } from '@sluice/shared/admin-api';
-import { isAbsent } from '@sluice/shared/config/reader';
+import { signInInput } from '@sluice/shared/contract/access';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { Asker } from '../access/asker.js';
@@ -13,8 +13,6 @@ import type { SignInLinks } from '../access/sign-in-links.js';
 import { iso, isoOrNull } from '../present.js';
 import { readInput } from '../read-input.js';
 
-const TOKEN = { pattern: /^[!-~]+(?: [!-~]+)*$/, allowed: 'printable ASCII' };
-const LINK = { pattern: /^[\w-]{1,200}$/, allowed: 'the last part of a sign-in link' };
 const WORN_LINK =
   'This sign-in link was used already, is too old, or was never made. "sluice open" prints a new one.';
 
@@ -44,15 +42,7 @@ export function addSessionRoutes(router: Router, { door, links, oidc, readBody }
   };
 
   router.post('/session', onlyConsole, readBody, async (ctx) => {
-    const { token, link } = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['token', 'link']);
-      if (isAbsent(body?.token) === isAbsent(body?.link))
-        reader.mistake('', 'must have either token or link');
-      return {
-        token: isAbsent(body?.token) ? undefined : reader.text(body.token, 'token', TOKEN),
-        link: isAbsent(body?.link) ? undefined : reader.text(body.link, 'link', LINK),
-      };
-    });
+    const { token, link } = readInput(signInInput, ctx.request.body);
     const asker =
       token === undefined
         ? await door.signIn(ctx, await useLink(ctx, link), 'link')

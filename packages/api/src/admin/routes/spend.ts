@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import type { PresentedSpend, Spend, SpendSums, Statement } from '@sluice/shared/admin-api';
+import { spendQuery, statementQuery } from '@sluice/shared/contract/query';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
@@ -11,7 +12,7 @@ import { daysOfMonth } from '../local-day.js';
 import { readInput } from '../read-input.js';
 import { noSums, type SpendAnswer, type SpendQuestion, type SpendRow } from '../spend.js';
 import { FOCUS_FIELDS, focusCsv, spendCsv } from '../spend-export.js';
-import { needsArchive, readSpendQuestion, SPEND_PARAMETERS } from '../spend-question.js';
+import { daysOf, needsArchive, toSpendQuestion } from '../spend-question.js';
 import { STATEMENT_PARTS, statementCsv, statementPage } from '../statement.js';
 
 const CSV = 'text/csv; charset=utf-8; header=present';
@@ -43,14 +44,9 @@ export function addSpendRoutes(
   };
 
   router.get('/spend', async (ctx) => {
-    const { question, format } = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', [...SPEND_PARAMETERS, 'format']);
-      const question = readSpendQuestion(reader, query, clock.now());
-      const format = reader.oneOf(query?.format ?? 'json', 'format', ['json', 'jsonl', 'csv', 'focus']);
-      if (format === 'focus' && question.timeZone !== 'UTC')
-        reader.mistake('tz', 'must be UTC for focus, because its lines are for days of UTC');
-      return { question, format };
-    });
+    const query = readInput(spendQuery, ctx.query);
+    const { format } = query;
+    const question = toSpendQuestion(query, clock.now());
     const workspaces = seenBy(ctx);
     const by = format === 'focus' ? FOCUS_FIELDS : question.by;
     const answer = await read({ ...question, by, ...(workspaces ? { workspaces } : {}) });
@@ -86,16 +82,9 @@ export function addSpendRoutes(
   });
 
   router.get('/workspaces/:id/statement', async (ctx) => {
-    const { asked, format } = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', ['month', 'tz', 'format']);
-      return {
-        asked: readSpendQuestion(reader, { month: query?.month, tz: query?.tz }, clock.now()),
-        format: reader.oneOf(query?.format ?? 'json', 'format', ['json', 'csv', 'html']),
-      };
-    });
-    // Without a month the question reaches up to today.
-    const month = asked.to.slice(0, 7);
-    const question = { ...asked, ...daysOfMonth(month) };
+    const { format, ...asked } = readInput(statementQuery, ctx.query);
+    const month = daysOf(asked, clock.now()).to.slice(0, 7);
+    const question = { ...daysOfMonth(month), timeZone: asked.tz };
     const workspace = ctx.params.id ?? '';
     const parts = readArchiveSpend
       ? STATEMENT_PARTS

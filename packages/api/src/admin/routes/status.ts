@@ -1,7 +1,7 @@
 import type { Router } from '@koa/router';
 import type { ProviderStatus, Status } from '@sluice/shared/admin-api';
 import type { CopyStates } from '@sluice/shared/archive/state';
-import type { ProviderConfig } from '@sluice/shared/config/config';
+import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { Presence } from '@sluice/shared/process/presence';
 import type { CircuitBreakers } from '@sluice/shared/providers/circuit-breakers';
 import type { CoolDowns } from '@sluice/shared/providers/cool-downs';

@@ -1,9 +1,6 @@
 import type { Router } from '@koa/router';
 import type { AdminToken, IssuedToken } from '@sluice/shared/admin-api';
-import { isAbsent } from '@sluice/shared/config/reader';
-import { ID } from '@sluice/shared/config/rules';
-import { LABEL } from '@sluice/shared/config/schema';
-import { type Grant, ROLES } from '@sluice/shared/config/types';
+import { tokenInput } from '@sluice/shared/contract/access';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware } from 'koa';
@@ -13,8 +10,6 @@ import { principalOf } from '../access/guard.js';
 import { iso, isoOrNull, list } from '../present.js';
 import { readExpiry } from '../read-expiry.js';
 import { readInput } from '../read-input.js';
-
-const MAX_WORKSPACES = 100;
 
 export interface TokenParts {
   tokens: AdminTokens;
@@ -29,22 +24,13 @@ export function addTokenRoutes(router: Router, { tokens, clock, readBody }: Toke
   });
 
   router.post('/tokens', readBody, async (ctx) => {
-    const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['name', 'role', 'workspaces', 'expires_at']);
-      const workspaces = isAbsent(body?.workspaces)
-        ? undefined
-        : reader
-            .list(body.workspaces, 'workspaces', 1, MAX_WORKSPACES)
-            .map((id, i) => reader.text(id, `workspaces[${i}]`, ID));
-      const role = reader.oneOf(body?.role, 'role', ROLES) ?? 'viewer';
-      const grant: Grant = { role, ...(workspaces ? { workspaces } : {}) };
-      return {
-        name: reader.text(body?.name, 'name', LABEL),
-        grant,
-        expires: readExpiry(reader, body?.expires_at, clock.now()),
-      };
+    const { name, role, workspaces, expires_at: end } = readInput(tokenInput, ctx.request.body);
+    const { token, value } = await tokens.create({
+      name,
+      grant: { role, ...(workspaces ? { workspaces } : {}) },
+      expires: readExpiry(end, clock.now()) ?? undefined,
+      createdBy: principalOf(ctx).name,
     });
-    const { token, value } = await tokens.create({ ...wish, createdBy: principalOf(ctx).name });
     const presented = present(token, null);
     noteChange(ctx, { after: presented });
     ctx.status = 201;

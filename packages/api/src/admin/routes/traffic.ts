@@ -1,6 +1,7 @@
 import type { Router } from '@koa/router';
 import type { TrafficReport } from '@sluice/shared/admin-api';
-import { entriesOf } from '@sluice/shared/config/chain';
+import { entriesOf } from '@sluice/shared/contract/chain';
+import { trafficQuery } from '@sluice/shared/contract/query';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { seenBy } from '../access/guard.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
@@ -22,10 +23,7 @@ export function addTrafficRoutes(router: Router, parts: TrafficParts): void {
   const { snapshot, clock } = parts;
   router.get('/traffic', async (ctx) => {
     const now = Math.floor(clock.now());
-    const since = readInput((reader) => {
-      const query = reader.fields(ctx.query, '', ['since']);
-      return readRange(reader, query?.since, now);
-    });
+    const since = readRange(readInput(trafficQuery, ctx.query).since, now);
     const bucketMs = (now - since) / BUCKETS;
     const seen = seenBy(ctx);
     const { traffic, begins } = await parts.traffic.read({

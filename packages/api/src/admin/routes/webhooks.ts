@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import type { Router } from '@koa/router';
 import type { CreatedWebhook, List, WebhookDelivery, WebhookView } from '@sluice/shared/admin-api';
-import type { ConfigReader } from '@sluice/shared/config/reader';
-import { isAbsent } from '@sluice/shared/config/reader';
+import { deliveriesQuery } from '@sluice/shared/contract/query';
+import { EVENT_TYPES, webhookInput } from '@sluice/shared/contract/webhook';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
@@ -10,14 +10,11 @@ import { isPublic } from '@sluice/shared/process/is-public';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware } from 'koa';
 import type { Delivery } from '../../webhooks/delivery-store.js';
-import { EVENT_TYPES, type Webhook } from '../../webhooks/webhook-store.js';
+import type { Webhook } from '../../webhooks/webhook-store.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
 import { noteChange } from '../access/audit.js';
 import { iso, isoOrNull, list } from '../present.js';
-import { readInput } from '../read-input.js';
-
-const LIMIT = { standard: 100, most: 1_000 };
-const ADDRESS = { pattern: /^\S{1,2000}$/, allowed: 'an address of at most 2000 characters' };
+import { readInput, refuse } from '../read-input.js';
 
 export interface WebhookParts {
   webhooks: Webhooks;
@@ -52,16 +49,8 @@ export function addWebhookRoutes(
 
   router.post('/workspaces/:id/webhooks', requireWorkspace, readBody, async (ctx) => {
     const { id = '' } = ctx.params;
-    const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['url', 'events']);
-      const url = readAddress(reader, body?.url, config.allowPrivateAddresses);
-      const events = isAbsent(body?.events)
-        ? [...EVENT_TYPES]
-        : reader
-            .list(body.events, 'events', 1, EVENT_TYPES.length)
-            .flatMap((type, i) => reader.oneOf(type, `events[${i}]`, EVENT_TYPES) ?? []);
-      return { url, events, created: clock.now() };
-    });
+    const { url, events = [...EVENT_TYPES] } = readInput(webhookInput, ctx.request.body);
+    const wish = { url: readAddress(url, config.allowPrivateAddresses), events, created: clock.now() };
     const webhook = await store.add(id, wish, config.maxPerWorkspace);
     if (!webhook)
       throw new GatewayError(
@@ -91,11 +80,7 @@ export function addWebhookRoutes(
 
   router.get('/workspaces/:id/webhook-deliveries', requireWorkspace, async (ctx) => {
     const { id = '' } = ctx.params;
-    const limit = ctx.query.limit === undefined ? LIMIT.standard : Number(ctx.query.limit);
-    if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT.most)
-      throw new GatewayError('invalid_request', `limit must be a whole number from 1 to ${LIMIT.most}.`, {
-        param: 'limit',
-      });
+    const { limit } = readInput(deliveriesQuery, { limit: ctx.query.limit });
     const views = (await deliveries.list(id, limit)).map((delivery) => presentDelivery(id, delivery));
     ctx.body = list(views) satisfies List<WebhookDelivery>;
   });
@@ -112,20 +97,18 @@ export function addWebhookRoutes(
 }
 
 /** A name may lead anywhere later, so its address is checked again whenever it is called. */
-function readAddress(reader: ConfigReader, value: unknown, allowPrivate: boolean): string {
-  const text = reader.text(value, 'url', ADDRESS);
-  if (text === '') return text;
+function readAddress(text: string, allowPrivate: boolean): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const protocols = allowPrivate ? ['https:', 'http:'] : ['https:'];
   if (!url || !protocols.includes(url.protocol))
-    reader.mistake(
+    return refuse(
       'url',
       allowPrivate ? 'must be an address with http or https' : 'must be an address with https',
     );
-  else if (url.username + url.password !== '') reader.mistake('url', 'must not have a user or password');
-  else if (!allowPrivate && isPrivateName(url.hostname))
-    reader.mistake('url', 'must be a public address, unless webhooks.allow_private_addresses is true');
-  return url?.href ?? text;
+  if (url.username + url.password !== '') refuse('url', 'must not have a user or password');
+  if (!allowPrivate && isPrivateName(url.hostname))
+    refuse('url', 'must be a public address, unless webhooks.allow_private_addresses is true');
+  return url.href;
 }
 
 function isPrivateName(hostname: string): boolean {

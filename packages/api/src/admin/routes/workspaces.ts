@@ -1,9 +1,10 @@
 import type { Router } from '@koa/router';
 import type { DeletedWorkspace, ErasedUser, WorkspaceState } from '@sluice/shared/admin-api';
-import { isAbsent } from '@sluice/shared/config/reader';
-import { ID } from '@sluice/shared/config/rules';
-import { LABEL, readLimits, readModels } from '@sluice/shared/config/schema';
-import type { GatewayConfig } from '@sluice/shared/config/types';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import { id as workspaceId } from '@sluice/shared/contract/common';
+import { toLimits } from '@sluice/shared/contract/limits';
+import { eraseQuery } from '@sluice/shared/contract/query';
+import { workspaceChange, workspaceInput } from '@sluice/shared/contract/workspace';
 import { type Directory, deletedAt, type WorkspaceRecord } from '@sluice/shared/directory/directory';
 import type { Erased } from '@sluice/shared/directory/erase';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
@@ -57,15 +58,15 @@ export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void 
   });
 
   router.post('/workspaces', readBody, async (ctx) => {
-    const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['id', 'name', 'models', 'limits']);
-      const id = reader.text(body?.id, 'id', ID);
-      const name = isAbsent(body?.name) ? id : reader.text(body.name, 'name', LABEL);
-      const models = readModels(reader, body?.models, 'models');
-      return { id, name, models, limits: readLimits(reader, body?.limits, 'limits') };
-    });
-    await freeId(parts, wish.id);
-    const workspace = { ...wish, created: clock.now() };
+    const { id, name = id, models, limits = {} } = readInput(workspaceInput, ctx.request.body);
+    await freeId(parts, id);
+    const workspace = {
+      id,
+      name,
+      models: models ?? undefined,
+      limits: toLimits(limits),
+      created: clock.now(),
+    };
     if (!(await directory.createWorkspace(workspace)))
       throw new GatewayError('conflict', 'There is a workspace of this id already.', { param: 'id' });
     noteChange(ctx, { after: presentWorkspace(workspace) });
@@ -80,21 +81,15 @@ export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void 
   });
 
   router.patch('/workspaces/:id', readBody, async (ctx) => {
-    const wish = readInput((reader) => {
-      const body = reader.fields(ctx.request.body, '', ['name', 'models', 'limits']);
-      const name = isAbsent(body?.name) ? undefined : reader.text(body.name, 'name', LABEL);
-      const limits = isAbsent(body?.limits) ? undefined : readLimits(reader, body.limits, 'limits');
-      // Null removes the restriction.
-      const models = body && 'models' in body ? { models: readModels(reader, body.models, 'models') } : {};
-      return { name, models, limits };
-    });
+    const { name, models, limits } = readInput(workspaceChange, ctx.request.body);
     const changed = await directory.changeWorkspace(ctx.params.id ?? '', (workspace) => {
       noteChange(ctx, { before: presentWorkspace(workspace) });
       return {
         ...workspace,
-        ...wish.models,
-        name: wish.name ?? workspace.name,
-        limits: wish.limits ?? workspace.limits,
+        // Null removes the restriction.
+        ...(models === undefined ? {} : { models: models ?? undefined }),
+        name: name ?? workspace.name,
+        limits: limits ? toLimits(limits) : workspace.limits,
       };
     });
     if (!changed) throw noWorkspace();
@@ -104,11 +99,8 @@ export function addWorkspaceRoutes(router: Router, parts: DirectoryParts): void 
 
   router.delete('/workspaces/:id', async (ctx) => {
     const id = ctx.params.id ?? '';
-    const erase = readInput((reader) => {
-      const query = reader.fields({ ...ctx.query }, '', ['erase']);
-      return !isAbsent(query?.erase) && reader.oneOf(query.erase, 'erase', ['true', 'false']) === 'true';
-    });
-    if (!ID.pattern.test(id)) throw noWorkspace();
+    const erase = readInput(eraseQuery, ctx.query).erase === 'true';
+    if (!workspaceId.is(id)) throw noWorkspace();
     const before = await directory.findWorkspace(id);
     if (before) noteChange(ctx, { before: presentWorkspace(before) });
     // First of all: without it nothing is deleted, and it can be asked for again.

@@ -2,12 +2,12 @@ import type { IssuedToken } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Select } from '../../ui/field.js';
-import { labelMistake } from '../../ui/label.js';
 import { Pick } from '../../ui/pick.js';
 import { Secret } from '../../ui/secret.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { useSubmit } from '../../ui/use-submit.js';
+import { labelMistake } from '../rules.js';
 
 const ROLES = [
   ['viewer', 'Viewer: look'],

@@ -1,4 +1,5 @@
 import type { Key } from '@sluice/shared/admin-api';
+import { classText } from '@sluice/shared/contract/priority';
 import { useState } from 'preact/hooks';
 import { ago, date, moment } from '../../format.js';
 import { formatPlace } from '../../location.js';
@@ -82,8 +83,7 @@ const COLUMNS: readonly Column<Key>[] = [
   {
     id: 'priority',
     label: 'Priority',
-    cell: ({ priority, max_priority }) =>
-      priority === max_priority ? priority : `${priority}, up to ${max_priority}`,
+    cell: classText,
     sort: ({ priority }) => priority,
   },
   { id: 'expires', label: 'Expires', cell: Expiry, sort: ({ expires_at }) => expires_at ?? '9' },

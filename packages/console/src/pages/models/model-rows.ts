@@ -5,7 +5,7 @@ import type {
   ModelOffer,
   ProviderStatus,
 } from '@sluice/shared/admin-api';
-import { entriesOf } from '../../chain.js';
+import { entriesOf } from '@sluice/shared/contract/chain';
 
 /** One line of the catalogue: a route of a workspace, or a direct model id. */
 export interface ModelRow {

@@ -1,4 +1,4 @@
-import type { ModelFacts } from '@sluice/shared/admin-api';
+import type { ModelOverride } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -89,7 +89,7 @@ function isRequired(name: FieldName): boolean {
   return name === 'input' || name === 'output';
 }
 
-function stepsOf(facts: ModelRow['facts']): Partial<ModelFacts> {
+function stepsOf(facts: ModelRow['facts']): Partial<ModelOverride> {
   return {
     ...(facts?.long_context ? { long_context: facts.long_context } : {}),
     ...(facts?.service_tiers ? { service_tiers: facts.service_tiers } : {}),

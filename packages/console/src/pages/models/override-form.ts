@@ -1,4 +1,5 @@
-import type { ModelFacts, Prices } from '@sluice/shared/admin-api';
+import type { ModelOverride, Prices } from '@sluice/shared/admin-api';
+import { date, price, tokens } from '@sluice/shared/contract/model';
 import type { ModelRow } from './model-rows.js';
 
 export const FIELDS = [
@@ -18,7 +19,6 @@ export type OverrideForm = Record<FieldName, string>;
 
 const PRICES = ['input', 'output', 'cached_input', 'cache_write', 'cache_write_1h'] as const;
 const TOKENS = ['context_window', 'max_output_tokens'] as const;
-const MAX_PRICE = 10_000;
 
 export function toForm(facts: ModelRow['facts']): OverrideForm {
   const text = (value: number | string | undefined) => (value === undefined ? '' : String(value));
@@ -38,15 +38,16 @@ export function toForm(facts: ModelRow['facts']): OverrideForm {
 export function mistakeOf(name: FieldName, value: string): string | undefined {
   if (name === 'capabilities') return undefined;
   if (value === '') return name === 'input' || name === 'output' ? 'A price is needed; 0 is one' : undefined;
-  if (name === 'deprecated') return /^\d{4}-\d\d-\d\d$/.test(value) ? undefined : 'A day such as 2027-01-31';
+  if (name === 'deprecated') return date.is(value) ? undefined : 'A day such as 2027-01-31';
   const isPrice = PRICES.some((each) => each === name);
-  if (!isPrice) return /^[1-9]\d{0,9}$/.test(value) ? undefined : 'A whole number of tokens';
+  if (!isPrice)
+    return /^\d{1,10}$/.test(value) && tokens.is(Number(value)) ? undefined : 'A whole number of tokens';
   if (!/^\d+(\.\d{1,6})?$/.test(value)) return 'A number with at most six decimals';
-  return Number(value) <= MAX_PRICE ? undefined : `At most ${MAX_PRICE}`;
+  return price.is(Number(value)) ? undefined : `At most ${price.json.maximum}`;
 }
 
 /** Call it only for a form without mistakes. */
-export function toOverride(form: OverrideForm): ModelFacts {
+export function toOverride(form: OverrideForm): ModelOverride {
   const filled = <N extends FieldName>(names: readonly N[]) =>
     Object.fromEntries(names.filter((name) => form[name] !== '').map((name) => [name, Number(form[name])]));
   const tags = form.capabilities

@@ -1,6 +1,8 @@
 /** One of several keys of an added provider while it is being written: texts as typed, and what is wrong with them. */
 import type { ProviderInfo } from '@sluice/shared/admin-api';
-import { countMistake, keyMistake, NAME, NAME_RULE, text } from './provider-form.js';
+import { poolKeyInput } from '@sluice/shared/contract/provider';
+import { idMistake, numberMistake } from '../rules.js';
+import { keyMistake, rateMistakes, text } from './provider-form.js';
 
 export interface KeyForm {
   name: string;
@@ -15,8 +17,6 @@ interface StoredKey {
   weight?: number;
   limits?: Record<string, unknown>;
 }
-
-const WEIGHT = /^(?:[1-9]\d{0,2}|1000)$/;
 
 function storedKey({ settings }: ProviderInfo, name: string | undefined): StoredKey | undefined {
   return ((settings?.keys ?? []) as StoredKey[]).find((each) => each.name === name);
@@ -39,17 +39,13 @@ export function keyMistakes(
   isNew: boolean,
   names: readonly string[],
 ): Partial<Record<keyof KeyForm, string>> {
-  const nameMistake = !NAME.test(form.name)
-    ? NAME_RULE
-    : names.includes(form.name)
-      ? 'A key has this name already'
-      : undefined;
+  const isTaken = names.includes(form.name);
+  const nameMistake = idMistake(form.name) ?? (isTaken ? 'A key has this name already' : undefined);
   const all = {
     name: isNew ? nameMistake : undefined,
     key: form.key === '' && isNew ? 'The key is missing' : keyMistake(form.key),
-    weight: form.weight === '' || WEIGHT.test(form.weight) ? undefined : 'A whole number from 1 to 1,000',
-    requests: countMistake(form.requests, 1_000_000),
-    tokens: countMistake(form.tokens),
+    weight: numberMistake(poolKeyInput.schema.weight, form.weight),
+    ...rateMistakes(form),
   };
   return Object.fromEntries(Object.entries(all).filter(([, mistake]) => mistake !== undefined));
 }

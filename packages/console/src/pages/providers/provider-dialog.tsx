@@ -1,5 +1,5 @@
 import type { ProviderInfo } from '@sluice/shared/admin-api';
-import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/config/presets';
+import { PRESETS_WITHOUT_TOKEN } from '@sluice/shared/contract/presets';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';

@@ -1,7 +1,15 @@
 /** A provider while it is being written: texts as typed, and what is wrong with them. */
 import type { ProviderInfo } from '@sluice/shared/admin-api';
-import { PRESETS } from '@sluice/shared/config/presets';
-import { count } from '../../format.js';
+import { PRESETS } from '@sluice/shared/contract/presets';
+import {
+  addressPart,
+  partsIn,
+  provider,
+  providerLimits,
+  providerSecret,
+} from '@sluice/shared/contract/provider';
+import { httpUrl } from '@sluice/shared/contract/structs';
+import { idMistake, numberMistake } from '../rules.js';
 
 /** No preset: any other server that speaks one of the two formats. */
 export const OTHER = '';
@@ -25,20 +33,13 @@ export type Mistakes = Partial<
   parts: Record<string, string>;
 };
 
-export const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
-const PART = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
-const KEY = /^[!-~]{1,4096}$/;
-export const NAME_RULE = 'Small letters, digits, - and _, at most 63';
-const WHOLE = /^[1-9]\d{0,9}$/;
-const PART_IN_ADDRESS = /\{([a-z]+)-?\}/g;
-
 export function addressOf(preset: string): string {
   const address = PRESETS[preset]?.base_url;
   return typeof address === 'string' ? address : '';
 }
 
 export function partsOf(preset: string): string[] {
-  return [...new Set([...addressOf(preset).matchAll(PART_IN_ADDRESS)].map(([, part = '']) => part))];
+  return partsIn(addressOf(preset));
 }
 
 export function needsKey(preset: string): boolean {
@@ -66,43 +67,44 @@ export function text(value: unknown): string {
   return value === undefined ? '' : String(value);
 }
 
-export function countMistake(typed: string, most = 1_000_000_000): string | undefined {
-  if (typed === '' || (WHOLE.test(typed) && Number(typed) <= most)) return undefined;
-  return `A whole number from 1 to ${count(most)}`;
-}
-
 /** A field is wrong, or empty although it is needed. `isTaken`: a provider of this name is there already. */
 export function mistakesOf(form: ProviderForm, hasKey: boolean, isTaken: boolean): Mistakes {
   const all = {
-    name: !NAME.test(form.name) ? NAME_RULE : isTaken ? 'A provider has this name already' : undefined,
+    name: idMistake(form.name) ?? (isTaken ? 'A provider has this name already' : undefined),
     address: addressMistake(form),
     key:
       form.key === '' && needsKey(form.preset) && !hasKey
         ? 'This provider needs a key'
         : keyMistake(form.key),
-    concurrency: countMistake(form.concurrency, 1_000_000),
-    requests: countMistake(form.requests, 1_000_000),
-    tokens: countMistake(form.tokens),
+    concurrency: numberMistake(provider.schema.concurrency, form.concurrency),
+    ...rateMistakes(form),
   };
-  const parts = Object.entries(form.parts).filter(([, text]) => !PART.test(text));
+  const parts = Object.entries(form.parts).filter(([, text]) => !addressPart.is(text));
   return {
     ...Object.fromEntries(Object.entries(all).filter(([, mistake]) => mistake !== undefined)),
     parts: Object.fromEntries(parts.map(([part]) => [part, 'Letters, digits and -'])),
   };
 }
 
+/** The limits per minute of a provider, or of one of its keys. */
+export function rateMistakes({ requests, tokens }: { requests: string; tokens: string }) {
+  const { requests_per_minute, tokens_per_minute } = providerLimits.schema;
+  return {
+    requests: numberMistake(requests_per_minute, requests),
+    tokens: numberMistake(tokens_per_minute, tokens),
+  };
+}
+
 export function keyMistake(key: string): string | undefined {
-  return key === '' || KEY.test(key) ? undefined : 'Printable ASCII without spaces, at most 4,096';
+  return key === '' || providerSecret.is(key) ? undefined : 'Printable ASCII without spaces, at most 4,096';
 }
 
 function addressMistake({ preset, address }: ProviderForm): string | undefined {
   if (address === '')
     return preset === OTHER ? 'An address such as https://models.example.com/v1' : undefined;
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) return 'An address with http or https';
-  if (url.username + url.password + url.search + url.hash !== '')
-    return 'Without user, password, query and fragment';
-  return undefined;
+  return httpUrl.is(address)
+    ? undefined
+    : 'An address with http or https, without user, password, query and fragment';
 }
 
 /** What somebody else has changed meanwhile stays in the fields that were left as they were. */

@@ -1,6 +1,6 @@
 import type { GroupMember, PlacedRoute, RouteEntry, RouteTraffic, Status } from '@sluice/shared/admin-api';
+import { entriesOf, isGroup } from '@sluice/shared/contract/chain';
 import { useState } from 'preact/hooks';
-import { entriesOf, isGroup } from '../../chain.js';
 import { count, counted, duration, percent } from '../../format.js';
 import { formatPlace } from '../../location.js';
 import { stateOf } from '../../provider-state.js';

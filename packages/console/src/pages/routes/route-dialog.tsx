@@ -1,4 +1,5 @@
 import type { PlacedRoute, ProviderStatus } from '@sluice/shared/admin-api';
+import { MAX_MODELS } from '@sluice/shared/contract/route';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -14,7 +15,6 @@ import {
   isMember,
   isSame,
   type KnownModels,
-  MAX_MODELS,
   mistakesOf,
   moved,
   type RouteForm,

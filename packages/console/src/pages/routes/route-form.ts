@@ -4,10 +4,21 @@ import type {
   GroupMember,
   Model,
   ModelOffer,
+  OnCrash,
   PlacedRoute,
   RouteEntry,
 } from '@sluice/shared/admin-api';
-import { isGroup } from '../../chain.js';
+import { isGroup } from '@sluice/shared/contract/chain';
+import { modelId } from '@sluice/shared/contract/common';
+import {
+  alias,
+  fieldName,
+  fieldSettings,
+  MAX_ENTRIES,
+  MAX_MEMBERS,
+  memberNumbers,
+} from '@sluice/shared/contract/route';
+import { numberMistake, ruleMistake } from '../rules.js';
 
 /** The models that the form suggests. */
 export interface KnownModels {
@@ -15,62 +26,34 @@ export interface KnownModels {
   direct: ModelOffer['data'];
 }
 
-export interface EntryForm {
+export interface EntryForm extends Record<NumberField, string> {
   /** Tells the rows of the form apart while they are moved. */
   key: number;
   provider: string;
   model: string;
-  timeout_ms: string;
-  max_tokens: string;
-  retries: string;
   /** Names with commas between them. */
   drop: string;
   /** `seed=random_seed`, with commas between them. */
   rename: string;
   /** It is in one group with the entry before it. */
   joins: boolean;
-  weight: string;
 }
 
 export interface RouteForm {
   workspace: string;
   alias: string;
-  on_crash: 'rerun' | 'fail';
+  on_crash: OnCrash;
   provider_batches: boolean;
   chain: EntryForm[];
 }
 
-export const MAX_MODELS = 16;
-const MAX_ENTRIES = 8;
-const MAX_MEMBERS = 8;
-
-const ALIAS = /^[A-Za-z0-9._:/@-]{1,128}$/;
-const MODEL = /^[!-~]{1,256}$/;
-const NUMBERS = {
-  timeout_ms: { min: 1, max: 3_600_000 },
-  max_tokens: { min: 1, max: 1_000_000 },
-  retries: { min: 0, max: 5 },
-  weight: { min: 1, max: 1_000 },
-} as const;
-type NumberField = keyof typeof NUMBERS;
-const FIELD = /^[a-zA-Z]\w{0,63}$/;
-const RENAME = /^[a-zA-Z]\w{0,63}=[a-zA-Z]\w{0,63}$/;
+type NumberField = keyof typeof memberNumbers;
+const NUMBERS = Object.keys(memberNumbers) as NumberField[];
 
 let nextKey = 1;
 
 export function blankEntry(provider = ''): EntryForm {
-  return {
-    key: nextKey++,
-    provider,
-    model: '',
-    timeout_ms: '',
-    max_tokens: '',
-    retries: '',
-    drop: '',
-    rename: '',
-    joins: false,
-    weight: '',
-  };
+  return toEntryForm({ provider, model: '' }, false);
 }
 
 export function blankForm(workspace: string): RouteForm {
@@ -92,20 +75,18 @@ export function toRouteForm({ workspace, id, chain, on_crash, provider_batches }
 }
 
 function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
-  const text = (value: number | undefined) => (value === undefined ? '' : String(value));
+  const { provider, model } = entry;
+  const texts = NUMBERS.map((field) => [field, entry[field] === undefined ? '' : String(entry[field])]);
   return {
     key: nextKey++,
-    provider: entry.provider,
-    model: entry.model,
-    timeout_ms: text(entry.timeout_ms),
-    max_tokens: text(entry.max_tokens),
-    retries: text(entry.retries),
+    provider,
+    model,
+    joins,
     drop: entry.drop?.join(', ') ?? '',
     rename: renamesOf(entry)
       .map(([field, to]) => `${field}=${to}`)
       .join(', '),
-    joins,
-    weight: text(entry.weight),
+    ...Object.fromEntries(texts),
   };
 }
 
@@ -114,10 +95,7 @@ export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: P
   const inOrder = (entry: GroupMember) => [
     entry.provider,
     entry.model,
-    entry.timeout_ms,
-    entry.max_tokens,
-    entry.retries,
-    entry.weight,
+    ...NUMBERS.map((field) => entry[field]),
     entry.drop,
     renamesOf(entry),
   ];
@@ -131,27 +109,24 @@ export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: P
 
 /** By path, as the gateway names them: `alias`, `chain[0].model`. */
 export function mistakesOf(
-  { alias, chain, provider_batches }: RouteForm,
+  { alias: name, chain, provider_batches }: RouteForm,
   providers: readonly string[],
 ): Map<string, string> {
   const mistakes = new Map<string, string>();
-  if (!ALIAS.test(alias)) mistakes.set('alias', 'Letters, digits and . _ - : / @, at most 128');
+  if (!alias.is(name)) mistakes.set('alias', 'Letters, digits and . _ - : / @, at most 128');
   chain.forEach((entry, i) => {
     const at = `chain[${i}]`;
     if (!providers.includes(entry.provider))
       mistakes.set(`${at}.provider`, 'Choose a provider that is configured');
-    if (!MODEL.test(entry.model)) mistakes.set(`${at}.model`, 'A model id without spaces');
-    for (const field of Object.keys(NUMBERS) as NumberField[]) {
-      const { min, max } = NUMBERS[field];
-      const value = entry[field];
-      if (field === 'weight' && !isMember(chain, i)) continue;
-      const isRight =
-        value === '' || (/^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max);
-      if (!isRight) mistakes.set(`${at}.${field}`, `A whole number from ${min} to ${max}`);
+    if (!modelId.is(entry.model)) mistakes.set(`${at}.model`, 'A model id without spaces');
+    for (const field of NUMBERS) {
+      const mistake = numberMistake(memberNumbers[field], entry[field]);
+      if (mistake !== undefined && (field !== 'weight' || isMember(chain, i)))
+        mistakes.set(`${at}.${field}`, mistake);
     }
-    if (!areAll(entry.drop, FIELD)) mistakes.set(`${at}.drop`, 'Names of fields, with commas between them');
-    if (!areAll(entry.rename, RENAME))
-      mistakes.set(`${at}.rename`, 'Such as seed=random_seed, with commas between them');
+    const wrongFields = { drop: dropMistake(entry.drop), rename: renameMistake(entry.rename) };
+    for (const [field, mistake] of Object.entries(wrongFields))
+      if (mistake !== undefined) mistakes.set(`${at}.${field}`, mistake);
   });
   const groups = groupsOf(chain);
   if (groups.length > MAX_ENTRIES) mistakes.set('chain', `At most ${MAX_ENTRIES} entries`);
@@ -211,8 +186,25 @@ function partsOf(text: string): string[] {
   return text.split(',').flatMap((part) => part.trim() || []);
 }
 
-function areAll(text: string, pattern: RegExp): boolean {
-  return partsOf(text).every((part) => pattern.test(part));
+function pairsOf(text: string): string[][] {
+  return partsOf(text).map((part) => part.split('='));
+}
+
+const areNames = (texts: readonly string[]) => texts.every((text) => fieldName.is(text));
+
+function dropMistake(text: string): string | undefined {
+  const names = partsOf(text);
+  if (!areNames(names)) return 'Names of fields, with commas between them';
+  return names.length > 0 ? ruleMistake(fieldSettings.drop, names) : undefined;
+}
+
+function renameMistake(text: string): string | undefined {
+  const pairs = pairsOf(text);
+  if (!pairs.every((pair) => pair.length === 2 && areNames(pair)))
+    return 'Such as seed=random_seed, with commas between them';
+  const rename = Object.fromEntries(pairs);
+  if (Object.keys(rename).length < pairs.length) return 'Each field only once';
+  return pairs.length > 0 ? ruleMistake(fieldSettings.rename, rename) : undefined;
 }
 
 /** In alphabetical order: the gateway may give them back in another one. */
@@ -222,14 +214,12 @@ export function renamesOf({ rename = {} }: ChainEntry): [field: string, to: stri
 
 function toMember({ provider, model, ...texts }: EntryForm): GroupMember {
   const drop = partsOf(texts.drop);
-  const rename = partsOf(texts.rename).map((part) => part.split('='));
+  const rename = pairsOf(texts.rename);
   return {
     provider,
     model,
     ...Object.fromEntries(
-      (Object.keys(NUMBERS) as NumberField[])
-        .filter((field) => texts[field] !== '')
-        .map((field) => [field, Number(texts[field])]),
+      NUMBERS.filter((field) => texts[field] !== '').map((field) => [field, Number(texts[field])]),
     ),
     ...(drop.length > 0 ? { drop } : {}),
     ...(rename.length > 0 ? { rename: Object.fromEntries(rename) } : {}),

@@ -6,9 +6,9 @@ import type {
   Status,
   TrafficReport,
 } from '@sluice/shared/admin-api';
+import { entriesOf } from '@sluice/shared/contract/chain';
 import { useMemo, useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
-import { entriesOf } from '../../chain.js';
 import { count, counted } from '../../format.js';
 import { changeQuery, formatPlace, type Place } from '../../location.js';
 import { useMay } from '../../permissions.js';

@@ -2,13 +2,12 @@ import type { Workspace } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
-import { labelMistake } from '../../ui/label.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { useSubmit } from '../../ui/use-submit.js';
+import { idMistake, labelMistake } from '../rules.js';
 import { changedLimits, limitMistake, NUMBER_LIMITS, toLimitsForm } from './limits-form.js';
 
-const ID = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 const OFFERED = NUMBER_LIMITS.slice(0, 2);
 
 export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreated(id: string): void }) {
@@ -17,9 +16,9 @@ export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreate
   const [limits, setLimits] = useState(() => toLimitsForm({}));
   const action = useAction();
   const isValid =
-    ID.test(id) &&
+    idMistake(id) === undefined &&
     (name === '' || labelMistake(name) === undefined) &&
-    OFFERED.every((limit) => limitMistake(limit, limits[limit.name]) === undefined);
+    OFFERED.every((limit) => limitMistake(limit.name, limits[limit.name]) === undefined);
   const { onSubmit, shown } = useSubmit(isValid, () => {
     const wish = {
       id,
@@ -39,7 +38,7 @@ export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreate
             label="Id"
             value={id}
             onInput={(value) => setId(value.trim())}
-            mistake={shown(id, ID.test(id) ? undefined : 'Small letters, digits, - and _, at most 63')}
+            mistake={shown(id, idMistake(id))}
             hint="It stays as it is"
           />
           <Field
@@ -55,7 +54,7 @@ export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreate
               label={limit.label}
               value={limits[limit.name]}
               onInput={(value) => setLimits({ ...limits, [limit.name]: value.trim() })}
-              mistake={limitMistake(limit, limits[limit.name])}
+              mistake={limitMistake(limit.name, limits[limit.name])}
               hint={limit.hint}
               inputMode="decimal"
             />

@@ -1,4 +1,4 @@
-import type { Limits } from '@sluice/shared/admin-api';
+import { type Limits, limits as rules } from '@sluice/shared/contract/limits';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -6,6 +6,7 @@ import { Field, Select } from '../../ui/field.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { useSubmit } from '../../ui/use-submit.js';
+import { takesWhole } from '../rules.js';
 import { CHOICE_LIMITS, changedLimits, limitMistake, NUMBER_LIMITS, toLimitsForm } from './limits-form.js';
 
 interface LimitsProps {
@@ -19,7 +20,7 @@ export function LimitsDialog({ workspace, limits, onClose, onDone }: LimitsProps
   const [before] = useState(() => toLimitsForm(limits));
   const [form, setForm] = useState(before);
   const action = useAction();
-  const isValid = NUMBER_LIMITS.every((limit) => limitMistake(limit, form[limit.name]) === undefined);
+  const isValid = NUMBER_LIMITS.every((limit) => limitMistake(limit.name, form[limit.name]) === undefined);
   const { onSubmit, isTried } = useSubmit(isValid, async () => {
     const change = changedLimits(before, form);
     const url = path`/workspaces/${workspace}/limits`;
@@ -35,9 +36,9 @@ export function LimitsDialog({ workspace, limits, onClose, onDone }: LimitsProps
               label={limit.label}
               value={form[limit.name]}
               onInput={(value) => setForm({ ...form, [limit.name]: value.trim() })}
-              mistake={limitMistake(limit, form[limit.name])}
+              mistake={limitMistake(limit.name, form[limit.name])}
               hint={limit.hint}
-              inputMode={limit.decimals === 0 ? 'numeric' : 'decimal'}
+              inputMode={takesWhole(rules.schema[limit.name]) ? 'numeric' : 'decimal'}
             />
           ))}
         </div>

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
-import { labelMistake } from '../../ui/label.js';
 import { explainFailure, Notice } from '../../ui/small.js';
 import { useAction } from '../../ui/use-action.js';
 import { useSubmit } from '../../ui/use-submit.js';
+import { labelMistake } from '../rules.js';
 
 interface SettingsProps {
   workspace: Workspace;

@@ -1,7 +1,7 @@
 import type { DirectoryOverview, LimitsInUse, Spend, Workspace } from '@sluice/shared/admin-api';
+import { entriesOf } from '@sluice/shared/contract/chain';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
-import { entriesOf } from '../../chain.js';
 import { count, counted, date, usd } from '../../format.js';
 import { formatPlace, goTo } from '../../location.js';
 import { useMay } from '../../permissions.js';

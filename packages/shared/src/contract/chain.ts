@@ -1,7 +1,7 @@
 /** The entries of a route, among which may be groups. */
-import type { ChainEntry, EntryGroup, GroupMember, RouteEntry } from './types.js';
+import type { ChainEntry, GroupMember, RouteEntry } from './route.js';
 
-export function isGroup(entry: RouteEntry): entry is EntryGroup {
+export function isGroup<E extends object>(entry: E): entry is Extract<E, { one_of: unknown }> {
   return 'one_of' in entry;
 }
 

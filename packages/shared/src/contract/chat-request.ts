@@ -1,13 +1,9 @@
-/**
- * The shape of a chat request. Unknown fields are allowed everywhere: they travel to the provider as they are. `null`
- * stands for absent, as in the common format.
- */
+/** A chat request. Unknown fields are allowed everywhere: they travel to the provider as they are. */
 import {
   array,
   arrayOr,
   boolean,
   byField,
-  type Checked,
   integer,
   isObject,
   kind,
@@ -15,17 +11,15 @@ import {
   number,
   object,
   oneOf,
+  type Quick,
   refine,
   string,
-} from './plain-structs.js';
+} from './quick-structs.js';
 
 const MAX_NAME = 256;
 export const nameLength = { minLength: 1, maxLength: MAX_NAME };
 
-const name = refine(string, `must have 1 to ${MAX_NAME} characters`, {
-  test: (value) => isNameLength(value as string),
-  jsonSchema: nameLength,
-});
+const name = refine(string, `must have 1 to ${MAX_NAME} characters`, isNameLength, nameLength);
 
 /** JSON Schema counts characters. JavaScript counts some characters twice. */
 function isNameLength(text: string): boolean {
@@ -34,12 +28,9 @@ function isNameLength(text: string): boolean {
   );
 }
 
-const positive = refine(integer, 'must be 1 or more', {
-  test: (value) => (value as number) >= 1,
-  jsonSchema: { minimum: 1 },
-});
+const positive = refine(integer, 'must be 1 or more', (value) => value >= 1, { minimum: 1 });
 
-const part = byField(
+export const contentPart = byField(
   'type',
   {
     text: object({ type: oneOf('text'), text: string }),
@@ -50,10 +41,12 @@ const part = byField(
   },
   object({ type: string }),
 );
-const text = kind('a string or an array of parts', (value) => typeof value === 'string', { type: 'string' });
-const content = arrayOr(nonempty(array(part)), text);
+const text = kind<string>('a string or an array of parts', (value) => typeof value === 'string', {
+  type: 'string',
+});
+const content = arrayOr(nonempty(array(contentPart)), text);
 
-const toolCall = object({
+export const toolCall = object({
   id: name,
   type: oneOf('function'),
   function: object({ name, arguments: string }),
@@ -63,18 +56,20 @@ const definition = object({ name }, { description: string, parameters: object({}
 const functionTool = object({ type: oneOf('function'), function: definition });
 const tool = byField('type', { function: functionTool }, object({ type: string }));
 
-const stringOrObject = kind(
+const stringOrObject = kind<string | object>(
   'a string or an object',
   (value) => typeof value === 'string' || isObject(value),
   { type: ['string', 'object'] },
 );
-const stop = kind(
+const stop = kind<string | string[]>(
   'a string or an array of strings',
   (value) => typeof value === 'string' || (Array.isArray(value) && value.every(string.test)),
   { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
 );
 
 const anyRole = oneOf('developer', 'system', 'user', 'assistant', 'tool', 'function');
+/** The roles whose messages have no form of their own. A wrong role is told with all roles. */
+const otherRole = anyRole as Quick<'developer' | 'system' | 'user'>;
 const message = byField(
   'role',
   {
@@ -82,10 +77,10 @@ const message = byField(
     tool: object({ role: oneOf('tool'), content, tool_call_id: name }, { name: string }),
     function: object({ role: oneOf('function'), name }, { content }),
   },
-  object({ role: anyRole, content }, { name: string }),
+  object({ role: otherRole, content }, { name: string }),
 );
 
-export const chatRequest: Checked = object(
+export const chatRequest = object(
   { model: name, messages: nonempty(array(message)) },
   {
     temperature: number,

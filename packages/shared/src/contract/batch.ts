@@ -1,0 +1,103 @@
+/** Files and batches, in the format of the official SDKs. Times are in seconds. */
+import { textOrNull, usd, wholeOrNull } from './common.js';
+import * as s from './structs.js';
+
+export const BATCH_ENDPOINT = '/v1/chat/completions';
+
+export const BATCH_STATUSES = [
+  'validating',
+  'failed',
+  'in_progress',
+  'finalizing',
+  'completed',
+  'expired',
+  'cancelling',
+  'cancelled',
+] as const;
+
+const batchFields = {
+  id: s.text().about({ pattern: '^batch_' }),
+  object: s.literal('batch'),
+  endpoint: s.text(),
+  errors: s.orNull(
+    s.fields({
+      object: s.literal('list'),
+      data: s.list(s.fields({ code: s.text(), line: wholeOrNull, message: s.text(), param: textOrNull })),
+    }),
+  ),
+  input_file_id: s.text(),
+  completion_window: s.text(),
+  status: s.choice(...BATCH_STATUSES),
+  output_file_id: textOrNull,
+  error_file_id: textOrNull,
+  created_at: s.whole(),
+  in_progress_at: wholeOrNull,
+  expires_at: s.whole(),
+  finalizing_at: wholeOrNull,
+  completed_at: wholeOrNull,
+  failed_at: wholeOrNull,
+  expired_at: wholeOrNull,
+  cancelling_at: wholeOrNull,
+  cancelled_at: wholeOrNull,
+  request_counts: s.fields({ total: s.whole(), completed: s.whole(), failed: s.whole() }),
+  usage: s.fields({
+    input_tokens: s.whole(),
+    input_tokens_details: s.fields({ cached_tokens: s.whole() }),
+    output_tokens: s.whole(),
+    output_tokens_details: s.fields({ reasoning_tokens: s.whole() }),
+    total_tokens: s.whole(),
+  }),
+  metadata: s.orNull(s.record(s.text())),
+};
+export const batch = s.component('Batch', batchFields);
+export type BatchObject = s.Infer<typeof batch>;
+
+/** A batch, and what operators want to know beside it. */
+export const batchView = s.component('BatchView', {
+  ...batchFields,
+  workspace: s.text(),
+  cost_usd: usd,
+  /** Lines that have been given to the queues. */
+  fed: s.whole(),
+  errors_by_code: s.record(s.whole()),
+  /** Why no line is given to the queues at the moment. */
+  waits_for: textOrNull,
+  /** The part of the batch that is or was at the provider's own batch API. Null: no route of it asks for that. */
+  provider_batches: s.orNull(
+    s.fields({
+      provider: s.text(),
+      model: s.text(),
+      /** When the first lines were handed over. Null: none were. */
+      since: wholeOrNull,
+      /** Lines that were handed over, and those of them that the provider has ended. */
+      lines: s.whole(),
+      ended: s.whole(),
+      /** The provider's ids of its batches, the newest ones. */
+      ids: s.list(s.text()),
+      /** Why lines run one by one instead. Null: they do not. */
+      one_by_one: textOrNull,
+    }),
+  ),
+});
+export type BatchView = s.Infer<typeof batchView>;
+
+/** batches/routes.ts reads it in the words of the SDKs' own service. */
+export const batchInput = s.fields({
+  input_file_id: s.text(),
+  endpoint: s.literal(BATCH_ENDPOINT),
+  completion_window: s.literal('24h'),
+  metadata: s.optional(s.orNull(s.record(s.text()))),
+  output_expires_after: s.optional(s.fields({ anchor: s.literal('created_at'), seconds: s.whole() })),
+});
+
+export const file = s.component('File', {
+  id: s.text().about({ pattern: '^file-' }),
+  object: s.literal('file'),
+  bytes: s.whole(),
+  created_at: s.whole(),
+  expires_at: s.whole(),
+  filename: s.text(),
+  purpose: s.choice('batch', 'batch_output'),
+  status: s.literal('processed'),
+  status_details: s.any<null>({ type: 'null' }),
+});

@@ -1,0 +1,66 @@
+/** Rules and values that several things of the contract have in common. */
+import * as s from './structs.js';
+
+export const ID: s.TextRule = {
+  pattern: /^[a-z0-9][a-z0-9_-]{0,62}$/,
+  allowed: '1 to 63 characters of a-z, 0-9, _ and -, the first a letter or digit',
+};
+export const MODEL: s.TextRule = {
+  pattern: /^[!-~]{1,256}$/,
+  allowed: 'a model id of 1 to 256 characters without spaces',
+};
+
+export const COUNT: s.NumberRule = { min: 1, max: 1_000_000 };
+export const DURATION_MS: s.NumberRule = { min: 1, max: 3_600_000 };
+/** Per minute. */
+export const TOKENS: s.NumberRule = { min: 1, max: 1_000_000_000 };
+export const WEIGHT: s.NumberRule = { min: 1, max: 1_000 };
+
+/** What is wrong with a name in the place of a field. */
+export function ruleMistake({ pattern, allowed }: s.TextRule, name: string): string | undefined {
+  return pattern.test(name) ? undefined : `must be ${allowed}`;
+}
+
+export const id = s.textOf(ID);
+export const modelId = s.textOf(MODEL);
+/** A name for people. */
+export const label = s.textOf({
+  pattern: /^\P{C}{1,128}$/u,
+  allowed: 'a text of 1 to 128 printable characters',
+});
+
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** In ISO 8601. */
+export const moment = s.ruled<string>({ type: 'string', format: 'date-time' }, (value) =>
+  typeof value === 'string' && MOMENT.test(value) && !Number.isNaN(Date.parse(value))
+    ? undefined
+    : 'must be a moment such as 2027-01-31T12:00:00Z',
+);
+export const momentOrNull = s.orNull(moment);
+export const textOrNull = s.orNull(s.text());
+export const wholeOrNull = s.orNull(s.whole());
+
+export const usd = s
+  .textOf({ pattern: /^-?\d+\.\d{6}$/, allowed: 'an amount' })
+  .about('USD with six decimals.');
+export const picodollars = s
+  .textOf({ pattern: /^-?\d+$/, allowed: 'an amount' })
+  .about('Exact amount in 10⁻¹² USD.');
+
+export interface List<T> {
+  object: 'list';
+  data: T[];
+}
+
+export function listOf<T, const M extends s.Schema = Record<never, never>>(item: s.Shape<T>, more?: M) {
+  return s.fields({ object: s.literal('list'), data: s.list(item), ...(more as M) });
+}
+
+/** The answer of a DELETE. */
+export function deleted<const K extends string, const M extends s.Schema = Record<never, never>>(
+  kind: K,
+  more?: M,
+) {
+  return s.fields({ id: s.text(), object: s.literal(kind), deleted: s.literal(true), ...(more as M) });
+}

@@ -1,0 +1,49 @@
+/** What callers of the public listener get. */
+import * as s from './structs.js';
+
+const open = (properties: s.JsonSchema, required: readonly string[]): s.JsonSchema => ({
+  type: 'object',
+  properties,
+  required,
+});
+const text = { type: 'string' };
+const count = s.whole().json;
+const message = open({ role: text, content: { type: ['string', 'null'] } }, ['role', 'content']);
+
+/** A provider may add fields. */
+export const chatCompletion = s.named(
+  'ChatCompletion',
+  s.any<unknown>(
+    open(
+      {
+        id: { ...text, pattern: '^chatcmpl_' },
+        object: { const: 'chat.completion' },
+        created: count,
+        model: { ...text, description: 'What the caller sent.' },
+        choices: {
+          type: 'array',
+          items: open({ index: count, message, finish_reason: text }, ['index', 'message', 'finish_reason']),
+        },
+        usage: open({ prompt_tokens: count, completion_tokens: count, total_tokens: count }, [
+          'prompt_tokens',
+          'completion_tokens',
+          'total_tokens',
+        ]),
+      },
+      ['id', 'object', 'created', 'model', 'choices', 'usage'],
+    ),
+  ),
+);
+
+export const modelListEntry = s.component('ModelListEntry', {
+  id: s.text(),
+  object: s.literal('model'),
+  created: s.whole(),
+  owned_by: s.text().about('`route:<provider>` for a route, else the provider.'),
+});
+
+export const backgroundRequest = s.component('BackgroundRequest', {
+  id: s.text(),
+  object: s.literal('request'),
+  status: s.literal('in_progress'),
+});

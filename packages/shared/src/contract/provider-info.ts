@@ -1,0 +1,96 @@
+/** Providers as they are configured, and how they stand. */
+import { type List, moment, momentOrNull, textOrNull, wholeOrNull } from './common.js';
+import * as s from './structs.js';
+
+/** One limit per minute, and how much of it is used now. */
+const limitUse = s.fields({
+  type: s.choice('requests', 'tokens', 'input_tokens', 'output_tokens'),
+  models: textOrNull.about('A pattern; null for all models.'),
+  limit: s.whole().about('Per minute.'),
+  used: s.whole().about('Of the last minute, calls under way included.'),
+});
+export type LimitUse = s.Infer<typeof limitUse>;
+
+/** One of several keys of a provider. */
+const providerKey = s.fields({
+  name: s.text(),
+  active: s.whole().about('Calls under way.'),
+  state: s
+    .choice('open', 'limited', 'refused')
+    .about('Limited: left alone after a 429. Refused: left alone after a 401 or 403.'),
+  /** Until when it is left alone. */
+  until: momentOrNull,
+  weight: wholeOrNull,
+  limits: s.list(limitUse),
+});
+export type ProviderKeyInfo = s.Infer<typeof providerKey>;
+
+export const providerInfo = s.component('Provider', {
+  object: s.literal('provider'),
+  name: s.text(),
+  kind: s.text(),
+  /** Where chat calls go. */
+  address: s.text(),
+  prices: s.text(),
+  source: s
+    .choice('file', 'added')
+    .about('Added: it is not in gateway.yaml, but was added by PUT /providers/{provider}.'),
+  /** Null for a provider of the file, and for those who are no admins. */
+  settings: s.orNull(
+    s.any<Readonly<Record<string, unknown>>>({
+      type: 'object',
+      description:
+        'The settings of an added provider as they were written, for admins of the gateway. Its keys are not among them, and a header says only that it is set: true.',
+    }),
+  ),
+  credentials: s
+    .text()
+    .about(
+      'The variable of its key, or token_file, token_command, sigv4 or none. Stored: the key of an added provider, which is never shown.',
+    ),
+  concurrency: s.whole(),
+  max_wait_ms: s.whole(),
+  limits: s.list(limitUse),
+  keys: s.list(providerKey).about('Empty when it has only one key.'),
+});
+export type ProviderInfo = s.Infer<typeof providerInfo>;
+
+export const providerPage = {
+  can_add: s.flag.about('False: access.add_providers is false.'),
+};
+export type ProviderList = List<ProviderInfo> & s.FieldsOf<typeof providerPage>;
+
+/** What came of one real call of a provider. */
+export const providerVerdict = s.component('ProviderTest', {
+  object: s.literal('provider_test'),
+  provider: s.text(),
+  /** Null when none is known to try. */
+  model: textOrNull,
+  works: s.flag,
+  /** In words; null when it works. */
+  problem: textOrNull,
+  /** The status of the answer. Null when there was none. */
+  status: wholeOrNull,
+  ms: s.whole(),
+});
+export type ProviderVerdict = s.Infer<typeof providerVerdict>;
+
+export const coolDown = s.component('CoolDown', {
+  object: s.literal('cooldown'),
+  provider: s.text(),
+  model: textOrNull.about('Null: all models of the provider.'),
+  service_tier: textOrNull.about('Null: all tiers.'),
+  until: moment,
+  remaining_ms: s.whole().about('0: it is probed.'),
+  asked_until: moment.about('What the provider asked for.'),
+});
+export type CoolDown = s.Infer<typeof coolDown>;
+
+export const liftedCoolDowns = s.component('LiftedCoolDowns', {
+  object: s.literal('cooldown'),
+  provider: s.text(),
+  model: textOrNull,
+  lifted: s.whole(),
+});
+
+export const queue = s.component('Queue', { object: s.literal('queue'), provider: s.text(), paused: s.flag });

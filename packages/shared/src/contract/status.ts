@@ -1,0 +1,86 @@
+/** How the processes, the queues and Redis stand. */
+import { moment, momentOrNull, textOrNull, wholeOrNull } from './common.js';
+import { KINDS } from './provider.js';
+import * as s from './structs.js';
+
+const processStatus = s.fields({
+  id: s.text(),
+  role: s.choice('api', 'worker'),
+  host: s.text(),
+  pid: s.whole(),
+  started_at: moment,
+  seen_at: moment,
+  problems: s.list(s.text()).about('What keeps it from its work.'),
+  payload_key: textOrNull.about(
+    'Id of the key that it encrypts prompts and answers with; null: it does not encrypt them.',
+  ),
+  payload_keys: s.list(s.text()).about('Ids of the keys that it can decrypt with.'),
+});
+export type ProcessStatus = s.Infer<typeof processStatus>;
+
+const providerStatus = s.fields({
+  name: s.text(),
+  kind: s.choice(...KINDS),
+  prices: s.text().about('Whose prices it has.'),
+  waiting: s.whole(),
+  parked: s.whole().about('How many of them wait for a limit per minute.'),
+  max_backlog: s.whole(),
+  oldest_waiting_ms: s.whole(),
+  active: s.whole(),
+  concurrency: s.whole(),
+  paused: s.flag.about('No worker takes its requests.'),
+  circuit: s.fields({ state: s.choice('closed', 'failing', 'open'), until: momentOrNull }),
+  /** `model` is null for all models. `service_tier` is null for all tiers. */
+  cool_downs: s.list(
+    s.fields({
+      model: textOrNull,
+      service_tier: textOrNull,
+      until: moment,
+      remaining_ms: s.whole({}),
+    }),
+  ),
+});
+export type ProviderStatus = s.Infer<typeof providerStatus>;
+
+export const status = s.component('Status', {
+  object: s.literal('status'),
+  time: moment,
+  processes: s.list(processStatus),
+  providers: s.list(providerStatus),
+  /** Null for somebody whose role holds in some workspaces only. The list of processes is empty then, too. */
+  redis: s.orNull(
+    s.fields({
+      memory_used_bytes: s.whole(),
+      memory_limit_bytes: wholeOrNull,
+      request_log_entries: s.whole(),
+      product: s.choice('Redis', 'Valkey'),
+      version: s.text(),
+      warnings: s.list(s.text()).about('How its settings can lose accepted requests.'),
+    }),
+  ),
+  /** Where workers copy the request log to, and how far the copy is behind. Null: nowhere. */
+  copies: s.fields({
+    postgres: s.orNull(
+      s.fields({
+        behind_ms: s.whole().about('Age of the oldest entry that is not in PostgreSQL.'),
+        spilled_entries: s.whole().about('Entries on the disks of workers.'),
+        problem: textOrNull.about('Why this api cannot read PostgreSQL, as a sentence.'),
+      }),
+    ),
+    files: s.orNull(
+      s.fields({
+        behind_ms: s.whole().about('Age of the oldest entry that is in no file. Up to an hour is normal.'),
+      }),
+    ),
+  }),
+  registry: s.fields({ version: s.text(), models: s.whole() }),
+});
+export type Status = s.Infer<typeof status>;
+
+/** `processes`: how many were asked to read gateway.yaml again. */
+export const reload = s.component('Reload', {
+  object: s.literal('reload'),
+  time: moment,
+  processes: s.whole(),
+});
+export type Reload = s.Infer<typeof reload>;
