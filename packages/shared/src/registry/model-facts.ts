@@ -175,8 +175,8 @@ const MODELS: readonly FactRow[] = [
     models: /^claude/,
     facts: [
       ...['seed', 'verbosity', 'prediction', 'metadata', 'prompt_cache_key', 'prompt_cache_retention'],
-      ...['prompt_cache_options', 'frequency_penalty', 'presence_penalty'],
-    ].map((field) => drops(field)),
+      ...['prompt_cache_options', 'frequency_penalty', 'presence_penalty', 'store'],
+    ].map((field) => drops(field, isNot(false))),
     source: 'https://platform.claude.com/docs/en/api/openai-sdk',
   },
   {
