@@ -1,9 +1,9 @@
 /**
  * Callers who do what an SDK does: they try again after a connection error, a 429 or a 5xx. Half of their requests have an
- * Idempotency-Key, and some of those are sent twice at once. Some are large.
+ * Idempotency-Key, and some of those are sent twice at once. Some are large, and some are not waited for.
  */
 import { echoOf } from '../chaos/account.js';
-import type { Gateway } from '../helpers/gateway.js';
+import type { ChatAnswer, Gateway } from '../helpers/gateway.js';
 import type { Random } from './random.js';
 
 const TRIES = 12;
@@ -11,6 +11,8 @@ const HANG_UP_EVERY = 500;
 /** Even: a request with a key. */
 const TWIN_EVERY = 10;
 const LARGE_EVERY = 7;
+const BACKGROUND_EVERY = 9;
+const ASK_AGAIN_MS = 200;
 const LARGE = 'Grüße. '.repeat(4_000);
 
 /** Callers of each workspace, out of so many. */
@@ -25,6 +27,7 @@ export class Callers {
   replayed = 0;
   retries = 0;
   hungUp = 0;
+  inBackground = 0;
   readonly lost: string[] = [];
   readonly wrong: string[] = [];
   /** Twins that were both served by a call of their own. */
@@ -87,7 +90,7 @@ export class Callers {
         await new Promise((resolve) => setTimeout(resolve, Math.min(250 * 2 ** attempt, 4_000)));
       }
       try {
-        const { status, body, headers: answered } = await this.#send(text, key, headers);
+        const { status, body, headers: answered } = await this.#answer(n, text, key, headers);
         if (status === 200) {
           this.answered++;
           const isReplay = answered.has('idempotent-replayed');
@@ -105,6 +108,26 @@ export class Callers {
     }
     this.lost.push(`${nameOf(text)}: ${last}`);
     return 'lost';
+  }
+
+  #answer(n: number, text: string, key: string, headers: Record<string, string>): Promise<ChatAnswer> {
+    const isWaitedFor = n % BACKGROUND_EVERY !== 0 || n % TWIN_EVERY === 0;
+    return isWaitedFor ? this.#send(text, key, headers) : this.#askLater(text, key, headers);
+  }
+
+  /** A request that its caller does not wait for: its answer is asked for until it is there. */
+  async #askLater(text: string, key: string, headers: Record<string, string>): Promise<ChatAnswer> {
+    const accepted = await this.#send(text, key, { ...headers, prefer: 'respond-async' });
+    if (accepted.status !== 202) return accepted;
+    this.inBackground++;
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+      const url = `${this.random.pick(this.gateway.urls)}${accepted.headers.get('location')}`;
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } }).catch(() => undefined);
+      const isFinal = answer?.headers.get('x-gateway-final') === 'true' || answer?.status === 404;
+      if (answer && isFinal)
+        return { status: answer.status, headers: answer.headers, body: await answer.json() };
+    }
   }
 
   async #hangUp(n: number, key: string): Promise<void> {

@@ -4,6 +4,7 @@ import { PAIR } from '../chaos/trial.js';
 import { startRealGateway } from '../helpers/gateway.js';
 import { figuresSaver } from '../helpers/save-figures.js';
 import { until } from '../helpers/until.js';
+import { BatchCaller } from './batch-caller.js';
 import { Books } from './books.js';
 import { Callers, CROWDS } from './callers.js';
 import { FAULTS } from './faults.js';
@@ -60,6 +61,7 @@ const started = performance.now();
 const elapsedMs = () => performance.now() - started;
 const endMs = Number(values.minutes) * 60_000;
 const callers = new Callers(gateway, new Random(Number(values.seed) + 1), Number(values.requests));
+const batchCaller = new BatchCaller(gateway);
 const books = new Books(gateway);
 const [api, worker] = [gateway.apis[0], gateway.workers[0]];
 const memories = [
@@ -102,12 +104,14 @@ async function watch(): Promise<void> {
 }
 
 callers.start(Number(values.callers));
+batchCaller.start();
 const work = [breakThings(), watch()];
 await until('the end', () => callers.done || elapsedMs() >= endMs, endMs + 60_000);
 over = true;
 await work[0];
 gateway.simulator.clearScript();
 await callers.stop();
+await batchCaller.stop();
 await work[1];
 await until(
   'empty queues',
@@ -121,6 +125,7 @@ const quantile = (q: number) => `${(latencies[Math.floor(latencies.length * q)] 
 const failures = [
   ...callers.lost.map((each) => `lost: ${each}`),
   ...callers.wrong.map((each) => `wrong: ${each}`),
+  ...batchCaller.wrong.map((each) => `wrong: ${each}`),
   ...callers.servedTwice.map((each) => `served twice with one key: ${each}`),
   ...books.twice.map((id) => `logged twice: ${id}`),
   ...disagreements,
@@ -132,6 +137,11 @@ const rows: [string, unknown][] = [
   ['answered', callers.answered],
   ['lost', callers.lost.length],
   ['wrong answers', callers.wrong.length],
+  ['not waited for (background)', callers.inBackground],
+  [
+    'batches',
+    `${batchCaller.batches} with ${batchCaller.lines} lines, ${batchCaller.refused} of which no provider served`,
+  ],
   ['logged or billed twice', books.twice.length + callers.servedTwice.length + disagreements.length],
   ['callers’ retries', callers.retries],
   ['replays of an Idempotency-Key', callers.replayed],
