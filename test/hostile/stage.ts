@@ -52,12 +52,16 @@ export class Stage {
 
   static async set(attack: Attack, isShort: boolean): Promise<Stage> {
     const limits = attack.limits ? { limits: attack.limits } : {};
-    // On a machine that is busy with other tests, Redis may stand still for seconds. That is nobody's attack.
+    // On a machine that is busy with other tests, Redis may stand still for seconds, and a call may wait for long. That is
+    // nobody's attack.
     const start = isShort ? startProcesses : startRealGateway;
+    const patience = isShort ? { max_wait_ms: 200_000 } : {};
+    const providers = attack.gateway?.providers;
     const gateway = await start({
       routes: SOLO,
       simulator: { latencyMs: 20 },
       ...attack.gateway,
+      providers: { ...providers, openai: { ...patience, ...providers?.openai } },
       ...(attack.confined ? { env: { NODE_OPTIONS: `${SHIPPED_NODE_OPTIONS} ${NODE_OPTIONS}` } } : {}),
       workspaces: {
         attacker: { routes: SOLO, ...limits },
