@@ -32,7 +32,6 @@ import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { RegistryStore } from '@sluice/shared/registry/store';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
-import type { AdminOptions } from './admin/admin.js';
 import { BatchLeases } from './batches/batch-lease.js';
 import { BatchRunner } from './batches/batch-runner.js';
 import { BatchStore } from './batches/batch-store.js';
@@ -68,6 +67,16 @@ import { KnownRefusals } from './http/known-refusals.js';
 import { DeliveryStore } from './webhooks/delivery-store.js';
 import { WebhookStore } from './webhooks/webhook-store.js';
 import { Webhooks } from './webhooks/webhooks.js';
+
+export interface AdminOptions {
+  host: string;
+  port: number;
+  token: string;
+  /** The host names of this listener, beside localhost. */
+  hosts: readonly string[];
+  /** What gateway.yaml names as access.oidc.client_secret. */
+  oidcSecret?: string | undefined;
+}
 
 export interface ApiOptions {
   redisUrl: string;
