@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { pathOf, readManifest, run, withVersion, writeJson } from './repository.js';
 
 /** Every package that runs in production. */
-const PACKAGES = ['shared', 'console', 'simulator', 'api', 'worker', 'cli'];
+const PACKAGES = ['shared', 'console', 'simulator', 'api', 'admin', 'worker', 'cli'];
 /** The parts of a package. A package may lack some of them. */
 const PARTS = ['package.json', 'dist', 'src', 'bin', 'data', 'static', 'styles'];
 const BESIDE = ['README.md', 'LICENSE', 'CHANGELOG.md', 'gateway.yaml'];

@@ -6,6 +6,8 @@ const REQUIRED = [
   'gateway.yaml',
   'bin/sluice.js',
   'node_modules/@sluice/api/dist/main.js',
+  'node_modules/@sluice/admin/dist/admin.js',
+  'node_modules/@sluice/admin/src/access/lua/touch-session.lua',
   'node_modules/@sluice/worker/dist/main.js',
   'node_modules/@sluice/cli/dist/sluice.js',
   'node_modules/@sluice/simulator/dist/main.js',

@@ -1,10 +1,10 @@
 /** Made-up rows of a year, and how long each question of the console takes among them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ArchiveReader, pageStatement, type Statement } from '@sluice/api/admin/archive-reader';
-import { SPEND_TRANSACTION, spendStatement } from '@sluice/api/admin/archive-spend';
-import type { LogFilter } from '@sluice/api/admin/log-filter';
-import type { Sort } from '@sluice/api/admin/log-order';
+import { ArchiveReader, pageStatement, type Statement } from '@sluice/admin/log/archive-reader';
+import type { LogFilter } from '@sluice/admin/log/log-filter';
+import type { Sort } from '@sluice/admin/log/log-order';
+import { SPEND_TRANSACTION, spendStatement } from '@sluice/admin/spend/archive-spend';
 import { type Database, inTransaction, openDatabase, schemaOf } from '@sluice/shared/archive/database';
 import { monthAt } from '@sluice/worker/archive/partitions';
 import { startTestPostgres } from '../helpers/test-postgres.js';

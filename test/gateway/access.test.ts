@@ -1,6 +1,6 @@
 /** Who may do what: tokens with roles, what people of one workspace see, and the trail of what was changed. */
-import { PERMISSIONS, type Permission } from '@sluice/api/admin/access/permissions';
-import { adminPaths } from '@sluice/api/openapi/admin-paths';
+import { PERMISSIONS, type Permission } from '@sluice/admin/access/permissions';
+import { adminPaths } from '@sluice/admin/openapi/admin-paths';
 import { ROLES, type Role } from '@sluice/shared/contract/access';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { BrowserLike } from '../helpers/browser-like.js';

@@ -1,6 +1,6 @@
 /** The OpenAPI document is what the listeners really do. The other admin tests hold each of their answers to it, too. */
-import { createAdminApp } from '@sluice/api/admin/app';
-import { openapi, openapiAt } from '@sluice/api/openapi/document';
+import { createAdminApp } from '@sluice/admin/app';
+import { openapi, openapiAt } from '@sluice/admin/openapi/document';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { checkAnswer, checked } from '../helpers/conformance.js';
 import { ABSENT, refusalsOf } from '../helpers/damage.js';

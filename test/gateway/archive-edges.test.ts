@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ArchiveReader } from '@sluice/api/admin/archive-reader';
-import { ArchiveSpend } from '@sluice/api/admin/archive-spend';
-import { LogReader } from '@sluice/api/admin/log-reader';
-import { RequestSearch } from '@sluice/api/admin/request-search';
+import { ArchiveReader } from '@sluice/admin/log/archive-reader';
+import { LogReader } from '@sluice/admin/log/log-reader';
+import { RequestSearch } from '@sluice/admin/log/request-search';
+import { ArchiveSpend } from '@sluice/admin/spend/archive-spend';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
 import type { RedisServer } from '@sluice/cli/start/redis-server';
 import { type Database, openDatabase, schemaOf } from '@sluice/shared/archive/database';

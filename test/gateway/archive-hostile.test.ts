@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ArchiveReader } from '@sluice/api/admin/archive-reader';
+import { ArchiveReader } from '@sluice/admin/log/archive-reader';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
 import type { RequestPage, Status } from '@sluice/shared/admin-api';
 import { type Database, inTransaction, openDatabase, schemaOf } from '@sluice/shared/archive/database';

@@ -5,9 +5,9 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ArchiveReader } from '@sluice/api/admin/archive-reader';
-import { ArchiveSpend } from '@sluice/api/admin/archive-spend';
-import { LogReader } from '@sluice/api/admin/log-reader';
+import { ArchiveReader } from '@sluice/admin/log/archive-reader';
+import { LogReader } from '@sluice/admin/log/log-reader';
+import { ArchiveSpend } from '@sluice/admin/spend/archive-spend';
 import { findPostgres } from '@sluice/cli/start/find-postgres';
 import type { PostgresServer } from '@sluice/cli/start/postgres-server';
 import type {

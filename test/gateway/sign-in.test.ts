@@ -1,6 +1,6 @@
 /** Signing in to the console without a page: sessions, sign-in links, who may not, and the view of the queues behind it. */
-import { digestOf } from '@sluice/api/admin/access/secrets';
-import { IDLE_MS, SESSION_MS } from '@sluice/api/admin/access/sessions';
+import { digestOf } from '@sluice/admin/access/secrets';
+import { IDLE_MS, SESSION_MS } from '@sluice/admin/access/sessions';
 import { freePort } from '@sluice/cli/start/free-port';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { BrowserLike } from '../helpers/browser-like.js';

@@ -1,5 +1,5 @@
 /** Holds answers to the OpenAPI document: their path, method, status, content type, headers and every field. */
-import { openapi } from '@sluice/api/openapi/document';
+import { openapi } from '@sluice/admin/openapi/document';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
 interface Described {

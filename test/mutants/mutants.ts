@@ -12,19 +12,19 @@ export interface Mutant {
 export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/access',
-    file: 'packages/api/src/admin/access/guard.ts',
+    file: 'packages/admin/src/access/guard.ts',
     from: 'refuseUnless(hasRole(principal, role, id));',
     to: "refuseUnless(hasRole(principal, 'viewer', id));",
   },
   {
     test: 'gateway/added-providers',
-    file: 'packages/api/src/admin/routes/added-provider-input.ts',
+    file: 'packages/admin/src/routes/added-provider-input.ts',
     from: '[name, true]',
     to: '[name, settings.headers[name]]',
   },
   {
     test: 'gateway/admin-directory',
-    file: 'packages/api/src/admin/routes/workspaces.ts',
+    file: 'packages/admin/src/routes/workspaces.ts',
     from: 'limits: limits ? toLimits(limits) : workspace.limits',
     to: 'limits: workspace.limits',
   },
@@ -36,7 +36,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/admin-openapi',
-    file: 'packages/api/src/openapi/admin-paths.ts',
+    file: 'packages/admin/src/openapi/admin-paths.ts',
     from: "'/catalogue': {",
     to: "'/catalog': {",
   },
@@ -60,7 +60,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/archive-hostile',
-    file: 'packages/api/src/admin/archive-reader.ts',
+    file: 'packages/admin/src/log/archive-reader.ts',
     from: 'JSON.stringify({ [name]: value })',
     to: '`{"${name}":"${value}"}`',
   },
@@ -157,7 +157,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/console-page',
-    file: 'packages/api/src/admin/serve-console.ts',
+    file: 'packages/admin/src/console/serve-console.ts',
     from: "frame-ancestors 'none'",
     to: "frame-ancestors 'self'",
   },
@@ -301,7 +301,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/operator-races',
-    file: 'packages/api/src/admin/routes/routes.ts',
+    file: 'packages/admin/src/routes/routes.ts',
     from: 'if (!isSeen)',
     to: 'if (false)',
   },
@@ -391,13 +391,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     test: 'gateway/sign-in',
-    file: 'packages/api/src/admin/access/sessions.ts',
+    file: 'packages/admin/src/access/sessions.ts',
     from: 'now >= expires || now - seen >= IDLE_MS',
     to: 'now >= expires',
   },
   {
     test: 'gateway/single-sign-on',
-    file: 'packages/api/src/admin/access/proxy-person.ts',
+    file: 'packages/admin/src/access/proxy-person.ts',
     from: '!this.config || !this.proxies.sent(ctx)',
     to: '!this.config',
   },

@@ -1,11 +1,11 @@
 /** Parts of the access to the admin api that need no gateway. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { TrustedProxies } from '@sluice/api/admin/access/client-address';
-import { cleanName, grantsOf } from '@sluice/api/admin/access/groups';
-import { hasRole, workspacesOf } from '@sluice/api/admin/access/principal';
-import { proofOf } from '@sluice/api/admin/access/secrets';
-import { SessionCookie } from '@sluice/api/admin/access/session-cookie';
+import { TrustedProxies } from '@sluice/admin/access/client-address';
+import { cleanName, grantsOf } from '@sluice/admin/access/groups';
+import { hasRole, workspacesOf } from '@sluice/admin/access/principal';
+import { proofOf } from '@sluice/admin/access/secrets';
+import { SessionCookie } from '@sluice/admin/access/session-cookie';
 import type { Grant } from '@sluice/shared/config/gateway-config';
 import test from 'ava';
 import Koa, { type ParameterizedContext } from 'koa';

@@ -2,8 +2,9 @@
  * The outside of the gateway, word by word: the OpenAPI document, and what is said about every wrong gateway.yaml and every
  * wrong chat request. `WRITE_FIXTURES=1` writes a change that is meant.
  */
+
+import { openapiAt } from '@sluice/admin/openapi/document';
 import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
-import { openapiAt } from '@sluice/api/openapi/document';
 import { readAddedProvider } from '@sluice/shared/config/added-provider';
 import { ConfigError, parseConfig, parseConfigText } from '@sluice/shared/config/config';
 import { mistakeText } from '@sluice/shared/contract/mistakes';

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { PERMISSIONS } from '@sluice/api/admin/access/permissions';
-import { adminPaths } from '@sluice/api/openapi/admin-paths';
+import { PERMISSIONS } from '@sluice/admin/access/permissions';
+import { adminPaths } from '@sluice/admin/openapi/admin-paths';
 import { startEnv } from '@sluice/cli/start/env';
 import { parseConfig, parseConfigText } from '@sluice/shared/config/config';
 import { ERROR_STATUS } from '@sluice/shared/errors';

@@ -79,7 +79,9 @@ test('an import that goes up, aside or to another package is found', (t) => {
   const wrong = [
     ['shared', 'redis/redis.ts', '../queue/job.js'],
     ['shared', 'errors.ts', '@sluice/api/app'],
-    ['api', 'chat/route.ts', '../admin/app.js'],
+    ['api', 'chat/route.ts', '../webhooks/webhooks.js'],
+    ['api', 'api.ts', '@sluice/admin/admin'],
+    ['admin', 'access/guard.ts', '../routes/keys.js'],
     ['worker', 'jobs/ending.ts', '../archive/archiver.js'],
     ['worker', 'archive/archiver.ts', '../calls/call-provider.js'],
     ['worker', 'jobs/ending.ts', '../env.js'],

@@ -46,7 +46,7 @@ test('a webhook is sent once there are descriptors again', async (t) => {
 for (const [what, first, attempt] of [
   [
     'the board of the queues',
-    `import { openBullBoard } from ${from('@sluice/api/admin/bull-board')};`,
+    `import { openBullBoard } from ${from('@sluice/admin/board/bull-board')};`,
     `typeof openBullBoard('/queues', {}).serve`,
   ],
   [

@@ -1,5 +1,5 @@
-import { type LogFilter, matches } from '@sluice/api/admin/log-filter';
-import { LogIndex } from '@sluice/api/admin/log-index';
+import { type LogFilter, matches } from '@sluice/admin/log/log-filter';
+import { LogIndex } from '@sluice/admin/log/log-index';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import test from 'ava';
 import fc from 'fast-check';

@@ -1,6 +1,6 @@
 /** An identity provider that is not who it says. The rest of the sign-in is in test/gateway/single-sign-on.test.ts. */
 import { createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { OidcSignIn } from '@sluice/api/admin/access/oidc';
+import { OidcSignIn } from '@sluice/admin/access/oidc';
 import test from 'ava';
 import { createJsonServer } from '../helpers/json-server.js';
 

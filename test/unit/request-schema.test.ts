@@ -1,6 +1,7 @@
 /** The OpenAPI document describes exactly the requests and inputs that the gateway takes. */
+
+import { openapi } from '@sluice/admin/openapi/document';
 import { parseChatRequest } from '@sluice/api/chat/parse-chat-request';
-import { openapi } from '@sluice/api/openapi/document';
 import { parseConfig } from '@sluice/shared/config/config';
 import * as contract from '@sluice/shared/contract/all';
 import { read } from '@sluice/shared/contract/mistakes';

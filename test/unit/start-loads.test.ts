@@ -21,7 +21,7 @@ function loadedWith(...modules: string[]): string[] {
 const NODES_UNDICI = 'NativeModule internal/deps/undici/undici';
 
 test('an api process starts without bull-board, without pg, and without the undici inside Node', (t) => {
-  const loaded = loadedWith('@sluice/api/api', '@sluice/api/admin/admin');
+  const loaded = loadedWith('@sluice/api/api', '@sluice/admin/admin');
   t.true(loaded.some((file) => file.includes('/bullmq/')));
   t.deepEqual(
     loaded.filter((file) => /\/node_modules\/(?:@bull-board|pg)\//.test(file) || file === NODES_UNDICI),

@@ -1,5 +1,5 @@
-import { LogIndex } from '@sluice/api/admin/log-index';
-import { Durations, Traffic } from '@sluice/api/admin/traffic';
+import { LogIndex } from '@sluice/admin/log/log-index';
+import { Durations, Traffic } from '@sluice/admin/log/traffic';
 import type { Attempt } from '@sluice/shared/queue/job';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import test from 'ava';

@@ -6,7 +6,7 @@ import type { Metrics } from '@sluice/shared/metrics/create';
 import { hearReloads } from '@sluice/shared/process/config-reloads';
 import { listen } from '@sluice/shared/process/listen';
 import { within } from '@sluice/shared/process/within';
-import type { AdminContext, AdminOptions, RunningAdmin } from './admin/admin.js';
+import { startAdmin } from './admin-listener.js';
 import { type AppParts, createApp } from './app.js';
 import { type ApiOptions, type ApiParts, assemble } from './assemble.js';
 import { startChores } from './chores.js';
@@ -144,10 +144,4 @@ function toAppParts(
     corsOrigins: config.cors.origins,
     protocol: () => neighbours.protocol,
   };
-}
-
-/** A process without ADMIN_TOKEN does not load this part. */
-async function startAdmin(options: AdminOptions, context: AdminContext): Promise<RunningAdmin> {
-  const admin = await import('./admin/admin.js');
-  return admin.startAdmin(options, context);
 }

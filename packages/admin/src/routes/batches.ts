@@ -1,0 +1,62 @@
+import { Readable } from 'node:stream';
+import type { Router } from '@koa/router';
+import { type Batch, toBatchView } from '@sluice/api/batches/batch-record';
+import type { BatchStore } from '@sluice/api/batches/batch-store';
+import type { Files } from '@sluice/api/files/files';
+import type { BatchView, List } from '@sluice/shared/admin-api';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Clock } from '@sluice/shared/redis/clock';
+import { noteChange } from '../access/audit.js';
+import { seenBy } from '../access/guard.js';
+import type { DirectorySnapshot } from '../directory-snapshot.js';
+import { list } from '../http/present.js';
+
+/** The most batches that are shown, the newest of all workspaces. */
+const MOST = 500;
+
+export interface BatchAdminParts {
+  batches: BatchStore;
+  files: Files;
+  snapshot: DirectorySnapshot;
+  clock: Clock;
+}
+
+/** /batches: how the batches of all workspaces stand. */
+export function addBatchRoutes(router: Router, { batches, files, snapshot, clock }: BatchAdminParts): void {
+  const find = async (workspace: string, id: string): Promise<Batch> => {
+    const batch = await batches.find(id);
+    if (batch?.record.workspace !== workspace) throw new GatewayError('not_found', 'There is no such batch.');
+    return batch;
+  };
+
+  router.get('/batches', async (ctx) => {
+    const seen = seenBy(ctx);
+    const workspaces = (await snapshot.read()).map(({ id }) => id).filter((id) => !seen || seen.has(id));
+    const newest = await Promise.all(workspaces.map((workspace) => batches.newest(workspace, MOST)));
+    const ids = newest
+      .flat()
+      .sort((a, b) => b.created - a.created)
+      .slice(0, MOST);
+    const found = await batches.findAll(ids.map(({ id }) => id));
+    ctx.body = list(found.map(toBatchView)) satisfies List<BatchView>;
+  });
+
+  router.post('/workspaces/:id/batches/:batch/cancel', async (ctx) => {
+    const { id = '', batch = '' } = ctx.params;
+    const { state } = await find(id, batch);
+    const status = await batches.cancel(batch, { ...state.times, cancelling: clock.now() });
+    if (status !== 'cancelling')
+      throw new GatewayError('conflict', `A batch that is ${status} cannot be cancelled.`);
+    noteChange(ctx, { before: { status: state.status }, after: { status } });
+    ctx.body = toBatchView(await find(id, batch));
+  });
+
+  router.get('/workspaces/:id/files/:file/content', async (ctx) => {
+    const { id = '', file = '' } = ctx.params;
+    const record = await files.find(id, file);
+    ctx.set('content-type', 'application/jsonl');
+    ctx.set('content-disposition', 'attachment');
+    ctx.length = record.bytes;
+    ctx.body = Readable.from(files.read(record), { objectMode: false });
+  });
+}

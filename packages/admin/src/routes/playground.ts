@@ -1,0 +1,36 @@
+import type { Router } from '@koa/router';
+import { type ChatParts, createChatRoute } from '@sluice/api/chat/route';
+import { noWorkspace } from '@sluice/shared/directory/key-issuer';
+import type { DirectoryParts } from './workspaces.js';
+
+/** The request log has this in place of a caller's key id. */
+const PLAYGROUND_KEY = 'admin-playground';
+
+export interface PlaygroundParts extends DirectoryParts {
+  chat: ChatParts;
+}
+
+/**
+ * /workspaces/{id}/playground: a chat on behalf of a workspace, for operators who have none of its keys. Only the
+ * authentication differs from the public endpoint. Checks, limits, queue, log entry and bill are the same.
+ */
+export function addPlaygroundRoutes(router: Router, { directory, readBody, chat }: PlaygroundParts): void {
+  router.post(
+    '/workspaces/:id/playground',
+    readBody,
+    async (ctx, next) => {
+      const workspace = await directory.findWorkspace(ctx.params.id ?? '');
+      if (!workspace) throw noWorkspace();
+      ctx.state.startedAt = performance.now();
+      ctx.state.key = {
+        id: PLAYGROUND_KEY,
+        workspace: workspace.id,
+        name: PLAYGROUND_KEY,
+        lastFour: '',
+        created: 0,
+      };
+      await next();
+    },
+    createChatRoute(chat),
+  );
+}

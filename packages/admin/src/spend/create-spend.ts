@@ -1,0 +1,23 @@
+/** Builds what reads spend, budgets and limits: from the ledger in Redis, and from the archive where there is one. */
+import type { AdminContext } from '@sluice/api/admin-listener';
+import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
+import type { Redis } from 'ioredis';
+import type { ArchiveReader } from '../log/archive-reader.js';
+import { ArchiveSpend } from './archive-spend.js';
+import { readLimitUse } from './budget.js';
+import { readMonths } from './budget-months.js';
+import { readSpend, type SpendQuestion } from './spend.js';
+
+export function createSpend(
+  redis: Redis,
+  { names, clock }: AdminContext,
+  archive: ArchiveReader | undefined,
+) {
+  const archiveSpend = archive && new ArchiveSpend(archive, redis, names);
+  return {
+    readSpend: (question: SpendQuestion) => readSpend(redis, names, question),
+    readArchiveSpend: archiveSpend && ((question: SpendQuestion) => archiveSpend.read(question)),
+    readLimitUse: (workspace: string) => readLimitUse(redis, names, clock, workspace),
+    readMonths: (workspace: WorkspaceRecord) => readMonths(redis, names, clock, workspace),
+  };
+}

@@ -1,0 +1,87 @@
+/** Spend as files: a table of the rows, and FOCUS 1.2, the FinOps foundation's format for bills. */
+import { type PresentedSpend, type SpendField, SUM_NAMES } from '@sluice/shared/contract/spend';
+import { csvLine } from '../http/csv.js';
+
+export function* spendCsv(by: readonly SpendField[], rows: readonly PresentedSpend[]): Generator<string> {
+  yield csvLine([...by, ...SUM_NAMES]);
+  for (const row of rows)
+    yield csvLine([...by.map((field) => row[field] ?? null), ...SUM_NAMES.map((name) => row[name])]);
+}
+
+/** What a FOCUS file is made of. */
+export const FOCUS_FIELDS = [
+  'day',
+  'workspace',
+  'route',
+  'provider',
+  'model',
+] as const satisfies SpendField[];
+
+type FocusColumn = [name: string, value: (row: PresentedSpend) => string | number | null];
+
+/** Exactly, in USD: FOCUS has no smaller unit. */
+function exactUsd(picodollars: string): string {
+  const digits = picodollars.padStart(13, '0');
+  return `${digits.slice(0, -12)}.${digits.slice(-12)}`;
+}
+
+function tokens(row: PresentedSpend): number {
+  return row.input_tokens + row.cached_input_tokens + row.cache_write_tokens + row.output_tokens;
+}
+
+const cost = (row: PresentedSpend) => exactUsd(row.cost_picodollars);
+const dayAfter = (day: string) =>
+  `${new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10)}T00:00:00Z`;
+const monthStart = (day: string, months: number) =>
+  new Date(Date.UTC(Number(day.slice(0, 4)), Number(day.slice(5, 7)) - 1 + months, 1))
+    .toISOString()
+    .replace('.000Z', 'Z');
+const day = (row: PresentedSpend) => row.day ?? '';
+
+const FOCUS: readonly FocusColumn[] = [
+  ['BilledCost', cost],
+  ['EffectiveCost', cost],
+  ['ListCost', cost],
+  ['ContractedCost', cost],
+  ['BillingCurrency', () => 'USD'],
+  ['BillingAccountId', () => 'sluice'],
+  ['BillingAccountName', () => 'Sluice'],
+  ['BillingAccountType', () => 'Gateway'],
+  ['BillingPeriodStart', (row) => monthStart(day(row), 0)],
+  ['BillingPeriodEnd', (row) => monthStart(day(row), 1)],
+  ['ChargePeriodStart', (row) => `${day(row)}T00:00:00Z`],
+  ['ChargePeriodEnd', (row) => dayAfter(day(row))],
+  ['ChargeCategory', () => 'Usage'],
+  ['ChargeClass', () => null],
+  ['ChargeDescription', (row) => `${row.requests} requests to ${row.provider}/${row.model}`],
+  ['ChargeFrequency', () => 'Usage-Based'],
+  ['ConsumedQuantity', tokens],
+  ['ConsumedUnit', () => 'Tokens'],
+  ['PricingQuantity', tokens],
+  ['PricingUnit', () => 'Tokens'],
+  ['InvoiceIssuerName', (row) => row.provider ?? null],
+  ['ProviderName', (row) => row.provider ?? null],
+  ['PublisherName', (row) => row.provider ?? null],
+  ['ServiceCategory', () => 'AI and Machine Learning'],
+  ['ServiceSubcategory', () => 'Generative AI'],
+  ['ServiceName', (row) => row.provider ?? null],
+  ['ResourceId', (row) => row.model ?? null],
+  ['ResourceName', (row) => row.model ?? null],
+  ['ResourceType', () => 'Model'],
+  ['RegionId', () => null],
+  ['RegionName', () => null],
+  ['SkuId', (row) => `${row.provider}/${row.model}`],
+  ['SubAccountId', (row) => row.workspace ?? null],
+  ['SubAccountName', (row) => row.workspace ?? null],
+  ['SubAccountType', () => 'Workspace'],
+  [
+    'Tags',
+    (row) => JSON.stringify(row.route === null || row.route === undefined ? {} : { route: row.route }),
+  ],
+];
+
+export function* focusCsv(rows: readonly PresentedSpend[]): Generator<string> {
+  yield csvLine(FOCUS.map(([name]) => name));
+  // A row without any request is one of unknown bills: nothing was billed.
+  for (const row of rows) if (row.requests > 0) yield csvLine(FOCUS.map(([, value]) => value(row)));
+}

@@ -1,0 +1,32 @@
+/**
+ * What the admin listener gets of an api process. It is a package of its own, `packages/admin`, which imports this one. So this
+ * one knows only its name, and a process without ADMIN_TOKEN does not load it.
+ */
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import type { AdminOptions, ApiOptions, ApiParts } from './assemble.js';
+import type { ChatParts } from './chat/route.js';
+
+/** As a text that TypeScript does not follow, because packages do not form a circle. */
+const ADMIN: string = '@sluice/admin/admin';
+
+export interface AdminContext
+  extends Pick<ApiOptions, 'redisUrl' | 'databaseUrl' | 'cell' | 'logger'>,
+    Pick<ApiParts, 'names' | 'digests' | 'payloads' | 'clock' | 'takeUpAdded' | 'connectionLimit'>,
+    Pick<ApiParts, 'registry' | 'registryStore' | 'refresh' | 'catalogue' | 'providerTests'>,
+    Pick<ApiParts, 'coolDowns' | 'circuits' | 'presence' | 'files' | 'batches' | 'webhooks'> {
+  config: GatewayConfig;
+  chat: ChatParts;
+  countWrongKey(listener: string): void;
+  countSignIn(way: string, outcome: string): void;
+  publicUrl(): string;
+}
+
+export interface RunningAdmin {
+  url: string;
+  close(): Promise<void>;
+}
+
+export async function startAdmin(options: AdminOptions, context: AdminContext): Promise<RunningAdmin> {
+  const admin = (await import(ADMIN)) as { startAdmin: typeof startAdmin };
+  return admin.startAdmin(options, context);
+}

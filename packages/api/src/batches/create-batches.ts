@@ -1,0 +1,54 @@
+/** Builds the store of batches, and what runs them. */
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import type { Logger } from '@sluice/shared/process/logger';
+import { ProviderBatches } from '@sluice/shared/queue/provider-batches';
+import type { Redis } from 'ioredis';
+import type { Cell } from '../cell/create-cell.js';
+import type { Chat } from '../chat/create-chat.js';
+import type { Files } from '../files/files.js';
+import { BatchLeases } from './batch-lease.js';
+import { BatchRunner } from './batch-runner.js';
+import { BatchStore } from './batch-store.js';
+import { LineStore } from './line-store.js';
+import { PartBudget } from './part-budget.js';
+import { ProviderRoom } from './provider-room.js';
+
+export function createBatches(
+  redis: Redis,
+  config: GatewayConfig,
+  logger: Logger,
+  cell: Cell,
+  { dispatcher, workspaceLimits, estimate, availability }: Chat,
+  files: Files,
+) {
+  const { id, names, payloads, clock, directory, queue, memory, neighbours, apiMetrics } = cell;
+  const batches = new BatchStore(redis, names, payloads);
+  const runner = new BatchRunner(
+    {
+      ...{ store: batches, files, dispatcher, payloads, directory, clock, logger, inboxId: id },
+      leases: new BatchLeases(redis, names),
+      lineStore: new LineStore(redis, names),
+      metrics: apiMetrics,
+      handed: new ProviderBatches(redis, names),
+      queue,
+      budget: new PartBudget({
+        directory,
+        limits: workspaceLimits,
+        estimate,
+        providers: config.providers,
+        clock,
+      }),
+      providerPollMs: config.batches.providerPollMs,
+      room: new ProviderRoom(queue, availability, config.providers),
+      providers: config.providers,
+      protocol: () => neighbours.protocol,
+      hasRoom: (bytes) => memory.take(bytes),
+      deadlineMs: config.request.deadlineMs,
+      limits: config.request.limits,
+      linesInFlight: config.batches.linesInFlight,
+      maxBodyBytes: config.request.maxBodyBytes,
+    },
+    logger,
+  );
+  return { batches, runner };
+}

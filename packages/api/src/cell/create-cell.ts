@@ -1,0 +1,128 @@
+/** Builds what an api process knows of its cell: the queue, the other processes, the directory, the registry and the metrics. */
+import { Directory } from '@sluice/shared/directory/directory';
+import { KeyDigests } from '@sluice/shared/directory/key-digests';
+import { Metrics } from '@sluice/shared/metrics/create';
+import { DirectoryWatch } from '@sluice/shared/metrics/directory-watch';
+import { readBusiest, WorkspaceLabels } from '@sluice/shared/metrics/workspace-labels';
+import type { LiveConfig } from '@sluice/shared/process/live-config';
+import type { Logger } from '@sluice/shared/process/logger';
+import { Presence } from '@sluice/shared/process/presence';
+import type { SecretKeys } from '@sluice/shared/process/secret-keys';
+import { AddedProviders } from '@sluice/shared/providers/added-providers';
+import { CircuitBreakers, circuitSettings } from '@sluice/shared/providers/circuit-breakers';
+import { CoolDowns } from '@sluice/shared/providers/cool-downs';
+import { ChatQueue } from '@sluice/shared/queue/chat-queue';
+import { CLEAR_PAYLOADS, Payloads } from '@sluice/shared/queue/payload';
+import { recordParts } from '@sluice/shared/queue/settle';
+import { RedisClock } from '@sluice/shared/redis/clock';
+import { keyNames } from '@sluice/shared/redis/key-names';
+import { LiveRegistry } from '@sluice/shared/registry/live-registry';
+import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
+import { RegistryStore } from '@sluice/shared/registry/store';
+import { makeRequestId } from '@sluice/shared/request-id';
+import type { Redis } from 'ioredis';
+import { Catalogue } from './catalogue.js';
+import { DirectoryCache } from './directory-cache.js';
+import { Inbox } from './inbox.js';
+import { KeyUse } from './key-use.js';
+import { ApiMetrics } from './metrics.js';
+import { Neighbours } from './neighbours.js';
+import { ProviderTests } from './provider-tests.js';
+import { RedisMemory } from './redis-memory.js';
+import { RegistryRefresh } from './registry-refresh.js';
+import { RequestTally } from './request-tally.js';
+import { SharedGauges } from './shared-gauges.js';
+
+export interface CellOptions {
+  cell: string;
+  live: LiveConfig;
+  /** The keys that encrypt prompts and answers. */
+  payloadKeys?: SecretKeys | undefined;
+  /** The secrets for the digests of workspace keys. */
+  keyPepper?: SecretKeys | undefined;
+  /** How many workspaces have a label of their own in metrics. */
+  topWorkspaces: number;
+  logger: Logger;
+}
+
+export type Cell = Awaited<ReturnType<typeof createCell>>;
+
+/** Only the registry runs already. */
+export async function createCell(options: CellOptions, redis: Redis) {
+  const { cell, live, logger } = options;
+  const { config } = live;
+  const names = keyNames(cell);
+  const { payloads, digests } = readSecrets(options);
+  const clock = new RedisClock(names);
+  await clock.synchronise(redis);
+  const added = config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined;
+  const takeUpAdded = async () => added?.takeUp(live, false);
+  await takeUpAdded();
+
+  const id = makeRequestId();
+  const inbox = new Inbox(id, names);
+  const queue = new ChatQueue(redis, recordParts(names, config));
+  const coolDowns = new CoolDowns(redis, names, clock);
+  const circuits = new CircuitBreakers(redis, names, clock, circuitSettings(config));
+  const presence = new Presence(redis, names, clock, {
+    id,
+    role: 'api',
+    payload: payloads.keyIds,
+    pepper: digests.ids,
+  });
+  const neighbours = new Neighbours(presence);
+  const memory = new RedisMemory(redis, () => neighbours.apis);
+  const store = new Directory(redis, names);
+  const directory = new DirectoryCache(store, digests);
+  const keyUse = new KeyUse(redis, names, clock);
+  const registryStore = new RegistryStore(redis, names);
+  const registry = new LiveRegistry(registryStore, loadShippedRegistry(), clock, logger);
+  await registry.start();
+  const refresh = new RegistryRefresh(registryStore, registry, clock, config.registry.allowPrivateAddresses);
+  const providerTests = new ProviderTests(id, queue);
+  const catalogue = new Catalogue(
+    id,
+    queue,
+    logger,
+    config.providers.values(),
+    registry.current,
+    clock.now(),
+  );
+
+  const metrics = new Metrics('api');
+  const apiMetrics = new ApiMetrics(metrics, config.providers.keys());
+  const gauges = new SharedGauges(metrics, {
+    redis,
+    names,
+    clock,
+    queue,
+    providers: config.providers,
+    coolDowns,
+    circuits,
+    workersSeen: () => neighbours.workers,
+  });
+  const workspaceLabels = new WorkspaceLabels(options.topWorkspaces);
+  const requestTally = new RequestTally(metrics, workspaceLabels);
+  const directoryWatch = new DirectoryWatch(store, async (workspaces) => {
+    await workspaceLabels.learn(workspaces, () => readBusiest(redis, names, clock.now()));
+    requestTally.update(workspaces);
+    apiMetrics.update(workspaces);
+    gauges.update(workspaces);
+  });
+
+  return {
+    ...{ id, names, payloads, digests, clock, added, takeUpAdded },
+    ...{ inbox, queue, coolDowns, circuits, presence, neighbours, memory },
+    ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue, providerTests },
+    ...{ metrics, apiMetrics, requestTally, gauges, directoryWatch },
+  };
+}
+
+function readSecrets({ payloadKeys, keyPepper, logger }: CellOptions) {
+  const payloads = new Payloads(payloadKeys);
+  if (payloads.keyIds.writes === null) logger.warn(CLEAR_PAYLOADS);
+  const digests = new KeyDigests(keyPepper);
+  if (digests.ids.writes === null)
+    logger.warn('KEY_PEPPER is not set: workspace keys are stored as plain SHA-256 digests');
+  return { payloads, digests };
+}

@@ -1,0 +1,87 @@
+/** Builds the parts that a chat request passes. */
+import type { ChatRequest } from '@sluice/shared/chat';
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import type { Logger } from '@sluice/shared/process/logger';
+import { Availability } from '@sluice/shared/providers/availability';
+import { Cancellations } from '@sluice/shared/queue/cancellations';
+import { Idempotency } from '@sluice/shared/queue/idempotency';
+import { openRequest } from '@sluice/shared/queue/payload';
+import { Refusals } from '@sluice/shared/queue/refusals';
+import { TurnedAway } from '@sluice/shared/queue/turned-away';
+import { WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
+import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
+import type { Redis } from 'ioredis';
+import type { Cell } from '../cell/create-cell.js';
+import { KnownRefusals } from '../http/known-refusals.js';
+import { Admission } from './admission.js';
+import { BackgroundRequests } from './background-requests.js';
+import { Congestion } from './congestion.js';
+import { Dispatcher } from './dispatcher.js';
+import { IdempotentDispatcher } from './idempotent-dispatcher.js';
+import { RefusalRate } from './refusal-rate.js';
+import { SafetyNet } from './safety-net.js';
+import { SharedAnswers } from './shared-answers.js';
+
+export type Chat = ReturnType<typeof createChat>;
+
+export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, cell: Cell) {
+  const { names, payloads, clock, queue, inbox, coolDowns, circuits } = cell;
+  const { directory, registry, memory, neighbours, apiMetrics } = cell;
+  const cancellations = new Cancellations(names);
+  const stopRunning = (requestId: string) => cancellations.cancel(redis, requestId);
+  const safetyNet = new SafetyNet({
+    queue,
+    clock,
+    logger,
+    stopRunning,
+    caughtUpAt: () => inbox.caughtUpAt,
+    metrics: apiMetrics,
+  });
+  const estimate = new CostEstimate(config.providers, () => registry.current);
+  const knownRefusals = new KnownRefusals();
+  const workspaceLimits = new WorkspaceLimits(redis, names);
+  const admission = new Admission(
+    directory,
+    workspaceLimits,
+    estimate,
+    clock,
+    knownRefusals,
+    config.providers,
+  );
+  const availability = new Availability(config.providers, coolDowns, circuits);
+  const dispatcher = new Dispatcher({
+    queue,
+    availability,
+    congestion: new Congestion(config.providers),
+    clock,
+    admission,
+    refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
+    estimateCall: (job, entry) => {
+      const request = JSON.parse(openRequest(payloads, job).toString()) as ChatRequest;
+      return estimate.ofCall(request, entry, job.budget);
+    },
+    hasRoom: (bytes) => memory.take(bytes),
+    hasWorkers: () => neighbours.workers > 0,
+    stopRunning,
+    onGhost: (job) => safetyNet.addGhost(job),
+    metrics: apiMetrics,
+  });
+  const refusals = new Refusals(redis, names);
+  const turnedAway = new TurnedAway(redis, names);
+  const idempotency = new Idempotency(redis, names);
+  const answers = new SharedAnswers(idempotency, payloads);
+  const background = new BackgroundRequests(redis, names, payloads);
+  const idempotent = new IdempotentDispatcher({
+    dispatcher,
+    idempotency,
+    answers,
+    admission,
+    payloads,
+    clock,
+  });
+
+  return {
+    ...{ availability, estimate, workspaceLimits, knownRefusals, admission, refusals, turnedAway },
+    ...{ dispatcher, idempotent, background, safetyNet },
+  };
+}

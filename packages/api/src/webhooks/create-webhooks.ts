@@ -1,0 +1,23 @@
+/** Builds the webhooks of workspaces. */
+import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
+import type { Logger } from '@sluice/shared/process/logger';
+import type { Redis } from 'ioredis';
+import type { Cell } from '../cell/create-cell.js';
+import { DeliveryStore } from './delivery-store.js';
+import { WebhookStore } from './webhook-store.js';
+import { Webhooks } from './webhooks.js';
+
+export function createWebhooks(
+  redis: Redis,
+  config: GatewayConfig['webhooks'],
+  logger: Logger,
+  { names, payloads, clock, apiMetrics }: Cell,
+): Webhooks {
+  return new Webhooks({
+    ...{ redis, names, clock, logger },
+    store: new WebhookStore(redis, names, payloads),
+    deliveries: new DeliveryStore(redis, names),
+    config,
+    metrics: apiMetrics,
+  });
+}
