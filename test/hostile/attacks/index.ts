@@ -1,4 +1,5 @@
 import type { Attack } from '../stage.js';
+import { unknownKeys } from './admin.js';
 import { dearCalls, largeTools, unknownPrices } from './budget.js';
 import { fullBacklog, sameKey } from './crowd.js';
 import { announcedBodies, largeAnswers, largeBodies, largeBodiesOverLimit, slowReaders } from './large.js';
@@ -31,4 +32,5 @@ export const ATTACKS: readonly Attack[] = [
   shortOfFlex,
   failingPrompts,
   oversizedAnswers,
+  unknownKeys,
 ];
