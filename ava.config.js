@@ -7,5 +7,6 @@ export default {
   timeout: '15m',
   concurrency: 4,
   workerThreads: false,
+  require: ['./test/dist/helpers/end-with-ava.js'],
   sortTestFiles: slowestFirst,
 };
