@@ -37,7 +37,7 @@ test('a webhook is sent once there are descriptors again', async (t) => {
   const outcomes = await tryTwice(
     `import { sendMessage } from ${from('@sluice/api/webhooks/send-message')};`,
     `(await sendMessage(${JSON.stringify(webhook)}, ${JSON.stringify(delivery)},
-      { allowPrivate: true, timeoutMs: 60_000 })).outcome`,
+      { allowPrivate: true, timeoutMs: 900_000 })).outcome`,
   );
   await server.close();
   t.deepEqual(outcomes, ['unreachable', '200']);

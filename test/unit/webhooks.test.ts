@@ -10,7 +10,7 @@ const DELIVERY: Delivery = {
   ...{ at: 1_700_000_000_000, since: 0, state: 'waiting', attempts: 0 },
   ...{ lastAt: null, outcome: null, nextAt: null },
 };
-const OPTIONS = { allowPrivate: true, timeoutMs: 30_000 };
+const OPTIONS = { allowPrivate: true, timeoutMs: 900_000 };
 
 let receiver: WebhookReceiver;
 test.before(async () => {
