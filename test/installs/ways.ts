@@ -44,8 +44,8 @@ export function waysOf(tarball: string, { yarn }: Tools): Way[] {
     },
     {
       manager: 'pnpm',
-      shown: 'pnpm add',
-      install: [['pnpm', 'add', tarball]],
+      shown: 'pnpm add --ignore-scripts',
+      install: [['pnpm', 'add', '--ignore-scripts', tarball]],
       start: ['pnpm', 'exec', 'sluice', 'start'],
     },
     {
