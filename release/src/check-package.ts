@@ -4,21 +4,21 @@ const REQUIRED = [
   'README.md',
   'LICENSE',
   'gateway.yaml',
-  'bin/sluice.js',
-  'node_modules/@sluice/api/dist/main.js',
-  'node_modules/@sluice/admin/dist/admin.js',
-  'node_modules/@sluice/admin/src/access/lua/touch-session.lua',
-  'node_modules/@sluice/worker/dist/main.js',
-  'node_modules/@sluice/cli/dist/sluice.js',
-  'node_modules/@sluice/simulator/dist/main.js',
-  'node_modules/@sluice/shared/src/redis/lua/read-clock.lua',
-  'node_modules/@sluice/shared/data/models.json',
-  'node_modules/@sluice/shared/data/other-prices.json',
-  'node_modules/@sluice/console/dist/main.js',
-  'node_modules/@sluice/console/static/index.html',
+  'packages/cli/bin/sluice.js',
+  'packages/api/dist/main.js',
+  'packages/admin/dist/admin.js',
+  'packages/admin/src/access/lua/touch-session.lua',
+  'packages/worker/dist/main.js',
+  'packages/cli/dist/sluice.js',
+  'packages/simulator/dist/main.js',
+  'packages/shared/src/redis/lua/read-clock.lua',
+  'packages/shared/data/models.json',
+  'packages/shared/data/other-prices.json',
+  'packages/console/dist/main.js',
+  'packages/console/static/index.html',
 ];
 const FORBIDDEN =
-  /(^|\/)(\.env|\.sluice|\.git|test|bench|src(?!.*\.lua$))(\/|$)|\.tsx?$(?<!\.d\.ts)|\.map$|\.tsbuildinfo$/;
+  /(^|\/)(\.env|\.sluice|\.git|node_modules|test|bench|src(?!.*\.lua$))(\/|$)|\.tsx?$|\.map$|\.tsbuildinfo$/;
 /** A package that suddenly grows carries something that it should not. */
 const MAX_BYTES = 2_000_000;
 

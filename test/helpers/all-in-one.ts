@@ -18,6 +18,8 @@ export interface RunOptions {
   env?: Record<string, string>;
   /** Default: one that is removed when the test ends. */
   folder?: string;
+  /** Default: the repository. */
+  cwd?: string;
 }
 
 export interface Run {
@@ -52,7 +54,7 @@ export async function run(t: Cleaner, options: RunOptions = {}): Promise<Run> {
   const command = options.command ?? [process.execPath, 'packages/cli/dist/start.js'];
   const [program = '', ...args] = [...withParent('TERM'), ...command, '--data', folder];
   const child = spawn(program, [...args, ...(options.args ?? [])], {
-    cwd: REPOSITORY,
+    cwd: options.cwd ?? REPOSITORY,
     env: {
       PATH: process.env.PATH ?? '',
       HOME: process.env.HOME ?? '',

@@ -9,6 +9,7 @@ const PAGES = {
   batches: 'reliability',
   limits: 'reliability',
   containers: 'deploying',
+  installs: 'deploying',
   front: 'production',
   'archive-faults': 'archive',
   'archive-rate': 'archive',

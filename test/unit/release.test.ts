@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { linkTo, withPaths } from '@sluice/release/assemble';
 import { changesOf, withRelease } from '@sluice/release/changelog';
 import { checkPackage } from '@sluice/release/check-package';
 import { IMAGE_FILES, pinImages } from '@sluice/release/images';
@@ -67,10 +68,42 @@ test('packages of this repository depend on one another by the version of the re
   });
 });
 
+test('modules of the package find one another by paths', (t) => {
+  const text = `import { a } from '@sluice/shared/redis/address';
+import { b } from './b.js';
+export const start = async () => void (await import('@sluice/api/main'));
+const manifest = import.meta.resolve('@sluice/console/package.json');
+const name = '@sluice/shared/reasons';
+`;
+  t.is(
+    withPaths(text, 'packages/cli/dist/start/run.js'),
+    `import { a } from '../../../shared/dist/redis/address.js';
+import { b } from './b.js';
+export const start = async () => void (await import('../../../api/dist/main.js'));
+const manifest = import.meta.resolve('../../../console/package.json');
+const name = '@sluice/shared/reasons';
+`,
+  );
+});
+
+test('links of the README lead to the version in the repository', (t) => {
+  const text = '![kill](docs/a.svg) [docs](docs/a.md#b), [here](#start), [npm](https://npmjs.com)';
+  t.is(
+    linkTo('https://host/us/sluice', '0.2.0', text),
+    '![kill](https://host/us/sluice/raw/v0.2.0/docs/a.svg) ' +
+      '[docs](https://host/us/sluice/blob/v0.2.0/docs/a.md#b), [here](#start), [npm](https://npmjs.com)',
+  );
+  t.is(linkTo(undefined, '0.2.0', text), text);
+});
+
 test('a package without its programs, or with what is private, is refused by name', (t) => {
-  const mistakes = checkPackage(['package.json', 'node_modules/@sluice/api/src/app.ts', '.env'], 1);
-  t.true(mistakes.includes('bin/sluice.js is missing'));
-  t.true(mistakes.includes('node_modules/@sluice/api/src/app.ts does not belong in it'));
+  const mistakes = checkPackage(
+    ['package.json', 'packages/api/src/app.ts', 'packages/api/dist/app.d.ts', '.env'],
+    1,
+  );
+  t.true(mistakes.includes('packages/cli/bin/sluice.js is missing'));
+  t.true(mistakes.includes('packages/api/src/app.ts does not belong in it'));
+  t.true(mistakes.includes('packages/api/dist/app.d.ts does not belong in it'));
   t.true(mistakes.includes('.env does not belong in it'));
   t.deepEqual(
     checkPackage([], 3_000_000).filter((mistake) => mistake.includes('bytes')),
@@ -80,9 +113,9 @@ test('a package without its programs, or with what is private, is refused by nam
 
 test('a list of components that lacks a dependency, or a digest of what others made, is refused by name', (t) => {
   const component = { name: 'koa', version: '3.2.1', hashes: [{ alg: 'SHA-512', content: 'ab' }] };
-  const ours = { name: '@sluice/api', version: '0.1.0' };
+  const ours = { name: 'sluice', version: '0.1.0' };
   const sbom = { bomFormat: 'CycloneDX', components: [component, ours] };
-  t.deepEqual(checkSbom(sbom, { koa: '3.2.1', '@sluice/api': '0.1.0' }), []);
+  t.deepEqual(checkSbom(sbom, { koa: '3.2.1' }), []);
   t.deepEqual(checkSbom({ ...sbom, components: [{ name: 'koa', version: '3.2.1' }] }, { bullmq: '6.7.0' }), [
     'the list of components lacks bullmq',
     'the list of components has no digest of koa',

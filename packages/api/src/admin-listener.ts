@@ -6,9 +6,6 @@ import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import type { AdminOptions, ApiOptions, ApiParts } from './assemble.js';
 import type { ChatParts } from './chat/route.js';
 
-/** As a text that TypeScript does not follow, because packages do not form a circle. */
-const ADMIN: string = '@sluice/admin/admin';
-
 export interface AdminContext
   extends Pick<ApiOptions, 'redisUrl' | 'databaseUrl' | 'cell' | 'logger'>,
     Pick<ApiParts, 'names' | 'digests' | 'payloads' | 'clock' | 'takeUpAdded' | 'connectionLimit'>,
@@ -27,6 +24,7 @@ export interface RunningAdmin {
 }
 
 export async function startAdmin(options: AdminOptions, context: AdminContext): Promise<RunningAdmin> {
-  const admin = (await import(ADMIN)) as { startAdmin: typeof startAdmin };
+  // By a call that TypeScript does not follow, because packages do not form a circle.
+  const admin = (await import(import.meta.resolve('@sluice/admin/admin'))) as { startAdmin: typeof startAdmin };
   return admin.startAdmin(options, context);
 }

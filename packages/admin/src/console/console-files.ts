@@ -19,7 +19,7 @@ const LIBRARIES: Readonly<Record<string, string>> = {
   'preact/jsx-runtime': 'preact/jsx-runtime',
   superstruct: 'superstruct/dist/index.mjs',
   uplot: 'uplot/dist/uPlot.esm.js',
-  '@sluice/shared/reasons': '@sluice/shared/reasons',
+  '@sluice/shared/reasons': fileURLToPath(import.meta.resolve('@sluice/shared/reasons')),
 };
 /** The folder with the rules of forms. What the console imports of it imports only superstruct and more of it. */
 const CONTRACT = '@sluice/shared/contract/';
@@ -64,7 +64,7 @@ export function loadConsoleFiles(): ReadonlyMap<string, ConsoleFile> {
     add(`${BASE}/${name}`, nameLibraries(readFileSync(join(home, 'dist', name), 'utf8')));
   for (const [name, file] of Object.entries(LIBRARIES))
     add(libraryPath(name), nameLibraries(readFileSync(require.resolve(file), 'utf8')));
-  const contract = dirname(require.resolve(`${CONTRACT}structs`));
+  const contract = dirname(fileURLToPath(import.meta.resolve('@sluice/shared/contract/structs')));
   for (const name of readdirSync(contract).filter((each) => each.endsWith('.js')))
     add(`${BASE}/lib/contract/${name}`, nameLibraries(readFileSync(join(contract, name), 'utf8')));
   const styles = readdirSync(join(home, 'styles')).sort();

@@ -77,7 +77,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
   const run = async (name: string, module: string, env: NodeJS.ProcessEnv) => {
     const managed = new ManagedProcess({
       name,
-      script: fileURLToPath(import.meta.resolve(module)),
+      script: fileURLToPath(module),
       env: { NODE_OPTIONS, ...env },
       say,
     });
@@ -122,7 +122,10 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       simulated = isSimulated(simulatedConfig, url);
       if (simulated) {
         const place = { PORT: String(port), HOST: LOOPBACK };
-        await run('simulated upstream', '@sluice/simulator/main', { ...processEnv, ...place });
+        await run('simulated upstream', import.meta.resolve('@sluice/simulator/main'), {
+          ...processEnv,
+          ...place,
+        });
         // The workers learn from it that nobody bills their calls.
         Object.assign(processEnv, simulatedProcessEnv, { SIMULATOR_URL: url });
         config = simulatedConfig;
@@ -157,7 +160,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       const place = { METRICS_PORT: String(await claim(env.METRICS_PORT, env.METRICS_HOST)) };
       await run(
         `worker ${i}`,
-        '@sluice/worker/main',
+        import.meta.resolve('@sluice/worker/main'),
         withoutSecrets({ ...processEnv, ...place }, ['ADMIN_TOKEN', 'KEY_PEPPER', ...signInSecrets(config)]),
       );
     }
@@ -180,7 +183,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
         : apiEnv;
       await run(
         `api ${i}`,
-        '@sluice/api/main',
+        import.meta.resolve('@sluice/api/main'),
         i === 1 ? { ...admin, ADMIN_PORT: String(adminPort) } : withoutSecrets(apiEnv, ['ADMIN_TOKEN']),
       );
       apiUrls.push(urlOf(env.HOST, port));
