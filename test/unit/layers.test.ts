@@ -81,6 +81,8 @@ test('an import that goes up, aside or to another package is found', (t) => {
     ['shared', 'errors.ts', '@sluice/api/app'],
     ['api', 'chat/route.ts', '../webhooks/webhooks.js'],
     ['api', 'api.ts', '@sluice/admin/admin'],
+    ['api', 'openapi/public-api.ts', '../chat/route.js'],
+    ['cli', 'import/litellm.ts', '../admin/client.js'],
     ['admin', 'access/guard.ts', '../routes/keys.js'],
     ['worker', 'jobs/ending.ts', '../archive/archiver.js'],
     ['worker', 'archive/archiver.ts', '../calls/call-provider.js'],

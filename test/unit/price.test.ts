@@ -1,4 +1,5 @@
 import type { TokenUsage } from '@sluice/shared/chat';
+import { toPicodollars } from '@sluice/shared/contract/model';
 import { parseRegistry } from '@sluice/shared/registry/model-registry';
 import {
   costOf,
@@ -7,7 +8,6 @@ import {
   type PriceUsed,
   priceFor,
   type Rates,
-  toPicodollars,
 } from '@sluice/shared/registry/price';
 import test from 'ava';
 import fc from 'fast-check';

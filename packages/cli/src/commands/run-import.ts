@@ -1,23 +1,24 @@
 /** What `sluice import` does. It is loaded only when it is called, because reading YAML takes time to load. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { mistakeText } from '@sluice/shared/contract/mistakes';
 import type { Cli } from '../cli.js';
-import { importBifrost } from '../import/bifrost.js';
-import type { Draft } from '../import/draft.js';
 import { ForeignFile } from '../import/foreign-file.js';
 import { importLitellm } from '../import/litellm.js';
-import { importPortkey } from '../import/portkey.js';
-import type { ImportOptions, Source } from '../import/source.js';
 import { CliError } from '../output/cli-error.js';
 import { count } from '../output/format.js';
 
 const MOST_BYTES = 4 * 1024 * 1024;
 
-export function runImport(cli: Cli, source: Source, name: string, options: ImportOptions): void {
+export interface ImportOptions {
+  output?: string;
+  force?: boolean;
+}
+
+export function runImport(cli: Cli, name: string, options: ImportOptions): void {
   const file = new ForeignFile(name, readText(resolve(cli.terminal.directory, name), name));
-  const draft = importFrom(source, file, options.route ?? basename(name).replace(/\.\w+$/, ''));
-  const text = draft.toText(source);
+  const draft = importLitellm(file);
+  const text = draft.toText('litellm');
   const notes = file.notes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
   const { output } = options;
   if (output !== undefined) write(resolve(cli.terminal.directory, output), output, text, options.force);
@@ -36,11 +37,6 @@ export function runImport(cli: Cli, source: Source, name: string, options: Impor
       ? 'Everything has a counterpart.'
       : `${count(notes.length, 'place')} to look at, listed above.`,
   );
-}
-
-function importFrom(source: Source, file: ForeignFile, alias: string): Draft {
-  if (source === 'litellm') return importLitellm(file);
-  return source === 'portkey' ? importPortkey(file, alias) : importBifrost(file);
 }
 
 function readText(path: string, name: string): string {

@@ -1,5 +1,6 @@
+import { toPicodollars } from '../contract/model.js';
 import type { ModelEntry, PriceEntry } from './document.js';
-import { type PriceStep, type PriceTable, type PriceUsed, type Rates, toPicodollars } from './price.js';
+import type { PriceStep, PriceTable, PriceUsed, Rates } from './price.js';
 
 /** Every price a model can be billed at, worked out once when a registry is loaded. */
 export function buildPriceTable(model: ModelEntry, registry: string): PriceTable {

@@ -4,8 +4,6 @@
  */
 import type { TokenUsage } from '../chat.js';
 
-export { toPicodollars } from '../contract/model.js';
-
 /** Picodollars per token. */
 export interface Rates {
   input: number;
