@@ -1,4 +1,7 @@
-/** Sign-in by OpenID Connect: the code flow, with PKCE, state and nonce. What somebody may do follows from their groups. */
+/**
+ * Sign-in by OpenID Connect: the code flow, with PKCE, state and nonce. What somebody may do follows from their groups. The
+ * provider's own description is fetched at the first sign-in and kept. A fetch that fails is made again at the next sign-in.
+ */
 import type { Grant, OidcConfig } from '@sluice/shared/config/gateway-config';
 import * as client from 'openid-client';
 import { cleanName, grantsOf } from './groups.js';

@@ -1,4 +1,4 @@
-/** Sums up the latest requests from the index of the log. */
+/** Sums up the latest requests from the index of the log. The sums belong to one question: `add` fills them, and they are read. */
 import type { PresentedDurations, ReasonCount } from '@sluice/shared/admin-api';
 import { ERROR_STATUS } from '@sluice/shared/errors';
 import { ALL_REASONS, type Reason, reasonKind, reasonText } from '@sluice/shared/reasons';

@@ -1,4 +1,7 @@
-/** Takes up what became of the lines that are under way: their outcomes, lines that were lost, and those at the provider. */
+/**
+ * Takes up what became of the lines that are under way: their outcomes, lines that were lost, and those at the provider. It
+ * moves lines within LinesUnderWay, which belongs to the run. Only the run calls it, one step after the other.
+ */
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { BatchRecord } from './batch-record.js';
 import type { BatchStore } from './batch-store.js';

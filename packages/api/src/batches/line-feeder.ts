@@ -1,4 +1,7 @@
-/** Queues the lines of a batch as requests, while there is room for them. */
+/**
+ * Queues the lines of a batch as requests, while there is room for them. `pausedUntil` and `waitsFor` keep it from that. The
+ * collector sets them when lines come back that could not be served yet, and a new run takes up what the last one waited for.
+ */
 import type { RequestLimits } from '@sluice/shared/config/gateway-config';
 import { GatewayError } from '@sluice/shared/errors';
 import { type FileLine, readLines } from '@sluice/shared/json/read-lines';

@@ -1,9 +1,13 @@
+/**
+ * The lines of a batch that Redis has recorded, and what the run that holds the lease knows about each. `all` has every line;
+ * the other sets name some of its lines. A line leaves all of them by `forget`, when its outcome is stored. The bytes of its
+ * request count until the reply has come, or until nothing was queued after all.
+ */
 import type { FedLine } from './line-store.js';
 
 /** The most bytes of a batch's requests that are in memory and in Redis at a time. The first request always fits. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
-/** The lines of a batch that Redis has recorded, and what this process knows about each. */
 export class LinesUnderWay {
   readonly all = new Map<string, FedLine>();
   /** The lines that wait for another try → until when. */

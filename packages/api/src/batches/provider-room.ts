@@ -1,3 +1,8 @@
+/**
+ * How many more lines of batches each provider takes. Redis is asked ten times a second at most. In between, every line that is
+ * taken lowers the number, so that the runs of one process do not use the same room twice. Other processes may: the queue
+ * bears that, and the next look shows it.
+ */
 import type { Availability } from '@sluice/shared/providers/availability';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { ChainEntry } from '@sluice/shared/queue/job';

@@ -1,4 +1,7 @@
-/** The processes of the cell, as this process last saw them. */
+/**
+ * The processes of the cell, as this process last saw them: a chore looks once a second. Before the first look there is no
+ * worker, and the protocol is the oldest.
+ */
 import type { Presence } from '@sluice/shared/process/presence';
 import { commonProtocol } from '@sluice/shared/process/protocol';
 

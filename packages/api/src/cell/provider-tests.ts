@@ -1,4 +1,7 @@
-/** Calls of providers that an operator asks for. A worker makes them: an api process has no provider key. */
+/**
+ * Calls of providers that an operator asks for. A worker makes them: an api process has no provider key. A question waits in
+ * memory until its verdict is in the inbox or its time is over; a verdict that comes later is dropped.
+ */
 import type { ProviderVerdict } from '@sluice/shared/admin-api';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';

@@ -1,3 +1,4 @@
+/** Files in a bucket of S3, or of a server with the same protocol. An object appears when its upload is complete. */
 import { Readable } from 'node:stream';
 import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, S3Client } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
@@ -7,7 +8,7 @@ import { MissingObject, type ObjectStore } from './store.js';
 const PART_BYTES = 5 * 1024 * 1024;
 const DEFAULT_REGION = 'us-east-1';
 
-/** A bucket of S3, or of a server with the same protocol. The AWS SDK finds the credentials. */
+/** The AWS SDK finds the credentials. */
 export class BucketStore implements ObjectStore {
   readonly #client: S3Client;
   readonly #bucket: string;

@@ -1,3 +1,7 @@
+/**
+ * The places for uploads of one api process, counted in all and by workspace. Who takes a place must give it back once, however
+ * the upload ends. A workspace without uploads has no entry, so the map is as small as the uploads under way.
+ */
 import { GatewayError } from '@sluice/shared/errors';
 
 /** The most uploads at a time, in an api process and for one workspace. Each takes a few buffers and a file. */

@@ -1,4 +1,7 @@
-/** The gateway.yaml that an import writes. */
+/**
+ * The gateway.yaml that an import writes. It grows while the other file is read: a provider with the same fields is added once,
+ * and a secret keeps the variable that was first proposed for it.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { parseConfigText } from '@sluice/shared/config/config';
 import { writeYaml } from '@sluice/shared/config/yaml';

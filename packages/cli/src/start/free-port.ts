@@ -1,12 +1,12 @@
+/**
+ * Ports that nobody listens on. They are below the range that systems give to outgoing connections (from 32768 on), because
+ * such a connection could take the port before its process listens on it. `next` goes on with every offer, so that no port is
+ * offered twice. Each process begins at another number, and leaves some ports free for processes that also take the next ones.
+ */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/**
- * This is below the range that systems give to outgoing connections (from 32768 on). Such a connection could take the port
- * before its process listens on it. Each process begins at another number, offers no port twice, and leaves some ports free
- * after each one, for processes that also take the next ones.
- */
 const FIRST = 12_000;
 const LAST = 32_000;
 const ROOM = 5;

@@ -1,3 +1,8 @@
+/**
+ * A process that is kept running: when it ends by itself, it is started again. It has a process group of its own, so that
+ * only `stop` sends it a signal. When this process is gone, the channel between the two closes, and it ends.
+ * Once it is told to stop, `#stopping` stays true, and no restart that was planned before happens.
+ */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 
@@ -11,10 +16,6 @@ export interface ManagedOptions {
   say(line: string): void;
 }
 
-/**
- * A process that is kept running: when it ends by itself, it is started again. It has a process group of its own, so that
- * only `stop` sends it a signal. When this process is gone, the channel between the two closes, and it ends.
- */
 export class ManagedProcess {
   #child: ChildProcess | undefined;
   #stopping = false;

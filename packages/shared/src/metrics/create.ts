@@ -1,3 +1,7 @@
+/**
+ * The metrics of one process, made from the table. The registry gets every metric once, at the start. What must be read for a
+ * scrape registers with `onScrape`, and stays for the life of the process.
+ */
 import { readFileSync } from 'node:fs';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { METRICS, type MetricDefinition, type MetricKey, type Role } from './definitions.js';
@@ -7,7 +11,7 @@ type KeyOf<Type extends MetricDefinition['type']> = {
 }[MetricKey];
 type LabelsOf<K extends MetricKey> = (typeof METRICS)[K]['labels'][number];
 
-/** The metrics of one process, made from the table. It throws for a metric that the process's role does not have. */
+/** It throws for a metric that the process's role does not have. */
 export class Metrics {
   readonly registry = new Registry();
   readonly #collectors: (() => Promise<void>)[] = [];

@@ -1,3 +1,4 @@
+/** The log of a process: JSON lines in blocks, or text for a terminal. Its only state is the text of the latest millisecond. */
 import type { DestinationStream, Logger } from 'pino';
 import { pino } from 'pino';
 

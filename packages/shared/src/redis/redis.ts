@@ -1,3 +1,7 @@
+/**
+ * The connections to Redis. A connection is chosen by what a failed command means to its user: wait, fail soon, or read again.
+ * `silenceMs` is for the whole process. Only tests change it, and only connections that are made later follow it.
+ */
 import type { Socket } from 'node:net';
 import { type Command, Redis, type RedisOptions } from 'ioredis';
 import { sentinelOptions } from './address.js';

@@ -1,3 +1,8 @@
+/**
+ * What is known of models: their facts and prices, found by a provider's price list and an id. A registry never changes. What
+ * changes are two memories: of look-ups, which is bounded because callers choose the ids, and of the price lists of other
+ * providers (`others`), each read from its file once per process.
+ */
 import { readFileSync } from 'node:fs';
 import { FREE, OTHER_PRICE_LISTS, SOLD_ON } from '../contract/price-lists.js';
 import { type ModelEntry, parseRegistryDocument, type RegistryDocument } from './document.js';
@@ -8,7 +13,6 @@ export interface ModelFacts extends ModelEntry {
   priceTable: PriceTable;
 }
 
-/** Callers choose model ids, so only this many look-ups are remembered. */
 const MAX_REMEMBERED = 1000;
 const MAX_ID_LENGTH = 200;
 
