@@ -7,8 +7,8 @@ import { Router } from '@sluice/api/http/router';
 import { loadLater } from '@sluice/shared/process/load-later';
 import { http } from '@sluice/shared/process/node-http';
 import Koa, { type Middleware } from 'koa';
+import { createAdmit } from './access/admin-authentication.js';
 import { createLocate, type TrustedProxies } from './access/client-address.js';
-import { createAdmit } from './access/door.js';
 import { guardRoutes } from './access/guard.js';
 import { loadConsoleFiles } from './console/console-files.js';
 import { createServeConsole, keepPrivate } from './console/serve-console.js';
@@ -138,7 +138,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   app.use(createRefuseForeignHosts(hosts));
   app.use(open.routes());
   app.use(createServeConsole(loadConsoleFiles()));
-  app.use(createAdmit(parts.door));
+  app.use(createAdmit(parts.authentication));
   app.use(queueBoard);
   app.use(router.routes());
   app.use(router.allowedMethods());

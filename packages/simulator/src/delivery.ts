@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Action } from './faults.js';
 
-export interface Answer {
+export interface SimulatedAnswer {
   status: number;
   headers: Record<string, string>;
   body: string;
@@ -17,7 +17,7 @@ export interface Progress {
 const FILLER = Buffer.alloc(64 * 1024, ' ');
 const DRIP_MS = 20;
 
-export function send(res: ServerResponse, answer: Answer, progress: Progress): void {
+export function send(res: ServerResponse, answer: SimulatedAnswer, progress: Progress): void {
   const bytes = Buffer.byteLength(answer.body);
   progress.started(answer.status);
   progress.ending();
@@ -25,7 +25,12 @@ export function send(res: ServerResponse, answer: Answer, progress: Progress): v
   res.end(answer.body);
 }
 
-export function sendBadly(res: ServerResponse, answer: Answer, action: Action, progress: Progress): void {
+export function sendBadly(
+  res: ServerResponse,
+  answer: SimulatedAnswer,
+  action: Action,
+  progress: Progress,
+): void {
   if (action.hang === true) return;
   if (action.reset !== undefined) reset(res, answer, action.reset, progress);
   else if (action.truncate === true) truncate(res, answer, progress);
@@ -36,7 +41,7 @@ export function sendBadly(res: ServerResponse, answer: Answer, action: Action, p
 
 function reset(
   res: ServerResponse,
-  answer: Answer,
+  answer: SimulatedAnswer,
   when: 'before_headers' | 'after_headers',
   progress: Progress,
 ): void {
@@ -52,14 +57,19 @@ function reset(
 }
 
 /** Closes by FIN, not by RST: the client sees an orderly end in the middle of a body. */
-function truncate(res: ServerResponse, answer: Answer, progress: Progress): void {
+function truncate(res: ServerResponse, answer: SimulatedAnswer, progress: Progress): void {
   const body = Buffer.from(answer.body);
   head(res, answer, body.length + 1000, progress);
   progress.ending();
   res.write(body, () => res.socket?.end());
 }
 
-function drip(res: ServerResponse, answer: Answer, bytesPerSecond: number, progress: Progress): void {
+function drip(
+  res: ServerResponse,
+  answer: SimulatedAnswer,
+  bytesPerSecond: number,
+  progress: Progress,
+): void {
   const body = Buffer.from(answer.body);
   head(res, answer, body.length, progress);
   const step = Math.max(1, Math.round((bytesPerSecond * DRIP_MS) / 1000));
@@ -82,7 +92,7 @@ function drip(res: ServerResponse, answer: Answer, bytesPerSecond: number, progr
 }
 
 /** A valid completion, padded with blanks in front to the given size: only its size is wrong. */
-function pour(res: ServerResponse, answer: Answer, bytes: number, progress: Progress): void {
+function pour(res: ServerResponse, answer: SimulatedAnswer, bytes: number, progress: Progress): void {
   const tail = Buffer.from(answer.body);
   progress.started(answer.status);
   res.writeHead(answer.status, answer.headers);
@@ -102,7 +112,7 @@ function pour(res: ServerResponse, answer: Answer, bytes: number, progress: Prog
   pump();
 }
 
-function head(res: ServerResponse, answer: Answer, length: number, progress: Progress): void {
+function head(res: ServerResponse, answer: SimulatedAnswer, length: number, progress: Progress): void {
   progress.started(answer.status);
   res.writeHead(answer.status, { ...answer.headers, 'content-length': length });
   res.flushHeaders();

@@ -1,4 +1,4 @@
-import type { Answer } from './delivery.js';
+import type { SimulatedAnswer } from './delivery.js';
 import { type Dialect, type Fields, Refusal } from './dialect.js';
 import type { Action } from './faults.js';
 
@@ -9,7 +9,7 @@ export function wordAnswer(
   action: Action | undefined,
   body: unknown,
   respond: () => Fields | string,
-): Answer {
+): SimulatedAnswer {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     [dialect.requestIdHeader]: requestId,
@@ -20,7 +20,7 @@ export function wordAnswer(
   return { status: answer.status, headers, body: answer.body };
 }
 
-type Bare = Pick<Answer, 'status' | 'body'>;
+type Bare = Pick<SimulatedAnswer, 'status' | 'body'>;
 
 function scripted(action: Action): Bare | undefined {
   if (action.redirect !== undefined) return { status: 307, body: '' };

@@ -38,11 +38,11 @@ export class AdminTokens {
 
   /** The returned value is not stored anywhere. */
   async create(
-    wish: Pick<TokenRecord, 'name' | 'grant' | 'createdBy'> & { expires?: number | undefined },
+    input: Pick<TokenRecord, 'name' | 'grant' | 'createdBy'> & { expires?: number | undefined },
   ): Promise<{ token: TokenRecord; value: string }> {
     if ((await this.redis.hlen(this.names.adminTokens)) >= MAX_TOKENS)
       throw new GatewayError('conflict', `There are ${MAX_TOKENS} tokens already; revoke some first.`);
-    const { expires, ...rest } = wish;
+    const { expires, ...rest } = input;
     const value = PREFIX + makeSecret();
     const token: TokenRecord = {
       id: `tok_${makeRequestId()}`,

@@ -3,10 +3,10 @@ import type { AdminContext } from '@sluice/api/admin-listener';
 import type { AdminOptions } from '@sluice/api/assemble';
 import { WrongKeys } from '@sluice/api/http/wrong-keys';
 import type { Redis } from 'ioredis';
+import { AdminAuthentication } from './admin-authentication.js';
 import { AdminTokens } from './admin-tokens.js';
 import { AuditTrail } from './audit.js';
 import { TrustedProxies } from './client-address.js';
-import { Door } from './door.js';
 import type { OidcParts, OidcSignIn } from './oidc.js';
 import { ProxyPeople } from './proxy-person.js';
 import { SessionCookie } from './session-cookie.js';
@@ -28,7 +28,7 @@ export async function createAccess(
   return {
     ...{ sessions, tokens, audit, proxies },
     hosts: consoleUrl === undefined ? hosts : [...hosts, new URL(consoleUrl).hostname],
-    door: new Door({
+    authentication: new AdminAuthentication({
       ...{ rootToken: token, sessions, tokens, audit, countSignIn },
       cookie: new SessionCookie(isSecure),
       wrongKeys: new WrongKeys('admin', logger, countWrongKey),

@@ -8,7 +8,7 @@ import { Durations } from './traffic.js';
 /** How many entries are told apart. More would be a chain that changed all the time. */
 const MAX_ENTRIES = 100;
 
-class Span {
+class CallSums {
   calls = 0;
   failed = 0;
   readonly durations = new Durations();
@@ -21,8 +21,8 @@ class Span {
 }
 
 class EntrySums {
-  readonly all = new Span();
-  readonly buckets: Span[];
+  readonly all = new CallSums();
+  readonly buckets: CallSums[];
   readonly outcomes = new Map<AttemptOutcome, number>();
   passedOver = 0;
 
@@ -31,7 +31,7 @@ class EntrySums {
     readonly model: string | null,
     buckets: number,
   ) {
-    this.buckets = Array.from({ length: buckets }, () => new Span());
+    this.buckets = Array.from({ length: buckets }, () => new CallSums());
   }
 }
 

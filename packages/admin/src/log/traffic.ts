@@ -51,7 +51,7 @@ export class Durations {
   }
 }
 
-class Span {
+class RequestSums {
   requests = 0;
   failed = 0;
   refused = 0;
@@ -89,8 +89,8 @@ const NOT_MEASURED = new Durations();
 const pair = (a: number, b: number) => a * 2 ** 20 + (b >>> 12);
 
 export class Traffic {
-  readonly all = new Span();
-  readonly buckets: Span[];
+  readonly all = new RequestSums();
+  readonly buckets: RequestSums[];
   fallbacks = 0;
   readonly #codes = new Map<number, number>();
   readonly #reasons = new Map<number, number>();
@@ -101,7 +101,7 @@ export class Traffic {
     private readonly bucketMs: number,
     buckets: number,
   ) {
-    this.buckets = Array.from({ length: buckets }, () => new Span());
+    this.buckets = Array.from({ length: buckets }, () => new RequestSums());
   }
 
   /** `entries` of the log that are alike have `count` requests in all. */

@@ -15,7 +15,7 @@ import { invalidInput, readInput } from '../http/read-input.js';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A provider as it is to be stored. */
-export interface Wish {
+export interface ProviderChange {
   provider: ProviderConfig;
   /** The new keys by their names. The provider's other keys stay. */
   secrets: ReadonlyMap<string, string>;
@@ -25,18 +25,22 @@ export interface Wish {
 export const FIRST_KEY = 'default';
 
 /** The body of PUT /providers/{provider}. Without `api_key` and `keys` all keys stay. */
-export function readWish(name: string, body: unknown, before: ProviderConfig | undefined): Wish {
-  const { wish, mistakes } = findWish(name, body, before);
-  if (!ID.pattern.test(name)) mistakes.unshift({ path: 'name', message: `must be ${ID.allowed}` });
-  if (!wish || mistakes.length > 0) throw invalidInput(mistakes);
-  return wish;
-}
-
-function findWish(
+export function readProviderChange(
   name: string,
   body: unknown,
   before: ProviderConfig | undefined,
-): { wish?: Wish; mistakes: Mistake[] } {
+): ProviderChange {
+  const { change, mistakes } = findProviderChange(name, body, before);
+  if (!ID.pattern.test(name)) mistakes.unshift({ path: 'name', message: `must be ${ID.allowed}` });
+  if (!change || mistakes.length > 0) throw invalidInput(mistakes);
+  return change;
+}
+
+function findProviderChange(
+  name: string,
+  body: unknown,
+  before: ProviderConfig | undefined,
+): { change?: ProviderChange; mistakes: Mistake[] } {
   const mistakes: Mistake[] = [];
   const { api_key, keys, ...rest } = isMap(body) ? body : {};
   const stored = before?.added;
@@ -72,11 +76,11 @@ function findWish(
   mistakes.push(...others);
   if (before && provider && mistakes.length === 0)
     mistakes.push(...destinationMistakes(rest, before, provider, secrets));
-  return { mistakes, ...(provider && mistakes.length === 0 ? { wish: { provider, secrets } } : {}) };
+  return { mistakes, ...(provider && mistakes.length === 0 ? { change: { provider, secrets } } : {}) };
 }
 
 /** One key of the pool, added or changed. A field that is left out stays as it is, and null removes it. */
-export function readKeyWish(provider: ProviderConfig, keyName: string, body: unknown): Wish {
+export function readKeyChange(provider: ProviderConfig, keyName: string, body: unknown): ProviderChange {
   readInput(poolKeyInput, body);
   const pool = poolOf(provider);
   const at = pool.findIndex(({ name }) => name === keyName);
@@ -86,7 +90,7 @@ export function readKeyWish(provider: ProviderConfig, keyName: string, body: unk
 }
 
 /** Undefined: there is no such key. */
-export function withoutKey(provider: ProviderConfig, keyName: string): Wish | undefined {
+export function withoutKey(provider: ProviderConfig, keyName: string): ProviderChange | undefined {
   const pool = poolOf(provider);
   const keys = pool.filter(({ name }) => name !== keyName);
   return keys.length === pool.length ? undefined : readPool(provider, keys);
@@ -99,15 +103,15 @@ function poolOf({ added }: ProviderConfig): { name: string }[] {
 }
 
 /** `at`: the place of the key that the caller names, who does not know of the others. */
-function readPool(provider: ProviderConfig, keys: readonly object[], at?: number): Wish {
+function readPool(provider: ProviderConfig, keys: readonly object[], at?: number): ProviderChange {
   const ids = new Map(provider.added?.keyIds);
   const single = ids.get(ONLY_KEY);
   if (single !== undefined) ids.set(FIRST_KEY, single);
   ids.delete(ONLY_KEY);
   const added = { settings: provider.added?.settings ?? {}, keyIds: ids };
   const body = { ...added.settings, keys };
-  const { wish, mistakes } = findWish(provider.name, body, { ...provider, added });
-  if (wish) return wish;
+  const { change, mistakes } = findProviderChange(provider.name, body, { ...provider, added });
+  if (change) return change;
   throw invalidInput(mistakes.map((each) => ({ ...each, path: each.path.replace(`keys[${at}].`, '') })));
 }
 

@@ -16,7 +16,13 @@ import type { ProviderBatches } from '@sluice/shared/queue/provider-batches';
 import type { Middleware, ParameterizedContext } from 'koa';
 import { noteChange } from '../access/audit.js';
 import { readInput } from '../http/read-input.js';
-import { readKeyWish, readWish, shownSettings, type Wish, withoutKey } from './added-provider-input.js';
+import {
+  type ProviderChange,
+  readKeyChange,
+  readProviderChange,
+  shownSettings,
+  withoutKey,
+} from './added-provider-input.js';
 
 export interface AddedProviderParts {
   providers: ReadonlyMap<string, ProviderConfig>;
@@ -64,7 +70,7 @@ export function addAddedProviderRoutes(
   const write = async (
     ctx: ParameterizedContext,
     { name, added, before }: { name: string; added: AddedProviders; before: StoredProvider | undefined },
-    { provider, secrets }: Wish,
+    { provider, secrets }: ProviderChange,
   ) => {
     // Processes use no record that is not encrypted.
     if (!added.canSeal)
@@ -94,7 +100,7 @@ export function addAddedProviderRoutes(
 
   router.put('/providers/:provider', readBody, async (ctx) => {
     const opened = await openToChange(ctx);
-    await write(ctx, opened, readWish(opened.name, ctx.request.body, opened.before?.provider));
+    await write(ctx, opened, readProviderChange(opened.name, ctx.request.body, opened.before?.provider));
   });
 
   router.put('/providers/:provider/key', readBody, async (ctx) => {
@@ -112,7 +118,7 @@ export function addAddedProviderRoutes(
 
   router.put('/providers/:provider/keys/:key', readBody, async (ctx) => {
     const { provider, ...opened } = await openExisting(ctx);
-    await write(ctx, opened, readKeyWish(provider, ctx.params.key ?? '', ctx.request.body));
+    await write(ctx, opened, readKeyChange(provider, ctx.params.key ?? '', ctx.request.body));
   });
 
   router.delete('/providers/:provider/keys/:key', async (ctx) => {
@@ -123,9 +129,9 @@ export function addAddedProviderRoutes(
         'conflict',
         `It is the only key of provider ${opened.name}. Replace it, or remove the provider.`,
       );
-    const wish = provider.keys && withoutKey(provider, key);
-    if (!wish) throw new GatewayError('not_found', 'The provider has no named key of this name.');
-    await write(ctx, opened, wish);
+    const change = provider.keys && withoutKey(provider, key);
+    if (!change) throw new GatewayError('not_found', 'The provider has no named key of this name.');
+    await write(ctx, opened, change);
   });
 
   router.delete('/providers/:provider', async (ctx) => {

@@ -50,7 +50,7 @@ export function addKeyRoutes(
 
   router.post('/workspaces/:id/keys', readBody, async (ctx) => {
     const { value: ownValue, name, ...rest } = readInput(keyInput, ctx.request.body);
-    const { expires, ...classes } = toWish(rest, clock.now());
+    const { expires, ...classes } = toKeyChange(rest, clock.now());
     requireMayPrefer(ctx, classes);
     const { key, digest, value } = await issuer.issue(ctx.params.id ?? '', {
       ...classes,
@@ -99,10 +99,10 @@ export function addKeyRoutes(
   });
 
   router.patch('/keys/:id', readBody, async (ctx) => {
-    const wish = toWish(readInput(keyChange, ctx.request.body), clock.now());
-    requireMayPrefer(ctx, wish);
+    const change = toKeyChange(readInput(keyChange, ctx.request.body), clock.now());
+    requireMayPrefer(ctx, change);
     await noteBefore(ctx);
-    const after = await present(await issuer.change(ctx.params.id ?? '', wish));
+    const after = await present(await issuer.change(ctx.params.id ?? '', change));
     noteChange(ctx, { after });
     ctx.body = after;
   });
@@ -116,8 +116,8 @@ export function addKeyRoutes(
 }
 
 /** A class above the common one takes turns from other workspaces, so it is not for the people of one to give. */
-function requireMayPrefer(ctx: ParameterizedContext, wish: KeyPriority): void {
-  if (rankOf(ceilingOf(wish)) >= rankOf(DEFAULT_PRIORITY) || hasRole(principalOf(ctx), 'admin')) return;
+function requireMayPrefer(ctx: ParameterizedContext, change: KeyPriority): void {
+  if (rankOf(ceilingOf(change)) >= rankOf(DEFAULT_PRIORITY) || hasRole(principalOf(ctx), 'admin')) return;
   throw new GatewayError(
     'permission_denied',
     `A key with a priority above ${DEFAULT_PRIORITY} can be made by an admin of the whole gateway only.`,
@@ -125,7 +125,7 @@ function requireMayPrefer(ctx: ParameterizedContext, wish: KeyPriority): void {
 }
 
 /** What is to be stored about a key. A field that was left out is left out here, too. */
-function toWish({ name, expires_at: end, ...classes }: Infer<typeof keyChange>, now: number) {
+function toKeyChange({ name, expires_at: end, ...classes }: Infer<typeof keyChange>, now: number) {
   const expires = readExpiry(end, now);
   return {
     ...(name === undefined ? {} : { name }),

@@ -62,9 +62,9 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
 
   router.put(path, readBody, async (ctx) => {
     const { provider, id } = readName(ctx.params);
-    const wish = readOverride(ctx.request.body);
+    const input = readOverride(ctx.request.body);
     noteBefore(ctx, provider, id);
-    await registryStore.override(provider, id, wish);
+    await registryStore.override(provider, id, input);
     await registry.refresh();
     const model = registry.current.models.find((each) => each.provider === provider && each.id === id);
     if (!model) throw new Error('the override is not in the registry');
@@ -83,13 +83,13 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
 
   router.post('/models/refresh', readDocument, async (ctx) => {
     const { url, document, confirm, dry_run: dryRun } = readInput(refreshInput, ctx.request.body);
-    const wish = { url, document, confirm, dryRun };
+    const input = { url, document, confirm, dryRun };
     const before = registry.current.version;
-    const { applied, diff } = await refresh.run(wish);
+    const { applied, diff } = await refresh.run(input);
     const { version } = registry.current;
     noteChange(ctx, { before: { version: before }, after: { version, applied, ...diff.counts } });
     const result = { object: 'refresh', applied, version: registry.current.version, diff };
-    if (applied || wish.dryRun) {
+    if (applied || input.dryRun) {
       ctx.body = result;
       return;
     }

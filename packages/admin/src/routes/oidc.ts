@@ -2,7 +2,7 @@ import type { Router } from '@koa/router';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { ParameterizedContext } from 'koa';
-import type { Door } from '../access/door.js';
+import type { AdminAuthentication } from '../access/admin-authentication.js';
 import type { OidcSignIn, Ticket } from '../access/oidc.js';
 import type { Principal } from '../access/principal.js';
 import type { TicketCookie } from '../access/ticket-cookie.js';
@@ -11,7 +11,7 @@ export interface OidcRouteParts {
   /** Undefined: gateway.yaml names no provider. */
   oidc: OidcSignIn | undefined;
   tickets: TicketCookie;
-  door: Door;
+  authentication: AdminAuthentication;
   logger: Logger;
 }
 
@@ -19,7 +19,10 @@ export interface OidcRouteParts {
 type Failure = 'no_role' | 'failed' | 'unreachable';
 
 /** /sign-in/oidc: to the provider, and back. A browser comes from another site here, without the session's cookie. */
-export function addOidcRoutes(router: Router, { oidc, tickets, door, logger }: OidcRouteParts): void {
+export function addOidcRoutes(
+  router: Router,
+  { oidc, tickets, authentication, logger }: OidcRouteParts,
+): void {
   const needed = (): OidcSignIn => {
     if (!oidc) throw new GatewayError('not_found', 'gateway.yaml has no access.oidc.');
     return oidc;
@@ -42,11 +45,11 @@ export function addOidcRoutes(router: Router, { oidc, tickets, door, logger }: O
     const ticket = tickets.take(ctx);
     const principal = ticket && (await finish(ctx, provider, ticket));
     if (!principal || principal.grants.length === 0) {
-      await door.noteRefusal(ctx, 'oidc', principal ? 403 : 401, principal?.name);
+      await authentication.noteRefusal(ctx, 'oidc', principal ? 403 : 401, principal?.name);
       leave(ctx, placeOf(principal ? 'no_role' : 'failed'));
       return;
     }
-    await door.signIn(ctx, principal, 'oidc');
+    await authentication.signIn(ctx, principal, 'oidc');
     // Always there: an address in the request could lead anywhere.
     leave(ctx, '/');
   });

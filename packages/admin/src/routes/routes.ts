@@ -43,12 +43,12 @@ export function addRouteRoutes(router: Router, { directory, clock, readBody, pro
     const { value, mistakes } = read(routeInputFor([...providers.keys()]), ctx.request.body);
     if (!ALIAS.pattern.test(alias)) mistakes.unshift({ path: 'alias', message: `must be ${ALIAS.allowed}` });
     if (mistakes.length > 0 || value === undefined) throw invalidInput(mistakes);
-    const wish = toRoute(value);
+    const input = toRoute(value);
     const workspace = await directory.findWorkspace(id);
     // A route may lead to any model. The people of a workspace must not lead it past the models that it was given.
     const strange = hasRole(principalOf(ctx), 'operator')
       ? undefined
-      : entriesOf(wish.chain).find(
+      : entriesOf(input.chain).find(
           ({ provider, model }) =>
             !isAllowed(workspace?.models, model) && !isAllowed(workspace?.models, `${provider}/${model}`),
         );
@@ -59,7 +59,7 @@ export function addRouteRoutes(router: Router, { directory, clock, readBody, pro
       );
     const known = await directory.findRoute(id, alias);
     const isConditional = demandUnchanged(ctx, known);
-    const route = { ...wish, created: known?.created ?? clock.now() };
+    const route = { ...input, created: known?.created ?? clock.now() };
     const written = await directory.putRoute(id, alias, route, isConditional ? { before: known } : undefined);
     if (written === 'no_workspace') throw noWorkspace();
     if (written === 'changed') throw changedMeanwhile();

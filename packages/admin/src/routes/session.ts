@@ -3,8 +3,8 @@ import type { PresentedGrant, SignedIn, SignInLink } from '@sluice/shared/admin-
 import { signInInput } from '@sluice/shared/contract/access';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Middleware, ParameterizedContext } from 'koa';
+import { type AdminAuthentication, requireConsole } from '../access/admin-authentication.js';
 import type { Asker } from '../access/asker.js';
-import { type Door, requireConsole } from '../access/door.js';
 import { principalOf } from '../access/guard.js';
 import type { OidcSignIn } from '../access/oidc.js';
 import type { Principal } from '../access/principal.js';
@@ -17,14 +17,17 @@ const WORN_LINK =
   'This sign-in link was used already, is too old, or was never made. "sluice open" prints a new one.';
 
 export interface SessionParts {
-  door: Door;
+  authentication: AdminAuthentication;
   links: SignInLinks;
   oidc: OidcSignIn | undefined;
   readBody: Middleware;
 }
 
 /** /session: the person who is signed in with this browser. Everybody may ask, and sign in. */
-export function addSessionRoutes(router: Router, { door, links, oidc, readBody }: SessionParts): void {
+export function addSessionRoutes(
+  router: Router,
+  { authentication, links, oidc, readBody }: SessionParts,
+): void {
   const present = (asker: Asker | undefined): SignedIn => ({
     object: 'session',
     person: asker ? presentPerson(asker) : null,
@@ -32,7 +35,7 @@ export function addSessionRoutes(router: Router, { door, links, oidc, readBody }
   });
 
   router.get('/session', async (ctx) => {
-    ctx.body = present(await door.whoBrowses(ctx));
+    ctx.body = present(await authentication.whoBrowses(ctx));
   });
 
   /** A page of another site must not sign anybody in: its owner could see what they do then. */
@@ -45,21 +48,21 @@ export function addSessionRoutes(router: Router, { door, links, oidc, readBody }
     const { token, link } = readInput(signInInput, ctx.request.body);
     const asker =
       token === undefined
-        ? await door.signIn(ctx, await useLink(ctx, link), 'link')
-        : await door.signIn(ctx, await door.byToken(ctx, token), 'token');
+        ? await authentication.signIn(ctx, await useLink(ctx, link), 'link')
+        : await authentication.signIn(ctx, await authentication.byToken(ctx, token), 'token');
     ctx.status = 201;
     ctx.body = present(asker);
   });
 
   router.delete('/session', onlyConsole, async (ctx) => {
-    await door.signOut(ctx);
+    await authentication.signOut(ctx);
     ctx.body = present(undefined);
   });
 
   const useLink = async (ctx: ParameterizedContext, link: string | undefined): Promise<Principal> => {
     const principal = isSecret(link) ? await links.use(link) : undefined;
-    if (principal && (await door.isAlive(principal))) return principal;
-    return door.refuse(ctx, 'link', new GatewayError('invalid_api_key', WORN_LINK));
+    if (principal && (await authentication.isAlive(principal))) return principal;
+    return authentication.refuse(ctx, 'link', new GatewayError('invalid_api_key', WORN_LINK));
   };
 }
 

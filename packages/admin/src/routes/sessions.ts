@@ -2,24 +2,24 @@ import type { Router } from '@koa/router';
 import type { OpenSession } from '@sluice/shared/admin-api';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ParameterizedContext } from 'koa';
+import type { AdminAuthentication } from '../access/admin-authentication.js';
 import type { Admitted } from '../access/asker.js';
 import { noteChange } from '../access/audit.js';
-import type { Door } from '../access/door.js';
 import type { Session, Sessions } from '../access/sessions.js';
 import { iso, list } from '../http/present.js';
 import { presentGrants } from './session.js';
 
 export interface OpenSessionParts {
-  door: Door;
+  authentication: AdminAuthentication;
   sessions: Sessions;
 }
 
 /** /sessions: the browsers that are signed in. */
-export function addOpenSessionRoutes(router: Router, { door, sessions }: OpenSessionParts): void {
+export function addOpenSessionRoutes(router: Router, { authentication, sessions }: OpenSessionParts): void {
   router.get('/sessions', async (ctx) => {
     const open: OpenSession[] = [];
     for (const session of await sessions.list())
-      if (await door.isAlive(session.principal)) open.push(present(session, ctx));
+      if (await authentication.isAlive(session.principal)) open.push(present(session, ctx));
     ctx.body = list(open);
   });
 

@@ -50,8 +50,8 @@ export function addWebhookRoutes(
   router.post('/workspaces/:id/webhooks', requireWorkspace, readBody, async (ctx) => {
     const { id = '' } = ctx.params;
     const { url, events = [...EVENT_TYPES] } = readInput(webhookInput, ctx.request.body);
-    const wish = { url: readAddress(url, config.allowPrivateAddresses), events, created: clock.now() };
-    const webhook = await store.add(id, wish, config.maxPerWorkspace);
+    const input = { url: readAddress(url, config.allowPrivateAddresses), events, created: clock.now() };
+    const webhook = await store.add(id, input, config.maxPerWorkspace);
     if (!webhook)
       throw new GatewayError(
         'quota_exceeded',

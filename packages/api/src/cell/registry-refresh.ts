@@ -13,7 +13,7 @@ import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
 import type { RegistryStore } from '@sluice/shared/registry/store';
 import { fetchDocument } from './fetch-document.js';
 
-export interface RefreshWish {
+export interface RefreshInput {
   /** Either `url` or `document` is given. */
   url?: string | undefined;
   document?: unknown;
@@ -46,7 +46,7 @@ export class RegistryRefresh {
     confirm,
     dryRun = false,
     configured = false,
-  }: RefreshWish): Promise<Refreshed> {
+  }: RefreshInput): Promise<Refreshed> {
     const now = this.clock.now();
     const json =
       url === undefined

@@ -14,7 +14,7 @@ const FORM = c.fields({
 });
 
 export function batchPaths(servers: unknown[], security: unknown[]): Record<string, Record<string, unknown>> {
-  const get = (summary: string, parameters: unknown[], answer: s.Answer) => ({
+  const get = (summary: string, parameters: unknown[], answer: s.DescribedResponse) => ({
     summary,
     security,
     parameters,

@@ -15,20 +15,24 @@ export type Described = Shape | JsonSchema;
 const schemaOf = (described: Described): JsonSchema =>
   described instanceof Shape ? described.json : described;
 
-export interface Answer {
+export interface DescribedResponse {
   description: string;
   content?: Record<string, { schema: JsonSchema }>;
   headers?: Record<string, unknown>;
 }
 
-export const json = (description: string, answer: Described, headers?: Record<string, unknown>): Answer => ({
+export const json = (
+  description: string,
+  answer: Described,
+  headers?: Record<string, unknown>,
+): DescribedResponse => ({
   description,
   content: { 'application/json': { schema: schemaOf(answer) } },
   ...(headers ? { headers } : {}),
 });
 
 /** Codes with the same status share one answer. */
-export function errors(...codes: ErrorCode[]): Record<string, Answer> {
+export function errors(...codes: ErrorCode[]): Record<string, DescribedResponse> {
   const answers = new Map<number, ErrorCode[]>();
   for (const code of codes)
     answers.set(ERROR_STATUS[code], [...(answers.get(ERROR_STATUS[code]) ?? []), code]);
@@ -41,7 +45,7 @@ export interface Operation {
   summary: string;
   parameters?: unknown[];
   requestBody?: unknown;
-  responses: Record<string, Answer>;
+  responses: Record<string, DescribedResponse>;
   security?: unknown[];
 }
 

@@ -43,11 +43,11 @@ export class WebhookStore {
   /** Undefined: the workspace has the most webhooks that it may have. */
   async add(
     workspace: string,
-    wish: Pick<Webhook, 'url' | 'events' | 'created'>,
+    input: Pick<Webhook, 'url' | 'events' | 'created'>,
     most: number,
   ): Promise<Webhook | undefined> {
     const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
-    const webhook = { ...wish, id: `wh_${makeRequestId()}`, secret };
+    const webhook = { ...input, id: `wh_${makeRequestId()}`, secret };
     const stored = JSON.stringify(this.#seal(workspace, webhook));
     const keys = { webhooksKey: this.names.webhooks(workspace) };
     const added = await addScript(this.redis, keys, { most, id: webhook.id, webhook: stored });

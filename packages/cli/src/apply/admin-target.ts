@@ -84,8 +84,12 @@ export function createAdminTarget(admin: AdminClient): ConfigTarget {
     putRoute: (workspace, alias, route) =>
       send('PUT', path`/workspaces/${workspace}/routes/${alias}`, toSnake(route)),
     deleteRoute: (workspace, alias) => remove(path`/workspaces/${workspace}/routes/${alias}`),
-    async issueKey(workspace, wish) {
-      const issued = await admin.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, toSnake(wish));
+    async issueKey(workspace, newKey) {
+      const issued = await admin.send<IssuedKey>(
+        'POST',
+        path`/workspaces/${workspace}/keys`,
+        toSnake(newKey),
+      );
       return { id: issued.id, value: issued.value, ...factsOfKey(issued) };
     },
     changeKey: (id, change) => send('PATCH', path`/keys/${id}`, toSnake(change)),

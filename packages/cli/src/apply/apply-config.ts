@@ -129,8 +129,8 @@ function createRedisTarget(
     async deleteRoute(workspace, alias) {
       await directory.deleteRoute(workspace, alias);
     },
-    async issueKey(workspace, wish) {
-      const { key, value } = await issuer.issue(workspace, { ...wish, createdBy: 'gateway.yaml' });
+    async issueKey(workspace, newKey) {
+      const { key, value } = await issuer.issue(workspace, { ...newKey, createdBy: 'gateway.yaml' });
       return { ...key, value };
     },
     async changeKey(id, change) {

@@ -11,12 +11,12 @@ export interface ConfigTarget {
   putRoute(workspace: string, alias: string, route: RouteConfig): Promise<void>;
   deleteRoute(workspace: string, alias: string): Promise<void>;
   /** `value` of the result: set when the key is new. Without a `value` one is made. */
-  issueKey(workspace: string, wish: KeyWish): Promise<Issued>;
+  issueKey(workspace: string, newKey: NewKey): Promise<Issued>;
   changeKey(id: string, change: KeyPriority & { name: string }): Promise<void>;
   revokeKey(id: string): Promise<void>;
 }
 
-export interface KeyWish extends KeyPriority {
+export interface NewKey extends KeyPriority {
   name: string;
   value: string | undefined;
 }

@@ -95,8 +95,8 @@ export function addKeyCommands(program: Command, cli: Cli): void {
       name: string,
       { expires, quiet, ...classes }: KeyPriority & { expires?: string; quiet?: boolean },
     ) => {
-      const wish = { name, expires_at: expires, ...toSnake(classes) };
-      const key = await cli.admin.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, wish);
+      const input = { name, expires_at: expires, ...toSnake(classes) };
+      const key = await cli.admin.send<IssuedKey>('POST', path`/workspaces/${workspace}/keys`, input);
       showValue(key, quiet, `Issued key "${key.name}" (${key.id}) of workspace ${workspace}.`);
     },
   );

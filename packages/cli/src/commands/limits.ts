@@ -131,10 +131,10 @@ export function addLimitCommands(program: Command, cli: Cli): void {
     'limits set demo --requests-per-minute 600 --concurrent-requests 50',
     'limits set demo --budget-usd-per-month 20 --budget expected',
     'limits set demo --budget-usd-per-month none',
-  ).action(async (workspace: string, wish: Record<string, number | string>) => {
-    if (Object.keys(wish).length === 0) throw new UsageError('give at least one limit to set');
+  ).action(async (workspace: string, options: Record<string, number | string>) => {
+    if (Object.keys(options).length === 0) throw new UsageError('give at least one limit to set');
     const place = path`/workspaces/${workspace}/limits`;
-    const changes = Object.entries(wish).map(([name, value]) => [
+    const changes = Object.entries(options).map(([name, value]) => [
       snakeName(name),
       value === 'none' ? null : value,
     ]);

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { StartOptions } from '../start/run.js';
 import { withExamples } from './examples.js';
 
-interface WorkersWish {
+interface WorkersOption {
   workers: number | 'auto';
 }
 
@@ -31,7 +31,7 @@ export function addProcessCommands(program: Command): void {
     'start',
     'start --workers 2 --apis 2',
     'start --postgres',
-  ).action(async ({ workers, ...options }: WorkersWish & Omit<StartOptions, 'workers'>) => {
+  ).action(async ({ workers, ...options }: WorkersOption & Omit<StartOptions, 'workers'>) => {
     const { runStart } = await import('../start/run.js');
     const count = workers === 'auto' ? workersFor(options.apis, availableParallelism()) : workers;
     await runStart({ ...options, workers: count });

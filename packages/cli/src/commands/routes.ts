@@ -84,12 +84,12 @@ export function addRouteCommands(program: Command, cli: Cli): void {
         if (error instanceof AdminRefusal && error.status === 404) return undefined;
         throw error;
       });
-      const wish = {
+      const input = {
         chain,
         on_crash: onCrash ?? before?.on_crash,
         provider_batches: providerBatches ?? before?.provider_batches,
       };
-      const route = await cli.admin.send<Route>('PUT', place, wish);
+      const route = await cli.admin.send<Route>('PUT', place, input);
       const did = before ? 'Changed' : 'Created';
       cli.show(
         route,

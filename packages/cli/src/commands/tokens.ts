@@ -57,8 +57,8 @@ export function addTokenCommands(program: Command, cli: Cli): void {
     'tokens create billing --role viewer --expires 90d',
     'tokens create team-a --role operator --workspace team-a',
   ).action(async (name: string, { role, workspace, expires, quiet }: CreateOptions) => {
-    const wish = { name, role, workspaces: workspace, expires_at: expires };
-    const token = await cli.admin.send<IssuedToken>('POST', '/tokens', wish);
+    const input = { name, role, workspaces: workspace, expires_at: expires };
+    const token = await cli.admin.send<IssuedToken>('POST', '/tokens', input);
     if (quiet && !cli.json) cli.say(token.value);
     else
       cli.show(

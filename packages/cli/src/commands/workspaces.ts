@@ -10,13 +10,13 @@ import { group, withExamples } from './examples.js';
 const MODELS_HELP =
   'the routes and model ids that callers may use, with commas; * stands for any characters; all: every one';
 
-interface Wish {
+interface WorkspaceOptions {
   name?: string;
   models?: string[] | 'all';
 }
 
 const parsePatterns = orWord('all', (text) => text.split(',').map((pattern) => pattern.trim()));
-const toWire = (models: Wish['models']) => (models === 'all' ? null : models);
+const toWire = (models: WorkspaceOptions['models']) => (models === 'all' ? null : models);
 
 export function addWorkspaceCommands(program: Command, cli: Cli): void {
   const workspaces = group(
@@ -58,7 +58,7 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
       .option('--models <patterns>', MODELS_HELP, parsePatterns),
     'workspaces create team-a',
     'workspaces create team-a --name "Team A"',
-  ).action(async (id: string, { name, models }: Wish) => {
+  ).action(async (id: string, { name, models }: WorkspaceOptions) => {
     const created = await cli.admin.send<Workspace>('POST', '/workspaces', {
       id,
       name,
@@ -79,11 +79,11 @@ export function addWorkspaceCommands(program: Command, cli: Cli): void {
       .option('--models <patterns>', MODELS_HELP, parsePatterns),
     'workspaces set team-a --name "Team A (Berlin)"',
     'workspaces set team-a --models "fast,gpt-4o-*"',
-  ).action(async (id: string, wish: Wish) => {
-    if (Object.keys(wish).length === 0) throw new UsageError('give a name or models to set');
+  ).action(async (id: string, options: WorkspaceOptions) => {
+    if (Object.keys(options).length === 0) throw new UsageError('give a name or models to set');
     const changed = await cli.admin.send<Workspace>('PATCH', path`/workspaces/${id}`, {
-      name: wish.name,
-      models: toWire(wish.models),
+      name: options.name,
+      models: toWire(options.models),
     });
     cli.show(changed, () => `Changed workspace ${changed.id}.`);
   });

@@ -41,12 +41,12 @@ export interface PostgresServerOptions {
 
 export async function startPostgres({
   programs,
-  folder: wish,
+  folder: wantedFolder,
   port,
   wrapper = [],
   settings = [],
 }: PostgresServerOptions): Promise<PostgresServer> {
-  const { folder, user } = preparePlace(wish);
+  const { folder, user } = preparePlace(wantedFolder);
   const data = join(folder, 'data');
   const password = readFileSync(rememberSecret(folder, 'password'), 'utf8').trim();
   const note = join(folder, 'server.json');
@@ -216,8 +216,8 @@ interface RunAs {
 }
 
 /** Makes the folder, and throws when the user that PostgreSQL would run as cannot reach it. */
-export function preparePlace(wish: string): { folder: string; user: RunAs } {
-  const folder = resolve(wish);
+export function preparePlace(wantedFolder: string): { folder: string; user: RunAs } {
+  const folder = resolve(wantedFolder);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return { folder, user: userToRunAs(folder) };
 }

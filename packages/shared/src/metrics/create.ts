@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { METRICS, type MetricDefinition, type MetricKey, type Role } from './definitions.js';
+import { METRICS, type MetricDefinition, type MetricKey, type ProcessRole } from './definitions.js';
 
 type KeyOf<Type extends MetricDefinition['type']> = {
   [K in MetricKey]: (typeof METRICS)[K]['type'] extends Type ? K : never;
@@ -16,7 +16,7 @@ export class Metrics {
   readonly registry = new Registry();
   readonly #collectors: (() => Promise<void>)[] = [];
 
-  constructor(readonly role: Role) {
+  constructor(readonly role: ProcessRole) {
     const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
       version: string;
     };

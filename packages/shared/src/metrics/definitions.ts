@@ -6,22 +6,22 @@
  * first fifty routes of each; the rest is `other`. A model that neither the registry nor a
  * route knows is `other`. A tag has its first hundred values. No label has a key, a user or a request id.
  */
-export type Role = 'api' | 'worker';
+export type ProcessRole = 'api' | 'worker';
 
 export interface MetricDefinition {
   name: string;
   type: 'counter' | 'gauge' | 'histogram';
   /** The processes that have the metric. */
-  roles: readonly Role[];
+  roles: readonly ProcessRole[];
   labels: readonly string[];
   help: string;
   /** The upper bounds of a histogram's buckets, in the metric's unit. */
   buckets?: readonly number[];
 }
 
-const API: readonly Role[] = ['api'];
-const WORKER: readonly Role[] = ['worker'];
-const BOTH: readonly Role[] = ['api', 'worker'];
+const API: readonly ProcessRole[] = ['api'];
+const WORKER: readonly ProcessRole[] = ['worker'];
+const BOTH: readonly ProcessRole[] = ['api', 'worker'];
 
 /** The buckets of a whole request range from a refusal, which takes half a millisecond, to the longest deadline. */
 const REQUEST_SECONDS = [

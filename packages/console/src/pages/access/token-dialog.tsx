@@ -31,13 +31,13 @@ export function TokenDialog({ workspaces, onClose }: { workspaces: string[]; onC
   const mistake = labelMistake(name);
 
   const { onSubmit, shown } = useSubmit(mistake === undefined, () => {
-    const wish = {
+    const input = {
       name,
       role,
       ...(workspace === '' ? {} : { workspaces: [workspace] }),
       ...(days === '' ? {} : { expires_at: new Date(Date.now() + Number(days) * 86_400_000).toISOString() }),
     };
-    action.run(async (client) => setIssued(await client.send<IssuedToken>('POST', '/tokens', wish)));
+    action.run(async (client) => setIssued(await client.send<IssuedToken>('POST', '/tokens', input)));
   });
 
   return (

@@ -2,7 +2,7 @@ import type { AdminError } from '../../admin-client.js';
 import { count, duration, usd } from '../../format.js';
 import { formatPlace } from '../../location.js';
 import { Badge, Empty, explainFailure, Notice } from '../../ui/small.js';
-import type { Answer, Turn } from './turn.js';
+import type { ModelAnswer, Turn } from './turn.js';
 
 interface AnswersProps {
   turns: Turn[];
@@ -60,7 +60,7 @@ function Failure({ error }: { error: AdminError }) {
   );
 }
 
-function One({ answer: { text, completion, headers }, isLast }: { answer: Answer; isLast: boolean }) {
+function One({ answer: { text, completion, headers }, isLast }: { answer: ModelAnswer; isLast: boolean }) {
   const header = (name: string) => headers.find(([each]) => each === name)?.[1] ?? '';
   const { prompt_tokens, completion_tokens } = completion.usage;
   return (

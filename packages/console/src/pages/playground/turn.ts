@@ -5,7 +5,7 @@ import type { Completion } from './completion.js';
 
 const SHOWN_HEADERS = /^(?:x-gateway-|x-request-id$)/;
 
-export interface Answer {
+export interface ModelAnswer {
   model: string;
   text: string;
   completion: Completion;
@@ -19,7 +19,7 @@ export interface FailedAnswer {
 
 export interface Turn {
   question: string;
-  answers: (Answer | FailedAnswer)[];
+  answers: (ModelAnswer | FailedAnswer)[];
 }
 
 /** What a model was told and has answered so far. A turn in which it failed is left out. */
@@ -54,7 +54,7 @@ export async function askAll(client: AdminClient, draft: ChatDraft, turns: reado
   return { question: draft.text, answers };
 }
 
-async function ask(client: AdminClient, draft: ChatDraft, past: Message[]): Promise<Answer> {
+async function ask(client: AdminClient, draft: ChatDraft, past: Message[]): Promise<ModelAnswer> {
   const response = await client.fetch(path`/workspaces/${draft.workspace}/playground`, {
     method: 'POST',
     body: toBody(draft, past),

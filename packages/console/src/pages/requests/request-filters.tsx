@@ -216,8 +216,8 @@ function AmountFilter({
       mistake={text === '' || isNumber ? undefined : 'A number'}
       onInput={(typed) => {
         setText(typed);
-        const wish = /^\d{1,9}(\.\d{1,12})?$/.test(typed) ? typed : '';
-        if (wish !== value) onChange(wish);
+        const wanted = /^\d{1,9}(\.\d{1,12})?$/.test(typed) ? typed : '';
+        if (wanted !== value) onChange(wanted);
       }}
     />
   );
@@ -233,8 +233,8 @@ function TagFilter({ tag, onChange }: { tag: string; onChange(tag: string): void
       placeholder="feature=search"
       onInput={(typed) => {
         setText(typed);
-        const wish = /^[^=]+=.+$/.test(typed) ? typed : '';
-        if (wish !== tag) onChange(wish);
+        const wanted = /^[^=]+=.+$/.test(typed) ? typed : '';
+        if (wanted !== tag) onChange(wanted);
       }}
     />
   );

@@ -4,14 +4,14 @@ import { duration } from '../../format.js';
 import { outcomeText, outcomeTone, statusTone } from '../../outcomes.js';
 import { Badge, type Tone } from '../../ui/small.js';
 import { tookMs } from './request-columns.js';
-import { type Span, toSpans } from './spans.js';
+import { type TimeRange, toTimeRanges } from './time-ranges.js';
 
 /** Accepted → waits and attempts → settled. Each bar begins and ends where its step did. */
 export function TimeLine({ request }: { request: PresentedRequest }) {
   const { attempts, queued, queue_ms, status, code, reason_text } = request;
   const took = tookMs(request);
   const total = Math.max(took, 1);
-  const { spans, waits } = toSpans(request);
+  const { ranges, waits } = toTimeRanges(request);
   const called = attempts.reduce((sum, { ms }) => sum + (ms ?? 0), 0);
   const own = Math.max(0, took - called - queue_ms);
   return (
@@ -23,7 +23,7 @@ export function TimeLine({ request }: { request: PresentedRequest }) {
         <Step tone="info" title="Accepted" />
         {queued && (
           <Step tone="info" title="Queued" note="waiting for a turn, over all entries" ms={queue_ms}>
-            <Track tone="info" spans={waits} total={total} />
+            <Track tone="info" ranges={waits} total={total} />
           </Step>
         )}
         {attempts.map((attempt, i) => (
@@ -32,7 +32,7 @@ export function TimeLine({ request }: { request: PresentedRequest }) {
             key={`${i} ${attempt.provider}`}
             attempt={attempt}
             number={i + 1}
-            span={spans[i]}
+            range={ranges[i]}
             total={total}
           />
         ))}
@@ -51,11 +51,11 @@ export function TimeLine({ request }: { request: PresentedRequest }) {
 interface AttemptProps {
   attempt: PresentedAttempt;
   number: number;
-  span: Span | undefined;
+  range: TimeRange | undefined;
   total: number;
 }
 
-function AttemptStep({ attempt, number, span, total }: AttemptProps) {
+function AttemptStep({ attempt, number, range, total }: AttemptProps) {
   const { provider, model, outcome, status, ms, upstream_id, message, why, adapted, via } = attempt;
   const tone = outcomeTone(outcome);
   return (
@@ -66,7 +66,7 @@ function AttemptStep({ attempt, number, span, total }: AttemptProps) {
         <>
           {outcomeText(outcome)}
           {status === undefined ? '' : ` (${status})`}
-          {span && span.from > 0 && `; after ${duration(span.from)}`}
+          {range && range.from > 0 && `; after ${duration(range.from)}`}
           {message && <>; it said “{message}”</>}
           {why && <>; {why}</>}
           {via && '; a line of the provider’s own batch'}
@@ -80,17 +80,17 @@ function AttemptStep({ attempt, number, span, total }: AttemptProps) {
       }
       ms={ms}
     >
-      {span && <Track tone={tone} spans={[span]} total={total} />}
+      {range && <Track tone={tone} ranges={[range]} total={total} />}
     </Step>
   );
 }
 
-/** Where on the request's whole time the spans lie. The numbers stand beside it. */
-function Track({ tone, spans, total }: { tone: Tone; spans: readonly Span[]; total: number }) {
+/** Where on the request's whole time the ranges lie. The numbers stand beside it. */
+function Track({ tone, ranges, total }: { tone: Tone; ranges: readonly TimeRange[]; total: number }) {
   const share = (ms: number) => (100 * Math.min(ms, total)) / total;
   return (
     <svg class={`track ${tone}`} aria-hidden="true" viewBox="0 0 100 6" preserveAspectRatio="none">
-      {spans.map(({ from, to }) => (
+      {ranges.map(({ from, to }) => (
         <rect key={from} x={share(from)} width={Math.max(0.6, share(to) - share(from))} height="6" />
       ))}
     </svg>

@@ -10,7 +10,7 @@ import { useAction } from '../../ui/use-action.js';
 import { usePoll } from '../../use-poll.js';
 import { Budgets } from './budgets.js';
 import { RangeFields } from './range-fields.js';
-import { readRange, SPANS } from './spend-range.js';
+import { PERIODS, readRange } from './spend-range.js';
 import { fieldsOf, GROUPS, type GroupRow, groupRows, toSeries, withOthers } from './spend-sums.js';
 import { SpendTable } from './spend-table.js';
 import { StatementPage } from './statement-page.js';
@@ -88,7 +88,7 @@ function SpendOfAll({ place }: { place: Place }) {
           <Choice
             label="Time range"
             value={range.span}
-            choices={SPANS}
+            choices={PERIODS}
             onChange={(days) => changeQuery(place, { days })}
           />
           {FORMATS.map((each) => (

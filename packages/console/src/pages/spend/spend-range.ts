@@ -1,14 +1,14 @@
 /** Which days the page shows: the last few, a calendar month, or any two days and what is between them. */
 import type { Place } from '../../location.js';
 
-export const SPANS = [
+export const PERIODS = [
   ['1', 'Today'],
   ['7', '7 days'],
   ['30', '30 days'],
   ['month', 'Month'],
   ['dates', 'Dates'],
 ] as const;
-export type Span = (typeof SPANS)[number][0];
+export type Period = (typeof PERIODS)[number][0];
 
 export const MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/;
 const DAY = /^\d{4}-\d\d-\d\d$/;
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 const MAX_BARS = 93;
 
 export interface Range {
-  span: Span;
+  span: Period;
   /** Parameters of `/spend`. */
   query: Record<string, string>;
   /** What a bar of the chart stands for. */
@@ -34,7 +34,7 @@ export function readRange({ query }: Place, now = Date.now()): Range {
     const days = (Date.parse(until) - Date.parse(since)) / DAY_MS + 1;
     return { span: 'dates', query: { since, until }, period: days > MAX_BARS ? 'month' : 'day' };
   }
-  const span = SPANS.find(([each]) => each === query.days)?.[0] ?? '7';
+  const span = PERIODS.find(([each]) => each === query.days)?.[0] ?? '7';
   return { span, query: { since: `${Number(span) - 1}d` }, period: 'day' };
 }
 

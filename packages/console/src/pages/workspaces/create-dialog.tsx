@@ -20,13 +20,13 @@ export function CreateDialog({ onClose, onCreated }: { onClose(): void; onCreate
     (name === '' || labelMistake(name) === undefined) &&
     OFFERED.every((limit) => limitMistake(limit.name, limits[limit.name]) === undefined);
   const { onSubmit, shown } = useSubmit(isValid, () => {
-    const wish = {
+    const input = {
       id,
       ...(name === '' ? {} : { name }),
       limits: changedLimits(toLimitsForm({}), limits),
     };
     action.run(async (client) => {
-      const created = await client.send<Workspace>('POST', '/workspaces', wish);
+      const created = await client.send<Workspace>('POST', '/workspaces', input);
       onCreated(created.id);
     });
   });

@@ -24,12 +24,12 @@ export function SettingsDialog({ workspace, onClose, onDone }: SettingsProps) {
   const { onSubmit } = useSubmit(mistake === undefined, async () => {
     const names = models.split(/\s+/).filter(Boolean);
     // Only what differs, so that what somebody else has changed meanwhile stays.
-    const wish = {
+    const input = {
       ...(name === before.name ? {} : { name }),
       ...(models === before.models ? {} : { models: names.length === 0 ? null : names }),
     };
     const url = path`/workspaces/${workspace.id}`;
-    if (await action.run(async (client) => void (await client.send('PATCH', url, wish)))) onDone();
+    if (await action.run(async (client) => void (await client.send('PATCH', url, input)))) onDone();
   });
   return (
     <Dialog title={`Workspace ${workspace.id}`} onClose={onClose}>

@@ -21,7 +21,7 @@ export const CONSOLE_HEADER = 'x-sluice-console';
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-export interface DoorParts {
+export interface AdminAuthenticationParts {
   rootToken: string;
   sessions: Sessions;
   cookie: SessionCookie;
@@ -32,8 +32,8 @@ export interface DoorParts {
   countSignIn(way: string, outcome: 'done' | 'refused'): void;
 }
 
-export class Door {
-  constructor(private readonly parts: DoorParts) {}
+export class AdminAuthentication {
+  constructor(private readonly parts: AdminAuthenticationParts) {}
 
   /** Undefined when nobody is signed in. Throws for a wrong token, and for a change that another page may have made. */
   async whoAsks(ctx: ParameterizedContext): Promise<Asker | undefined> {
@@ -110,9 +110,9 @@ export class Door {
 }
 
 /** Runs before the routes, so that nobody learns the paths without signing in. */
-export function createAdmit(door: Door): Middleware<Admitted> {
+export function createAdmit(authentication: AdminAuthentication): Middleware<Admitted> {
   return async (ctx, next) => {
-    const asker = await door.whoAsks(ctx);
+    const asker = await authentication.whoAsks(ctx);
     if (asker) {
       ctx.state.asker = asker;
       return next();
