@@ -16,8 +16,8 @@ const RENEW_EVERY_MS = 3_000;
 const MOST_RUNS = 8;
 
 /** A batch keeps its place this long before it may have to give it to a workspace that has none. */
-const TURN_MS = 5_000;
-const REMEMBER_TURNS_MS = 600_000;
+const KEEP_PLACE_MS = 5_000;
+const REMEMBER_PLACES_MS = 600_000;
 
 interface Running {
   workspace: string;
@@ -33,7 +33,7 @@ export class BatchRunner {
   /** Batch that is under way → its workspace, which never changes. */
   #workspaces = new Map<string, string>();
   /** When a workspace last got a place. */
-  #lastTurn = new Map<string, number>();
+  #placedAt = new Map<string, number>();
   /** Batches that are at their provider → until when nothing is to be done. */
   readonly #resting = new Map<string, number>();
   #open = true;
@@ -52,8 +52,8 @@ export class BatchRunner {
     const isFree = (id: string) => !this.#running.has(id) && !this.#resting.has(id);
     const left = new Set((await store.active()).filter(isFree));
     this.#workspaces = new Map([...this.#workspaces].filter(([id]) => left.has(id)));
-    const forgotten = performance.now() - REMEMBER_TURNS_MS;
-    this.#lastTurn = new Map([...this.#lastTurn].filter(([, turn]) => turn > forgotten));
+    const forgotten = performance.now() - REMEMBER_PLACES_MS;
+    this.#placedAt = new Map([...this.#placedAt].filter(([, at]) => at > forgotten));
     while (left.size > 0) {
       const [id, workspace] = await this.#nextOf(left);
       left.delete(id);
@@ -80,7 +80,7 @@ export class BatchRunner {
     }
   }
 
-  /** The oldest batch of the workspace with the fewest places. Among several, it is the one whose turn is longest ago. */
+  /** The oldest batch of the workspace with the fewest places. Among several, it is the one that got its last place longest ago. */
   async #nextOf(ids: ReadonlySet<string>): Promise<[id: string, workspace: string]> {
     let next: [string, string] = ['', ''];
     let fewest = Number.POSITIVE_INFINITY;
@@ -90,9 +90,9 @@ export class BatchRunner {
       const workspace = known ?? (await this.parts.store.find(id))?.record.workspace ?? '';
       this.#workspaces.set(id, workspace);
       const places = this.#placesTaken(workspace);
-      const turn = this.#lastTurn.get(workspace) ?? 0;
-      if (places > fewest || (places === fewest && turn >= longestAgo)) continue;
-      [next, fewest, longestAgo] = [[id, workspace], places, turn];
+      const placedAt = this.#placedAt.get(workspace) ?? 0;
+      if (places > fewest || (places === fewest && placedAt >= longestAgo)) continue;
+      [next, fewest, longestAgo] = [[id, workspace], places, placedAt];
     }
     return next;
   }
@@ -112,10 +112,10 @@ export class BatchRunner {
     return staying.findLast((running) => running.workspace === most.workspace);
   }
 
-  /** The run that has had its turn for longest, if `workspace` has no place. */
+  /** The run that has had its place for longest, if `workspace` has no place. */
   #longestRunning(workspace: string): Running | undefined {
     if (this.#placesTaken(workspace) > 0) return undefined;
-    const until = performance.now() - TURN_MS;
+    const until = performance.now() - KEEP_PLACE_MS;
     const over = [...this.#running.values()].filter(({ isLeaving, began }) => !isLeaving && began < until);
     return over.sort((a, b) => a.began - b.began)[0];
   }
@@ -154,7 +154,7 @@ export class BatchRunner {
         if (run.restMs > 0) this.#resting.set(id, performance.now() + run.restMs);
       });
     const began = performance.now();
-    this.#lastTurn.set(workspace, began);
+    this.#placedAt.set(workspace, began);
     this.#running.set(id, { workspace, began, run, ended, isLeaving: false });
   }
 }

@@ -1,9 +1,14 @@
 /** One question and what came of it, from one route or model or from two. */
 import { type AdminClient, type AdminError, asAdminError, path } from '../../admin-client.js';
 import { type ChatDraft, type Message, toBody } from './chat-draft.js';
-import type { Completion } from './completion.js';
 
 const SHOWN_HEADERS = /^(?:x-gateway-|x-request-id$)/;
+
+/** As much of a chat completion as the playground shows. */
+interface Completion {
+  choices: { message: { content: string | null; tool_calls?: unknown }; finish_reason: string }[];
+  usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+}
 
 export interface ModelAnswer {
   model: string;
