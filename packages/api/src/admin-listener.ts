@@ -25,6 +25,8 @@ export interface RunningAdmin {
 
 export async function startAdmin(options: AdminOptions, context: AdminContext): Promise<RunningAdmin> {
   // By a call that TypeScript does not follow, because packages do not form a circle.
-  const admin = (await import(import.meta.resolve('@sluice/admin/admin'))) as { startAdmin: typeof startAdmin };
+  const admin = (await import(import.meta.resolve('@sluice/admin/admin'))) as {
+    startAdmin: typeof startAdmin;
+  };
   return admin.startAdmin(options, context);
 }
