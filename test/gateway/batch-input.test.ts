@@ -161,6 +161,7 @@ for (const [how, status, stop] of [
   test(`the check of a file of empty lines ends when its batch ${how}`, async (t) => {
     const record = batchOf('batch_checked', 'file', 'w/file');
     let isFound = false;
+    let isUnwanted = false;
     let pieces = 0;
     const parts = {
       limits: {},
@@ -172,7 +173,7 @@ for (const [how, status, stop] of [
           isFound = true;
           return batch;
         },
-        statusOf: async (): Promise<BatchStatus> => status,
+        statusOf: async (): Promise<BatchStatus> => (isUnwanted ? status : 'validating'),
       },
       files: {
         sealed: {
@@ -181,6 +182,7 @@ for (const [how, status, stop] of [
             for (; pieces < 5; pieces++) {
               yield Buffer.from('\n'.repeat(1_000));
               await new Promise((resolve) => setTimeout(resolve, 300));
+              isUnwanted = true;
               stop(run);
             }
           },
