@@ -1,7 +1,7 @@
 /** Taking jobs when replies of Redis are lost, or the worker loses a job or dies before it has called. */
 import { once } from 'node:events';
 import { chatBackend, LEFT, type TakenJson } from '@sluice/shared/queue/backend';
-import { finishScript, QUEUE_KEYS, type TakenFields, takeScript } from '@sluice/shared/queue/scripts';
+import { finishScript, type TakenFields, takeScript } from '@sluice/shared/queue/scripts';
 import { AnswerRoom } from '@sluice/worker/calls/answer-room';
 import { ChatWorker } from '@sluice/worker/jobs/chat-worker';
 import type { MinimalJob } from 'bullmq';
@@ -46,7 +46,7 @@ const startsOf = ({ names }: Cell, requestId: string) =>
 test('a take that is sent again gets the jobs that it has taken, and counts no start twice', async (t) => {
   const cell = await bench.cell();
   for (const id of ['one', 'two', 'three']) await cell.queue.addChat(jobFor(id));
-  const keys = { queue: QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name)) };
+  const keys = { queue: cell.names.queueKey('openai', '') };
   const take = () =>
     takeScript(bench.redis, keys, { token: 'worker:1', lockMs: LOCK_MS, most: 2, worker: 'worker' });
   const idsOf = ([, ...jobs]: Awaited<ReturnType<typeof take>>) =>
@@ -64,7 +64,7 @@ test('a take that is sent again gets the jobs that it has taken, and counts no s
 test('a take that is sent again late gets whole locks', async (t) => {
   const cell = await bench.cell();
   await cell.queue.addChat(jobFor('one'));
-  const keys = { queue: QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name)) };
+  const keys = { queue: cell.names.queueKey('openai', '') };
   const take = () =>
     takeScript(bench.redis, keys, { token: 'worker:1', lockMs: LOCK_MS, most: 1, worker: 'worker' });
   await take();
@@ -77,7 +77,7 @@ test('a take that is sent again late gets whole locks', async (t) => {
 test('the end of a job that is sent again gets the next job that it has taken', async (t) => {
   const cell = await bench.cell();
   for (const id of ['one', 'two', 'three']) await cell.queue.addChat(jobFor(id));
-  const keys = { queue: QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name)) };
+  const keys = { queue: cell.names.queueKey('openai', '') };
   await takeScript(bench.redis, keys, { token: 'worker:1', lockMs: LOCK_MS, most: 1, worker: 'worker' });
   const finish = () =>
     finishScript(bench.redis, keys, {
@@ -248,7 +248,7 @@ test('a job that counts at its call is given back, moved and taken again as if n
   await next(worker, 'worker:1');
   await worker.giveBack();
   t.is(await startsOf(cell, 'one'), null);
-  const keys = { queue: QUEUE_KEYS.map((name) => cell.names.queueKey('openai', name)) };
+  const keys = { queue: cell.names.queueKey('openai', '') };
   const take = () =>
     takeScript(bench.redis, keys, { token: 'other:1', lockMs: LOCK_MS, most: 1, worker: 'other' });
   const taken = async () => ((await take()) as [number, TakenFields])[1].slice(0, 6);
@@ -280,7 +280,7 @@ test('requests whose worker died before it called are answered, and are no calls
   const chats = (ids: string[]) => ids.filter((id) => !id.startsWith('models-')).length;
   const wait = gateway.names.queueKey('openai', 'wait');
   await until('two requests that wait', async () => chats(await gateway.redis.lrange(wait, 0, -1)) === 2);
-  const keys = { queue: QUEUE_KEYS.map((name) => gateway.names.queueKey('openai', name)) };
+  const keys = { queue: gateway.names.queueKey('openai', '') };
   const [, ...taken] = await takeScript(gateway.redis, keys, {
     token: 'dead:1',
     lockMs: 1,

@@ -84,13 +84,13 @@ test('a script has its parts, its names and the values of its constants', (t) =>
   );
   const file = write(
     'whole.lua',
-    '#!lua flags=allow-oom\n-- Does it.\n-- KEYS: queue(8), settledKey?\n-- ARGV: jobId, name,\n--   data, ms\n' +
+    '#!lua flags=allow-oom\n-- Does it.\n-- KEYS: queue, settledKey?\n-- ARGV: jobId, name,\n--   data, ms\n' +
       "local MOST = 2 * 500\n-- INCLUDE: parts/tail.lua\nreturn {settledKey, jobId, 'MOST', KIND, tail()}\n",
   );
   const { text, keys, args } = readLua(file, { KIND: ':kind' });
   t.is(
     text,
-    '#!lua flags=allow-oom\nlocal settledKey = KEYS[9]\nlocal jobId, name, data, ms = unpack(ARGV, 1, 4)\n' +
+    '#!lua flags=allow-oom\nlocal queue, settledKey = KEYS[1], KEYS[2]\nlocal jobId, name, data, ms = unpack(ARGV, 1, 4)\n' +
       'local function tail()\n  local log = ARGV[5]\n  local more = 6\n  return log, ARGV[more], (2 * 500)\nend\n' +
       "return {settledKey, jobId, 'MOST', ':kind', tail()}\n",
   );
@@ -125,18 +125,17 @@ test('a script that is not Lua, or uses what nobody defines, or not what it name
 });
 
 test('a call has to have every name of the script', async (t) => {
-  write('call.lua', '-- KEYS: one, group(2), last?\n-- ARGV: id, ids...\nreturn 1\n');
+  write('call.lua', '-- KEYS: one, last?\n-- ARGV: id, ids...\nreturn 1\n');
   const module = pathToFileURL(join(folder, 'dist', 'room', 'module.js')).href;
-  const call = loadScript<
-    number,
-    Record<string, string | string[] | undefined>,
-    Record<string, number | number[]>
-  >(module, 'call');
+  const call = loadScript<number, Record<string, string | undefined>, Record<string, number | number[]>>(
+    module,
+    'call',
+  );
   const sent: string[] = [];
   const redis = {
     sendCommand: async (command: { toWritable(stream: object): string }) => sent.push(command.toWritable({})),
   } as unknown as Redis;
-  const keys = { one: 'a', group: ['b', 'c'], last: undefined };
+  const keys = { one: 'a', last: undefined };
   await call(redis, keys, { id: 1, ids: [2, 3] });
   await call(redis, { ...keys, last: 'd' }, { ids: [], id: 1 });
   t.deepEqual(
@@ -146,10 +145,10 @@ test('a call has to have every name of the script', async (t) => {
         .match(/(?<=\n)\w+(?=\r)/g)
         ?.join(' '),
     ),
-    ['3 a b c 1 2 3', '4 a b c d 1'],
+    ['1 a 1 2 3', '2 a d 1'],
   );
   t.throws(() => call(redis, keys, { id: 1 }), { message: 'lua/call.lua gets no ids' });
-  t.throws(() => call(redis, { one: 'a', group: [] }, { id: 1, ids: [] }), {
+  t.throws(() => call(redis, { one: 'a' }, { id: 1, ids: [] }), {
     message: 'lua/call.lua gets no last',
   });
 });

@@ -9,7 +9,6 @@ import type { ChatJob } from '@sluice/shared/queue/job';
 import { servedLogEntry } from '@sluice/shared/queue/request-log';
 import { settleArgs, settleKeys } from '@sluice/shared/queue/settle';
 import { keyNames } from '@sluice/shared/redis/key-names';
-import { ScriptKeys } from '@sluice/shared/redis/script';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { Pricing } from '@sluice/worker/calls/pricing';
@@ -33,7 +32,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
   const pricing = new Pricing(() => registry);
   const { limits } = parseConfig({}, {}).request;
   const names = keyNames('bench');
-  const queue = ScriptKeys.of([]);
+  const queue = names.queueKey('openai', '');
   const job = jobOf(REQUESTS.small as ChatRequest);
   const served = {
     ...OPENAI_ENTRY,

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { connectPatiently } from '@sluice/shared/redis/redis';
-import { createScript, ScriptKeys } from '@sluice/shared/redis/script';
+import { createScript } from '@sluice/shared/redis/script';
 import { createNodeRedisClient, createValkeyGlideClient, type IRedisClient } from 'bullmq';
 import { Redis } from 'ioredis';
 import { argumentsOf, LUA, QUEUE_KEYS, requestKeys } from './settle-like.js';
@@ -67,8 +67,7 @@ const keysOf = (i: number) => [...QUEUE_KEYS, ...requestKeys(i)];
 async function openOurs(url: string): Promise<Send> {
   const redis = connectPatiently(url);
   const settle = createScript('settle', LUA);
-  const queue = ScriptKeys.of(QUEUE_KEYS);
-  return (i) => settle(redis, [queue, ...requestKeys(i)], argumentsOf(i));
+  return (i) => settle(redis, keysOf(i), argumentsOf(i));
 }
 
 async function openNodeRedis(url: string, folder: string): Promise<Send> {

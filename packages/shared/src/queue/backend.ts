@@ -14,7 +14,6 @@ import {
 } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { BLOCK_MS } from '../redis/redis.js';
-import { ScriptKeys } from '../redis/script.js';
 import { whileRefused } from '../redis/while-refused.js';
 import { CHAT_JOB } from './job.js';
 import {
@@ -22,7 +21,6 @@ import {
   giveBackScript,
   LARGE_REQUEST,
   leaveScript,
-  QUEUE_KEYS,
   type SettleResult,
   setMetaScript,
   settleScript,
@@ -79,7 +77,6 @@ export interface Late {
 }
 
 export class ChatQueueBackend extends RedisQueueBackend {
-  readonly #keys: ScriptKeys;
   readonly #prefix: string;
   readonly #lockMs: number;
   readonly #concurrency: number;
@@ -113,7 +110,6 @@ export class ChatQueueBackend extends RedisQueueBackend {
       blocking,
     );
     this.#prefix = queueKeys.toKey(name, '');
-    this.#keys = ScriptKeys.of(QUEUE_KEYS.map((key) => this.#prefix + key));
     this.#lockMs = lockDuration;
     this.#concurrency = concurrency;
   }
@@ -135,7 +131,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     const own = token === this.#lastToken ? this.#ownToken(token) : token;
     this.#lastToken = own;
     const args = { token: own, lockMs: this.#lockMs, most, worker: workerOf(token) };
-    const taken = await takeScript(this.redis, { queue: this.#keys }, args);
+    const taken = await takeScript(this.redis, { queue: this.#prefix }, args);
     if (taken === 'stock') return this.#takeStock(token, name);
     const [more, ...jobs] = taken;
     this.#knownEmpty = more <= 0 && jobs.length > 0;
@@ -218,7 +214,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
   /** Puts back a job that this worker does not understand. Another worker takes it, or this one a moment later. */
   async leave({ id, lock }: Pick<TakenJson, 'id' | 'lock'>): Promise<void> {
     this.#forget(id, lock);
-    await leaveScript(this.redis, { queue: this.#keys }, { jobId: id, token: lock, delay: LEFT_FOR_MS });
+    await leaveScript(this.redis, { queue: this.#prefix }, { jobId: id, token: lock, delay: LEFT_FOR_MS });
   }
 
   /** From now on this worker takes no jobs, and gives back those that it has not begun. */
@@ -232,7 +228,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
     this.#stock = [];
     for (const { id } of back) this.#locks.delete(id);
     const jobsAndTokens = back.flatMap(({ id, lock }) => [id, lock]);
-    if (back.length > 0) await giveBackScript(this.redis, { queue: this.#keys }, { jobsAndTokens });
+    if (back.length > 0) await giveBackScript(this.redis, { queue: this.#prefix }, { jobsAndTokens });
   }
 
   /** Returns the job that BullMQ's `Worker` is to run next, if it is known. */
@@ -248,7 +244,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
       const more = { nextToken, lockMs: this.#lockMs, answerQuota: keptAnswerBytes };
       const [result, next] = await settleScript(
         this.redis,
-        settleKeys(settlement, this.#keys, names),
+        settleKeys(settlement, this.#prefix, names),
         settleArgs(settlement, { as: 'worker', token: lock }, more),
       );
       this.parts.onSettled?.(settlement, result);
@@ -257,7 +253,7 @@ export class ChatQueueBackend extends RedisQueueBackend {
       // Without a lock the script leaves the job where it is.
       const token = settlement === LEFT ? '' : lock;
       const args = { jobId: id, token, nextToken, lockMs: this.#lockMs };
-      taken = await finishScript(this.redis, { queue: this.#keys }, args);
+      taken = await finishScript(this.redis, { queue: this.#prefix }, args);
     }
     this.#forget(id, lock);
     if (nextToken === '') return undefined;

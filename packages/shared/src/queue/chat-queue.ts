@@ -10,7 +10,6 @@
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { rankOf } from '../contract/priority.js';
-import { ScriptKeys } from '../redis/script.js';
 import { type ChatQueueBackend, chatBackend } from './backend.js';
 import {
   CHAT_JOB,
@@ -38,7 +37,6 @@ import {
   moveScript,
   type PassOnResult,
   passOnScript,
-  QUEUE_KEYS,
   reserveAgainScript,
   type SettleResult,
   settleScript,
@@ -74,7 +72,7 @@ export interface QueueLook {
 type BullQueue = Queue<unknown, unknown, string, unknown, unknown, string, ChatQueueBackend>;
 
 export class ChatQueue {
-  readonly #known = new Map<string, { bull: BullQueue; keys: ScriptKeys }>();
+  readonly #known = new Map<string, { bull: BullQueue; prefix: string }>();
 
   constructor(
     private readonly redis: Redis,
@@ -108,7 +106,7 @@ export class ChatQueue {
     const { names, keptAnswerBytes } = this.parts;
     const [result] = await settleScript(
       this.redis,
-      settleKeys(settlement, this.#keysOf(settlement.job), names),
+      settleKeys(settlement, this.#prefixOf(settlement.job), names),
       settleArgs(settlement, by, { nextToken: '', lockMs: 0, answerQuota: keptAnswerBytes }),
     );
     return result;
@@ -121,7 +119,7 @@ export class ChatQueue {
   withdraw(job: ChatJob, died = 0): Promise<WithdrawResult> {
     return withdrawScript(
       this.redis,
-      { queue: this.#keysOf(job), settledKey: this.parts.names.settled(job.requestId) },
+      { queue: this.#prefixOf(job), settledKey: this.parts.names.settled(job.requestId) },
       {
         jobId: jobIdOf(job),
         workspace: job.workspace,
@@ -195,18 +193,24 @@ export class ChatQueue {
 
   /** Counts the start of a job that is about to be called. False when this run has lost the job. */
   async begin(job: ChatJob, lock: string): Promise<boolean> {
-    return (await beginScript(this.redis, { queue: this.#keysOf(job) }, { jobId: jobIdOf(job), lock })) === 1;
+    return (
+      (await beginScript(this.redis, { queue: this.#prefixOf(job) }, { jobId: jobIdOf(job), lock })) === 1
+    );
   }
 
   /** Leaves this key of the pool alone for a while. Returns the key that the job is to be called with instead, or ''. */
   switchKey(job: ChatJob, lock: string, key: string, closedMs: number, why: KeyTrouble): Promise<string> {
     const args = { jobId: jobIdOf(job), lock, name: key, closedMs: Math.ceil(closedMs), why };
-    return switchKeyScript(this.redis, { queue: this.#keysOf(job) }, args);
+    return switchKeyScript(this.redis, { queue: this.#prefixOf(job) }, args);
   }
 
   /** Reserves another call of a running job. Returns 0, or for how long it would have to wait. */
   reserveAgain(job: ChatJob, lock: string, used: string): Promise<number> {
-    return reserveAgainScript(this.redis, { queue: this.#keysOf(job) }, { jobId: jobIdOf(job), lock, used });
+    return reserveAgainScript(
+      this.redis,
+      { queue: this.#prefixOf(job) },
+      { jobId: jobIdOf(job), lock, used },
+    );
   }
 
   // --- For both ---
@@ -214,7 +218,7 @@ export class ChatQueue {
   async look(provider: string): Promise<QueueLook> {
     const [waiting, prioritized, active, paused, oldest, parked] = await lookScript(
       this.redis,
-      { queue: this.#of(provider).keys },
+      { queue: this.#of(provider).prefix },
       {},
     );
     return {
@@ -253,19 +257,19 @@ export class ChatQueue {
     ) as BullQueue;
     // The processes report by themselves that Redis is away. An unheard 'error' event would end them.
     bull.on('error', () => {});
-    const created = { bull, keys: ScriptKeys.of(QUEUE_KEYS.map((key) => names.queueKey(provider, key))) };
+    const created = { bull, prefix: names.queueKey(provider, '') };
     this.#known.set(provider, created);
     return created;
   }
 
-  #keysOf(job: ChatJob): ScriptKeys {
-    return this.#of(providerOf(job)).keys;
+  #prefixOf(job: ChatJob): string {
+    return this.#of(providerOf(job)).prefix;
   }
 
   #moveKeys(job: ChatJob, moved: ChatJob): MoveKeys {
     return {
-      queue: this.#keysOf(job),
-      nextQueue: this.#keysOf(moved),
+      queue: this.#prefixOf(job),
+      nextQueue: this.#prefixOf(moved),
       settledKey: this.parts.names.settled(job.requestId),
       inboxKey: this.parts.names.inbox(job.inbox),
     };
@@ -275,7 +279,7 @@ export class ChatQueue {
     // This command is sent just before the script, in one write.
     const kept = this.#keepLarge(job);
     const settledKey = mayBeSettled ? this.parts.names.settled(job.requestId) : undefined;
-    const keys = { queue: this.#keysOf(job), settledKey };
+    const keys = { queue: this.#prefixOf(job), settledKey };
     const [added] = await Promise.all([addScript(this.redis, keys, this.#addArgs(job, most)), kept]);
     if (added === ALREADY_SETTLED) return 'settled';
     return added === ADDED ? 'added' : added;

@@ -4,22 +4,10 @@
  */
 import { DISPLACED_STAYS } from '../process/protocol.js';
 import { LONGEST_COOL_DOWN_MS } from '../providers/cool-downs.js';
-import { loadScript, type NamedArgs, type NamedKeys, type ScriptKeys } from '../redis/script.js';
+import { loadScript, type NamedArgs, type NamedKeys } from '../redis/script.js';
 import { INBOX_TTL_MS } from './inbox.js';
 import { WAIT_GRACE_MS } from './job.js';
 import type { SettleArgs, SettleKeys, TurnArgs } from './settle.js';
-
-/** The keys of a queue, in the order in which every script gets them. '' is the prefix of the keys of jobs. */
-export const QUEUE_KEYS = [
-  '',
-  'wait',
-  'prioritized',
-  'active',
-  'stalled',
-  'marker',
-  'meta',
-  'delayed',
-] as const;
 
 /**
  * A job's request is in the job's hash. A large request has its own key, which no script reads, because Lua walks through
@@ -47,14 +35,13 @@ const CONSTANTS = {
   WAIT_GRACE_MS,
 };
 
-type Group = ScriptKeys | readonly string[];
-
 interface QueueKeys {
-  queue: Group;
+  /** The prefix of the queue's keys. */
+  queue: string;
 }
 
 export interface MoveKeys extends QueueKeys {
-  nextQueue: Group;
+  nextQueue: string;
   settledKey: string;
   inboxKey: string;
 }

@@ -4,7 +4,6 @@ import type { GatewayConfig } from '../config/gateway-config.js';
 import type { ProviderConfig } from '../config/provider.js';
 import { rankOf } from '../contract/priority.js';
 import type { KeyNames } from '../redis/key-names.js';
-import type { ScriptKeys } from '../redis/script.js';
 import { type Attempt, type ChatJob, jobIdOf, type ReplyHead } from './job.js';
 import { refusalRow } from './refusals.js';
 import type { LogEntry } from './request-log.js';
@@ -68,14 +67,14 @@ export interface TurnArgs {
 }
 
 export interface SettleKeys {
-  queue: ScriptKeys;
+  queue: string;
   settledKey: string;
   logKey: string;
   ledgerKey: string;
-  inboxKey: string;
   spentKey: string;
-  reservationsKey: string;
-  reservedKey: string;
+  inboxKey: string;
+  reservationsKey: string | undefined;
+  reservedKey: string | undefined;
   /** The record of the request's Idempotency-Key, or the results of its batch. */
   idempotencyKey: string | undefined;
   outcomeKey: string | undefined;
@@ -84,7 +83,7 @@ export interface SettleKeys {
   eventsKey: string | undefined;
 }
 
-export interface SettleArgs extends TurnArgs {
+export interface SettleArgs {
   settler: Settler['as'];
   jobId: string;
   requestId: string;
@@ -94,24 +93,27 @@ export interface SettleArgs extends TurnArgs {
   /** The token that the worker's next job is taken with. '': none is taken. */
   nextToken: string;
   lockMs: number;
-  used: string;
-  died: number;
   run: string | number;
   body: string;
   head: string;
   log: string;
   ledgerRow: string;
+  month: string;
   cost: number;
   input: number;
+  output: number;
   cached: number;
   write: number;
-  output: number;
-  month: string;
-  reservation: string;
-  reserved: number;
-  settledAt: number;
-  answerQuota: number;
-  refusalRow: string;
+  used: string | undefined;
+  reservation: string | undefined;
+  reserved: number | undefined;
+  settledAt: number | undefined;
+  answerQuota: number | undefined;
+  refusalRow: string | undefined;
+  workspace: string | undefined;
+  share: number | undefined;
+  class: number | undefined;
+  died: number | undefined;
   estimatedMonth: string | undefined;
   /** The ledger row and the estimated cost of each call whose bill nobody knows. Most requests have no such call. */
   estimates: (string | number)[];
@@ -119,10 +121,11 @@ export interface SettleArgs extends TurnArgs {
 
 export function settleKeys(
   { job, log, isCounted, wasNeverQueued }: Settlement,
-  queue: ScriptKeys,
+  queue: string,
   names: KeyNames,
 ): SettleKeys {
-  const { workspace, requestId, idempotency, batch } = job;
+  const { workspace, requestId, idempotency, batch, reserved } = job;
+  const hasMore = reserved !== undefined || idempotency !== undefined || batch !== undefined;
   const isIdempotent = idempotency !== undefined;
   const results = batch === undefined ? undefined : names.batchResults(batch);
   return {
@@ -130,10 +133,10 @@ export function settleKeys(
     settledKey: names.settled(requestId),
     logKey: isCounted ? names.refusals : names.requestLog,
     ledgerKey: names.ledger(dayOf(log.settledAt)),
-    inboxKey: names.inbox(job.inbox),
     spentKey: names.spent(workspace),
-    reservationsKey: names.reservations(workspace),
-    reservedKey: names.reserved(workspace),
+    inboxKey: names.inbox(job.inbox),
+    reservationsKey: hasMore ? names.reservations(workspace) : undefined,
+    reservedKey: hasMore ? names.reserved(workspace) : undefined,
     idempotencyKey: isIdempotent ? names.idempotency(workspace, idempotency) : results,
     outcomeKey: isIdempotent ? names.outcome(requestId) : undefined,
     answersKey: isIdempotent ? names.keptAnswers(workspace) : undefined,
@@ -142,17 +145,19 @@ export function settleKeys(
   };
 }
 
-/** They are one literal, because spreading others into it takes longer than all the rest of a settlement. */
+/**
+ * They are one literal, because spreading others into it takes longer than all the rest of a settlement. What most requests do
+ * not need is added after it.
+ */
 export function settleArgs(
-  { job, log, head, body = '', isCounted, used = '' }: Settlement,
+  { job, log, head, body = '', isCounted, used }: Settlement,
   by: Settler,
-  { nextToken, lockMs, answerQuota }: Pick<SettleArgs, 'nextToken' | 'lockMs' | 'answerQuota'>,
+  { nextToken, lockMs, answerQuota }: { nextToken: string; lockMs: number; answerQuota: number },
 ): SettleArgs {
-  const { requestId, workspace, reserved } = job;
+  const { requestId, workspace, reserved, idempotency } = job;
   const { served, settledAt } = log;
   const estimates = estimatesOf(log);
-  const month = monthOf(settledAt);
-  return {
+  const args: SettleArgs = {
     settler: by.as,
     jobId: jobIdOf(job),
     requestId,
@@ -160,30 +165,44 @@ export function settleArgs(
     settledMs: Math.ceil(Math.max(0, job.deadline - settledAt)) + SETTLED_GRACE_MS,
     nextToken,
     lockMs,
-    workspace,
-    share: shareOf(job),
-    class: rankOf(job.priority),
-    used,
-    died: by.as === 'withdrawer' ? (by.died ?? 0) : 0,
     run: by.as === 'worker' ? numberOf(by.token) : by.as,
     body,
     head: stamp(JSON.stringify(head), job),
     log: JSON.stringify(log),
     ledgerRow: served ? ledgerRow(workspace, job.route, served.provider, served.model) : '',
+    month: monthOf(settledAt),
     cost: served?.cost ?? 0,
     input: served?.usage.input ?? 0,
+    output: served?.usage.output ?? 0,
     cached: served?.usage.cachedInput ?? 0,
     write: served ? served.usage.cacheWrite + served.usage.cacheWrite1h : 0,
-    output: served?.usage.output ?? 0,
-    month,
-    reservation: reserved === undefined ? '' : reservationOf(requestId, reserved),
-    reserved: reserved ?? 0,
-    settledAt: Math.round(settledAt),
-    answerQuota,
-    refusalRow: isCounted ? refusalRow(log) : '',
-    estimatedMonth: estimates.length > 0 ? estimatedMonth(month) : undefined,
+    used,
+    reservation: undefined,
+    reserved: undefined,
+    settledAt: undefined,
+    answerQuota: undefined,
+    refusalRow: undefined,
+    workspace: undefined,
+    share: undefined,
+    class: undefined,
+    died: undefined,
+    estimatedMonth: undefined,
     estimates,
   };
+  const isPlain = by.as === 'worker' && reserved === undefined && idempotency === undefined;
+  if (isPlain && !isCounted && estimates.length === 0) return args;
+  args.used ??= '';
+  args.reservation = reserved === undefined ? '' : reservationOf(requestId, reserved);
+  args.reserved = reserved ?? 0;
+  args.settledAt = Math.round(settledAt);
+  args.answerQuota = answerQuota;
+  args.refusalRow = isCounted ? refusalRow(log) : '';
+  args.workspace = workspace;
+  args.share = shareOf(job);
+  args.class = rankOf(job.priority);
+  args.died = by.as === 'withdrawer' ? (by.died ?? 0) : 0;
+  if (estimates.length > 0) args.estimatedMonth = estimatedMonth(args.month);
+  return args;
 }
 
 /** The distance between two turns of a workspace. */

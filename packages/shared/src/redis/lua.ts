@@ -3,9 +3,9 @@
  * several scripts share are in `lua/parts`. Four kinds of lines have a meaning here:
  *
  *   -- INCLUDE: parts/turns.lua           The text of that file comes here. The path is relative to this file.
- *   -- KEYS: queue(8), settledKey?        The names of the next keys and arguments. Each is a local variable from here on,
- *   -- ARGV: jobId, ms, fingerprints...   but for a group of keys (with its size). A name with `...` is the place of the first
- *                                         of a list. One with `?` may be nil. A part goes on where the script has stopped.
+ *   -- KEYS: queue, settledKey?           The names of the next keys and arguments. Each is a local variable from here on.
+ *   -- ARGV: jobId, ms, fingerprints...   A name with `...` is the place of the first of a list. One with `?` may be nil. A
+ *                                         part goes on where the script has stopped.
  *   local MOST_EVENTS = 100000            A constant. Its value is written wherever its name stands, because Redis would
  *                                         make the variable anew in each call. `loadScript` gets those of TypeScript.
  *
@@ -29,7 +29,7 @@ export type Constants = Readonly<Record<string, string | number>>;
 
 const INCLUDE = /^ *-- INCLUDE: (.+)\n/gm;
 const NAMES = /^( *)-- (KEYS|ARGV): ((?:.+,\n *--)*.+)\n/gm;
-const NAME = /^(\w+)(?:\((\d+)\)|(\?)|(\.{3}))?$/;
+const NAME = /^(\w+)(?:(\?)|(\.{3}))?$/;
 const COMMENT = /^ *--.*\n/gm;
 const CONSTANT = /^ *local ([A-Z][A-Z\d_]+) = ('[^'\n]*'|[-+*/(). \dx]+)\n/gm;
 /** A text is matched as a whole, so that a word in it is not taken for a constant. */
@@ -58,17 +58,14 @@ export function readLua(file: URL, given: Constants): Lua {
 /** The Lua of the file with its parts, its names as variables, and no comments. */
 export function expandLua(file: URL): Lua {
   const names = { KEYS: [] as Name[], ARGV: [] as Name[] };
-  const places = { KEYS: 1, ARGV: 1 };
   const text = withParts(file).replace(NAMES, (_, indent: string, table: 'KEYS' | 'ARGV', list: string) => {
     const found = list.split(/,[\s-]+/).map((each) => {
-      const [, name, size, optional, dots] = NAME.exec(each) ?? [];
+      const [, name, optional, dots] = NAME.exec(each) ?? [];
       if (name === undefined) throw new Error(`${file}: ${each} is no name`);
-      const place = places[table];
-      places[table] += Number(size ?? 1);
       names[table].push({ name, isOptional: optional !== undefined });
-      return { name, place, isGroup: size !== undefined, isList: dots !== undefined };
+      return { name, place: names[table].length, isList: dots !== undefined };
     });
-    const single = found.filter(({ isGroup, isList }) => !isGroup && !isList);
+    const single = found.filter(({ isList }) => !isList);
     const lists = found.filter(({ isList }) => isList);
     const lines = lists.map(({ name, place }) => `${indent}local ${name} = ${place}\n`);
     if (single.length > 0) lines.unshift(`${indent}local ${toAssignment(table, single)}\n`);
@@ -84,9 +81,7 @@ function withParts(file: URL): string {
 function toAssignment(table: string, found: readonly { name: string; place: number }[]): string {
   const names = found.map(({ name }) => name).join(', ');
   const [first = 0, last = 0] = [found[0]?.place, found.at(-1)?.place];
-  // A group among them leaves a gap.
-  const isRow = last - first === found.length - 1;
-  if (isRow && found.length > FEW) return `${names} = unpack(${table}, ${first}, ${last})`;
+  if (found.length > FEW) return `${names} = unpack(${table}, ${first}, ${last})`;
   return `${names} = ${found.map(({ place }) => `${table}[${place}]`).join(', ')}`;
 }
 

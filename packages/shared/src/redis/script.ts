@@ -5,30 +5,11 @@ import { type Constants, type Name, readLua } from './lua.js';
 
 type Argument = string | number;
 
-/** Keys as Redis gets them. A queue's keys are the same for each of its scripts, and are written once. */
-export class ScriptKeys {
-  private constructor(
-    readonly count: number,
-    readonly text: string,
-  ) {}
-
-  static of(keys: readonly (string | ScriptKeys)[]): ScriptKeys {
-    let count = 0;
-    let text = '';
-    for (const key of keys) {
-      const isGroup = key instanceof ScriptKeys;
-      count += isGroup ? key.count : 1;
-      text += isGroup ? key.text : encodeOne(key);
-    }
-    return new ScriptKeys(count, text);
-  }
-}
-
 /** Keys or arguments of a script by their names in the Lua. An optional one has to be there, too, as undefined. */
 type Values<Value, Name extends PropertyKey = string> = Readonly<
   Record<Name, Value | readonly Value[] | undefined>
 >;
-export type NamedKeys<Keys> = Values<string | ScriptKeys, keyof Keys>;
+export type NamedKeys<Keys> = Values<string, keyof Keys>;
 export type NamedArgs<Args> = Values<Argument, keyof Args>;
 
 /**
@@ -43,7 +24,7 @@ export function loadScript<
   const file = `lua/${name}.lua`;
   const lua = readLua(new URL(file, module.replace(/\/dist\/(?!.*\/dist\/)/, '/src/')), constants);
   const run = createScript<Result>(file, lua.text);
-  const listKeys = createLister<string | ScriptKeys>(file, lua.keys);
+  const listKeys = createLister<string>(file, lua.keys);
   const listArgs = createLister<Argument>(file, lua.args);
   return (redis: Redis, keys: Keys, args: Args): Promise<Result> =>
     run(redis, listKeys(keys), listArgs(args));
@@ -104,14 +85,9 @@ export function createScript<Result>(name: string, lua: string) {
   const byDigest = encode(['EVALSHA', digest]);
   const byText = encode(['EVAL', lua]);
 
-  return (
-    redis: Redis,
-    keys: readonly (string | ScriptKeys)[],
-    args: readonly Argument[],
-  ): Promise<Result> => {
-    const { count, text } = ScriptKeys.of(keys);
-    const parts = 3 + count + args.length;
-    const rest = encodeOne(count) + text + encode(args);
+  return (redis: Redis, keys: readonly string[], args: readonly Argument[]): Promise<Result> => {
+    const parts = 3 + keys.length + args.length;
+    const rest = encodeOne(keys.length) + encode(keys) + encode(args);
     const send = () => redis.sendCommand(new ScriptCommand(parts, rest)) as Promise<Result>;
     return send().catch((error: Error) => {
       // Somebody has emptied Redis' list of scripts.

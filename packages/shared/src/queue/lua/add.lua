@@ -4,11 +4,11 @@
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/push.lua
 -- INCLUDE: parts/is-full.lua
--- KEYS: queue(8), settledKey?
+-- KEYS: queue, settledKey?
 -- ARGV: jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate, atCall
 
 share, class = tonumber(share), tonumber(class)
-local jobKey = queue.prefix .. jobId
+local jobKey = queue .. jobId
 if redis.call('EXISTS', jobKey) == 1 then return ADDED end
 if settledKey and redis.call('EXISTS', settledKey) == 1 then
   redis.call('DEL', jobKey .. LARGE_REQUEST)

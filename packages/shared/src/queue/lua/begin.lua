@@ -2,10 +2,10 @@
 -- on a death of the worker is a lost call. Returns 0 when the worker has lost the job.
 
 -- INCLUDE: parts/layout.lua
--- KEYS: queue(8)
+-- KEYS: queue
 -- ARGV: jobId, lock
 
-local jobKey = queue.prefix .. jobId
+local jobKey = queue .. jobId
 if redis.call('GET', jobKey .. ':lock') ~= lock then return 0 end
 local start = redis.call('HGET', jobKey, 'start')
 if start then

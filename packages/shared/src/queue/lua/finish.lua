@@ -3,10 +3,10 @@
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/take.lua
--- KEYS: queue(8)
+-- KEYS: queue
 -- ARGV: jobId, token, nextToken, lockMs
 
-if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
+if redis.call('GET', queue .. jobId .. ':lock') == token then
   rates = rates or rateSteps()
   rates.release(queue, jobId, 'keep')
   drop(queue, jobId)

@@ -5,10 +5,10 @@
 -- INCLUDE: parts/delay.lua
 -- INCLUDE: parts/scores.lua
 -- INCLUDE: parts/rates.lua
--- KEYS: queue(8)
+-- KEYS: queue
 -- ARGV: jobId, token, delay
 
-local jobKey = queue.prefix .. jobId
+local jobKey = queue .. jobId
 if redis.call('GET', jobKey .. ':lock') ~= token then return 0 end
 release(queue, jobId, 'none')
 unlist(queue, jobId)

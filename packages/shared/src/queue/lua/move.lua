@@ -8,12 +8,11 @@
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/rate-steps.lua
 -- INCLUDE: parts/send-moved.lua
--- KEYS: queue(8), nextQueue(8), settledKey, inboxKey
+-- KEYS: queue, nextQueue, settledKey, inboxKey
 -- ARGV: jobId, nextId, requestId, data, timestamp, workspace, share, class, most, inboxPrefix, notice, rate, used, token
 
-local nextQueue = queueAt(9)
 share, class = tonumber(share), tonumber(class)
-local jobKey, nextKey = queue.prefix .. jobId, nextQueue.prefix .. nextId
+local jobKey, nextKey = queue .. jobId, nextQueue .. nextId
 if redis.call('EXISTS', settledKey) == 1 then return 'closed' end
 if redis.call('EXISTS', jobKey) == 0 then return redis.call('EXISTS', nextKey) == 1 and 'moved' or 'closed' end
 local lock = redis.call('GET', jobKey .. ':lock')
@@ -24,7 +23,7 @@ if full then return full end
 if used ~= '' then rateSteps().release(queue, jobId, used) end
 unlist(queue, jobId)
 redis.call('DEL', jobKey .. ':lock')
-if (waiting(queue)) > 0 then wake(queue) end
+if isAwaited(queue) then wake(queue) end
 sendMoved(inboxKey, requestId, notice)
 if redis.call('EXISTS', nextKey) == 1 then
   redis.call('DEL', jobKey, jobKey .. LARGE_REQUEST)

@@ -6,13 +6,12 @@
 -- INCLUDE: parts/is-full.lua
 -- INCLUDE: parts/withdraw.lua
 -- INCLUDE: parts/send-moved.lua
--- KEYS: queue(8), nextQueue(8), settledKey, inboxKey
+-- KEYS: queue, nextQueue, settledKey, inboxKey
 -- ARGV: fromId, died, requestId, notice,
 --   jobId, name, data, request, timestamp, workspace, share, class, most, inboxPrefix, rate, atCall
 
-local nextQueue = queueAt(9)
 share, class = tonumber(share), tonumber(class)
-local fromKey, jobKey = queue.prefix .. fromId, nextQueue.prefix .. jobId
+local fromKey, jobKey = queue .. fromId, nextQueue .. jobId
 local isThere = redis.call('EXISTS', jobKey) == 1
 
 local function stay(result)

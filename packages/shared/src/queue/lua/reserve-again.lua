@@ -5,13 +5,13 @@
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/scores.lua
 -- INCLUDE: parts/rates.lua
--- KEYS: queue(8)
+-- KEYS: queue
 -- ARGV: jobId, lock, used
 
 -- A run that has lost its job is told to wait for longer than anybody does. The reservation is that of the run after it.
 local LOST_JOB_WAIT_MS = 86400000
 
-local jobKey = queue.prefix .. jobId
+local jobKey = queue .. jobId
 if redis.call('GET', jobKey .. ':lock') ~= lock then return LOST_JOB_WAIT_MS end
 local rateText, slot, key = unpack(redis.call('HMGET', jobKey, 'rate', 'slot', 'key'))
 if not rateText then return 0 end

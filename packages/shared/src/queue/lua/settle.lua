@@ -6,8 +6,12 @@
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/end.lua
 -- INCLUDE: parts/take.lua
--- KEYS: queue(8), settledKey
--- ARGV: settler, jobId, requestId, token, settledMs, nextToken, lockMs, workspace, share, class, used, died, run, body
+-- The last keys and arguments are nil for most requests, because every one of them takes its time (queue/settle.ts).
+-- KEYS: queue, settledKey, logKey, ledgerKey, spentKey, inboxKey, reservationsKey?, reservedKey?, idempotencyKey?,
+--   outcomeKey?, answersKey?, bytesKey?, eventsKey?
+-- ARGV: settler, jobId, requestId, token, settledMs, nextToken, lockMs, run, body, head, log, ledgerRow, month, cost, input,
+--   output, cached, write, used?, reservation?, reserved?, settledAt?, answerQuota?, refusalRow?, workspace?, share?, class?,
+--   died?, estimatedMonth?, estimates...
 -- INCLUDE: parts/record.lua
 
 -- The mark outlives the job, so that a request is settled once, whatever happens to its job.
@@ -18,17 +22,17 @@ end
 -- A job with limits per minute gives back what it has not used. A worker that has lost the job gives nothing back, because
 -- the reservation is that of the run after it.
 local function releaseRates(what)
-  if used == '' then return end
-  if redis.call('GET', queue.prefix .. jobId .. ':lock') ~= token then what = 'keep' end
+  if not used or used == '' then return end
+  if redis.call('GET', queue .. jobId .. ':lock') ~= token then what = 'keep' end
   rates = rates or rateSteps()
   rates.release(queue, jobId, what)
 end
 
 local isNew = false
 local function settle()
-  if settler == 'worker' and redis.call('EXISTS', queue.prefix .. jobId) == 1 then
+  if settler == 'worker' and redis.call('EXISTS', queue .. jobId) == 1 then
     -- A worker that has lost the job to a run after it does not end the request with a failure. That run may be answered.
-    local lock = body == '' and redis.call('GET', queue.prefix .. jobId .. ':lock')
+    local lock = body == '' and redis.call('GET', queue .. jobId .. ':lock')
     if lock and lock ~= token then return 'gone' end
     if mark() then
       isNew = true
@@ -41,7 +45,7 @@ local function settle()
   local settledBy = redis.call('GET', settledKey)
   if settledBy == run then return 'settled' end
   if settler == 'worker' then
-    if redis.call('GET', queue.prefix .. jobId .. ':lock') == token then
+    if redis.call('GET', queue .. jobId .. ':lock') == token then
       releaseRates('keep')
       drop(queue, jobId)
     end

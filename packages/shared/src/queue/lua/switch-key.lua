@@ -6,14 +6,14 @@
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/scores.lua
 -- INCLUDE: parts/rates.lua
--- KEYS: queue(8)
+-- KEYS: queue
 -- ARGV: jobId, lock, name, closedMs, why
 
-local jobKey = queue.prefix .. jobId
+local jobKey = queue .. jobId
 local rateText, key = unpack(redis.call('HMGET', jobKey, 'rate', 'key'))
 local now = readClock()
 if tonumber(closedMs) > 0 then
-  redis.call('HSET', queue.prefix .. 'pool', 'until:' .. name, string.format('%.0f', now + tonumber(closedMs)),
+  redis.call('HSET', queue .. 'pool', 'until:' .. name, string.format('%.0f', now + tonumber(closedMs)),
     'why:' .. name, why)
 end
 if not rateText or not key or redis.call('GET', jobKey .. ':lock') ~= lock then return '' end

@@ -2,10 +2,10 @@
 
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/take.lua
--- KEYS: queue(8)
+-- KEYS: queue
 -- ARGV: token, lockMs, most, worker
 
-if redis.call('SET', queue.prefix .. 'take:' .. worker, token, 'PX', 4 * lockMs, 'GET') == token then
+if redis.call('SET', queue .. 'take:' .. worker, token, 'PX', 4 * lockMs, 'GET') == token then
   local held = takenBefore(queue, token, lockMs)
   if #held > 1 then return held end
 end

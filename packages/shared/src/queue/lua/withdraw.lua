@@ -2,7 +2,7 @@
 
 -- INCLUDE: parts/layout.lua
 -- INCLUDE: parts/withdraw.lua
--- KEYS: queue(8), settledKey
+-- KEYS: queue, settledKey
 -- ARGV: jobId, workspace, share, class, died
 
 if redis.call('EXISTS', settledKey) == 1 then return 'running' end

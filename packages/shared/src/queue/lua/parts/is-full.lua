@@ -14,7 +14,7 @@ local function isFull(q, most, plain, count, workspace, share, class, inboxPrefi
 
   -- Gives back the turn of the workspace's newest job, whose tag is given. The workspace's next job may get this tag again.
   local function takeTurnBack(q, workspace, share, class, tag)
-    local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
+    local fairKey, field = q .. 'fair', turnsField(class, workspace)
     local finish, last = turnsOf(redis.call('HGET', fairKey, field))
     if math.abs(finish - share - tag) < 2 / STEP then last = tag - share end
     redis.call('HSET', fairKey, field, string.format('%.10f %.10f', finish - share, last))
@@ -27,21 +27,21 @@ local function isFull(q, most, plain, count, workspace, share, class, inboxPrefi
   -- be gone. So the job is not removed: it leaves its place, and a worker ends its wait when its time is over. The api of a
   -- job in the background is not told. An older api would add the job elsewhere without removing it.
   local function makeRoom(q, workspace, share, class, inboxPrefix)
-    local jobId, score = unpack(redis.call('ZREVRANGEBYSCORE', q.prioritized, endOf(class), startOf(class), 'WITHSCORES',
+    local jobId, score = unpack(redis.call('ZREVRANGEBYSCORE', q .. 'prioritized', endOf(class), startOf(class), 'WITHSCORES',
       'LIMIT', 0, 1))
     if not jobId then
-      jobId, score = unpack(redis.call('ZREVRANGEBYSCORE', q.prioritized, '(' .. startOf(PARKED * (class + 1)),
+      jobId, score = unpack(redis.call('ZREVRANGEBYSCORE', q .. 'prioritized', '(' .. startOf(PARKED * (class + 1)),
         startOf(PARKED * class), 'WITHSCORES', 'LIMIT', 0, 1))
     end
     if not jobId then return false end
-    local now, turns = unpack(redis.call('HMGET', q.prefix .. 'fair', 'v' .. class, turnsField(class, workspace)))
+    local now, turns = unpack(redis.call('HMGET', q .. 'fair', 'v' .. class, turnsField(class, workspace)))
     local tag = nextTurn(tonumber(now or 0), turns, share)
     local lastTag = math.floor(tonumber(score) % PRIORITY_1 * STEP) / STEP
     if math.floor(tag * STEP) / STEP >= lastTag then return false end
 
-    local jobKey = q.prefix .. jobId
+    local jobKey = q .. jobId
     local data = redis.call('HGET', jobKey, 'data')
-    redis.call('ZREM', q.prioritized, jobId)
+    redis.call('ZREM', q .. 'prioritized', jobId)
     local job = data and cjson.decode(data)
     if job then takeTurnBack(q, job.workspace, 1 / (job.weight or 1), class, lastTag) end
     if job and (job.inBackground or (job.protocol or 1) >= DISPLACED_STAYS) then
@@ -54,8 +54,8 @@ local function isFull(q, most, plain, count, workspace, share, class, inboxPrefi
   end
 
   if class < BACKGROUND then
-    count = plain + redis.call('ZCOUNT', q.prioritized, '-inf', endOf(class))
-      + redis.call('ZCOUNT', q.prioritized, startOf(PARKED), '(' .. startOf(PARKED * (class + 1)))
+    count = plain + redis.call('ZCOUNT', q .. 'prioritized', '-inf', endOf(class))
+      + redis.call('ZCOUNT', q .. 'prioritized', startOf(PARKED), '(' .. startOf(PARKED * (class + 1)))
   end
   return count >= most and not makeRoom(q, workspace, share, class, inboxPrefix) and count or nil
 end

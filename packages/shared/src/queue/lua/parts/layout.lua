@@ -1,18 +1,16 @@
--- How BullMQ lays out a queue in Redis. Every script of a queue begins with this. Its first keys are those of the queue, in the
--- order of QUEUE_KEYS (queue/scripts.ts).
+-- How BullMQ lays out a queue in Redis. Every script of a queue begins with this. Its first key is the prefix of the queue's
+-- keys, and `queue .. 'wait'` is one of them.
 --
 -- Redis runs the whole text of a script each time, and so makes each `local function` that it comes by. Its garbage
 -- collector then works for longer than the functions do. So a function that few calls need is defined where it is needed.
 
-local function queueAt(i)
-  return {prefix = KEYS[i], wait = KEYS[i + 1], prioritized = KEYS[i + 2], active = KEYS[i + 3], stalled = KEYS[i + 4],
-    marker = KEYS[i + 5], meta = KEYS[i + 6], delayed = KEYS[i + 7]}
-end
-local queue = queueAt(1)
-
 local function waiting(q)
-  local plain, ranked = redis.call('LLEN', q.wait), redis.call('ZCARD', q.prioritized)
+  local plain, ranked = redis.call('LLEN', q .. 'wait'), redis.call('ZCARD', q .. 'prioritized')
   return plain + ranked, plain, ranked
+end
+
+local function isAwaited(q)
+  return redis.call('LLEN', q .. 'wait') > 0 or redis.call('ZCARD', q .. 'prioritized') > 0
 end
 
 -- The classes of jobs are BullMQ's priorities: 1 interactive, 2 normal, 3 background. Background jobs leave some slots free,
@@ -30,9 +28,9 @@ end
 
 -- Tells one idle worker that there is a job, if a worker may take one.
 local function wake(q, class)
-  local paused, limit = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency'))
-  if paused or limit and redis.call('LLEN', q.active) >= slotsOf(limit, class) then return end
-  redis.call('ZADD', q.marker, 0, '0')
+  local paused, limit = unpack(redis.call('HMGET', q .. 'meta', 'paused', 'concurrency'))
+  if paused or limit and redis.call('LLEN', q .. 'active') >= slotsOf(limit, class) then return end
+  redis.call('ZADD', q .. 'marker', 0, '0')
 end
 
 local function readClock()

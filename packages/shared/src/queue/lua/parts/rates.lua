@@ -95,7 +95,7 @@ local function chooseKey(q, keys, now)
   for _, key in ipairs(keys) do
     for _, kind in ipairs({'busy:', 'turn:', 'until:'}) do fields[#fields + 1] = kind .. key[1] end
   end
-  local state = redis.call('HMGET', q.prefix .. 'pool', unpack(fields))
+  local state = redis.call('HMGET', q .. 'pool', unpack(fields))
   local virtual, wait, best = tonumber(state[1] or 0), math.huge, nil
   for i, key in ipairs(keys) do
     local busy, turn, closed = unpack(state, 3 * i - 1, 3 * i + 1)
@@ -127,7 +127,7 @@ local function fit(q, rate, now)
 end
 
 local function useKey(q, jobKey, key)
-  local pool = q.prefix .. 'pool'
+  local pool = q .. 'pool'
   redis.call('HINCRBY', pool, 'busy:' .. key.name, 1)
   redis.call('HSET', pool, 'v', string.format('%.10f', key.start), 'turn:' .. key.name, string.format('%.10f', key.finish))
   redis.call('HSET', jobKey, 'key', key.name)
@@ -199,7 +199,7 @@ end
 
 -- The job ends or leaves. Used is as above, or 'keep'.
 local function release(q, jobId, used)
-  local jobKey = q.prefix .. jobId
+  local jobKey = q .. jobId
   local rate, slot, key = unpack(redis.call('HMGET', jobKey, 'rate', 'slot', 'key'))
   if key then freeKey(q, jobKey, key) end
   if not rate or not slot then return end
@@ -207,21 +207,21 @@ local function release(q, jobId, used)
   if used == 'keep' then return end
   if correct(bucketsOf(cjson.decode(rate), key), tonumber(slot), used, readClock()) then
     -- Lanes may fit sooner than they were told.
-    for _, lane in ipairs(redis.call('ZRANGE', q.prefix .. 'due', 0, 7)) do redis.call('ZADD', q.prefix .. 'due', 0, lane) end
+    for _, lane in ipairs(redis.call('ZRANGE', q .. 'due', 0, 7)) do redis.call('ZADD', q .. 'due', 0, lane) end
   end
 end
 
 -- The bands of a class are used again and again. A new lane passes over those in which the jobs of another lane wait, because
 -- the first of them would hold up its own. Only with more lanes than bands two of them share one.
 local function bandOf(q, class, lane)
-  local lanesKey, field = q.prefix .. 'lanes', 'l:' .. lane
+  local lanesKey, field = q .. 'lanes', 'l:' .. lane
   local known = redis.call('HGET', lanesKey, field)
   if known then return PARKED * class + tonumber(known) % PARKED end
   local index, band
-  for _ = 1, redis.call('ZCARD', q.prefix .. 'due') < PARKED and PARKED or 1 do
+  for _ = 1, redis.call('ZCARD', q .. 'due') < PARKED and PARKED or 1 do
     index = redis.call('HINCRBY', lanesKey, 'n', 1)
     band = PARKED * class + index % PARKED
-    if redis.call('ZCOUNT', q.prioritized, startOf(band), endOf(band)) == 0 then break end
+    if redis.call('ZCOUNT', q .. 'prioritized', startOf(band), endOf(band)) == 0 then break end
   end
   redis.call('HSET', lanesKey, field, index)
   return band
@@ -231,31 +231,31 @@ end
 local function park(q, jobId, class, tag, lane)
   local band = bandOf(q, class, lane)
   local score = string.format('%.17g', band * PRIORITY_1 + math.floor(tag * 512) / 512)
-  redis.call('ZADD', q.prioritized, score, jobId)
-  redis.call('HSET', q.meta, 'lanes', 1)
-  return redis.call('ZCOUNT', q.prioritized, startOf(band), '(' .. score)
+  redis.call('ZADD', q .. 'prioritized', score, jobId)
+  redis.call('HSET', q .. 'meta', 'lanes', 1)
+  return redis.call('ZCOUNT', q .. 'prioritized', startOf(band), '(' .. score)
 end
 
 -- The first job of a lane waits among all others again, in its old place.
 local function promote(q, lane)
   local class = tonumber(string.match(lane, '^%d'))
   local band = bandOf(q, class, lane)
-  local jobId, score = unpack(redis.call('ZRANGEBYSCORE', q.prioritized, startOf(band), endOf(band), 'WITHSCORES', 'LIMIT', 0, 1))
+  local jobId, score = unpack(redis.call('ZRANGEBYSCORE', q .. 'prioritized', startOf(band), endOf(band), 'WITHSCORES', 'LIMIT', 0, 1))
   if not jobId then
-    redis.call('ZREM', q.prefix .. 'due', lane)
-    redis.call('HDEL', q.prefix .. 'lanes', 'l:' .. lane)
+    redis.call('ZREM', q .. 'due', lane)
+    redis.call('HDEL', q .. 'lanes', 'l:' .. lane)
     return false
   end
   local old = class * PRIORITY_1 + tonumber(score) - band * PRIORITY_1
-  redis.call('ZADD', q.prioritized, string.format('%.17g', old), jobId)
+  redis.call('ZADD', q .. 'prioritized', string.format('%.17g', old), jobId)
   return true
 end
 
 local function promoteDue(q, now, open)
-  for _, lane in ipairs(redis.call('ZRANGEBYSCORE', q.prefix .. 'due', '-inf', string.format('%.0f', now), 'LIMIT', 0, 8)) do
+  for _, lane in ipairs(redis.call('ZRANGEBYSCORE', q .. 'due', '-inf', string.format('%.0f', now), 'LIMIT', 0, 8)) do
     if promote(q, lane) then
       open[lane] = true
-      redis.call('ZREM', q.prefix .. 'due', lane)
+      redis.call('ZREM', q .. 'due', lane)
     end
   end
 end
@@ -288,11 +288,11 @@ end
 -- its wait would be too long: then the wait is returned, and its worker passes it on. A job whose worker died is parked
 -- however long it has to wait.
 local function admit(q, jobId, class, tag, rateText, starts, now, open)
-  local jobKey, rate = q.prefix .. jobId, cjson.decode(rateText)
+  local jobKey, rate = q .. jobId, cjson.decode(rateText)
   local lane = class .. ':' .. rate[1]
   local before = redis.call('HGET', jobKey, 'key')
   if before then freeKey(q, jobKey, before) end
-  local closed = tonumber(redis.call('ZSCORE', q.prefix .. 'due', lane) or 0)
+  local closed = tonumber(redis.call('ZSCORE', q .. 'due', lane) or 0)
   local wait, plan, key
   if closed > now then
     wait = closed - now
@@ -308,11 +308,11 @@ local function admit(q, jobId, class, tag, rateText, starts, now, open)
   local ahead = park(q, jobId, class, tag, lane)
   local whole = wait + (closed > now and ahead or 0) * costOf(rate)
   if starts == 0 and now + whole > rate[2] then
-    redis.call('ZREM', q.prioritized, jobId)
+    redis.call('ZREM', q .. 'prioritized', jobId)
     return isWorkspaces(rate, now) and 'late_by_workspace' or 'late', math.ceil(whole)
   end
   if closed <= now then
-    redis.call('ZADD', q.prefix .. 'due', string.format('%.0f', now + math.min(math.ceil(wait), LONGEST_LEAD_MS)), lane)
+    redis.call('ZADD', q .. 'due', string.format('%.0f', now + math.min(math.ceil(wait), LONGEST_LEAD_MS)), lane)
     open[lane] = nil
   end
   return 'parked'
@@ -320,7 +320,7 @@ end
 
 -- After jobs were taken: lanes whose next job was not looked at are due. Returns when to look again, in ms, or 0.
 local function closeLanes(q, now, open)
-  local dueKey = q.prefix .. 'due'
+  local dueKey = q .. 'due'
   for lane, isOpen in pairs(open) do
     if isOpen then redis.call('ZADD', dueKey, string.format('%.0f', now), lane) end
   end
@@ -329,7 +329,7 @@ local function closeLanes(q, now, open)
   if last and tonumber(latest) > now + LONGEST_LEAD_MS then redis.call('ZADD', dueKey, string.format('%.0f', now), last) end
   local due = redis.call('ZRANGE', dueKey, 0, 0, 'WITHSCORES')[2]
   if due then return math.max(1, tonumber(due) - now) end
-  redis.call('DEL', q.prefix .. 'lanes')
-  redis.call('HDEL', q.meta, 'lanes')
+  redis.call('DEL', q .. 'lanes')
+  redis.call('HDEL', q .. 'meta', 'lanes')
   return 0
 end

@@ -1,6 +1,6 @@
 -- Writes the end of a request: the log entry, the ledger row, the reply, the release of its reservation, and the answer to
--- an Idempotency-Key. It is part of settle.lua, which also takes the job off its queue. queue/settle.ts makes its keys
--- and arguments. The line of a batch has the batch's results in the place of the Idempotency-Key's record.
+-- an Idempotency-Key. It is part of settle.lua, which also takes the job off its queue and has its keys and arguments. The
+-- line of a batch has the batch's results in the place of the Idempotency-Key's record.
 
 local IDEMPOTENCY_TTL_MS = 24 * 3600000
 -- A waiting request looks at its leader more often than this.
@@ -15,16 +15,14 @@ local MOST_FORGOTTEN = 1000
 local BATCH_RESULTS_TTL_MS = 3 * 24 * 3600000
 
 local function sendReply(inbox, requestId, head, body)
+  -- An api process keeps its inbox from expiring. One that does not exist is that of a process that is gone, or was lost.
+  if redis.call('XADD', inbox, 'NOMKSTREAM', '*', 'id', requestId, 'head', head, 'body', body) then return end
   redis.call('XADD', inbox, '*', 'id', requestId, 'head', head, 'body', body)
   redis.call('PEXPIRE', inbox, INBOX_TTL_MS)
 end
 
 local function record()
-  -- KEYS: logKey, ledgerKey, inboxKey, spentKey, reservationsKey, reservedKey, idempotencyKey?, outcomeKey?,
-  --   answersKey?, bytesKey?, eventsKey?
-  -- ARGV: head, log, ledgerRow, cost, input, cached, write, output, month, reservation, reserved,
-  --   settledAt, answerQuota, refusalRow, estimatedMonth?, estimates...
-  if refusalRow == '' then redis.call('XADD', logKey, '*', 'entry', log)
+  if not refusalRow or refusalRow == '' then redis.call('XADD', logKey, '*', 'entry', log)
   else
     local function countRefusal(key, row, log, settledAt)
       if redis.call('HINCRBY', key, row .. ':count', 1) == 1 then redis.call('HSET', key, row .. ':first', log) end
@@ -51,7 +49,7 @@ local function record()
   if settler == 'worker' then
     sendReply(inboxKey, requestId, head, resultsKey and '' or body)
   end
-  if reservation ~= '' and redis.call('ZREM', reservationsKey, reservation) == 1 then
+  if reservation and reservation ~= '' and redis.call('ZREM', reservationsKey, reservation) == 1 then
     redis.call('DECRBY', reservedKey, reserved)
   end
   if resultsKey then

@@ -19,10 +19,10 @@ local function rankedSteps(q)
   local function dueInstead(q, class, lowest)
     local due
     for other = math.min(lowest, BACKGROUND), class + 1, -1 do
-      if other == lowest or redis.call('ZCOUNT', q.prioritized, startOf(other), endOf(other)) > 0 then
-        local passed = redis.call('HINCRBY', q.prefix .. 'fair', 'p' .. other, 1)
+      if other == lowest or redis.call('ZCOUNT', q .. 'prioritized', startOf(other), endOf(other)) > 0 then
+        local passed = redis.call('HINCRBY', q .. 'fair', 'p' .. other, 1)
         if passed >= oneIn[other] and not due then
-          redis.call('HSET', q.prefix .. 'fair', 'p' .. other, 0)
+          redis.call('HSET', q .. 'fair', 'p' .. other, 0)
           due = other
         end
       end
@@ -32,15 +32,15 @@ local function rankedSteps(q)
 
   -- Takes the next job of those that wait by virtual time. Spare is how many slots background jobs may still fill.
   local function popRanked(q, lowest, spare)
-    local jobId, score = unpack(redis.call('ZPOPMIN', q.prioritized))
+    local jobId, score = unpack(redis.call('ZPOPMIN', q .. 'prioritized'))
     if not jobId then return end
     local class = classOf(score)
     local due = lowest > class and dueInstead(q, class, lowest)
     local stays = due or class >= PARKED or class == BACKGROUND and spare < 1
-    if stays then redis.call('ZADD', q.prioritized, score, jobId) end
+    if stays then redis.call('ZADD', q .. 'prioritized', score, jobId) end
     if due then
-      jobId, score = unpack(redis.call('ZRANGEBYSCORE', q.prioritized, startOf(due), '+inf', 'WITHSCORES', 'LIMIT', 0, 1))
-      redis.call('ZREM', q.prioritized, jobId)
+      jobId, score = unpack(redis.call('ZRANGEBYSCORE', q .. 'prioritized', startOf(due), '+inf', 'WITHSCORES', 'LIMIT', 0, 1))
+      redis.call('ZREM', q .. 'prioritized', jobId)
       return jobId, score, due
     end
     if stays then return end
@@ -48,19 +48,19 @@ local function rankedSteps(q)
   end
 
   local function lowestClass()
-    return classOf(redis.call('ZREVRANGEBYSCORE', q.prioritized, endOf(PARKED - 1), '-inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0)
+    return classOf(redis.call('ZREVRANGEBYSCORE', q .. 'prioritized', endOf(PARKED - 1), '-inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0)
   end
   return popRanked, lowestClass
 end
 
 local function take(q, token, lockMs, most)
-  local paused, limit, max, hasLanes = unpack(redis.call('HMGET', q.meta, 'paused', 'concurrency', 'max', 'lanes'))
+  local paused, limit, max, hasLanes = unpack(redis.call('HMGET', q .. 'meta', 'paused', 'concurrency', 'max', 'lanes'))
   if max then return 'stock' end
   local taken = {0}
   if paused then return taken end
   local room, free, spare = tonumber(most), math.huge, math.huge
   if limit then
-    local active = redis.call('LLEN', q.active)
+    local active = redis.call('LLEN', q .. 'active')
     free, spare = tonumber(limit) - active, slotsOf(limit, BACKGROUND) - active
     room = math.min(room, free)
   end
@@ -69,18 +69,18 @@ local function take(q, token, lockMs, most)
   local lowest, isEmpty, popRanked, lowestClass
   local ranked, open, parked = {}, {}, 0
   local nextDelayed
-  if redis.call('EXISTS', q.delayed) == 1 then
+  if redis.call('EXISTS', q .. 'delayed') == 1 then
     now = readClock()
     -- Delayed jobs whose time has come are first in line. They are not left to BullMQ's script, which knows neither limits per
     -- minute nor keys. Returns in how many ms the next one is due.
     local function undelay(q, now)
       local due = string.format('%.0f', (now + 1) * 0x1000 - 1)
-      for _, jobId in ipairs(redis.call('ZRANGEBYSCORE', q.delayed, '-inf', due, 'LIMIT', 0, 100)) do
-        redis.call('ZREM', q.delayed, jobId)
-        redis.call('RPUSH', q.wait, jobId)
-        if redis.call('EXISTS', q.prefix .. jobId) == 1 then redis.call('HSET', q.prefix .. jobId, 'delay', 0) end
+      for _, jobId in ipairs(redis.call('ZRANGEBYSCORE', q .. 'delayed', '-inf', due, 'LIMIT', 0, 100)) do
+        redis.call('ZREM', q .. 'delayed', jobId)
+        redis.call('RPUSH', q .. 'wait', jobId)
+        if redis.call('EXISTS', q .. jobId) == 1 then redis.call('HSET', q .. jobId, 'delay', 0) end
       end
-      local nextScore = redis.call('ZRANGE', q.delayed, 0, 0, 'WITHSCORES')[2]
+      local nextScore = redis.call('ZRANGE', q .. 'delayed', 0, 0, 'WITHSCORES')[2]
       return nextScore and math.max(1, math.floor(nextScore / 0x1000) - now)
     end
     nextDelayed = undelay(q, now)
@@ -90,10 +90,16 @@ local function take(q, token, lockMs, most)
     rates.promoteDue(q, now, open)
   end
   while #taken <= room and parked < MOST_PARKED do
-    local jobId, class, tag = redis.call('RPOPLPUSH', q.wait, q.active), nil, 0
+    local jobId, class, tag = redis.call('RPOPLPUSH', q .. 'wait', q .. 'active'), nil, 0
     if not jobId then
       local score
-      if not popRanked then popRanked, lowestClass = rankedSteps(q) end
+      if not popRanked then
+        if redis.call('ZCARD', q .. 'prioritized') == 0 then
+          isEmpty = true
+          break
+        end
+        popRanked, lowestClass = rankedSteps(q)
+      end
       lowest = lowest or lowestClass()
       jobId, score, class = popRanked(q, lowest, spare - #taken + 1)
       if not jobId then
@@ -102,9 +108,9 @@ local function take(q, token, lockMs, most)
       end
       if class == lowest then lowest = nil end
       tag = tonumber(score) - class * PRIORITY_1
-      redis.call('LPUSH', q.active, jobId)
+      redis.call('LPUSH', q .. 'active', jobId)
     end
-    local jobKey = q.prefix .. jobId
+    local jobKey = q .. jobId
     local name, data, timestamp, request, starts, rate, atCall =
       unpack(redis.call('HMGET', jobKey, 'name', 'data', 'timestamp', 'request', 'ats', 'rate', 'atCall'))
     if data then
@@ -117,7 +123,7 @@ local function take(q, token, lockMs, most)
         verdict, detail = rates.admit(q, jobId, class, tag, rate, starts, now, open)
       end
       if verdict == 'parked' then
-        redis.call('LREM', q.active, 1, jobId)
+        redis.call('LREM', q .. 'active', 1, jobId)
         hasLanes, lowest, parked = true, nil, parked + 1
       else
         redis.call('SET', jobKey .. ':lock', token .. ':' .. #taken, 'PX', lockMs)
@@ -131,14 +137,14 @@ local function take(q, token, lockMs, most)
         if tag > 0 then ranked[class] = math.max(ranked[class] or 0, tag) end
       end
     else
-      redis.call('LREM', q.active, 1, jobId)
+      redis.call('LREM', q .. 'active', 1, jobId)
     end
   end
   for class, tag in pairs(ranked) do
     local field = 'v' .. class
     -- A job that has waited in a lane has an old tag.
-    if not hasLanes or tag > tonumber(redis.call('HGET', q.prefix .. 'fair', field) or 0) then
-      redis.call('HSET', q.prefix .. 'fair', field, string.format('%.10f', tag))
+    if not hasLanes or tag > tonumber(redis.call('HGET', q .. 'fair', field) or 0) then
+      redis.call('HSET', q .. 'fair', field, string.format('%.10f', tag))
     end
   end
   local again = hasLanes and rates.closeLanes(q, now, open) or 0
@@ -146,7 +152,7 @@ local function take(q, token, lockMs, most)
   if isEmpty and again > 0 then taken[1] = -again end
   if not isEmpty and (room == tonumber(most) or parked == MOST_PARKED) then
     taken[1] = 1
-    if #taken <= free and (waiting(q)) > 0 then redis.call('ZADD', q.marker, 0, '0') end
+    if #taken <= free and isAwaited(q) then redis.call('ZADD', q .. 'marker', 0, '0') end
   end
   return taken
 end
@@ -157,11 +163,11 @@ local MOST_ACTIVE = 5000
 -- The jobs that were taken with this token. The reply that named them was lost, and the command was sent again. Their locks
 -- begin anew, because the worker begins with them only now.
 local function takenBefore(q, token, lockMs)
-  local held, jobIds, lockKeys = {0}, redis.call('LRANGE', q.active, 0, MOST_ACTIVE), {}
-  for i, jobId in ipairs(jobIds) do lockKeys[i] = q.prefix .. jobId .. ':lock' end
+  local held, jobIds, lockKeys = {0}, redis.call('LRANGE', q .. 'active', 0, MOST_ACTIVE), {}
+  for i, jobId in ipairs(jobIds) do lockKeys[i] = q .. jobId .. ':lock' end
   local locks = #jobIds > 0 and redis.call('MGET', unpack(lockKeys)) or {}
   for i, jobId in ipairs(jobIds) do
-    local jobKey, lock = q.prefix .. jobId, locks[i]
+    local jobKey, lock = q .. jobId, locks[i]
     if lock and string.sub(lock, 1, #token + 1) == token .. ':' then
       local name, data, timestamp, request, starts, start, rate, slot, key, processedOn = unpack(redis.call('HMGET', jobKey,
         'name', 'data', 'timestamp', 'request', 'ats', 'start', 'rate', 'slot', 'key', 'processedOn'))
@@ -178,7 +184,7 @@ end
 
 -- After a job has ended, this takes the worker's next job, or tells another worker that a slot is free.
 local function takeNext(q, token, lockMs)
-  if (waiting(q)) == 0 and (token == '' or redis.call('EXISTS', q.delayed) == 0) then return {0} end
+  if not isAwaited(q) and (token == '' or redis.call('EXISTS', q .. 'delayed') == 0) then return {0} end
   if token ~= '' then return take(q, token, lockMs, 1) end
   wake(q)
   return {0}

@@ -5,7 +5,7 @@
 
 -- Gives an unused turn back. The workspace's other jobs keep their turns. Returns a function that takes it again.
 local function giveTurnBack(q, workspace, share, class)
-  local fairKey, field = q.prefix .. 'fair', turnsField(class, workspace)
+  local fairKey, field = q .. 'fair', turnsField(class, workspace)
   local turns = redis.call('HGET', fairKey, field)
   if not turns then return end
   local finish, last = turnsOf(turns)
@@ -17,17 +17,17 @@ end
 -- more often, the job stays where it is, and this returns how often it was: the calls of those workers belong into the log.
 -- The second result is a function that puts the job back where it was.
 local function takeOff(q, jobId, workspace, share, class, died)
-  local jobKey = q.prefix .. jobId
+  local jobKey = q .. jobId
   local starts = tonumber(redis.call('HGET', jobKey, 'ats') or 0)
   if starts ~= tonumber(died) then
-    if redis.call('LPOS', q.active, jobId) then return 'running' end
+    if redis.call('LPOS', q .. 'active', jobId) then return 'running' end
     return redis.call('EXISTS', jobKey) == 1 and starts or 'gone'
   end
-  for _, list in ipairs({q.prioritized, q.delayed}) do
+  for _, list in ipairs({q .. 'prioritized', q .. 'delayed'}) do
     local score = redis.call('ZSCORE', list, jobId)
     if score then
       redis.call('ZREM', list, jobId)
-      local takeTurnAgain = list == q.prioritized and giveTurnBack(q, workspace, tonumber(share), class)
+      local takeTurnAgain = list == q .. 'prioritized' and giveTurnBack(q, workspace, tonumber(share), class)
       return nil, function()
         redis.call('ZADD', list, score, jobId)
         if takeTurnAgain then takeTurnAgain() end
@@ -35,14 +35,14 @@ local function takeOff(q, jobId, workspace, share, class, died)
     end
   end
   -- The search begins at the tail, where the oldest jobs are, because their wait runs out first.
-  if redis.call('LREM', q.wait, -1, jobId) == 1 then
-    return nil, function() redis.call('RPUSH', q.wait, jobId) end
+  if redis.call('LREM', q .. 'wait', -1, jobId) == 1 then
+    return nil, function() redis.call('RPUSH', q .. 'wait', jobId) end
   end
   return redis.call('EXISTS', jobKey) == 1 and 'running' or 'gone'
 end
 
 local function removeWaiting(q, jobId)
-  local jobKey = q.prefix .. jobId
+  local jobKey = q .. jobId
   -- The worker that died may have had a key of the provider's pool.
   local key = redis.call('HGET', jobKey, 'key')
   if key then freeKey(q, jobKey, key) end
