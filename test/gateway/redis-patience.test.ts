@@ -131,3 +131,26 @@ test.serial('a process starts although Redis is too slow for callers meanwhile',
     await gateway.stop();
   }
 });
+
+test.serial(
+  'texts and bytes of one turn arrive in order, and what was sent before the end arrives, too',
+  async (t) => {
+    const bytes = Buffer.from([0, 255, 13, 10]);
+    const replies = await again('replies', () =>
+      Promise.all([
+        redis.set('turn', 'é'),
+        redis.append('turn', '😀'),
+        redis.set('bytes', bytes),
+        redis.append('turn', '.'),
+        redis.get('turn'),
+        redis.getBuffer('bytes'),
+      ]),
+    );
+    t.deepEqual(replies.slice(4), ['é😀.', bytes]);
+    const other = connectPatiently(server.url);
+    await waitForRedis(other, 20_000);
+    other.set('last', 'words').catch(() => {});
+    other.disconnect();
+    t.is(await until('the last command', async () => (await redis.get('last')) ?? undefined), 'words');
+  },
+);
