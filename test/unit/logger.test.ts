@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { text } from 'node:stream/consumers';
+import { createLineLogger, createLogger } from '@sluice/shared/process/logger';
 import test from 'ava';
 
 const LOGGER = JSON.stringify(import.meta.resolve('@sluice/shared/process/logger'));
@@ -41,4 +42,20 @@ test('lines that nobody reads do not fill the memory', async (t) => {
   const told = await text(child.stderr);
   // 100 MB were logged; held, they would make it 200.
   t.true(Number(told) > 0 && Number(told) < 150, `${told} MB`);
+});
+
+test('a line whose fields come in JSON is the line that the logger writes', (t) => {
+  const lines: string[] = [];
+  const logger = createLogger('api', 'info', { write: (line) => lines.push(line) });
+  logger.info({ requestId: 'abc', status: 200, model: 'a "b"' }, 'request');
+  createLineLogger(logger, 'request')(',"requestId":"req_abc","status":200,"model":"a \\"b\\""');
+  const [first = '', second = ''] = lines.map((line) => line.replace(/"time":"[^"]+"/, ''));
+  t.is(second, first);
+  t.regex(lines[1] ?? '', /"time":"\d{4}-/);
+});
+
+test('such a line has a level, too', (t) => {
+  const logger = createLogger('api', 'warn', { write: () => t.fail() });
+  createLineLogger(logger, 'request')(',"status":200');
+  t.pass();
 });

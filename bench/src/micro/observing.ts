@@ -5,7 +5,7 @@ import { toRequestLine } from '@sluice/api/http/request-line';
 import { Metrics } from '@sluice/shared/metrics/create';
 import { ModelLabels } from '@sluice/shared/metrics/labels';
 import { WorkspaceLabels } from '@sluice/shared/metrics/workspace-labels';
-import { createLogger } from '@sluice/shared/process/logger';
+import { createLineLogger, createLogger } from '@sluice/shared/process/logger';
 import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
@@ -35,6 +35,7 @@ export function observingCases(
     new WorkspaceLabels(50),
   );
   const logger = createLogger('bench', 'info', { write: () => true });
+  const logLine = createLineLogger(logger, 'request');
   const [entry = { provider: '', model: '' }] = job.chain;
   const [attempt = { ...entry, outcome: 'ok' as const }] = job.attempts;
   const state = {
@@ -62,7 +63,7 @@ export function observingCases(
         worker.settled(log);
       },
     },
-    { name: 'log line, api', run: () => logger.info(toRequestLine(state, MEASURES), 'request') },
+    { name: 'log line, api', run: () => logLine(toRequestLine(state, MEASURES)) },
     { name: 'log line, worker', run: () => logger.info(toAttemptLine(job, attempt), 'attempt') },
   ];
 }

@@ -2,7 +2,7 @@
  * One request of a caller and its answer. The exchange names the request, turns every error into a response, and counts and logs
  * the request when its answer was sent or its caller has left.
  */
-import type { Logger } from '@sluice/shared/process/logger';
+import { createLineLogger, type Logger } from '@sluice/shared/process/logger';
 import type { Reason } from '@sluice/shared/reasons';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { makeRequestId } from '@sluice/shared/request-id';
@@ -42,6 +42,7 @@ const HEALTH_CHECKS = new Set(['/healthz', '/readyz']);
 
 export function createExchange(parts: ExchangeParts): Middleware<MeasuredState> {
   const { metrics, requestTally, logger, logRequests, tracer, clock, isDraining, cors } = parts;
+  const logLine = createLineLogger(logger, 'request');
 
   function begin({ state, req, res }: Context): TraceContext | undefined {
     // A caller's own `x-request-id` is ignored, because it may not be unique.
@@ -90,7 +91,7 @@ export function createExchange(parts: ExchangeParts): Middleware<MeasuredState> 
       state.trace,
     );
     if (logRequests === 'errors' && status < 400) return;
-    logger.info(toRequestLine(state, { method, path, status, code, ms }), 'request');
+    logLine(toRequestLine(state, { method, path, status, code, ms }));
   }
 
   return (ctx, next) => {

@@ -1,57 +1,39 @@
 import type { Span } from '@sluice/shared/tracing/tracer';
 import type { MeasuredState } from './measured.js';
 
-/** The log line of a request. No other part of a request is logged, because bodies and headers hold prompts and keys. */
-export interface RequestLine {
-  requestId: string;
-  /** The trace of the request, if it is traced. */
-  traceId?: string;
+interface Measures {
   method: string;
   /** A template, never what the caller sent. */
   path: string;
   status: number;
   code: string;
   ms: number;
-  /** Why it was not served. */
-  reason?: string;
-  workspace?: string;
-  keyId?: string;
-  route?: string;
-  queueMs?: number;
-  attempts?: number;
-  provider?: string;
-  model?: string;
-  fallbackUsed?: boolean;
-  latencyMs?: number;
-  costUsd?: string;
-  replayed?: boolean;
 }
 
-type Measures = Pick<RequestLine, 'method' | 'path' | 'status' | 'code' | 'ms'>;
-
+/**
+ * The fields of a request's log line, in JSON (`createLineLogger`). No other part of a request is logged, because bodies and
+ * headers hold prompts and keys.
+ */
 export function toRequestLine(
   { requestId, key, route, reply, trace, reason }: MeasuredState,
   { method, path, status, code, ms }: Measures,
-): RequestLine {
-  const line: RequestLine = { requestId, method, path, status, code, ms: Math.round(ms * 10) / 10 };
-  if (reason !== undefined) line.reason = reason;
-  if (trace) line.traceId = trace.traceId;
-  if (key) {
-    line.workspace = key.workspace;
-    line.keyId = key.id;
-  }
-  if (typeof route === 'string') line.route = route;
+): string {
+  // The caller was told the id in this form, so a search for it finds the line. Method, path and code need no escapes.
+  let line = `,"requestId":"req_${requestId}","method":"${method}","path":"${path}","status":${status},"code":"${code}","ms":${Math.round(ms * 10) / 10}`;
+  if (reason !== undefined) line += `,"reason":"${reason}"`;
+  if (trace) line += `,"traceId":"${trace.traceId}"`;
+  if (key) line += `,"workspace":${JSON.stringify(key.workspace)},"keyId":${JSON.stringify(key.id)}`;
+  if (typeof route === 'string') line += `,"route":${JSON.stringify(route)}`;
   if (!reply) return line;
   const { head, replayed } = reply;
-  line.queueMs = head.queueMs;
-  line.attempts = head.attempts;
-  if (replayed) line.replayed = true;
+  line += `,"queueMs":${head.queueMs},"attempts":${head.attempts}`;
+  if (replayed) line += ',"replayed":true';
   if (head.served) {
     const { provider, model, fallbackUsed, latencyMs, costUsd } = head.served;
-    Object.assign(line, { provider, model, latencyMs });
-    if (fallbackUsed) line.fallbackUsed = true;
+    line += `,"provider":${JSON.stringify(provider)},"model":${JSON.stringify(model)},"latencyMs":${latencyMs}`;
+    if (fallbackUsed) line += ',"fallbackUsed":true';
     // The line of the first request has the cost of the call.
-    if (!replayed) line.costUsd = costUsd;
+    if (!replayed) line += `,"costUsd":${JSON.stringify(costUsd)}`;
   }
   return line;
 }

@@ -13,6 +13,24 @@ export function flushed(logger: Logger): Promise<void> {
   return new Promise((resolve) => logger.flush(() => resolve()));
 }
 
+/**
+ * A function that logs lines with this message at level `info`. Its argument is the fields in JSON, each with a comma in front.
+ * pino looks at every field of a line by its name, and a busy process logs one for each request.
+ */
+export function createLineLogger(logger: Logger, message: string): (fields: string) => void {
+  const parts = logger as unknown as Record<symbol, unknown>;
+  const { streamSym, timeSym, lsCacheSym, chindingsSym } = pino.symbols as unknown as Record<string, symbol>;
+  const of = (symbol: symbol | undefined) => parts[symbol as symbol];
+  const stream = of(streamSym) as DestinationStream;
+  const time = of(timeSym) as () => string;
+  const start = (of(lsCacheSym) as Record<number, string>)[pino.levels.values.info as number];
+  const bindings = of(chindingsSym) as string;
+  const end = `,"msg":${JSON.stringify(message)}}\n`;
+  return (fields) => {
+    if (logger.isLevelEnabled('info')) stream.write(start + time() + bindings + fields + end);
+  };
+}
+
 let latest = { ms: -1, field: '' };
 
 /** The latest answer is kept, because a busy process logs many lines in one millisecond. */
