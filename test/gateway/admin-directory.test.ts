@@ -5,6 +5,7 @@ import { createTcpProxy } from '../chaos/tcp-proxy.js';
 import { adminOf, type CallAdmin, freeId } from '../helpers/admin.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
+import { openRaw } from '../helpers/raw-http.js';
 import { watchCommands } from '../helpers/redis-contents.js';
 import { until } from '../helpers/until.js';
 
@@ -101,6 +102,30 @@ test('a key works on both api processes from when it is issued until it is revok
   t.log(`refused by both after ${Math.round(performance.now() - revoked)} ms`);
   t.deepEqual((await admin('GET', '/workspaces/keys/keys')).body.data, []);
   t.is((await admin('DELETE', `/keys/${key.id}`)).body.error.code, 'not_found');
+});
+
+test('a key that was right on a connection is not lent to the next request on it, and ends there when it is revoked', async (t) => {
+  await createWorkspace('connection');
+  const { value, id } = await issueKey('connection');
+  const body = JSON.stringify({ model: 'no-such-model', messages: [{ role: 'user', content: 'Hi' }] });
+  const ask = (authorization: string) =>
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${authorization}content-length: ${body.length}\r\n\r\n${body}`;
+  const withKey = (key: string) => ask(`authorization: Bearer ${key}\r\n`);
+  const { socket, answers } = openRaw(gateway.apis[0]?.url ?? '', withKey(value));
+  t.teardown(() => socket.destroy());
+  let count = 1;
+  const statusOf = async (request: string) => {
+    socket.write(request);
+    return (await answers(++count))[count - 1]?.status;
+  };
+  // A request with a right key gets as far as its model.
+  t.is((await answers(1))[0]?.status, 404);
+  t.is(await statusOf(withKey(value)), 404);
+  t.is(await statusOf(withKey(makeGatewayKey())), 401);
+  t.is(await statusOf(ask('')), 401);
+  t.is(await statusOf(withKey(value)), 404);
+  t.is((await admin('DELETE', `/keys/${id}`)).status, 200);
+  await until('it is refused', async () => (await statusOf(withKey(value))) === 401);
 });
 
 test.serial(

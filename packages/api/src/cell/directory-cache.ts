@@ -41,6 +41,11 @@ export class DirectoryCache {
     this.#workspaces = new Map();
   }
 
+  /** The cache, while it is valid. After a change it is another one. */
+  get trusted(): object | undefined {
+    return this.#isTrusted() ? this.#keys : undefined;
+  }
+
   /** What is in memory and valid. Nearly every request finds it here, and need not wait. */
   knownKey(value: string): StoredKey | undefined {
     return this.#isTrusted() ? this.#keys.get(hash('sha256', value)) : undefined;

@@ -5,7 +5,7 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { Authenticated, Authentication } from './authenticate.js';
 import { type ByteLimits, BytesInFlight, type Share } from './bytes-in-flight.js';
-import { type RefuseLargeParts, refuseLarge } from './known-refusals.js';
+import { mayBeLarge, type RefuseLargeParts, refuseLarge } from './known-refusals.js';
 import type { Measured } from './measured.js';
 import { type Received, TextReader } from './read-text.js';
 import type { Identified } from './request-id.js';
@@ -32,9 +32,9 @@ export function createIntake<State extends TakenIn>(
   const unread = new UnreadAnswers({ maxBytes: parts.byteLimits.maxBytesInFlight });
 
   return async (ctx) => {
-    const { workspace } = await authentication.authenticate(ctx);
+    const { workspace } = authentication.known(ctx) ?? (await authentication.authenticate(ctx));
     const length = lengthOf(ctx);
-    await refuseLarge(parts, workspace, length);
+    if (mayBeLarge(length)) await refuseLarge(parts, workspace);
     const share = bytes.take(ctx.req, workspace, length);
     try {
       ctx.state.bodyText = await text.read(ctx);

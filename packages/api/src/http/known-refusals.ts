@@ -45,13 +45,16 @@ export interface RefuseLargeParts {
   metrics: { refusedByWorkspace(): void };
 }
 
-/** Throws the refusal of a large body whose workspace is known to be at a limit. A body without a length may be large. */
+/** A body without a length may be large. */
+export function mayBeLarge(length: number | undefined): boolean {
+  return length === undefined || length > SMALL_BODY_BYTES;
+}
+
+/** Throws the refusal of a large body whose workspace is known to be at a limit. */
 export async function refuseLarge(
   { knownRefusals, directory, metrics }: RefuseLargeParts,
   workspace: string,
-  length: number | undefined,
 ): Promise<void> {
-  if ((length ?? Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES) return;
   const record = await directory.findWorkspace(workspace);
   const refusal = record && knownRefusals.of(record);
   if (!refusal) return;
