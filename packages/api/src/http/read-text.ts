@@ -1,5 +1,5 @@
 import { GatewayError } from '@sluice/shared/errors';
-import type { Middleware, ParameterizedContext } from 'koa';
+import type { Context, Middleware, ParameterizedContext } from 'koa';
 import bodyParser from 'koa-bodyparser';
 import { letSend } from './expect-continue.js';
 
@@ -49,16 +49,22 @@ export class TextReader {
     if (!PLAIN_JSON.test(headers['content-type'] ?? '')) checkContentType(ctx);
     if (Number(headers['content-length'] ?? 0) > this.maxBytes) throw tooLarge(this.maxBytes);
     letSend(ctx.res);
-    await this.#readBytes(ctx, NOTHING_MORE);
-    const { request } = ctx;
-    const text = Buffer.isBuffer(request.body) ? decode(request.body) : '';
-    // A caller may wait for minutes, and the bytes would wait with it.
-    request.body = undefined;
-    request.rawBody = '';
-    return text;
+    // The parser gets an object of its own: it need not find out the type again, and the bytes go with the object. A caller
+    // may wait for minutes, and they would wait with it.
+    const request: Parsed = { is: IS_JSON, body: undefined, rawBody: '' };
+    await this.#readBytes({ req: ctx.req, request } as unknown as Context, NOTHING_MORE);
+    return Buffer.isBuffer(request.body) ? decode(request.body) : '';
   }
 }
 
+/** What koa-bodyparser needs of a request. */
+interface Parsed {
+  is(): string;
+  body: unknown;
+  rawBody: string;
+}
+
+const IS_JSON = () => 'application/json';
 const NOTHING_MORE = () => Promise.resolve();
 
 /** A middleware that reads the text before the next one runs. */
