@@ -12,10 +12,17 @@ export const CHAT_PATH = '/v1/chat/completions';
 const PATHS = [CHAT_PATH, '/v1/models', '/v1/models/{id}', '/routes', OTHER];
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
+interface Ended {
+  labels: { path: string; method: string; status: number; code: string };
+  count: number;
+}
+
 export class ApiMetrics {
   readonly #requests;
   readonly #duration;
-  readonly #inFlight;
+  #inFlight = 0;
+  /** Requests that the counter does not have yet. Looking up four labels costs more than all else that is counted here. */
+  readonly #ended = new Map<string, Ended>();
   readonly #overhead;
   readonly #replays;
   readonly #cancelled;
@@ -32,7 +39,12 @@ export class ApiMetrics {
   constructor(metrics: Metrics, providers: Iterable<string>) {
     this.#requests = metrics.counter('httpRequests');
     this.#duration = metrics.histogram('httpDuration');
-    this.#inFlight = metrics.gauge('httpInFlight');
+    const inFlight = metrics.gauge('httpInFlight');
+    metrics.onScrape(async () => {
+      inFlight.set(this.#inFlight);
+      for (const { labels, count } of this.#ended.values()) this.#requests.inc(labels, count);
+      this.#ended.clear();
+    });
     this.#overhead = metrics.histogram('overhead');
     this.#replays = metrics.counter('idempotentReplays');
     this.#cancelled = metrics.counter('cancelled');
@@ -75,13 +87,17 @@ export class ApiMetrics {
   }
 
   began(): void {
-    this.#inFlight.inc();
+    this.#inFlight++;
   }
 
   ended(path: string, method: string, status: number, code: string, seconds: number): void {
-    this.#inFlight.dec();
+    this.#inFlight--;
     this.#duration.observe({ path }, seconds);
-    this.#requests.inc({ path, method: METHODS.has(method) ? method : OTHER, status, code });
+    const known = METHODS.has(method) ? method : OTHER;
+    const name = `${path} ${known} ${status} ${code}`;
+    const ended = this.#ended.get(name);
+    if (ended) ended.count++;
+    else this.#ended.set(name, { labels: { path, method: known, status, code }, count: 1 });
   }
 
   /** Counts only replies after one call, because the reply does not have the times of earlier calls. */
