@@ -3,6 +3,7 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { LimitsConfig } from '@sluice/shared/contract/limits';
+import type { WorkspaceRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChatJob } from '@sluice/shared/queue/job';
 import { isLimited, type WorkspaceLimits } from '@sluice/shared/queue/workspace-limits';
@@ -12,6 +13,9 @@ import { shownField } from '@sluice/shared/registry/known-fields';
 import { estimateTokens, hasRateLimits } from '@sluice/shared/registry/token-estimate';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import type { KnownRefusals } from '../http/known-refusals.js';
+
+/** Why the workspace may not send it now. */
+type Admitted = GatewayError | undefined;
 
 export class Admission {
   constructor(
@@ -23,11 +27,16 @@ export class Admission {
     private readonly providers: ReadonlyMap<string, ProviderConfig>,
   ) {}
 
-  /** Completes the job and reserves what it may take. Returns why the workspace may not send it now. */
-  async admit(job: ChatJob, request: ChatRequest): Promise<GatewayError | undefined> {
-    const workspace =
-      this.directory.knownWorkspace(job.workspace) ?? (await this.directory.findWorkspace(job.workspace));
-    if (!workspace) return undefined;
+  /** Completes the job and reserves what it may take. A workspace without limits waits for nothing. */
+  admit(job: ChatJob, request: ChatRequest): Admitted | Promise<Admitted> {
+    const known = this.directory.knownWorkspace(job.workspace);
+    if (known) return this.#admitTo(known, job, request);
+    return this.directory
+      .findWorkspace(job.workspace)
+      .then((found) => (found ? this.#admitTo(found, job, request) : undefined));
+  }
+
+  #admitTo(workspace: WorkspaceRecord, job: ChatJob, request: ChatRequest): Admitted | Promise<Admitted> {
     const { limits } = workspace;
     this.#addTokens(job, request, limits);
     if (limits.weight !== undefined) job.weight = limits.weight;
@@ -35,7 +44,11 @@ export class Admission {
       const field = this.estimate.unknownField(job.chain, request);
       if (field !== undefined) return mayChooseModel(field);
     }
-    if (!isLimited(limits)) return undefined;
+    return isLimited(limits) ? this.#reserve(workspace, job, request) : undefined;
+  }
+
+  async #reserve(workspace: WorkspaceRecord, job: ChatJob, request: ChatRequest): Promise<Admitted> {
+    const { limits } = workspace;
     const hasBudget = limits.budgetUsdPerMonth !== undefined;
     const refusesUnpriced = (limits.unpricedModels ?? (hasBudget ? 'refuse' : 'allow')) === 'refuse';
     const budget = limits.budget ?? 'strict';

@@ -143,7 +143,8 @@ export class Dispatcher {
 
   async #admit(pending: Pending, request: ChatRequest): Promise<void> {
     const { job } = pending;
-    const refused = await this.parts.admission.admit(job, request);
+    const admitted = this.parts.admission.admit(job, request);
+    const refused = admitted instanceof Promise ? await admitted : admitted;
     if (refused) return this.#refuse(pending, refused);
     // Room is taken only after the admission, so that a refused request takes no room from others.
     if (!this.parts.hasRoom(job.request.length)) {

@@ -12,8 +12,9 @@ export function writeReply(
   request: RequestIdentity,
   { head, body, replayed }: { head: ReplyHead; body: string | Buffer; replayed: boolean },
 ): void {
-  ctx.set('x-gateway-queue-ms', String(head.queueMs));
-  ctx.set('x-gateway-attempts', String(head.attempts));
+  const { res } = ctx;
+  res.setHeader('x-gateway-queue-ms', String(head.queueMs));
+  res.setHeader('x-gateway-attempts', String(head.attempts));
   if (!head.served)
     throw GatewayError.from(
       head.error
@@ -21,13 +22,13 @@ export function writeReply(
         : { code: 'internal_error', message: 'The reply was empty.' },
     );
   const { provider, model, fallbackUsed, latencyMs, costUsd, adapted } = head.served;
-  ctx.set('x-gateway-provider', provider);
-  ctx.set('x-gateway-model', model);
-  ctx.set('x-gateway-fallback-used', String(fallbackUsed));
-  ctx.set('x-gateway-latency-ms', String(latencyMs));
+  res.setHeader('x-gateway-provider', provider);
+  res.setHeader('x-gateway-model', model);
+  res.setHeader('x-gateway-fallback-used', String(fallbackUsed));
+  res.setHeader('x-gateway-latency-ms', String(latencyMs));
   // A replay calls nobody: whoever sums the header must not count the first call twice.
-  ctx.set('x-gateway-cost-usd', replayed ? FREE : costUsd);
-  if (adapted !== undefined) ctx.set('x-gateway-adapted', adapted);
-  ctx.type = 'application/json; charset=utf-8';
+  res.setHeader('x-gateway-cost-usd', replayed ? FREE : costUsd);
+  if (adapted !== undefined) res.setHeader('x-gateway-adapted', adapted);
+  res.setHeader('content-type', 'application/json; charset=utf-8');
   ctx.body = typeof body === 'string' ? payloads.open(body, answerContext(request)) : body;
 }
