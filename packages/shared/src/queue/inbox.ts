@@ -68,6 +68,10 @@ async function sendAnswer(
 
 /** `fields`: names and values in turn, as Redis returns them. Undefined for a kind that only a newer version knows. */
 export function readInboxMessage(fields: readonly string[]): InboxMessage | undefined {
+  const [idName, id = '', headName, reply = '', bodyName, answer = ''] = fields;
+  // Nearly every message is a reply, and `sendReply` writes it in this order.
+  if (idName === 'id' && headName === 'head' && bodyName === 'body')
+    return { kind: 'reply', requestId: id, head: JSON.parse(reply) as ReplyHead, body: answer };
   const values = new Map<string, string>();
   for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i] ?? '', fields[i + 1] ?? '');
   const requestId = values.get('id') ?? '';
