@@ -1,4 +1,5 @@
 import { isAllowed } from '@sluice/shared/directory/allowed-models';
+import type { RouteRecord } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import type { ChainEntry, OnCrash } from '@sluice/shared/queue/job';
 import { directProviderOf } from '../cell/direct-models.js';
@@ -25,23 +26,41 @@ export async function resolveModel(
   providers: ReadonlyMap<string, unknown>,
   requestId: string,
 ): Promise<Resolved> {
-  const owner = directory.knownWorkspace(workspace) ?? (await directory.findWorkspace(workspace));
+  const owner = await directory.findWorkspace(workspace);
   if (!isAllowed(owner?.models, model)) throw notFound();
-  const known = directory.knownRoute(workspace, model);
-  const route = known === undefined ? await directory.findRoute(workspace, model) : known;
-  // A provider that was removed from the configuration has no queue. The rest of the chain still serves.
-  const chain = route
-    ? chooseMembers(route.chain, requestId).filter((entry) => providers.has(entry.provider))
-    : [];
-  if (route && chain.length > 0) {
-    const resolved: Resolved = { route: model, chain, onCrash: route.onCrash };
-    if (route.providerBatches) resolved.providerBatches = true;
-    return resolved;
-  }
-
+  const resolved = resolveRoute(model, await directory.findRoute(workspace, model), providers, requestId);
+  if (resolved) return resolved;
   const entry = PRINTABLE.test(model) ? directEntry(model, providers) : undefined;
   if (!entry || !providers.has(entry.provider)) throw notFound();
   return { route: null, chain: [entry], onCrash: 'rerun' };
+}
+
+/** The same for an alias that is in memory. Nearly every request names one, and waits for nothing. */
+export function resolveKnown(
+  model: string,
+  workspace: string,
+  directory: DirectoryCache,
+  providers: ReadonlyMap<string, unknown>,
+  requestId: string,
+): Resolved | undefined {
+  const owner = directory.knownWorkspace(workspace);
+  if (!owner || !isAllowed(owner.models, model)) return undefined;
+  return resolveRoute(model, directory.knownRoute(workspace, model), providers, requestId);
+}
+
+/** A provider that was removed from the configuration has no queue. The rest of the chain still serves. */
+function resolveRoute(
+  model: string,
+  route: RouteRecord | null | undefined,
+  providers: ReadonlyMap<string, unknown>,
+  requestId: string,
+): Resolved | undefined {
+  if (!route) return undefined;
+  const chain = chooseMembers(route.chain, requestId).filter((entry) => providers.has(entry.provider));
+  if (chain.length === 0) return undefined;
+  const resolved: Resolved = { route: model, chain, onCrash: route.onCrash };
+  if (route.providerBatches) resolved.providerBatches = true;
+  return resolved;
 }
 
 /** `<provider>/<model>` names both. The provider of a bare id follows from its prefix. */

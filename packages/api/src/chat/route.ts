@@ -20,7 +20,7 @@ import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey, type IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
 import { putRequest, searchMessages } from './put-request.js';
-import { resolveModel } from './resolve-model.js';
+import { resolveKnown, resolveModel } from './resolve-model.js';
 import { readTags, readUser, TAGS_HEADER } from './tags.js';
 import { writeReply } from './write-reply.js';
 
@@ -110,13 +110,11 @@ export function createChatRoute(parts: ChatParts): (ctx: ChatContext) => Promise
     const messages = searchMessages(bodyText);
     const request = parseChatRequest(bodyText, limits, messages);
     ctx.state.soughtModel = request.model;
-    const { route, chain, onCrash } = await resolveModel(
-      request.model,
-      key.workspace,
-      directory,
-      providers,
-      requestId,
-    ).catch((error) => countUnknown(error, requestId, key.workspace));
+    const { route, chain, onCrash } =
+      resolveKnown(request.model, key.workspace, directory, providers, requestId) ??
+      (await resolveModel(request.model, key.workspace, directory, providers, requestId).catch((error) =>
+        countUnknown(error, requestId, key.workspace),
+      ));
     if (route !== null) ctx.state.soughtModel = chain.at(-1)?.model;
     const now = clock.now();
     // The job is built in one piece, because adding a field by spreading costs more than all of these.

@@ -96,7 +96,8 @@ export function createExchange(parts: ExchangeParts): Middleware<MeasuredState> 
 
   return (ctx, next) => {
     const caller = begin(ctx);
-    ctx.res.once('close', () => {
+    // It comes once. `once` would cost a function and a removal.
+    ctx.res.on('close', () => {
       ctx.state.isClosed = true;
       ctx.state.whenClosed?.();
       end(ctx, caller);

@@ -31,13 +31,15 @@ export function createLineLogger(logger: Logger, message: string): (fields: stri
   };
 }
 
-let latest = { ms: -1, field: '' };
+let latest = { second: -1, field: '' };
 
-/** The latest answer is kept, because a busy process logs many lines in one millisecond. */
+/** The latest second is kept, because a date takes longer than the rest of a line. */
 function timestamp(): string {
-  const ms = Date.now();
-  if (ms !== latest.ms) latest = { ms, field: `,"time":"${new Date(ms).toISOString()}"` };
-  return latest.field;
+  const now = Date.now();
+  const second = Math.floor(now / 1000);
+  if (second !== latest.second)
+    latest = { second, field: `,"time":"${new Date(1000 * second).toISOString().slice(0, -'000Z'.length)}` };
+  return `${latest.field}${String(now - 1000 * second).padStart(3, '0')}Z"`;
 }
 
 /**
