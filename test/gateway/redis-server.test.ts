@@ -1,12 +1,14 @@
 /** Which Redis a process works with, and what it tells of one that is there and not as it should be. */
 
 import { execFileSync } from 'node:child_process';
+import { makeFolder } from '../helpers/all-in-one.js';
 import { type FakeAnswers, startFakeRedis } from '../helpers/fake-redis.js';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import { launch } from '../helpers/launch.js';
 import test from '../helpers/needs-redis.js';
 import { scrape, sumOf } from '../helpers/scrape.js';
 import { sluiceOf } from '../helpers/sluice.js';
+import { startTestRedis } from '../helpers/test-redis.js';
 import { until } from '../helpers/until.js';
 
 const FULL = 'Redis is full: it has reached its maxmemory. New requests are refused until it has room.';
@@ -28,6 +30,38 @@ const UNFIT: Record<string, { fake: FakeAnswers; says: string }> = {
   },
 };
 
+/** Real servers that no process starts with: how Redis is started, and what the process says. */
+const REFUSED: Record<string, { extra: string[]; says: string }> = {
+  'a node of a Cluster': {
+    extra: ['--cluster-enabled', 'yes'],
+    says: 'this Redis is a node of a Cluster, and Sluice cannot use Clusters',
+  },
+  'a read-only replica': {
+    extra: ['--replicaof', '127.0.0.1 1'],
+    says: 'this Redis is a read-only replica: set REDIS_URL to its primary',
+  },
+  'a Redis that evicts any key': {
+    extra: ['--maxmemory-policy', 'allkeys-lru'],
+    says: 'this Redis throws keys away when its memory is full',
+  },
+  'a Redis that lacks replicas': {
+    extra: ['--min-replicas-to-write', '1'],
+    says: 'Redis refuses to work: NOREPLICAS Not enough good replicas to write',
+  },
+  'a user without INFO': {
+    extra: '--user default on nopass ~* &* +@all -info'.split(' '),
+    says: 'the user of REDIS_URL may not INFO, and has to: every process reads from it which server this is',
+  },
+  'a user without EVAL': {
+    extra: '--user default on nopass ~* &* +@all -eval -evalsha'.split(' '),
+    says: 'the user of REDIS_URL may not EVAL, and has to: every change is made by a script',
+  },
+  'a user without channels': {
+    extra: '--user default on nopass ~* resetchannels +@all'.split(' '),
+    says: 'the user of REDIS_URL may not SUBSCRIBE, and has to: processes tell one another of changes by the channels',
+  },
+};
+
 /** Two scripts belong to the checks. */
 function afterChecks(answer: () => string | undefined): NonNullable<FakeAnswers['answer']> {
   let scripts = 0;
@@ -46,6 +80,23 @@ for (const role of ['api', 'worker'] as const) {
       t.is(await ended, 1);
       t.true(output().includes(`sluice ${role}: cannot start: ${says}`), output());
     });
+
+  test(`the ${role} starts with a Redis that evicts any key when it is told to, and BullMQ says nothing`, async (t) => {
+    const redis = await startTestRedis({
+      folder: makeFolder(t),
+      extra: ['--maxmemory-policy', 'allkeys-lru'],
+    });
+    t.teardown(() => redis.stop());
+    const { url, output } = await launch(t, role, { REDIS_URL: redis.url, REDIS_EVICTION: 'allow' });
+    await until('it listens', () =>
+      fetch(`${url}/healthz`).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await until('the warning', () => /"reason":"eviction"/.test(output()));
+    t.notRegex(output(), /IMPORTANT/);
+  });
 
   test(`the ${role} says that Redis was lost during its start`, async (t) => {
     const redis = await startFakeRedis({
@@ -72,6 +123,16 @@ for (const role of ['api', 'worker'] as const) {
     t.regex(output(), /cannot start: Redis refuses to work: MISCONF Errors writing .* No space left/);
   });
 }
+
+// An api checks it by the same code.
+for (const [what, { extra, says }] of Object.entries(REFUSED))
+  test(`the worker refuses ${what} by name`, async (t) => {
+    const redis = await startTestRedis({ folder: makeFolder(t), extra });
+    t.teardown(() => redis.stop());
+    const { ended, output } = await launch(t, 'worker', { REDIS_URL: redis.url });
+    t.is(await ended, 1);
+    t.true(output().includes(`sluice worker: cannot start: ${says}`), output());
+  });
 
 let gateway: Gateway;
 test.before(async () => {
@@ -117,6 +178,26 @@ test.serial('an eviction policy that is set later is told of, and so is its end'
   await until('no warning', async () => (await warnings(gateway.apis[0])).warnings === '');
   await until('the line', () => /"reason":"eviction".*as it should be again/.test(gateway.output()));
   t.is(await worry('no_append_only_file'), 0);
+});
+
+test.serial('a Redis that becomes a replica, or lacks replicas, is told of, and so is its end', async (t) => {
+  const { redis } = gateway;
+  const problems = async () => {
+    const response = await fetch(`${gateway.apis[0]?.metricsUrl}/readyz`, {
+      headers: { connection: 'close' },
+    });
+    return `${response.status} ${await response.text()}`;
+  };
+  await redis.config('SET', 'min-replicas-to-write', '1');
+  await until('NOREPLICAS', async () => /^503 .*\(NOREPLICAS\)/.test(await problems()));
+  t.is(await worry('no_replicas'), 1);
+  await until('the line', () => /"reason":"no_replicas".*NOREPLICAS/.test(gateway.output()));
+  await redis.config('SET', 'min-replicas-to-write', '0');
+  await until('ready', async () => /^200/.test(await problems()));
+  await redis.call('REPLICAOF', '127.0.0.1', '1');
+  await until('a replica', async () => /^503 .*read-only replica/.test(await problems()));
+  await redis.call('REPLICAOF', 'NO', 'ONE');
+  await until('ready again', async () => /^200/.test(await problems()));
 });
 
 test.serial(

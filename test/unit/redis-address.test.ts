@@ -28,6 +28,12 @@ test('rediss+sentinel is TLS to Redis', (t) => {
   t.like(sentinelOptions('rediss+sentinel://main?sentinels=a'), { enableTLSForSentinelMode: true, tls: {} });
 });
 
+test('Sentinels may speak TLS, too', (t) => {
+  const url = 'rediss+sentinel://main?sentinels=a';
+  t.like(sentinelOptions(`${url}&sentinel_tls=true`), { sentinelTLS: {} });
+  t.false('sentinelTLS' in (sentinelOptions(url) ?? {}));
+});
+
 test('an address without Sentinels is refused with how to write it, and without its password', (t) => {
   for (const url of ['redis+sentinel://:secret@main', 'redis+sentinel://:secret@main?sentinels=']) {
     const error = t.throws(() => sentinelOptions(url), { message: /sentinels=<host:port>/ });

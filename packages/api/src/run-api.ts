@@ -5,7 +5,12 @@ import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { startLiveConfig } from '@sluice/shared/process/config-reloads';
 import { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import { readEnv } from '@sluice/shared/process/env';
-import { createLogger, type DestinationStream, flushed } from '@sluice/shared/process/logger';
+import {
+  createLogger,
+  type DestinationStream,
+  flushed,
+  logWarningsOfLibraries,
+} from '@sluice/shared/process/logger';
 import { RedisWatch } from '@sluice/shared/process/redis-watch';
 import type { Started } from '@sluice/shared/process/run-process';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
@@ -29,6 +34,7 @@ export async function runApi(
   refuseBlank(environment, 'ADMIN_TOKEN');
   const env = readEnv(environment, apiEnv);
   const logger = createLogger('api', env.LOG_LEVEL, destination);
+  if (!destination) logWarningsOfLibraries(logger);
   const live = startLiveConfig(env.GATEWAY_CONFIG, logger, (path) => ({
     // Routes are checked by whoever brings them into Redis.
     config: loadConfig(path, environment, { added: 'any' }),
@@ -36,7 +42,7 @@ export async function runApi(
     env: {},
   }));
   const tracer = await startTracer(env.OTEL_EXPORTER_OTLP_ENDPOINT, 'api');
-  const redisWatch = new RedisWatch(env.REDIS_URL, logger);
+  const redisWatch = new RedisWatch(env.REDIS_URL, logger, env.REDIS_EVICTION === 'allow');
   const descriptors = new DescriptorWatch(logger);
   const api = await redisWatch.guardStart(() =>
     startApi({

@@ -5,7 +5,12 @@ import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { startLiveConfig } from '@sluice/shared/process/config-reloads';
 import { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
 import { readEnv } from '@sluice/shared/process/env';
-import { createLogger, type DestinationStream, flushed } from '@sluice/shared/process/logger';
+import {
+  createLogger,
+  type DestinationStream,
+  flushed,
+  logWarningsOfLibraries,
+} from '@sluice/shared/process/logger';
 import { RedisWatch } from '@sluice/shared/process/redis-watch';
 import type { Started } from '@sluice/shared/process/run-process';
 import { needsSimulator, priceSimulated, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
@@ -28,6 +33,7 @@ export async function runWorker(
 ): Promise<Started> {
   const env = readEnv(environment, workerEnv);
   const logger = createLogger('worker', env.LOG_LEVEL, destination);
+  if (!destination) logWarningsOfLibraries(logger);
   const live = startLiveConfig(env.GATEWAY_CONFIG, logger, (path) => {
     let used: Env = environment;
     let config = loadConfig(path, used, { added: 'any' });
@@ -41,7 +47,7 @@ export async function runWorker(
   });
 
   const tracer = await startTracer(env.OTEL_EXPORTER_OTLP_ENDPOINT, 'worker');
-  const redisWatch = new RedisWatch(env.REDIS_URL, logger);
+  const redisWatch = new RedisWatch(env.REDIS_URL, logger, env.REDIS_EVICTION === 'allow');
   const descriptors = new DescriptorWatch(logger);
   const worker = await redisWatch.guardStart(() =>
     startWorker({

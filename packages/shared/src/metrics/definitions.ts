@@ -265,7 +265,7 @@ export const METRICS = {
     type: 'gauge',
     roles: API,
     labels: ['reason'],
-    help: '1 while accepted requests can be lost by Redis: no_append_only_file, eviction, or disk (it cannot write to its disk). The same from every api process.',
+    help: '1 while Redis can lose accepted requests, or refuses new ones: no_append_only_file, eviction, disk (it cannot write to its disk), full, replica, or no_replicas (min-replicas-to-write). The same from every api process.',
   },
   connectionsDropped: {
     name: 'gateway_connections_dropped_total',

@@ -69,6 +69,13 @@ export function text<const O extends FieldOptions<string>>(options: O): EnvField
   return field(options, 'a text', (text) => text);
 }
 
+/** It stands in braces in every Redis key, and in the patterns of Redis' users. */
+export function cellName<const O extends FieldOptions<string>>(options: O): EnvField<Read<string, O>> {
+  return field(options, 'at most 64 letters, digits, dots, dashes and underscores', (text) =>
+    /^[\w.-]{1,64}$/.test(text) ? text : undefined,
+  );
+}
+
 /** A text without a default that must never be logged. */
 export function secret<const O extends FieldOptions<string> & { default?: never; minLength?: number }>(
   options: O,

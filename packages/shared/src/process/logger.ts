@@ -73,3 +73,14 @@ export function createLogger(role: string, level: string, destination?: Destinat
     transport: { target: 'pino-pretty', options: { ignore: 'hostname,pid', singleLine: true } },
   });
 }
+
+/** BullMQ and ioredis print theirs as plain text, for each connection. From now on each is one line of the log. */
+export function logWarningsOfLibraries(logger: Logger): void {
+  const told = new Set<string>();
+  console.warn = (text: unknown) => {
+    // The watch of Redis has told it in its own words.
+    if (typeof text !== 'string' || told.has(text) || text.startsWith('IMPORTANT! Eviction policy')) return;
+    told.add(text);
+    logger.warn(text);
+  };
+}

@@ -5,7 +5,14 @@
 import type { Redis } from 'ioredis';
 import { isRedisAway } from '../redis/away.js';
 import { connectPatiently, waitForRedis } from '../redis/redis.js';
-import { type RedisWorry, readServer, requireCapable, worriesOf } from '../redis/server.js';
+import {
+  explainForbidden,
+  isForbidden,
+  type RedisWorry,
+  readServer,
+  requireCapable,
+  worriesOf,
+} from '../redis/server.js';
 import type { Logger } from './logger.js';
 import { type RepeatedTask, repeatEvery } from './repeat-every.js';
 
@@ -20,6 +27,7 @@ export class RedisWatch {
   constructor(
     url: string,
     private readonly logger: Logger,
+    private readonly mayEvict = false,
     private readonly startMs = START_MS,
   ) {
     this.#redis = connectPatiently(url);
@@ -49,7 +57,7 @@ export class RedisWatch {
   }
 
   async #check(): Promise<void> {
-    const facts = await requireCapable(this.#redis);
+    const facts = await requireCapable(this.#redis, this.mayEvict);
     const { product, version } = facts;
     this.logger.info({ product, version }, 'found Redis');
     this.#tell(worriesOf(facts));
@@ -72,6 +80,7 @@ export class RedisWatch {
     } catch (error) {
       // The error of a part that gave up first says only that its connection is closed.
       if (this.#redis.status !== 'ready') throw lost;
+      if (isForbidden(error)) throw new Error(explainForbidden(error));
       if (!isRedisAway(error)) throw error;
       const isAnswer = error instanceof Error && error.name === 'ReplyError';
       throw isAnswer ? new Error(`Redis refuses to work: ${error.message}`) : lost;

@@ -1,5 +1,5 @@
 import { REDIS_PROTOCOLS } from '../redis/address.js';
-import { choice, integer, port, secretKeys, text, url } from './env.js';
+import { cellName, choice, integer, port, secretKeys, text, url } from './env.js';
 
 /** Only for the processes that prompts and answers pass through. */
 export const payloadEnv = {
@@ -33,7 +33,12 @@ export const sharedEnv = {
     required: true,
     description: 'the Redis that all processes share',
   }),
-  SLUICE_CELL: text({ default: 'sluice', description: 'name of the cell, the tag in every Redis key' }),
+  REDIS_EVICTION: choice(['refuse', 'allow'], {
+    default: 'refuse',
+    description:
+      'whether a process starts with a Redis that throws any key away when its memory is full (maxmemory-policy allkeys-…)',
+  }),
+  SLUICE_CELL: cellName({ default: 'sluice', description: 'name of the cell, the tag in every Redis key' }),
   GATEWAY_CONFIG: text({ description: 'path of gateway.yaml (default: the one in the working directory)' }),
   LOG_LEVEL: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], {
     default: 'info',

@@ -7,7 +7,8 @@ const SENTINEL_PORT = 26_379;
 
 /**
  * The options for `redis+sentinel://user:password@mymaster/0?sentinels=host:26379,host:26379`, whose host is the name that
- * the Sentinels know the primary by (`rediss+sentinel`: TLS to Redis); undefined for a plain address.
+ * the Sentinels know the primary by (`rediss+sentinel`: TLS to Redis, `sentinel_tls=true`: TLS to the Sentinels); undefined
+ * for a plain address.
  */
 export function sentinelOptions(url: string): RedisOptions | undefined {
   const { protocol, hostname, username, password, pathname, searchParams } = new URL(url);
@@ -26,6 +27,7 @@ export function sentinelOptions(url: string): RedisOptions | undefined {
     }),
     ...(username === '' ? {} : { username: decodeURIComponent(username) }),
     ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+    ...(searchParams.get('sentinel_tls') === 'true' ? { sentinelTLS: {} } : {}),
     ...(sentinelPassword === null ? {} : { sentinelPassword }),
     ...(/^\/\d+$/.test(pathname) ? { db: Number(pathname.slice(1)) } : {}),
     ...(protocol === 'rediss+sentinel:' ? { enableTLSForSentinelMode: true, tls: {} } : {}),

@@ -1,9 +1,13 @@
 /** Reads what a Redis server says about itself, and decides whether the gateway can work with it. */
 import type { Redis } from 'ioredis';
+import { isRedisAway } from './away.js';
 
 /** The oldest versions that have what the scripts need. */
 const OLDEST = { Redis: '7.0', Valkey: '7.2' } as const;
 const NEEDED = `Sluice needs Redis ${OLDEST.Redis} or newer, or Valkey ${OLDEST.Valkey} or newer`;
+
+const REFUSALS = ['MISCONF', 'NOREPLICAS'] as const;
+type Refusal = (typeof REFUSALS)[number];
 
 export interface RedisServerFacts {
   product: keyof typeof OLDEST;
@@ -12,8 +16,11 @@ export interface RedisServerFacts {
   evictionPolicy: string;
   /** The file that the server could not write when it last tried to, in words. */
   unwritten: string | undefined;
-  /** It refuses every change because of that. */
-  isStopped: boolean;
+  /** It refuses every change: it cannot write to its disk, or it has too few replicas (min-replicas-to-write). */
+  refusal: Refusal | undefined;
+  /** It copies another server, and takes no changes. */
+  isReplica: boolean;
+  isCluster: boolean;
   /** It has reached its `maxmemory`, and refuses what takes memory. */
   isFull: boolean;
 }
@@ -26,7 +33,7 @@ export interface RedisWorry {
   stops?: true;
 }
 
-export const WORRIES = ['no_append_only_file', 'eviction', 'disk', 'full'] as const;
+export const WORRIES = ['no_append_only_file', 'eviction', 'disk', 'full', 'replica', 'no_replicas'] as const;
 
 /** Redis refuses to run a script that may write when it refuses to write. */
 const WRITER = '#!lua flags=allow-oom\nreturn 1';
@@ -38,8 +45,10 @@ const FILES = {
 };
 
 export async function readServer(redis: Redis): Promise<RedisServerFacts> {
-  const [info, isStopped] = await Promise.all([redis.info(), refusesToWrite(redis)]);
+  const info = await redis.info();
   const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
+  const isReplica = read('role') === 'slave';
+  const isCluster = read('redis_mode') === 'cluster';
   // Valkey reports redis_version too, for programs that know no other name.
   const valkey = read('valkey_version');
   const limit = Number(read('maxmemory'));
@@ -51,36 +60,70 @@ export async function readServer(redis: Redis): Promise<RedisServerFacts> {
     appendOnly: read('aof_enabled') === '1',
     evictionPolicy: read('maxmemory_policy'),
     unwritten: Object.entries(FILES).find(([status]) => read(status) === 'err')?.[1],
-    isStopped,
+    // The client would send the script to a replica again and again.
+    refusal: isReplica ? undefined : await refusalOf(redis),
+    isReplica,
+    isCluster,
     isFull: limit > 0 && used > limit,
   };
 }
 
-async function refusesToWrite(redis: Redis): Promise<boolean> {
+async function refusalOf(redis: Redis): Promise<Refusal | undefined> {
   return redis.eval(WRITER, 0).then(
-    () => false,
-    (error) => String(error).includes('MISCONF'),
+    () => undefined,
+    (error) => REFUSALS.find((word) => String(error).includes(word)),
   );
 }
 
-/** Throws an error that names the server when it lacks something that the gateway needs. */
-export async function requireCapable(redis: Redis): Promise<RedisServerFacts> {
+/** Throws an error that names the server when the gateway cannot work with it. */
+export async function requireCapable(redis: Redis, mayEvict = false): Promise<RedisServerFacts> {
   const facts = await readServer(redis);
-  const { product, version } = facts;
+  const { product, version, isReplica, isCluster, evictionPolicy } = facts;
   if (isOlder(version, OLDEST[product])) throw new Error(`${product} ${version} is too old: ${NEEDED}`);
+  if (isCluster)
+    throw new Error(
+      `this ${product} is a node of a Cluster, and Sluice cannot use Clusters: set REDIS_URL to a ${product} that runs without cluster-enabled`,
+    );
+  if (isReplica)
+    throw new Error(
+      `this ${product} is a read-only replica: set REDIS_URL to its primary, or to its Sentinels`,
+    );
+  if (evictionPolicy.startsWith('allkeys-') && !mayEvict)
+    throw new Error(
+      `this ${product} throws keys away when its memory is full, workspaces and accepted requests too (maxmemory-policy ${evictionPolicy}): set "maxmemory-policy noeviction", or REDIS_EVICTION=allow`,
+    );
   try {
     await redis.eval(WRITER, 0);
   } catch (error) {
+    if (isRedisAway(error) || isForbidden(error)) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(
-      `this ${product} ${version} cannot run the gateway's scripts (${reason}): ${NEEDED}, and a user that may EVAL`,
-    );
+    throw new Error(`this ${product} ${version} cannot run the gateway's scripts (${reason}): ${NEEDED}`);
   }
   return facts;
 }
 
+/** What the gateway does with commands that it needs before everything else. */
+const USES: Readonly<Record<string, string>> = {
+  info: 'every process reads from it which server this is, and whether it can lose requests',
+  eval: 'every change is made by a script',
+  evalsha: 'every change is made by a script',
+  subscribe: 'processes tell one another of changes by the channels &{<cell>}:*',
+  publish: 'processes tell one another of changes by the channels &{<cell>}:*',
+};
+
+export function isForbidden(error: unknown): error is Error {
+  return error instanceof Error && error.message.startsWith('NOPERM');
+}
+
+/** What the user of REDIS_URL may not do, and why it has to. */
+export function explainForbidden(error: Error): string {
+  const { name = '' } = (error as Error & { command?: { name?: string } }).command ?? {};
+  const use = USES[name] ?? 'a process of this role uses it';
+  return `the user of REDIS_URL may not ${name.toUpperCase()}, and has to: ${use} (${error.message}). deploy/redis/users.acl has what the user of each role needs`;
+}
+
 export function worriesOf(facts: RedisServerFacts): RedisWorry[] {
-  const { appendOnly, evictionPolicy, unwritten, isStopped, isFull } = facts;
+  const { appendOnly, evictionPolicy, unwritten, refusal, isReplica, isFull } = facts;
   const worries: RedisWorry[] = [];
   if (isFull)
     worries.push({
@@ -88,7 +131,19 @@ export function worriesOf(facts: RedisServerFacts): RedisWorry[] {
       text: 'Redis is full: it has reached its maxmemory. New requests are refused until it has room.',
       stops: true,
     });
-  if (isStopped)
+  if (isReplica)
+    worries.push({
+      reason: 'replica',
+      text: 'Redis has become a read-only replica, and refuses every change. Set REDIS_URL to its primary, or to its Sentinels.',
+      stops: true,
+    });
+  if (refusal === 'NOREPLICAS')
+    worries.push({
+      reason: 'no_replicas',
+      text: 'Redis refuses every change (NOREPLICAS): it has fewer replicas than its min-replicas-to-write demands.',
+      stops: true,
+    });
+  if (refusal === 'MISCONF')
     worries.push({
       reason: 'disk',
       text: `Redis cannot write ${unwritten ?? 'to its disk'}, and refuses every change. Is its disk full?`,
