@@ -1,5 +1,6 @@
 #!/bin/sh
-# Starts Redis with the users of users.acl, whose passwords come from the environment. Passwords are letters and digits.
+# Starts Redis with the users of users.acl, whose passwords come from the environment, and the name of the cell, too
+# (SLUICE_CELL). Passwords are letters and digits.
 # The default user is off and has every right all the same: Redis reads its append-only file as that user, and drops the
 # transactions in it that the user may not make. With a plain `user default off` a restart loses nearly everything.
 set -eu
@@ -8,5 +9,6 @@ users="${TMPDIR:-/tmp}/users.acl"
 sed -e "s/change-me-api/${REDIS_API_PASSWORD:?}/" \
   -e "s/change-me-admin/${REDIS_ADMIN_PASSWORD:?}/" \
   -e "s/change-me-worker/${REDIS_WORKER_PASSWORD:?}/" \
+  -e "s/{sluice}/{${SLUICE_CELL:-sluice}}/g" \
   "$(dirname "$0")/users.acl" > "$users"
 exec redis-server --aclfile "$users" "$@"

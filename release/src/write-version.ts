@@ -1,9 +1,18 @@
-/** Puts a version into a checkout: its changelog, every manifest and the lock file, as a commit with a tag. */
+/** Puts a version into a checkout: its changelog, every manifest, the lock file and the chart, as a commit with a tag. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { withRelease } from './changelog.js';
 import { type Manifest, run, withVersion, writeJson } from './repository.js';
+
+export const CHART = 'deploy/helm/sluice/Chart.yaml';
+
+/** The chart has the version of the gateway, and its image the tag of that name. */
+export function withChartVersion(chart: string, version: string): string {
+  return chart
+    .replace(/^version: .*$/m, `version: ${version}`)
+    .replace(/^appVersion: .*$/m, `appVersion: ${version}`);
+}
 
 /** The folders of all packages, the repository's own first. */
 export function manifestFolders(checkout: string): string[] {
@@ -21,6 +30,8 @@ export function writeVersion(checkout: string, version: string, date: string): v
   writeFileSync(changelog, withRelease(readFileSync(changelog, 'utf8'), version, date));
   for (const folder of manifestFolders(checkout))
     writeJson(join(checkout, folder, 'package.json'), withVersion(read(checkout, folder), version));
+  const chart = join(checkout, CHART);
+  writeFileSync(chart, withChartVersion(readFileSync(chart, 'utf8'), version));
   run('npm', ['install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund'], checkout);
   run('git', ['commit', '--all', '--message', `Release ${version}`], checkout);
   run('git', ['tag', '--annotate', `v${version}`, '--message', `Sluice ${version}`], checkout);
@@ -34,6 +45,8 @@ export function rehearse(checkout: string, version: string, date: string): strin
     writeVersion(folder, version, date);
     const others = manifestFolders(folder).filter((each) => read(folder, each).version !== version);
     if (others.length > 0) throw new Error(`these manifests have another version: ${others.join(', ')}`);
+    const chart = readFileSync(join(folder, CHART), 'utf8');
+    if (chart !== withChartVersion(chart, version)) throw new Error(`${CHART} has another version`);
     const tagged = run('git', ['describe', '--exact-match'], folder);
     if (tagged !== `v${version}`) throw new Error(`the commit is tagged ${tagged}`);
     return run('git', ['show', '--stat', '--format=%s', 'HEAD'], folder);

@@ -3,7 +3,7 @@
  * installs it in every way, and asks each installation for a first answer. Exits with 1 when something does not hold.
  */
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
@@ -54,7 +54,7 @@ async function tryAll(): Promise<void> {
       )) {
         const place = join(folder, 'installation');
         mkdirSync(place);
-        const env = environmentOf(place, join(folder, 'caches'), tools.path);
+        const env = { ...environmentOf(place, join(folder, 'caches'), tools.path), ...way.env };
         if (way.fromRegistry) env.npm_config_registry = registry.url;
         let outcome: string;
         try {
@@ -97,6 +97,7 @@ function environmentOf(place: string, caches: string, path: string): Record<stri
     XDG_CACHE_HOME: caches,
     YARN_GLOBAL_FOLDER: join(caches, 'yarn'),
     YARN_ENABLE_TELEMETRY: '0',
+    YARN_ENABLE_IMMUTABLE_INSTALLS: 'false',
     BUN_INSTALL: place,
     BUN_INSTALL_CACHE_DIR: join(caches, 'bun'),
   };
@@ -108,6 +109,7 @@ async function firstAnswer(way: Way, place: string, env: Record<string, string>)
   rmSync(join(env.npm_config_cache ?? '', '_npx'), { recursive: true, force: true });
   const cwd = join(place, 'work');
   mkdirSync(cwd);
+  writeFileSync(join(cwd, 'package.json'), '{ "private": true }\n');
   const began = Date.now();
   for (const [program = '', ...args] of way.install) await runFile(program, args, { cwd, env });
   const cleaners: (() => Promise<void> | void)[] = [];

@@ -10,7 +10,7 @@ const FOLDER = join(REPOSITORY, 'build', 'installs', 'tools');
 
 /** Each Node with the npm that comes with it, and the other managers. They are named as npm names them. */
 const NODES: Readonly<Record<string, string>> = { 20: 'npm@10', 22: 'npm@10', 24: 'npm@11' };
-const MANAGERS = ['pnpm@latest', 'yarn@1', 'bun@1'];
+const MANAGERS = ['pnpm@latest', 'bun@1'];
 const YARN = '@yarnpkg/cli-dist@4';
 const REGISTRY = 'verdaccio@6';
 

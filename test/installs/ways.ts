@@ -9,13 +9,12 @@ export interface Way {
   install: string[][];
   /** The command that `sluice start` becomes. */
   start: string[];
+  env?: Record<string, string>;
   /** Takes the package from the registry, by its name. */
   fromRegistry?: boolean;
 }
 
 export function waysOf(tarball: string, { yarn }: Tools): Way[] {
-  const file = `file:${tarball}`;
-  const settle = [...yarn, 'config', 'set'];
   return [
     {
       manager: 'npm',
@@ -60,36 +59,15 @@ export function waysOf(tarball: string, { yarn }: Tools): Way[] {
       install: [],
       start: ['pnpm', 'dlx', tarball, 'start'],
     },
-    {
-      manager: 'yarn',
-      shown: 'yarn add (1)',
-      install: [['yarn', 'add', file]],
-      start: ['yarn', 'run', 'sluice', 'start'],
-    },
-    {
-      manager: 'yarn',
-      shown: 'yarn global add (1)',
-      install: [['yarn', 'global', 'add', file]],
-      start: ['sluice', 'start'],
-    },
-    {
-      manager: 'yarn',
-      shown: 'yarn add (4, node-modules)',
-      install: [
-        [...settle, 'nodeLinker', 'node-modules'],
-        [...yarn, 'add', `sluice@${file}`],
-      ],
-      start: [...yarn, 'run', 'sluice', 'start'],
-    },
-    {
-      manager: 'yarn',
-      shown: "yarn add (4, Plug'n'Play)",
-      install: [
-        [...settle, 'nodeLinker', 'pnp'],
-        [...yarn, 'add', `sluice@${file}`],
-      ],
-      start: [...yarn, 'run', 'sluice', 'start'],
-    },
+    ...['node-modules', 'pnp'].map(
+      (linker): Way => ({
+        manager: 'yarn',
+        shown: `yarn add (nodeLinker: ${linker})`,
+        env: { YARN_NODE_LINKER: linker },
+        install: [[...yarn, 'add', `sluice@file:${tarball}`]],
+        start: [...yarn, 'run', 'sluice', 'start'],
+      }),
+    ),
     {
       manager: 'bun',
       shown: 'bun add',

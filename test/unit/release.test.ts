@@ -5,7 +5,7 @@ import { checkPackage } from '@sluice/release/check-package';
 import { IMAGE_FILES, pinImages } from '@sluice/release/images';
 import { withVersion } from '@sluice/release/repository';
 import { checkSbom } from '@sluice/release/sbom';
-import { manifestFolders } from '@sluice/release/write-version';
+import { CHART, manifestFolders, withChartVersion } from '@sluice/release/write-version';
 import test from 'ava';
 import { parse } from 'yaml';
 import { REPOSITORY } from '../helpers/all-in-one.js';
@@ -53,6 +53,14 @@ test('a release sets the version of every package that npm knows here', (t) => {
   const packages = Object.values(lock.packages as Record<string, { link?: boolean; resolved: string }>);
   const linked = packages.filter(({ link }) => link).map(({ resolved }) => resolved);
   t.deepEqual(manifestFolders(REPOSITORY).sort(), ['.', ...linked].sort());
+});
+
+test('a release sets the version of the chart, and the chart has that of the manifests', (t) => {
+  const chart = readFileSync(`${REPOSITORY}/${CHART}`, 'utf8');
+  const { version, appVersion } = parse(withChartVersion(chart, '9.8.7'));
+  t.deepEqual([version, appVersion], ['9.8.7', '9.8.7']);
+  const manifest = JSON.parse(readFileSync(`${REPOSITORY}/package.json`, 'utf8'));
+  t.is(withChartVersion(chart, manifest.version), chart);
 });
 
 test('packages of this repository depend on one another by the version of the release', (t) => {
