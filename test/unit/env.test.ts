@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   boolean,
+  cellName,
   choice,
   describeEnv,
   EnvError,
@@ -194,4 +195,12 @@ test('any environment is either read or an EnvError', (t) => {
   const names = Object.keys(SPEC).filter((name) => name !== 'HOST');
   const env = fc.dictionary(fc.constantFrom(...names, ...names.map((name) => `${name}_FILE`)), fc.string());
   t.notThrows(() => fc.assert(fc.property(env, (env) => void mistakesOf(env))));
+});
+
+test('the name of a cell has nothing that means something in a Redis key or in the pattern of a user', (t) => {
+  const spec = { SLUICE_CELL: cellName({ default: 'sluice', description: 'the cell' }) };
+  for (const name of ['sluice', 'eu-1', 'a_b.c', 'x'.repeat(64)])
+    t.is(readEnv({ SLUICE_CELL: name }, spec).SLUICE_CELL, name);
+  for (const name of ['a}b', '{a', 'a*', 'a b', 'a:b', 'x'.repeat(65)])
+    t.throws(() => readEnv({ SLUICE_CELL: name }, spec), { instanceOf: EnvError, message: /SLUICE_CELL/ });
 });
