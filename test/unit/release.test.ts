@@ -162,10 +162,11 @@ function dangersOf(text: string): string[] {
   for (const [name, { permissions = ofAll, steps }] of Object.entries(jobs)) {
     const maySign =
       typeof permissions === 'string' ? permissions === 'write-all' : permissions['id-token'] === 'write';
-    // A checkout has code that others may have changed. npm publish alone runs no code of the package.
+    // A checkout has code that others may have changed. npm publish alone runs no code of the package, nor does cosign.
     const foreign = steps.filter(
       ({ uses = '', run = '' }) =>
-        uses.includes('checkout') || (run !== '' && !/^npm publish --ignore-scripts [^;&|\n]*$/.test(run)),
+        uses.includes('checkout') ||
+        (run !== '' && !/^(?:npm publish --ignore-scripts|cosign login|cosign sign) [^;&|\n]*$/.test(run)),
     );
     if (maySign)
       dangers.push(...foreign.map(({ uses, run }) => `${name} may sign, and has the step ${uses ?? run}`));
@@ -173,7 +174,7 @@ function dangersOf(text: string): string[] {
   return dangers;
 }
 
-test('workflows pin every action, and the job that may sign a release runs nothing but npm publish', (t) => {
+test('workflows pin every action, and a job that may sign runs nothing but npm publish and cosign', (t) => {
   const folder = `${REPOSITORY}/.github/workflows`;
   const texts = readdirSync(folder).map((name) => readFileSync(`${folder}/${name}`, 'utf8'));
   for (const text of texts) t.deepEqual(dangersOf(text), []);
