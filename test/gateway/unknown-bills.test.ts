@@ -3,6 +3,7 @@
  * without a usage or a price. Each is in the log and in the ledger with an estimate, apart from the exact cost.
  */
 import type { LogEntry } from '@sluice/shared/queue/request-log';
+import { formatUsd } from '@sluice/shared/registry/price';
 import type { ExecutionContext } from 'ava';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type ChatAnswer, type Gateway, startGateway } from '../helpers/gateway.js';
@@ -70,6 +71,12 @@ async function onlyEntry(workspace: string): Promise<LogEntry> {
     (await gateway.log()).find((each) => each.workspace === workspace),
   );
 }
+
+/** The estimate that is booked for the only request of that workspace, in dollars. */
+const estimatedOf = async (workspace: string) => {
+  const estimate = (await onlyEntry(workspace)).attempts[0]?.estimate ?? 0;
+  return estimate > 0 ? formatUsd(estimate) : 'none';
+};
 
 const spendOf = async (workspace: string) => (await admin('GET', `/spend?workspace=${workspace}`)).body.total;
 const limitsOf = async (workspace: string) => (await admin('GET', `/workspaces/${workspace}/limits`)).body;
@@ -194,7 +201,9 @@ test('an answer without a usage leaves an estimate', async (t) => {
     match: { textIncludes: 'no usage' },
     action: { usage: { prompt_tokens: 0, completion_tokens: 0 } },
   });
-  t.is((await ask('usage', 'no usage')).status, 200);
+  const { status, headers } = await ask('usage', 'no usage');
+  t.is(status, 200);
+  t.is(headers.get('x-gateway-cost-usd'), formatUsd(estimateOf('no usage')));
   await isEstimated(t, 'usage', 'ok', estimateOf('no usage'));
 });
 
@@ -204,7 +213,7 @@ test('an answer at a service tier without a price is unpriced, and estimated at 
     action: { serviceTier: 'ultrafast', usage: { prompt_tokens: 1_000, completion_tokens: 1_000 } },
   });
   const answer = await ask('tier', 'ultra fast');
-  t.is(answer.headers.get('x-gateway-cost-usd'), '0.000000');
+  t.is(answer.headers.get('x-gateway-cost-usd'), await estimatedOf('tier'));
   const entry = await onlyEntry('tier');
   t.is(entry.served?.price, null);
   // Priority: 0.25 and 1 USD per million tokens.
@@ -222,7 +231,7 @@ test('an answer with audio in it is unpriced', async (t) => {
       },
     },
   });
-  t.is((await ask('voice', 'in a voice')).headers.get('x-gateway-cost-usd'), '0.000000');
+  t.is((await ask('voice', 'in a voice')).headers.get('x-gateway-cost-usd'), await estimatedOf('voice'));
   t.is((await onlyEntry('voice')).served?.price, null);
   t.is((await spendOf('voice')).unknown_bills, 1);
 });

@@ -5,7 +5,7 @@ import type { ChainEntry } from '@sluice/shared/contract/route';
 import { allowedOutput } from '@sluice/shared/registry/call-estimate';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { loadShippedRegistry, parseRegistry } from '@sluice/shared/registry/model-registry';
-import { costOf, priceFor } from '@sluice/shared/registry/price';
+import { costOf, likelyCostOf, priceFor } from '@sluice/shared/registry/price';
 import test from 'ava';
 import fc from 'fast-check';
 
@@ -39,6 +39,16 @@ const registry = parseRegistry({
       long_context: [{ above: 10_000, prices: { input: 8, output: 30 } }],
       context_window: 400_000,
       max_output_tokens: 1_000,
+    },
+    {
+      id: 'gpt-peak',
+      provider: 'openai',
+      prices: { input: 1, output: 1 },
+      time_bands: [
+        { from: '01:00', to: '04:00', days: ['mon'], prices: { input: 2, output: 2 } },
+        { from: '06:00', to: '10:00', prices: { input: 3, output: 3 } },
+      ],
+      max_output_tokens: 10,
     },
     {
       id: 'claude-big',
@@ -125,6 +135,24 @@ test('A character of several bytes may be several tokens', (t) => {
 test('A prompt is never longer than the model’s window', (t) => {
   const request = ask({ messages: [{ role: 'user', content: 'x'.repeat(1_000_000) }], max_tokens: 1 });
   t.is(cost([at('gpt-big')], request), 100_000 * 2 + 10);
+});
+
+test('The estimate takes the dearest hour in which the call may end', (t) => {
+  const request = ask();
+  const tokens = promptOf(request) + 10;
+  const within = (from: string, until: string) => {
+    const ends = { from: Date.parse(from), until: Date.parse(until) };
+    return estimate.ofChain([at('gpt-peak')], request, 'strict', ends).cost / 1e6 / tokens;
+  };
+  // 2026-11-16 is a Monday.
+  t.is(within('2026-11-16T00:30:00Z', '2026-11-16T00:59:00Z'), 1);
+  t.is(within('2026-11-16T00:30:00Z', '2026-11-16T01:00:00Z'), 2);
+  t.is(within('2026-11-17T00:30:00Z', '2026-11-17T05:59:00Z'), 1);
+  t.is(within('2026-11-17T00:30:00Z', '2026-11-17T06:00:00Z'), 3);
+  t.is(within('2026-11-16T03:59:00Z', '2026-11-16T04:30:00Z'), 2, 'it may end at once');
+  t.is(within('2026-11-15T23:00:00Z', '2026-11-16T01:30:00Z'), 2, 'over midnight');
+  t.is(within('2026-11-17T12:00:00Z', '2026-12-17T12:00:00Z'), 3, 'in the background');
+  t.is(cost([at('gpt-peak')], request) / tokens, 3, 'at any time');
 });
 
 test('Every choice is paid for', (t) => {
@@ -308,7 +336,8 @@ test('No bill within the limits is higher than the strict estimate, for any mode
           const served = asked ?? tiers[account % tiers.length];
           const price = priceFor(model, usage, asTier ? served : undefined);
           const { cost, unpriced } = ofShipped.ofChain([entry], request, 'strict');
-          return unpriced === undefined && price !== undefined && costOf(price, usage) <= cost;
+          const bill = price ? costOf(price, usage) : likelyCostOf(model, usage, served);
+          return unpriced === undefined && bill <= cost;
         },
       ),
       { numRuns: 500 },

@@ -244,9 +244,8 @@ test('a free list has a price for every model, which is 0 and known', (t) => {
   const registry = loadShippedRegistry();
   const facts = registry.find('free', 'llama3.2');
   t.deepEqual(facts?.prices, { input: 0, output: 0 });
-  const priced = new Pricing(() => registry).of('free', 'llama3.2', {
-    usage: { input: 10, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 5 },
-  });
+  const usage = { input: 10, cachedInput: 0, cacheWrite: 0, cacheWrite1h: 0, output: 5 };
+  const priced = new Pricing(() => registry).of('free', 'llama3.2', { usage }, Date.now());
   t.truthy(priced.price);
   t.is(priced.cost, 0);
   const providers = new Map([['ollama', { kind: 'openai' as const, prices: 'free', baseUrl: 'http://x' }]]);

@@ -3,8 +3,8 @@ import { toPicodollars } from '@sluice/shared/contract/model';
 import { parseRegistry } from '@sluice/shared/registry/model-registry';
 import {
   costOf,
-  dearestCostOf,
   formatUsd,
+  likelyCostOf,
   type PriceUsed,
   priceFor,
   type Rates,
@@ -73,6 +73,24 @@ const registry = parseRegistry({
       fee_per_request: 0.025,
     },
     { id: 'free', provider: 'openai', prices: { input: 0, output: 0 } },
+    {
+      id: 'deepseek-flash',
+      provider: 'deepseek',
+      prices: { input: 0.15, cached_input: 0.003, output: 0.6 },
+      time_bands: ['01:00-04:00', '06:00-10:00'].map((hours) => ({
+        from: hours.slice(0, 5),
+        to: hours.slice(6),
+        days: ['mon', 'tue', 'wed', 'thu', 'fri'],
+        prices: { input: 0.3, cached_input: 0.006, output: 1.2 },
+      })),
+    },
+    {
+      id: 'night-rate',
+      provider: 'deepseek',
+      prices: { input: 2, output: 2 },
+      service_tiers: { priority: { input: 4, output: 4 } },
+      time_bands: [{ from: '22:00', to: '08:00', prices: { input: 1, output: 1 } }],
+    },
   ],
 });
 
@@ -171,10 +189,10 @@ for (const tier of ['flex', 'ultrafast', '', 'toString', '__proto__']) {
   });
 }
 
-test('The dearest cost is that of the dearest service tier, at the step that the prompt reaches', (t) => {
+test('The likely cost at an unknown tier is that of the dearest tier, at the step that the prompt reaches', (t) => {
   const facts = registry.find('openai', 'gpt-5.6');
   const dearest = (counts: Partial<TokenUsage>) =>
-    formatUsd(facts ? dearestCostOf(facts, { ...NO_TOKENS, ...counts }) : 0);
+    formatUsd(facts ? likelyCostOf(facts, { ...NO_TOKENS, ...counts }, 'ultrafast') : 0);
   // Priority, twice the base: 1000 × 10 + 100 × 60
   t.is(dearest({ input: 1000, output: 100 }), '0.016000');
   // Beyond 272,000 tokens: 300000 × 20 + 100 × 90
@@ -189,14 +207,57 @@ test("A long prompt at a service tier takes the tier's own long-context price", 
   t.is(usd('openai', 'gpt-5.6', { input: 300_000, output: 1000 }, 'flex'), '1.372500');
 });
 
-test('A service tier without a long-context price keeps its surcharge on top of the long-context price', (t) => {
-  const used = price('openai', 'gpt-5.6', { input: 272_001 }, 'priority');
-  t.is(used.tier, 'priority_above_272000');
-  // Priority is twice the base on a short prompt: 10 → 20, 1 → 2, 12.5 → 25, 45 → 90
-  t.deepEqual(
-    [used.input, used.cachedInput, used.cacheWrite, used.output],
-    [20_000_000, 2_000_000, 25_000_000, 90_000_000],
-  );
+test('A service tier without a long-context price has none, and likely keeps its surcharge', (t) => {
+  const facts = registry.find('openai', 'gpt-5.6');
+  if (!facts) return t.fail();
+  const usage = { ...NO_TOKENS, input: 272_001, output: 100 };
+  t.is(priceFor(facts, usage, 'priority'), undefined);
+  // Priority is twice the base on a short prompt: 10 → 20, 45 → 90
+  t.is(likelyCostOf(facts, usage, 'priority'), 272_001 * 20_000_000 + 100 * 90_000_000);
+});
+
+const hourPrice = (model: string, time: string, serviceTier?: string) => {
+  const facts = registry.find('deepseek', model);
+  return facts && priceFor(facts, { ...NO_TOKENS, input: 1 }, serviceTier, Date.parse(time));
+};
+
+// 2026-11-16 is a Monday.
+for (const [time, input, tier] of [
+  ['2026-11-16T00:59:59.999Z', 150_000, 'base'],
+  ['2026-11-16T01:00:00Z', 300_000, 'base_from_01:00'],
+  ['2026-11-16T03:59:59.999Z', 300_000, 'base_from_01:00'],
+  ['2026-11-16T04:00:00Z', 150_000, 'base'],
+  ['2026-11-20T09:59:00Z', 300_000, 'base_from_06:00'],
+  ['2026-11-20T10:00:00Z', 150_000, 'base'],
+  ['2026-11-21T02:00:00Z', 150_000, 'base'],
+  ['2026-11-22T07:00:00Z', 150_000, 'base'],
+] as const)
+  test(`At ${time} the price is that of the hour and the weekday`, (t) => {
+    t.like(hourPrice('deepseek-flash', time), { input, tier });
+  });
+
+test('A band may last over midnight, and has no prices but its own', (t) => {
+  t.is(hourPrice('night-rate', '2026-11-16T21:59:00Z')?.input, 2_000_000);
+  t.is(hourPrice('night-rate', '2026-11-16T22:00:00Z')?.input, 1_000_000);
+  t.is(hourPrice('night-rate', '2026-11-17T07:59:00Z')?.input, 1_000_000);
+  t.is(hourPrice('night-rate', '2026-11-17T08:00:00Z')?.input, 2_000_000);
+  t.is(hourPrice('night-rate', '2026-11-17T12:00:00Z', 'priority')?.input, 4_000_000);
+  t.is(hourPrice('night-rate', '2026-11-17T23:00:00Z', 'priority'), undefined);
+});
+
+test('A band with a wrong time, a wrong day or no price is refused', (t) => {
+  const parsed = (band: object) =>
+    parseRegistry({
+      version: '1',
+      unit: 'usd_per_million_tokens',
+      models: [{ id: 'm', provider: 'deepseek', prices: { input: 1, output: 1 }, time_bands: [band] }],
+    });
+  const prices = { input: 1, output: 1 };
+  t.notThrows(() => parsed({ from: '00:00', to: '23:59', days: ['sun'], prices }));
+  t.throws(() => parsed({ from: '24:00', to: '01:00', prices }), { message: /time_bands\[0\]\.from/ });
+  t.throws(() => parsed({ from: '00:00', to: '1:00', prices }), { message: /time_bands\[0\]\.to/ });
+  t.throws(() => parsed({ from: '00:00', to: '01:00', days: ['monday'], prices }), { message: /days\[0\]/ });
+  t.throws(() => parsed({ from: '00:00', to: '01:00' }), { message: /prices: is missing/ });
 });
 
 test('A fee for each request comes on top of its tokens, at every tier', (t) => {

@@ -1,5 +1,5 @@
 import { looksLikeLitellm, parseLitellm } from '@sluice/shared/registry/litellm';
-import { buildPriceTable } from '@sluice/shared/registry/price-table';
+import { buildPrices } from '@sluice/shared/registry/price-table';
 import test from 'ava';
 
 const facts = (more = {}) => ({
@@ -46,7 +46,7 @@ test('cache prices are taken, and a one-hour price that cannot be right is left 
     output: 15,
   });
   t.deepEqual(wrong?.prices, { input: 0.25, output: 1.25 });
-  t.is(wrong && buildPriceTable(wrong, 'v')[0].base.cacheWrite1h, 500_000);
+  t.is(wrong && buildPrices(wrong, 'v').priceTable[0].base.cacheWrite1h, 500_000);
 });
 
 test('long-context prices and service tiers are taken where input and output are both known', (t) => {

@@ -38,7 +38,7 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
     ...OPENAI_ENTRY,
     latencyMs: 20,
     usage: USAGE,
-    ...pricing.of('openai', 'gpt-4o-mini', { usage: USAGE }),
+    ...pricing.of('openai', 'gpt-4o-mini', { usage: USAGE }, 0),
   };
 
   const cases: Case[] = [
@@ -62,12 +62,12 @@ export async function createCases(): Promise<{ cases: Case[]; close(): Promise<v
     { name: 'Anthropic answer', run: () => providers.anthropic.parseResponse(ANTHROPIC_ANSWER) },
     {
       name: 'price, and its text',
-      run: () => pricing.of('openai', 'gpt-4o-mini', { usage: USAGE, serviceTier: 'default' }),
+      run: () => pricing.of('openai', 'gpt-4o-mini', { usage: USAGE, serviceTier: 'default' }, 0),
     },
     {
       name: 'log entry and settle arguments',
       run() {
-        const { price, cost, costUsd } = pricing.of('openai', 'gpt-4o-mini', { usage: USAGE });
+        const { price, cost, costUsd } = pricing.of('openai', 'gpt-4o-mini', { usage: USAGE }, 0);
         const { provider, model } = OPENAI_ENTRY;
         const served = { provider, model, latencyMs: 20, usage: USAGE, cost, price };
         const head = {

@@ -30,7 +30,7 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
   const { registry, registryStore, refresh, readBody, readDocument } = parts;
   const path = '/models/:provider/*id';
 
-  const present = ({ priceTable: _, ...model }: ModelFacts): Model => {
+  const present = ({ priceTable: _, bandTables: __, ...model }: ModelFacts): Model => {
     const refuses = refusedFieldsOf(model.provider, model.id);
     return {
       object: 'model',

@@ -54,7 +54,8 @@ export class Admission {
     const budget = limits.budget ?? 'strict';
     let reserved = 0;
     if (hasBudget || refusesUnpriced) {
-      const { cost, unpriced } = this.estimate.ofChain(job.chain, request, budget);
+      const ends = { from: this.clock.now(), until: job.deadline };
+      const { cost, unpriced } = this.estimate.ofChain(job.chain, request, budget, ends);
       if (refusesUnpriced && unpriced !== undefined) return noPrice(unpriced);
       if (hasBudget) reserved = cost;
     }

@@ -58,7 +58,7 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
     estimateCall: (job, entry) => {
       const request = JSON.parse(openRequest(payloads, job).toString()) as ChatRequest;
-      return estimate.ofCall(request, entry, job.budget);
+      return estimate.ofCall(request, entry, job.budget, { from: job.acceptedAt, until: job.deadline });
     },
     hasRoom: (bytes) => memory.take(bytes),
     hasWorkers: () => neighbours.workers > 0,

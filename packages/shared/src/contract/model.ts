@@ -87,7 +87,32 @@ const ascending = shape(
   longContext.json,
 ) as typeof longContext;
 
+const TIME = /^([01]\d|2[0-3]):[0-5]\d$/;
+const time = shape(own.pattern(own.string(), TIME), { type: 'string', pattern: TIME.source });
+const WEEK = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+const day = shape(own.enums(WEEK), { type: 'string', enum: [...WEEK] });
+const MOST_BANDS = 16;
+/**
+ * Other prices at some hours of some days, in UTC. They stand for all prices of the model. `to` is no longer in the band; one
+ * that is not after `from` is on the next day, and `days` then asks for the day of the moment itself.
+ */
+const bands = array(
+  object({
+    from: time,
+    to: time,
+    days: maybe(array(day)),
+    prices,
+    long_context: maybe(ascending),
+    service_tiers: serviceTiers,
+  }),
+);
+const timeBands = shape(own.size(bands as unknown as own.Struct<unknown[]>, 1, MOST_BANDS), {
+  ...bands.json,
+  maxItems: MOST_BANDS,
+}) as unknown as typeof bands;
+
 const facts = {
+  time_bands: maybe(timeBands),
   /** USD for each request on top of its tokens, such as for the search that a search model makes. */
   fee_per_request: maybePrice,
   long_context: maybe(ascending),

@@ -7,8 +7,9 @@ import type { BudgetMode } from '../contract/limits.js';
 import type { ChainEntry } from '../contract/route.js';
 import { shownField, unknownFieldOf } from './known-fields.js';
 import type { ModelFacts } from './model-registry.js';
-import { BASE_TIERS, type PriceUsed } from './price.js';
+import { BASE_TIERS, type PriceTable, type PriceUsed } from './price.js';
 import type { PromptSize } from './prompt-size.js';
+import { bandsWithin } from './time-bands.js';
 
 /** A token of text is at least one byte, in every vocabulary that is built from bytes. */
 const LEAST_BYTES_PER_TOKEN = 1;
@@ -36,12 +37,19 @@ export interface PricedEntry {
   facts: ModelFacts | undefined;
 }
 
+/** From when until when a call may end. Without it, at any time. */
+export interface EndsWithin {
+  from: number;
+  until: number;
+}
+
 /** Returns picodollars, or a sentence that begins with the model's name and says why there is no estimate. */
 export function estimateCall(
   { entry, kind, takesAnyField, facts }: PricedEntry,
   request: ChatRequest,
   prompt: PromptSize,
   mode: BudgetMode,
+  ends?: EndsWithin,
 ): number | string {
   const name = `${entry.provider}/${entry.model}`;
   if (!facts) return `${name} has no known price`;
@@ -54,13 +62,24 @@ export function estimateCall(
 
   const input = promptTokens(prompt, kind, entry.model, facts, mode);
   const output = outputTokens(request, kind, entry, facts, mode);
-  const prices = facts.priceTable
+  const prices = tablesWithin(facts, ends)
+    .flat()
     .filter(({ above }) => input > above || above === 0)
-    .flatMap(({ base, serviceTiers }) => [base, ...tiers.flatMap((tier) => serviceTiers.get(tier) ?? [])]);
+    .flatMap(({ base, serviceTiers, guessedTiers }) => [
+      base,
+      ...tiers.flatMap((tier) => serviceTiers.get(tier) ?? guessedTiers.get(tier) ?? []),
+    ]);
   const costs = prices.map(
     (price) => (price.request ?? 0) + input * promptRate(price, kind, prompt, mode) + output * price.output,
   );
   return Math.min(Math.max(...costs), Number.MAX_SAFE_INTEGER);
+}
+
+/** The prices of all hours at which the call may end. */
+function tablesWithin({ priceTable, bandTables }: ModelFacts, ends: EndsWithin | undefined): PriceTable[] {
+  if (!bandTables) return [priceTable];
+  if (!ends) return [priceTable, ...bandTables.map(({ table }) => table)];
+  return [...bandsWithin(bandTables, ends.from, ends.until)].map((band) => band?.table ?? priceTable);
 }
 
 /** Finds what the registry has no prices for: audio, tools of the provider, and searches except by search models. */

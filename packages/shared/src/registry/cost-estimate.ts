@@ -3,7 +3,7 @@ import type { ProviderConfig } from '../config/provider.js';
 import type { BudgetMode } from '../contract/limits.js';
 import { isOpenaiItself } from '../contract/price-lists.js';
 import type { ChainEntry } from '../contract/route.js';
-import { estimateCall } from './call-estimate.js';
+import { type EndsWithin, estimateCall } from './call-estimate.js';
 import { unknownFieldOf } from './known-fields.js';
 import type { ModelRegistry } from './model-registry.js';
 import { measurePrompt, type PromptSize } from './prompt-size.js';
@@ -26,9 +26,13 @@ export class CostEstimate {
     chain: readonly ChainEntry[],
     request: ChatRequest,
     mode: BudgetMode,
+    ends?: EndsWithin,
   ): { cost: number; unpriced?: string } {
     const prompt = measurePrompt(request);
-    const estimates = chain.map((entry) => ({ entry, amount: this.#ofEntry(entry, request, prompt, mode) }));
+    const estimates = chain.map((entry) => ({
+      entry,
+      amount: this.#ofEntry(entry, request, prompt, mode, ends),
+    }));
     const costs = estimates.map(({ entry, amount }) => {
       if (typeof amount === 'string') return 0;
       return mode === 'strict' ? amount * (1 + (entry.retries ?? 0)) : amount;
@@ -42,8 +46,8 @@ export class CostEstimate {
   }
 
   /** The estimate of one call in picodollars. 0 when the call has no price. */
-  ofCall(request: ChatRequest, entry: ChainEntry, mode: BudgetMode = 'expected'): number {
-    const amount = this.#ofEntry(entry, request, measurePrompt(request), mode);
+  ofCall(request: ChatRequest, entry: ChainEntry, mode: BudgetMode = 'expected', ends?: EndsWithin): number {
+    const amount = this.#ofEntry(entry, request, measurePrompt(request), mode, ends);
     return typeof amount === 'string' ? 0 : amount;
   }
 
@@ -53,12 +57,18 @@ export class CostEstimate {
     return chain.some(({ provider }) => takesAnyField(this.providers.get(provider))) ? field : undefined;
   }
 
-  #ofEntry(entry: ChainEntry, request: ChatRequest, prompt: PromptSize, mode: BudgetMode): number | string {
+  #ofEntry(
+    entry: ChainEntry,
+    request: ChatRequest,
+    prompt: PromptSize,
+    mode: BudgetMode,
+    ends: EndsWithin | undefined,
+  ): number | string {
     const provider = this.providers.get(entry.provider);
     const { kind, prices } = provider ?? { kind: 'openai', prices: 'openai' };
     const facts = this.registry().find(prices, entry.model);
     const priced = { entry, kind, takesAnyField: takesAnyField(provider), facts };
-    return estimateCall(priced, request, prompt, mode);
+    return estimateCall(priced, request, prompt, mode, ends);
   }
 }
 

@@ -6,12 +6,10 @@
 import { readFileSync } from 'node:fs';
 import { FREE, OTHER_PRICE_LISTS, SOLD_ON } from '../contract/price-lists.js';
 import { type ModelEntry, parseRegistryDocument, type RegistryDocument } from './document.js';
-import type { PriceTable } from './price.js';
-import { buildPriceTable } from './price-table.js';
+import type { Priceable } from './price.js';
+import { buildPrices } from './price-table.js';
 
-export interface ModelFacts extends ModelEntry {
-  priceTable: PriceTable;
-}
+export interface ModelFacts extends ModelEntry, Priceable {}
 
 const MAX_REMEMBERED = 1000;
 const MAX_ID_LENGTH = 200;
@@ -72,12 +70,12 @@ export class ModelRegistry {
 }
 
 const FREE_ENTRY: ModelEntry = { id: '*', provider: FREE, prices: { input: 0, output: 0 } };
-const FREE_MODEL: ModelFacts = { ...FREE_ENTRY, priceTable: buildPriceTable(FREE_ENTRY, FREE) };
+const FREE_MODEL: ModelFacts = { ...FREE_ENTRY, ...buildPrices(FREE_ENTRY, FREE) };
 
 /** By provider and id. */
 function factsOf({ version, models }: RegistryDocument): ModelFacts[] {
   return models
-    .map((model) => ({ ...model, priceTable: buildPriceTable(model, version) }))
+    .map((model) => ({ ...model, ...buildPrices(model, version) }))
     .sort((a, b) => compare(a.provider, b.provider) || compare(a.id, b.id));
 }
 

@@ -21,7 +21,14 @@ export function applyOverrides(
     const override = rest.get(overrideKey(model.provider, model.id));
     if (!override) return model;
     rest.delete(overrideKey(model.provider, model.id));
-    const { prices: _, long_context: __, service_tiers: ___, fee_per_request: ____, ...facts } = model;
+    const {
+      prices: _,
+      long_context: __,
+      service_tiers: ___,
+      fee_per_request: ____,
+      time_bands: _____,
+      ...facts
+    } = model;
     return { ...facts, ...override, source: 'override' };
   });
   const added = [...rest].map(([key, override]): ModelEntry => {

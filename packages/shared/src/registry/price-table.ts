@@ -1,12 +1,23 @@
 import { toPicodollars } from '../contract/model.js';
 import type { ModelEntry, PriceEntry } from './document.js';
-import type { PriceStep, PriceTable, PriceUsed, Rates } from './price.js';
+import type { BandTable, Priceable, PriceStep, PriceTable, PriceUsed, Rates } from './price.js';
 
 /** Every price a model can be billed at, worked out once when a registry is loaded. */
-export function buildPriceTable(model: ModelEntry, registry: string): PriceTable {
+export function buildPrices({ time_bands: bands, ...model }: ModelEntry, registry: string): Priceable {
+  const priceTable = buildPriceTable(model, registry, '');
+  if (!bands) return { priceTable };
+  const { long_context: _, service_tiers: __, ...rest } = model;
+  const bandTables = bands.map((band): BandTable => {
+    const { from, to: _to, days: _days, ...prices } = band;
+    return { band, table: buildPriceTable({ ...rest, ...prices }, registry, `_from_${from}`) };
+  });
+  return { priceTable, bandTables };
+}
+
+function buildPriceTable(model: ModelEntry, registry: string, hours: string): PriceTable {
   const fee = model.fee_per_request ? { request: Math.round(model.fee_per_request * 1e12) } : {};
   const label = (rates: Rates, tier: string): PriceUsed =>
-    Object.freeze({ model: model.id, registry, tier, ...rates, ...fee });
+    Object.freeze({ model: model.id, registry, tier: tier + hours, ...rates, ...fee });
   const base = fillBase(model.prices, model.provider);
   const tiers = Object.entries(model.service_tiers ?? {}).map(
     ([name, prices]) => [name, fillTier(prices, base)] as const,
@@ -16,16 +27,19 @@ export function buildPriceTable(model: ModelEntry, registry: string): PriceTable
     above: 0,
     base: label(base, 'base'),
     serviceTiers: new Map(tiers.map(([name, rates]) => [name, label(rates, name)])),
+    guessedTiers: new Map(),
   };
   const longer = (model.long_context ?? []).map(({ above, prices, service_tiers = {} }): PriceStep => {
     const long = fillTier(prices, base);
-    // A tier without a long-context price of its own keeps the discount or surcharge it has on short prompts.
-    const rates = new Map(tiers.map(([name, tier]) => [name, scale(long, tier, base)]));
-    for (const [name, own] of Object.entries(service_tiers)) rates.set(name, fillTier(own, long));
+    const labelled = (name: string, rates: Rates) => [name, label(rates, `${name}_above_${above}`)] as const;
+    const known = Object.entries(service_tiers).map(([name, own]) => labelled(name, fillTier(own, long)));
+    // A tier without a long-context price of its own likely keeps the discount or surcharge it has on short prompts.
+    const guessed = tiers.filter(([name]) => !Object.hasOwn(service_tiers, name));
     return {
       above,
       base: label(long, `base_above_${above}`),
-      serviceTiers: new Map([...rates].map(([name, tier]) => [name, label(tier, `${name}_above_${above}`)])),
+      serviceTiers: new Map(known),
+      guessedTiers: new Map(guessed.map(([name, tier]) => labelled(name, scale(long, tier, base)))),
     };
   });
   return [first, ...longer];

@@ -3,6 +3,7 @@
  * picodollars per token, so every published price is an integer and no cost is ever rounded before it is shown.
  */
 import type { TokenUsage } from '../chat.js';
+import { bandAt, type TimeBand } from './time-bands.js';
 
 /** Picodollars per token. */
 export interface Rates {
@@ -19,7 +20,7 @@ export interface PriceUsed extends Rates {
   model: string;
   /** Version of the registry. */
   registry: string;
-  /** `base` or a service tier. `_above_<tokens>` follows when the price is for long prompts. */
+  /** `base` or a service tier. `_above_<tokens>` follows for long prompts, and `_from_<time>` for some hours. */
   tier: string;
   /** Picodollars for each request, in addition to its tokens. Absent: none. */
   request?: number;
@@ -30,10 +31,22 @@ export interface PriceStep {
   above: number;
   base: PriceUsed;
   serviceTiers: ReadonlyMap<string, PriceUsed>;
+  /** Tiers whose price for such prompts nobody has published. It is worked out of the others, so it is no price to book. */
+  guessedTiers: ReadonlyMap<string, PriceUsed>;
 }
 
 /** A model's prices, ascending by `above`. The first is for any prompt. */
 export type PriceTable = readonly [PriceStep, ...PriceStep[]];
+
+/** What a model costs, at most hours and at those of its bands. */
+export interface Priceable {
+  priceTable: PriceTable;
+  bandTables?: readonly BandTable[];
+}
+export interface BandTable {
+  band: TimeBand;
+  table: PriceTable;
+}
 
 const PICODOLLARS_PER_USD = 1_000_000_000_000n;
 const PICODOLLARS_PER_MICRODOLLAR = 1_000_000n;
@@ -42,27 +55,38 @@ const PICODOLLARS_PER_MICRODOLLAR = 1_000_000n;
 export const BASE_TIERS: ReadonlySet<string> = new Set(['auto', 'default', 'standard', 'on_demand']);
 
 /**
- * The price of a call with this usage. A prompt beyond a long-context threshold reprices the whole request, cached tokens
+ * The price of a call with this usage that ended at this moment. A prompt beyond a long-context threshold reprices the whole request, cached tokens
  * and output too. `serviceTier` is the tier that the response named. The result is undefined if that tier has no price.
  */
 export function priceFor(
-  facts: { priceTable: PriceTable },
+  facts: Priceable,
   usage: TokenUsage,
   serviceTier?: string,
+  at = Date.now(),
 ): PriceUsed | undefined {
-  const prompt = usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h;
-  const [first, ...longer] = facts.priceTable;
-  const step = longer.findLast(({ above }) => prompt > above) ?? first;
+  const step = stepFor(facts, usage, at);
   const ofTier = serviceTier === undefined ? undefined : step.serviceTiers.get(serviceTier);
   if (ofTier) return ofTier;
   return serviceTier === undefined || BASE_TIERS.has(serviceTier) ? step.base : undefined;
 }
 
-/** The cost at the dearest known price for such a prompt. For a call whose own price is not known. */
-export function dearestCostOf(facts: { priceTable: PriceTable }, usage: TokenUsage): number {
-  const tiers = facts.priceTable.flatMap(({ serviceTiers }) => [...serviceTiers.keys()]);
-  const prices = [undefined, ...new Set(tiers)].map((tier) => priceFor(facts, usage, tier));
-  return Math.max(...prices.map((price) => (price ? costOf(price, usage) : 0)));
+/** What a call may cost whose price is not known: the guessed price of its tier, or else the dearest for such a prompt. */
+export function likelyCostOf(
+  facts: Priceable,
+  usage: TokenUsage,
+  serviceTier?: string,
+  at = Date.now(),
+): number {
+  const { base, serviceTiers, guessedTiers } = stepFor(facts, usage, at);
+  const guessed = guessedTiers.get(serviceTier ?? '');
+  const prices = guessed ? [guessed] : [base, ...serviceTiers.values(), ...guessedTiers.values()];
+  return Math.max(...prices.map((price) => costOf(price, usage)));
+}
+
+function stepFor({ priceTable, bandTables }: Priceable, usage: TokenUsage, at: number): PriceStep {
+  const prompt = usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h;
+  const [first, ...longer] = (bandTables && bandAt(bandTables, at)?.table) ?? priceTable;
+  return longer.findLast(({ above }) => prompt > above) ?? first;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { SIMULATED_PRICES } from '@sluice/shared/process/simulated-upstream';
 import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
-import { costOf, dearestCostOf, formatUsd, type PriceUsed, priceFor } from '@sluice/shared/registry/price';
+import { costOf, formatUsd, likelyCostOf, type PriceUsed, priceFor } from '@sluice/shared/registry/price';
 import type { Billed } from '../providers/types.js';
 
 export interface Priced {
@@ -9,14 +9,15 @@ export interface Priced {
   /** Whole picodollars. */
   cost: number;
   costUsd: string;
-  /** The cost at the model's dearest price. Set when the model is known but the price of this answer is not. */
+  /** What it may have cost. Set when the model is known but the price of this answer is not. */
   estimate?: number;
 }
 
 export interface PriceCalls {
-  of(priceList: string, model: string, billed: Billed): Priced;
+  /** `at`: when the answer was complete. */
+  of(priceList: string, model: string, billed: Billed, at: number): Priced;
   /** The price of a line in the provider's own batch. `factor`: its share of the normal price. */
-  ofBatch(priceList: string, model: string, billed: Billed, factor: number): Priced;
+  ofBatch(priceList: string, model: string, billed: Billed, at: number, factor: number): Priced;
 }
 
 const FREE = {
@@ -27,21 +28,22 @@ const FREE = {
 export class Pricing implements PriceCalls {
   constructor(private readonly registry: () => ModelRegistry) {}
 
-  of(priceList: string, model: string, { usage, serviceTier, hasAudio }: Billed): Priced {
+  of(priceList: string, model: string, { usage, serviceTier, hasAudio }: Billed, at: number): Priced {
     if (priceList === SIMULATED_PRICES) return { price: { ...FREE, model }, cost: 0, costUsd: formatUsd(0) };
     const facts = this.registry().find(priceList, model);
-    const price = (facts && !hasAudio && priceFor(facts, usage, serviceTier)) || null;
+    const price = (facts && !hasAudio && priceFor(facts, usage, serviceTier, at)) || null;
     const cost = price ? costOf(price, usage) : 0;
     const priced: Priced = { price, cost, costUsd: formatUsd(cost) };
-    if (facts && !price) priced.estimate = dearestCostOf(facts, usage);
+    if (facts && !price) priced.estimate = likelyCostOf(facts, usage, serviceTier, at);
     return priced;
   }
 
   /** The registry's own price of the tier `batch`, where it has one, is taken as it is. */
-  ofBatch(priceList: string, model: string, { usage, hasAudio }: Billed, factor: number): Priced {
+  ofBatch(priceList: string, model: string, { usage, hasAudio }: Billed, at: number, factor: number): Priced {
     const facts = priceList === SIMULATED_PRICES ? undefined : this.registry().find(priceList, model);
-    if (!facts || hasAudio) return this.of(priceList, model, hasAudio ? { usage, hasAudio } : { usage });
-    const price = priceFor(facts, usage, 'batch') ?? reduced(priceFor(facts, usage), factor);
+    if (!facts || hasAudio) return this.of(priceList, model, hasAudio ? { usage, hasAudio } : { usage }, at);
+    const price =
+      priceFor(facts, usage, 'batch', at) ?? reduced(priceFor(facts, usage, undefined, at), factor);
     const cost = price ? costOf(price, usage) : 0;
     return { price: price ?? null, cost, costUsd: formatUsd(cost) };
   }

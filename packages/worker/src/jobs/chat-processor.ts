@@ -107,8 +107,9 @@ export class ChatProcessor {
     if (again) {
       const { provider, model } = entry;
       // The large request expires some time after the deadline, so it may be missing.
+      const ends = { from: job.acceptedAt, until: job.deadline };
       const estimate =
-        job.request === '' ? 0 : this.parts.estimate.ofCall(this.#read(job), entry, job.budget);
+        job.request === '' ? 0 : this.parts.estimate.ofCall(this.#read(job), entry, job.budget, ends);
       const lost: Attempt = { provider, model, outcome: 'unknown', estimate };
       job.attempts.push(...Array<Attempt>(run.start - 1).fill(lost));
       // A request during which two workers died is not given to a third.
@@ -207,9 +208,10 @@ export class ChatProcessor {
     calls: number,
   ): Promise<boolean> {
     if (progress.job.budget !== 'strict') return true;
-    const { estimate, logger, moreBudget } = this.parts;
+    const { clock, estimate, logger, moreBudget } = this.parts;
     try {
-      const more = calls * estimate.ofCall(request, entry, 'strict');
+      const ends = { from: clock.now(), until: progress.job.deadline };
+      const more = calls * estimate.ofCall(request, entry, 'strict', ends);
       const covered = await moreBudget.reserve(progress.job, more);
       progress.job = covered ?? progress.job;
       return covered !== undefined;

@@ -10,6 +10,7 @@ import { failedLogEntry, servedLogEntry } from '@sluice/shared/queue/request-log
 import type { SettleResult } from '@sluice/shared/queue/scripts';
 import type { Settlement } from '@sluice/shared/queue/settle';
 import type { Clock } from '@sluice/shared/redis/clock';
+import { formatUsd } from '@sluice/shared/registry/price';
 import type { PriceCalls } from '../calls/pricing.js';
 import type { Run } from '../calls/run.js';
 import type { ParsedResponse } from '../providers/types.js';
@@ -43,20 +44,24 @@ export class Ending {
     const latencyMs = Math.round(callMs);
     const { provider, model } = entry;
     const { pricing } = this.parts;
+    const now = this.parts.clock.now();
     const { price, cost, costUsd, estimate } =
       batchFactor === undefined
-        ? pricing.of(prices, model, response)
-        : pricing.ofBatch(prices, model, response, batchFactor);
+        ? pricing.of(prices, model, response, now)
+        : pricing.ofBatch(prices, model, response, now, batchFactor);
     if (estimate !== undefined) job = withEstimate(job, estimate);
+    const booked = job.attempts.at(-1)?.estimate;
     return {
       job,
-      log: servedLogEntry(job, { provider, model, latencyMs, usage, cost, price }, this.parts.clock.now()),
+      log: servedLogEntry(job, { provider, model, latencyMs, usage, cost, price }, now),
       head: {
         queueMs: job.queueMs,
         attempts: countCalls(job.attempts),
         callMs,
         served: {
-          ...{ provider, model, fallbackUsed: job.entry > 0, latencyMs, costUsd },
+          ...{ provider, model, fallbackUsed: job.entry > 0, latencyMs },
+          // A call whose bill nobody knows is booked with an estimate, and the caller sees what is booked.
+          costUsd: booked === undefined ? costUsd : formatUsd(cost + booked),
           ...toAdapted(job.attempts.at(-1)?.adapted),
         },
       },

@@ -138,8 +138,11 @@ export class ProviderCalls {
     const attempt = toAttempt(entry, result, sentAt - job.acceptedAt);
     if (adapted.length > 0) attempt.adapted = adapted;
     if (failure?.refusedField) this.#learn(entry, failure.refusedField, request, job);
-    if (result.billUnknown) attempt.estimate = estimate.ofCall(request, entry, job.budget);
-    else if (result.dropped) attempt.estimate = this.#costOf(entry, result.dropped);
+    if (result.billUnknown) {
+      const ends = { from: clock.now(), until: job.deadline };
+      attempt.estimate = estimate.ofCall(request, entry, job.budget, ends);
+    }
+    if (!result.billUnknown && result.dropped) attempt.estimate = this.#costOf(entry, result.dropped);
     this.#flagUsage(attempt, result, request, entry, upstream.config.kind, job.requestId);
     if (failure?.said !== undefined) {
       const words = discreetWords(failure.said, request, job.request.length);
@@ -266,7 +269,7 @@ export class ProviderCalls {
 
   /** The cost of an answer that the caller does not get. */
   #costOf(entry: ChainEntry, billed: Billed): number {
-    const priced = this.parts.pricing.of(this.pricesOf(entry), entry.model, billed);
+    const priced = this.parts.pricing.of(this.pricesOf(entry), entry.model, billed, this.parts.clock.now());
     return priced.estimate ?? priced.cost;
   }
 
