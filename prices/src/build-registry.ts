@@ -25,15 +25,19 @@ function fromPackage(addition: Addition, known: PackageFacts, additions: Additio
   const name = nameOf(addition);
   if (addition.prices)
     throw new Error(`the package knows ${name}: take its prices out of additions.json, or list what differs`);
-  const facts: Record<string, unknown> = structuredClone({ ...known });
-  for (const { cell, ours } of additions.differs.filter(({ model }) => model === name))
-    setCell(facts, cell, ours);
   const { version, as_of } = additions.package;
   return toEntry(
-    { ...addition, ...(facts as PackageFacts) },
+    { ...addition, ...withDifferences(known, name, additions) },
     `prices and window: genai-prices ${version}; ${addition.source}`,
     as_of,
   );
+}
+
+/** The package's facts with the figures that are not taken from it. */
+export function withDifferences(known: PackageFacts, name: string, { differs }: Additions): PackageFacts {
+  const facts: Record<string, unknown> = structuredClone({ ...known });
+  for (const { cell, ours } of differs.filter(({ model }) => model === name)) setCell(facts, cell, ours);
+  return facts as PackageFacts;
 }
 
 function fromUs(addition: Addition): ModelEntry {
@@ -52,6 +56,7 @@ function toEntry(facts: Addition & PackageFacts, source: string, as_of: string):
     provider,
     prices,
     ...(longContext ? { long_context: longContext } : {}),
+    ...(facts.time_bands ? { time_bands: facts.time_bands } : {}),
     ...(facts.service_tiers ? { service_tiers: facts.service_tiers } : {}),
     ...(facts.fee_per_request === undefined ? {} : { fee_per_request: facts.fee_per_request }),
     ...(facts.context_window === undefined ? {} : { context_window: facts.context_window }),

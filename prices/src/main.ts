@@ -1,19 +1,18 @@
-/** `npm run prices`: makes the price lists of packages/shared/data of the installed package and additions.json, and says what changed. */
+/** `npm run prices`: makes the price lists of packages/shared/data of genai-prices.json and additions.json, and says what changed. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { parseRegistryDocument, type RegistryDocument } from '@sluice/shared/registry/document';
 import { readAdditions } from './additions.js';
 import { buildRegistry, dayOf } from './build-registry.js';
 import { describeChanges } from './cells.js';
 import { buildOtherLists } from './other-lists.js';
+import { PACKAGE_VERSION } from './package-data.js';
 
 const DATA = new URL('../../packages/shared/data/', import.meta.url);
 
 const additions = readAdditions();
-const installed = installedVersion();
-if (installed !== additions.package.version) {
+if (PACKAGE_VERSION !== additions.package.version) {
   console.error(
-    `genai-prices ${installed} is installed. Write it into prices/additions.json as package.version, with the day it was published.`,
+    `genai-prices.json is of genai-prices ${PACKAGE_VERSION}. Write it into prices/additions.json as package.version, with the day it was published.`,
   );
   process.exit(1);
 }
@@ -40,11 +39,4 @@ function write(name: string, build: (version: string) => RegistryDocument): void
 function toText({ version, unit, models }: RegistryDocument): string {
   const lines = models.map((model) => `    ${JSON.stringify(model)}`).join(',\n');
   return `{\n  "version": "${version}",\n  "unit": "${unit}",\n  "models": [\n${lines}\n  ]\n}\n`;
-}
-
-function installedVersion(): string {
-  const require = createRequire(import.meta.url);
-  const entry = require.resolve('@pydantic/genai-prices');
-  const manifest = new URL('../package.json', `file://${entry}`);
-  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
 }

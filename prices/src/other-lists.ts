@@ -1,5 +1,4 @@
 /** Prices of the other providers that the package knows, as they are there. */
-import { findProvider, type MatchLogic } from '@pydantic/genai-prices';
 import { OTHER_PRICE_LISTS } from '@sluice/shared/contract/price-lists';
 import {
   type ModelEntry,
@@ -7,17 +6,18 @@ import {
   type RegistryDocument,
 } from '@sluice/shared/registry/document';
 import type { Additions } from './additions.js';
-import { dayOf } from './build-registry.js';
+import { dayOf, withDifferences } from './build-registry.js';
+import { modelsOf, namedIn } from './package-data.js';
 import { packageFacts } from './package-facts.js';
 
-export function buildOtherLists({ package: source }: Additions, version: string): RegistryDocument {
+export function buildOtherLists(additions: Additions, version: string): RegistryDocument {
+  const { version: from, as_of } = additions.package;
   const models = OTHER_PRICE_LISTS.flatMap((list) =>
     idsOf(list).flatMap((id): ModelEntry[] => {
       const facts = packageFacts(list, id, dayOf(version));
-      const entry = { id, provider: list };
-      return facts
-        ? [{ ...entry, ...facts, source: `genai-prices ${source.version}`, as_of: source.as_of }]
-        : [];
+      if (!facts) return [];
+      const differing = withDifferences(facts, `${list}/${id}`, additions);
+      return [{ id, provider: list, ...differing, source: `genai-prices ${from}`, as_of }];
     }),
   );
   return parseRegistryDocument({ version, unit: 'usd_per_million_tokens', models });
@@ -25,8 +25,7 @@ export function buildOtherLists({ package: source }: Additions, version: string)
 
 /** The ids that the package names in full; it also has patterns, which stand for any number of them. */
 function idsOf(list: string): string[] {
-  const models = findProvider({ providerId: list })?.models ?? [];
-  const ids = models.flatMap(({ id, match }) => [...regionsOf(id), ...namedIn(match)]);
+  const ids = modelsOf(list).flatMap(({ id, match }) => [...regionsOf(id), ...namedIn(match)]);
   return [...new Set(ids)].sort();
 }
 
@@ -36,10 +35,4 @@ const REGIONS = ['', 'us.', 'eu.', 'au.', 'jp.', 'apac.', 'us-gov.'];
 function regionsOf(id: string): string[] {
   const [, model] = /^regional\.(.+)$/.exec(id) ?? [];
   return model === undefined ? [id] : REGIONS.map((region) => region + model);
-}
-
-function namedIn(match: MatchLogic): string[] {
-  if ('equals' in match) return [match.equals];
-  if ('or' in match) return match.or.flatMap(namedIn);
-  return [];
 }

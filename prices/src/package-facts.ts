@@ -1,10 +1,13 @@
-import { calcPrice, type TieredPrices } from '@pydantic/genai-prices';
 import type { ModelEntry, PriceEntry } from '@sluice/shared/registry/document';
+import { findModel, type PackagePrice, pricesOn, type TieredPrice } from './package-data.js';
 
-/** The package's facts of a model, in the registry's terms. It has no service tiers and no limits of output. */
-export type PackageFacts = Pick<ModelEntry, 'prices' | 'long_context' | 'fee_per_request' | 'context_window'>;
+/** The package's facts of a model, in the registry's terms. It has no limits of output. */
+export type PackageFacts = Pick<
+  ModelEntry,
+  'prices' | 'long_context' | 'fee_per_request' | 'context_window' | 'time_bands'
+>;
 
-type Price = number | TieredPrices | undefined;
+type Price = number | TieredPrice | undefined;
 
 const CELLS: readonly (readonly [ours: keyof PriceEntry, theirs: string])[] = [
   ['input', 'input_mtok'],
@@ -14,13 +17,24 @@ const CELLS: readonly (readonly [ours: keyof PriceEntry, theirs: string])[] = [
   ['output', 'output_mtok'],
 ];
 
-/** On that day: the package has prices that begin and end. Undefined when it does not know the model. */
+/** On that day: the package has prices that begin. Undefined when it does not know the model. */
 export function packageFacts(provider: string, id: string, day: string): PackageFacts | undefined {
-  const found = calcPrice({}, id, { providerId: provider, timestamp: new Date(`${day}T12:00:00Z`) });
-  if (!found) return undefined;
-  const { model, model_price: price } = found;
+  const model = findModel(provider, id);
+  if (!model) return undefined;
+  const { price, hours } = pricesOn(model, day);
   // What is not billed by tokens, such as a page that is read or a minute of speech, is no chat.
   if (price.input_mtok === undefined || price.output_mtok === undefined) return undefined;
+  return {
+    ...stepsOf(price),
+    ...(hours.length > 0
+      ? { time_bands: hours.map(({ from, to, price }) => ({ from, to, ...stepsOf(price) })) }
+      : {}),
+    ...(typeof price.requests_kcount === 'number' ? { fee_per_request: price.requests_kcount / 1000 } : {}),
+    ...(model.context_window === undefined ? {} : { context_window: model.context_window }),
+  };
+}
+
+function stepsOf(price: PackagePrice): Pick<PackageFacts, 'prices' | 'long_context'> {
   const tiers = CELLS.flatMap(([, name]) => tiersOf(price[name]));
   const steps = [...new Set(tiers.map(({ start }) => start))].sort((a, b) => a - b);
   return {
@@ -28,13 +42,11 @@ export function packageFacts(provider: string, id: string, day: string): Package
     ...(steps.length > 0
       ? { long_context: steps.map((above) => ({ above, prices: pricesAt(price, above) })) }
       : {}),
-    ...(typeof price.requests_kcount === 'number' ? { fee_per_request: price.requests_kcount / 1000 } : {}),
-    ...(model.context_window === undefined ? {} : { context_window: model.context_window }),
   };
 }
 
 /** For prompts of more than `above` tokens. */
-function pricesAt(price: Record<string, Price>, above: number): PriceEntry {
+function pricesAt(price: PackagePrice, above: number): PriceEntry {
   const cells = CELLS.flatMap(([ours, theirs]) => {
     const value = price[theirs];
     const base = typeof value === 'object' ? value.base : value;
@@ -58,6 +70,6 @@ function toWholePicodollars(usdPerMillionTokens: number): number {
   return Math.round(usdPerMillionTokens * 1e6) / 1e6;
 }
 
-function tiersOf(price: Price): TieredPrices['tiers'] {
+function tiersOf(price: Price): TieredPrice['tiers'] {
   return typeof price === 'object' ? price.tiers : [];
 }
