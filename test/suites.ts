@@ -20,6 +20,7 @@ export const FIRST: readonly string[] = [
   'cost',
   'unsupported',
   'model-facts',
+  'responses',
   'exact-numbers',
   'idempotency-order',
   'dispatcher',
@@ -71,7 +72,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
       'list-models',
       'outcomes',
     ],
-    ...['presets', 'provider-calls', 'provider-errors', 'retry-wait', 'translation'],
+    ...['presets', 'provider-calls', 'provider-errors', 'responses-adapter', 'retry-wait', 'translation'],
   ],
   registry: [
     ...['allowed-models', 'choose-members', 'cost-estimate', 'model-registry', 'openai-adapter', 'price'],

@@ -294,6 +294,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'route !== null',
   },
   {
+    test: 'gateway/responses',
+    file: 'packages/worker/src/calls/model-apis.ts',
+    from: "lesson.needed === 'always' ||",
+    to: "lesson.needed !== 'always' ||",
+  },
+  {
     test: 'gateway/models',
     file: 'packages/api/src/models/models-route.ts',
     from: '.filter(({ id }) => !routes.has(id))',

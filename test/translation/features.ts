@@ -4,8 +4,8 @@
  */
 import type { ChatMessage, ChatRequest } from '@sluice/shared/chat';
 
-/** How a provider takes a request: OpenAI itself and servers as strict, other compatible servers, Anthropic's format. */
-export type Family = 'openai' | 'compatible' | 'anthropic';
+/** How a provider takes a request: OpenAI itself and servers as strict, other compatible servers, Anthropic's format, Responses. */
+export type Family = 'openai' | 'compatible' | 'anthropic' | 'responses';
 /** What happens to the feature on its way. */
 export type Verdict = 'as it came' | 'translated' | 'left out';
 
@@ -28,7 +28,12 @@ export interface Feature {
   sentBack?: Record<Family, Json>;
 }
 
-const same = <T>(value: T): Record<Family, T> => ({ openai: value, compatible: value, anthropic: value });
+const same = <T>(value: T): Record<Family, T> => ({
+  openai: value,
+  compatible: value,
+  anthropic: value,
+  responses: value,
+});
 const user = (content: unknown): ChatMessage => ({ role: 'user', content: content as string });
 const MARK = { cache_control: { type: 'ephemeral', ttl: '1h' } };
 const PNG = 'iVBORw0KGgo=';
@@ -57,6 +62,9 @@ const RESULTS: ChatMessage[] = CALLS.map(({ id }, i) => ({
   content: i === 0 ? 'snow' : 'sun',
 }));
 
+const OUTPUTS = (...outputs: string[]): Json[] =>
+  outputs.map((output, i) => ({ type: 'function_call_output', call_id: `call_${i}`, output }));
+
 const completion = (message: Json, finish = 'stop', usage: Json = {}): Json => ({
   id: 'x',
   object: 'chat.completion',
@@ -73,6 +81,24 @@ const claude = (content: Json[], stop = 'end_turn', usage: Json = {}, more: Json
   usage: { input_tokens: 10, output_tokens: 5, ...usage },
   ...more,
 });
+
+/** An answer of Responses. */
+const items = (output: Json[], usage: Json = {}, more: Json = {}): Json => ({
+  object: 'response',
+  status: 'completed',
+  output,
+  usage: { input_tokens: 10, output_tokens: 5, ...usage },
+  ...more,
+});
+const said = (...content: Json[]): Json => ({ type: 'message', role: 'assistant', content });
+const asked = (...content: Json[]): Json => ({ type: 'message', role: 'user', content });
+const text = (value: string): Json => ({ type: 'input_text', text: value });
+const CALL_ITEMS = CALLS.map(({ id, function: { name, arguments: args } }) => ({
+  type: 'function_call',
+  call_id: id,
+  name,
+  arguments: args,
+}));
 
 const MARKED = [
   { role: 'system', content: [{ type: 'text', text: 'Long rules.', ...MARK }] },
@@ -104,7 +130,12 @@ const FORMAT = { type: 'json_schema', json_schema: { name: 'place', strict: true
 export const FEATURES: readonly Feature[] = [
   {
     name: 'Prompt caching: `cache_control` of messages, parts and tools',
-    verdicts: { openai: 'left out', compatible: 'as it came', anthropic: 'translated' },
+    verdicts: {
+      openai: 'left out',
+      compatible: 'as it came',
+      anthropic: 'translated',
+      responses: 'left out',
+    },
     request: { messages: MARKED, tools: MARKED_TOOLS },
     sent: {
       openai: {
@@ -134,11 +165,23 @@ export const FEATURES: readonly Feature[] = [
         ],
         tools: [{ name: 'weather', description: 'Weather of a city.', input_schema: SCHEMA, ...MARK }],
       },
+      responses: {
+        input: [
+          { type: 'message', role: 'system', content: [text('Long rules.')] },
+          asked(text('A long file.'), text('Sum up.')),
+        ],
+        tools: [{ type: 'function', ...WEATHER, strict: false }],
+      },
     },
   },
   {
     name: 'Tokens read from and written to a cache',
-    verdicts: { openai: 'as it came', compatible: 'as it came', anthropic: 'translated' },
+    verdicts: {
+      openai: 'as it came',
+      compatible: 'as it came',
+      anthropic: 'translated',
+      responses: 'translated',
+    },
     answer: {
       ...same(
         completion({ content: 'Hi.' }, 'stop', {
@@ -151,12 +194,21 @@ export const FEATURES: readonly Feature[] = [
         cache_read_input_tokens: 60,
         cache_creation_input_tokens: 40,
       }),
+      responses: items([said({ type: 'output_text', text: 'Hi.' })], {
+        input_tokens: 110,
+        input_tokens_details: { cached_tokens: 60, cache_write_tokens: 40 },
+      }),
     },
     usage: { prompt_tokens: 110, prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 40 } },
   },
   {
     name: 'Thinking that the caller switches on (`thinking`)',
-    verdicts: { openai: 'left out', compatible: 'as it came', anthropic: 'as it came' },
+    verdicts: {
+      openai: 'left out',
+      compatible: 'as it came',
+      anthropic: 'as it came',
+      responses: 'left out',
+    },
     request: {
       messages: [user('Think.')],
       max_completion_tokens: 4096,
@@ -165,11 +217,17 @@ export const FEATURES: readonly Feature[] = [
     sent: {
       ...same<Json>({ thinking: { type: 'enabled', budget_tokens: 1024 } }),
       openai: { thinking: undefined },
+      responses: { thinking: undefined },
     },
   },
   {
     name: 'Thoughts and their signatures, and back again in the next turn',
-    verdicts: { openai: 'left out', compatible: 'as it came', anthropic: 'translated' },
+    verdicts: {
+      openai: 'left out',
+      compatible: 'as it came',
+      anthropic: 'translated',
+      responses: 'left out',
+    },
     answer: {
       ...same(
         completion(
@@ -178,20 +236,31 @@ export const FEATURES: readonly Feature[] = [
         ),
       ),
       anthropic: claude([...THOUGHTS, ...USES], 'tool_use'),
+      responses: items([
+        { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Two cities.' }] },
+        ...CALL_ITEMS,
+      ]),
     },
     message: {
       ...same<Json>({ reasoning_content: 'Two cities.', tool_calls: SIGNED_CALLS }),
       anthropic: { reasoning_content: 'Two cities.', thinking_blocks: THOUGHTS, tool_calls: CALLS },
+      responses: { reasoning_content: 'Two cities.', tool_calls: CALLS },
     },
     sentBack: {
       openai: { reasoning_content: undefined, tool_calls: SIGNED_CALLS },
       compatible: { reasoning_content: 'Two cities.', tool_calls: SIGNED_CALLS },
       anthropic: { content: [...THOUGHTS, ...USES] },
+      responses: { input: [asked(text('Go on.')), ...CALL_ITEMS, ...OUTPUTS('done', 'done')] },
     },
   },
   {
     name: 'Several tool calls at once, and their results',
-    verdicts: { openai: 'as it came', compatible: 'as it came', anthropic: 'translated' },
+    verdicts: {
+      openai: 'as it came',
+      compatible: 'as it came',
+      anthropic: 'translated',
+      responses: 'translated',
+    },
     request: {
       messages: [user('Weather?'), { role: 'assistant', content: null, tool_calls: CALLS }, ...RESULTS],
       tools: [{ type: 'function', function: WEATHER }],
@@ -217,17 +286,27 @@ export const FEATURES: readonly Feature[] = [
         ],
         tool_choice: { type: 'auto', disable_parallel_tool_use: true },
       },
+      responses: {
+        input: [asked(text('Weather?')), ...CALL_ITEMS, ...OUTPUTS('snow', 'sun')],
+        parallel_tool_calls: false,
+      },
     },
     answer: {
       ...same(completion({ content: null, tool_calls: CALLS }, 'tool_calls')),
       anthropic: claude(USES, 'tool_use'),
+      responses: items(CALL_ITEMS),
     },
     message: same<Json>({ content: null, tool_calls: CALLS }),
     finishReason: 'tool_calls',
   },
   {
     name: 'Structured output (`response_format`)',
-    verdicts: { openai: 'as it came', compatible: 'as it came', anthropic: 'translated' },
+    verdicts: {
+      openai: 'as it came',
+      compatible: 'as it came',
+      anthropic: 'translated',
+      responses: 'translated',
+    },
     request: { messages: [user('Where?')], response_format: FORMAT },
     sent: {
       ...same<Json>({ response_format: FORMAT }),
@@ -235,16 +314,26 @@ export const FEATURES: readonly Feature[] = [
         response_format: undefined,
         output_config: { format: { type: 'json_schema', schema: SCHEMA } },
       },
+      responses: {
+        response_format: undefined,
+        text: { format: { type: 'json_schema', name: 'place', strict: true, schema: SCHEMA } },
+      },
     },
     answer: {
       ...same(completion({ content: '{"city":"Oslo"}' })),
       anthropic: claude([{ type: 'text', text: '{"city":"Oslo"}' }]),
+      responses: items([said({ type: 'output_text', text: '{"city":"Oslo"}' })]),
     },
     message: same<Json>({ content: '{"city":"Oslo"}' }),
   },
   {
     name: 'Images, as data and by address',
-    verdicts: { openai: 'as it came', compatible: 'as it came', anthropic: 'translated' },
+    verdicts: {
+      openai: 'as it came',
+      compatible: 'as it came',
+      anthropic: 'translated',
+      responses: 'translated',
+    },
     request: { messages: [user(IMAGES)] },
     sent: {
       ...same<Json>({ messages: [user(IMAGES)] }),
@@ -260,11 +349,25 @@ export const FEATURES: readonly Feature[] = [
           },
         ],
       },
+      responses: {
+        input: [
+          asked(
+            text('What is it?'),
+            { type: 'input_image', image_url: `data:image/png;base64,${PNG}`, detail: 'auto' },
+            { type: 'input_image', image_url: 'https://example.com/cat.jpg', detail: 'auto' },
+          ),
+        ],
+      },
     },
   },
   {
     name: 'Files (PDF)',
-    verdicts: { openai: 'as it came', compatible: 'as it came', anthropic: 'translated' },
+    verdicts: {
+      openai: 'as it came',
+      compatible: 'as it came',
+      anthropic: 'translated',
+      responses: 'translated',
+    },
     request: { messages: [user(FILE)] },
     sent: {
       ...same<Json>({ messages: [user(FILE)] }),
@@ -282,25 +385,53 @@ export const FEATURES: readonly Feature[] = [
           },
         ],
       },
+      responses: {
+        input: [
+          asked({
+            type: 'input_file',
+            file_data: `data:application/pdf;base64,${PDF}`,
+            filename: 'a.pdf',
+          }),
+        ],
+      },
     },
   },
   {
     name: 'Refusals',
-    verdicts: { openai: 'as it came', compatible: 'as it came', anthropic: 'translated' },
+    verdicts: {
+      openai: 'as it came',
+      compatible: 'as it came',
+      anthropic: 'translated',
+      responses: 'translated',
+    },
     answer: {
       ...same(completion({ content: null, refusal: 'I will not.' }, 'content_filter')),
       anthropic: claude([], 'refusal', {}, { stop_details: { explanation: 'I will not.' } }),
+      responses: items(
+        [said({ type: 'refusal', refusal: 'I will not.' })],
+        {},
+        {
+          status: 'incomplete',
+          incomplete_details: { reason: 'content_filter' },
+        },
+      ),
     },
     message: same<Json>({ refusal: 'I will not.' }),
     finishReason: 'content_filter',
   },
   {
     name: 'Reasoning effort',
-    verdicts: { openai: 'as it came', compatible: 'as it came', anthropic: 'translated' },
+    verdicts: {
+      openai: 'as it came',
+      compatible: 'as it came',
+      anthropic: 'translated',
+      responses: 'translated',
+    },
     request: { messages: [user('Think.')], reasoning_effort: 'high' },
     sent: {
       ...same<Json>({ reasoning_effort: 'high' }),
       anthropic: { reasoning_effort: undefined, output_config: { effort: 'high' } },
+      responses: { reasoning_effort: undefined, reasoning: { effort: 'high' } },
     },
   },
 ];

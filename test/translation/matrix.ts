@@ -8,9 +8,13 @@ export const END = '<!-- End of the table. -->';
 const SIGNS: Readonly<Record<Verdict, string>> = { 'as it came': '=', translated: '⇄', 'left out': '–' };
 
 export function matrixText(): string {
-  const families = [...new Set(FAMILIES.values())];
-  const presetsOf = (wanted: Family) =>
-    [...FAMILIES].flatMap(([preset, family]) => (family === wanted ? `\`${preset}\`` : [])).join(', ');
+  const families = [...new Set(FAMILIES.map(([, family]) => family))];
+  const presetsOf = (wanted: Family) => {
+    const names = FAMILIES.flatMap(([preset, family]) => (family === wanted ? `\`${preset}\`` : [])).join(
+      ', ',
+    );
+    return wanted === 'responses' ? `[The Responses API](#by-the-responses-api) of ${names}` : names;
+  };
   return [
     BEGIN,
     '',

@@ -199,7 +199,10 @@ test('a model at the simulator has the facts of its maker', (t) => {
   priceSimulated({ providers } as GatewayConfig, 'http://127.0.0.1:1');
   const [config] = providers.values();
   t.is(config?.prices, 'simulated');
-  t.is(config && factsOf(config, 'gpt-5.6'), factsOf({ kind: 'openai', prices: 'openai' }, 'gpt-5.6'));
+  t.is(
+    config && factsOf(config, 'gpt-5.6'),
+    factsOf({ kind: 'openai', prices: 'openai', responsesPath: '/responses' }, 'gpt-5.6'),
+  );
 });
 
 test('an ordinary request passes the models that take it without a copy', (t) => {

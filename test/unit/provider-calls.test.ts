@@ -12,6 +12,8 @@ const SENDS = {
   credentials: { headersFor: () => ({}) },
 };
 
+const APIS = { of: (upstream: unknown) => upstream, afterRefusal: () => undefined };
+
 test('an answer that makes our own code fail is an attempt, and the next entry may be tried', async (t) => {
   const parseResponse = () => {
     throw new TypeError('a fault of ours');
@@ -27,6 +29,7 @@ test('an answer that makes our own code fail is an attempt, and the next entry m
   const saidNothing: string[] = [];
   const parts = {
     upstreams: { of: () => upstream },
+    apis: APIS,
     health: {
       calling: () => {},
       saidNothing: (provider: string) => saidNothing.push(provider),
@@ -96,6 +99,7 @@ test('a refusal of the provider is an attempt also when Redis cannot be asked fo
   };
   const parts = {
     upstreams: { of: () => upstream },
+    apis: APIS,
     health: { calling: () => {}, record: () => {}, saidNothing: () => {} },
     queue: { switchKey: () => Promise.reject(new Error('Connection is closed.')) },
     clock: { now: () => 0 },
@@ -128,6 +132,7 @@ test('a provider whose last key is rate limited is not left alone for longer tha
   const closed: number[] = [];
   const parts = {
     upstreams: { of: () => upstream },
+    apis: APIS,
     health: { calling: () => {}, record: () => {}, saidNothing: () => {} },
     queue: {
       async switchKey(_job: unknown, _lock: string, _key: string, closedMs: number) {

@@ -1,7 +1,7 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import { ERROR_STATUS, GatewayError } from '@sluice/shared/errors';
 import { failureOf } from '@sluice/worker/providers/failure';
-import { providers } from '@sluice/worker/providers/index';
+import { providers, responses } from '@sluice/worker/providers/index';
 import { parseRetryAfter } from '@sluice/worker/providers/retry-after';
 import { type Headers, UnusableResponse } from '@sluice/worker/providers/types';
 import { cleanUpstreamText } from '@sluice/worker/providers/upstream-text';
@@ -85,6 +85,33 @@ const almostAnswer = fc.record(
       ),
       fragment,
     ),
+    status: fc.oneof(fc.constantFrom('completed', 'incomplete', 'failed'), fragment),
+    output: fc.oneof(
+      fc.array(
+        fc.record(
+          {
+            type: fc.constantFrom('message', 'function_call', 'reasoning'),
+            content: fc.oneof(
+              fc.array(
+                fc.record({
+                  type: fc.constantFrom('output_text', 'refusal'),
+                  text: fragment,
+                  refusal: fragment,
+                  logprobs: fragment,
+                }),
+              ),
+              fragment,
+            ),
+            call_id: fragment,
+            name: fragment,
+            arguments: fragment,
+            summary: fragment,
+          },
+          { requiredKeys: ['type'] },
+        ),
+      ),
+      fragment,
+    ),
     choices: fc.oneof(
       fc.array(
         fc.record(
@@ -129,16 +156,24 @@ const almostAnswer = fc.record(
 );
 const anyBody = fc.oneof(fc.anything(), fc.string(), fc.constant('<html>502</html>'), fragment, almostAnswer);
 
-for (const [kind, provider] of Object.entries(providers)) {
+/** Responses has neither of these. */
+const LACKS = { stop: undefined, seed: undefined, messages: fullRequest().messages.map(withoutName) };
+
+function withoutName<T extends { name?: unknown }>({ name: _, ...message }: T) {
+  return message;
+}
+
+for (const [kind, provider] of Object.entries({ ...providers, responses })) {
   test(`${kind}: building a request leaves the input as it is and builds the same again`, (t) => {
-    const request = deepFreeze(fullRequest());
+    const isResponses = kind === 'responses';
+    const request = deepFreeze({ ...fullRequest(), ...(isResponses ? LACKS : {}) } as ChatRequest);
     const entry = deepFreeze({ provider: kind, model: 'm-1', max_tokens: 100 });
     const before = JSON.stringify(request);
     const first = provider.buildRequest(request, entry);
     t.deepEqual(provider.buildRequest(request, entry), first);
     t.is(JSON.stringify(request), before);
     t.is(first.model, 'm-1');
-    t.is(first.max_tokens, 100);
+    t.is(first[isResponses ? 'max_output_tokens' : 'max_tokens'], 100);
     t.false('stream' in first);
   });
 

@@ -505,3 +505,96 @@ test('requests that use every allowed form pass', async (t) => {
   );
   t.is(anthropic.status, 200, JSON.stringify(anthropic.body));
 });
+
+const item = { role: 'user', content: [{ type: 'input_text', text: 'hi' }] };
+const respond = (extra: Fields): Fields => ({ model: 'gpt-5.6', input: [item], ...extra });
+const flat = { type: 'function', name: 'f', parameters: { type: 'object' }, strict: false };
+const RESPONSES: Record<string, [body: Fields, message: RegExp, param: string | null, code?: string | null]> =
+  {
+    'a field of chats': [
+      { ...respond({}), messages: [hi] },
+      /has moved to 'input'/,
+      'messages',
+      'unsupported_parameter',
+    ],
+    'a format in its old place': [
+      respond({ response_format: {} }),
+      /moved to 'text.format'/,
+      'response_format',
+    ],
+    'stop sequences': [respond({ stop: 'x' }), /Unknown parameter: 'stop'/, 'stop', 'unknown_parameter'],
+    'several choices': [respond({ n: 2 }), /Unknown parameter: 'n'/, 'n', 'unknown_parameter'],
+    'a seed': [respond({ seed: 1 }), /Unknown parameter: 'seed'/, 'seed', 'unknown_parameter'],
+    'a few tokens': [
+      respond({ max_output_tokens: 5 }),
+      />= 16/,
+      'max_output_tokens',
+      'integer_below_min_value',
+    ],
+    'a text part of chats': [
+      respond({ input: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }),
+      /Invalid value: 'text'/,
+      'input[0].content[0]',
+    ],
+    'a name': [respond({ input: [{ ...item, name: 'a' }] }), /Unknown parameter/, 'input[0].name'],
+    'a nested tool': [respond({ tools: [tool] }), /Unknown parameter/, 'tools[0].function'],
+    'a loose schema in a tool that is strict by default': [
+      respond({ tools: [{ ...flat, strict: undefined }] }),
+      /additionalProperties/,
+      'tools[0].parameters',
+    ],
+    'a result without its call': [
+      respond({ input: [item, { type: 'function_call_output', call_id: 'c', output: '' }] }),
+      /No tool call found/,
+      'input',
+    ],
+    'a call without its result': [
+      respond({ input: [item, { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }] }),
+      /No tool output found/,
+      'input',
+    ],
+    'a temperature while it reasons': [respond({ temperature: 0 }), /Unsupported parameter/, 'temperature'],
+    'an effort of another model': [
+      respond({ model: 'gpt-4o', reasoning: { effort: 'low' } }),
+      /Unsupported parameter/,
+      'reasoning.effort',
+    ],
+    'an unknown model': [respond({ model: 'nonexistent' }), /does not exist/, 'model', 'model_not_found'],
+  };
+
+for (const [title, [body, message, param, code]] of Object.entries(RESPONSES))
+  test(`responses refuses ${title}`, async (t) => {
+    const response = await fetch(`${simulator.url}/v1/responses`, {
+      method: 'POST',
+      headers: HEADERS.openai,
+      body: JSON.stringify(body),
+    });
+    t.is(response.status, 400);
+    const { error } = (await response.json()) as { error: Fields };
+    t.regex(String(error.message), message);
+    t.is(error.param, param);
+    if (code !== undefined) t.is(error.code, code);
+  });
+
+test('responses takes flat tools with a model that reasons, as chat completions do not', async (t) => {
+  const response = await fetch(`${simulator.url}/v1/responses`, {
+    method: 'POST',
+    headers: HEADERS.openai,
+    body: JSON.stringify(respond({ tools: [flat], tool_choice: 'required' })),
+  });
+  const answer = (await response.json()) as { status: string; output: Fields[] };
+  t.is(answer.status, 'completed');
+  t.deepEqual(
+    answer.output.map(({ type }) => type),
+    ['reasoning', 'function_call'],
+  );
+  const refused = await post('openai', chat({ model: 'gpt-5.6', tools: [tool] }));
+  t.is(refused.status, 400);
+  t.like(refused.body.error, {
+    message:
+      "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+    type: 'invalid_request_error',
+    param: 'reasoning_effort',
+    code: null,
+  });
+});

@@ -3,18 +3,21 @@ import { readFileSync } from 'node:fs';
 import type { ChatMessage, ChatRequest } from '@sluice/shared/chat';
 import { createSimulator } from '@sluice/simulator/simulator';
 import { Endpoint } from '@sluice/worker/calls/endpoint';
-import { providerFor } from '@sluice/worker/providers/index';
+import { providerFor, responses } from '@sluice/worker/providers/index';
 import test from 'ava';
-import { FEATURES } from '../translation/features.js';
+import { type Family, FEATURES } from '../translation/features.js';
 import { withMatrix } from '../translation/matrix.js';
 import { FAMILIES, MODELS, presetConfig } from '../translation/presets.js';
 
 const picked = (from: Record<string, unknown>, like: Record<string, unknown>) =>
   Object.fromEntries(Object.keys(like).map((field) => [field, from[field]]));
 
+const providerOf = (preset: string, family: Family) =>
+  family === 'responses' ? responses : providerFor(presetConfig(preset));
+
 for (const [preset, family] of FAMILIES) {
   const config = presetConfig(preset);
-  const provider = providerFor(config);
+  const provider = providerOf(preset, family);
   const endpoint = new Endpoint(config, provider);
   const model = MODELS[family];
   const send = (request: Partial<ChatRequest>): Record<string, unknown> => {
@@ -27,7 +30,7 @@ for (const [preset, family] of FAMILIES) {
   };
 
   for (const { name, verdicts, request, sent, answer, message, usage, finishReason, sentBack } of FEATURES)
-    test(`${preset}: ${name}: ${verdicts[family]}`, (t) => {
+    test(`${preset}, ${family}: ${name}: ${verdicts[family]}`, (t) => {
       if (request && sent) t.deepEqual(picked(send(request), sent[family]), sent[family]);
       if (!answer) return;
       const { completion } = provider.parseResponse(answer[family]);
@@ -41,21 +44,25 @@ for (const [preset, family] of FAMILIES) {
         ({ id }): ChatMessage => ({ role: 'tool', tool_call_id: id, content: 'done' }),
       );
       const messages = [{ role: 'user', content: 'Go on.' } as ChatMessage, choice.message, ...results];
-      const turns = send({ messages }).messages as Record<string, unknown>[];
-      const turn = turns.find(({ role }) => role === 'assistant') ?? {};
+      const body = send({ messages });
+      const turns = (body.messages ?? []) as Record<string, unknown>[];
+      const turn = turns.find(({ role }) => role === 'assistant') ?? body;
       t.deepEqual(picked(turn, sentBack[family]), sentBack[family]);
     });
 }
 
-for (const family of ['openai', 'anthropic'] as const)
+for (const family of ['openai', 'anthropic', 'responses'] as const)
   test(`what is sent to ${family} is taken by its strict simulator`, async (t) => {
     const simulator = await createSimulator();
     t.teardown(() => simulator.close());
-    const provider = providerFor(presetConfig(family));
+    const provider = providerOf(family === 'responses' ? 'openai' : family, family);
     const model = MODELS[family];
     const [url, headers] =
-      family === 'openai'
-        ? [`${simulator.openaiBaseUrl}/chat/completions`, { authorization: 'Bearer k' }]
+      family !== 'anthropic'
+        ? [
+            `${simulator.openaiBaseUrl}/${family === 'openai' ? 'chat/completions' : family}`,
+            { authorization: 'Bearer k' },
+          ]
         : [`${simulator.anthropicBaseUrl}/v1/messages`, { 'x-api-key': 'k', ...provider.headers }];
     const thoughts = FEATURES.flatMap(({ sentBack, answer }) => (sentBack && answer ? [answer[family]] : []));
     const returned = thoughts.map((answer): Partial<ChatRequest> => {

@@ -125,7 +125,7 @@ function refusal(dialect: Dialect, kind: Kind, limit: number, used: number, aske
 }
 
 function promptTokens(body: unknown): number {
-  const parts = isFields(body) ? [body.messages, body.system] : [];
+  const parts = isFields(body) ? [body.messages, body.system, body.input] : [];
   return Math.max(1, Math.ceil(parts.reduce<number>((sum, part) => sum + textLength(part), 0) / 4));
 }
 
@@ -136,7 +136,9 @@ function textLength(value: unknown): number {
 }
 
 function outputLimit(body: unknown): number {
-  const named = isFields(body) ? (body.max_completion_tokens ?? body.max_tokens) : undefined;
+  const named = isFields(body)
+    ? (body.max_completion_tokens ?? body.max_tokens ?? body.max_output_tokens)
+    : undefined;
   return typeof named === 'number' ? named : USUAL_OUTPUT_TOKENS;
 }
 

@@ -13,6 +13,7 @@ import { openai, serverDialect } from './openai.js';
 import { type FormFields, OpenaiBatches } from './openai-batches.js';
 import { SERVERS } from './openai-servers.js';
 import { RateLimiter, type StrictLimits } from './rate-limiter.js';
+import { openaiResponses, serverResponses } from './responses.js';
 
 export interface SimulatorOptions {
   /** 0, the default, takes a free port. */
@@ -65,10 +66,10 @@ export interface Simulator {
 
 /** By their paths. */
 const CHATS = new Map<string, Dialect>(
-  [openai, anthropic, ...(Object.keys(SERVERS) as ServerName[]).map(serverDialect)].map((dialect) => [
-    dialect.chatPath,
-    dialect,
-  ]),
+  [
+    ...[openai, openaiResponses, anthropic, serverResponses('openrouter')],
+    ...(Object.keys(SERVERS) as ServerName[]).map(serverDialect),
+  ].map((dialect) => [dialect.chatPath, dialect]),
 );
 
 /** Anthropic's limit. */

@@ -35,6 +35,7 @@ import type { ArchiveOptions } from './archive/start-archive.js';
 import type { LogFileOptions } from './archive/start-log-files.js';
 import { AnswerRoom } from './calls/answer-room.js';
 import { LearnedRefusals } from './calls/learned-refusals.js';
+import { ModelApis } from './calls/model-apis.js';
 import { ModelFit } from './calls/model-fit.js';
 import { Pricing } from './calls/pricing.js';
 import { ProviderHealth } from './calls/provider-health.js';
@@ -133,6 +134,7 @@ export function assemble(
     upstreams,
     fit: new ModelFit(upstreams, learned),
     learned,
+    apis: new ModelApis(() => clock.now()),
     queue,
     payloads,
     availability,

@@ -13,10 +13,3 @@ export function directProviderOf(model: string): string | undefined {
 
 /** Models of any other provider can only be used through a route. */
 export const DIRECT_PROVIDERS: ReadonlySet<string> = new Set(PREFIXES.map(([, provider]) => provider));
-
-const RESPONSES_ONLY = /^(?:o|gpt-)\d[\w.-]*?-(?:pro|codex|deep-research)(?:-|$)/;
-
-/** Whether OpenAI serves the model by its Responses API only. This may be out of date, so the model is called nevertheless. */
-export function isResponsesOnly(model: string): boolean {
-  return RESPONSES_ONLY.test(model);
-}

@@ -4,7 +4,6 @@ import { GatewayError } from '@sluice/shared/errors';
 import { distance } from 'fastest-levenshtein';
 import type { ParameterizedContext } from 'koa';
 import type { Catalogue } from '../cell/catalogue.js';
-import { isResponsesOnly } from '../cell/direct-models.js';
 import type { Authenticated } from '../http/authenticate.js';
 import { listModels } from './models-route.js';
 import type { Sought } from './sought.js';
@@ -13,8 +12,6 @@ const SUGGESTED = 3;
 /** Longer than any alias. A longer text is not a mistyped name, and comparing it would be slow. */
 const MAX_LENGTH = 128;
 const SHOWABLE = /^[!-~]{1,128}$/;
-
-const RESPONSES_ONLY = 'OpenAI serves this model only by /v1/responses, which the gateway does not serve.';
 
 type Serve<State> = (ctx: ParameterizedContext<State>) => Promise<void>;
 
@@ -27,18 +24,11 @@ export function createSuggestModels(directory: Directory, catalogue: Catalogue) 
     if (!(error instanceof GatewayError) || !isAboutModel(error) || soughtModel === undefined) throw error;
     // While Redis is away, the answer has no suggestions.
     const models = await listModels(key.workspace, directory, catalogue).catch(() => []);
-    const served = models.filter(
-      ({ id, owned_by: owner }) => owner.startsWith('route:') || !isResponsesOnly(id),
-    );
     const names = nearest(
       soughtModel,
-      served.map(({ id }) => id),
+      models.map(({ id }) => id),
     );
-    const hints = [
-      error.message,
-      ...(isResponsesOnly(soughtModel) ? [RESPONSES_ONLY] : []),
-      ...(names.length > 0 ? [didYouMean(names)] : []),
-    ];
+    const hints = [error.message, ...(names.length > 0 ? [didYouMean(names)] : [])];
     const { code, headers } = error;
     throw new GatewayError(code, hints.join(' '), { ...error.toInfo(), headers, cause: error });
   }

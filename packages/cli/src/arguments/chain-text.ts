@@ -1,7 +1,8 @@
 /**
  * The entries of a route as they are written on the command line: `openai/gpt-4o-mini,timeout_ms=30000`. A plus joins the
  * members of a group: `openai/gpt-4o-mini,weight=70+azure/gpt-4o-mini,weight=30`. Fields that a model does not get, or gets
- * under another name, are each an option: `mistral/x,drop=user,drop=store,rename=seed:random_seed`.
+ * under another name, are each an option: `mistral/x,drop=user,drop=store,rename=seed:random_seed`. `api=responses` is the
+ * endpoint.
  */
 import { isGroup } from '@sluice/shared/contract/chain';
 import {
@@ -35,13 +36,14 @@ function parseMember(text: string, numbers: readonly (typeof MEMBER_OPTIONS)[num
     const names = value.split(':');
     const [field = '', to = ''] = names.every((each) => fieldName.is(each)) ? names : [];
     if (number && /^\d{1,9}$/.test(value)) entry[number] = Number(value);
+    else if (key === 'api' && (value === 'chat' || value === 'responses')) entry.api = value;
     else if (key === 'drop' && field !== '' && names.length === 1)
       entry.drop = [...(entry.drop ?? []), field];
     else if (key === 'rename' && to !== '' && names.length === 2 && !Object.hasOwn(entry.rename ?? {}, field))
       entry.rename = { ...entry.rename, [field]: to };
     else
       throw new InvalidArgumentError(
-        `After a comma, write ${numbers.join('=<n>, ')}=<n>, drop=<field> or rename=<field>:<name>.`,
+        `After a comma, write ${numbers.join('=<n>, ')}=<n>, drop=<field>, rename=<field>:<name> or api=responses.`,
       );
   }
   return entry;
@@ -54,6 +56,7 @@ export function entryText(entry: RouteEntry): string {
 function memberText(entry: GroupMember): string {
   const options = [
     ...MEMBER_OPTIONS.filter((name) => entry[name] !== undefined).map((name) => `${name}=${entry[name]}`),
+    ...(entry.api === undefined ? [] : [`api=${entry.api}`]),
     ...(entry.drop ?? []).map((field) => `drop=${field}`),
     ...Object.entries(entry.rename ?? {}).map(([field, to]) => `rename=${field}:${to}`),
   ];

@@ -62,7 +62,9 @@ function* keyMistakes(
  * Where a provider's key is sent. A stored key is kept only while this stays the same. Query and headers belong to it, because
  * a proxy at the address may forward the call to wherever they say.
  */
-export function destinationOf({ baseUrl, path, modelsPath, query, headers, auth }: ProviderConfig): string {
+export function destinationOf(provider: ProviderConfig): string {
   const sorted = (pairs: Readonly<Record<string, string>>) => Object.entries(pairs).sort();
-  return JSON.stringify([baseUrl, path, modelsPath ?? null, auth.header, sorted(query), sorted(headers)]);
+  const { baseUrl, path, modelsPath, responsesPath, query, headers, auth } = provider;
+  const paths = [path, modelsPath ?? null, responsesPath ?? null];
+  return JSON.stringify([baseUrl, ...paths, auth.header, sorted(query), sorted(headers)]);
 }

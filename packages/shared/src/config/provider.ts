@@ -21,6 +21,10 @@ export interface EndpointConfig {
   baseUrl: string;
   /** The path of the chat endpoint after the base URL. `{model}` stands for the model. */
   path: string;
+  /** The path of OpenAI's Responses API. Undefined when the provider has none. */
+  responsesPath?: string | undefined;
+  /** Which of the two endpoints is taken. Undefined: the one that the model takes. */
+  api?: Api | undefined;
   /** The path of the model list. Undefined when the provider has no list. */
   modelsPath: string | undefined;
   /** The query of every call. */
@@ -67,6 +71,7 @@ export interface ProviderKeyConfig {
   limits: ProviderLimits | undefined;
 }
 
+export type Api = NonNullable<ProviderFields['api']>;
 export type CheckAnswers = Tuning['check_answers'];
 
 export interface ProviderConfig extends EndpointConfig, CamelFields<Tuning> {
@@ -152,6 +157,8 @@ export function toProvider(name: string, fields: ProviderFields): ProviderConfig
     kind,
     baseUrl,
     path: path ?? standard.chat,
+    responsesPath: responsesPathOf(fields),
+    api: fields.api,
     modelsPath: modelsPath === 'none' ? undefined : (modelsPath ?? standard.models),
     query: withSmallNames(fields.query),
     headers: withSmallNames(fields.headers),
@@ -169,6 +176,14 @@ export function toProvider(name: string, fields: ProviderFields): ProviderConfig
     limits: toProviderLimits(limits),
     ...toCamel(pick(fields, TUNING)),
   };
+}
+
+/** Beside the chat endpoint, unless the file says another place. A proxy with a path of its own may not have it. */
+function responsesPathOf({ kind, path, responses_path: own }: ProviderFields): string | undefined {
+  if (kind !== 'openai' || own === 'none') return undefined;
+  const chat = path ?? KINDS.openai.chat;
+  const beside = chat.endsWith(KINDS.openai.chat) && !chat.includes('{model}');
+  return own ?? (beside ? `${chat.slice(0, -KINDS.openai.chat.length)}/responses` : undefined);
 }
 
 function withSmallNames(pairs: Readonly<Record<string, string>>): Record<string, string> {

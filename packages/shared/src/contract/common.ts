@@ -64,3 +64,10 @@ export function deleted<const K extends string, const M extends s.Schema = Recor
 ) {
   return s.fields({ id: s.text(), object: s.literal(kind), deleted: s.literal(true), ...(more as M) });
 }
+
+/** How the models of kind `openai` are called. An entry's own settings win over its provider's. */
+export const callSettings = s.partial({
+  api: s
+    .choice('chat', 'responses')
+    .about('The endpoint for models of kind openai. Left out: the one that each model takes.'),
+});

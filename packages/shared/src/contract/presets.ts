@@ -26,6 +26,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     auth: { header: 'api-key' },
     api_key: '${AZURE_OPENAI_API_KEY}',
     prices: 'azure',
+    responses_path: 'none',
   },
   'azure-anthropic': {
     kind: 'anthropic',
@@ -39,6 +40,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     base_url: 'https://generativelanguage.googleapis.com/v1beta/openai',
     api_key: '${GEMINI_API_KEY}',
     prices: 'google',
+    responses_path: 'none',
   },
   vertex: {
     kind: 'openai',
@@ -46,6 +48,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     models_path: 'none',
     auth: GOOGLE_TOKEN,
     prices: 'google',
+    responses_path: 'none',
   },
   'vertex-anthropic': {
     kind: 'anthropic',
@@ -63,6 +66,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     auth: { service: 'bedrock' },
     api_key: '${AWS_BEARER_TOKEN_BEDROCK}',
     prices: 'aws',
+    responses_path: 'none',
   },
   'bedrock-anthropic': {
     kind: 'anthropic',
@@ -87,6 +91,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     base_url: 'https://api.mistral.ai/v1',
     api_key: '${MISTRAL_API_KEY}',
     prices: 'mistral',
+    responses_path: 'none',
   },
   groq: {
     kind: 'openai',
@@ -99,6 +104,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     base_url: 'https://api.deepseek.com/v1',
     api_key: '${DEEPSEEK_API_KEY}',
     prices: 'deepseek',
+    responses_path: 'none',
   },
   xai: { kind: 'openai', base_url: 'https://api.x.ai/v1', api_key: '${XAI_API_KEY}', prices: 'x-ai' },
   together: {
@@ -106,6 +112,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     base_url: 'https://api.together.xyz/v1',
     api_key: '${TOGETHER_API_KEY}',
     prices: 'together',
+    responses_path: 'none',
   },
   fireworks: {
     kind: 'openai',

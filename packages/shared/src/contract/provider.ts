@@ -1,6 +1,16 @@
 /** The settings of a provider, in gateway.yaml and in the admin api. */
 import type { Context } from 'superstruct';
-import { COUNT, DURATION_MS, id, MODEL, modelId, ruleMistake, TOKENS, WEIGHT } from './common.js';
+import {
+  COUNT,
+  callSettings,
+  DURATION_MS,
+  id,
+  MODEL,
+  modelId,
+  ruleMistake,
+  TOKENS,
+  WEIGHT,
+} from './common.js';
 import { ADDRESS_PARTS, PRESETS, PRESETS_WITHOUT_TOKEN } from './presets.js';
 import { PRICE_LISTS } from './price-lists.js';
 import { plainText } from './references.js';
@@ -22,6 +32,8 @@ const MODELS_PATH: s.TextRule = {
   pattern: /^(?:none|\/[\w./:@~-]{0,512})$/,
   allowed: 'a path such as /models, or none',
 };
+/** The path of the Responses API. */
+const RESPONSES_PATH: s.TextRule = { ...MODELS_PATH, allowed: 'a path such as /responses, or none' };
 const value = s.textOf({ pattern: /^[ -~]{1,1024}$/, allowed: '1 to 1024 printable ASCII characters' });
 const word = s.textOf({ pattern: /^[!-~]{1,256}$/, allowed: '1 to 256 characters without spaces' });
 const HEADER: s.TextRule = { pattern: /^[A-Za-z0-9-]{1,64}$/, allowed: '1 to 64 letters, digits and -' };
@@ -178,7 +190,9 @@ function isAbsent(value: unknown): value is null | undefined {
 }
 
 function* providerMistakes(provider: s.Unread): Iterable<s.Finding> {
-  const { kind, anthropic_version: version, auth, api_key: key, keys } = provider;
+  const { kind, anthropic_version: version, auth, api_key: key, keys, api, responses_path: path } = provider;
+  if (api === 'responses' && (kind === 'anthropic' || path === 'none'))
+    yield { at: 'api', message: 'cannot be responses, because the provider has no such endpoint' };
   if (!isAbsent(version) && kind !== 'anthropic')
     yield { at: 'anthropic_version', message: 'is for kind anthropic only' };
   const { token_file: file, token_command: command, sigv4 } = s.isMap(auth) ? auth : {};
@@ -233,6 +247,8 @@ const providerFields = {
   location: part('location'),
   path: s.optional(s.textOf(PATH)),
   models_path: s.optional(s.textOf(MODELS_PATH)),
+  responses_path: s.optional(s.textOf(RESPONSES_PATH)),
+  ...callSettings,
   query: s.withDefault(query, {}),
   headers: s.withDefault(headers, {}),
   auth: s.optional(auth),
@@ -292,7 +308,7 @@ export const providerInput = s.any<s.Unread>({
     api_key: s
       .orNull(providerSecret)
       .about(
-        'The provider’s key. It is stored encrypted and never shown. Left out: the stored key stays, while base_url, path, models_path, query, headers and auth.header stay the same. Null: no key.',
+        'The provider’s key. It is stored encrypted and never shown. Left out: the stored key stays, while base_url, path, models_path, responses_path, query, headers and auth.header stay the same. Null: no key.',
       ).json,
     keys: s
       .orNull(

@@ -1,5 +1,5 @@
 /** Routes, their chains and the entries of these. */
-import { COUNT, DURATION_MS, id, modelId, moment, ruleMistake, WEIGHT } from './common.js';
+import { COUNT, callSettings, DURATION_MS, id, modelId, moment, ruleMistake, WEIGHT } from './common.js';
 import { isText } from './references.js';
 import * as s from './structs.js';
 
@@ -93,7 +93,7 @@ export const memberNumbers = { ...entryNumbers, weight };
 
 /** `provider`: the providers that an entry may name. */
 function routeOf(provider: s.Shape<string>) {
-  const entryFields = { provider, model: modelId, ...entryNumbers, ...fieldSettings };
+  const entryFields = { provider, model: modelId, ...entryNumbers, ...fieldSettings, ...callSettings };
   const chainEntry = s.component('ChainEntry', entryFields, { instead: 'one_of' });
   const groupMember = s.fields({ ...entryFields, weight });
   /** Each request goes to one member first, and to the other members before the next entry of the chain. */

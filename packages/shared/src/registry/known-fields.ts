@@ -11,7 +11,7 @@ const OF_OPENAI = `model messages audio frequency_penalty function_call function
   web_search_options`;
 /** Sampling settings of other servers. They change the answer, but no price. */
 /** Thoughts are output, within the same limit. */
-const OF_THINKING = 'thinking';
+const OF_THINKING = 'thinking reasoning';
 const OF_SAMPLING = 'min_p random_seed repetition_penalty top_a top_k';
 
 const KNOWN: ReadonlySet<string> = new Set(`${OF_OPENAI} ${OF_SAMPLING} ${OF_THINKING}`.split(/\s+/));

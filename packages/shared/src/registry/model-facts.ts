@@ -19,7 +19,12 @@ export interface ModelFact {
   adapt?: Adaptation;
   /** For `messages`: they are only looked into when their JSON has this text. */
   mark?: string;
+  /** Only the chat endpoint refuses it. The Responses API takes it, where the provider has one. */
+  takenByResponses?: true;
 }
+
+/** By which endpoint a model of kind `openai` is called: `responses_with_tools` is for requests with tools. */
+export type ModelApi = 'chat' | 'responses' | 'responses_with_tools';
 
 export type Adaptation =
   /** The same under another name. */
@@ -158,12 +163,18 @@ function factsOfReasoning(reasons: (request: ChatRequest) => boolean): ModelFact
     drops('prediction'),
   ];
 }
-const noTools = (reasons: (request: ChatRequest) => boolean) =>
-  refuses(
+const noTools = (reasons: (request: ChatRequest) => boolean): ModelFact => ({
+  ...refuses(
     'tools',
     'are not taken by chat completions while the model reasons',
     (tools, request) => Array.isArray(tools) && tools.length > 0 && reasons(request),
-  );
+  ),
+  takenByResponses: true,
+});
+const noChat: ModelFact = {
+  ...refuses('model', 'is not served by chat completions'),
+  takenByResponses: true,
+};
 
 const CLAUDE_GUIDES = 'https://platform.claude.com/docs/en/models';
 const OPENAI_GUIDE = 'https://developers.openai.com/api/docs/guides/reasoning';
@@ -251,6 +262,12 @@ const MODELS: readonly FactRow[] = [
     models: /^gpt-5\.4(?!-pro)/,
     facts: [noTools(reasons(false))],
     source: 'https://github.com/BerriAI/litellm/pull/34569',
+  },
+  {
+    of: 'openai',
+    models: /^(?:(?:o\d|gpt-).*-(?:pro|codex|deep-research)(?:-|$)|codex-mini|computer-use)/,
+    facts: [noChat],
+    source: 'https://developers.openai.com/api/docs/guides/migrate-to-responses',
   },
   {
     of: 'openai',
@@ -406,32 +423,66 @@ const MODELS: readonly FactRow[] = [
   },
 ];
 
-const NONE: readonly ModelFact[] = [];
+type Server = Pick<ProviderConfig, 'kind' | 'prices' | 'maker' | 'responsesPath'>;
+
+interface Known {
+  facts: readonly ModelFact[];
+  /** What only the chat endpoint refuses, where the provider has the other one. */
+  byResponses: readonly ModelFact[];
+}
+
+const NONE: Known = { facts: [], byResponses: [] };
 const MOST_REMEMBERED = 1_000;
-const remembered = new Map<string, readonly ModelFact[]>();
+const remembered = new Map<string, Known>();
 
 /** The facts about a model of this provider. */
-export function factsOf(
-  { kind, prices, maker: serves = prices }: Pick<ProviderConfig, 'kind' | 'prices' | 'maker'>,
-  model: string,
-): readonly ModelFact[] {
-  const name = `${kind} ${serves} ${model}`;
+export function factsOf(server: Server, model: string): readonly ModelFact[] {
+  return knownOf(server, model).facts;
+}
+
+function knownOf({ kind, prices, maker: serves = prices, responsesPath }: Server, model: string): Known {
+  const name = `${kind} ${serves} ${responsesPath === undefined ? '' : 'both'} ${model}`;
   const known = remembered.get(name);
   if (known) return known;
   const bare = bareName(model);
   const maker = kind === 'anthropic' ? kind : serves === 'azure' ? 'openai' : serves;
-  const found = MODELS.filter(({ of, models }) => of === maker && models.test(bare));
-  const facts = found.length === 0 ? NONE : found.flatMap((row) => row.facts);
+  const facts = MODELS.filter(({ of, models }) => of === maker && models.test(bare)).flatMap(
+    (row) => row.facts,
+  );
+  const isElsewhere = ({ takenByResponses }: ModelFact) =>
+    responsesPath !== undefined && takenByResponses === true;
+  const found: Known =
+    facts.length === 0
+      ? NONE
+      : { facts: facts.filter((fact) => !isElsewhere(fact)), byResponses: facts.filter(isElsewhere) };
   if (remembered.size >= MOST_REMEMBERED) remembered.clear();
-  remembered.set(name, facts);
-  return facts;
+  remembered.set(name, found);
+  return found;
+}
+
+/** Whether the model takes this request by the Responses API only. */
+export function needsResponses(server: Server, model: string, request: ChatRequest): boolean {
+  const { byResponses } = knownOf(server, model);
+  return byResponses.some(({ field, refuses }) => {
+    const value = request[field] ?? null;
+    return value !== null && (refuses?.(value, request) ?? true);
+  });
+}
+
+/** The endpoint of a model of a price list, for people. */
+export function apiOf(prices: string, model: string): ModelApi {
+  const { byResponses } = knownOf({ kind: 'openai', prices, responsesPath: '/responses' }, model);
+  if (byResponses.length === 0) return 'chat';
+  return byResponses.some(({ field }) => field === 'model') ? 'responses' : 'responses_with_tools';
 }
 
 /** The fields that a model of a price list does not take, or not every value of them. Those that are adapted do not count. */
 export function refusedFieldsOf(prices: string, model: string): string[] {
   // These sell Claude in Anthropic's own format.
   const isClaude = ['anthropic', 'aws', 'azure', 'google'].includes(prices) && model.includes('claude');
-  const facts = factsOf({ kind: isClaude ? 'anthropic' : 'openai', prices }, model);
+  const kind = isClaude ? 'anthropic' : 'openai';
+  // What the one endpoint refuses, the other takes.
+  const facts = factsOf({ kind, prices, responsesPath: '/responses' }, model);
   return [...new Set(facts.flatMap(({ field, adapt }) => (adapt ? [] : field)))];
 }
 

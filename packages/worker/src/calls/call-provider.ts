@@ -32,6 +32,8 @@ export interface Upstream {
   pool: Map<string, Upstream>;
   provider: Provider;
   endpoint: Endpoint;
+  /** The same provider by OpenAI's Responses API, if it has one. */
+  responses?: Upstream;
   credentials: Credentials;
   /** The variable that should hold the provider's key, if it is not set. */
   missingKey: string | undefined;

@@ -9,6 +9,7 @@ import { FailedResponse, UnusableResponse } from '../providers/types.js';
 import { AnswerRoom } from './answer-room.js';
 import { toErrorAnswer, type Upstream } from './call-provider.js';
 import { type HttpAnswer, HttpFailure } from './http-client.js';
+import { goesByResponses } from './model-apis.js';
 import { StopSignal } from './stop-signal.js';
 
 const TIMEOUT_MS = 15_000;
@@ -45,7 +46,9 @@ async function discreetTest(upstream: Upstream, model: string, logger: Logger): 
   return { ...verdict, problem: INTERNAL, status: null, ms: Math.max(ms, TIMEOUT_MS) };
 }
 
-async function testProvider(upstream: Upstream, model: string): Promise<ProviderVerdict> {
+async function testProvider(given: Upstream, model: string): Promise<ProviderVerdict> {
+  const byResponses = goesByResponses(given, entryFor(given, model), requestFor(model));
+  const upstream = (byResponses && given.responses) || given;
   const { config, missingKey } = upstream;
   const started = performance.now();
   const verdict = (problem: string | null, status: number | null = null): ProviderVerdict => ({
@@ -69,12 +72,19 @@ async function testProvider(upstream: Upstream, model: string): Promise<Provider
   }
 }
 
+function requestFor(model: string): ChatRequest {
+  return { model, messages: [{ role: 'user', content: 'Say OK.' }] };
+}
+
+function entryFor({ config }: Upstream, model: string): ChainEntry {
+  return { provider: config.name, model, max_tokens: MAX_TOKENS };
+}
+
 /** `inserted` stands between the base URL and the path. */
 async function ask(upstream: Upstream, model: string, inserted = ''): Promise<HttpAnswer | undefined> {
   const { config, provider, endpoint, credentials, http } = upstream;
-  const entry: ChainEntry = { provider: config.name, model, max_tokens: MAX_TOKENS };
-  const request: ChatRequest = { model, messages: [{ role: 'user', content: 'Say OK.' }] };
-  const body = JSON.stringify(endpoint.adapt(provider.buildRequest(request, entry), model));
+  const sent = provider.buildRequest(requestFor(model), entryFor(upstream, model));
+  const body = JSON.stringify(endpoint.adapt(sent, model));
   const path = inserted + endpoint.chatPath(model);
   const headers = await credentials.headersFor({ method: 'POST', url: config.baseUrl + path, body });
   const share = new AnswerRoom(MAX_ANSWER_BYTES).share();

@@ -3,7 +3,7 @@ import type { Env } from '@sluice/shared/config/env-lookup';
 import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { AnswerFits } from '../answer-check/answer-check.js';
-import { providerFor } from '../providers/index.js';
+import { providerFor, responses } from '../providers/index.js';
 import type { Upstream } from './call-provider.js';
 import { createCredentials } from './credentials.js';
 import { Endpoint } from './endpoint.js';
@@ -94,7 +94,7 @@ export function createUpstream(
     env: env(),
     onFetched: (error) => onFetched(config.name, error),
   });
-  return {
+  const upstream: Upstream = {
     config,
     pool: new Map(),
     provider,
@@ -105,6 +105,14 @@ export function createUpstream(
     http: new HttpClient(config.baseUrl, config.concurrency, () => credentials.secrets()),
     answerFits: answerFits(config),
   };
+  const { responsesPath: path } = config;
+  if (path !== undefined)
+    upstream.responses = {
+      ...upstream,
+      provider: responses,
+      endpoint: new Endpoint({ ...config, path }, responses),
+    };
+  return upstream;
 }
 
 /** A provider with a token or a signature needs no key. */

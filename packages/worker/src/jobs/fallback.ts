@@ -13,6 +13,7 @@ import { isRedisAway } from '@sluice/shared/redis/away';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { whileRefused } from '@sluice/shared/redis/while-refused';
 import { untaken, whyUnsupported } from '../calls/call-provider.js';
+import type { ModelApis } from '../calls/model-apis.js';
 import type { ModelFit } from '../calls/model-fit.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import type { ProviderFailure } from '../providers/types.js';
@@ -29,6 +30,7 @@ const MOVE_PATIENCE_MS = 5_000;
 export interface FallbackParts {
   upstreams: Upstreams;
   fit: ModelFit;
+  apis: ModelApis;
   queue: ChatQueue;
   availability: Availability;
   ending: Ending;
@@ -109,8 +111,9 @@ export class Fallback {
 
   #whyUnsupported(job: ChatJob, entry: ChainEntry, request: ChatRequest): ProviderFailure | undefined {
     const upstream = this.parts.upstreams.get(entry.provider);
-    const fitted = this.parts.fit.of(job, entry, request)?.request;
-    return upstream && whyUnsupported(upstream, fitted ?? request, entry);
+    if (!upstream) return undefined;
+    const fitted = this.parts.fit.of(job, entry, request)?.request ?? request;
+    return whyUnsupported(this.parts.apis.of(upstream, entry, fitted, job.workspace), fitted, entry);
   }
 
   /** The entry cannot take the request, so the provider was not called. */

@@ -18,6 +18,7 @@ import {
 } from '../calls/batch-client.js';
 import type { Upstream } from '../calls/call-provider.js';
 import { fitRequest } from '../calls/fit-request.js';
+import { goesByResponses } from '../calls/model-apis.js';
 import type { Upstreams } from '../calls/upstreams.js';
 import type { BatchNews } from '../providers/types.js';
 import { parseRequest } from './parse-request.js';
@@ -197,7 +198,8 @@ export class ProviderBatchCreation {
         try {
           const request = parseRequest(text);
           const fitted = fitRequest(request, part.entry, factsOf(own.config, part.entry.model));
-          if (fitted?.refused) continue;
+          // A batch has one endpoint, which is the chat's.
+          if (fitted?.refused || goesByResponses(own, part.entry, request)) continue;
           const body = own.provider.buildRequest(fitted?.request ?? request, part.entry);
           lines.push(client.line(requestId, own.endpoint.adapt(body, part.entry.model)));
           if (fitted && fitted.adapted.length > 0) adapted[requestId] = fitted.adapted;

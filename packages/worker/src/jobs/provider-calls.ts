@@ -18,6 +18,7 @@ import type { Tracer } from '@sluice/shared/tracing/tracer';
 import { type CallResult, callProvider, type Upstream, withKey } from '../calls/call-provider.js';
 import type { FittedRequest } from '../calls/fit-request.js';
 import type { LearnedRefusals } from '../calls/learned-refusals.js';
+import type { ModelApis } from '../calls/model-apis.js';
 import type { PriceCalls } from '../calls/pricing.js';
 import type { ProviderHealth } from '../calls/provider-health.js';
 import type { Run } from '../calls/run.js';
@@ -37,6 +38,7 @@ const SENT_LATE_MS = 1_000;
 export interface ProviderCallsParts {
   upstreams: Upstreams;
   learned: LearnedRefusals;
+  apis: ModelApis;
   circuits: CircuitBreakers;
   coolDowns: CoolDowns;
   health: ProviderHealth;
@@ -91,19 +93,26 @@ export class ProviderCalls {
     entry: ChainEntry,
     run: Run,
   ): Promise<CallResult> {
-    const { clock, estimate, health, logger, metrics, tracer, upstreams } = this.parts;
+    const { apis, clock, estimate, health, logger, metrics, tracer, upstreams } = this.parts;
     const { job } = progress;
     const { rate } = progress;
     const whole = upstreams.of(entry);
-    const upstream = withKey(whole, rate?.key);
+    const upstream = apis.of(withKey(whole, rate?.key), entry, request, job.workspace);
     const limitMs = this.#limitMs(entry);
     if (rate && clock.now() - rate.reservedAt > SENT_LATE_MS) await this.reserveAgain(progress);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
     health.calling(entry.provider, job);
     const sentAt = clock.now();
-    const result = await this.#send(job.requestId, () =>
+    let result = await this.#send(job.requestId, () =>
       callProvider(upstream, request, entry, timeoutMs, run, clock),
     );
+    const other = result.failure && apis.afterRefusal(upstream, entry, result.failure, job.workspace);
+    if (other) {
+      const leftMs = Math.max(1, timeoutMs - (result.ms ?? 0));
+      const { ms: refusedMs = 0 } = result;
+      result = await this.#send(job.requestId, () => callProvider(other, request, entry, leftMs, run, clock));
+      if (result.ms !== undefined) result.ms += refusedMs;
+    }
     const { failure } = result;
     if (rate && result.ms !== undefined) {
       rate.use = { sentAt };

@@ -5,6 +5,7 @@ import { anthropicBatches } from './anthropic/batches.js';
 import { anthropic } from './anthropic/index.js';
 import { openaiBatches } from './openai/batches.js';
 import { openai, openaiCompatible, strictlyCompatible } from './openai/index.js';
+import { responsesFormat } from './responses/index.js';
 import type { BatchFormat, Provider } from './types.js';
 
 export const providers = { openai, anthropic } satisfies Record<ProviderKind, Provider>;
@@ -13,6 +14,9 @@ export const batchFormats = {
   openai: openaiBatches,
   anthropic: anthropicBatches,
 } satisfies Record<ProviderKind, BatchFormat>;
+
+/** The other way to OpenAI's models, and to those of the servers that have the same endpoint. */
+export const responses: Provider = { ...openai, ...responsesFormat };
 
 /** Servers that answer 400 or 422 to fields of messages that they do not know. */
 const STRICT: ReadonlySet<string> = new Set(['cerebras', 'groq', 'mistral']);

@@ -41,6 +41,8 @@ export function parseError(status: number, headers: Headers, body: unknown, now?
   }
   if (outcome === 'refused_field') Object.assign(failure, named(error));
   if (outcome === 'model_not_found') failure.param = 'model';
+  const needed = (status === 400 || status === 404) && responsesFor(error);
+  if (needed) failure.needsResponses = needed;
   if (outcome === 'rate_limited' || outcome === 'overloaded') {
     // Gemini asks to wait for seconds also when nothing will pass before the next day.
     const told = means === 'daily_limit' ? DAY_MS : error.waitMs;
@@ -50,6 +52,13 @@ export function parseError(status: number, headers: Headers, body: unknown, now?
   if (means === 'out_of_credit') failure.coolDown = 'provider';
   else if (outcome === 'rate_limited') failure.coolDown = 'model';
   return failure;
+}
+
+/** A refusal of a value that the caller chose has a code, and may quote the caller. This one has none. */
+function responsesFor({ code, param = '', text }: ReadError): ProviderFailure['needsResponses'] {
+  if (code !== undefined || !/\bv1\/responses\b/.test(text)) return undefined;
+  if (param === 'model') return 'always';
+  return param === 'reasoning_effort' ? 'with_tools' : undefined;
 }
 
 /** What the provider's code and field say by themselves. Its words may quote a caller. */

@@ -51,6 +51,8 @@ export interface ProviderFailure {
   param?: string;
   /** Set when the provider's code and field, not its words, say that it does not take a field, or not this value of it. */
   refusedField?: { field: string; isValue: boolean };
+  /** The model is served by OpenAI's Responses API only: at all, or a request with tools. */
+  needsResponses?: 'always' | 'with_tools';
   /** The provider's own code for a mistake of the caller. It has letters, digits and `_.-` only. */
   providerCode?: string;
   /** Why, where the outcome alone does not say it. */

@@ -35,6 +35,8 @@ export interface EntryForm extends Record<NumberField, string> {
   drop: string;
   /** `seed=random_seed`, with commas between them. */
   rename: string;
+  /** What the form does not show, and keeps. */
+  kept: Pick<ChainEntry, 'api'>;
   /** It is in one group with the entry before it. */
   joins: boolean;
 }
@@ -75,13 +77,14 @@ export function toRouteForm({ workspace, id, chain, on_crash, provider_batches }
 }
 
 function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
-  const { provider, model } = entry;
+  const { provider, model, api } = entry;
   const texts = NUMBERS.map((field) => [field, entry[field] === undefined ? '' : String(entry[field])]);
   return {
     key: nextKey++,
     provider,
     model,
     joins,
+    kept: api === undefined ? {} : { api },
     drop: entry.drop?.join(', ') ?? '',
     rename: renamesOf(entry)
       .map(([field, to]) => `${field}=${to}`)
@@ -98,6 +101,7 @@ export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: P
     ...NUMBERS.map((field) => entry[field]),
     entry.drop,
     renamesOf(entry),
+    entry.api,
   ];
   const text = (entries: readonly RouteEntry[]) =>
     JSON.stringify(
@@ -218,6 +222,7 @@ function toMember({ provider, model, ...texts }: EntryForm): GroupMember {
   return {
     provider,
     model,
+    ...texts.kept,
     ...Object.fromEntries(
       NUMBERS.filter((field) => texts[field] !== '').map((field) => [field, Number(texts[field])]),
     ),

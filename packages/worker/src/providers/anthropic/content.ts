@@ -1,5 +1,5 @@
 import { isObject, toText } from '../json.js';
-import { refuse } from './refuse.js';
+import { refuse } from '../refuse.js';
 
 /** A content block of Anthropic's, or one that it nests in a tool result. */
 export interface Block {

@@ -1,8 +1,8 @@
 import type { ChatMessage } from '@sluice/shared/chat';
 import { parseExactly } from '@sluice/shared/json/exact';
 import { isObject } from '../json.js';
+import { refuse } from '../refuse.js';
 import { ASSISTANT_PARTS, type Block, marked, TEXT_PARTS, toBlocks, USER_PARTS } from './content.js';
-import { refuse } from './refuse.js';
 import { ToolIds } from './tool-ids.js';
 
 export interface Turn {

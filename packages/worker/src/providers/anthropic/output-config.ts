@@ -1,7 +1,7 @@
 import { writeExactly } from '@sluice/shared/json/exact';
 import { isObject, type JsonObject } from '../json.js';
+import { refuse } from '../refuse.js';
 import type { Grammar } from './grammar.js';
-import { refuse } from './refuse.js';
 
 /** Stands in for `json_object`, which Anthropic has no mode for. */
 export const JSON_OBJECT_INSTRUCTION = 'Answer with one valid JSON object and nothing else.';

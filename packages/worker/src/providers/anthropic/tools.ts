@@ -1,7 +1,7 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import { isObject, type JsonObject } from '../json.js';
+import { refuse } from '../refuse.js';
 import type { Grammar } from './grammar.js';
-import { refuse } from './refuse.js';
 
 /** `tools` and `tool_choice`, or nothing when the caller sent no tools. */
 export function toTools(request: ChatRequest, grammar: Grammar): JsonObject {
