@@ -23,7 +23,10 @@ export class ProviderRoom {
 
   /** Takes the room of one line at the first entry of its chain that may be called. */
   async take(chain: readonly ChainEntry[]): Promise<boolean> {
-    const open = chain.find(({ provider, model }) => !this.availability.blocked(provider, model, undefined));
+    const open = chain.find(
+      ({ provider, model, when }) =>
+        when === undefined && !this.availability.blocked(provider, model, undefined),
+    );
     if (!open) return false;
     const left = await this.#look(open.provider);
     left.lines -= 1;

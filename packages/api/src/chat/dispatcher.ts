@@ -17,6 +17,7 @@
  */
 
 import type { ChatRequest } from '@sluice/shared/chat';
+import { isMeant } from '@sluice/shared/contract/chain';
 import { waitUntil } from '@sluice/shared/contract/priority';
 import { GatewayError } from '@sluice/shared/errors';
 import { type BlockedOutcome, OUTCOMES } from '@sluice/shared/outcomes';
@@ -225,6 +226,7 @@ export class Dispatcher {
   /** Puts the request on the first queue, from `entry` on, that takes it. `blocked`: why the previous queue did not. */
   async #enter(pending: Pending, entry: number, blocked = NOT_BLOCKED): Promise<void> {
     for (let i = entry; i < pending.job.chain.length; i++) {
+      if (!isMeant(pending.job.chain[i] as ChainEntry, pending.job.attempts)) continue;
       pending.job = this.#entering(pending.job, i);
       const reason = this.#whyNot(pending, pending.job) ?? (await this.#queue(pending));
       if (!reason) return this.#moved(pending, pending.job);
@@ -313,7 +315,9 @@ export class Dispatcher {
     const reason = isDisplaced ? this.#full(providerOf(job)) : await this.#whyWaited(providerOf(job));
     const waited = passOver(this.#withLost(job, died), reason.outcome, now);
     // Without any worker the request would wait in vain at the next entry, too.
-    const isLast = job.entry + 1 === job.chain.length || !this.parts.hasWorkers();
+    const isLast =
+      !job.chain.some((entry, i) => i > job.entry && isMeant(entry, job.attempts)) ||
+      !this.parts.hasWorkers();
     const result = isLast
       ? await this.#fail(pending, waited, this.#waitedInVain(waited, reason), { as: 'withdrawer', died })
       : await this.#passOn(pending, waited);
@@ -337,6 +341,7 @@ export class Dispatcher {
     let blocked = NOT_BLOCKED;
     let result: SettleResult | 'moved' | undefined;
     for (let i = job.entry + 1; i < job.chain.length; i++) {
+      if (!isMeant(job.chain[i] as ChainEntry, job.attempts)) continue;
       at = this.#entering(at, i);
       let reason = this.#whyNot(pending, at);
       if (!reason) {

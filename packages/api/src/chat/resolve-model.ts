@@ -57,7 +57,8 @@ function resolveRoute(
 ): Resolved | undefined {
   if (!route) return undefined;
   const chain = chooseMembers(route.chain, requestId).filter((entry) => providers.has(entry.provider));
-  if (chain.length === 0) return undefined;
+  // An entry with a condition is for what a model before it refused.
+  if (!chain.some(({ when }) => when === undefined)) return undefined;
   const resolved: Resolved = { route: model, chain, onCrash: route.onCrash };
   if (route.providerBatches) resolved.providerBatches = true;
   return resolved;

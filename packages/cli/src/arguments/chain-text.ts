@@ -6,6 +6,7 @@
  */
 import { isGroup } from '@sluice/shared/contract/chain';
 import {
+  CONDITIONS,
   entryNumbers,
   fieldName,
   type GroupMember,
@@ -37,13 +38,15 @@ function parseMember(text: string, numbers: readonly (typeof MEMBER_OPTIONS)[num
     const [field = '', to = ''] = names.every((each) => fieldName.is(each)) ? names : [];
     if (number && /^\d{1,9}$/.test(value)) entry[number] = Number(value);
     else if (key === 'api' && (value === 'chat' || value === 'responses')) entry.api = value;
+    else if (key === 'when' && CONDITIONS.some((each) => each === value))
+      entry.when = value as (typeof CONDITIONS)[number];
     else if (key === 'drop' && field !== '' && names.length === 1)
       entry.drop = [...(entry.drop ?? []), field];
     else if (key === 'rename' && to !== '' && names.length === 2 && !Object.hasOwn(entry.rename ?? {}, field))
       entry.rename = { ...entry.rename, [field]: to };
     else
       throw new InvalidArgumentError(
-        `After a comma, write ${numbers.join('=<n>, ')}=<n>, drop=<field>, rename=<field>:<name> or api=responses.`,
+        `After a comma, write ${numbers.join('=<n>, ')}=<n>, when=context_length, drop=<field>, rename=<field>:<name> or api=responses.`,
       );
   }
   return entry;
@@ -57,6 +60,7 @@ function memberText(entry: GroupMember): string {
   const options = [
     ...MEMBER_OPTIONS.filter((name) => entry[name] !== undefined).map((name) => `${name}=${entry[name]}`),
     ...(entry.api === undefined ? [] : [`api=${entry.api}`]),
+    ...(entry.when === undefined ? [] : [`when=${entry.when}`]),
     ...(entry.drop ?? []).map((field) => `drop=${field}`),
     ...Object.entries(entry.rename ?? {}).map(([field, to]) => `rename=${field}:${to}`),
   ];

@@ -57,7 +57,7 @@ export function addRouteCommands(program: Command, cli: Cli): void {
       .argument('<alias>', 'what callers send as "model"')
       .argument(
         '<entry...>',
-        '1 to 8 of <provider>/<model>, each with ,timeout_ms=<n> ,max_tokens=<n> ,retries=<n> ,drop=<field> ,rename=<field>:<name> if wanted; a plus joins the members of a group, each with ,weight=<n>',
+        '1 to 8 of <provider>/<model>, each with ,timeout_ms=<n> ,max_tokens=<n> ,retries=<n> ,when=context_length ,drop=<field> ,rename=<field>:<name> if wanted; a plus joins the members of a group, each with ,weight=<n>',
         (text: string, before: RouteEntry[] = []) => [...before, parseEntry(text)],
       )
       .addOption(

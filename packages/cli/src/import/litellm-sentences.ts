@@ -10,6 +10,11 @@ const CACHE = 'Sluice keeps answers only for an Idempotency-Key. It has no cache
 export const DEFAULT_PARAMETER =
   'A parameter that LiteLLM adds to every request has no counterpart. Callers send it themselves.';
 
+export const MAX_TOKENS =
+  'Callers may ask for no more than this, and those who ask for nothing get it. In LiteLLM it is a default.';
+export const COOLDOWN =
+  'This is only for a 429 that names no time. After other failures the circuit opens: circuit_failures, circuit_open_ms.';
+
 export const ABOUT_PARAMS: Sentences = {
   order:
     'Deployments of one name share the requests. Take those that come later out of the group: they are the next entries.',
@@ -77,7 +82,7 @@ export const ABOUT_ROUTER: Sentences = {
   redis_password: REDIS,
   redis_url: REDIS,
   enable_pre_call_checks:
-    'Sluice knows the context windows of models, and goes on along the chain by itself.',
+    'Sluice does not count tokens beforehand. Where a provider finds the prompt too long, the chain goes on.',
   enable_tag_filtering: 'Sluice does not route by tags. Give each team a workspace with routes of its own.',
   max_fallbacks: 'A chain ends with its last entry.',
   content_policy_fallbacks:

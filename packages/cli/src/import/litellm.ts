@@ -1,6 +1,8 @@
 /** LiteLLM's config.yaml as gateway.yaml. docs/migrating.md says the same in words. */
+
+import { isGroup } from '@sluice/shared/contract/chain';
 import { ID } from '@sluice/shared/contract/common';
-import { Draft, type Fields, literal, type Routes, toVariable } from './draft.js';
+import { Draft, type Entry, type Fields, literal, type Routes, toVariable } from './draft.js';
 import type { ForeignFile, Place } from './foreign-file.js';
 import { readDeployment } from './litellm-deployment.js';
 import { type Group, type Member, toGroup } from './litellm-group.js';
@@ -14,7 +16,9 @@ import {
   ABOUT_TEAM,
   BUDGET_OF_DEFAULT,
   CALLBACKS_PER_TEAM,
+  COOLDOWN,
   DEFAULT_PARAMETER,
+  MAX_TOKENS,
 } from './litellm-sentences.js';
 
 const SECOND = 1000;
@@ -36,18 +40,23 @@ export function importLitellm(file: ForeignFile): Draft {
   };
   const groups = readModelList(draft, root.get('model_list'), common);
   const cooldown = router.get('cooldown_time').number;
-  if (cooldown !== undefined)
+  if (cooldown !== undefined) {
+    router.get('cooldown_time').note(COOLDOWN);
     for (const fields of draft.providers.values())
       fields.cooldown_ms = Math.min(3_600_000, Math.round(cooldown * SECOND));
+  }
 
   const routes: Routes = {};
-  const next = readFallbacks(setting('fallbacks'), setting('context_window_fallbacks'));
+  const next = readFallbacks(setting('fallbacks'));
+  const forTooLong = readFallbacks(setting('context_window_fallbacks'));
   const last = setting('default_fallbacks').texts();
   const chainOf = (name: string, seen = new Set<string>()): Group['chain'] => {
     if (seen.has(name)) return [];
     seen.add(name);
-    const followers = next.get(name) ?? [];
-    return [...(groups.get(name)?.chain ?? []), ...followers.flatMap((each) => chainOf(each, seen))];
+    // They come first: after any other failure they are passed over.
+    const longer = (forTooLong.get(name) ?? []).flatMap((each) => groups.get(each)?.chain ?? []);
+    const followers = (next.get(name) ?? []).flatMap((each) => chainOf(each, seen));
+    return [...(groups.get(name)?.chain ?? []), ...longer.map(whenTooLong), ...followers];
   };
   for (const [name, { place }] of groups)
     draft.route(routes, name, [...chainOf(name), ...last.flatMap((each) => chainOf(each))], place);
@@ -113,6 +122,7 @@ function addWildcard(draft: Draft, item: Place, name: string, wanted: string, fi
 function entryFields(draft: Draft, params: Place): Fields {
   const seconds = params.get('timeout').number;
   const maxTokens = params.get('max_tokens').number;
+  if (maxTokens !== undefined) params.get('max_tokens').note(MAX_TOKENS);
   return {
     ...draft.timeoutMs(seconds === undefined ? undefined : seconds * SECOND),
     ...draft.retries(params.get(params.get('max_retries').isThere ? 'max_retries' : 'num_retries')),
@@ -122,14 +132,19 @@ function entryFields(draft: Draft, params: Place): Fields {
   };
 }
 
-/** Name → the names that come after it. A prompt that is too long moves on along the same chain. */
-function readFallbacks(...lists: Place[]): Map<string, string[]> {
+/** Name → the names that come after it. */
+function readFallbacks(list: Place): Map<string, string[]> {
   const next = new Map<string, string[]>();
-  for (const list of lists)
-    for (const item of list.items())
-      for (const [name, followers] of item.entries())
-        next.set(name, [...(next.get(name) ?? []), ...followers.texts()]);
+  for (const item of list.items())
+    for (const [name, followers] of item.entries())
+      next.set(name, [...(next.get(name) ?? []), ...followers.texts()]);
   return next;
+}
+
+/** The entry for prompts alone that the models before it found too long. */
+function whenTooLong(entry: Group['chain'][number]): Group['chain'][number] {
+  const conditional = (each: Entry): Entry => ({ ...each, when: 'context_length' });
+  return isGroup(entry) ? { one_of: entry.one_of.map(conditional) } : conditional(entry);
 }
 
 function noteUnknownNames(lists: readonly Place[], groups: ReadonlyMap<string, unknown>): void {

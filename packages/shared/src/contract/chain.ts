@@ -35,3 +35,11 @@ export function movesOf(chain: readonly RouteEntry[]): [from: ChainEntry, to: Ch
 function membersOf(entry: RouteEntry): GroupMember[] {
   return isGroup(entry) ? entry.one_of : [entry];
 }
+
+/** Whether the entry is for a request with these attempts: one with `when` is only for those that ended so somewhere. */
+export function isMeant(
+  { when }: Pick<ChainEntry, 'when'>,
+  attempts: readonly { outcome: string }[],
+): boolean {
+  return when === undefined || attempts.some(({ outcome }) => outcome === when);
+}

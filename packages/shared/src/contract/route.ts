@@ -87,13 +87,23 @@ export const fieldSettings = s.partial({
     }),
 });
 
+/** The outcome of an earlier call that an entry is for. Without it an entry is for every failure. */
+export const CONDITIONS = ['context_length'] as const;
+const when = s.optional(
+  s
+    .choice(...CONDITIONS)
+    .about(
+      'context_length: only for requests that a model before it found too long. Absent: after any failure.',
+    ),
+);
+
 /** A member of a group gets its weight's share of the group's requests. */
 const weight = s.optional(s.whole(WEIGHT).about({ default: 1 }));
 export const memberNumbers = { ...entryNumbers, weight };
 
 /** `provider`: the providers that an entry may name. */
 function routeOf(provider: s.Shape<string>) {
-  const entryFields = { provider, model: modelId, ...entryNumbers, ...fieldSettings, ...callSettings };
+  const entryFields = { provider, model: modelId, when, ...entryNumbers, ...fieldSettings, ...callSettings };
   const chainEntry = s.component('ChainEntry', entryFields, { instead: 'one_of' });
   const groupMember = s.fields({ ...entryFields, weight });
   /** Each request goes to one member first, and to the other members before the next entry of the chain. */
@@ -138,6 +148,10 @@ function* modelMistakes(chain: readonly unknown[]): Iterable<s.Finding> {
   const models = chain.flatMap((entry) => (s.isMap(entry) ? (entry.one_of ?? entry) : []));
   if (models.length > MAX_MODELS)
     yield { message: `must have at most ${MAX_MODELS} models, those of its groups included` };
+  const [first] = chain;
+  const members: unknown[] = s.isMap(first) && Array.isArray(first.one_of) ? first.one_of : [first];
+  if (members.some((entry) => s.isMap(entry) && entry.when !== undefined))
+    yield { message: 'must begin with an entry without when, because no model is called before it' };
 }
 
 function* batchMistakes({ chain, provider_batches: handsOver }: s.Unread): Iterable<s.Finding> {

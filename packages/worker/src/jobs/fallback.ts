@@ -1,6 +1,7 @@
 /** After a failed entry the request moves to the next entry that takes it, or ends with the failure. */
 
 import type { ChatRequest } from '@sluice/shared/chat';
+import { isMeant } from '@sluice/shared/contract/chain';
 import { waitUntil } from '@sluice/shared/contract/priority';
 import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { Logger } from '@sluice/shared/process/logger';
@@ -54,7 +55,7 @@ export class Fallback {
     const { chain, entry } = progress.job;
     if (failure.fallback && this.hasTime(progress.job)) {
       for (const [i, next] of chain.entries()) {
-        if (i <= entry) continue;
+        if (i <= entry || !isMeant(next, progress.job.attempts)) continue;
         const unsupported =
           this.#whyUnsupported(progress.job, next, request) ?? this.whyLeft(progress.job, i, request);
         if (unsupported) {
@@ -96,7 +97,9 @@ export class Fallback {
     const here = job.chain[entry];
     const refused = here && this.parts.fit.of(job, here, request)?.refused;
     if (!refused) return undefined;
-    const another = job.chain.slice(entry + 1).some((other) => this.#mayTake(job, other, request));
+    const another = job.chain
+      .slice(entry + 1)
+      .some((other) => isMeant(other, job.attempts) && this.#mayTake(job, other, request));
     return another ? untaken(here, refused) : undefined;
   }
 

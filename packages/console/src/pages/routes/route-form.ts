@@ -37,6 +37,8 @@ export interface EntryForm extends Record<NumberField, string> {
   rename: string;
   /** What the form does not show, and keeps. */
   kept: Pick<ChainEntry, 'api'>;
+  /** It is only for requests that a model before it found too long. */
+  isForTooLong: boolean;
   /** It is in one group with the entry before it. */
   joins: boolean;
 }
@@ -85,6 +87,7 @@ function toEntryForm(entry: GroupMember, joins: boolean): EntryForm {
     model,
     joins,
     kept: api === undefined ? {} : { api },
+    isForTooLong: entry.when === 'context_length',
     drop: entry.drop?.join(', ') ?? '',
     rename: renamesOf(entry)
       .map(([field, to]) => `${field}=${to}`)
@@ -98,6 +101,7 @@ export function isSame(form: RouteForm, { chain, on_crash, provider_batches }: P
   const inOrder = (entry: GroupMember) => [
     entry.provider,
     entry.model,
+    entry.when,
     ...NUMBERS.map((field) => entry[field]),
     entry.drop,
     renamesOf(entry),
@@ -133,14 +137,13 @@ export function mistakesOf(
       if (mistake !== undefined) mistakes.set(`${at}.${field}`, mistake);
   });
   const groups = groupsOf(chain);
+  if (groups[0]?.some(({ isForTooLong }) => isForTooLong))
+    mistakes.set('chain', 'The first entry is for every request');
   if (groups.length > MAX_ENTRIES) mistakes.set('chain', `At most ${MAX_ENTRIES} entries`);
   if (groups.some(({ length }) => length > MAX_MEMBERS))
-    mistakes.set('chain', `At most ${MAX_MEMBERS} models share a place`);
+    mistakes.set('chain', `Requests are split between at most ${MAX_MEMBERS} models`);
   if (provider_batches && isMember(chain, 0))
-    mistakes.set(
-      'chain',
-      'For provider batches the chain begins with one model, not with several that share a place',
-    );
+    mistakes.set('chain', 'For provider batches the chain begins with one model, not with a split');
   return mistakes;
 }
 
@@ -223,6 +226,7 @@ function toMember({ provider, model, ...texts }: EntryForm): GroupMember {
     provider,
     model,
     ...texts.kept,
+    ...(texts.isForTooLong ? { when: 'context_length' as const } : {}),
     ...Object.fromEntries(
       NUMBERS.filter((field) => texts[field] !== '').map((field) => [field, Number(texts[field])]),
     ),
@@ -237,7 +241,7 @@ export function moved(chain: readonly EntryForm[], i: number, by: number): Entry
   const [entry] = result.splice(i, 1);
   if (entry) result.splice(i + by, 0, entry);
   // Nothing is before the first entry.
-  return result.map((each, at) => (at === 0 ? { ...each, joins: false } : each));
+  return result.map((each, at) => (at === 0 ? { ...each, joins: false, isForTooLong: false } : each));
 }
 
 /** The chain without entry `i`. */
