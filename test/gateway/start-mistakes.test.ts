@@ -21,6 +21,29 @@ test('a port that is in use is named in one line', async (t) => {
   );
 });
 
+test('a port of the console that is in use is named, too, and the console does not move', async (t) => {
+  const port = await occupyPort(t);
+  const gateway = await refused(t, { env: { ADMIN_PORT: String(port) } });
+  t.is(
+    gateway.output(),
+    `sluice start: cannot start: port ${port} of 127.0.0.1 is in use; set ADMIN_PORT to another one\n`,
+  );
+});
+
+test('a provider with a wrong name is one mistake, however many entries name it', async (t) => {
+  const file = join(makeFolder(t), 'gateway.yaml');
+  const routes = Array.from({ length: 200 }, (_, i) => `      r${i}: [{ provider: openai, model: gpt-4o }]`);
+  writeFileSync(
+    file,
+    ['providers: { opnai: { preset: openai } }', 'workspaces:', '  - id: demo', '    routes:', ...routes].join('\n'),
+  );
+  const gateway = await refused(t, { env: { GATEWAY_CONFIG: file } });
+  t.regex(
+    gateway.output(),
+    /: 1 mistake\n {2}line 5: workspaces\[0\]\.routes\.r0\[0\]\.provider: .*did you mean opnai\? \(the same in 199 further entries\)\n$/,
+  );
+});
+
 test('an address that is not of this machine is refused', async (t) => {
   const gateway = await refused(t, { env: { HOST: '192.0.2.1' } });
   t.regex(gateway.output(), /^sluice start: cannot start: .*EADDRNOTAVAIL.*192\.0\.2\.1.*\n$/);

@@ -87,6 +87,15 @@ test('on Debian, anybody else is told the command', (t) => {
   t.deepEqual(calls, []);
 });
 
+test('without root and apt the message is one line that works on this machine', (t) => {
+  const { message: container } = t.throws(() => find(machineWith(['podman'], { isRoot: false }).machine)) ?? {};
+  t.regex(container ?? '', /run "podman run .*valkey:8" with REDIS_URL=redis:/);
+  const { machine } = machineWith(['make', 'cc', 'curl'], { isRoot: false });
+  const { message = '' } = t.throws(() => find(machine)) ?? {};
+  t.regex(message, /no redis-server and no valkey-server found: build it .*REDIS_SERVER=/);
+  t.false(message.includes('\n'));
+});
+
 test('elsewhere the message says what to install', (t) => {
   t.throws(() => find(machineWith([]).machine), { message: /install Redis 7 or Valkey.*, or set REDIS_URL/ });
 });

@@ -9,6 +9,7 @@ import type { ChatParts } from './chat/route.js';
 export interface AdminContext
   extends Pick<ApiOptions, 'redisUrl' | 'databaseUrl' | 'cell' | 'logger'>,
     Pick<ApiParts, 'names' | 'digests' | 'payloads' | 'clock' | 'takeUpAdded' | 'connectionLimit'>,
+    Pick<ApiParts, 'findInFile'>,
     Pick<ApiParts, 'registry' | 'registryStore' | 'refresh' | 'catalogue' | 'providerTests'>,
     Pick<ApiParts, 'coolDowns' | 'circuits' | 'presence' | 'files' | 'batches' | 'webhooks'> {
   config: GatewayConfig;

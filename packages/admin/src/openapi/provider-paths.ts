@@ -22,7 +22,7 @@ export const providerPaths: Record<string, Record<string, s.Operation>> = {
     put: {
       summary:
         'Add a provider beside those of gateway.yaml, or replace its settings. Every process knows it within two seconds.',
-      parameters: [provider],
+      parameters: [provider, ...s.query(c.takeOverQuery)],
       requestBody: s.body(c.providerInput),
       responses: {
         '200': s.json('Changed.', c.providerInfo),

@@ -5,6 +5,7 @@ import { ONLY_KEY } from '@sluice/shared/config/provider';
 import { entriesOf } from '@sluice/shared/contract/chain';
 import { ID } from '@sluice/shared/contract/common';
 import { secretInput } from '@sluice/shared/contract/provider';
+import { takeOverQuery } from '@sluice/shared/contract/query';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { GatewayError } from '@sluice/shared/errors';
 import {
@@ -99,7 +100,8 @@ export function addAddedProviderRoutes(
   };
 
   router.put('/providers/:provider', readBody, async (ctx) => {
-    const opened = await openToChange(ctx);
+    const takesOver = readInput(takeOverQuery, ctx.query).take_over === 'true';
+    const opened = await (takesOver ? open(ctx) : openToChange(ctx));
     await write(ctx, opened, readProviderChange(opened.name, ctx.request.body, opened.before?.provider));
   });
 
@@ -194,7 +196,10 @@ function shown(name: string): string {
 }
 
 function ofFile(name: string): GatewayError {
-  return new GatewayError('conflict', `Provider ${shown(name)} is one of gateway.yaml. Change it there.`);
+  return new GatewayError(
+    'conflict',
+    `Provider ${shown(name)} is one of gateway.yaml. Change it there, or take it over with ?take_over=true (sluice providers set --take-over).`,
+  );
 }
 
 function noProvider(): GatewayError {

@@ -18,6 +18,7 @@ import { type AddedProviderParts, addAddedProviderRoutes } from './added-provide
 export interface ProviderParts extends AddedProviderParts {
   catalogue: Catalogue;
   providerTests: ProviderTests;
+  findInFile(name: string): { file: string; line: number | null; takenOver: boolean } | undefined;
   readRates(provider: ProviderConfig): Promise<RateState>;
 }
 
@@ -28,7 +29,7 @@ export function addProviderRoutes(router: Router, parts: ProviderParts): void {
   router.get('/providers', async (ctx) => {
     const all = [...providers.values()];
     const states = await Promise.all(all.map(parts.readRates));
-    const shown = all.map((provider, i) => present(ctx, provider, states[i]));
+    const shown = all.map((provider, i) => present(ctx, provider, states[i], parts));
     ctx.body = { ...list(shown), can_add: parts.added !== undefined } satisfies ProviderList;
   });
 
@@ -36,7 +37,7 @@ export function addProviderRoutes(router: Router, parts: ProviderParts): void {
     ...parts,
     async present(ctx, name) {
       const provider = providers.get(name);
-      return provider && present(ctx, provider, await parts.readRates(provider));
+      return provider && present(ctx, provider, await parts.readRates(provider), parts);
     },
   });
 
@@ -70,7 +71,10 @@ function present(
   ctx: ParameterizedContext,
   provider: ProviderConfig,
   rates: RateState | undefined,
+  { findInFile }: Pick<ProviderParts, 'findInFile'>,
 ): ProviderInfo {
+  // A path on the machine is not for the people of one workspace.
+  const inFile = hasRole(principalOf(ctx), 'viewer') ? findInFile(provider.name) : undefined;
   const {
     name,
     kind,
@@ -98,6 +102,7 @@ function present(
     address: baseUrl + path,
     prices,
     source: added ? 'added' : 'file',
+    file: inFile ? { path: inFile.file, line: inFile.line, taken_over: inFile.takenOver } : null,
     // Only those who may change them need them.
     settings: added && hasRole(principalOf(ctx), 'admin') ? shownSettings(added.settings) : null,
     credentials:

@@ -112,6 +112,7 @@ export async function createCell(options: CellOptions, redis: Redis) {
 
   return {
     ...{ id, names, payloads, digests, clock, added, takeUpAdded },
+    findInFile: (provider: string) => live.findInFile(provider),
     ...{ inbox, queue, coolDowns, circuits, presence, neighbours, memory },
     ...{ store, directory, keyUse, registryStore, registry, refresh, catalogue, providerTests },
     ...{ metrics, apiMetrics, requestTally, gauges, directoryWatch },

@@ -21,6 +21,7 @@ interface Given {
   requestsPerMinute?: number;
   tokensPerMinute?: number;
   keyFile?: string;
+  takeOver?: boolean;
 }
 
 const NAME = 'name of the provider';
@@ -51,6 +52,10 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
       .option(
         '--key-file <file>',
         'file with the provider’s key, or - for stdin; it replaces all keys that are stored',
+      )
+      .option(
+        '--take-over',
+        'store it under the name of one of gateway.yaml; it takes its place when the file no longer has it',
       ),
     'providers set ollama --preset ollama --base-url http://10.0.0.7:11434/v1',
     'providers set groq --preset groq --key-file groq.key --requests-per-minute 30',
@@ -59,7 +64,11 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
     const before = (await cli.admin.list<ProviderInfo>('/providers')).find((each) => each.name === name);
     const settings = toSettings(before?.settings ?? {}, given);
     // For one of gateway.yaml the gateway says where it is changed.
-    if (before?.source !== 'file' && settings.preset === undefined && settings.kind === undefined)
+    if (
+      (before?.source !== 'file' || given.takeOver) &&
+      settings.preset === undefined &&
+      settings.kind === undefined
+    )
       throw new UsageError('name a --preset, or a --kind and a --base-url');
     // Stored keys are not sent back: they stay, and so does one that somebody else adds just now.
     const { keys, ...others } = settings;
@@ -67,7 +76,14 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
       given.keyFile === undefined
         ? others
         : { ...others, api_key: await readSecret(given.keyFile, cli.terminal) };
-    const provider = await cli.admin.send<ProviderInfo>('PUT', path`/providers/${name}`, body);
+    const place = path`/providers/${name}` + (given.takeOver ? '?take_over=true' : '');
+    const provider = await cli.admin.send<ProviderInfo>('PUT', place, body);
+    if (provider.source === 'file')
+      return cli.show(
+        provider,
+        () =>
+          `Stored provider ${name}. Take it out of ${fileText(provider)}: until then the one of the file is in force.`,
+      );
     cli.show(
       provider,
       () => `${before ? 'Changed' : 'Added'} provider ${name}: ${provider.address}. ${IN_FORCE}`,
@@ -103,6 +119,12 @@ export function addAddedProviderCommands(providers: Command, cli: Cli): void {
     const removed = await cli.admin.send('DELETE', path`/providers/${name}`);
     cli.show(removed, () => `Removed provider ${name}.`);
   });
+}
+
+/** `/etc/sluice/gateway.yaml, line 12` */
+export function fileText({ file }: ProviderInfo): string {
+  if (!file) return 'gateway.yaml';
+  return file.line === null ? file.path : `${file.path}, line ${file.line}`;
 }
 
 interface GivenKey {

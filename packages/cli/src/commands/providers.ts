@@ -5,7 +5,7 @@ import type { Cli } from '../cli.js';
 import { CliError } from '../output/cli-error.js';
 import { count, fromNow, whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
-import { addAddedProviderCommands } from './added-providers.js';
+import { addAddedProviderCommands, fileText } from './added-providers.js';
 import { group, withExamples } from './examples.js';
 
 export function addProviderCommands(program: Command, cli: Cli): void {
@@ -35,7 +35,10 @@ export function addProviderCommands(program: Command, cli: Cli): void {
             { title: 'KIND', cell: ({ kind }) => kind },
             { title: 'CHAT CALLS GO TO', cell: ({ address }) => address },
             { title: 'KEY', cell: ({ credentials }) => credentials },
-            { title: 'FROM', cell: ({ source }) => (source === 'file' ? 'gateway.yaml' : 'added') },
+            {
+              title: 'FROM',
+              cell: (provider) => (provider.source === 'file' ? fileText(provider) : 'added'),
+            },
             { title: 'PRICES', cell: ({ prices }) => prices },
             { title: 'LIMITS A MINUTE', cell: ({ limits }) => limits.map(limitText).join(', ') },
           ],

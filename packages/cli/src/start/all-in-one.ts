@@ -89,9 +89,8 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
   try {
     // Which providers were added is known when Redis is there.
     let config = loadConfig(env.GATEWAY_CONFIG, processEnv, { added: 'any' });
-    const firstPort = await freePort(env.PORT, env.HOST);
-    if (env.PORT !== 0 && firstPort !== env.PORT)
-      throw new Error(`port ${env.PORT} of ${env.HOST} is in use; set PORT to another one`);
+    const firstPort = await demandFree('PORT', env.PORT, env.HOST);
+    const adminPort = await demandFree('ADMIN_PORT', env.ADMIN_PORT, env.ADMIN_HOST);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     let redisUrl = env.REDIS_URL;
     if (redisUrl === undefined) {
@@ -149,7 +148,7 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
     );
 
     // A port that is free now may be one that a process to come was promised.
-    const promised = new Set([firstPort]);
+    const promised = new Set([firstPort, adminPort]);
     const claim = async (preferred: number, host: string): Promise<number> => {
       let port = await freePort(preferred, host);
       while (promised.has(port)) port = await freePort(port + 1, host);
@@ -164,7 +163,6 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
         withoutSecrets({ ...processEnv, ...place }, ['ADMIN_TOKEN', 'KEY_PEPPER', ...signInSecrets(config)]),
       );
     }
-    const adminPort = await claim(env.ADMIN_PORT, env.ADMIN_HOST);
     const adminUrl = urlOf(env.ADMIN_HOST, adminPort);
     const adminTokenFile = env.ADMIN_TOKEN === undefined ? rememberSecret(folder, 'admin-token') : undefined;
     const adminToken = env.ADMIN_TOKEN ?? readFileSync(adminTokenFile ?? '', 'utf8').trim();
@@ -239,4 +237,11 @@ function keylessOf({ providers }: GatewayConfig, env: NodeJS.ProcessEnv): Map<st
 
 function signInSecrets({ access }: GatewayConfig): string[] {
   return access.oidc?.clientSecretEnv === undefined ? [] : [access.oidc.clientSecretEnv];
+}
+
+/** 0: any port. */
+async function demandFree(variable: string, port: number, host: string): Promise<number> {
+  const free = await freePort(port, host);
+  if (port === 0 || free === port) return free;
+  throw new Error(`port ${port} of ${host} is in use; set ${variable} to another one`);
 }

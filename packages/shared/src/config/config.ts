@@ -62,6 +62,7 @@ export function parseConfigText(
   if (!parsed || mistakes.length > 0) throw new ConfigError(source, mistakes);
   const config = parseConfig(parsed.value, env, source, parsed.lineOf, added);
   linesOf.set(config, parsed.lineOf);
+  if (isMap(parsed.value) && isMap(parsed.value.providers)) withProviders.add(config);
   return config;
 }
 
@@ -71,6 +72,14 @@ const linesOf = new WeakMap<GatewayConfig, LineOf>();
 /** The line of the file that has a path such as `providers.openai.base_url`. */
 export function lineIn(config: GatewayConfig, path: string): number | undefined {
   return linesOf.get(config)?.(path);
+}
+
+/** The configurations whose file names its providers itself. */
+const withProviders = new WeakSet<GatewayConfig>();
+
+/** The line of the file on which a provider begins. Undefined: the file does not name it. */
+export function providerLine(config: GatewayConfig, name: string): number | undefined {
+  return withProviders.has(config) ? lineIn(config, `providers[${JSON.stringify(name)}]`) : undefined;
 }
 
 /**
@@ -94,9 +103,25 @@ export function parseConfig(
     throw new ConfigError(
       source,
       // To find a line takes a walk through the file.
-      mistakes.map((mistake, i) => (i < MOST_SHOWN ? { ...mistake, line: lineOf(mistake.path) } : mistake)),
+      withoutConsequences(mistakes).map((mistake, i) => (i < MOST_SHOWN ? { ...mistake, line: lineOf(mistake.path) } : mistake)),
     );
   return toGatewayConfig(valid);
+}
+
+/** Many entries that name a provider which is not there are mostly one mistake. The first alike one stands for all. */
+function withoutConsequences(mistakes: readonly Mistake[]): Mistake[] {
+  const isOfEntry = ({ path }: Mistake) => /\.routes[.[].*\.provider$/.test(path);
+  const alike = (message: string) => mistakes.filter((each) => isOfEntry(each) && each.message === message);
+  const told = new Set<string>();
+  return mistakes.flatMap((mistake) => {
+    if (!isOfEntry(mistake)) return mistake;
+    if (told.has(mistake.message)) return [];
+    told.add(mistake.message);
+    const others = alike(mistake.message).length - 1;
+    if (others === 0) return mistake;
+    const further = others === 1 ? '1 further entry' : `${others} further entries`;
+    return { ...mistake, message: `${mistake.message} (the same in ${further})` };
+  });
 }
 
 /** The file's providers with the fields of their presets. */

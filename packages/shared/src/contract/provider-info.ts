@@ -35,6 +35,17 @@ export const providerInfo = s.component('Provider', {
   source: s
     .choice('file', 'added')
     .about('Added: it is not in gateway.yaml, but was added by PUT /providers/{provider}.'),
+  file: s
+    .orNull(
+      s.fields({
+        path: s.text(),
+        line: wholeOrNull.about('Null: the file does not name it, and it is there by default.'),
+        taken_over: s.flag.about('An added provider takes its place as soon as the file no longer names it.'),
+      }),
+    )
+    .about(
+      'Where gateway.yaml has it. Null for an added one, and for those without a role in the whole gateway.',
+    ),
   /** Null for a provider of the file, and for those who are no admins. */
   settings: s.orNull(
     s.any<Readonly<Record<string, unknown>>>({

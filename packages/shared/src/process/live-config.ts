@@ -6,7 +6,7 @@
  */
 import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { keyNameOf, poolKeysOf } from '../config/config.js';
+import { keyNameOf, poolKeysOf, providerLine } from '../config/config.js';
 import type { Env } from '../config/env-lookup.js';
 import type { GatewayConfig } from '../config/gateway-config.js';
 import type { ProviderConfig } from '../config/provider.js';
@@ -88,13 +88,20 @@ export class LiveConfig {
       ...(this.#problem === undefined ? [] : [this.#problem]),
       ...clashing.map(
         (name) =>
-          `Provider ${name} was added, and gateway.yaml names it, too: the one of the file is in force. Remove the other with sluice providers remove ${name}.`,
+          `Provider ${name} was added, and gateway.yaml names it, too: the one of the file is in force. Take it out of the file to use the other, or remove the other with sluice providers remove ${name}.`,
       ),
       ...this.#unreadable.map(
         (name) =>
           `The added provider ${name} cannot be read: PAYLOAD_KEY lacks the key that it was stored with.`,
       ),
     ];
+  }
+
+  /** Where the file names the provider, and whether an added one waits to take its place. Undefined: it is not of the file. */
+  findInFile(name: string): { file: string; line: number | null; takenOver: boolean } | undefined {
+    if (!this.#file.config.providers.has(name)) return undefined;
+    const line = providerLine(this.#file.config, name) ?? null;
+    return { file: this.options.file, line, takenOver: this.#added.has(name) };
   }
 
   /** The providers beside the file. A name that the file has, too, means the file's. */

@@ -10,6 +10,35 @@ interface ProviderActionsProps {
   onDone(): void;
 }
 
+/** Stores a provider under the name of one of the file, which waits until the file no longer has it. */
+export function TakeOver({ provider, onDone }: ProviderActionsProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button
+        type="button"
+        class="small"
+        aria-label={`Take over ${provider.name}`}
+        onClick={() => setOpen(true)}
+      >
+        Take over
+      </button>
+      {isOpen && (
+        <ProviderDialog
+          provider={undefined}
+          takesOver={provider}
+          names={[]}
+          onClose={() => setOpen(false)}
+          onDone={() => {
+            setOpen(false);
+            onDone();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
 /** Change, add a key, replace the only one, remove. Only for a provider that was added: gateway.yaml decides about the others. */
 export function ProviderActions({ provider, onDone }: ProviderActionsProps) {
   const { name } = provider;

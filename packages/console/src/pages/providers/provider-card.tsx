@@ -17,17 +17,19 @@ import { Badge, Bar, explainFailure, Notice, type Tone } from '../../ui/small.js
 import { type Column, Table } from '../../ui/table.js';
 import { useAction } from '../../ui/use-action.js';
 import { KeyActions } from './key-actions.js';
-import { ProviderActions } from './provider-actions.js';
+import { ProviderActions, TakeOver } from './provider-actions.js';
 
 interface ProviderCardProps {
   provider: ProviderInfo;
   status: ProviderStatus | undefined;
   /** The latest request that failed here. */
   failure: PresentedRequest | undefined;
+  /** Whether providers may be added beside the file. */
+  canAdd: boolean;
   onChanged(): void;
 }
 
-export function ProviderCard({ provider, status, failure, onChanged }: ProviderCardProps) {
+export function ProviderCard({ provider, status, failure, canAdd, onChanged }: ProviderCardProps) {
   const { name, kind, address, prices, keys } = provider;
   const may = useMay();
   const state = stateOf(status);
@@ -52,6 +54,7 @@ export function ProviderCard({ provider, status, failure, onChanged }: ProviderC
         <code>{address}</code>, {keySource(provider)},{' '}
         {prices === 'free' ? 'free of charge' : `prices of ${prices}`}.
       </p>
+      {provider.file && <FilePlace file={provider.file} />}
       {status && <Load status={status} />}
       {keys.length > 0 && (
         <Table caption={`Keys of ${name}`} columns={keyColumns} rows={keys} rowKey={(key) => key.name} />
@@ -68,6 +71,9 @@ export function ProviderCard({ provider, status, failure, onChanged }: ProviderC
       {may('operator') && (
         <TestButton provider={name}>
           {mayChange && <ProviderActions provider={provider} onDone={onChanged} />}
+          {may('admin') && canAdd && provider.source === 'file' && (
+            <TakeOver provider={provider} onDone={onChanged} />
+          )}
         </TestButton>
       )}
     </article>
@@ -81,6 +87,18 @@ function keySource({ credentials, source, keys }: ProviderInfo) {
     <>
       key from <code>{credentials}</code>
     </>
+  );
+}
+
+function FilePlace({ file: { path, line, taken_over } }: { file: NonNullable<ProviderInfo['file']> }) {
+  const place =
+    line === null ? 'there by default, without a line in gateway.yaml' : `line ${line} of ${path}`;
+  if (!taken_over) return <p class="muted small-print">Set up in the file: {place}.</p>;
+  return (
+    <Notice tone="info">
+      An added provider of this name waits. Take this one out of the file ({place}): the added one is in force
+      a second later, without a restart.
+    </Notice>
   );
 }
 
@@ -141,7 +159,7 @@ const LIMIT_COLUMNS: readonly Column<LimitUse & { key: string }>[] = [
     id: 'used',
     label: 'Used',
     cell: ({ used, limit }) => (
-      <span class="with-bar">
+      <span class="over-bar">
         <span class="number">
           {count(used)}, {percent(used, limit)}
         </span>

@@ -9,6 +9,7 @@ import { useAction } from '../../ui/use-action.js';
 import { useSubmit } from '../../ui/use-submit.js';
 import {
   addressOf,
+  formOfFile,
   mistakesOf,
   needsKey,
   OTHER,
@@ -22,6 +23,8 @@ import {
 interface ProviderDialogProps {
   /** Undefined: a new one. */
   provider: ProviderInfo | undefined;
+  /** One of the file, whose place the new one is to take. */
+  takesOver?: ProviderInfo;
   /** The names that are taken. */
   names: readonly string[];
   onClose(): void;
@@ -38,8 +41,8 @@ const KINDS = [
 ] as const;
 
 /** Adds a provider, or changes one that was added. */
-export function ProviderDialog({ provider, names, onClose, onDone }: ProviderDialogProps) {
-  const [first] = useState(() => toForm(provider));
+export function ProviderDialog({ provider, takesOver, names, onClose, onDone }: ProviderDialogProps) {
+  const [first] = useState(() => (takesOver ? formOfFile(takesOver) : toForm(provider)));
   const [form, setForm] = useState(first);
   const action = useAction();
   const hasKey = provider?.credentials === 'stored';
@@ -51,23 +54,39 @@ export function ProviderDialog({ provider, names, onClose, onDone }: ProviderDia
     setForm({
       ...form,
       preset,
-      name: provider || form.name !== form.preset ? form.name : preset,
+      name: provider || takesOver || form.name !== form.preset ? form.name : preset,
       address: '',
       parts: Object.fromEntries(partsOf(preset).map((part) => [part, ''])),
     });
   const { onSubmit, isTried, shown } = useSubmit(isValid, async () => {
     const done = await action.run(async (client) => {
-      const settings = toSettings(withNewest(form, first, toForm(provider)), provider?.settings ?? {});
-      await client.send('PUT', path`/providers/${form.name}`, settings);
+      const settings = toSettings(
+        takesOver ? form : withNewest(form, first, toForm(provider)),
+        provider?.settings ?? {},
+      );
+      const query = takesOver ? '?take_over=true' : '';
+      await client.send('PUT', path`/providers/${form.name}` + query, settings);
     });
     if (done) onDone();
   });
   return (
-    <Dialog title={provider ? `Change ${provider.name}` : 'Add a provider'} onClose={onClose}>
+    <Dialog
+      title={
+        takesOver ? `Take over ${takesOver.name}` : provider ? `Change ${provider.name}` : 'Add a provider'
+      }
+      onClose={onClose}
+    >
       <form onSubmit={onSubmit} noValidate>
+        {takesOver && (
+          <p>
+            It is stored here, with its key, and waits. As soon as you take <b>{takesOver.name}</b> out of
+            gateway.yaml it is in force, and it is changed here from then on. No call fails meanwhile. The
+            file’s key is not known here: enter it once.
+          </p>
+        )}
         <div class="grid">
           <Select label="Provider" value={form.preset} choices={PRESET_CHOICES} onChange={choosePreset} />
-          {!provider && (
+          {!provider && !takesOver && (
             <Field
               label="Name"
               value={form.name}
@@ -142,7 +161,7 @@ export function ProviderDialog({ provider, names, onClose, onDone }: ProviderDia
         {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
         <div class="dialog-end">
           <button type="submit" class="primary" disabled={action.busy}>
-            {provider ? 'Save the provider' : 'Add the provider'}
+            {takesOver ? 'Take it over' : provider ? 'Save the provider' : 'Add the provider'}
           </button>
         </div>
       </form>

@@ -51,6 +51,7 @@ export function ProvidersPage(_: { place: Place }) {
             provider={provider}
             status={status.data?.providers.find(({ name }) => name === provider.name)}
             failure={failures.data?.get(provider.name)}
+            canAdd={providers.data?.can_add ?? false}
             onChanged={providers.reload}
           />
         ))}
