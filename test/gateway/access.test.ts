@@ -363,6 +363,20 @@ test.serial('sluice makes, lists and revokes tokens, and shows the trail', async
   t.regex((await sluice('tokens list')).out, /ci +viewer +team-a +…/);
   t.is((await sluice('tokens revoke ci --yes')).code, 0);
   t.regex((await sluice('audit --limit 1')).out, /root token +\S+ +DELETE \/tokens\/tok_/);
+  const route = '/workspaces/team-a/routes/undone';
+  const entry = (model: string) => ({ provider: 'openai', model });
+  for (const model of ['gpt-4o', 'gpt-4o-mini']) await admin('PUT', route, [entry(model)]);
+  const [last, first] = (await sluice(`audit --path ${route} --json`)).json();
+  t.regex((await sluice(`audit ${last.cursor}`)).out, /chain\[0\]\.model: gpt-4o → gpt-4o-mini/);
+  t.is((await sluice(`audit ${last.cursor} --restore --yes`)).code, 0);
+  t.like((await admin('GET', route)).body, { chain: [entry('gpt-4o')] });
+  // It is a change like any other.
+  const [restored] = (await sluice('audit --search routes/undone --limit 1 --json')).json();
+  t.like(restored, { action: 'PUT /workspaces/{id}/routes/{alias}', status: 200, who: 'root token' });
+  t.is((await sluice(`audit ${first.cursor} --restore --yes`)).code, 0);
+  t.is((await admin('GET', route)).status, 404);
+  t.regex((await sluice('audit 1-0')).err, /There is no change 1-0/);
+  t.is((await sluice('audit --restore')).code, 2);
   t.regex((await sluice('audit --export csv')).out, /^at,action/);
   t.regex((await sluice('audit --sign-ins')).out, /sign in by/);
 });

@@ -8,6 +8,7 @@ import { Hold } from '../helpers/hold.js';
 import test from '../helpers/needs-redis.js';
 import { readEverything } from '../helpers/redis-contents.js';
 import { sdkFor } from '../helpers/sdk.js';
+import { sluiceOf } from '../helpers/sluice.js';
 import { until } from '../helpers/until.js';
 
 const PROMPT = 'canary-prompt-of-a-batch';
@@ -74,8 +75,9 @@ test.serial(
     ];
     const text = lines.map((each) => `${JSON.stringify(each)}\r\n`).join('\n');
     const before = (await gateway.log()).length;
-    const created = await createBatch(client, text, { metadata: { job: 'nightly' } });
-    t.like(created, { object: 'batch', completion_window: '24h', metadata: { job: 'nightly' } });
+    const metadata = { job: 'nightly', name: 'Nightly labels' };
+    const created = await createBatch(client, text, { metadata });
+    t.like(created, { object: 'batch', completion_window: '24h', metadata });
     // On a busy machine it may have begun before the answer is written.
     t.true(['validating', 'in_progress'].includes(created.status), created.status);
     t.is(created.expires_at, created.created_at + 86_400);
@@ -101,6 +103,14 @@ test.serial(
         logged.has(response?.request_id ?? ''),
       ),
     );
+    const found = async (query: string) =>
+      (await adminOf(gateway)('GET', `/batches?${query}`)).body.data.map(({ id }: { id: string }) => id);
+    t.deepEqual(await found('search=nightly%20LABELS'), [batch.id]);
+    t.deepEqual(await found(`search=${batch.input_file_id}&status=completed&workspace=demo`), [batch.id]);
+    t.deepEqual(await found(`search=${batch.id}&status=failed`), []);
+    t.deepEqual(await found('search=nightly&workspace=nobody'), []);
+    const { out: listed } = await sluiceOf(gateway)('batches list --search labels --status completed');
+    t.regex(listed, new RegExp(`${batch.id} +Nightly labels`));
     const usage = output
       .map(({ response }) => response?.body.usage as { total_tokens: number } | undefined)
       .reduce((sum, each) => sum + (each?.total_tokens ?? 0), 0);

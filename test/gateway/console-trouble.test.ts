@@ -156,6 +156,7 @@ test.serial('every page fits a phone, and the choice of a theme is kept', async 
         'a card',
       );
   }
+  t.deepEqual(await audit(page), [], 'on a phone');
   const ground = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
   const light = await ground();
   await page.getByLabel('Theme').selectOption('dark');

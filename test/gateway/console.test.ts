@@ -148,7 +148,7 @@ test.serial(
     await page.getByText(/DELETE \/tokens\/tok_/).waitFor();
     await page.getByText('POST /tokens').waitFor();
     await page.locator('tbody summary').first().click();
-    await page.getByText('"name": "billing"').first().waitFor();
+    await page.locator('.differences').getByText('billing').first().waitFor();
     const saving = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Save as CSV' }).click();
     t.regex(readFileSync(await (await saving).path(), 'utf8'), /^at,action,path,who/);
@@ -438,7 +438,7 @@ test.serial('Live tells what was refused, why, whose it was and since when, and 
   const refusals = page.getByRole('table', { name: 'Refusals' });
   const row = refusals.getByRole('row', { name: /budget/ });
   await row
-    .getByText(/^\d\d:\d\d:\d\d$/)
+    .getByText(/^\d\d:\d\d:\d\d \S+$/)
     .first()
     .waitFor();
   await row.getByText(/^default …/).waitFor();
@@ -529,7 +529,7 @@ test.serial('a route is created, changed and deleted, and never saved half', asy
   const failing = card.getByText('fails on a crash');
   await failing.waitFor();
   await page.getByRole('button', { name: 'Edit team/draft' }).click();
-  await dialog.getByLabel('Shares the place of the entry before it').check();
+  await dialog.getByLabel('Split requests with the entry before it, by weight').check();
   await dialog.getByLabel('Weight').first().fill('70');
   await dialog.getByLabel('Weight').nth(1).fill('30');
   await save.click();
@@ -574,6 +574,27 @@ test.serial('a route is created, changed and deleted, and never saved half', asy
   t.is((await admin('GET', '/workspaces/research/routes/team%2Fdraft')).status, 404);
 });
 
+test.serial('the changes of a route are one click from it, and one of them is put back', async (t) => {
+  const place = '/workspaces/demo/routes/regretted';
+  const entry = (model: string) => ({ provider: 'openai', model });
+  for (const model of ['gpt-4o', 'gpt-4.1']) await admin('PUT', place, [entry(model)]);
+  t.teardown(() => admin('DELETE', place));
+  const page = await openConsole(t, browser, gateway, '/routes?search=regretted');
+  await page.getByRole('link', { name: 'Changes of regretted' }).click();
+  const newest = page.getByRole('row', { name: /regretted/ }).first();
+  await newest.getByText('Changed', { exact: true }).click();
+  t.regex(await newest.locator('.differences').innerText(), /chain\[0\]\.model\s+gpt-4o → gpt-4\.1/);
+  t.is(await page.getByRole('row', { name: /PUT/ }).count(), 2);
+  await newest.getByRole('button', { name: /^Restore/ }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('puts the route back as it was before this change').waitFor();
+  t.deepEqual(await audit(page), []);
+  await dialog.getByRole('button', { name: 'Restore' }).click();
+  await waitForNoDialog(page);
+  t.like((await admin('GET', place)).body, { chain: [entry('gpt-4o')] });
+  await until('the new entry', async () => (await page.getByRole('row', { name: /PUT/ }).count()) === 3);
+});
+
 test.serial('Requests shows new ones by itself, and keeps its filters in the address', async (t) => {
   const page = await openConsole(t, browser, gateway, '/requests');
   await page.getByRole('table').waitFor();
@@ -598,6 +619,38 @@ test.serial('Requests shows new ones by itself, and keeps its filters in the add
   const csv = readFileSync(await file.path(), 'utf8');
   t.true(csv.startsWith('id,accepted_at,'));
   t.true(csv.includes(id));
+});
+
+test.serial('a time is chosen by its moments, in the zone that somebody chose', async (t) => {
+  const id = await ask('gpt-4o', 'at a known time');
+  const { body } = await admin('GET', `/requests/${id}`);
+  // Two hours before UTC, all year.
+  const there = (ms: number) => new Date(ms - 2 * 3_600_000).toISOString().slice(0, 16);
+  const ended = Date.parse(body.settled_at);
+  const page = await openConsole(t, browser, gateway, '/requests');
+  await page.getByLabel('Time zone').selectOption('America/Noronha');
+  await page.getByLabel('Time', { exact: true }).selectOption('between');
+  await page.getByLabel('From, GMT-2').fill(there(ended - 60_000));
+  await page.getByLabel('To, GMT-2').fill(there(ended + 60_000));
+  await page.getByRole('link', { name: `Request ${id}` }).waitFor();
+  t.regex(await page.getByRole('link', { name: `Request ${id}` }).innerText(), /:\d\d GMT-2$/);
+  await page.getByLabel('From, GMT-2').fill(there(ended - 24 * 3_600_000));
+  await page.getByLabel('To, GMT-2').fill(there(ended - 23 * 3_600_000));
+  await page.getByText('No request fits these filters.').waitFor();
+  await page.getByRole('button', { name: 'Yesterday' }).click();
+  await isAt(t, page, /since=\S+T02%3A00%3A00\.000Z&until=\S+T02%3A00%3A00\.000Z/);
+
+  await page.getByRole('link', { name: 'Live', exact: true }).click();
+  await page.getByText('Between', { exact: true }).click();
+  await page.getByLabel('From, GMT-2').fill(there(ended - 60_000));
+  await page.getByLabel('To, GMT-2').fill(there(ended + 60_000));
+  await page.getByRole('region', { name: 'Figures' }).waitFor();
+  await page.getByLabel('From, GMT-2').fill(there(ended - 25 * 3_600_000));
+  await page.getByLabel('To, GMT-2').fill(there(ended - 24 * 3_600_000));
+  await page.getByText('No request in this time.').waitFor();
+  t.deepEqual(await audit(page), []);
+  await load(page);
+  t.is(await page.getByLabel('Time zone').inputValue(), 'America/Noronha');
 });
 
 test.serial('a request opens as a time line with its attempts and its bill', async (t) => {
@@ -761,7 +814,7 @@ test.serial('Live pauses a queue, shows that it is paused, and resumes it', asyn
 test.serial('Live counts requests as they are answered', async (t) => {
   const page = await openConsole(t, browser, gateway, '/live');
   const tiles = page.getByRole('region', { name: 'Figures' });
-  const total = async () => Number(/([\d,]+) in all/.exec(await tiles.innerText())?.[1]);
+  const total = async () => Number(/^Requests\s+([\d,]+)/.exec(await tiles.innerText())?.[1]);
   await tiles.waitFor();
   const before = await total();
   await ask('fast', 'count me');

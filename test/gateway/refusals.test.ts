@@ -112,6 +112,21 @@ test.serial('the count is in the admin api, the traffic, the export and the comm
   const traffic = await admin('GET', '/traffic');
   const all = await gateway.log();
   t.is(traffic.body.requests, sum(all.map(({ count: each = 1 }) => each)));
+  // A time that ended before has nothing of it, and one that ends later than now ends now.
+  const [before, later] = [new Date(Date.now() - 3_600_000), new Date(Date.now() + 3_600_000)];
+  for (const path of ['/traffic', '/refusals', '/attempts']) {
+    const past = await admin('GET', `${path}?since=2h&until=${before.toISOString()}`);
+    t.like(past, { status: 200, body: { requests: 0, until: before.toISOString() } }, path);
+    const open = await admin('GET', `${path}?since=2h&until=${later.toISOString()}`);
+    t.true(open.body.requests > 0 || path === '/attempts', path);
+    t.true(Date.parse(open.body.until) < later.getTime(), path);
+    const wrong = await admin('GET', `${path}?since=1h&until=2h`);
+    t.like(wrong, { status: 400, body: { error: { param: 'since' } } }, path);
+  }
+  t.regex(
+    (await sluiceOf(gateway)(['refusals', '--since', '1h ago', '--until', 'today'])).out,
+    /refused from/,
+  );
   const { out } = await sluiceOf(gateway)('requests --workspace loud');
   t.true(out.includes(`rate_limited × ${count}`), out);
   const exported = await sluiceOf(gateway)('requests --workspace loud --export csv');

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { findAdmin } from '@sluice/cli/admin/address';
 import { warningsAbout } from '@sluice/cli/apply/check-config';
 import { chainText, parseEntry } from '@sluice/cli/arguments/chain-text';
-import { parseMoment, parseSpan } from '@sluice/cli/arguments/parse-arguments';
+import { parseMoment, parseSpan, parseWhen } from '@sluice/cli/arguments/parse-arguments';
 import { cliReference, commandsOf, createReferenceProgram, helpOf, namesOf } from '@sluice/cli/cli-reference';
 import { workersFor } from '@sluice/cli/commands/processes';
 import { fromNow, moment, span } from '@sluice/cli/output/format';
@@ -107,7 +107,7 @@ test('moments and spans are written for people', (t) => {
   t.is(fromNow('2026-11-15T12:00:00.500Z', now), 'now');
   t.is(fromNow(null, now), 'never');
   t.is(span(20), '20 ms');
-  t.regex(moment('2026-11-15T12:00:00Z'), /^2026-11-1[456] \d\d:\d\d:00$/);
+  t.regex(moment('2026-11-15T12:00:00Z'), /^2026-11-1[456] \d\d:\d\d:00 \S+$/);
 });
 
 test('time spans and moments are read, and nonsense is not', (t) => {
@@ -122,10 +122,37 @@ test('time spans and moments are read, and nonsense is not', (t) => {
     t.throws(() => parseMoment('future')(text), undefined, text);
 });
 
+test('the words for a time are read in the zone of whoever asks, and nonsense is not', (t) => {
+  const now = new Date(2026, 10, 17, 10, 44, 30);
+  const local = (...parts: [number, number, number, number?, number?]) => new Date(...parts).toISOString();
+  const since = parseWhen('beginning', now);
+  const until = parseWhen('end', now);
+  for (const [text, time] of [
+    ['2h ago', '2h'],
+    ['7d', '7d'],
+    ['today', local(2026, 10, 17)],
+    ['yesterday', local(2026, 10, 16)],
+    ['14:00', local(2026, 10, 17, 14)],
+    ['Yesterday 9:05', local(2026, 10, 16, 9, 5)],
+    ['2026-11-16', local(2026, 10, 16)],
+    ['2026-11-16T18:35', local(2026, 10, 16, 18, 35)],
+    ['2026-11-16 18:35', local(2026, 10, 16, 18, 35)],
+    ['2026-11-16T18:35:00+02:00', '2026-11-16T16:35:00.000Z'],
+  ] as const)
+    t.is(since(text), time, text);
+  // A day as an end is included.
+  t.is(until('yesterday'), local(2026, 10, 17));
+  t.is(until('2026-11-16'), local(2026, 10, 17));
+  t.is(until('yesterday 15:00'), local(2026, 10, 16, 15));
+  for (const text of ['', 'soon', '25:00', '2026-02-31', 'yesterdayish', '14', 'yesterday at noon'])
+    t.throws(() => since(text), undefined, text);
+});
+
 test('a chain is written as it is read', (t) => {
   const texts = [
     'openai/gpt-4o-mini',
     'own/meta/llama-3:8b,timeout_ms=30000,max_tokens=10,retries=1',
+    'openai/gpt-4o,retries=1,when=context_length',
     'openai/o1,drop=seed,drop=user,rename=max_tokens:max_completion_tokens+own/a,weight=2,drop=seed',
   ];
   const chain = texts.map(parseEntry);
@@ -136,7 +163,8 @@ test('a chain is written as it is read', (t) => {
     max_tokens: 10,
     retries: 1,
   });
-  t.deepEqual(chain[2], {
+  t.like(chain[2], { retries: 1, when: 'context_length' });
+  t.deepEqual(chain[3], {
     one_of: [
       {
         provider: 'openai',

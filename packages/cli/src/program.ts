@@ -66,6 +66,7 @@ export function createProgram(cli: Cli): Command {
 Environment:
   ADMIN_URL         where the admin api is; default: .sluice/admin-url, which "sluice start" writes, or http://127.0.0.1:8081
   ADMIN_TOKEN       its token, or ADMIN_TOKEN_FILE, a file with it; default: .sluice/admin-token, which "sluice start" writes
+  TZ                the time zone of times that are shown and written, such as Europe/Berlin; default: the machine's
   NO_COLOR          no colours
 
 Exit status:

@@ -8,7 +8,8 @@ import { fetchAhead, findPage, type PageComponent } from './pages.js';
 import { FollowLink, SignIn } from './sign-in.js';
 import { type Person, useSignedIn } from './signed-in.js';
 import { type Theme, useTheme } from './theme.js';
-import { Empty } from './ui/small.js';
+import { useTimeZone } from './time-zone.js';
+import { Empty, Loading } from './ui/small.js';
 import { type Session, SessionContext } from './use-poll.js';
 
 export function App() {
@@ -16,9 +17,10 @@ export function App() {
     fetchAhead();
   }, []);
   const theme = useTheme();
+  const zone = useTimeZone();
   const { person, trouble, oidc, link, signIn, signOut, onEnded } = useSignedIn();
   if (person === undefined)
-    return trouble === undefined ? null : <Empty title={trouble}>Trying again …</Empty>;
+    return trouble === undefined ? <Splash /> : <Empty title={trouble}>Trying again …</Empty>;
   if (link !== undefined) return <FollowLink link={link} oidc={oidc} person={person} onSignedIn={signIn} />;
   if (person === null) return <SignIn trouble={trouble} oidc={oidc} onSignedIn={signIn} />;
   if (person.grants.length === 0)
@@ -27,7 +29,16 @@ export function App() {
         You are known as {person.name}, and none of your groups has a role. Ask an admin of this gateway.
       </Empty>
     );
-  return <Console person={person} onEnded={onEnded} onSignOut={signOut} theme={theme} />;
+  return <Console person={person} onEnded={onEnded} onSignOut={signOut} theme={theme} zone={zone} />;
+}
+
+/** What the page shows before its first script has come. */
+function Splash() {
+  return (
+    <p class="splash" role="status" aria-label="Loading">
+      <img src="/console/icon.svg" alt="" width="32" height="32" /> Sluice
+    </p>
+  );
 }
 
 interface ConsoleProps {
@@ -35,9 +46,10 @@ interface ConsoleProps {
   onEnded(): void;
   onSignOut(): Promise<void>;
   theme: [Theme, (theme: Theme) => void];
+  zone: [zone: string, choose: (zone: string) => void];
 }
 
-function Console({ person, onEnded, onSignOut, theme }: ConsoleProps) {
+function Console({ person, onEnded, onSignOut, theme, zone }: ConsoleProps) {
   const place = usePlace();
   const [lost, setLost] = useState<{ at: number; what: string } | undefined>();
   const session = useMemo<Session>(() => {
@@ -58,7 +70,7 @@ function Console({ person, onEnded, onSignOut, theme }: ConsoleProps) {
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
         Skip to the page
       </button>
-      <Navigation place={place} person={person} onSignOut={signOut} theme={theme} />
+      <Navigation place={place} person={person} onSignOut={signOut} theme={theme} zone={zone} />
       <main id="main" tabIndex={-1}>
         <div class="alerts" aria-live="assertive">
           {lost && (
@@ -71,7 +83,7 @@ function Console({ person, onEnded, onSignOut, theme }: ConsoleProps) {
           )}
         </div>
         {page ? (
-          <LazyPage key={place.page} place={place} load={page.load} />
+          <LazyPage key={`${place.page} ${zone[0]}`} place={place} load={page.load} />
         ) : (
           <Empty title="There is no such page.">
             <a href="#/live">Go to Live</a>
@@ -96,7 +108,7 @@ function LazyPage({ place, load }: { place: Place; load(): Promise<PageComponent
       () => setLoaded('failed'),
     );
   }, [load]);
-  if (loaded === undefined) return null;
+  if (loaded === undefined) return <Loading />;
   if (loaded === 'failed')
     // A browser does not ask again for a module that it could not get.
     return (

@@ -1,14 +1,25 @@
 /** Numbers and moments as people read them. */
+import { timeZone } from './time-zone.js';
+
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
-const clock = new Intl.DateTimeFormat('en', {
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  hourCycle: 'h23',
-});
-const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' });
-const dayAndYear = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' });
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** A moment in the chosen time zone. */
+function inZone(value: string | number | Date, options: Intl.DateTimeFormatOptions): string {
+  const name = `${timeZone()} ${Object.keys(options)}`;
+  const format =
+    formats.get(name) ??
+    new Intl.DateTimeFormat('en', { ...options, hourCycle: 'h23', timeZone: timeZone() });
+  formats.set(name, format);
+  return format.format(new Date(value));
+}
+
+const MINUTES = { hour: '2-digit', minute: '2-digit' } as const;
+const CLOCK = { ...MINUTES, second: '2-digit' } as const;
+const ZONE = { timeZoneName: 'short' } as const;
+const DAY = { day: 'numeric', month: 'short' } as const;
+const DATE = { ...DAY, year: 'numeric' } as const;
 
 export const NOTHING = '–';
 
@@ -49,21 +60,33 @@ export function ago(moment: string | null, now = Date.now()): string {
   return `${Math.floor(seconds / 86_400)} d ago`;
 }
 
+/** `14:05:12 UTC` */
 export function timeOfDay(moment: string | number): string {
-  return clock.format(new Date(moment));
+  return inZone(moment, { ...CLOCK, ...ZONE });
+}
+
+/** `14:05`, on an axis. */
+export function minute(moment: number): string {
+  return inZone(moment, MINUTES);
 }
 
 /** The time, with the day where that is not today. */
-export function moment(value: string, now = new Date()): string {
-  const date = new Date(value);
-  const isToday = date.toDateString() === now.toDateString();
-  return isToday
-    ? clock.format(date)
-    : `${date.getFullYear() === now.getFullYear() ? day.format(date) : dayAndYear.format(date)}, ${clock.format(date)}`;
+export function moment(value: string | number, now = Date.now()): string {
+  if (inZone(value, DATE) === inZone(now, DATE)) return timeOfDay(value);
+  return `${sameYear(value, now) ? inZone(value, DAY) : inZone(value, DATE)}, ${timeOfDay(value)}`;
+}
+
+function sameYear(a: string | number, b: number): boolean {
+  return inZone(a, { year: 'numeric' }) === inZone(b, { year: 'numeric' });
 }
 
 export function date(value: string | number): string {
-  return dayAndYear.format(new Date(value));
+  return inZone(value, DATE);
+}
+
+/** `UTC` or `GMT+1`. */
+export function zoneName(at = Date.now()): string {
+  return inZone(at, ZONE).replace(/^.*, /, '');
 }
 
 /** Cents where there are any; small amounts with what makes them differ from nothing. */

@@ -3,16 +3,19 @@ import { formatPlace, type Place } from './location.js';
 import { pageGroupsFor } from './pages.js';
 import type { Person } from './signed-in.js';
 import type { Theme } from './theme.js';
+import { timeZones } from './time-zone.js';
 
 interface NavigationProps {
   place: Place;
   person: Person;
   onSignOut(): void;
   theme: [Theme, (theme: Theme) => void];
+  zone: [zone: string, choose: (zone: string) => void];
 }
 
 /** At the side of a wide screen, and at the top of a narrow one. */
-export function Navigation({ place, person, onSignOut, theme: [theme, setTheme] }: NavigationProps) {
+export function Navigation({ place, person, onSignOut, theme: [theme, setTheme], zone }: NavigationProps) {
+  const [chosenZone, chooseZone] = zone;
   const nav = useRef<HTMLElement>(null);
   // On a phone the bar is wider than the screen. Not scrollIntoView: that would also move where Tab goes on from.
   useEffect(() => {
@@ -44,9 +47,25 @@ export function Navigation({ place, person, onSignOut, theme: [theme, setTheme] 
         ))}
       </nav>
       <div class="bar-end">
-        <label class="theme">
+        <label class="setting">
+          <span>Time zone</span>
+          <select
+            aria-label="Time zone"
+            value={chosenZone}
+            onChange={(event) => chooseZone(event.currentTarget.value)}
+          >
+            {timeZones().map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <label class="setting">
           <span>Theme</span>
-          <select value={theme} onChange={(event) => setTheme(event.currentTarget.value as Theme)}>
+          <select
+            aria-label="Theme"
+            value={theme}
+            onChange={(event) => setTheme(event.currentTarget.value as Theme)}
+          >
             <option value="system">System</option>
             <option value="light">Light</option>
             <option value="dark">Dark</option>

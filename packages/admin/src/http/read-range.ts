@@ -4,14 +4,25 @@ import { refuse } from './read-input.js';
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** The beginning of a time that ends now: from a minute to a day ago, 15 minutes by default. */
+interface Asked {
+  since?: string | undefined;
+  until?: string | undefined;
+}
+
+/** A time of a minute to a day. It ends now unless `until` says otherwise, and begins 15 minutes ago by default. */
 export function readRange(
-  since: string | undefined,
+  { since: asked, until: end }: Asked,
   now: number,
   { standard = '15m', mostMs = DAY_MS, most = 'a day' } = {},
-): number {
-  const time = timeOf(since ?? standard, now);
-  if (!(now - time >= MINUTE_MS && now - time <= mostMs))
-    refuse('since', `must be from a minute to ${most} ago`);
-  return time;
+): { since: number; until: number } {
+  const since = timeOf(asked ?? standard, now);
+  const until = end === undefined ? now : Math.min(now, timeOf(end, now, 'end'));
+  if (!(until - since >= MINUTE_MS && until - since <= mostMs))
+    refuse(
+      'since',
+      end === undefined
+        ? `must be from a minute to ${most} ago`
+        : `must be from a minute to ${most} before until, which counts as now when it is later`,
+    );
+  return { since, until };
 }

@@ -16,6 +16,7 @@ const MAX_GROUPS = 200_000;
 
 export interface TrafficSpan {
   since: number;
+  until: number;
   bucketMs: number;
   buckets: number;
   /** The workspaces that the asker may see. Undefined: all. */
@@ -32,11 +33,11 @@ export class TrafficReader {
 
   /** `begins`: before this moment nothing is counted, in ms. */
   async read(span: TrafficSpan): Promise<{ traffic: Traffic; begins: number | undefined }> {
-    const { since, bucketMs, buckets, workspaces } = span;
+    const { since, until, bucketMs, buckets, workspaces } = span;
     const traffic = new Traffic(since, bucketMs, buckets);
     const hashes = workspaces && new Set([...workspaces].map(hash));
     const oldest = await this.log.visit(since, (request) => {
-      if (!hashes || hashes.has(request.workspace)) traffic.add(request);
+      if (request.ms < until && (!hashes || hashes.has(request.workspace))) traffic.add(request);
     });
     const begins = oldest === undefined ? undefined : Number(oldest.split('-')[0]);
     if (begins !== undefined && begins <= since) return { traffic, begins };
@@ -86,11 +87,11 @@ interface Group {
 async function addArchived(
   archive: ArchiveReader,
   traffic: Traffic,
-  { since, bucketMs, workspaces }: TrafficSpan,
+  { since, until, bucketMs, workspaces }: TrafficSpan,
   boundary: string,
 ): Promise<boolean> {
   const where = new Conditions();
-  where.filter({ since, workspaces }, boundary);
+  where.filter({ since, until, workspaces }, boundary);
   where.values.push(since, bucketMs);
   const [begin, width] = [1, 0].map((back) => `$${where.values.length - back}::float8`);
   const { rows } = await archive.database.query<Group>(

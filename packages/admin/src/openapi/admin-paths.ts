@@ -305,6 +305,7 @@ export const adminPaths: Paths = guarded({
   '/batches': {
     get: {
       summary: 'The batches of all workspaces, the newest first.',
+      parameters: s.query(c.batchesQuery),
       responses: { '200': s.json('The batches.', c.listOf(c.batchView)) },
     },
   },

@@ -25,15 +25,16 @@ export interface AttemptParts {
 export function addAttemptRoutes(router: Router, { search, clock }: AttemptParts): void {
   router.get('/attempts', async (ctx) => {
     const now = Math.floor(clock.now());
-    const { since: asked, by, workspace, route } = readInput(attemptsQuery, ctx.query);
-    const since = readRange(asked, now);
-    const bucketMs = (now - since) / BUCKETS;
+    const { by, workspace, route, ...asked } = readInput(attemptsQuery, ctx.query);
+    const { since, until } = readRange(asked, now);
+    const bucketMs = (until - since) / BUCKETS;
     const sums = new AttemptSums(since, bucketMs, BUCKETS, by);
-    const complete = await readNewest(search, { since, workspace, route, workspaces: seenBy(ctx) }, sums);
+    const filter = { since, until, workspace, route, workspaces: seenBy(ctx) };
+    const complete = await readNewest(search, filter, sums);
     ctx.body = {
       object: 'attempts',
       since: iso(since),
-      until: iso(now),
+      until: iso(until),
       requests: sums.requests,
       complete,
       bucket_seconds: bucketMs / 1000,

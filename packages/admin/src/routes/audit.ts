@@ -37,9 +37,12 @@ export function addAuditRoutes(router: Router, { audit, directory }: AuditParts)
   };
 
   router.get('/audit', async (ctx) => {
-    const { kind, limit, before } = readInput(auditQuery, ctx.query);
+    const { kind, limit, before, path, search = '' } = readInput(auditQuery, ctx.query);
     const data: AuditRecord[] = [];
     for await (const each of read(audit, kind, await seenBy(ctx), before)) {
+      const place = decoded(each.path);
+      if (path !== undefined && place !== decoded(path)) continue;
+      if (!`${place}\n${each.who ?? ''}`.toLowerCase().includes(search.toLowerCase())) continue;
       data.push(each);
       if (data.length > limit) break;
     }
@@ -84,6 +87,14 @@ function present(id: string, { requestId, ...entry }: AuditEntry): AuditRecord {
     after: entry.after ?? null,
     request_id: requestId,
   };
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 function timeOf(id: string): number {

@@ -4,15 +4,25 @@ import { type Batch, toBatchView } from '@sluice/api/batches/batch-record';
 import type { BatchStore } from '@sluice/api/batches/batch-store';
 import type { Files } from '@sluice/api/files/files';
 import type { BatchView, List } from '@sluice/shared/admin-api';
+import { batchesQuery } from '@sluice/shared/contract/query';
 import { GatewayError } from '@sluice/shared/errors';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { noteChange } from '../access/audit.js';
 import { seenBy } from '../access/guard.js';
 import type { DirectorySnapshot } from '../directory-snapshot.js';
 import { list } from '../http/present.js';
+import { readInput } from '../http/read-input.js';
 
 /** The most batches that are shown, the newest of all workspaces. */
 const MOST = 500;
+
+/** Among so many, the newest, a search looks. */
+const MOST_SEARCHED = 2_000;
+
+function hasText({ id, input_file_id, metadata }: BatchView, text: string): boolean {
+  const words = [id, input_file_id, ...Object.values(metadata ?? {})].join('\n').toLowerCase();
+  return words.includes(text.toLowerCase());
+}
 
 export interface BatchAdminParts {
   batches: BatchStore;
@@ -30,15 +40,20 @@ export function addBatchRoutes(router: Router, { batches, files, snapshot, clock
   };
 
   router.get('/batches', async (ctx) => {
+    const { workspace: only, status, search = '' } = readInput(batchesQuery, ctx.query);
     const seen = seenBy(ctx);
-    const workspaces = (await snapshot.read()).map(({ id }) => id).filter((id) => !seen || seen.has(id));
-    const newest = await Promise.all(workspaces.map((workspace) => batches.newest(workspace, MOST)));
+    const workspaces = (await snapshot.read())
+      .map(({ id }) => id)
+      .filter((id) => (!seen || seen.has(id)) && (only === undefined || only === id));
+    const newest = await Promise.all(workspaces.map((workspace) => batches.newest(workspace, MOST_SEARCHED)));
     const ids = newest
       .flat()
       .sort((a, b) => b.created - a.created)
-      .slice(0, MOST);
-    const found = await batches.findAll(ids.map(({ id }) => id));
-    ctx.body = list(found.map(toBatchView)) satisfies List<BatchView>;
+      .slice(0, status === undefined && search === '' ? MOST : MOST_SEARCHED);
+    const found = (await batches.findAll(ids.map(({ id }) => id)))
+      .map(toBatchView)
+      .filter((batch) => (status === undefined || batch.status === status) && hasText(batch, search));
+    ctx.body = list(found.slice(0, MOST)) satisfies List<BatchView>;
   });
 
   router.post('/workspaces/:id/batches/:batch/cancel', async (ctx) => {

@@ -22,17 +22,18 @@ export interface RefusalParts {
 export function addRefusalRoutes(router: Router, { refused, clock }: RefusalParts): void {
   router.get('/refusals', async (ctx) => {
     const now = Math.floor(clock.now());
-    const { since: asked, workspace, key_id, reason } = readInput(refusalsQuery, ctx.query);
-    const since = readRange(asked, now, { standard: '24h', mostMs: KEPT_MS, most: 'two days' });
+    const { workspace, key_id, reason, ...asked } = readInput(refusalsQuery, ctx.query);
+    const { since, until } = readRange(asked, now, { standard: '24h', mostMs: KEPT_MS, most: 'two days' });
     const seen = seenBy(ctx);
     const rows = (await refused.read(since, now)).filter(
       (row) =>
+        row.minute * MINUTE_MS < until &&
         (!seen || seen.has(row.workspace)) &&
         (workspace === undefined || row.workspace === workspace) &&
         (key_id === undefined || row.keyId === key_id) &&
         (reason === undefined || row.reason === reason),
     );
-    const bucketMs = (now - since) / BUCKETS;
+    const bucketMs = (until - since) / BUCKETS;
     const buckets = Array<number>(BUCKETS).fill(0);
     for (const { minute, requests } of rows) {
       const at = Math.floor((minute * MINUTE_MS - since) / bucketMs);
@@ -43,7 +44,7 @@ export function addRefusalRoutes(router: Router, { refused, clock }: RefusalPart
     ctx.body = {
       object: 'refusals',
       since: iso(since),
-      until: iso(now),
+      until: iso(until),
       requests: buckets.reduce((sum, count) => sum + count, 0),
       bucket_seconds: bucketMs / 1000,
       buckets,

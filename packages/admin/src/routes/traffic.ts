@@ -23,17 +23,17 @@ export function addTrafficRoutes(router: Router, parts: TrafficParts): void {
   const { snapshot, clock } = parts;
   router.get('/traffic', async (ctx) => {
     const now = Math.floor(clock.now());
-    const since = readRange(readInput(trafficQuery, ctx.query).since, now);
-    const bucketMs = (now - since) / BUCKETS;
+    const { since, until } = readRange(readInput(trafficQuery, ctx.query), now);
+    const bucketMs = (until - since) / BUCKETS;
     const seen = seenBy(ctx);
     const { traffic, begins } = await parts.traffic.read({
-      ...{ since, bucketMs, buckets: BUCKETS, workspaces: seen },
+      ...{ since, until, bucketMs, buckets: BUCKETS, workspaces: seen },
     });
     const workspaces = (await snapshot.read()).filter(({ id }) => !seen || seen.has(id));
     ctx.body = {
       object: 'traffic',
       since: iso(since),
-      until: iso(now),
+      until: iso(until),
       log_begins: isoOrNull(begins),
       requests: traffic.all.requests,
       failed: traffic.all.failed,

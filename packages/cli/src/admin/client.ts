@@ -41,8 +41,8 @@ export class AdminClient {
   }
 
   /** All items of a list. */
-  async list<T>(path: string): Promise<T[]> {
-    return (await this.get<{ data: T[] }>(path)).data;
+  async list<T>(path: string, query: Query = {}): Promise<T[]> {
+    return (await this.get<{ data: T[] }>(path, query)).data;
   }
 
   async send<T>(method: string, path: string, body?: unknown): Promise<T> {

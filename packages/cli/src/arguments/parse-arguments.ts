@@ -24,6 +24,49 @@ export function parseMoment(direction: 'past' | 'future'): (text: string) => str
   };
 }
 
+const WHEN = /^(?:(today|yesterday|\d{4}-\d\d-\d\d)(?:[ t](?=\d)|$))?(\d{1,2}:\d\d(?::\d\d)?)?$/;
+
+/**
+ * The values of --since and --until: `2h` or `2h ago`, `yesterday`, `14:00`, `yesterday 14:00`, `2026-11-16` or
+ * `2026-11-16T18:35`, in the time zone of whoever asks, or a moment with a zone. A day as an end is included.
+ */
+export function parseWhen(is: 'beginning' | 'end', now = new Date()): (text: string) => string {
+  return (text) => {
+    const wish = text.trim().toLowerCase();
+    const span = wish.replace(/ ago$/, '');
+    if (spanOf(span) !== undefined) return span;
+    if (/\d(?:z|[+-]\d\d:\d\d)$/.test(wish)) return parseMoment('past')(wish.toUpperCase());
+    const [found, day = 'today', clock] = WHEN.exec(wish) ?? [];
+    const time = found ? timeAt(day, clock, is, now) : undefined;
+    if (!time)
+      throw new InvalidArgumentError(
+        'Write 2h ago, yesterday, 14:00, "yesterday 14:00", 2026-11-16, 2026-11-16T18:35, or a moment with its zone such as 2026-11-16T18:35:00Z.',
+      );
+    return time.toISOString();
+  };
+}
+
+/** Undefined: there is no such day, or no such time of day. */
+function timeAt(
+  day: string,
+  clock: string | undefined,
+  is: 'beginning' | 'end',
+  now: Date,
+): Date | undefined {
+  const date = new Date(now);
+  if (/^\d/.test(day)) {
+    const [year = 0, month = 0, inMonth = 0] = day.split('-').map(Number);
+    date.setFullYear(year, month - 1, inMonth);
+    // Date makes the third of March of the 31st of February.
+    if (date.getMonth() !== month - 1 || date.getDate() !== inMonth) return undefined;
+  } else if (day === 'yesterday') date.setDate(date.getDate() - 1);
+  const [hours = 0, minutes = 0, seconds = 0] = (clock ?? '0:00').split(':').map(Number);
+  if (hours > 23 || minutes > 59 || seconds > 59) return undefined;
+  if (clock === undefined && is === 'end') date.setDate(date.getDate() + 1);
+  date.setHours(hours, minutes, seconds, 0);
+  return date;
+}
+
 export function parseCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Write a whole number from 1.');
   return Number(text);

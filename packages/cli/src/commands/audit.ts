@@ -1,13 +1,19 @@
 import type { AuditPage, AuditRecord } from '@sluice/shared/admin-api';
 import { SAVED_AS } from '@sluice/shared/contract/query';
+import { type Difference, differencesOf, undoOf } from '@sluice/shared/contract/undo';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Cli } from '../cli.js';
+import { CliError, UsageError } from '../output/cli-error.js';
 import { moment } from '../output/format.js';
 import { withExamples } from './examples.js';
 
 interface AuditOptions {
   signIns?: boolean;
-  limit: number;
+  limit?: number;
+  path?: string;
+  search?: string;
+  restore?: boolean;
+  yes?: boolean;
   export?: (typeof SAVED_AS)[number];
 }
 
@@ -15,23 +21,36 @@ export function addAuditCommand(program: Command, cli: Cli): void {
   withExamples(
     program
       .command('audit')
-      .description('Show who has changed what, or who has signed in, newest first.')
+      .description(
+        'Show who has changed what, or who has signed in, newest first. With the id of an entry: what it changed, and put it back.',
+      )
+      .argument('[entry]', 'id of one change: the fields that differ')
+      .option('--restore', 'put a route, provider, workspace, key or budget back as it was before the entry')
+      .option('--yes', 'do not ask')
       .option('--sign-ins', 'sign-ins instead of changes, failed ones too')
-      .option('--limit <n>', 'at most so many, 1 to 200', parseLimit, 50)
+      .option('--path <path>', 'only changes at this path')
+      .option('--search <text>', 'only those with this in their path, or in the name of the person')
+      .option('--limit <n>', 'at most so many, 1 to 200; default: 50', parseLimit)
       .addOption(
         new Option('--export <format>', 'print the whole trail').choices(SAVED_AS).conflicts('limit'),
       ),
     'audit',
+    'audit --path /workspaces/demo/routes/fast',
+    'audit 1794900000000-0',
+    'audit 1794900000000-0 --restore',
     'audit --sign-ins --limit 20',
     'audit --export csv',
-  ).action(async (options: AuditOptions) => {
+  ).action(async (entry: string | undefined, options: AuditOptions) => {
+    if (entry !== undefined) return showEntry(cli, entry, options);
+    if (options.restore) throw new UsageError('--restore needs the id of an entry');
     const kind = options.signIns ? 'sign_ins' : 'changes';
     if (options.export) {
       const lines = await cli.admin.stream('/audit/export', { kind, format: options.export });
       for await (const chunk of lines) cli.terminal.stdout.write(chunk);
       return;
     }
-    const { data } = await cli.admin.get<AuditPage>('/audit', { kind, limit: options.limit });
+    const { path, search, limit = 50 } = options;
+    const { data } = await cli.admin.get<AuditPage>('/audit', { kind, limit, path, search });
     cli.showTable(
       data,
       [
@@ -45,10 +64,39 @@ export function addAuditCommand(program: Command, cli: Cli): void {
           paint: (entry) => (entry.status >= 400 ? cli.style.bad : undefined),
         },
         { title: 'REQUEST', cell: (entry) => entry.request_id },
+        { title: 'ENTRY', cell: (entry) => entry.cursor },
       ],
       'The trail is empty.',
     );
   });
+}
+
+async function showEntry(cli: Cli, id: string, { restore, yes }: AuditOptions): Promise<void> {
+  const [, ms, count] = /^(\d{1,15})-(\d{1,9})$/.exec(id) ?? [];
+  if (ms === undefined) throw new UsageError(`${id} is not the id of an entry; sluice audit shows them`);
+  const next = `${ms}-${Number(count) + 1}`;
+  const { data } = await cli.admin.get<AuditPage>('/audit', { kind: 'changes', limit: 1, before: next });
+  const record = data.find(({ cursor }) => cursor === id);
+  if (!record) throw new CliError(`There is no change ${id} in the trail.`);
+  const undo = undoOf(record);
+  if (!restore)
+    return cli.show({ ...record, differences: differencesOf(record.before, record.after) }, () =>
+      [
+        `${moment(record.at)}: ${record.who ?? 'unknown'}, ${whatOf(record)}`,
+        ...differencesOf(record.before, record.after).map(differenceText),
+        '',
+        'reason' in undo ? undo.reason : `sluice audit ${id} --restore ${undo.words}.`,
+      ].join('\n'),
+    );
+  if ('reason' in undo) throw new CliError(undo.reason);
+  await cli.confirm(`This ${undo.words}. Go on`, yes);
+  const done = await cli.admin.send(undo.method, undo.path, undo.body);
+  cli.show(done, () => `Done: ${undo.method} ${undo.path}.`);
+}
+
+function differenceText({ field, before, after }: Difference): string {
+  if (before === undefined) return `  ${field}: ${after} (new)`;
+  return after === undefined ? `  ${field}: ${before} (removed)` : `  ${field}: ${before} → ${after}`;
 }
 
 function whatOf({ action, path }: AuditRecord): string {

@@ -15,5 +15,5 @@ export function group(parent: Command, name: string, description: string, ...exa
 
 /** What --since and --until take, in every command. */
 export const SINCE =
-  'from then on: a span such as 15m, 24h, 7d or 2w ago, a day such as 2027-01-31, or a moment such as 2027-01-31T12:00:00Z';
+  'from then on: 15m, 2h or 7d ago, yesterday, 14:00, "yesterday 14:00", 2027-01-31 or 2027-01-31T14:00 in your time zone, or a moment with its own';
 export const UNTIL = 'until then: written as for --since; a day is included';

@@ -4,7 +4,7 @@ import { SAVED_AS, SORTS } from '@sluice/shared/contract/query';
 import { type Command, Option } from 'commander';
 import { path, type Query } from '../admin/client.js';
 import { followRequests } from '../admin/follow-requests.js';
-import { parseCount } from '../arguments/parse-arguments.js';
+import { parseCount, parseWhen } from '../arguments/parse-arguments.js';
 import type { Cli } from '../cli.js';
 import { UsageError } from '../output/cli-error.js';
 import { countBytes } from '../output/count-bytes.js';
@@ -50,8 +50,8 @@ export function addRequestCommands(program: Command, cli: Cli): void {
         'Show the request log: every accepted request, without its prompt and its answer. Times are those at which a request ended.',
       )
       .argument('[id]', 'id of one request; it is shown with its steps, why it ended so, and its price')
-      .option('--since <when>', SINCE)
-      .option('--until <when>', UNTIL)
+      .option('--since <when>', SINCE, parseWhen('beginning'))
+      .option('--until <when>', UNTIL, parseWhen('end'))
       .option('--workspace <workspace>', 'only this workspace')
       .option('--route <alias>', 'only this route')
       .option('--provider <provider>', 'only those that this provider served, or failed last')
@@ -85,6 +85,7 @@ export function addRequestCommands(program: Command, cli: Cli): void {
           .conflicts(['follow', 'limit']),
       ),
     'requests --since 1h --status 5xx',
+    'requests --since "yesterday 14:00" --until "yesterday 15:00"',
     'requests --since 1h --reason budget_spent',
     'requests --follow --workspace demo',
     'requests --since 7d --tag feature=search --sort cost',

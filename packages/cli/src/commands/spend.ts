@@ -5,7 +5,9 @@ import { path, type Query } from '../admin/client.js';
 import type { Cli } from '../cli.js';
 import { whole } from '../output/format.js';
 import { type Column, table } from '../output/table.js';
-import { SINCE, UNTIL, withExamples } from './examples.js';
+import { withExamples } from './examples.js';
+
+const DAYS = 'today, yesterday, 7d ago, a day such as 2027-01-31, or a moment such as 2027-01-31T12:00:00Z';
 
 const SUMS: Column<PresentedSpend>[] = [
   { title: 'REQUESTS', right: true, cell: (row) => whole(row.requests) },
@@ -30,8 +32,8 @@ export function addSpendCommand(program: Command, cli: Cli): void {
         'what the sums are for: workspace, key, route, provider, model, day, month or tag:<name>; several with commas',
         'workspace',
       )
-      .option('--since <when>', SINCE)
-      .option('--until <when>', UNTIL)
+      .option('--since <when>', `first day: ${DAYS}`)
+      .option('--until <when>', `last day: ${DAYS}`)
       .option('--month <month>', 'a calendar month such as 2026-11, in the place of --since and --until')
       .option('--tz <zone>', 'whose days and months they are, such as Europe/Berlin; default: UTC')
       .option('--workspace <workspace>', 'only this workspace')
@@ -54,7 +56,8 @@ export function addSpendCommand(program: Command, cli: Cli): void {
     'spend --month 2026-11 --export focus > focus.csv',
     'spend --by workspace,day --since 2027-01-01 --until 2027-01-31 --json',
   ).action(async ({ key, export: format, csv: _, ...rest }: Record<string, string>) => {
-    const options = { ...rest, key_id: key };
+    const { since, until, tz = 'UTC' } = rest;
+    const options = { ...rest, since: dayOf(since, tz), until: dayOf(until, tz), key_id: key };
     if (format !== undefined) {
       await writeOut(cli, '/spend', { ...options, format });
       return;
@@ -93,6 +96,14 @@ export function addSpendCommand(program: Command, cli: Cli): void {
   ).action(async (workspace: string, options: Record<string, string>) => {
     await writeOut(cli, path`/workspaces/${workspace}/statement`, options);
   });
+}
+
+/** The days have a zone of their own, so that `yesterday` is not that of whoever asks. */
+function dayOf(text: string | undefined, zone: string): string | undefined {
+  const back = ['today', 'yesterday'].indexOf(text ?? '');
+  if (back === -1) return text?.replace(/ ago$/, '');
+  const day = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short' });
+  return day.format(Date.now() - back * 86_400_000);
 }
 
 async function writeOut(cli: Cli, from: string, query: Query): Promise<void> {

@@ -6,13 +6,16 @@ const UNITS = [
   ['s', 1000],
 ] as const;
 
-/** `2026-11-15 09:30:05`, in the time zone of whoever looks. */
+const zone = new Intl.DateTimeFormat('en', { timeZoneName: 'short' });
+
+/** `2026-11-15 09:30:05 GMT+1`, in the time zone of whoever looks: the one of the variable TZ, or of the machine. */
 export function moment(iso: string | null | undefined): string {
   if (!iso) return '';
   const date = new Date(iso);
   const two = (number: number) => String(number).padStart(2, '0');
   const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-');
-  return `${day} ${[date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':')}`;
+  const name = zone.formatToParts(date).find(({ type }) => type === 'timeZoneName')?.value;
+  return `${day} ${[date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':')} ${name}`;
 }
 
 /** `3 min ago`, `in 2 d`. */

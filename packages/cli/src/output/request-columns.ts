@@ -5,7 +5,7 @@ import type { Column } from './table.js';
 
 export function requestColumns(style: Style): Column<PresentedRequest>[] {
   return [
-    { title: 'ENDED', usual: 19, cell: (request) => moment(request.settled_at) },
+    { title: 'ENDED', usual: 23, cell: (request) => moment(request.settled_at) },
     {
       title: 'STATUS',
       right: true,

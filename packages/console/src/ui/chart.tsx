@@ -1,6 +1,8 @@
 /** uPlot in the page's colours. It draws on a canvas, so what it shows is also said in `label`, and in a table near it. */
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
+import { minute, zoneName } from '../format.js';
+import { timeZone } from '../time-zone.js';
 
 export interface Series {
   label: string;
@@ -60,6 +62,7 @@ export function Chart(props: ChartProps) {
             {each.label}
           </span>
         ))}
+        {kind === 'lines' && <span class="muted zone">{zoneName()}</span>}
       </figcaption>
     </figure>
   );
@@ -86,6 +89,8 @@ function describe({ times, series, kind, format, colours }: Drawn, width: number
   const options: uPlot.Options = {
     width,
     height,
+    // Bars are days, which have a zone of their own.
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), isBars ? 'Etc/UTC' : timeZone()),
     legend: { show: false },
     cursor: { show: false },
     padding: [8, 8, 0, 0],
@@ -144,9 +149,7 @@ function days(_plot: uPlot, values: number[]): string[] {
 }
 
 function clock(_plot: uPlot, values: number[]): string[] {
-  return values.map((value) =>
-    new Date(value * 1000).toLocaleTimeString('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }),
-  );
+  return values.map((value) => minute(value * 1000));
 }
 
 function colourAt(colours: readonly number[] | undefined, i: number): number {

@@ -8,7 +8,7 @@ interface FieldProps {
   /** Says what is wrong with the value. */
   mistake?: string | undefined;
   hint?: ComponentChildren;
-  type?: 'text' | 'search' | 'url' | 'date' | 'password';
+  type?: 'text' | 'search' | 'url' | 'date' | 'datetime-local' | 'password';
   list?: string;
   placeholder?: string;
   inputMode?: 'decimal' | 'numeric';

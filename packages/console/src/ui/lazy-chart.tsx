@@ -6,18 +6,22 @@ import type { ChartProps } from './chart.js';
 let loaded: FunctionComponent<ChartProps> | undefined;
 
 export function LazyChart(props: ChartProps) {
-  const [, setReady] = useState(loaded !== undefined);
+  const [state, setState] = useState<'loading' | 'ready' | 'failed'>(loaded ? 'ready' : 'loading');
   useEffect(() => {
     if (loaded) return;
     import('./chart.js').then(
       (module) => {
         loaded = module.Chart;
-        setReady(true);
+        setState('ready');
       },
-      // Without it the numbers are still in the table.
-      () => {},
+      () => setState('failed'),
     );
   }, []);
   const Chart = loaded;
-  return Chart ? <Chart {...props} /> : <div class="chart-space" />;
+  if (Chart) return <Chart {...props} />;
+  return (
+    <div class="chart-space muted" role="status">
+      {state === 'failed' ? 'The chart could not be loaded. Reload the page to try again.' : 'Loading …'}
+    </div>
+  );
 }

@@ -41,13 +41,18 @@ export function Empty({ title, children }: { title: string; children?: Component
 
 /** Stands in place of data that is missing or still loading. */
 export function Waiting({ polled: { error } }: { polled: Polled<unknown> }) {
-  if (!error)
-    return (
-      <p class="muted loading" role="status">
-        Loading …
-      </p>
-    );
-  return <Notice tone="bad">{explain(error)}</Notice>;
+  return error ? <Notice tone="bad">{explain(error)}</Notice> : <Loading />;
+}
+
+export function Loading() {
+  return (
+    <div class="loading" role="status">
+      <p class="muted">Loading …</p>
+      <i />
+      <i />
+      <i />
+    </div>
+  );
 }
 
 export function explain(error: AdminError): string {

@@ -55,9 +55,7 @@ export function Table<T>(props: TableProps<T>) {
               class={onOpen ? 'opens' : ''}
               onClick={onOpen && ((event) => isOnControl(event) || onOpen(row))}
             >
-              {columns.map((column) => (
-                <Cell key={column.id} column={column} row={row} />
-              ))}
+              <Cells columns={columns} row={row} />
             </tr>
           ))}
         </tbody>
@@ -71,6 +69,25 @@ export function Table<T>(props: TableProps<T>) {
         </p>
       )}
     </div>
+  );
+}
+
+/** A row of the foot, which is not sorted. */
+export function Row<T>(props: { columns: readonly Column<T>[]; row: T }) {
+  return (
+    <tr>
+      <Cells {...props} />
+    </tr>
+  );
+}
+
+function Cells<T>({ columns, row }: { columns: readonly Column<T>[]; row: T }) {
+  return (
+    <>
+      {columns.map((column) => (
+        <Cell key={column.id} column={column} row={row} />
+      ))}
+    </>
   );
 }
 

@@ -1,4 +1,5 @@
 /** The questions that the admin api answers: the parameters of its GETs. */
+import { BATCH_STATUSES } from './batch.js';
 import { SPEND_FIELDS, type SpendField } from './spend.js';
 import * as s from './structs.js';
 
@@ -228,21 +229,41 @@ export const deliveriesQuery = s.fields({
   limit: s.withDefault(count({ min: 1, max: 1000 }, 'At most so many, up to 1000. Default: 100.'), 100),
 });
 
+const until = parameter(moment, `The end: ${MOMENTS} Default: now.`);
 const sumsFor = s.choice('entry', 'provider');
 export const attemptsQuery = s.fields({
-  since: parameter(moment, 'From a minute to a day ago, such as 15m.'),
+  since: parameter(moment, 'From a minute to a day before until, such as 15m.'),
+  until,
   by: s.withDefault(sumsFor.about({ default: 'entry', description: 'What the sums are for.' }), 'entry'),
   workspace: parameter(text, 'Only this workspace.'),
   route: parameter(text, 'Only this route.'),
 });
 export const trafficQuery = s.fields({
-  since: parameter(moment, `From a minute to a day ago: ${MOMENTS} Default: 15m.`),
+  since: parameter(moment, `From a minute to a day before until: ${MOMENTS} Default: 15m.`),
+  until,
 });
 export const refusalsQuery = s.fields({
   since: parameter(moment, `From a minute to two days ago: ${MOMENTS} Default: 24h.`),
+  until,
   workspace,
   key_id: keyId,
   reason: parameter(text, 'Such as unknown_model.'),
+});
+
+const batchStatus = s.choice(...BATCH_STATUSES);
+export const batchesQuery = s.fields({
+  workspace,
+  status: parameter(batchStatus, 'How it stands.', batchStatus.json),
+  search: parameter(text, 'A part of its id, of the id of its file, or of its metadata, such as its name.'),
+});
+
+export const takeOverQuery = s.fields({
+  take_over: s.withDefault(
+    isTrue.about(
+      'Whether it may have the name of one of gateway.yaml, and take its place when the file no longer has it.',
+    ),
+    'false',
+  ),
 });
 
 export const directoryQuery = s.fields({
@@ -254,6 +275,7 @@ export const eraseQuery = s.fields({
 
 export const AUDIT_KINDS = ['changes', 'sign_ins'] as const;
 export type AuditKind = (typeof AUDIT_KINDS)[number];
+const pathText = s.textOf({ pattern: /^\/[^\p{Cc}]{1,511}$/u, allowed: 'a path of at most 512 characters' });
 const kind = s.withDefault(
   s.choice(...AUDIT_KINDS).about('changes or sign_ins. Default: changes.'),
   'changes',
@@ -262,5 +284,7 @@ export const auditQuery = s.fields({
   kind,
   limit: pageSize,
   before: parameter(cursor, 'Cursor: the next_before of the page before.'),
+  path: parameter(pathText, 'Only changes at this path, such as /workspaces/demo/routes/fast.'),
+  search: parameter(text, 'A part of the path or of the name of the person.'),
 });
 export const auditExportQuery = s.fields({ kind, format: savedAs });

@@ -1,8 +1,11 @@
 import type { AuditPage as AuditAnswer, AuditRecord } from '@sluice/shared/admin-api';
+import { differencesOf, type Undo, undoOf } from '@sluice/shared/contract/undo';
 import { useState } from 'preact/hooks';
 import { moment } from '../../format.js';
 import { changeQuery, type Place } from '../../location.js';
+import { Confirm } from '../../ui/confirm.js';
 import { download } from '../../ui/download.js';
+import { Field } from '../../ui/field.js';
 import { Page } from '../../ui/page.js';
 import { Badge, Choice, Empty, explainFailure, Notice, Waiting } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
@@ -19,18 +22,26 @@ type Kind = (typeof KINDS)[number][0];
 
 export function AuditPage({ place }: { place: Place }) {
   const kind: Kind = place.query.kind === 'sign_ins' ? 'sign_ins' : 'changes';
-  const newest = usePoll(`audit ${kind}`, EVERY_MS, (client, signal) =>
-    client.get<AuditAnswer>(`/audit?kind=${kind}&limit=${PAGE}`, signal),
+  const { path = '', search = '' } = place.query;
+  const query = new URLSearchParams({
+    kind,
+    limit: String(PAGE),
+    ...(path === '' ? {} : { path }),
+    ...(search === '' ? {} : { search }),
+  }).toString();
+  const newest = usePoll(query, EVERY_MS, (client, signal) =>
+    client.get<AuditAnswer>(`/audit?${query}`, signal),
   );
-  const [older, setOlder] = useState<{ kind: Kind; data: AuditRecord[]; next: string | null }>();
+  const [older, setOlder] = useState<{ query: string; data: AuditRecord[]; next: string | null }>();
+  const [restoring, setRestoring] = useState<{ record: AuditRecord; undo: Undo } | undefined>();
   const action = useAction();
-  const more = older?.kind === kind ? older : undefined;
+  const more = older?.query === query ? older : undefined;
   const rows = [...(newest.data?.data ?? []), ...(more?.data ?? [])];
   const next = more ? more.next : (newest.data?.next_before ?? null);
   const showOlder = () =>
     action.run(async (client) => {
-      const answer = await client.get<AuditAnswer>(`/audit?kind=${kind}&limit=${PAGE}&before=${next}`);
-      setOlder({ kind, data: [...(more?.data ?? []), ...answer.data], next: answer.next_before });
+      const answer = await client.get<AuditAnswer>(`/audit?${query}&before=${next}`);
+      setOlder({ query, data: [...(more?.data ?? []), ...answer.data], next: answer.next_before });
     });
   const save = (format: 'csv' | 'jsonl') =>
     action.run(async (client) => {
@@ -59,13 +70,34 @@ export function AuditPage({ place }: { place: Place }) {
         </>
       }
     >
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <Field
+          label="Search"
+          type="search"
+          value={search}
+          onInput={(text) => changeQuery(place, { search: text })}
+          placeholder="Person, or a part of the path"
+        />
+      </form>
+      {path !== '' && (
+        <Notice tone="info">
+          Only changes of <code>{path}</code>.{' '}
+          <button type="button" class="small" onClick={() => changeQuery(place, { path: '' })}>
+            Show all
+          </button>
+        </Notice>
+      )}
       {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
       {!newest.data && <Waiting polled={newest} />}
-      {newest.data && rows.length === 0 && <Empty title="Nothing yet." />}
+      {newest.data && rows.length === 0 && (
+        <Empty title={path + search === '' ? 'Nothing yet.' : 'No change fits.'} />
+      )}
       {rows.length > 0 && (
         <Table
           caption="Audit trail"
-          columns={kind === 'changes' ? CHANGES : SIGN_INS}
+          columns={
+            kind === 'changes' ? changeColumns((record, undo) => setRestoring({ record, undo })) : SIGN_INS
+          }
           rows={rows}
           rowKey={({ cursor }) => cursor}
         />
@@ -76,6 +108,24 @@ export function AuditPage({ place }: { place: Place }) {
             Show older entries
           </button>
         </p>
+      )}
+      {restoring && (
+        <Confirm
+          title="Put it back?"
+          verb="Restore"
+          work={async (client) =>
+            void (await client.send(restoring.undo.method, restoring.undo.path, restoring.undo.body))
+          }
+          onClose={() => setRestoring(undefined)}
+          onDone={() => {
+            setRestoring(undefined);
+            newest.reload();
+          }}
+        >
+          This {restoring.undo.words}. It is checked and recorded like any change, and replaces what was
+          changed since <b>{moment(restoring.record.at)}</b>, too.
+          <Differences before={restoring.record.after} after={restoring.record.before} />
+        </Confirm>
       )}
     </Page>
   );
@@ -106,37 +156,68 @@ const SIGN_INS: readonly Column<AuditRecord>[] = [
   RESULT,
 ];
 
-const CHANGES: readonly Column<AuditRecord>[] = [
-  ...COMMON,
-  {
-    id: 'what',
-    label: 'What',
-    cell: ({ action, path }) => (
-      <code>
-        {action.split(' ')[0]} {path}
-      </code>
-    ),
-  },
-  RESULT,
-  { id: 'states', label: 'Before and after', cell: States },
-];
+function changeColumns(onRestore: (record: AuditRecord, undo: Undo) => void): Column<AuditRecord>[] {
+  return [
+    ...COMMON,
+    {
+      id: 'what',
+      label: 'What',
+      cell: ({ action, path }) => (
+        <code class="wrap">
+          {action.split(' ')[0]} {path}
+        </code>
+      ),
+    },
+    RESULT,
+    { id: 'states', label: 'Difference', cell: (record) => <Change record={record} onRestore={onRestore} /> },
+  ];
+}
 
-function States({ before, after }: AuditRecord) {
+interface ChangeProps {
+  record: AuditRecord;
+  onRestore(record: AuditRecord, undo: Undo): void;
+}
+
+function Change({ record, onRestore }: ChangeProps) {
+  const { before, after } = record;
   if (before === null && after === null) return <span class="muted">not recorded</span>;
+  const undo = undoOf(record);
   return (
     <details>
       <summary>{before === null ? 'New' : after === null ? 'Removed' : 'Changed'}</summary>
-      {before !== null && <State name="Before" state={before} />}
-      {after !== null && <State name="After" state={after} />}
+      <Differences before={before} after={after} />
+      {'reason' in undo ? (
+        <p class="hint">{undo.reason}</p>
+      ) : (
+        <button
+          type="button"
+          class="small"
+          aria-label={`Restore what was before ${record.action.split(' ')[0]} ${record.path}, ${moment(record.at)}`}
+          onClick={() => onRestore(record, undo)}
+        >
+          Restore
+        </button>
+      )}
     </details>
   );
 }
 
-function State({ name, state }: { name: string; state: unknown }) {
+/** One line for each field that differs. */
+function Differences({ before, after }: { before: unknown; after: unknown }) {
+  const differences = differencesOf(before, after);
+  if (differences.length === 0) return <p class="hint">Nothing differs.</p>;
   return (
-    <>
-      <p class="muted">{name}</p>
-      <pre class="state">{JSON.stringify(state, null, 2)}</pre>
-    </>
+    <dl class="differences">
+      {differences.map((each) => (
+        <div key={each.field}>
+          <dt>{each.field}</dt>
+          <dd>
+            {each.before !== undefined && <del>{each.before}</del>}
+            {each.before !== undefined && each.after !== undefined && ' → '}
+            {each.after !== undefined && <ins>{each.after}</ins>}
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }

@@ -1,10 +1,13 @@
-import type { BatchView, List } from '@sluice/shared/admin-api';
+import type { BatchView, DirectoryOverview, List } from '@sluice/shared/admin-api';
+import { BATCH_STATUSES } from '@sluice/shared/contract/batch';
 import { path } from '../../admin-client.js';
 import { ago, count, duration, moment, NOTHING, rate, usd } from '../../format.js';
-import type { Place } from '../../location.js';
+import { changeQuery, formatPlace, type Place } from '../../location.js';
 import { useMay } from '../../permissions.js';
 import { download } from '../../ui/download.js';
+import { Field, Select } from '../../ui/field.js';
 import { Page } from '../../ui/page.js';
+import { Pick } from '../../ui/pick.js';
 import { Bar, Empty, explainFailure, Notice, Waiting } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
 import { useAction } from '../../ui/use-action.js';
@@ -12,11 +15,23 @@ import { usePoll } from '../../use-poll.js';
 import { forecast, isUnderWay, paceOf } from './batch-forecast.js';
 
 const EVERY_MS = 3_000;
+const SLOWLY_MS = 60_000;
+const STATUSES = [
+  ['', 'Any'],
+  ...BATCH_STATUSES.map((status) => [status, status.replace('_', ' ')] as const),
+] as const;
 
-export function BatchesPage(_: { place: Place }) {
-  const batches = usePoll('batches', EVERY_MS, (client, signal) =>
-    client.get<List<BatchView>>('/batches', signal),
+export function BatchesPage({ place }: { place: Place }) {
+  const { workspace = '', status = '', search = '' } = place.query;
+  const filters = Object.entries({ workspace, status, search }).filter(([, value]) => value !== '');
+  const query = new URLSearchParams(filters).toString();
+  const batches = usePoll(`batches ${query}`, EVERY_MS, (client, signal) =>
+    client.get<List<BatchView>>(`/batches?${query}`, signal),
   );
+  const directory = usePoll('workspaces', SLOWLY_MS, (client, signal) =>
+    client.get<DirectoryOverview>('/directory?keys=false', signal),
+  );
+  const set = (name: string) => (value: string) => changeQuery(place, { [name]: value });
   const action = useAction();
   const cancel = ({ workspace, id }: BatchView) =>
     action.run(async (client) => {
@@ -30,38 +45,40 @@ export function BatchesPage(_: { place: Place }) {
     });
   const now = Date.now();
   const columns: Column<BatchView>[] = [
-    { id: 'batch', label: 'Batch', head: true, cell: ({ id }) => <code>{id}</code> },
-    { id: 'workspace', label: 'Workspace', cell: ({ workspace }) => <span class="name">{workspace}</span> },
     {
-      id: 'status',
-      label: 'Status',
-      cell: (batch) => <Status batch={batch} />,
+      id: 'batch',
+      label: 'Batch',
+      head: true,
+      cell: ({ id, metadata }) => (
+        <>
+          {metadata?.name && <span class="name">{metadata.name}</span>}
+          <code class={metadata?.name ? 'under' : ''}>{id}</code>
+        </>
+      ),
     },
+    { id: 'workspace', label: 'Workspace', cell: ({ workspace }) => workspace },
+    { id: 'status', label: 'Status', cell: (batch) => <Status batch={batch} /> },
     {
       id: 'progress',
       label: 'Progress',
-      cell: ({ request_counts: { total, completed, failed } }) => (
-        <span class="with-bar">
-          <span class="number">
-            {count(completed + failed)} of {count(total)}
+      cell: (batch) => {
+        const { total, completed, failed } = batch.request_counts;
+        return (
+          <span class="over-bar">
+            <span class="number">
+              {count(completed + failed)} of {count(total)}
+            </span>
+            <Bar value={completed + failed} max={Math.max(1, total)} tone={failed > 0 ? 'warn' : 'good'} />
+            {isUnderWay(batch) && (
+              <span class="under">
+                {rate(paceOf(batch, now))} lines a second, done in about {duration(forecast(batch, now))}
+              </span>
+            )}
           </span>
-          <Bar value={completed + failed} max={Math.max(1, total)} tone={failed > 0 ? 'warn' : 'good'} />
-        </span>
-      ),
-    },
-    {
-      id: 'rate',
-      label: 'Lines a second',
-      numeric: true,
-      cell: (batch) => (isUnderWay(batch) ? rate(paceOf(batch, now)) : NOTHING),
+        );
+      },
     },
     { id: 'cost', label: 'Cost so far', numeric: true, cell: ({ cost_usd }) => usd(cost_usd) },
-    {
-      id: 'end',
-      label: 'Done in about',
-      numeric: true,
-      cell: (batch) => (isUnderWay(batch) ? duration(forecast(batch, now)) : NOTHING),
-    },
     {
       id: 'errors',
       label: 'Failed lines',
@@ -74,7 +91,11 @@ export function BatchesPage(_: { place: Place }) {
     {
       id: 'created',
       label: 'Created',
-      cell: ({ created_at }) => ago(new Date(created_at * 1000).toISOString(), now),
+      cell: ({ created_at }) => (
+        <span class="number" title={moment(created_at * 1000)}>
+          {ago(new Date(created_at * 1000).toISOString(), now)}
+        </span>
+      ),
     },
     {
       id: 'actions',
@@ -84,13 +105,36 @@ export function BatchesPage(_: { place: Place }) {
   ];
   return (
     <Page title="Batches" intro="Files of requests that run in the background, the newest first.">
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <Field
+          label="Search"
+          type="search"
+          value={search}
+          onInput={set('search')}
+          placeholder="Name, id or file"
+        />
+        <Pick
+          label="Workspace"
+          value={workspace}
+          values={directory.data?.workspaces.map(({ id }) => id) ?? []}
+          none="All"
+          onChange={set('workspace')}
+        />
+        <Select label="Status" value={status} choices={STATUSES} onChange={set('status')} />
+      </form>
       {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
       {!batches.data && <Waiting polled={batches} />}
-      {batches.data?.data.length === 0 && (
-        <Empty title="There are no batches.">
-          <code>client.batches.create</code> of the official SDKs makes one.
-        </Empty>
-      )}
+      {batches.data?.data.length === 0 &&
+        (query === '' ? (
+          <Empty title="There are no batches.">
+            <code>client.batches.create</code> of the official SDKs makes one, and <code>metadata.name</code>{' '}
+            names it.
+          </Empty>
+        ) : (
+          <Empty title="No batch fits.">
+            <a href={formatPlace({ page: 'batches' })}>Show all batches</a>
+          </Empty>
+        ))}
       {batches.data && batches.data.data.length > 0 && (
         <Table caption="Batches" columns={columns} rows={batches.data.data} rowKey={({ id }) => id} />
       )}
@@ -105,8 +149,8 @@ function Status({ batch }: { batch: BatchView }) {
       {waits_for === null ? status.replace('_', ' ') : `waits for ${waits_for}`}
       {handed && handed.since !== null && (
         <div class="muted" title={`The provider’s batches: ${handed.ids.join(', ')}`}>
-          at {handed.provider} since {moment(new Date(handed.since * 1000).toISOString())},{' '}
-          {count(handed.ended)} of {count(handed.lines)} lines
+          at {handed.provider} since {moment(handed.since * 1000)}, {count(handed.ended)} of{' '}
+          {count(handed.lines)} lines
         </div>
       )}
       {handed && handed.one_by_one !== null && (
@@ -128,22 +172,22 @@ function Actions({ batch, busy, cancel, save }: ActionsProps) {
   const may = useMay();
   if (!may('operator', workspace)) return null;
   return (
-    <>
+    <div class="actions">
       {(status === 'in_progress' || status === 'validating') && (
-        <button type="button" disabled={busy} onClick={() => cancel(batch)}>
+        <button type="button" class="small" disabled={busy} onClick={() => cancel(batch)}>
           Cancel
         </button>
       )}
       {output !== null && (
-        <button type="button" disabled={busy} onClick={() => save(workspace, output)}>
+        <button type="button" class="small" disabled={busy} onClick={() => save(workspace, output)}>
           Answers
         </button>
       )}
       {errors !== null && (
-        <button type="button" disabled={busy} onClick={() => save(workspace, errors)}>
+        <button type="button" class="small" disabled={busy} onClick={() => save(workspace, errors)}>
           Errors
         </button>
       )}
-    </>
+    </div>
   );
 }

@@ -1,8 +1,10 @@
 import type { Status, TrafficReport } from '@sluice/shared/admin-api';
-import { bytes, count, counted, duration, percent, rate, seconds, timeOfDay } from '../../format.js';
+import { isRefusal } from '@sluice/shared/reasons';
+import { bytes, count, counted, duration, moment, percent, rate, seconds, timeOfDay } from '../../format.js';
 import { changeQuery, formatPlace, type Place } from '../../location.js';
+import { Between, lastHour, readBetween, type TimeBetween } from '../../ui/between.js';
 import { Page } from '../../ui/page.js';
-import { Choice, Empty, Notice, Waiting } from '../../ui/small.js';
+import { Badge, Choice, Empty, Notice, Waiting } from '../../ui/small.js';
 import { usePoll } from '../../use-poll.js';
 import { LiveRoutes } from './live-routes.js';
 import { Processes } from './processes.js';
@@ -11,11 +13,13 @@ import { Providers } from './providers.js';
 import { Refusals } from './refusals.js';
 import { TrafficCharts } from './traffic-charts.js';
 
+const BETWEEN = 'between';
 const RANGES = [
   ['5m', '5 min'],
   ['15m', '15 min'],
   ['1h', '1 hour'],
   ['24h', '24 hours'],
+  [BETWEEN, 'Between'],
 ] as const;
 type Range = (typeof RANGES)[number][0];
 
@@ -23,41 +27,58 @@ const EVERY_MS = 2_000;
 
 export function LivePage({ place }: { place: Place }) {
   const range = RANGES.find(([each]) => each === place.query.range)?.[0] ?? '15m';
+  const between = range === BETWEEN ? (readBetween(place.query) ?? lastHour()) : undefined;
+  const isOver = between !== undefined && Date.parse(between.until) < Date.now();
+  const time = new URLSearchParams(between ? { ...between } : { since: range }).toString();
   const status = usePoll('status', EVERY_MS, (client, signal) => client.get<Status>('/status', signal));
-  const traffic = usePoll(`traffic ${range}`, EVERY_MS, (client, signal) =>
-    client.get<TrafficReport>(`/traffic?since=${range}`, signal),
+  const traffic = usePoll(`traffic ${time}`, isOver ? 0 : EVERY_MS, (client, signal) =>
+    client.get<TrafficReport>(`/traffic?${time}`, signal),
   );
-  const select = (next: Range) => changeQuery(place, { range: next });
+  const select = (next: Range) =>
+    changeQuery(place, {
+      range: next,
+      ...(next === BETWEEN ? lastHour() : { since: '', until: '' }),
+    });
   return (
     <Page
       title="Live"
-      intro={status.data ? `As of ${timeOfDay(status.data.time)}; updates by itself.` : 'Updates by itself.'}
+      intro={introOf(between, status.data)}
       actions={<Choice label="Time range" value={range} choices={RANGES} onChange={select} />}
     >
-      {traffic.data ? <Figures traffic={traffic.data} /> : <Waiting polled={traffic} />}
-      {traffic.data && <TrafficCharts traffic={traffic.data} />}
-      <Refusals range={range} />
-      {traffic.data && <LiveRoutes routes={traffic.data.routes} />}
-      {status.data ? (
-        <>
-          <Providers providers={status.data.providers} />
-          <ProviderHistory range={range} />
-          {status.data.redis && (
-            <>
-              <Processes status={status.data} />
-              <Warnings
-                copies={status.data.copies}
-                processes={status.data.processes}
-                redis={status.data.redis}
-              />
-              <Small redis={status.data.redis} copies={status.data.copies} registry={status.data.registry} />
-            </>
-          )}
-        </>
-      ) : (
-        <Waiting polled={status} />
+      {between && (
+        <form class="filters" onSubmit={(event) => event.preventDefault()}>
+          <Between between={between} onChange={(next) => changeQuery(place, { ...next })} />
+        </form>
       )}
+      {traffic.data ? <Figures traffic={traffic.data} isNow={!isOver} /> : <Waiting polled={traffic} />}
+      {traffic.data && <TrafficCharts traffic={traffic.data} />}
+      <Refusals time={time} />
+      {traffic.data && <LiveRoutes routes={traffic.data.routes} />}
+      <ProviderHistory time={time} />
+      {/* What follows is the state of now, and says nothing about a time that is over. */}
+      {!isOver && (status.data ? <Now status={status.data} /> : <Waiting polled={status} />)}
     </Page>
+  );
+}
+
+function introOf(between: TimeBetween | undefined, status: Status | undefined): string {
+  if (between) return `From ${moment(between.since)} to ${moment(between.until)}.`;
+  return status ? `As of ${timeOfDay(status.time)}; updates by itself.` : 'Updates by itself.';
+}
+
+function Now({ status }: { status: Status }) {
+  const { providers, redis, copies, processes, registry } = status;
+  return (
+    <>
+      <Providers providers={providers} />
+      {redis && (
+        <>
+          <Processes status={status} />
+          <Warnings copies={copies} processes={processes} redis={redis} />
+          <Small redis={redis} copies={copies} registry={registry} />
+        </>
+      )}
+    </>
   );
 }
 
@@ -105,8 +126,10 @@ function Warnings({
   );
 }
 
-function Figures({ traffic }: { traffic: TrafficReport }) {
-  const { requests, failed, refused, fallbacks, duration_ms, reasons } = traffic;
+function Figures({ traffic, isNow }: { traffic: TrafficReport; isNow: boolean }) {
+  const { requests, failed, refused, fallbacks, duration_ms } = traffic;
+  // Refusals have a table of their own.
+  const unserved = traffic.reasons.filter(({ reason }) => !isRefusal(reason));
   if (requests === 0)
     return (
       <Empty title="No request in this time.">
@@ -117,9 +140,9 @@ function Figures({ traffic }: { traffic: TrafficReport }) {
     <section aria-label="Figures">
       <dl class="tiles">
         <Tile
-          name="Requests per second"
-          value={rate(currentRate(traffic))}
-          note={`${count(requests)} in all`}
+          name="Requests"
+          value={count(requests)}
+          note={isNow ? `now ${rate(currentRate(traffic))} a second` : `${rate(meanRate(traffic))} a second`}
         />
         <Tile name="Median" value={duration(duration_ms.p50)} note="half are faster" />
         <Tile name="p95" value={duration(duration_ms.p95)} note="19 of 20 are faster" />
@@ -137,23 +160,22 @@ function Figures({ traffic }: { traffic: TrafficReport }) {
         />
         <Tile name="By fallback" value={percent(fallbacks, requests)} note={counted(fallbacks, 'request')} />
       </dl>
-      {reasons.length > 0 && (
-        <p class="codes">
-          <span class="muted">Not served</span>
-          {reasons.slice(0, 8).map(({ reason, text, kind, requests }) => (
-            <a
-              key={reason}
-              class={`badge ${kind === 'failed' ? 'bad' : 'warn'}`}
-              title={text}
-              href={formatPlace({ page: 'requests', query: { reason } })}
-            >
-              {reason} {count(requests)}
-            </a>
+      {unserved.length > 0 && (
+        <ul class="plain unserved" aria-label="Why requests were not served">
+          {unserved.slice(0, 8).map(({ reason, text, kind, requests }) => (
+            <li key={reason}>
+              <Badge tone={kind === 'failed' ? 'bad' : 'quiet'}>{count(requests)}</Badge>
+              <a href={formatPlace({ page: 'requests', query: { reason } })}>{text}</a>
+            </li>
           ))}
-        </p>
+        </ul>
       )}
     </section>
   );
+}
+
+function meanRate({ requests, buckets, bucket_seconds }: TrafficReport): number {
+  return requests / (buckets.length * bucket_seconds);
 }
 
 /** Over the last complete twelfth of the range. */

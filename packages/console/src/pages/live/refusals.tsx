@@ -1,6 +1,7 @@
 import type { DirectoryOverview, RefusalCount, RefusalReport } from '@sluice/shared/admin-api';
 import { count, moment, NOTHING } from '../../format.js';
 import { formatPlace } from '../../location.js';
+import { Waiting } from '../../ui/small.js';
 import { type Column, Table } from '../../ui/table.js';
 import { usePoll } from '../../use-poll.js';
 import { keyNames } from '../requests/key-names.js';
@@ -43,14 +44,17 @@ function columns(nameOf: (keyId: string) => string): Column<RefusalCount>[] {
 }
 
 /** What was refused in the time range, also before it was accepted. Nothing has failed here. */
-export function Refusals({ range }: { range: string }) {
-  const { data } = usePoll(`refusals ${range}`, EVERY_MS, (client, signal) =>
-    client.get<RefusalReport>(`/refusals?since=${range}`, signal),
+export function Refusals({ time }: { time: string }) {
+  const report = usePoll(`refusals ${time}`, EVERY_MS, (client, signal) =>
+    client.get<RefusalReport>(`/refusals?${time}`, signal),
   );
   const directory = usePoll('directory', SLOWLY_MS, (client, signal) =>
     client.get<DirectoryOverview>('/directory', signal),
   );
-  if (!data || data.data.length === 0) return null;
+  const { data } = report;
+  // The page has other places that say so while it loads.
+  if (!data) return report.error ? <Waiting polled={report} /> : null;
+  if (data.data.length === 0) return null;
   const hidden = data.data.length - MOST;
   return (
     <section aria-labelledby="refusals">

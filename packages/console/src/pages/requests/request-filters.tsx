@@ -2,11 +2,13 @@ import type { DirectoryOverview } from '@sluice/shared/admin-api';
 import { ALL_REASONS } from '@sluice/shared/reasons';
 import { useMemo, useState } from 'preact/hooks';
 import { goTo } from '../../location.js';
+import { Between, lastHour } from '../../ui/between.js';
 import { Field, Select } from '../../ui/field.js';
 import { Pick } from '../../ui/pick.js';
 
 export const FILTERS = [
   'since',
+  'until',
   'workspace',
   'route',
   'provider',
@@ -23,12 +25,15 @@ export const FILTERS = [
   'sort',
 ] as const;
 
+const BETWEEN = 'between';
+
 const SINCE = [
   ['', 'All there is'],
   ['15m', 'Last 15 minutes'],
   ['1h', 'Last hour'],
   ['24h', 'Last 24 hours'],
   ['7d', 'Last 7 days'],
+  [BETWEEN, 'Between two times'],
 ] as const;
 
 const SORTS = [
@@ -117,10 +122,11 @@ export function RequestFilters({ query, choices, onChange }: RequestFiltersProps
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
       <Select
         label="Time"
-        value={query.since ?? ''}
-        choices={listed(SINCE, query.since)}
-        onChange={(since) => onChange({ since })}
+        value={query.until ? BETWEEN : (query.since ?? '')}
+        choices={listed(SINCE, query.until ? BETWEEN : query.since)}
+        onChange={(since) => onChange(since === BETWEEN ? { ...lastHour() } : { since, until: '' })}
       />
+      {query.until && <Between between={query} onChange={(between) => onChange({ ...between })} />}
       {pick('workspace', 'Workspace', workspaces)}
       {pick('route', 'Route', routes)}
       <Select

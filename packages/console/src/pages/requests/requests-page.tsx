@@ -23,7 +23,8 @@ export function RequestsPage({ place }: { place: Place }) {
   const filters = FILTERS.filter((name) => place.query[name]).map((name) => [name, place.query[name] ?? '']);
   const query = new URLSearchParams(filters).toString();
   const before = trail.at(-1);
-  const isLive = !paused && before === undefined;
+  const isOver = Date.parse(place.query.until ?? '') < Date.now();
+  const isLive = !paused && before === undefined && !isOver;
   const params = new URLSearchParams([
     ...filters,
     ['limit', String(PAGE_SIZE)],
@@ -70,11 +71,13 @@ export function RequestsPage({ place }: { place: Place }) {
           ? 'An older page of the log.'
           : isLive
             ? 'Newest first; updates by itself.'
-            : 'Newest first; paused.'
+            : isOver
+              ? 'Newest first, of a time that is over.'
+              : 'Newest first; paused.'
       }
       actions={
         <>
-          {before === undefined && (
+          {before === undefined && !isOver && (
             <button type="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>
               {paused ? 'Resume' : 'Pause'}
             </button>

@@ -8,7 +8,7 @@ interface EntryRowProps {
   number: number;
   count: number;
   title: string;
-  /** It shares its place in the chain with others. */
+  /** Requests are split between it and others. */
   isMember: boolean;
   entry: EntryForm;
   mistakeOf(field: string): string | undefined;
@@ -124,7 +124,7 @@ export function EntryRow({
               mistake={mistakeOf('weight')}
               inputMode="numeric"
               placeholder="1"
-              hint="Its share of the requests among those of this place"
+              hint="Its share of the requests, among those it is split with"
             />
           )}
         </div>
@@ -135,7 +135,17 @@ export function EntryRow({
               checked={entry.joins}
               onChange={({ currentTarget }) => onChange({ ...entry, joins: currentTarget.checked })}
             />
-            Shares the place of the entry before it
+            Split requests with the entry before it, by weight
+          </label>
+        )}
+        {number > 1 && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={entry.isForTooLong}
+              onChange={({ currentTarget }) => onChange({ ...entry, isForTooLong: currentTarget.checked })}
+            />
+            Only for prompts that a model before it found too long
           </label>
         )}
         {count > 1 && (

@@ -3,6 +3,7 @@ import { entriesOf, isGroup } from '@sluice/shared/contract/chain';
 import { useState } from 'preact/hooks';
 import { count, counted, duration, percent } from '../../format.js';
 import { formatPlace } from '../../location.js';
+import { useMay } from '../../permissions.js';
 import { stateOf } from '../../provider-state.js';
 import { Badge, Bar } from '../../ui/small.js';
 import { renamesOf } from './route-form.js';
@@ -20,6 +21,7 @@ interface RouteCardProps {
 export function RouteCard({ route, status, traffic, mayEdit, onEdit, onDelete }: RouteCardProps) {
   const { id, workspace, chain, on_crash, provider_batches } = route;
   const [isOpen, setOpen] = useState(false);
+  const may = useMay();
   const served = (traffic?.served ?? []).reduce((sum, each) => sum + each, 0);
   return (
     <article class="card route" aria-label={`Route ${id} of ${workspace}`}>
@@ -43,6 +45,20 @@ export function RouteCard({ route, status, traffic, mayEdit, onEdit, onDelete }:
           >
             Requests
           </a>
+          {may('admin', workspace) && (
+            <>
+              {' '}
+              <a
+                href={formatPlace({
+                  page: 'audit',
+                  query: { path: `/workspaces/${workspace}/routes/${id}` },
+                })}
+                aria-label={`Changes of ${id}`}
+              >
+                Changes
+              </a>
+            </>
+          )}
         </p>
         {mayEdit && (
           <div class="actions">
@@ -121,6 +137,7 @@ function Entry({ entry, share, status, served, of }: EntryProps) {
   );
   const settings = [
     ...(share === undefined ? [] : [share]),
+    ...(entry.when === undefined ? [] : ['only for prompts that are too long before it']),
     ...(timeout_ms === undefined ? [] : [`timeout ${duration(timeout_ms)}`]),
     ...(max_tokens === undefined ? [] : [`max ${count(max_tokens)} tokens`]),
     ...(retries === undefined ? [] : [`${retries} ${retries === 1 ? 'retry' : 'retries'}`]),

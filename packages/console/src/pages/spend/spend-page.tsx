@@ -11,7 +11,7 @@ import { usePoll } from '../../use-poll.js';
 import { Budgets } from './budgets.js';
 import { RangeFields } from './range-fields.js';
 import { PERIODS, readRange } from './spend-range.js';
-import { fieldsOf, GROUPS, type GroupRow, groupRows, toSeries, withOthers } from './spend-sums.js';
+import { fieldsOf, GROUPS, type GroupRow, groupRows, sumOthers, toSeries } from './spend-sums.js';
 import { SpendTable } from './spend-table.js';
 import { StatementPage } from './statement-page.js';
 
@@ -61,7 +61,7 @@ function SpendOfAll({ place }: { place: Place }) {
     () => spend.data && toSeries(spend.data, { by, tag }, period),
     [spend.data, by, tag, period],
   );
-  const rows = spend.data ? withOthers(groupRows(spend.data.data, grouping), spend.data) : [];
+  const rows = spend.data ? groupRows(spend.data.data, grouping) : [];
   const action = useAction();
   const save = ({ format, extension }: Format) =>
     action.run(async (client) => {
@@ -133,7 +133,14 @@ function SpendOfAll({ place }: { place: Place }) {
               height={210}
             />
           </section>
-          <SpendTable rows={rows} total={spend.data.total} by={by} statementOf={statementOf} />
+          <SpendTable
+            rows={rows}
+            others={sumOthers(spend.data)}
+            groups={spend.data.groups}
+            total={spend.data.total}
+            by={by}
+            statementOf={statementOf}
+          />
         </>
       )}
       {budgets.data ? <Budgets budgets={budgets.data} /> : <Waiting polled={budgets} />}

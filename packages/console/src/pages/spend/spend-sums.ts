@@ -1,5 +1,4 @@
 import type { PresentedSpend, Spend, SpendField, SpendSums } from '@sluice/shared/admin-api';
-import { count } from '../../format.js';
 
 export const GROUPS = [
   ['workspace', 'Workspace'],
@@ -65,17 +64,12 @@ export function groupRows(data: readonly PresentedSpend[], grouping: Grouping): 
   return [...groups.values()].sort((a, b) => b.cost - a.cost);
 }
 
-/** All rows, the last one for the groups that have none of their own. */
-export function withOthers(rows: GroupRow[], { others, groups }: Spend): GroupRow[] {
-  if (others.length === 0) return rows;
-  const rest: GroupRow = {
-    ...blank(),
-    name: `${count(groups - rows.length)} others`,
-    cost: 0,
-    estimated: 0,
-  };
+/** The sum of the groups that have no row of their own. Undefined: each has one. */
+export function sumOthers({ others }: Spend): GroupRow | undefined {
+  if (others.length === 0) return undefined;
+  const rest: GroupRow = { ...blank(), name: '', cost: 0, estimated: 0 };
   for (const row of others) add(rest, row);
-  return [...rows, rest];
+  return rest;
 }
 
 function add(sum: GroupRow, row: PresentedSpend): void {
@@ -103,7 +97,7 @@ export function toSeries(spend: Spend, grouping: Grouping, period: 'day' | 'mont
   return {
     times: periods.map((each) => Date.parse(each) / 1000),
     series: labels.map((name) => ({
-      label: name === '' ? `${count(spend.groups - shown.length)} others` : name,
+      label: name === '' ? 'all others' : name,
       values: periods.map((each) => costs.get(`${each} ${name}`) ?? 0),
     })),
     colours: labels.map((name, i) => (name === '' ? OTHER_COLOUR : i + 1)),

@@ -1,18 +1,22 @@
 import type { SpendSums } from '@sluice/shared/admin-api';
 import { count, counted, percent, usd } from '../../format.js';
 import { Bar } from '../../ui/small.js';
-import { type Column, Table } from '../../ui/table.js';
+import { type Column, Row, Table } from '../../ui/table.js';
 import { GROUPS, type Group, type GroupRow } from './spend-sums.js';
 
 interface SpendTableProps {
   rows: GroupRow[];
+  /** The groups that have no row. They are no group, and so not sorted with them. */
+  others: GroupRow | undefined;
+  /** How many there are, with and without a row. */
+  groups: number;
   total: SpendSums;
   by: Group;
   /** The address of the statement of a row, where it has one. */
   statementOf(row: GroupRow): string | undefined;
 }
 
-export function SpendTable({ rows, total, by, statementOf }: SpendTableProps) {
+export function SpendTable({ rows, others, groups, total, by, statementOf }: SpendTableProps) {
   const all = Number(total.cost_usd);
   const name = GROUPS.find(([each]) => each === by)?.[1] ?? by;
   const isPeriod = by === 'day' || by === 'month';
@@ -76,6 +80,7 @@ export function SpendTable({ rows, total, by, statementOf }: SpendTableProps) {
       ),
     },
   ];
+  const rest = others && { ...others, name: `The other ${count(groups - rows.length)} together` };
   return (
     <Table
       key={by}
@@ -83,6 +88,7 @@ export function SpendTable({ rows, total, by, statementOf }: SpendTableProps) {
       columns={columns}
       rows={rows}
       rowKey={(row) => row.name}
+      footer={rest && <Row columns={columns} row={rest} />}
       sortBy={isPeriod ? 'name' : '-cost'}
     />
   );

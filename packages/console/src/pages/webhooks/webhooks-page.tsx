@@ -1,7 +1,7 @@
 import type { DirectoryOverview, List, WebhookDelivery, WebhookView } from '@sluice/shared/admin-api';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
-import { ago, NOTHING } from '../../format.js';
+import { ago, moment, NOTHING } from '../../format.js';
 import type { Place } from '../../location.js';
 import { useMay } from '../../permissions.js';
 import { Confirm } from '../../ui/confirm.js';
@@ -36,7 +36,9 @@ export function WebhooksPage(_: { place: Place }) {
       {!directory.data && <Waiting polled={directory} />}
       {directory.data && workspaces.length === 0 && <Empty title="There is no workspace to show." />}
       {workspaces.length > 1 && workspace !== undefined && (
-        <Pick label="Workspace" value={workspace} values={workspaces} onChange={setChosen} />
+        <div class="filters">
+          <Pick label="Workspace" value={workspace} values={workspaces} onChange={setChosen} />
+        </div>
       )}
       {workspace !== undefined && <Webhooks key={workspace} workspace={workspace} />}
     </Page>
@@ -80,18 +82,24 @@ function Webhooks({ workspace }: { workspace: string }) {
           rowKey={({ id }) => id}
         />
       )}
-      <button type="button" class="primary" onClick={() => setDoing({ what: 'add' })}>
-        Add a webhook
-      </button>
+      <div class="actions">
+        <button type="button" class="primary" onClick={() => setDoing({ what: 'add' })}>
+          Add a webhook
+        </button>
+      </div>
+      {deliveries.error && !deliveries.data && <Waiting polled={deliveries} />}
       {deliveries.data && deliveries.data.data.length > 0 && (
-        <Table
-          caption="Deliveries"
-          columns={deliveryColumns(action.busy, ({ id }) =>
-            post(path`/workspaces/${workspace}/webhook-deliveries/${id}/resend`),
-          )}
-          rows={deliveries.data.data}
-          rowKey={({ id }) => id}
-        />
+        <section aria-labelledby="deliveries">
+          <h2 id="deliveries">Deliveries</h2>
+          <Table
+            caption="Deliveries"
+            columns={deliveryColumns(action.busy, ({ id }) =>
+              post(path`/workspaces/${workspace}/webhook-deliveries/${id}/resend`),
+            )}
+            rows={deliveries.data.data}
+            rowKey={({ id }) => id}
+          />
+        </section>
       )}
       {doing?.what === 'add' && <WebhookDialog workspace={workspace} onClose={done} />}
       {doing?.what === 'remove' && (
@@ -124,7 +132,7 @@ function webhookColumns(
       id: 'actions',
       label: 'Actions',
       cell: (webhook) => (
-        <>
+        <div class="actions">
           <button
             type="button"
             class="small"
@@ -142,7 +150,7 @@ function webhookColumns(
           >
             Remove
           </button>
-        </>
+        </div>
       ),
     },
   ];
@@ -164,8 +172,7 @@ function deliveryColumns(
     {
       id: 'next',
       label: 'Next attempt',
-      cell: ({ next_attempt_at }) =>
-        next_attempt_at === null ? NOTHING : new Date(next_attempt_at).toLocaleTimeString(),
+      cell: ({ next_attempt_at }) => (next_attempt_at === null ? NOTHING : moment(next_attempt_at)),
     },
     {
       id: 'resend',
