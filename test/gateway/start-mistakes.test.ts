@@ -35,7 +35,13 @@ test('a provider with a wrong name is one mistake, however many entries name it'
   const routes = Array.from({ length: 200 }, (_, i) => `      r${i}: [{ provider: openai, model: gpt-4o }]`);
   writeFileSync(
     file,
-    ['providers: { opnai: { preset: openai } }', 'workspaces:', '  - id: demo', '    routes:', ...routes].join('\n'),
+    [
+      'providers: { opnai: { preset: openai } }',
+      'workspaces:',
+      '  - id: demo',
+      '    routes:',
+      ...routes,
+    ].join('\n'),
   );
   const gateway = await refused(t, { env: { GATEWAY_CONFIG: file } });
   t.regex(

@@ -88,7 +88,8 @@ test('on Debian, anybody else is told the command', (t) => {
 });
 
 test('without root and apt the message is one line that works on this machine', (t) => {
-  const { message: container } = t.throws(() => find(machineWith(['podman'], { isRoot: false }).machine)) ?? {};
+  const { message: container } =
+    t.throws(() => find(machineWith(['podman'], { isRoot: false }).machine)) ?? {};
   t.regex(container ?? '', /run "podman run .*valkey:8" with REDIS_URL=redis:/);
   const { machine } = machineWith(['make', 'cc', 'curl'], { isRoot: false });
   const { message = '' } = t.throws(() => find(machine)) ?? {};

@@ -239,7 +239,7 @@ test('usage with cached and reasoning tokens is in the common format and has the
     input: 0,
     output: 0,
   };
-  const { cost } = new Pricing(() => registry).of('openai', 'gpt-5', read);
+  const { cost } = new Pricing(() => registry).of('openai', 'gpt-5', read, 0);
   t.is(cost, Math.round((400 * input + 600 * cached + 200 * output) * 1e6));
 });
 

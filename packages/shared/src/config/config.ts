@@ -103,7 +103,9 @@ export function parseConfig(
     throw new ConfigError(
       source,
       // To find a line takes a walk through the file.
-      withoutConsequences(mistakes).map((mistake, i) => (i < MOST_SHOWN ? { ...mistake, line: lineOf(mistake.path) } : mistake)),
+      withoutConsequences(mistakes).map((mistake, i) =>
+        i < MOST_SHOWN ? { ...mistake, line: lineOf(mistake.path) } : mistake,
+      ),
     );
   return toGatewayConfig(valid);
 }
