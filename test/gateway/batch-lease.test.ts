@@ -37,7 +37,7 @@ test('a process that was taken for dead and wakes up sends no line of a batch th
         return new Promise(() => {});
       },
     },
-    directory: { knownWorkspace: () => null, findWorkspace: async () => undefined, knownRoute: () => null },
+    directory: { findWorkspace: async () => undefined, findRoute: async () => undefined },
     providers: new Map([['openai', {}]]),
     payloads: new Payloads(),
     clock: { now: () => Date.now() },

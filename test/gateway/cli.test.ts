@@ -46,7 +46,7 @@ test('as a process it prints a table without colours and ends with 0, or a line 
   ]);
   t.deepEqual([good.exitCode, bad.exitCode], [0, 1]);
   t.regex(out, /^WORKSPACE +NAME +MODELS +CREATED +REQUESTS\/MIN/);
-  t.regex(out, /^demo +demo +all +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +- +- +- +-$/m);
+  t.regex(out, /^demo +demo +all +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC +- +- +- +-$/m);
   t.false(out.includes('\u001b'));
   t.is(err, 'sluice: There is no workspace of this id.\n');
   t.is(badOut, '');
@@ -135,9 +135,13 @@ test('a key is renamed, and its end set and taken back', async (t) => {
   t.is((await sluice(['keys', 'set', 'ends/a', '--name', 'b c', '--expires', 'never'])).code, 0);
   t.like((await sluice('keys list ends --json')).json()[0], { name: 'b c', expires_at: null });
   const fresh = await sluice(['keys', 'rotate', 'ends/b c', '--expires', '30d']);
-  t.regex(fresh.out, /The new key key_[\w-]+ expires on [-\d: ]+\. Its value/);
+  t.regex(fresh.out, /The new key key_[\w-]+ expires on [-\d: ]+ UTC\. Its value/);
   const again = await sluice(['keys', 'rotate', 'ends/b c']);
-  t.regex(again.out, /The new key key_[\w-]+ expires on [-\d: ]+, as the old one would have\./, again.err);
+  t.regex(
+    again.out,
+    /The new key key_[\w-]+ expires on [-\d: ]+ UTC, as the old one would have\./,
+    again.err,
+  );
   const endless = await sluice(['keys', 'rotate', 'ends/b c', '--expires', 'never']);
   t.regex(endless.out, /The new key key_[\w-]+ never expires\./, endless.err);
   const all = (await sluice('keys list --json')).json() as { workspace: string }[];
@@ -278,7 +282,7 @@ test('requests are listed, filtered, looked at and exported', async (t) => {
   );
   t.regex(
     first,
-    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +200 +logged +gpt-4o-mini +openai\/gpt-4o-mini +1 .* \d\.\d{6} +- +- +req_/,
+    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC +200 +logged +gpt-4o-mini +openai\/gpt-4o-mini +1 .* \d\.\d{6} +- +- +req_/,
   );
   t.true(second.endsWith(headers.get('x-request-id') ?? '?'));
   t.is((await sluice('requests --workspace logged --provider anthropic --json')).json().length, 1);

@@ -71,7 +71,7 @@ const EXAMPLES: Record<string, Example> = {
     ledger: { input: 500, cached_input: 3000, cache_write: 1500, output: 700 },
   },
   long: {
-    title: 'OpenAI: a prompt of 272,000 tokens or more reprices the whole request',
+    title: 'OpenAI: a prompt of more than 272,000 tokens reprices the whole request',
     provider: 'openai',
     model: 'gpt-5.4',
     usage: {
@@ -81,7 +81,7 @@ const EXAMPLES: Record<string, Example> = {
     },
     microdollars: 200_000 * 5 + 100_000 * 0.5 + 2000 * 22.5, // 1,000,000 + 50,000 + 45,000
     header: '1.095000',
-    tier: 'base_above_271999',
+    tier: 'base_above_272000',
     prompt: 300_000,
     completion: 2000,
     ledger: { input: 200_000, cached_input: 100_000, output: 2000 },

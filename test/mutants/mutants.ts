@@ -182,8 +182,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/dispatcher',
     file: 'packages/api/src/chat/dispatcher.ts',
-    from: 'job.entry + 1 === job.chain.length || !this.parts.hasWorkers()',
-    to: 'job.entry + 1 === job.chain.length',
+    from: '!hasNext || !this.parts.hasWorkers()',
+    to: '!hasNext',
   },
   {
     test: 'gateway/erase',

@@ -314,10 +314,9 @@ export class Dispatcher {
     const { died } = pending;
     const reason = isDisplaced ? this.#full(providerOf(job)) : await this.#whyWaited(providerOf(job));
     const waited = passOver(this.#withLost(job, died), reason.outcome, now);
+    const hasNext = job.chain.some((entry, i) => i > job.entry && isMeant(entry, job.attempts));
     // Without any worker the request would wait in vain at the next entry, too.
-    const isLast =
-      !job.chain.some((entry, i) => i > job.entry && isMeant(entry, job.attempts)) ||
-      !this.parts.hasWorkers();
+    const isLast = !hasNext || !this.parts.hasWorkers();
     const result = isLast
       ? await this.#fail(pending, waited, this.#waitedInVain(waited, reason), { as: 'withdrawer', died })
       : await this.#passOn(pending, waited);
