@@ -278,7 +278,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     test: 'gateway/logs',
     file: 'packages/api/src/http/request-line.ts',
-    from: 'line.keyId = key.id;',
+    from: ',"keyId":${JSON.stringify(key.id)}',
     to: '',
   },
   {
