@@ -184,7 +184,7 @@ test.serial(
     const found = async (reason: string) => (await admin('GET', `/requests?reason=${reason}`)).body.data;
     const [tooMany] = await found('workspace_concurrency');
     t.like(tooMany, { workspace: 'busy', code: 'rate_limited', queued: false, attempts: [] });
-    t.is(tooMany.reason_text, 'The workspace had as many requests at once as its limit allows.');
+    t.is(tooMany.reason_text, 'The workspace had reached its limit of requests at a time.');
     t.like((await found('budget_too_small'))[0], {
       workspace: 'broke',
       code: 'budget_exceeded',

@@ -1,6 +1,8 @@
 /** The tasks of an operator, each done in the console and with the `sluice` command. */
 import { writeFileSync } from 'node:fs';
 import { moment } from '@sluice/cli/output/format';
+import { createBatch } from '../helpers/batches.js';
+import { sdkFor } from '../helpers/sdk.js';
 import { until } from '../helpers/until.js';
 import type { Hand, Terminal } from './hand.js';
 import type { World } from './world.js';
@@ -205,7 +207,124 @@ export const TASKS: readonly Task[] = [
       await terminal.sees('audit', /root token.*PUT \/workspaces\/team\/routes\/watched/);
     },
   },
+  {
+    title: 'See what was asked in an hour that is over',
+    async before({ ask }) {
+      await ask('fast', 'in this hour');
+    },
+    async inConsole(hand) {
+      await hand.go('Requests');
+      await hand.choose('Time', 'between');
+      const [from, to] = around(new Date());
+      await hand.click(hand.page.getByLabel(/^From, /));
+      await hand.page.getByLabel(/^From, /).fill(from);
+      await hand.click(hand.page.getByLabel(/^To, /));
+      await hand.page.getByLabel(/^To, /).fill(to);
+      await hand.page
+        .getByRole('link', { name: /^Request req_/ })
+        .first()
+        .waitFor();
+    },
+    async inTerminal(terminal) {
+      const [from, to] = around(new Date());
+      await terminal.sees(['requests', '--since', from, '--until', to], /gpt-4o-mini/);
+    },
+  },
+  {
+    title: 'Undo a change of a route',
+    async before({ admin }) {
+      for (const model of ['gpt-4o', 'gpt-4.1'])
+        await admin('PUT', '/workspaces/team/routes/undone', [{ provider: 'openai', model }]);
+    },
+    async inConsole(hand, { admin }) {
+      await hand.go('Routes');
+      await hand.click(hand.page.getByRole('link', { name: 'Changes of undone' }));
+      await hand.click(hand.page.getByText('Changed', { exact: true }).first());
+      await hand.press(/^Restore/);
+      await hand.press('Restore');
+      await expectModel(admin, 'gpt-4o');
+    },
+    async inTerminal(terminal, { admin }) {
+      const { out } = await terminal.run('audit --path /workspaces/team/routes/undone --json');
+      const [{ cursor }] = JSON.parse(out) as [{ cursor: string }];
+      await terminal.run(`audit ${cursor} --restore --yes`);
+      await expectModel(admin, 'gpt-4o');
+    },
+  },
+  {
+    title: 'Take over a provider of gateway.yaml',
+    async inConsole(hand) {
+      await hand.go('Providers');
+      await hand.sees(/Set up in the file: line \d+ of/);
+      await hand.press('Take over openai');
+      await hand.fill('Key', NEW_KEY);
+      await hand.press('Take it over');
+      await hand.sees('An added provider of this name waits.');
+    },
+    async inTerminal(terminal, world) {
+      terminal.steps++;
+      writeFileSync(world.newKeyFile, NEW_KEY);
+      const place = `--kind openai --base-url ${world.upstream.baseUrl} --key-file ${world.newKeyFile}`;
+      await terminal.sees(`providers set openai ${place} --take-over`, /Take it out of .*, line \d+/);
+    },
+  },
+  {
+    title: 'Find a batch by its name',
+    async before({ gateway }) {
+      const body = { model: 'fast', messages: [{ role: 'user', content: 'hello' }] };
+      const line = { custom_id: '1', method: 'POST', url: '/v1/chat/completions', body };
+      await createBatch(sdkFor(gateway), JSON.stringify(line), { metadata: { name: 'Nightly labels' } });
+    },
+    async inConsole(hand) {
+      await hand.go('Batches');
+      await hand.fill('Search', 'nightly');
+      await hand.sees('Nightly labels');
+    },
+    async inTerminal(terminal) {
+      await terminal.sees('batches list --search nightly', /Nightly labels/);
+    },
+  },
+  {
+    title: 'Use a larger model for long prompts only',
+    async inConsole(hand, world) {
+      await hand.go('Routes');
+      await hand.press('New route');
+      await hand.choose('Workspace', 'team');
+      await hand.fill('Name', 'roomy');
+      await hand.choose('Provider', 'openai');
+      await hand.fill('Model', 'gpt-4o-mini');
+      await hand.press('Add an entry to fall back on');
+      const second = hand.page.locator('dialog[open] fieldset').nth(1);
+      hand.steps += 3;
+      await second.getByLabel('Steps in').selectOption('context_length');
+      await second.getByLabel('Provider').selectOption('openai');
+      await second.getByLabel('Model').fill('gpt-4.1');
+      await hand.press('Save route');
+      await hand.page.getByRole('article', { name: 'Route roomy of team' }).waitFor();
+      await expectServed(world, 'roomy');
+    },
+    async inTerminal(terminal, world) {
+      await terminal.run('routes set team roomy openai/gpt-4o-mini openai/gpt-4.1,when=context_length');
+      await expectServed(world, 'roomy');
+    },
+  },
 ];
+
+/** A minute before and after, as the clock of this machine shows them, which the browser's zone is, too. */
+function around(now: Date): [from: string, to: string] {
+  const shown = (ms: number) => {
+    const [day, time = ''] = moment(new Date(ms).toISOString()).split(' ');
+    return `${day}T${time.slice(0, 5)}`;
+  };
+  return [shown(now.getTime() - 60_000), shown(now.getTime() + 60_000)];
+}
+
+async function expectModel(admin: World['admin'], model: string): Promise<void> {
+  await until(`${model} again`, async () => {
+    const { body } = await admin('GET', '/workspaces/team/routes/undone');
+    return body.chain[0].model === model;
+  });
+}
 
 async function expectOk(asked: Promise<{ status: number }>): Promise<void> {
   const { status } = await asked;

@@ -23,8 +23,8 @@ const failed = (words: string) => ({ kind: 'failed', words }) as const;
 
 export const REASONS = {
   // The workspace's own rules.
-  workspace_concurrency: policy('The workspace had as many requests at once as its limit allows.'),
-  workspace_requests_per_minute: policy('The workspace had sent as many requests a minute as it may.'),
+  workspace_concurrency: policy('The workspace had reached its limit of requests at a time.'),
+  workspace_requests_per_minute: policy('The workspace had reached its limit of requests a minute.'),
   workspace_tokens_per_minute: policy(
     'The workspace had used up its tokens a minute, and the wait would have been too long.',
   ),
@@ -36,9 +36,9 @@ export const REASONS = {
   no_price: policy('The workspace may only use models with a known price, and this model has none.'),
   model_not_allowed: policy('The request might have chosen a model that the workspace may not use.'),
   same_key_crowd: policy('Too many requests waited for the answer to the same Idempotency-Key.'),
-  quota: policy('The workspace had as many files, stored bytes or batches as it may.'),
-  too_many_uploads: policy('The workspace was sending as many files at once as it may.'),
-  large_bodies: policy('The workspace was sending as many large requests at once as it may.'),
+  quota: policy('The workspace had reached its limit of files, stored bytes or batches.'),
+  too_many_uploads: policy('The workspace had reached its limit of files sent at a time.'),
+  large_bodies: policy('The workspace had reached its limit of large requests sent at a time.'),
   key_expired: policy('The key had expired.'),
   key_revoked: policy('The key had been revoked.'),
 

@@ -7,7 +7,7 @@ export function addImportCommands(program: Command, cli: Cli): void {
   const parent = group(
     program,
     'import',
-    'Make a gateway.yaml of the file of another gateway. No gateway has to run.',
+    'Turn the configuration of another gateway into a gateway.yaml. No gateway has to run.',
     'import litellm config.yaml --output gateway.yaml',
   );
   const command = parent

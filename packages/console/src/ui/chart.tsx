@@ -90,7 +90,7 @@ function describe({ times, series, kind, format, colours }: Drawn, width: number
     width,
     height,
     // Bars are days, which have a zone of their own.
-    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), isBars ? 'Etc/UTC' : timeZone()),
+    tzDate: (seconds) => uPlot.tzDate(new Date(Math.round(seconds * 1000)), isBars ? 'Etc/UTC' : timeZone()),
     legend: { show: false },
     cursor: { show: false },
     padding: [8, 8, 0, 0],

@@ -2,6 +2,11 @@ import type { ProviderStatus } from '@sluice/shared/admin-api';
 import { Field, Select } from '../../ui/field.js';
 import type { EntryForm, KnownModels } from './route-form.js';
 
+const STEPS_IN = [
+  ['', 'after any failure'],
+  ['context_length', 'when a prompt is too long'],
+] as const;
+
 const DRAGGED = 'application/x-sluice-entry';
 
 interface EntryRowProps {
@@ -116,6 +121,14 @@ export function EntryRow({
             placeholder="nothing"
             hint="Fields: seed=random_seed"
           />
+          {number > 1 && (
+            <Select
+              label="Steps in"
+              value={entry.isForTooLong ? 'context_length' : ''}
+              choices={STEPS_IN}
+              onChange={(when) => onChange({ ...entry, isForTooLong: when !== '' })}
+            />
+          )}
           {isMember && (
             <Field
               label="Weight"
@@ -138,16 +151,7 @@ export function EntryRow({
             Split requests with the entry before it, by weight
           </label>
         )}
-        {number > 1 && (
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={entry.isForTooLong}
-              onChange={({ currentTarget }) => onChange({ ...entry, isForTooLong: currentTarget.checked })}
-            />
-            Only for prompts that a model before it found too long
-          </label>
-        )}
+
         {count > 1 && (
           <div class="row">
             <span
