@@ -18,44 +18,57 @@ export function lastHour(now = Date.now()): TimeBetween {
 }
 
 /** From midnight to midnight, in the chosen zone. */
-function dayBefore(days: number): TimeBetween {
+function dayBefore(days: number): [begin: number, end: number] {
   const midnight = (ago: number) => {
     const today = Date.parse(`${wallClock(Date.now()).slice(0, 10)}T12:00Z`);
     const day = new Date(today - ago * 24 * HOUR_MS).toISOString().slice(0, 10);
-    return new Date(momentOf(`${day}T00:00`)).toISOString();
+    return momentOf(`${day}T00:00`);
   };
-  return { since: midnight(days), until: midnight(days - 1) };
+  return [midnight(days), midnight(days - 1)];
 }
 
 interface BetweenProps {
   between: Partial<TimeBetween>;
+  /** The longest time that may be chosen. */
+  mostMs?: number;
   onChange(between: TimeBetween): void;
 }
 
 /** Two moments, written in the time zone of the console. */
-export function Between({ between, onChange }: BetweenProps) {
-  const { since, until } = { ...lastHour(), ...between };
-  const field = (name: keyof TimeBetween, label: string, value: string) => (
+export function Between({ between, mostMs = Number.POSITIVE_INFINITY, onChange }: BetweenProps) {
+  const { since, until } = readBetween(between) ?? lastHour();
+  const [from, to] = [Date.parse(since), Date.parse(until)];
+  const choose = (begin: number, end: number) =>
+    onChange({
+      since: new Date(begin).toISOString(),
+      until: new Date(Math.min(end, begin + mostMs)).toISOString(),
+    });
+  // One end that passes the other, or goes too far from it, takes it along.
+  const isPossible = (begin: number, end: number) => end - begin >= MINUTE_MS && end - begin <= mostMs;
+  const move = {
+    since: (begin: number) => choose(begin, isPossible(begin, to) ? to : begin + (to - from)),
+    until: (end: number) => choose(isPossible(from, end) ? from : end - (to - from), end),
+  };
+  const field = (name: keyof TimeBetween, label: string, ms: number) => (
     <Field
-      label={`${label}, ${zoneName(Date.parse(value))}`}
+      label={`${label}, ${zoneName(ms)}`}
       type="datetime-local"
-      value={wallClock(Date.parse(value))}
-      mistake={name === 'until' && until <= since ? 'Must be after the beginning' : undefined}
+      value={wallClock(ms)}
       onInput={(text) => {
         // A browser gives nothing until the whole moment is there.
-        if (text !== '') onChange({ since, until, [name]: new Date(momentOf(text)).toISOString() });
+        if (text !== '') move[name](momentOf(text));
       }}
     />
   );
   return (
     <>
-      {field('since', 'From', since)}
-      {field('until', 'To', until)}
+      {field('since', 'From', from)}
+      {field('until', 'To', to)}
       <div class="row days">
-        <button type="button" class="small" onClick={() => onChange(dayBefore(0))}>
+        <button type="button" class="small" onClick={() => choose(...dayBefore(0))}>
           Today
         </button>
-        <button type="button" class="small" onClick={() => onChange(dayBefore(1))}>
+        <button type="button" class="small" onClick={() => choose(...dayBefore(1))}>
           Yesterday
         </button>
       </div>
@@ -64,10 +77,7 @@ export function Between({ between, onChange }: BetweenProps) {
 }
 
 /** What the address says, when it is two moments in the right order. */
-export function readBetween({
-  since = '',
-  until = '',
-}: Readonly<Record<string, string>>): TimeBetween | undefined {
+export function readBetween({ since = '', until = '' }: Partial<TimeBetween>): TimeBetween | undefined {
   const [from, to] = [Date.parse(since), Date.parse(until)];
   return from < to ? { since: new Date(from).toISOString(), until: new Date(to).toISOString() } : undefined;
 }

@@ -24,6 +24,8 @@ const RANGES = [
 type Range = (typeof RANGES)[number][0];
 
 const EVERY_MS = 2_000;
+/** The api sums up no longer time. */
+const DAY_MS = 86_400_000;
 
 export function LivePage({ place }: { place: Place }) {
   const range = RANGES.find(([each]) => each === place.query.range)?.[0] ?? '15m';
@@ -47,7 +49,7 @@ export function LivePage({ place }: { place: Place }) {
     >
       {between && (
         <form class="filters" onSubmit={(event) => event.preventDefault()}>
-          <Between between={between} onChange={(next) => changeQuery(place, { ...next })} />
+          <Between between={between} mostMs={DAY_MS} onChange={(next) => changeQuery(place, { ...next })} />
         </form>
       )}
       {traffic.data ? <Figures traffic={traffic.data} isNow={!isOver} /> : <Waiting polled={traffic} />}
