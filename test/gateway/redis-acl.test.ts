@@ -31,9 +31,9 @@ const RARE: Record<User, string[]> = {
   // A batch that the other api process runs. A message to a webhook whose process died.
   api: ['set', 'decrby', 'hincrby', 'lpos', 'xrange', 'lrange', 'zscore', 'smembers', 'sadd', 'scard'],
   // A job that runs while stalled ones are looked for, one that is given to another worker, a flood that falls back, a full
-  // quota of kept answers. And the log on its way to PostgreSQL, which is not there.
+  // quota of kept answers, a lock that is renewed. And the log on its way to PostgreSQL, which is not there.
   worker: [
-    ...['sadd', 'rpush', 'incr', 'zrange'],
+    ...['sadd', 'srem', 'rpush', 'incr', 'zrange'],
     ...[
       'xreadgroup',
       'xack',
