@@ -62,11 +62,9 @@ export function createApp(parts: AppParts): Koa {
   const health = createHealthRoutes(parts.problems);
   const suggestModels = createSuggestModels(store, catalogue);
 
-  // Nearly every request is a chat. A router compares a path with each of its routes, so chats have a router of their own, and
-  // the path as every client sends it is served before that.
-  const serveChat = createIntake(parts, authentication, suggestModels(createChatRoute(parts)));
+  // Nearly every request is a chat. A router compares a path with each of its routes, so chats have a router of their own.
   const chats = new Router();
-  chats.post(CHAT_PATH, serveChat);
+  chats.post(CHAT_PATH, createIntake(parts, authentication, suggestModels(createChatRoute(parts))));
   // The router knows all methods, so that a rare method on an unknown path is a 404 like any other.
   const router = new Router({ methods: http.METHODS });
   router.get('/healthz', health.alive);
@@ -97,11 +95,6 @@ export function createApp(parts: AppParts): Koa {
       explainPath: createExplainPath([chats, router]),
     }),
   );
-  app.use((ctx, next) => {
-    if (ctx.req.url !== CHAT_PATH || ctx.req.method !== 'POST') return next();
-    ctx._matchedRoute = CHAT_PATH;
-    return serveChat(ctx, next);
-  });
   app.use(chats.routes());
   app.use(router.routes());
   app.use(router.allowedMethods());
