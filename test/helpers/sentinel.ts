@@ -45,6 +45,8 @@ sentinel failover-timeout main 20000
   const child = spawnWithParent([program, config, '--sentinel'], { stdio: 'ignore' });
   const asked = connectPatiently(`redis://127.0.0.1:${port}`);
   const primary = connectPatiently(primaryUrl);
+  // Only a program that runs ends with its parent.
+  await asked.ping();
   return {
     url: `redis+sentinel://main/0?sentinels=127.0.0.1:${port}`,
     pid: child.pid,
