@@ -18,6 +18,7 @@ import { readEnv } from '@sluice/shared/process/env';
 import { pepperEnv } from '@sluice/shared/process/shared-env';
 import type { LogEntry } from '@sluice/shared/queue/request-log';
 import { RedisClock } from '@sluice/shared/redis/clock';
+import { withCell } from '@sluice/shared/redis/cluster';
 import { type KeyNames, keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently } from '@sluice/shared/redis/redis';
 import { createSimulator, type Simulator, type SimulatorOptions } from '@sluice/simulator/simulator';
@@ -64,6 +65,8 @@ export interface GatewayOptions {
   >;
   simulator?: SimulatorOptions;
   env?: Record<string, string>;
+  /** A Redis that is there already, such as a Cluster. */
+  redisUrl?: string;
   redisExtra?: string[];
   /** Words before Redis' program, of a command that becomes it. */
   redisWrapper?: readonly string[];
@@ -129,7 +132,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     options.ownRedis || redisExtra.length > 0 || redisWrapper.length > 0 || options.redisVia !== undefined;
   const redisServer = ownRedis
     ? await startTestRedis({ wrapper: redisWrapper, folder: join(folder, 'redis'), extra: redisExtra })
-    : await shareRedis();
+    : await shareRedis(options.redisUrl);
   const cell = ownRedis ? 'test' : `test-${randomBytes(6).toString('hex')}`;
   let redisServerNow = redisServer;
   const simulator = await createSimulator({ onCall: stir, ...options.simulator });
@@ -178,7 +181,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   };
   const keyEnv = Object.fromEntries(workspaces.map(([id], i) => [`TEST_KEY_${i}`, keys[id]]));
 
-  let redis = connectPatiently(redisServer.url);
+  let redis = connectPatiently(withCell(redisServer.url, cell));
   const names = keyNames(cell);
   const clock = new RedisClock(names);
   await clock.synchronise(redis);

@@ -24,8 +24,7 @@ export const SHARED_REDIS = 'TEST_REDIS_URL';
 let shared: { server: Promise<RedisServer>; users: number } | undefined;
 
 /** A Redis that others use too, each in a cell of its own. Outside `npm test` it is one for this process. */
-export async function shareRedis(): Promise<RedisServer> {
-  const url = process.env[SHARED_REDIS];
+export async function shareRedis(url = process.env[SHARED_REDIS]): Promise<RedisServer> {
   if (url !== undefined) return { url, pid: 0, stop: async () => {} };
   shared ??= { server: startSharedRedis(), users: 0 };
   const mine = shared;

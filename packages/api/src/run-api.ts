@@ -13,6 +13,7 @@ import {
 } from '@sluice/shared/process/logger';
 import { RedisWatch } from '@sluice/shared/process/redis-watch';
 import type { Started } from '@sluice/shared/process/run-process';
+import { withCell } from '@sluice/shared/redis/cluster';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
 import { startApi } from './api.js';
 import { publishWorries } from './cell/worry-gauge.js';
@@ -42,11 +43,12 @@ export async function runApi(
     env: {},
   }));
   const tracer = await startTracer(env.OTEL_EXPORTER_OTLP_ENDPOINT, 'api');
-  const redisWatch = new RedisWatch(env.REDIS_URL, logger, env.REDIS_EVICTION === 'allow');
+  const redisUrl = withCell(env.REDIS_URL, env.SLUICE_CELL);
+  const redisWatch = new RedisWatch(redisUrl, logger, env.REDIS_EVICTION === 'allow');
   const descriptors = new DescriptorWatch(logger);
   const api = await redisWatch.guardStart(() =>
     startApi({
-      redisUrl: env.REDIS_URL,
+      redisUrl,
       databaseUrl: env.DATABASE_URL,
       cell: env.SLUICE_CELL,
       live,

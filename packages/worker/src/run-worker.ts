@@ -14,6 +14,7 @@ import {
 import { RedisWatch } from '@sluice/shared/process/redis-watch';
 import type { Started } from '@sluice/shared/process/run-process';
 import { needsSimulator, priceSimulated, simulatedEnv } from '@sluice/shared/process/simulated-upstream';
+import { withCell } from '@sluice/shared/redis/cluster';
 import { startTracer } from '@sluice/shared/tracing/start-tracer';
 import { workerEnv } from './env.js';
 import type { LockTimes } from './jobs/chat-worker.js';
@@ -47,11 +48,12 @@ export async function runWorker(
   });
 
   const tracer = await startTracer(env.OTEL_EXPORTER_OTLP_ENDPOINT, 'worker');
-  const redisWatch = new RedisWatch(env.REDIS_URL, logger, env.REDIS_EVICTION === 'allow');
+  const redisUrl = withCell(env.REDIS_URL, env.SLUICE_CELL);
+  const redisWatch = new RedisWatch(redisUrl, logger, env.REDIS_EVICTION === 'allow');
   const descriptors = new DescriptorWatch(logger);
   const worker = await redisWatch.guardStart(() =>
     startWorker({
-      redisUrl: env.REDIS_URL,
+      redisUrl,
       cell: env.SLUICE_CELL,
       live,
       payloadKeys: env.PAYLOAD_KEY,

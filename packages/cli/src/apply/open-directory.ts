@@ -1,6 +1,7 @@
 import { Directory } from '@sluice/shared/directory/directory';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { RedisClock } from '@sluice/shared/redis/clock';
+import { withCell } from '@sluice/shared/redis/cluster';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
 
@@ -15,7 +16,7 @@ export async function withDirectory<Result>(
   cell: string,
   work: (directory: Directory, clock: Clock, added: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
-  const redis = connectPatiently(redisUrl);
+  const redis = connectPatiently(withCell(redisUrl, cell));
   try {
     await waitForRedis(redis, REDIS_MS);
     const names = keyNames(cell);

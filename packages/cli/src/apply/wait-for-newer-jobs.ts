@@ -7,6 +7,7 @@ import { loadConfig } from '@sluice/shared/config/config';
 import { readEnv } from '@sluice/shared/process/env';
 import { sharedEnv } from '@sluice/shared/process/shared-env';
 import { RedisClock } from '@sluice/shared/redis/clock';
+import { withCell } from '@sluice/shared/redis/cluster';
 import { keyNames } from '@sluice/shared/redis/key-names';
 import { connectPatiently, waitForRedis } from '@sluice/shared/redis/redis';
 import { waitForNewerJobs } from './newer-jobs.js';
@@ -25,7 +26,7 @@ try {
 async function waitFor(seconds: number): Promise<number> {
   const env = readEnv(process.env, sharedEnv);
   const { providers } = loadConfig(env.GATEWAY_CONFIG, process.env, { added: 'any' });
-  const redis = connectPatiently(env.REDIS_URL);
+  const redis = connectPatiently(withCell(env.REDIS_URL, env.SLUICE_CELL));
   try {
     await waitForRedis(redis, REDIS_MS);
     const names = keyNames(env.SLUICE_CELL);

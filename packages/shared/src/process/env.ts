@@ -142,8 +142,15 @@ export function url<const O extends FieldOptions<string> & { protocols: readonly
     options,
     `an address that starts with ${protocols.map((name) => `${name}://`).join(' or ')}`,
     (text) =>
-      protocols.some((name) => text.startsWith(`${name}://`)) && URL.canParse(text) ? text : undefined,
+      protocols.some((name) => text.startsWith(`${name}://`)) && URL.canParse(withOneHost(text))
+        ? text
+        : undefined,
   );
+}
+
+/** Several hosts with commas are common in addresses of databases, and unknown to the standard of URLs. */
+function withOneHost(text: string): string {
+  return text.replace(/,[^/?#]*/, '');
 }
 
 function wholeNumber(

@@ -1,7 +1,14 @@
-/** Redis has a fixed address, or Sentinels that say where the primary is now. */
+/** Redis has a fixed address, or Sentinels that say where the primary is now, or it is a Cluster (cluster.ts). */
 import type { RedisOptions } from 'ioredis';
 
-export const REDIS_PROTOCOLS = ['redis', 'rediss', 'redis+sentinel', 'rediss+sentinel'] as const;
+export const REDIS_PROTOCOLS = [
+  'redis',
+  'rediss',
+  'redis+sentinel',
+  'rediss+sentinel',
+  'redis+cluster',
+  'rediss+cluster',
+] as const;
 
 const SENTINEL_PORT = 26_379;
 

@@ -17,7 +17,7 @@ const CODES = new Set([
   'EAI_AGAIN',
 ]);
 const REPLIES =
-  /^(?:OOM|LOADING|READONLY|MISCONF|BUSY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|NOREPLICAS|UNBLOCKED)\b/;
+  /^(?:OOM|LOADING|READONLY|MISCONF|BUSY|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|MASTERDOWN|NOREPLICAS|UNBLOCKED)\b/;
 const MESSAGES = /Connection is closed|Stream isn't writeable|Command queue state|Reached the max retries/;
 
 /** Redis has reached its `maxmemory`. In a MULTI it refuses reads, too. */

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { type Command, Redis, type RedisOptions } from 'ioredis';
 import { sentinelOptions } from './address.js';
 import { CommandTimeout } from './away.js';
+import { connectToCluster, readClusterAddress } from './cluster.js';
 
 /** The first retries are quick, so that a restarted Redis is used again at once. Later ones come once a second. */
 const retryStrategy = (times: number): number => Math.min(50 * times, 1000);
@@ -26,9 +27,16 @@ const common: RedisOptions = {
   enableReadyCheck: true,
   // The users of deploy/redis/users.acl may not name their client's library: Redis 7.0 does not know the command.
   disableClientInfo: true,
-  // After a failover the old primary is a replica. The client connects to the new primary and sends the command again.
-  reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
+  reconnectOnError: (error) => (isElsewhere(error) ? 2 : false),
 };
+
+/**
+ * The primary is another server now: the old one is a replica after a failover, or a Cluster has moved the slot of the cell. The
+ * command did not run. The client connects to the new primary and sends the command again.
+ */
+function isElsewhere({ message }: Error): boolean {
+  return /^(?:READONLY|MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /.test(message);
+}
 
 /**
  * For work that must not be lost. A command waits for Redis as long as it takes, and is sent again after a reconnect. So
@@ -43,7 +51,7 @@ export function connectToRead(url: string): Redis {
   return connect(url, {
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+    reconnectOnError: isElsewhere,
   });
 }
 
@@ -126,12 +134,18 @@ function connect(url: string, own: RedisOptions): Redis {
   // A connection may go silent without being closed (a pulled cable, a firewall that forgot it). It is given up when a
   // command has waited this long for any byte. No command blocks as long, and Redis does not pause as long.
   const options = { ...common, connectTimeout: silenceMs, socketTimeout: silenceMs, ...own };
-  const sentinel = sentinelOptions(url);
-  const redis = sentinel ? new Redis({ ...options, ...sentinel }) : new Redis(url, options);
+  const redis = open(url, options);
   // Without a listener ioredis prints every failed reconnect. The processes report the state themselves.
   redis.on('error', () => {});
   redis.on('connect', () => writeByTurn(streamOf(redis)));
   return redis;
+}
+
+function open(url: string, options: RedisOptions): Redis {
+  const cluster = readClusterAddress(url);
+  if (cluster) return connectToCluster(cluster, options);
+  const sentinel = sentinelOptions(url);
+  return sentinel ? new Redis({ ...options, ...sentinel }) : new Redis(url, options);
 }
 
 function streamOf(redis: Redis): Socket {

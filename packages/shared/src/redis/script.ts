@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Command, type Redis } from 'ioredis';
+import { guardOf } from './cluster.js';
 import { type Constants, type Name, readLua } from './lua.js';
 
 type Argument = string | number;
@@ -58,12 +59,25 @@ function createLister<Value>(file: string, names: readonly Name[]) {
   };
 }
 
+const SHEBANG = /^(?:#!.*\n)?/;
+
 /**
  * A Lua script as a function. Redis gets the text once for each connection, and then its digest. ioredis has this too
  * (`defineCommand`), but handles each argument several times, and every request passes here three times. Errors of ioredis
  * have the name.
  */
 export function createScript<Result>(name: string, lua: string) {
+  const plain = createSender<Result>(name, lua);
+  let guarded: typeof plain | undefined;
+  return (redis: Redis, keys: readonly string[], args: readonly Argument[]): Promise<Result> => {
+    const guard = guardOf(redis);
+    if (guard === undefined) return plain(redis, keys, args);
+    guarded ??= createSender(name, lua.replace(SHEBANG, '$&table.remove(KEYS, 1)\n'));
+    return guarded(redis, [guard, ...keys], args);
+  };
+}
+
+function createSender<Result>(name: string, lua: string) {
   const digest = createHash('sha1').update(lua).digest('hex');
   const knowing = new WeakSet<Socket>();
 

@@ -1,6 +1,7 @@
 /** Reads what a Redis server says about itself, and decides whether the gateway can work with it. */
 import type { Redis } from 'ioredis';
 import { isRedisAway } from './away.js';
+import { guardOf } from './cluster.js';
 
 /** The oldest versions that have what the scripts need. */
 const OLDEST = { Redis: '7.0', Valkey: '7.2' } as const;
@@ -80,9 +81,9 @@ export async function requireCapable(redis: Redis, mayEvict = false): Promise<Re
   const facts = await readServer(redis);
   const { product, version, isReplica, isCluster, evictionPolicy } = facts;
   if (isOlder(version, OLDEST[product])) throw new Error(`${product} ${version} is too old: ${NEEDED}`);
-  if (isCluster)
+  if (isCluster && guardOf(redis) === undefined)
     throw new Error(
-      `this ${product} is a node of a Cluster, and Sluice cannot use Clusters: set REDIS_URL to a ${product} that runs without cluster-enabled`,
+      `this ${product} is a node of a Cluster: set REDIS_URL to redis+cluster://<host:port>,<host:port>`,
     );
   if (isReplica)
     throw new Error(

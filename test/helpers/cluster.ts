@@ -1,0 +1,125 @@
+/** A Redis Cluster of three masters with a replica each. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RedisServer } from '@sluice/cli/start/redis-server';
+import { connectPatiently } from '@sluice/shared/redis/redis';
+import type { Redis } from 'ioredis';
+import { startTestRedis } from './test-redis.js';
+import { until } from './until.js';
+
+const MASTERS = 3;
+const SLOTS = 16_384;
+const KEYS_AT_ONCE = 10;
+
+/** How long a node may be silent before its replica takes over. A machine may stop for seconds. */
+const NODE_TIMEOUT_MS = '15000';
+
+export interface Cluster {
+  /** For REDIS_URL. */
+  url: string;
+  nodes: ClusterNode[];
+  /** The node that has a cell now. */
+  masterOf(cell: string): Promise<ClusterNode>;
+  /** Gives the slot of a cell to another master, key by key, as `redis-cli --cluster reshard` does. */
+  moveCell(cell: string, pauseMs?: number): Promise<void>;
+  beginMove(cell: string): Promise<Move>;
+  stop(): Promise<void>;
+}
+
+/** A slot on its way to another master. */
+export interface Move {
+  /** These keys are on the other master now. */
+  take(keys: readonly string[]): Promise<void>;
+  /** Takes the rest, and the slot is the other master's. */
+  finish(pauseMs?: number): Promise<void>;
+}
+
+export interface ClusterNode {
+  server: RedisServer;
+  redis: Redis;
+  id: string;
+  host: string;
+  port: number;
+}
+
+export async function startCluster({ replicas = 1 } = {}): Promise<Cluster> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
+  const start = async (_: unknown, i: number): Promise<ClusterNode> => {
+    const server = await startTestRedis({
+      folder: join(folder, String(i)),
+      extra: ['--cluster-enabled', 'yes', '--cluster-node-timeout', NODE_TIMEOUT_MS],
+    });
+    const redis = connectPatiently(server.url);
+    const { hostname: host, port } = new URL(server.url);
+    return { server, redis, id: String(await redis.cluster('MYID')), host, port: Number(port) };
+  };
+  const nodes = await Promise.all(Array.from({ length: MASTERS * (1 + replicas) }, start));
+  const masters = nodes.slice(0, MASTERS);
+  for (const [i, { redis }] of masters.entries()) {
+    const first = Math.ceil((i * SLOTS) / MASTERS);
+    await redis.cluster('ADDSLOTSRANGE', first, Math.ceil(((i + 1) * SLOTS) / MASTERS) - 1);
+    // Two nodes with one epoch would have to agree first.
+    await redis.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
+  }
+  for (const { host, port } of nodes.slice(1)) await nodes[0]?.redis.cluster('MEET', host, port);
+  await until('all nodes to know one another', async () => {
+    const infos = await Promise.all(nodes.map(({ redis }) => redis.cluster('INFO') as Promise<string>));
+    return infos.every(
+      (info) => info.includes('cluster_state:ok') && info.includes(`known_nodes:${nodes.length}`),
+    );
+  });
+  for (const [i, { redis }] of nodes.slice(MASTERS).entries())
+    await redis.cluster('REPLICATE', masters[i % MASTERS]?.id ?? '');
+  await until('the replicas to follow', async () => {
+    const copies = await Promise.all(nodes.slice(MASTERS).map(({ redis }) => redis.info('replication')));
+    return copies.every((info) => info.includes('master_link_status:up'));
+  });
+
+  const masterOf = async (cell: string) => {
+    for (const { redis } of nodes) {
+      if (redis.status !== 'ready') continue;
+      const slot = await redis.cluster('KEYSLOT', `{${cell}}`);
+      const ranges = await redis.cluster('SLOTS');
+      const [, , master] = ranges.find(([first, last]) => first <= slot && slot <= last) ?? [];
+      const found = nodes.find(({ id }) => id === master?.[2]);
+      if (found) return found;
+    }
+    throw new Error('no node knows the master');
+  };
+  const beginMove = async (cell: string): Promise<Move> => {
+    const from = await masterOf(cell);
+    const to = masters.find(({ id, redis }) => id !== from.id && redis.status === 'ready');
+    if (!to) throw new Error('no other master');
+    const slot = await from.redis.cluster('KEYSLOT', `{${cell}}`);
+    await to.redis.cluster('SETSLOT', slot, 'IMPORTING', from.id);
+    await from.redis.cluster('SETSLOT', slot, 'MIGRATING', to.id);
+    const take = async (keys: readonly string[]) => {
+      await from.redis.call('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', ...keys);
+    };
+    return {
+      take,
+      async finish(pauseMs = 0) {
+        for (;;) {
+          const keys = await from.redis.cluster('GETKEYSINSLOT', slot, KEYS_AT_ONCE);
+          if (keys.length === 0) break;
+          await take(keys);
+          if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        }
+        for (const { redis } of [to, from]) await redis.cluster('SETSLOT', slot, 'NODE', to.id);
+      },
+    };
+  };
+  return {
+    url: `redis+cluster://${nodes.map(({ host, port }) => `${host}:${port}`).join(',')}`,
+    nodes,
+    masterOf,
+    beginMove,
+    moveCell: async (cell, pauseMs) => (await beginMove(cell)).finish(pauseMs),
+    async stop() {
+      for (const { redis } of nodes) redis.disconnect();
+      await Promise.all(nodes.map(({ server }) => server.stop('SIGKILL').catch(() => {})));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
