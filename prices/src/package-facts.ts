@@ -1,11 +1,15 @@
 import type { ModelEntry, PriceEntry } from '@sluice/shared/registry/document';
+import { EMBEDS } from '@sluice/shared/registry/model-registry';
 import { findModel, type PackagePrice, pricesOn, type TieredPrice } from './package-data.js';
 
 /** The package's facts of a model, in the registry's terms. It has no limits of output. */
 export type PackageFacts = Pick<
   ModelEntry,
-  'prices' | 'long_context' | 'fee_per_request' | 'context_window' | 'time_bands'
+  'prices' | 'long_context' | 'fee_per_request' | 'context_window' | 'time_bands' | 'capabilities'
 >;
+
+/** The package does not say what a model is for. All of them have it in their names. */
+const EMBEDDING_MODEL = /embed/;
 
 type Price = number | TieredPrice | undefined;
 
@@ -21,7 +25,10 @@ const CELLS: readonly (readonly [ours: keyof PriceEntry, theirs: string])[] = [
 export function packageFacts(provider: string, id: string, day: string): PackageFacts | undefined {
   const model = findModel(provider, id);
   if (!model) return undefined;
-  const { price, hours } = pricesOn(model, day);
+  const { price: given, hours } = pricesOn(model, day);
+  const embeds = EMBEDDING_MODEL.test(id);
+  // Embeddings have no output.
+  const price = embeds ? { ...given, output_mtok: 0 } : given;
   // What is not billed by tokens, such as a page that is read or a minute of speech, is no chat.
   if (price.input_mtok === undefined || price.output_mtok === undefined) return undefined;
   return {
@@ -31,6 +38,7 @@ export function packageFacts(provider: string, id: string, day: string): Package
       : {}),
     ...(typeof price.requests_kcount === 'number' ? { fee_per_request: price.requests_kcount / 1000 } : {}),
     ...(model.context_window === undefined ? {} : { context_window: model.context_window }),
+    ...(embeds ? { capabilities: [EMBEDS] } : {}),
   };
 }
 

@@ -291,14 +291,18 @@ test('a refusal that names the other endpoint is known by its field, and by havi
 
 test('one workspace’s refusal teaches itself, a second one’s all, and both are forgotten', (t) => {
   let now = 0;
-  const apis = new ModelApis(() => now);
+  const apis = new ModelApis(
+    () => now,
+    () => loadShippedRegistry(),
+  );
   const config = { kind: 'openai', prices: 'openai', responsesPath: '/responses' };
   const other = { provider: responses, config } as unknown as Upstream;
   const upstream = { provider: {}, config, responses: other } as unknown as Upstream;
   const entry = { provider: 'openai', model: 'gpt-4.1' };
   const tools = [{ type: 'function', function: { name: 'f' } }];
   const goes = (workspace: string, fields: object = { tools }) =>
-    apis.of(upstream, entry, { model: 'm', messages: [hi], ...fields } as ChatRequest, workspace) === other;
+    apis.of(upstream, entry, { model: 'm', messages: [hi], ...fields } as ChatRequest, { workspace }) ===
+    other;
   const refused = parseError(400, {}, error(SAYS, 'reasoning_effort'));
   t.false(goes('a'));
   t.is(apis.afterRefusal(upstream, entry, refused, 'a'), other);

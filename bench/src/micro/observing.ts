@@ -37,7 +37,8 @@ export function observingCases(
   const logger = createLogger('bench', 'info', { write: () => true });
   const logLine = createLineLogger(logger, 'request');
   const [entry = { provider: '', model: '' }] = job.chain;
-  const [attempt = { ...entry, outcome: 'ok' as const }] = job.attempts;
+  const { provider, model } = entry;
+  const [attempt = { provider, model, outcome: 'ok' as const }] = job.attempts;
   const state = {
     requestId: job.requestId,
     startedAt: 0,

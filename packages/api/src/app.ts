@@ -8,7 +8,7 @@ import Koa from 'koa';
 import { type BatchesParts, createBatchesRoutes } from './batches/routes.js';
 import type { Catalogue } from './cell/catalogue.js';
 import type { KeyUse } from './cell/key-use.js';
-import { type ApiMetrics, CHAT_PATH } from './cell/metrics.js';
+import { type ApiMetrics, CHAT_PATH, EMBEDDINGS_PATH } from './cell/metrics.js';
 import type { RequestTally } from './cell/request-tally.js';
 import { createBackgroundRoute } from './chat/background-route.js';
 import { type ChatParts, createChatRoute } from './chat/route.js';
@@ -64,11 +64,13 @@ export function createApp(parts: AppParts): Koa {
 
   // Nearly every request is a chat. A router compares a path with each of its routes, so chats have a router of their own.
   const chats = new Router();
-  chats.post(CHAT_PATH, createIntake(parts, authentication, suggestModels(createChatRoute(parts))));
+  const takeIn = createIntake(parts, authentication);
+  chats.post(CHAT_PATH, takeIn(suggestModels(createChatRoute(parts))));
   // The router knows all methods, so that a rare method on an unknown path is a 404 like any other.
   const router = new Router({ methods: http.METHODS });
   router.get('/healthz', health.alive);
   router.get('/readyz', health.ready);
+  router.post(EMBEDDINGS_PATH, takeIn(suggestModels(createChatRoute(parts, 'embeddings'))));
   router.get('/v1/requests/:id', authenticate, createBackgroundRoute(parts));
   router.get('/v1/models', authenticate, createModelsRoute(store, catalogue));
   router.get('/v1/models/*id', authenticate, suggestModels(createModelRoute(store, catalogue)));

@@ -2,11 +2,30 @@
 
 import type { Infer } from 'superstruct';
 import type { chatRequest, contentPart, toolCall } from './contract/chat-request.js';
+import type { embeddingRequest } from './contract/embedding-request.js';
 
 export type ChatRequest = Infer<typeof chatRequest>;
+export type EmbeddingRequest = Infer<typeof embeddingRequest>;
 export type ChatMessage = ChatRequest['messages'][number];
 export type ContentPart = Infer<typeof contentPart>;
 export type ToolCall = Infer<typeof toolCall>;
+
+/**
+ * An embeddings request passes the same parts as a chat. They know it by its messages: it has none, and a chat has at least one.
+ * What it asks for is in `input`.
+ */
+export function asRequest(embedding: EmbeddingRequest): ChatRequest {
+  return { ...embedding, messages: [] };
+}
+
+/** A body as it was parsed, for the job that it belongs to. */
+export function requestOf({ endpoint }: { endpoint?: 'embeddings' }, body: unknown): ChatRequest {
+  return endpoint ? asRequest(body as EmbeddingRequest) : (body as ChatRequest);
+}
+
+export function asksForEmbeddings({ messages }: ChatRequest): boolean {
+  return messages.length === 0;
+}
 
 /** Anthropic requires a limit. This one holds when neither the caller nor the entry sets one. */
 export const ANTHROPIC_DEFAULT_MAX_TOKENS = 1_024;

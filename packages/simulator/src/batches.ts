@@ -24,6 +24,7 @@ export interface SimulatedBatch {
   lines: BatchLine[];
   /** Only OpenAI has these: the file, the metadata and what is wrong with the lines. */
   inputFile?: string;
+  endpoint?: string;
   metadata?: unknown;
   errors?: Fields[];
 }

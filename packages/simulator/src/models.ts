@@ -21,6 +21,7 @@ export const MODELS: Record<'openai' | 'anthropic', readonly string[]> = {
     'o4-mini',
     'text-embedding-3-large',
     'text-embedding-3-small',
+    'text-embedding-ada-002',
   ],
   anthropic: [
     'claude-opus-5-5',

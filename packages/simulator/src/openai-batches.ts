@@ -1,11 +1,23 @@
 /** /v1/files and /v1/batches of OpenAI. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Batches, SimulatedBatch } from './batches.js';
-import { type Fields, isFields } from './dialect.js';
+import { type Dialect, type Fields, isFields } from './dialect.js';
+import { EMBEDDINGS_PATH, openaiEmbeddings } from './embeddings.js';
+import { inputsOf } from './embeddings-request.js';
 import { openai } from './openai.js';
 import { invalidValue, missing, refuse } from './openai-refusals.js';
 
 const MAX_LINES = 50_000;
+/** Of all lines together. */
+const MAX_INPUTS = 50_000;
+
+const ENDPOINTS = new Map<unknown, Dialect>(
+  [openai, openaiEmbeddings].map((dialect) => [dialect.chatPath, dialect]),
+);
+
+function countInputs(body: unknown): number {
+  return isFields(body) ? inputsOf(body.input).length : 0;
+}
 
 interface StoredFile {
   id: string;
@@ -97,13 +109,15 @@ export class OpenaiBatches {
     if (!isFields(body)) throw openai.badJson();
     const { input_file_id: input, endpoint, completion_window: window, metadata } = body;
     if (typeof input !== 'string') throw missing('input_file_id');
-    if (endpoint !== openai.chatPath) throw invalidValue('endpoint', endpoint ?? '', [openai.chatPath]);
+    const dialect = ENDPOINTS.get(endpoint);
+    if (!dialect) throw invalidValue('endpoint', endpoint ?? '', [...ENDPOINTS.keys()].map(String));
     if (window !== '24h') throw invalidValue('completion_window', window ?? '', ['24h']);
     const file = this.#fileOf(key, input);
     if (file.purpose !== 'batch') throw refuse('Invalid file: its purpose must be batch.', 'input_file_id');
-    const { lines, errors } = readFile(file.content);
-    const batch = this.batches.add(openai, {
+    const { lines, errors } = readFile(file.content, dialect);
+    const batch = this.batches.add(dialect, {
       key,
+      endpoint: dialect.chatPath,
       inputFile: input,
       metadata: metadata ?? null,
       lines: errors.length > 0 ? [] : lines,
@@ -137,7 +151,7 @@ export class OpenaiBatches {
     return {
       id: batch.id,
       object: 'batch',
-      endpoint: openai.chatPath,
+      endpoint: batch.endpoint,
       completion_window: '24h',
       status,
       errors: batch.errors ? { object: 'list', data: batch.errors } : null,
@@ -162,7 +176,7 @@ export interface FormFields {
 }
 
 /** Checks the file as the real API does before it runs a line. */
-function readFile(content: string) {
+function readFile(content: string, { chatPath }: Dialect) {
   const errors: Fields[] = [];
   const seen = new Set<unknown>();
   const models = new Set<unknown>();
@@ -182,7 +196,7 @@ function readFile(content: string) {
       if (typeof line.custom_id !== 'string') wrong('missing_required_parameter', 'custom_id is required.');
       if (seen.has(line.custom_id)) wrong('duplicate_custom_id', 'The custom_id is used twice.');
       if (line.method !== 'POST') wrong('invalid_method', 'The method must be POST.');
-      if (line.url !== openai.chatPath) wrong('invalid_url', 'The URL differs from the batch’s endpoint.');
+      if (line.url !== chatPath) wrong('invalid_url', 'The URL differs from the batch’s endpoint.');
       seen.add(line.custom_id);
       models.add(isFields(line.body) ? line.body.model : undefined);
       return { customId: String(line.custom_id), body: line.body };
@@ -190,6 +204,9 @@ function readFile(content: string) {
   const whole = (code: string, message: string) => errors.push({ code, message, line: null, param: null });
   if (lines.length === 0) whole('empty_file', 'The file has no lines.');
   if (lines.length > MAX_LINES) whole('too_many_tasks', 'The file has too many lines.');
+  const inputs = lines.reduce((sum, { body }) => sum + countInputs(body), 0);
+  if (chatPath === EMBEDDINGS_PATH && inputs > MAX_INPUTS)
+    whole('too_many_inputs', 'The lines have too many embedding inputs.');
   if (models.size > 1) whole('mismatched_model', 'All lines must have the same model.');
   return { lines, errors };
 }

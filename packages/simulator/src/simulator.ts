@@ -6,6 +6,7 @@ import { Batches, type HoldLine, type SimulatedBatch } from './batches.js';
 import { type Call, CallLog, type Stats } from './call-log.js';
 import { answerControl, CONTROL_PREFIX } from './control.js';
 import type { Dialect, ProviderName, ServerName } from './dialect.js';
+import { openaiEmbeddings, serverEmbeddings } from './embeddings.js';
 import { type Latency, parseJson, type Setting, serveBatches, serveChat, serveOther } from './exchange.js';
 import { type Rule, Script } from './faults.js';
 import { MODELS, modelTest } from './models.js';
@@ -68,6 +69,7 @@ export interface Simulator {
 const CHATS = new Map<string, Dialect>(
   [
     ...[openai, openaiResponses, anthropic, serverResponses('openrouter')],
+    ...[openaiEmbeddings, serverEmbeddings('mistral'), serverEmbeddings('gemini')],
     ...(Object.keys(SERVERS) as ServerName[]).map(serverDialect),
   ].map((dialect) => [dialect.chatPath, dialect]),
 );

@@ -134,7 +134,10 @@ export function assemble(
     upstreams,
     fit: new ModelFit(upstreams, learned),
     learned,
-    apis: new ModelApis(() => clock.now()),
+    apis: new ModelApis(
+      () => clock.now(),
+      () => registry.current,
+    ),
     queue,
     payloads,
     availability,

@@ -9,7 +9,8 @@ import { BLOCKED_OUTCOMES, type BlockedOutcome, isRateLimit } from '@sluice/shar
 import type { ChatJob, ReplyHead } from '@sluice/shared/queue/job';
 
 export const CHAT_PATH = '/v1/chat/completions';
-const PATHS = [CHAT_PATH, '/v1/models', '/v1/models/{id}', '/routes', OTHER];
+export const EMBEDDINGS_PATH = '/v1/embeddings';
+const PATHS = [CHAT_PATH, EMBEDDINGS_PATH, '/v1/models', '/v1/models/{id}', '/routes', OTHER];
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 interface Ended {

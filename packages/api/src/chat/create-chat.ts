@@ -1,5 +1,5 @@
 /** Builds the parts that a chat request passes. */
-import type { ChatRequest } from '@sluice/shared/chat';
+import { requestOf } from '@sluice/shared/chat';
 import type { GatewayConfig } from '@sluice/shared/config/gateway-config';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Availability } from '@sluice/shared/providers/availability';
@@ -57,7 +57,7 @@ export function createChat(redis: Redis, config: GatewayConfig, logger: Logger, 
     admission,
     refusalRate: new RefusalRate(config.requestLog.maxRefusalsPerMinute),
     estimateCall: (job, entry) => {
-      const request = JSON.parse(openRequest(payloads, job).toString()) as ChatRequest;
+      const request = requestOf(job, JSON.parse(openRequest(payloads, job).toString()));
       return estimate.ofCall(request, entry, job.budget, { from: job.acceptedAt, until: job.deadline });
     },
     hasRoom: (bytes) => memory.take(bytes),

@@ -1,6 +1,7 @@
 import type { ChatRequest } from '@sluice/shared/chat';
 import type { RequestLimits } from '@sluice/shared/config/gateway-config';
 import { chatRequest } from '@sluice/shared/contract/chat-request';
+import type { Quick } from '@sluice/shared/contract/quick-structs';
 import { GatewayError } from '@sluice/shared/errors';
 import type { MemberSearch } from '@sluice/shared/json/measure';
 import { toPath } from '../http/json-path.js';
@@ -25,7 +26,7 @@ export function parseChatRequest(text: string, limits: RequestLimits, search?: M
     );
   }
   refuseTooMany(body, limits);
-  if (!chatRequest.test(body)) throw describe(body);
+  if (!chatRequest.test(body)) throw describeMistake(chatRequest, body, 'a chat request');
   const request = body as ChatRequest;
   search?.compare(request.messages);
   return request;
@@ -46,10 +47,10 @@ function refuseTooMany(body: object, limits: RequestLimits): void {
 }
 
 /** The first thing that is wrong with the request. */
-function describe(body: object): GatewayError {
-  const [error] = chatRequest.validate(body);
+export function describeMistake(shape: Quick, body: object, what: string): GatewayError {
+  const [error] = shape.validate(body);
   const [failure] = error?.failures() ?? [];
-  if (!failure) return invalid('The body is not a chat request.', null);
+  if (!failure) return invalid(`The body is not ${what}.`, null);
   const param = toPath(failure.path);
   const path = param ?? 'The body';
   if (failure.value === undefined) return invalid(`${path} is required.`, param);

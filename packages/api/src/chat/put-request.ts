@@ -1,7 +1,8 @@
 /** Puts the caller's body into its job. */
+import { GatewayError } from '@sluice/shared/errors';
 import { MemberSearch, type Span } from '@sluice/shared/json/measure';
-import { LARGE_AS_BYTES } from '@sluice/shared/process/protocol';
-import type { ChatJob } from '@sluice/shared/queue/job';
+import { EMBEDDINGS, LARGE_AS_BYTES } from '@sluice/shared/process/protocol';
+import type { ChatJob, JobEndpoint } from '@sluice/shared/queue/job';
 import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
 
 /** A longer body gets a key of its own in Redis, which no script reads. */
@@ -10,6 +11,16 @@ const LARGE_LENGTH = 12_288;
 /** The worker copies the messages of a large body to the provider without reading them, if it knows where they are. */
 export function searchMessages(text: string): MemberSearch | undefined {
   return text.length > LARGE_LENGTH ? new MemberSearch('messages') : undefined;
+}
+
+/** Throws while a worker of an older version is running, which would take the job for a chat. */
+export function putEndpoint(job: ChatJob, endpoint: JobEndpoint): void {
+  if ((job.protocol ?? 0) < EMBEDDINGS)
+    throw new GatewayError('service_unavailable', 'A worker of an older version is still running.', {
+      retryAfterMs: 5_000,
+      reason: 'no_workers',
+    });
+  job.endpoint = endpoint;
 }
 
 /** `messages`: what was found in this text. */

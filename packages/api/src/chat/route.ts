@@ -3,7 +3,7 @@ import type { RequestLimits } from '@sluice/shared/config/gateway-config';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority, priorityOf } from '@sluice/shared/contract/priority';
 import { GatewayError } from '@sluice/shared/errors';
 import { idempotencyDigest } from '@sluice/shared/queue/idempotency';
-import type { ChatJob } from '@sluice/shared/queue/job';
+import type { ChatJob, JobEndpoint } from '@sluice/shared/queue/job';
 import type { Payloads } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { formatTraceparent } from '@sluice/shared/tracing/trace-context';
@@ -19,7 +19,8 @@ import { ownerOf, prefersBackground, runInBackground, writeAccepted } from './ba
 import type { Dispatcher, Reply } from './dispatcher.js';
 import { checkIdempotencyKey, type IdempotentDispatcher } from './idempotent-dispatcher.js';
 import { parseChatRequest } from './parse-chat-request.js';
-import { putRequest, searchMessages } from './put-request.js';
+import { parseEmbeddingRequest } from './parse-embedding-request.js';
+import { putEndpoint, putRequest, searchMessages } from './put-request.js';
 import { resolveKnown, resolveModel } from './resolve-model.js';
 import { readTags, readUser, TAGS_HEADER } from './tags.js';
 import { writeReply } from './write-reply.js';
@@ -48,8 +49,11 @@ export interface ChatParts {
 
 type ChatContext = ParameterizedContext<TakenIn & Partial<Sought>>;
 
-/** POST /v1/chat/completions */
-export function createChatRoute(parts: ChatParts): (ctx: ChatContext) => Promise<void> {
+/** POST /v1/chat/completions. With an endpoint, POST /v1/embeddings: a request of another kind that takes the same way. */
+export function createChatRoute(
+  parts: ChatParts,
+  endpoint?: JobEndpoint,
+): (ctx: ChatContext) => Promise<void> {
   const {
     inboxId,
     dispatcher,
@@ -107,8 +111,10 @@ export function createChatRoute(parts: ChatParts): (ctx: ChatContext) => Promise
       ? await ownerOf(directory, key.workspace)
       : undefined;
     const { requestId } = ctx.state;
-    const messages = searchMessages(bodyText);
-    const request = parseChatRequest(bodyText, limits, messages);
+    const messages = endpoint ? undefined : searchMessages(bodyText);
+    const request = endpoint
+      ? parseEmbeddingRequest(bodyText, limits)
+      : parseChatRequest(bodyText, limits, messages);
     ctx.state.soughtModel = request.model;
     const { route, chain, onCrash } =
       resolveKnown(request.model, key.workspace, directory, providers, requestId) ??
@@ -140,6 +146,7 @@ export function createChatRoute(parts: ChatParts): (ctx: ChatContext) => Promise
       attempts: [],
       request: '',
     };
+    if (endpoint) putEndpoint(job, endpoint);
     putRequest(job, bodyText, messages, payloads);
     const wanted = readPriority(textOf(headers[PRIORITY_HEADER]));
     const priority = priorityOf(key, wanted);

@@ -9,7 +9,7 @@ import { makeRequestId } from '@sluice/shared/request-id';
 import { childOf, parseTraceparent, type TraceContext } from '@sluice/shared/tracing/trace-context';
 import type { Tracer } from '@sluice/shared/tracing/tracer';
 import type { Middleware, Next, ParameterizedContext } from 'koa';
-import { type ApiMetrics, CHAT_PATH } from '../cell/metrics.js';
+import { type ApiMetrics, CHAT_PATH, EMBEDDINGS_PATH } from '../cell/metrics.js';
 import type { RequestTally } from '../cell/request-tally.js';
 import type { MeasuredState } from './measured.js';
 import { requireAddress } from './refuse-unaddressed.js';
@@ -81,7 +81,7 @@ export function createExchange(parts: ExchangeParts): Middleware<MeasuredState> 
     const ms = performance.now() - state.startedAt;
     metrics.ended(path, method, status, code, ms / 1000);
     if (HEALTH_CHECKS.has(path)) return;
-    if (path === CHAT_PATH) {
+    if (path === CHAT_PATH || path === EMBEDDINGS_PATH) {
       const reason = isAnswered ? state.reason : 'caller_left';
       requestTally.count((state.key ?? state.formerKey)?.workspace, state.route ?? null, reason, ms / 1000);
     }

@@ -22,16 +22,18 @@ export interface RunsOn {
 
 export type TakenIn = Authenticated & Identified & Measured & Received & RunsOn;
 
-export function createIntake<State extends TakenIn>(
+type Serve<State> = (ctx: ParameterizedContext<State>) => Promise<void>;
+
+/** All routes that it makes share the room. */
+export function createIntake(
   parts: IntakeParts,
   authentication: Authentication,
-  serve: (ctx: ParameterizedContext<State>) => Promise<void>,
-): Middleware<State> {
+): <State extends TakenIn>(serve: Serve<State>) => Middleware<State> {
   const bytes = new BytesInFlight(parts.byteLimits);
   const text = new TextReader(parts.byteLimits.maxBodyBytes);
   const unread = new UnreadAnswers({ maxBytes: parts.byteLimits.maxBytesInFlight });
 
-  return async (ctx) => {
+  return (serve) => async (ctx) => {
     const { workspace } = authentication.known(ctx) ?? (await authentication.authenticate(ctx));
     const length = lengthOf(ctx);
     if (mayBeLarge(length)) await refuseLarge(parts, workspace);

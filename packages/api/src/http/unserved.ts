@@ -12,7 +12,6 @@ const NOT_SERVED: readonly [path: RegExp, why: string][] = [
     /^(?:\/v1)?\/messages(?:\/|$)/,
     'Anthropic’s Messages API is not served here; its models are, by chat completions.',
   ],
-  [/^(?:\/v1)?\/embeddings$/, 'Embeddings are not served here.'],
   [
     /^(?:\/v1)?\/(?:images|audio|moderations|assistants|threads|realtime)(?:\/|$)/,
     'This API is not served here.',

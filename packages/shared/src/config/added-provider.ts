@@ -64,7 +64,7 @@ function* keyMistakes(
  */
 export function destinationOf(provider: ProviderConfig): string {
   const sorted = (pairs: Readonly<Record<string, string>>) => Object.entries(pairs).sort();
-  const { baseUrl, path, modelsPath, responsesPath, query, headers, auth } = provider;
-  const paths = [path, modelsPath ?? null, responsesPath ?? null];
+  const { baseUrl, path, modelsPath, responsesPath, embeddingsPath, query, headers, auth } = provider;
+  const paths = [path, modelsPath ?? null, responsesPath ?? null, embeddingsPath ?? null];
   return JSON.stringify([baseUrl, ...paths, auth.header, sorted(query), sorted(headers)]);
 }

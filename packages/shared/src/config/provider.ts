@@ -23,6 +23,8 @@ export interface EndpointConfig {
   path: string;
   /** The path of OpenAI's Responses API. Undefined when the provider has none. */
   responsesPath?: string | undefined;
+  /** The path of the embeddings endpoint. Undefined when the provider has none. */
+  embeddingsPath?: string | undefined;
   /** Which of the two endpoints is taken. Undefined: the one that the model takes. */
   api?: Api | undefined;
   /** The path of the model list. Undefined when the provider has no list. */
@@ -158,6 +160,7 @@ export function toProvider(name: string, fields: ProviderFields): ProviderConfig
     baseUrl,
     path: path ?? standard.chat,
     responsesPath: responsesPathOf(fields),
+    embeddingsPath: embeddingsPathOf(fields),
     api: fields.api,
     modelsPath: modelsPath === 'none' ? undefined : (modelsPath ?? standard.models),
     query: withSmallNames(fields.query),
@@ -184,6 +187,14 @@ function responsesPathOf({ kind, path, responses_path: own }: ProviderFields): s
   const chat = path ?? KINDS.openai.chat;
   const beside = chat.endsWith(KINDS.openai.chat) && !chat.includes('{model}');
   return own ?? (beside ? `${chat.slice(0, -KINDS.openai.chat.length)}/responses` : undefined);
+}
+
+/** The same for embeddings. Here the model may be in the path, as Azure's deployments are. */
+function embeddingsPathOf({ kind, path, embeddings_path: own }: ProviderFields): string | undefined {
+  if (kind !== 'openai' || own === 'none') return undefined;
+  const chat = path ?? KINDS.openai.chat;
+  const isKnown = chat.endsWith(KINDS.openai.chat);
+  return own ?? (isKnown ? `${chat.slice(0, -KINDS.openai.chat.length)}/embeddings` : undefined);
 }
 
 function withSmallNames(pairs: Readonly<Record<string, string>>): Record<string, string> {

@@ -49,6 +49,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     auth: GOOGLE_TOKEN,
     prices: 'google',
     responses_path: 'none',
+    embeddings_path: 'none',
   },
   'vertex-anthropic': {
     kind: 'anthropic',
@@ -67,6 +68,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     api_key: '${AWS_BEARER_TOKEN_BEDROCK}',
     prices: 'aws',
     responses_path: 'none',
+    embeddings_path: 'none',
   },
   'bedrock-anthropic': {
     kind: 'anthropic',
@@ -98,6 +100,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     base_url: 'https://api.groq.com/openai/v1',
     api_key: '${GROQ_API_KEY}',
     prices: 'groq',
+    embeddings_path: 'none',
   },
   deepseek: {
     kind: 'openai',
@@ -105,8 +108,15 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     api_key: '${DEEPSEEK_API_KEY}',
     prices: 'deepseek',
     responses_path: 'none',
+    embeddings_path: 'none',
   },
-  xai: { kind: 'openai', base_url: 'https://api.x.ai/v1', api_key: '${XAI_API_KEY}', prices: 'x-ai' },
+  xai: {
+    kind: 'openai',
+    base_url: 'https://api.x.ai/v1',
+    api_key: '${XAI_API_KEY}',
+    prices: 'x-ai',
+    embeddings_path: 'none',
+  },
   together: {
     kind: 'openai',
     base_url: 'https://api.together.xyz/v1',

@@ -34,6 +34,11 @@ const MODELS_PATH: s.TextRule = {
 };
 /** The path of the Responses API. */
 const RESPONSES_PATH: s.TextRule = { ...MODELS_PATH, allowed: 'a path such as /responses, or none' };
+/** The path of the embeddings endpoint. */
+const EMBEDDINGS_PATH: s.TextRule = {
+  pattern: /^(?:none|\/[\w./:@{}~-]{0,512})$/,
+  allowed: 'a path such as /embeddings, or none; {model} stands for the model',
+};
 const value = s.textOf({ pattern: /^[ -~]{1,1024}$/, allowed: '1 to 1024 printable ASCII characters' });
 const word = s.textOf({ pattern: /^[!-~]{1,256}$/, allowed: '1 to 256 characters without spaces' });
 const HEADER: s.TextRule = { pattern: /^[A-Za-z0-9-]{1,64}$/, allowed: '1 to 64 letters, digits and -' };
@@ -248,6 +253,7 @@ const providerFields = {
   path: s.optional(s.textOf(PATH)),
   models_path: s.optional(s.textOf(MODELS_PATH)),
   responses_path: s.optional(s.textOf(RESPONSES_PATH)),
+  embeddings_path: s.optional(s.textOf(EMBEDDINGS_PATH)),
   ...callSettings,
   query: s.withDefault(query, {}),
   headers: s.withDefault(headers, {}),
@@ -308,7 +314,7 @@ export const providerInput = s.any<s.Unread>({
     api_key: s
       .orNull(providerSecret)
       .about(
-        'The provider’s key. It is stored encrypted and never shown. Left out: the stored key stays, while base_url, path, models_path, responses_path, query, headers and auth.header stay the same. Null: no key.',
+        'The provider’s key. It is stored encrypted and never shown. Left out: the stored key stays, while base_url, path, models_path, responses_path, embeddings_path, query, headers and auth.header stay the same. Null: no key.',
       ).json,
     keys: s
       .orNull(

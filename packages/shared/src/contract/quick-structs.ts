@@ -16,6 +16,15 @@ export class Quick<out T = unknown> extends Shape<T> {
   ) {
     super(props, json);
   }
+
+  /** One of several structs, which the value itself chooses. */
+  static chosen<T>(choose: (value: unknown) => Quick<T>, all: readonly Quick<T>[]): Quick<T> {
+    return new Quick<T>(
+      s.dynamic(choose) as s.Struct<unknown, unknown>,
+      { anyOf: all.map(({ json }) => json) },
+      (value) => choose(value).test(value),
+    );
+  }
 }
 
 export function kind<T>(expected: string, test: Test, json: JsonSchema): Quick<T> {

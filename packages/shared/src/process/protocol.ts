@@ -8,13 +8,16 @@ export interface Protocols {
   newest: number;
 }
 
-export const PROTOCOLS: Protocols = { oldest: 1, newest: 2 };
+export const PROTOCOLS: Protocols = { oldest: 1, newest: 3 };
 
 /** From this version on a large request is sealed as bytes, and its job says where the messages are. */
 export const LARGE_AS_BYTES = 2;
 
 /** From this version on an api process knows that a job which has given up its place in a full queue is still in Redis. */
 export const DISPLACED_STAYS = 2;
+
+/** From this version on a job may ask for embeddings. */
+export const EMBEDDINGS = 3;
 
 /** The number of what older versions wrote without a number. */
 const FIRST = 1;

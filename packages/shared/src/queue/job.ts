@@ -13,6 +13,11 @@ export const CHAT_JOB = 'chat';
 export const MODELS_JOB = 'models';
 export const TEST_JOB = 'test';
 
+/** The endpoint of a request that is no chat. */
+export type JobEndpoint = 'embeddings';
+/** The endpoints of providers beside the one for chats. */
+export type CalledApi = 'responses' | 'embeddings';
+
 /** Asks a worker to call the provider once, and to say what is wrong. */
 export interface TestJob {
   requestId: string;
@@ -44,6 +49,8 @@ export interface Attempt {
   adapted?: string[];
   /** Upstream's own request id, for a support ticket. */
   upstreamId?: string;
+  /** The endpoint that was called, where it is not the one for chats. */
+  api?: CalledApi;
   /** It was no call, but a line of the provider's own batch, whose id is `upstreamId`. */
   via?: 'provider_batch';
   /** An estimate of the call's cost in picodollars. Set when nobody knows what the provider bills for the call. */
@@ -62,6 +69,8 @@ export interface ChatJob {
   requestId: string;
   workspace: string;
   keyId: string;
+  /** What the request asks for. Absent: a chat completion. */
+  endpoint?: JobEndpoint;
   /** The caller's `model`. The response has the same. */
   model: string;
   /** The alias, or null for a direct model id. */

@@ -17,6 +17,8 @@ const LEAST_BYTES_PER_TOKEN = 1;
 const USUAL_BYTES_PER_TOKEN = 3;
 /** Tokens that a provider may add by itself: instructions about tools, schemas and roles. */
 const MOST_TOKENS_ADDED = 1_000;
+/** Tokens that stand before and behind an input that is embedded. */
+const MOST_TOKENS_ADDED_TO_INPUT = 4;
 /** The most tokens of one image. Providers scale large images down first. */
 const MOST_IMAGE_TOKENS = { openai: 25_000, anthropic: 5_000 };
 /** This model counts thirty times the tokens for an image. The pattern fits fine-tuned and resold versions too. */
@@ -61,7 +63,7 @@ export function estimateCall(
   if (!tiers) return `${name} has no known price for this service_tier`;
 
   const input = promptTokens(prompt, kind, entry.model, facts, mode);
-  const output = outputTokens(request, kind, entry, facts, mode);
+  const output = prompt.embeds ? 0 : outputTokens(request, kind, entry, facts, mode);
   const prices = tablesWithin(facts, ends)
     .flat()
     .filter(({ above }) => input > above || above === 0)
@@ -127,6 +129,9 @@ function promptTokens(
   const strict = mode === 'strict';
   if (strict && prompt.opaque) return window ?? LARGEST_WINDOW;
   const text = Math.ceil(prompt.bytes / (strict ? LEAST_BYTES_PER_TOKEN : USUAL_BYTES_PER_TOKEN));
+  // The window is that of one input here.
+  if (prompt.embeds)
+    return text + prompt.embeds.tokens + (strict ? prompt.embeds.inputs * MOST_TOKENS_ADDED_TO_INPUT : 0);
   const images = prompt.images * (strict ? mostImageTokens(kind, model) : USUAL_IMAGE_TOKENS);
   // The provider refuses a prompt that exceeds the model's window, so it costs nothing.
   return Math.min(text + images + (strict ? MOST_TOKENS_ADDED : 0), window ?? Number.POSITIVE_INFINITY);

@@ -10,6 +10,8 @@ import {
   type RegistryDocument,
 } from './document.js';
 
+import { EMBEDS } from './model-registry.js';
+
 type Facts = Record<string, unknown>;
 
 const PROVIDERS = ['openai', 'anthropic'] as const;
@@ -20,6 +22,8 @@ const CAPABILITIES: Record<string, string> = {
   supports_reasoning: 'reasoning',
   supports_response_schema: 'json_schema',
   supports_prompt_caching: 'prompt_caching',
+  // The one mode beside `chat` that is taken.
+  embedding: EMBEDS,
 };
 
 export function looksLikeLitellm(json: unknown): json is Record<string, Facts> {
@@ -31,7 +35,7 @@ export function looksLikeLitellm(json: unknown): json is Record<string, Facts> {
 export function parseLitellm(json: Record<string, Facts>, day: string): RegistryDocument {
   const models = new Map<string, ModelEntry>();
   for (const [key, facts] of Object.entries(json)) {
-    if (!isFacts(facts) || facts.mode !== 'chat') continue;
+    if (!isFacts(facts) || (facts.mode !== 'chat' && facts.mode !== 'embedding')) continue;
     const provider = PROVIDERS.find((name) => name === facts.litellm_provider);
     if (!provider) continue;
     // `openai/gpt-4o` is the same as `gpt-4o`. A model with another prefix is sold elsewhere or at another price.
@@ -64,7 +68,9 @@ function toModel(
     const long = toPrices(facts, suffix);
     return long ? { above: thousands * 1000, prices: long, ...withTiers(facts, suffix) } : [];
   });
-  const capabilities = Object.keys(CAPABILITIES).filter((name) => facts[name] === true);
+  const capabilities = Object.keys(CAPABILITIES).filter(
+    (name) => facts[name] === true || name === facts.mode,
+  );
   const deprecated = facts.deprecation_date;
   return {
     id,

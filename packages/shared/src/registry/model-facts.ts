@@ -24,7 +24,7 @@ export interface ModelFact {
 }
 
 /** By which endpoint a model of kind `openai` is called: `responses_with_tools` is for requests with tools. */
-export type ModelApi = 'chat' | 'responses' | 'responses_with_tools';
+export type ModelApi = 'chat' | 'responses' | 'responses_with_tools' | 'embeddings';
 
 export type Adaptation =
   /** The same under another name. */
@@ -422,6 +422,42 @@ const MODELS: readonly FactRow[] = [
     source: 'https://github.com/CherryHQ/cherry-studio/issues/9655',
   },
 ];
+
+/** Whether an input is given as tokens. */
+const isTokens: Test = (input) => Array.isArray(input) && typeof input[0] !== 'string';
+
+/** What models do not take of an embeddings request. */
+const EMBEDDING_MODELS: readonly FactRow[] = [
+  {
+    of: 'openai',
+    models: /^text-embedding-ada/,
+    facts: lacks('dimensions'),
+    source: 'https://github.com/camel-ai/camel/issues/902',
+  },
+  {
+    of: 'mistral',
+    models: /^/,
+    facts: [
+      refuses('input', 'may not be tokens there', isTokens),
+      renames('dimensions', 'output_dimension'),
+      drops('user'),
+    ],
+    source: 'https://docs.mistral.ai/api/endpoint/embeddings',
+  },
+  {
+    of: 'google',
+    models: /^/,
+    facts: [refuses('input', 'may not be tokens there', isTokens), drops('user')],
+    source: 'https://ai.google.dev/gemini-api/docs/openai',
+  },
+];
+
+export function embeddingFactsOf({ prices, maker = prices }: Server, model: string): readonly ModelFact[] {
+  const of = maker === 'azure' ? 'openai' : maker;
+  return EMBEDDING_MODELS.filter((row) => row.of === of && row.models.test(bareName(model))).flatMap(
+    ({ facts }) => facts,
+  );
+}
 
 type Server = Pick<ProviderConfig, 'kind' | 'prices' | 'maker' | 'responsesPath'>;
 

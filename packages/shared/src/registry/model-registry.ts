@@ -11,6 +11,9 @@ import { buildPrices } from './price-table.js';
 
 export interface ModelFacts extends ModelEntry, Priceable {}
 
+/** In `capabilities`: the model makes embeddings, and does not chat. */
+export const EMBEDS = 'embeddings';
+
 const MAX_REMEMBERED = 1000;
 const MAX_ID_LENGTH = 200;
 

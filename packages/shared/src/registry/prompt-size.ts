@@ -2,7 +2,8 @@
  * Measures how large the prompt of a request can be, before anyone has counted its tokens. The whole body counts:
  * messages, tools, schemas and everything else.
  */
-import type { ChatRequest, ContentPart } from '../chat.js';
+import { asksForEmbeddings, type ChatRequest, type ContentPart } from '../chat.js';
+import type { EmbeddingInput } from '../contract/embedding-request.js';
 
 export interface PromptSize {
   /** The bytes of the request as JSON, without the data of its images. */
@@ -14,9 +15,15 @@ export interface PromptSize {
   audio: boolean;
   /** The request marks parts of the prompt for a cache. Writing to the cache costs more than sending. */
   caches: boolean;
+  /**
+   * Only of an embeddings request, which has no output: how many inputs it has, and the tokens of those that came as tokens.
+   * `bytes` has the other ones.
+   */
+  embeds?: { inputs: number; tokens: number };
 }
 
 export function measurePrompt(request: ChatRequest): PromptSize {
+  if (asksForEmbeddings(request)) return measureInput(request.input as EmbeddingInput);
   const json = JSON.stringify(request);
   const size: PromptSize = {
     bytes: Buffer.byteLength(json),
@@ -31,6 +38,22 @@ export function measurePrompt(request: ChatRequest): PromptSize {
     if (Array.isArray(content)) for (const part of content) addPart(size, part);
   }
   return size;
+}
+
+/** Inputs are texts, or tokens that the caller has counted. */
+function measureInput(input: EmbeddingInput): PromptSize {
+  let [bytes, tokens] = [0, 0];
+  for (const each of Array.isArray(input) ? input : [input]) {
+    if (typeof each === 'string') bytes += Buffer.byteLength(each);
+    else tokens += Array.isArray(each) ? each.length : 1;
+  }
+  const embeds = { inputs: countInputs(input), tokens };
+  return { bytes, images: 0, opaque: false, audio: false, caches: false, embeds };
+}
+
+/** Tokens without an array around them are one input. */
+export function countInputs(input: EmbeddingInput): number {
+  return Array.isArray(input) && typeof input[0] !== 'number' ? input.length : 1;
 }
 
 function addPart(size: PromptSize, part: ContentPart): void {

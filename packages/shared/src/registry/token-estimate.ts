@@ -17,7 +17,8 @@ export interface TokenEstimate {
 }
 
 export function estimateTokens(request: ChatRequest): TokenEstimate {
-  const { bytes, images } = measurePrompt(request);
+  const { bytes, images, embeds } = measurePrompt(request);
+  if (embeds) return { input: Math.ceil(bytes / BYTES_PER_TOKEN) + embeds.tokens, output: 0 };
   const named = Math.max(request.max_completion_tokens ?? 0, request.max_tokens ?? 0);
   const choices = typeof request.n === 'number' ? request.n : 1;
   const input = Math.ceil(bytes / BYTES_PER_TOKEN) + images * IMAGE_TOKENS;

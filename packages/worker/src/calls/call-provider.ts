@@ -3,7 +3,7 @@ import type { ChatRequest, TokenUsage } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/provider';
 import { GatewayError } from '@sluice/shared/errors';
 import { writeExactly } from '@sluice/shared/json/exact';
-import type { ChainEntry } from '@sluice/shared/queue/job';
+import type { CalledApi, ChainEntry } from '@sluice/shared/queue/job';
 import type { RatesLeft } from '@sluice/shared/queue/rates';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { AnswerFits } from '../answer-check/answer-check.js';
@@ -32,8 +32,12 @@ export interface Upstream {
   pool: Map<string, Upstream>;
   provider: Provider;
   endpoint: Endpoint;
+  /** The endpoint, where it is not the one for chats. */
+  api?: CalledApi;
   /** The same provider by OpenAI's Responses API, if it has one. */
   responses?: Upstream;
+  /** Its embeddings endpoint, if it has one. */
+  embeddings?: Upstream;
   credentials: Credentials;
   /** The variable that should hold the provider's key, if it is not set. */
   missingKey: string | undefined;
@@ -100,7 +104,7 @@ export async function callProvider(
   const send = async () => {
     const found = credentials.headersFor(call);
     const headers = found instanceof Promise ? await inTime(found, leftMs(), signal) : found;
-    return headers && http.post(path, headers, body, leftMs(), signal, share);
+    return headers && http.post(path, headers, body, leftMs(), signal, share, provider.readsText);
   };
   let answer: HttpAnswer | undefined;
   try {

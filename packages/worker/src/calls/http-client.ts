@@ -8,7 +8,7 @@ import { parseExactly } from '@sluice/shared/json/exact';
 import { findExcess } from '@sluice/shared/json/measure';
 import { isPublic } from '@sluice/shared/process/is-public';
 import type { Dispatcher } from 'undici';
-import type { Headers } from '../providers/types.js';
+import { type Headers, MAX_ANSWER_BYTES } from '../providers/types.js';
 import { type AnswerShare, SMALL_ANSWER_BYTES } from './answer-room.js';
 import { deathOnReuse } from './dead-sockets.js';
 import { hideSecrets } from './hide-secrets.js';
@@ -16,13 +16,12 @@ import { isShortage } from './shortage.js';
 import type { StopSignal } from './stop-signal.js';
 import { errors, Pool } from './undici-pool.js';
 
-const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 export interface HttpAnswer {
   status: number;
   headers: Headers;
-  /** The parsed JSON with unchanged numbers. Undefined when the body is not usable JSON. */
+  /** The parsed JSON with unchanged numbers, or the text that was asked for. Undefined when the body is not usable JSON. */
   body: unknown;
 }
 
@@ -59,7 +58,7 @@ export class HttpClient {
     this.#pool = new Pool(url.origin, {
       connections,
       connect: { timeout: CONNECT_TIMEOUT_MS, lookup: this.#lookup },
-      maxResponseSize: MAX_RESPONSE_BYTES,
+      maxResponseSize: MAX_ANSWER_BYTES,
       // The call has its own timer for its whole time.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -86,12 +85,13 @@ export class HttpClient {
     timeoutMs: number,
     signal: StopSignal,
     share: AnswerShare,
+    asText = false,
   ): Promise<HttpAnswer> {
     if (signal.reason) throw new HttpFailure('cancelled', false, undefined);
     const request = { path: this.#basePath + path, method: 'POST', headers, body } as const;
     // An earlier call of the same job may have left a share.
     share.giveBack();
-    const call = new Call(this.#pool, request, this.secrets, share);
+    const call = new Call(this.#pool, request, this.secrets, share, asText);
     const timer = setTimeout(() => call.end('timeout'), timeoutMs);
     signal.onStop = () => call.end('cancelled');
     try {
@@ -126,6 +126,7 @@ class Call implements Dispatcher.DispatchHandler {
     private readonly request: Dispatcher.DispatchOptions,
     private readonly secrets: () => readonly string[],
     private readonly share: AnswerShare,
+    private readonly asText: boolean,
   ) {}
 
   answer(): Promise<HttpAnswer> {
@@ -159,7 +160,7 @@ class Call implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    if (this.#bytes > SMALL_ANSWER_BYTES && !this.#hasRoom) this.#takeRoom(controller, MAX_RESPONSE_BYTES);
+    if (this.#bytes > SMALL_ANSWER_BYTES && !this.#hasRoom) this.#takeRoom(controller, MAX_ANSWER_BYTES);
   }
 
   /** Takes room once, for the largest possible answer, so that an answer can be read to its end. */
@@ -175,8 +176,13 @@ class Call implements Dispatcher.DispatchHandler {
     this.#resolve({
       status: this.#status,
       headers: this.#headers,
-      body: isJson ? parseJson(text, this.#status < 300 ? [] : this.secrets()) : undefined,
+      body: isJson ? this.#read(text) : undefined,
     });
+  }
+
+  #read(text: string): unknown {
+    if (this.#status >= 300) return parseJson(text, this.secrets());
+    return this.asText ? text : parseJson(text, []);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

@@ -10,7 +10,7 @@ const KEPT_MS = 10 * 60_000;
 const MOST_MODELS = 500;
 const MOST_FIELDS = 32;
 /** Every request has these, so that a lesson about them would be one about the model. */
-const IN_EVERY_REQUEST = ['model', 'messages'];
+const IN_EVERY_REQUEST = ['model', 'messages', 'input'];
 
 /** A field that a provider has named in a refusal. `value`: only this value was refused. */
 export interface NamedField {

@@ -1,11 +1,13 @@
 /**
- * By which of its two endpoints a model of kind `openai` is called. The entry or the provider says it, or the facts of the
+ * By which of its endpoints a model is called. Embeddings have one of their own. For chats of kind `openai`, the entry or the provider says it, or the facts of the
  * model, or the model's own refusal, which is remembered for some minutes. One workspace teaches only itself, until another
  * has met the same refusal.
  */
 import type { ChatRequest } from '@sluice/shared/chat';
-import type { ChainEntry } from '@sluice/shared/queue/job';
+import { FREE } from '@sluice/shared/contract/price-lists';
+import type { ChainEntry, ChatJob } from '@sluice/shared/queue/job';
 import { needsResponses } from '@sluice/shared/registry/model-facts';
+import { EMBEDS, type ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { refuse } from '../providers/refuse.js';
 import type { ProviderFailure } from '../providers/types.js';
 import type { Upstream } from './call-provider.js';
@@ -36,11 +38,23 @@ export function goesByResponses(
 export class ModelApis {
   readonly #lessons = new Map<string, Lesson>();
 
-  constructor(private readonly now: () => number) {}
+  constructor(
+    private readonly now: () => number,
+    private readonly registry: () => Pick<ModelRegistry, 'find'>,
+  ) {}
 
   /** The provider by the endpoint that takes this request. */
-  of(upstream: Upstream, entry: ChainEntry, request: ChatRequest, workspace: string): Upstream {
+  of(
+    upstream: Upstream,
+    entry: ChainEntry,
+    request: ChatRequest,
+    { endpoint, workspace }: Pick<ChatJob, 'endpoint' | 'workspace'>,
+  ): Upstream {
     const { responses } = upstream;
+    if (endpoint) return this.#embeddingsOf(upstream, entry);
+    // The look into the registry is for names that tell.
+    if (entry.model.includes('embed') && this.#embeds(upstream, entry))
+      return refusing(upstream, `${nameOf(entry)} makes embeddings. Send the request to /v1/embeddings.`);
     if (!responses) return entry.api === 'responses' ? withoutResponses(upstream) : upstream;
     return goesByResponses(upstream, entry, request) || this.#knows(upstream, entry, request, workspace)
       ? responses
@@ -59,6 +73,21 @@ export class ModelApis {
     if ((entry.api ?? config.api) === 'chat') return undefined;
     this.#learn(entry, needed, workspace);
     return responses;
+  }
+
+  /** A model that the registry does not know may embed: its provider knows better. */
+  #embeddingsOf(upstream: Upstream, entry: ChainEntry): Upstream {
+    const { embeddings, config } = upstream;
+    if (!embeddings) return refusing(upstream, `${config.name} has no embeddings.`);
+    if (this.#embeds(upstream, entry) !== false) return embeddings;
+    return refusing(upstream, `${nameOf(entry)} makes no embeddings. It is a model for chats.`);
+  }
+
+  /** Undefined when the registry does not know the model, or knows all names, as that of a free server does. */
+  #embeds({ config }: Upstream, { model }: ChainEntry): boolean | undefined {
+    const facts = this.registry().find(config.prices, model);
+    if (!facts || facts.provider === FREE) return undefined;
+    return facts.capabilities?.includes(EMBEDS) === true;
   }
 
   #learn(entry: ChainEntry, needed: Needed, workspace: string): void {
@@ -85,8 +114,15 @@ export class ModelApis {
 
 /** A route asks for an endpoint that the provider lacks. To take the other one in silence would be another request. */
 function withoutResponses(upstream: Upstream): Upstream {
-  const buildRequest = (): never =>
-    refuse('model', `The route says api: responses, and ${upstream.config.name} has no such endpoint.`);
+  return refusing(
+    upstream,
+    `The route says api: responses, and ${upstream.config.name} has no such endpoint.`,
+  );
+}
+
+/** The provider as one that takes no request. */
+function refusing(upstream: Upstream, why: string): Upstream {
+  const buildRequest = (): never => refuse('model', why);
   return { ...upstream, provider: { ...upstream.provider, buildRequest, passesMessages: () => false } };
 }
 

@@ -1,7 +1,7 @@
 /** One real call of a provider, and in words what is wrong when it fails. For an operator, not for callers. */
 import { setTimeout } from 'node:timers/promises';
 import type { ProviderVerdict } from '@sluice/shared/admin-api';
-import type { ChatRequest } from '@sluice/shared/chat';
+import { asRequest, type ChatRequest } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { ChainEntry } from '@sluice/shared/queue/job';
@@ -47,8 +47,7 @@ async function discreetTest(upstream: Upstream, model: string, logger: Logger): 
 }
 
 async function testProvider(given: Upstream, model: string): Promise<ProviderVerdict> {
-  const byResponses = goesByResponses(given, entryFor(given, model), requestFor(model));
-  const upstream = (byResponses && given.responses) || given;
+  const upstream = endpointFor(given, model);
   const { config, missingKey } = upstream;
   const started = performance.now();
   const verdict = (problem: string | null, status: number | null = null): ProviderVerdict => ({
@@ -72,7 +71,15 @@ async function testProvider(given: Upstream, model: string): Promise<ProviderVer
   }
 }
 
-function requestFor(model: string): ChatRequest {
+/** The facts about models are the registry's, which a test does without. */
+function endpointFor(given: Upstream, model: string): Upstream {
+  if (given.embeddings && model.includes('embed')) return given.embeddings;
+  const byResponses = goesByResponses(given, entryFor(given, model), requestFor(given, model));
+  return (byResponses && given.responses) || given;
+}
+
+function requestFor({ api }: Upstream, model: string): ChatRequest {
+  if (api === 'embeddings') return asRequest({ model, input: 'OK' });
   return { model, messages: [{ role: 'user', content: 'Say OK.' }] };
 }
 
@@ -83,12 +90,12 @@ function entryFor({ config }: Upstream, model: string): ChainEntry {
 /** `inserted` stands between the base URL and the path. */
 async function ask(upstream: Upstream, model: string, inserted = ''): Promise<HttpAnswer | undefined> {
   const { config, provider, endpoint, credentials, http } = upstream;
-  const sent = provider.buildRequest(requestFor(model), entryFor(upstream, model));
+  const sent = provider.buildRequest(requestFor(upstream, model), entryFor(upstream, model));
   const body = JSON.stringify(endpoint.adapt(sent, model));
   const path = inserted + endpoint.chatPath(model);
   const headers = await credentials.headersFor({ method: 'POST', url: config.baseUrl + path, body });
   const share = new AnswerRoom(MAX_ANSWER_BYTES).share();
-  return headers && http.post(path, headers, body, TIMEOUT_MS, new StopSignal(), share);
+  return headers && http.post(path, headers, body, TIMEOUT_MS, new StopSignal(), share, provider.readsText);
 }
 
 /** Null: it works. */

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Env } from '@sluice/shared/config/env-lookup';
 import type { ProviderConfig } from '@sluice/shared/config/provider';
-import type { ChainEntry } from '@sluice/shared/queue/job';
+import type { CalledApi, ChainEntry } from '@sluice/shared/queue/job';
 import type { AnswerFits } from '../answer-check/answer-check.js';
-import { providerFor, responses } from '../providers/index.js';
+import { embeddings, providerFor, responses } from '../providers/index.js';
+import type { Provider } from '../providers/types.js';
 import type { Upstream } from './call-provider.js';
 import { createCredentials } from './credentials.js';
 import { Endpoint } from './endpoint.js';
@@ -105,14 +106,17 @@ export function createUpstream(
     http: new HttpClient(config.baseUrl, config.concurrency, () => credentials.secrets()),
     answerFits: answerFits(config),
   };
-  const { responsesPath: path } = config;
-  if (path !== undefined)
-    upstream.responses = {
-      ...upstream,
-      provider: responses,
-      endpoint: new Endpoint({ ...config, path }, responses),
-    };
-  return upstream;
+  const { responsesPath, embeddingsPath } = config;
+  const others: Partial<Upstream> = {};
+  if (responsesPath !== undefined)
+    others.responses = otherEndpoint(upstream, 'responses', responses, responsesPath);
+  if (embeddingsPath !== undefined)
+    others.embeddings = otherEndpoint(upstream, 'embeddings', embeddings, embeddingsPath);
+  return Object.assign(upstream, others);
+}
+
+function otherEndpoint(upstream: Upstream, api: CalledApi, provider: Provider, path: string): Upstream {
+  return { ...upstream, api, provider, endpoint: new Endpoint({ ...upstream.config, path }, provider) };
 }
 
 /** A provider with a token or a signature needs no key. */

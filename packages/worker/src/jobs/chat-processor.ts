@@ -7,7 +7,7 @@
  * any more. So a failure of the gateway's own code is settled too, with the attempts so far.
  */
 
-import type { ChatRequest } from '@sluice/shared/chat';
+import { type ChatRequest, requestOf } from '@sluice/shared/chat';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { Availability } from '@sluice/shared/providers/availability';
 import { tierApart } from '@sluice/shared/providers/service-tier';
@@ -241,7 +241,7 @@ export class ChatProcessor {
 
   /** Throws when this worker lacks the key. Then the request fails at once, instead of going from worker to worker. */
   #read(job: ChatJob): ChatRequest {
-    return parseRequest(openRequest(this.parts.payloads, job), job.messagesAt);
+    return requestOf(job, parseRequest(openRequest(this.parts.payloads, job), job.messagesAt));
   }
 }
 

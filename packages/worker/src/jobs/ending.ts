@@ -66,12 +66,14 @@ export class Ending {
         },
       },
       body: this.parts.payloads.seal(
-        writeExactly({
-          id: `chatcmpl_${job.requestId}`,
-          object: 'chat.completion',
-          ...completion,
-          model: job.model,
-        }),
+        response.write
+          ? response.write(job.model)
+          : writeExactly({
+              id: `chatcmpl_${job.requestId}`,
+              object: 'chat.completion',
+              ...completion,
+              model: job.model,
+            }),
         answerContext(job),
       ),
     };

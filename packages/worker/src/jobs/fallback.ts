@@ -116,7 +116,7 @@ export class Fallback {
     const upstream = this.parts.upstreams.get(entry.provider);
     if (!upstream) return undefined;
     const fitted = this.parts.fit.of(job, entry, request)?.request ?? request;
-    return whyUnsupported(this.parts.apis.of(upstream, entry, fitted, job.workspace), fitted, entry);
+    return whyUnsupported(this.parts.apis.of(upstream, entry, fitted, job), fitted, entry);
   }
 
   /** The entry cannot take the request, so the provider was not called. */

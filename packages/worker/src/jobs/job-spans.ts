@@ -31,8 +31,9 @@ export function recordCall(
 ): void {
   const usage = response?.usage;
   const input = usage && usage.input + usage.cachedInput + usage.cacheWrite + usage.cacheWrite1h;
+  const operation = job.endpoint ?? 'chat';
   const attributes = {
-    'gen_ai.operation.name': 'chat',
+    'gen_ai.operation.name': operation,
     'gen_ai.provider.name': kind,
     'gen_ai.request.model': model,
     'gen_ai.usage.input_tokens': input,
@@ -42,6 +43,12 @@ export function recordCall(
     'gateway.entry': job.entry,
     'gateway.request_id': `req_${job.requestId}`,
   };
-  const span = { name: `chat ${model}`, kind: 'client', start: now - ms, end: now, attributes } as const;
+  const span = {
+    name: `${operation} ${model}`,
+    kind: 'client',
+    start: now - ms,
+    end: now,
+    attributes,
+  } as const;
   tracer.record({ ...span, error: failure?.outcome }, parseTraceparent(job.trace));
 }

@@ -97,7 +97,7 @@ export class ProviderCalls {
     const { job } = progress;
     const { rate } = progress;
     const whole = upstreams.of(entry);
-    const upstream = apis.of(withKey(whole, rate?.key), entry, request, job.workspace);
+    const upstream = apis.of(withKey(whole, rate?.key), entry, request, job);
     const limitMs = this.#limitMs(entry);
     if (rate && clock.now() - rate.reservedAt > SENT_LATE_MS) await this.reserveAgain(progress);
     const timeoutMs = Math.max(1, Math.min(limitMs, job.deadline - clock.now()));
@@ -145,6 +145,8 @@ export class ProviderCalls {
     if (inconclusive) health.saidNothing(entry.provider, job.requestId);
     else health.record({ upstream, entry, job, request }, failure);
     const attempt = toAttempt(entry, result, sentAt - job.acceptedAt);
+    const { api } = other ?? upstream;
+    if (api) attempt.api = api;
     if (adapted.length > 0) attempt.adapted = adapted;
     if (failure?.refusedField) this.#learn(entry, failure.refusedField, request, job);
     if (result.billUnknown) {

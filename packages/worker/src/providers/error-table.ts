@@ -136,6 +136,12 @@ const ROWS: readonly ErrorRow[] = [
     means: 'model_not_found',
   },
   { by: 'OpenAI, Azure', status: [400, 404], says: NO_CHAT_MODEL, means: 'model_not_found' },
+  {
+    by: 'OpenAI',
+    status: [403],
+    says: /not allowed to (?:generate embeddings|sample) from this model/i,
+    means: 'model_not_found',
+  },
   // The model did not keep to the caller's schema or tools.
   { by: 'Groq', status: [400], name: ['tool_use_failed', 'json_validate_failed'], means: 'schema_mismatch' },
 

@@ -4,6 +4,7 @@ import type { ProviderKind } from '@sluice/shared/contract/provider';
 import { anthropicBatches } from './anthropic/batches.js';
 import { anthropic } from './anthropic/index.js';
 import { openaiBatches } from './openai/batches.js';
+import { embeddings } from './openai/embeddings.js';
 import { openai, openaiCompatible, strictlyCompatible } from './openai/index.js';
 import { responsesFormat } from './responses/index.js';
 import type { BatchFormat, Provider } from './types.js';
@@ -14,6 +15,8 @@ export const batchFormats = {
   openai: openaiBatches,
   anthropic: anthropicBatches,
 } satisfies Record<ProviderKind, BatchFormat>;
+
+export { embeddings };
 
 /** The other way to OpenAI's models, and to those of the servers that have the same endpoint. */
 export const responses: Provider = { ...openai, ...responsesFormat };

@@ -4,6 +4,9 @@ import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { ChainEntry } from '@sluice/shared/queue/job';
 import type { Reason } from '@sluice/shared/reasons';
 
+/** A larger answer is not read. 2,048 vectors of 1,536 numbers fit, as base64: the most that one request can ask for there. */
+export const MAX_ANSWER_BYTES = 18 * 1024 * 1024;
+
 /**
  * A provider turns the common format into its own and back. Everything here is pure: no I/O, no metrics, no
  * mutation of the input, so that a call can be built again on a retry or a fallback.
@@ -17,6 +20,8 @@ export interface Provider {
   buildRequest(request: ChatRequest, entry: ChainEntry): Record<string, unknown>;
   /** Whether `buildRequest` leaves the messages of this JSON as they are. Absent: it never does. */
   passesMessages?(json: Buffer): boolean;
+  /** `parseResponse` gets the text of a 2xx body, and not its parsed JSON. */
+  readsText?: true;
   /** Throws UnusableResponse when a 2xx body is not a completion. `now` (ms) dates an answer that has no date. */
   parseResponse(body: unknown, now?: number): ParsedResponse;
   /** Never throws, whatever the body is. `now` (ms) is what a `retry-after` date is counted from. */
@@ -37,6 +42,8 @@ export interface ParsedResponse {
   serviceTier?: string;
   /** Some of its tokens are audio, which has prices that the registry does not know. */
   hasAudio?: true;
+  /** Writes an answer that is no completion, with the caller's name of the model. */
+  write?: (model: string) => string;
 }
 
 /** The parts of an answer that decide its price. */
