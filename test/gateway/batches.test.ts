@@ -178,7 +178,7 @@ test.serial('what is no batch is refused; another workspace sees nothing of one'
     { message: /input_file_id/ },
   );
   await t.throwsAsync(
-    client.batches.create({ input_file_id: input, endpoint: '/v1/embeddings', completion_window: '24h' }),
+    client.batches.create({ input_file_id: input, endpoint: '/v1/completions', completion_window: '24h' }),
     { message: /endpoint must be/ },
   );
   await t.throwsAsync(

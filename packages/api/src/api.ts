@@ -143,5 +143,6 @@ function toAppParts(
     limits: config.request.limits,
     corsOrigins: config.cors.origins,
     protocol: () => neighbours.protocol,
+    apiProtocol: () => neighbours.apiProtocol,
   };
 }

@@ -19,7 +19,7 @@ export function asRequest(embedding: EmbeddingRequest): ChatRequest {
 }
 
 /** A body as it was parsed, for the job that it belongs to. */
-export function requestOf({ endpoint }: { endpoint?: 'embeddings' }, body: unknown): ChatRequest {
+export function requestOf({ endpoint }: { endpoint?: 'embeddings' | undefined }, body: unknown): ChatRequest {
   return endpoint ? asRequest(body as EmbeddingRequest) : (body as ChatRequest);
 }
 

@@ -1,5 +1,6 @@
 /** A batch as Redis has it, and as callers see it. */
-import { BATCH_ENDPOINT, type BatchObject, type BatchView } from '@sluice/shared/contract/batch';
+import { type BatchObject, type BatchView, pathOf } from '@sluice/shared/contract/batch';
+import type { JobEndpoint } from '@sluice/shared/queue/job';
 import { formatUsd } from '@sluice/shared/registry/price';
 
 export type BatchStatus = BatchObject['status'];
@@ -27,6 +28,8 @@ export interface BatchRecord {
   /** When the workspace was created. A later workspace of the same id is another tenant. */
   workspaceCreated: number;
   keyId: string;
+  /** What its lines ask for. Absent: chat completions. */
+  endpoint?: JobEndpoint;
   inputFile: string;
   inputObject: string;
   inputBytes: number;
@@ -96,7 +99,7 @@ export function toBatchObject({ record, state }: Batch): BatchObject {
   return {
     id: record.id,
     object: 'batch',
-    endpoint: BATCH_ENDPOINT,
+    endpoint: pathOf(record.endpoint),
     errors: errors.length === 0 ? null : { object: 'list', data: errors },
     input_file_id: record.inputFile,
     completion_window: '24h',

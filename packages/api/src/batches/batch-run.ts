@@ -69,7 +69,7 @@ export class BatchRun {
     this.#results = new LineResults(parts, record, token);
     this.#feeder = new LineFeeder(parts, record, token, this.#lines, this.#results, () => this.#wake());
     this.#feeder.waitsFor = state.waitsFor;
-    const handed = new HandedLines(this.#results, lineLimitsOf(parts));
+    const handed = new HandedLines(this.#results, lineLimitsOf(parts, record));
     this.#handOver = new HandOver(parts, record, token, handed, state.handedOver);
     this.#collector = new LineCollector(parts, record, token, {
       lines: this.#lines,
@@ -116,7 +116,7 @@ export class BatchRun {
   async #check({ state }: Batch): Promise<void> {
     const { inputObject, inputBytes } = this.#record;
     const bytes = this.#whileValidating(this.parts.files.sealed.read(inputObject, inputBytes));
-    const checked = checkLines(bytes, lineLimitsOf(this.parts));
+    const checked = checkLines(bytes, lineLimitsOf(this.parts, this.#record));
     const result = await checked.catch(async (error: unknown) => {
       if (error instanceof NotWanted) return undefined;
       await this.#requireGone(error);

@@ -1,9 +1,8 @@
 /** Checks a whole file before its first line runs, as a stream. Each line's request is checked when its turn comes. */
 import { createHash } from 'node:crypto';
-import type { JsonLimits } from '@sluice/shared/json/measure';
 import { readLines, TooManyEmptyLines } from '@sluice/shared/json/read-lines';
 import type { LineMistake } from './batch-record.js';
-import { isMistake, parseLine } from './parse-line.js';
+import { isMistake, type OfBatch, parseLine } from './parse-line.js';
 
 export const MAX_LINES = 50_000;
 /** No more mistakes than this are reported. */
@@ -11,7 +10,7 @@ const MAX_MISTAKES = 100;
 /** Only whether it is one model matters, and whether the route of one of them wants something. */
 const MOST_MODELS = 8;
 
-export interface LineLimits extends JsonLimits {
+export interface LineLimits extends OfBatch {
   /** The most bytes of one line. */
   bytes: number;
 }

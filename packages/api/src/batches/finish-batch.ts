@@ -8,12 +8,14 @@ import type { Files } from '../files/files.js';
 import { codeField } from './batch-fields.js';
 import {
   type Batch,
+  type BatchRecord,
   type BatchState,
   type BatchStatus,
   type EndReason,
   INPUT_FILE_MISSING,
 } from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
+import { lineLimitsOf } from './line-feeder.js';
 import { leftOverLine } from './line-outcome.js';
 import type { LineStore, Part } from './line-store.js';
 import { isMistake, parseLine } from './parse-line.js';
@@ -103,26 +105,26 @@ async function* readLeftOver(
   for (const { offset, line } of waiting) {
     for await (const { text } of read(offset, line - 1)) {
       left.count += 1;
-      yield toLeftOver(parts, id, line, text, endReason);
+      yield toLeftOver(parts, record, line, text, endReason);
       break;
     }
   }
   for await (const { number, text } of read(state.offset, state.lines)) {
     left.count += 1;
-    yield toLeftOver(parts, id, number, text, endReason);
+    yield toLeftOver(parts, record, number, text, endReason);
   }
 }
 
 function toLeftOver(
-  { limits }: FinishParts,
-  batch: string,
+  parts: FinishParts,
+  record: BatchRecord,
   line: number,
   text: string | undefined,
   reason: EndReason,
 ): Buffer {
-  const parsed = parseLine(text, limits);
+  const parsed = parseLine(text, lineLimitsOf(parts, record));
   const customId = isMistake(parsed) ? '' : parsed.customId;
-  return Buffer.from(leftOverLine(digest(`${batch}\n${line}`), customId, reason));
+  return Buffer.from(leftOverLine(digest(`${record.id}\n${line}`), customId, reason));
 }
 
 async function* contentOf({ files }: FinishParts, parts: readonly Part[], kind: Part['kind']) {

@@ -1,9 +1,11 @@
 /** Gathers the lines of a part in Redis, sealed. Nothing is claimed yet, so a process that dies here leaves nothing to do. */
 import type { ProviderConfig } from '@sluice/shared/config/provider';
+import type { EmbeddingInput } from '@sluice/shared/contract/embedding-request';
 import { GatewayError } from '@sluice/shared/errors';
 import type { FileLine } from '@sluice/shared/json/read-lines';
 import { requestContext } from '@sluice/shared/queue/payload';
 import type { HandedPart, ProviderBatches, WaitingLine } from '@sluice/shared/queue/provider-batches';
+import { countInputs } from '@sluice/shared/registry/prompt-size';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Resolved } from '../chat/resolve-model.js';
 import type { BatchRecord, HandedOver } from './batch-record.js';
@@ -18,6 +20,8 @@ const MOST_PART_BYTES = 8 * 1024 * 1024;
 const MOST_PART_LINES = 10_000;
 /** Lines of a part that do not go to the provider. */
 const MOST_SKIPPED = 200;
+/** OpenAI takes so many inputs of embeddings in a batch, in all lines together. */
+const MOST_PART_INPUTS = 50_000;
 const WRITE_AT_ONCE = 64;
 
 export interface GatherParts extends SendLineParts {
@@ -54,6 +58,7 @@ export async function gatherPart(
   let bytes = 0;
   let cost = 0;
   let count = 0;
+  let inputs = 0;
   let waiting: WaitingLine[] = [];
   let ready: Prepared | undefined;
   while (line && bytes < MOST_PART_BYTES && count < MOST_PART_LINES && skipped.size < MOST_SKIPPED) {
@@ -66,9 +71,11 @@ export async function gatherPart(
       await parts.handed.dropLines(id);
       return 'changed';
     }
+    if (prepared && inputs + prepared.inputs > MOST_PART_INPUTS) break;
     if (prepared) {
       ready = prepared;
       cost += prepared.cost;
+      inputs += prepared.inputs;
       count++;
       waiting.push({ requestId, request: prepared.sealed });
     } else {
@@ -91,6 +98,7 @@ export async function gatherPart(
     batch: record.id,
     workspace: record.workspace,
     keyId: record.keyId,
+    ...(record.endpoint ? { endpoint: record.endpoint } : {}),
     model: ready.model,
     route: ready.resolved.route,
     entry,
@@ -110,6 +118,8 @@ interface Prepared {
   resolved: Resolved;
   /** Picodollars. */
   cost: number;
+  /** How many texts it wants to have embedded. */
+  inputs: number;
   sealed: string;
 }
 
@@ -130,7 +140,8 @@ async function prepare(
     const cost = entry && (await parts.budget.costOf(workspace, entry, request));
     if (cost === undefined) return undefined;
     const sealed = parts.payloads.seal(parsed.body, requestContext({ workspace, requestId }));
-    return { model: request.model, resolved, cost, sealed };
+    const inputs = record.endpoint ? countInputs(request.input as EmbeddingInput) : 0;
+    return { model: request.model, resolved, cost, inputs, sealed };
   } catch (error) {
     if (error instanceof GatewayError) return undefined;
     throw error;

@@ -2,13 +2,14 @@
  * Queues the lines of a batch as requests, while there is room for them. `pausedUntil` and `waitsFor` keep it from that. The
  * collector sets them when lines come back that could not be served yet, and a new run takes up what the last one waited for.
  */
-import type { RequestLimits } from '@sluice/shared/config/gateway-config';
 import { GatewayError } from '@sluice/shared/errors';
 import { type FileLine, readLines } from '@sluice/shared/json/read-lines';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Dispatcher } from '../chat/dispatcher.js';
+import { withTokens } from '../chat/parse-embedding-request.js';
 import type { Files } from '../files/files.js';
 import type { BatchRecord, WaitReason } from './batch-record.js';
+import type { LineLimits } from './check-lines.js';
 import type { LineResults } from './line-results.js';
 import type { FedLine, LineStore } from './line-store.js';
 import type { LinesUnderWay } from './lines-under-way.js';
@@ -31,11 +32,12 @@ export interface LineFeederParts extends SendLineParts {
 
 export type NextLine = () => Promise<FileLine | undefined>;
 
-export function lineLimitsOf({
-  limits,
-  maxBodyBytes,
-}: Pick<LineFeederParts, 'limits' | 'maxBodyBytes'>): RequestLimits & { bytes: number } {
-  return { ...limits, bytes: maxBodyBytes + LINE_BYTES };
+export function lineLimitsOf(
+  { limits, maxBodyBytes }: Pick<LineFeederParts, 'limits' | 'maxBodyBytes'>,
+  { endpoint }: Pick<BatchRecord, 'endpoint'>,
+): LineLimits {
+  const own = endpoint ? withTokens(limits) : limits;
+  return { ...own, endpoint, bytes: maxBodyBytes + LINE_BYTES };
 }
 
 export class LineFeeder {
@@ -43,7 +45,7 @@ export class LineFeeder {
   pausedUntil = 0;
   /** Why lines are put off. */
   waitsFor: WaitReason | undefined;
-  readonly #limits: RequestLimits & { bytes: number };
+  readonly #limits: LineLimits;
 
   constructor(
     private readonly parts: LineFeederParts,
@@ -54,7 +56,7 @@ export class LineFeeder {
     /** Called when a line has ended. */
     private readonly wake: () => void,
   ) {
-    this.#limits = lineLimitsOf(parts);
+    this.#limits = lineLimitsOf(parts, record);
   }
 
   /** Reads the lines of the file from this place. */

@@ -1,5 +1,6 @@
 /** The outcome of a line, and the line of the output or error file for it. */
 import { type ErrorInfo, GatewayError } from '@sluice/shared/errors';
+import { cutMember } from '@sluice/shared/json/member';
 import type { ReplyHead } from '@sluice/shared/queue/job';
 import { answerContext, openError, type Payloads } from '@sluice/shared/queue/payload';
 import type { EndReason, WaitReason } from './batch-record.js';
@@ -7,6 +8,8 @@ import type { StoredResult } from './line-store.js';
 
 /** A line that providers refuse for now is sent again at most this often. */
 const MOST_REFUSALS = 20;
+/** The worker writes no deeper answer. */
+const MOST_DEPTH = 2_000;
 const SHORTEST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 const BUDGET_WAIT_MS = 10_000;
@@ -99,8 +102,14 @@ function notNow(error: ErrorInfo, calls: number, refused: number): LineOutcome |
   }
 }
 
+/** An answer with vectors has megabytes of numbers beside its usage. */
+function usageIn(body: string): Record<string, unknown> | undefined {
+  const cut = cutMember(body, 'usage', '', MOST_DEPTH);
+  return cut ? JSON.parse(cut.member) : (JSON.parse(body) as { usage?: Record<string, unknown> }).usage;
+}
+
 function readUsage(body: string): LineUsage {
-  const { usage } = JSON.parse(body) as { usage?: Record<string, unknown> };
+  const usage = usageIn(body);
   const number = (value: unknown) => (typeof value === 'number' && Number.isSafeInteger(value) ? value : 0);
   const detail = (details: unknown, field: string) =>
     number(typeof details === 'object' && details !== null ? Reflect.get(details, field) : 0);

@@ -1,8 +1,9 @@
 /** One line of a batch's file: `{"custom_id", "method", "url", "body"}`. */
 
-import { BATCH_ENDPOINT } from '@sluice/shared/contract/batch';
+import { pathOf } from '@sluice/shared/contract/batch';
 import { parseExactly, writeExactly } from '@sluice/shared/json/exact';
 import { findExcess, type JsonLimits } from '@sluice/shared/json/measure';
+import type { JobEndpoint } from '@sluice/shared/queue/job';
 import type { LineMistake } from './batch-record.js';
 
 export const MAX_CUSTOM_ID_LENGTH = 512;
@@ -15,10 +16,15 @@ export interface BatchLine {
   model: string;
 }
 
+/** The limits of the lines of a batch, and what they ask for. */
+export interface OfBatch extends JsonLimits {
+  endpoint?: JobEndpoint | undefined;
+}
+
 type Mistake = Omit<LineMistake, 'line'>;
 
 /** `text` is undefined for a line that is too long or not UTF-8. Mistakes never quote the line. */
-export function parseLine(text: string | undefined, limits: JsonLimits): BatchLine | Mistake {
+export function parseLine(text: string | undefined, limits: OfBatch): BatchLine | Mistake {
   if (text === undefined)
     return mistake('invalid_json_line', 'The line is too long, or not valid UTF-8.', null);
   if (findExcess(text, { ...limits, depth: limits.depth + 1 }))
@@ -33,8 +39,8 @@ export function parseLine(text: string | undefined, limits: JsonLimits): BatchLi
       'custom_id',
     );
   if (method !== 'POST') return mistake('invalid_request', 'method must be "POST".', 'method');
-  if (url !== BATCH_ENDPOINT)
-    return mistake('url_mismatch', `url must be the batch’s endpoint, ${BATCH_ENDPOINT}.`, 'url');
+  const path = pathOf(limits.endpoint);
+  if (url !== path) return mistake('url_mismatch', `url must be the batch’s endpoint, ${path}.`, 'url');
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     return mistake('invalid_request', 'body must be a JSON object.', 'body');
   const model: unknown = Reflect.get(body, 'model');

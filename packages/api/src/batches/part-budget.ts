@@ -1,5 +1,5 @@
 /** The budget of the lines that are handed to a provider's own batch API. A part of a batch has one reservation. */
-import type { ChatRequest } from '@sluice/shared/chat';
+import { type ChatRequest, requestOf } from '@sluice/shared/chat';
 import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { ChainEntry } from '@sluice/shared/contract/route';
 import type { HandedPart } from '@sluice/shared/queue/provider-batches';
@@ -44,10 +44,10 @@ export class PartBudget {
   }
 
   /** Returns what a line may have cost whose bill nobody knows, in picodollars. */
-  estimateOf(entry: ChainEntry, body: string): number {
+  estimateOf({ entry, endpoint }: HandedPart, body: string): number {
     const { estimate, providers } = this.parts;
     const factor = providers.get(entry.provider)?.batchPriceFactor ?? 1;
-    return Math.ceil(estimate.ofCall(JSON.parse(body) as ChatRequest, entry) * factor);
+    return Math.ceil(estimate.ofCall(requestOf({ endpoint }, JSON.parse(body)), entry) * factor);
   }
 
   /** Whether the budget covers the part. The step that records the part takes the reservation over. */

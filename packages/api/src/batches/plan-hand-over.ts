@@ -1,12 +1,13 @@
 import { batchApiOf } from '@sluice/shared/config/batch-api';
+import { EMBEDDINGS } from '@sluice/shared/process/protocol';
 import { type Resolved, resolveModel } from '../chat/resolve-model.js';
 import type { BatchRecord, HandedOver } from './batch-record.js';
 import type { GatherParts } from './gather-part.js';
 
 /** Whether the batch is handed over, and if its route asks for that and it is not: why. */
 export async function planHandOver(
-  { directory, providers }: Pick<GatherParts, 'directory' | 'providers'>,
-  { id, workspace }: BatchRecord,
+  { directory, providers, protocol }: Pick<GatherParts, 'directory' | 'providers' | 'protocol'>,
+  { id, workspace, endpoint }: BatchRecord,
   models: ReadonlySet<string>,
 ): Promise<HandedOver | undefined> {
   const found: Resolved[] = [];
@@ -29,5 +30,8 @@ export async function planHandOver(
   if (models.size > 1) plan.oneByOne = 'The lines name several models.';
   else if (!config || !batchApiOf(config))
     plan.oneByOne = `${entry.provider} has no batch API that the gateway speaks.`;
+  else if (endpoint && config.embeddingsPath === undefined)
+    plan.oneByOne = `${entry.provider} has no embeddings.`;
+  else if (endpoint && protocol() < EMBEDDINGS) plan.oneByOne = 'A worker of an older version is running.';
   return plan;
 }

@@ -1,6 +1,7 @@
 /** /v1/batches, as the official SDKs call it. */
-import { BATCH_ENDPOINT } from '@sluice/shared/contract/batch';
+import { BATCH_ENDPOINTS, isBatchEndpoint } from '@sluice/shared/contract/batch';
 import { GatewayError } from '@sluice/shared/errors';
+import { EMBEDDINGS } from '@sluice/shared/process/protocol';
 import type { Clock } from '@sluice/shared/redis/clock';
 import { makeRequestId } from '@sluice/shared/request-id';
 import type { Middleware } from 'koa';
@@ -11,7 +12,7 @@ import type { Authenticated } from '../http/authenticate.js';
 import { readPage } from '../http/page.js';
 import { parseJson } from '../http/parse-json.js';
 import type { Received } from '../http/read-text.js';
-import { type Batch, toBatchObject } from './batch-record.js';
+import { type Batch, type BatchRecord, toBatchObject } from './batch-record.js';
 import type { BatchStore } from './batch-store.js';
 
 const WINDOW_MS = 24 * 3_600_000;
@@ -26,9 +27,13 @@ export interface BatchesParts {
   directory: DirectoryCache;
   clock: Clock;
   maxActiveBatches: number;
+  /** The newest protocol that all api processes understand. */
+  apiProtocol(): number;
 }
 
-export function createBatchesRoutes({ batches, files, directory, clock, maxActiveBatches }: BatchesParts) {
+export function createBatchesRoutes(parts: BatchesParts) {
+  const { batches, files, directory, clock, maxActiveBatches, apiProtocol } = parts;
+
   async function find(workspace: string, id: string): Promise<Batch> {
     const batch = await batches.find(id);
     if (batch?.record.workspace !== workspace)
@@ -49,11 +54,13 @@ export function createBatchesRoutes({ batches, files, directory, clock, maxActiv
     // The files of a batch's answers are always kept, so a workspace that has no room left may not begin another batch.
     await files.requireRoom(workspace, 1);
     const created = clock.now();
-    const record = {
+    if (wanted.embeds) requireNewest(apiProtocol());
+    const record: BatchRecord = {
       id: `batch_${makeRequestId()}`,
       workspace,
       workspaceCreated: owner.created,
       keyId,
+      ...(wanted.embeds ? { endpoint: 'embeddings' } : {}),
       inputFile: file.id,
       inputObject: file.object,
       inputBytes: file.bytes,
@@ -96,6 +103,7 @@ export function createBatchesRoutes({ batches, files, directory, clock, maxActiv
 
 interface WantedBatch {
   inputFile: string;
+  embeds: boolean;
   outputExpiresMs: number;
   metadata: Record<string, string> | null;
 }
@@ -105,7 +113,9 @@ function readBatch(body: unknown): WantedBatch {
     throw invalid('The body must be a JSON object.', null);
   const fields = body as Record<string, unknown>;
   if (typeof fields.input_file_id !== 'string') throw invalid('input_file_id is required.', 'input_file_id');
-  if (fields.endpoint !== BATCH_ENDPOINT) throw invalid(`endpoint must be "${BATCH_ENDPOINT}".`, 'endpoint');
+  const { endpoint } = fields;
+  if (!isBatchEndpoint(endpoint))
+    throw invalid(`endpoint must be one of ${BATCH_ENDPOINTS.join(', ')}.`, 'endpoint');
   if (fields.completion_window !== '24h')
     throw invalid('completion_window must be "24h".', 'completion_window');
   const expiry = fields.output_expires_after ?? {};
@@ -114,6 +124,7 @@ function readBatch(body: unknown): WantedBatch {
   const { anchor, seconds } = expiry as Record<string, unknown>;
   return {
     inputFile: fields.input_file_id,
+    embeds: endpoint === '/v1/embeddings',
     outputExpiresMs: 1_000 * readExpiry(anchor, seconds, 'output_expires_after'),
     metadata: readMetadata(fields.metadata),
   };
@@ -132,6 +143,16 @@ function readMetadata(value: unknown): Record<string, string> | null {
       'metadata',
     );
   return Object.fromEntries(pairs) as Record<string, string>;
+}
+
+/** An api process of an older version may run the batch, and would take its lines for chats. */
+function requireNewest(protocol: number): void {
+  if (protocol >= EMBEDDINGS) return;
+  throw new GatewayError(
+    'service_unavailable',
+    'An api process of an older version is running, which does not know batches of embeddings.',
+    { retryAfterMs: 30_000 },
+  );
 }
 
 function noSuchFile(): GatewayError {

@@ -7,7 +7,8 @@ import type { Payloads } from '@sluice/shared/queue/payload';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { DirectoryCache } from '../cell/directory-cache.js';
 import { parseChatRequest } from '../chat/parse-chat-request.js';
-import { putRequest, searchMessages } from '../chat/put-request.js';
+import { parseEmbeddingRequest } from '../chat/parse-embedding-request.js';
+import { putEndpoint, putRequest, searchMessages } from '../chat/put-request.js';
 import { type Resolved, resolveModel } from '../chat/resolve-model.js';
 import { readTags, readUser } from '../chat/tags.js';
 import type { BatchRecord } from './batch-record.js';
@@ -32,22 +33,22 @@ export interface ReadyLine {
   user: string | undefined;
 }
 
-/** Throws the error that the same request would get from the chat endpoint. */
+/** Throws the error that the same request would get from its endpoint. */
 export async function prepareLine(
   { directory, providers, limits }: SendLineParts,
-  { workspace }: BatchRecord,
+  { workspace, endpoint }: BatchRecord,
   requestId: string,
   body: string,
 ): Promise<ReadyLine> {
-  const messages = searchMessages(body);
-  const request = parseChatRequest(body, limits, messages);
+  const messages = endpoint ? undefined : searchMessages(body);
+  const request = endpoint ? parseEmbeddingRequest(body, limits) : parseChatRequest(body, limits, messages);
   const resolved = await resolveModel(request.model, workspace, directory, providers, requestId);
   return { request, body, messages, resolved, tags: readTags('', request), user: readUser(request) };
 }
 
 export function toJob(
   parts: SendLineParts,
-  { id, workspace, keyId }: BatchRecord,
+  { id, workspace, keyId, endpoint }: BatchRecord,
   requestId: string,
   { request, body, messages, resolved, tags, user }: ReadyLine,
 ): ChatJob {
@@ -74,6 +75,7 @@ export function toJob(
     attempts: [],
     request: '',
   };
+  if (endpoint) putEndpoint(job, endpoint);
   putRequest(job, body, messages, parts.payloads);
   if (tags) job.tags = tags;
   if (user !== undefined) job.user = user;

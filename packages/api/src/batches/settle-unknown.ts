@@ -55,7 +55,7 @@ export async function settleUnknown(
       model: entry.model,
       outcome: 'unknown',
       via: 'provider_batch',
-      estimate: isMistake(parsed) ? share : budget.estimateOf(entry, parsed.body),
+      estimate: isMistake(parsed) ? share : budget.estimateOf(part, parsed.body),
       ...(upstreamId === undefined ? {} : { upstreamId }),
     });
     const log = failedLogEntry(job, CODE, REASON, clock.now());

@@ -11,6 +11,8 @@ export class Neighbours {
   apis = 1;
   /** The newest protocol that every worker speaks. */
   protocol = commonProtocol([]);
+  /** The same of every api process. */
+  apiProtocol = commonProtocol([]);
 
   constructor(private readonly presence: Presence) {}
 
@@ -20,5 +22,7 @@ export class Neighbours {
     this.workers = workers.length;
     this.apis = Math.max(1, alive.length - workers.length);
     this.protocol = commonProtocol(workers.map(({ protocols }) => protocols));
+    const apis = alive.filter(({ role }) => role === 'api');
+    this.apiProtocol = commonProtocol(apis.map(({ protocols }) => protocols));
   }
 }

@@ -1,5 +1,4 @@
 /** Puts the caller's body into its job. */
-import { GatewayError } from '@sluice/shared/errors';
 import { MemberSearch, type Span } from '@sluice/shared/json/measure';
 import { EMBEDDINGS, LARGE_AS_BYTES } from '@sluice/shared/process/protocol';
 import type { ChatJob, JobEndpoint } from '@sluice/shared/queue/job';
@@ -13,14 +12,10 @@ export function searchMessages(text: string): MemberSearch | undefined {
   return text.length > LARGE_LENGTH ? new MemberSearch('messages') : undefined;
 }
 
-/** Throws while a worker of an older version is running, which would take the job for a chat. */
+/** A worker of an older version would take the job for a chat. By the protocol it leaves the job to others. */
 export function putEndpoint(job: ChatJob, endpoint: JobEndpoint): void {
-  if ((job.protocol ?? 0) < EMBEDDINGS)
-    throw new GatewayError('service_unavailable', 'A worker of an older version is still running.', {
-      retryAfterMs: 5_000,
-      reason: 'no_workers',
-    });
   job.endpoint = endpoint;
+  job.protocol = EMBEDDINGS;
 }
 
 /** `messages`: what was found in this text. */

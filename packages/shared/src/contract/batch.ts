@@ -2,7 +2,18 @@
 import { textOrNull, usd, wholeOrNull } from './common.js';
 import * as s from './structs.js';
 
-export const BATCH_ENDPOINT = '/v1/chat/completions';
+/** What the lines of a batch ask for. They all name the same. */
+export const BATCH_ENDPOINTS = ['/v1/chat/completions', '/v1/embeddings'] as const;
+export type BatchEndpoint = (typeof BATCH_ENDPOINTS)[number];
+
+export function isBatchEndpoint(value: unknown): value is BatchEndpoint {
+  return BATCH_ENDPOINTS.some((endpoint) => endpoint === value);
+}
+
+/** The batch's endpoint by that of its jobs, which is absent for a chat. */
+export function pathOf(endpoint: 'embeddings' | undefined): BatchEndpoint {
+  return endpoint ? '/v1/embeddings' : '/v1/chat/completions';
+}
 
 export const BATCH_STATUSES = [
   'validating',
@@ -84,7 +95,7 @@ export type BatchView = s.Infer<typeof batchView>;
 /** batches/routes.ts reads it in the words of the SDKs' own service. */
 export const batchInput = s.fields({
   input_file_id: s.text(),
-  endpoint: s.literal(BATCH_ENDPOINT),
+  endpoint: s.choice(...BATCH_ENDPOINTS),
   completion_window: s.literal('24h'),
   metadata: s.optional(s.orNull(s.record(s.text()))),
   output_expires_after: s.optional(s.fields({ anchor: s.literal('created_at'), seconds: s.whole() })),

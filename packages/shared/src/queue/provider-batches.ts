@@ -11,7 +11,7 @@ import type { Redis } from 'ioredis';
 import type { ChainEntry } from '../contract/route.js';
 import type { KeyNames } from '../redis/key-names.js';
 import { loadScript } from '../redis/script.js';
-import type { Attempt, ChatJob } from './job.js';
+import type { Attempt, ChatJob, JobEndpoint } from './job.js';
 
 export type PartStatus = 'waiting' | 'creating' | 'at_provider' | 'ended' | 'merging' | 'merged' | 'refused';
 
@@ -21,6 +21,8 @@ export interface HandedPart {
   batch: string;
   workspace: string;
   keyId: string;
+  /** What the lines ask for. Absent: chat completions. */
+  endpoint?: JobEndpoint;
   /** The caller's `model`, which is the same in all lines. */
   model: string;
   route: string | null;
@@ -291,6 +293,7 @@ export function jobOfLine(
     requestId,
     workspace: part.workspace,
     keyId: part.keyId,
+    ...(part.endpoint ? { endpoint: part.endpoint } : {}),
     model: part.model,
     route: part.route,
     chain: [part.entry],

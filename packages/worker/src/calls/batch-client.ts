@@ -2,7 +2,9 @@
 import { Blob } from 'node:buffer';
 import type { BatchApi } from '@sluice/shared/config/batch-api';
 import { batchApiOf } from '@sluice/shared/config/batch-api';
+import { cutMember } from '@sluice/shared/json/member';
 import { readLines } from '@sluice/shared/json/read-lines';
+import type { JobEndpoint } from '@sluice/shared/queue/job';
 import type { Dispatcher } from 'undici';
 import { batchFormats } from '../providers/index.js';
 import { isObject, toId, toText } from '../providers/json.js';
@@ -82,7 +84,10 @@ export class BatchClient {
   readonly #format: BatchFormat;
   readonly #api: BatchApi;
 
-  constructor(private readonly upstream: Upstream) {
+  constructor(
+    private readonly upstream: Upstream,
+    private readonly endpoint?: JobEndpoint,
+  ) {
     const api = batchApiOf(upstream.config);
     if (!api) throw new BatchRefused(404, 'no_batch_api');
     this.#api = api;
@@ -90,7 +95,7 @@ export class BatchClient {
   }
 
   line(id: string, body: Record<string, unknown>): string {
-    return this.#format.line(id, body);
+    return this.#format.line(id, body, this.endpoint);
   }
 
   /** Uploads the lines where the provider wants a file. Returns the id of the file, or ''. */
@@ -108,7 +113,7 @@ export class BatchClient {
   }
 
   async create(mark: string, file: string, lines: readonly string[]): Promise<BatchNews> {
-    const body = this.#format.create(mark, file, lines);
+    const body = this.#format.create(mark, file, lines, this.endpoint);
     return this.#format.parseBatch(await this.#json('POST', this.#api.batches, {}, body, UPLOAD_TIMEOUT_MS));
   }
 
@@ -162,7 +167,7 @@ export class BatchClient {
   }
 
   #parseResult(text: string, secrets: readonly string[]): BatchResult | undefined {
-    const line = parseJson(text, secrets);
+    const line = (this.endpoint && withBodyAsText(text)) ?? parseJson(text, secrets);
     return isObject(line) ? this.#format.parseResult(line) : undefined;
   }
 
@@ -213,6 +218,22 @@ export class BatchClient {
     );
     throw new BatchRefused(answer.statusCode, codeIn(error));
   }
+}
+
+/** Deeper than a result with vectors is nested. */
+const MOST_DEPTH = 16;
+
+/** The result of a line as its parser wants it, with the text of a good answer unread. Undefined when it is no good answer. */
+function withBodyAsText(text: string): unknown {
+  const response = cutMember(text, 'response', '0', MOST_DEPTH);
+  const body = response && cutMember(response.member, 'body', '0', MOST_DEPTH);
+  const [line, answer] = [parseJson(response?.outline ?? '', []), parseJson(body?.outline ?? '', [])];
+  if (!body || !isObject(line) || !isObject(answer) || !isGood(answer.status_code)) return undefined;
+  return { ...line, response: { ...answer, body: body.member } };
+}
+
+function isGood(status: unknown): boolean {
+  return typeof status === 'number' && status >= 200 && status < 300;
 }
 
 /** One of a provider's keys makes the batch, and only the same key can ask for it. */

@@ -1,4 +1,5 @@
 /** Makes a provider's own batch of a part, once, whatever dies or fails meanwhile (docs/adr/0025). */
+import { requestOf } from '@sluice/shared/chat';
 import { GatewayError } from '@sluice/shared/errors';
 import { type Payloads, requestContext } from '@sluice/shared/queue/payload';
 import type {
@@ -8,7 +9,7 @@ import type {
   ProviderBatches,
 } from '@sluice/shared/queue/provider-batches';
 import type { Clock } from '@sluice/shared/redis/clock';
-import { factsOf } from '@sluice/shared/registry/model-facts';
+import { embeddingFactsOf, factsOf } from '@sluice/shared/registry/model-facts';
 import {
   BatchClient,
   BatchRefused,
@@ -80,7 +81,7 @@ export class ProviderBatchCreation {
   async handOver({ part, state }: HandedBatch, token: string): Promise<StepEnd> {
     if (state.isCancelled) return { status: 'ended', dueInMs: this.parts.later(0) };
     const upstream = batchUpstreamOf(this.parts.upstreams, part.entry.provider, state.key);
-    const client = new BatchClient(upstream.own);
+    const client = new BatchClient(upstream.own, part.endpoint);
     const lines = await this.#translate({ part, state }, upstream.own, client);
     if (lines.length === 0) return { status: 'ended', dueInMs: this.parts.later(0) };
     const inputFile = state.inputFile === '' ? await client.upload(lines) : state.inputFile;
@@ -142,7 +143,7 @@ export class ProviderBatchCreation {
     const waitMs = state.creatingAt + this.parts.later(0) - clock.now();
     if (waitMs > 0) return { failures: state.failures, dueInMs: waitMs };
     const { own } = batchUpstreamOf(this.parts.upstreams, part.entry.provider, state.key);
-    const client = new BatchClient(own);
+    const client = new BatchClient(own, part.endpoint);
     const listed = await client.listSince(part.created - CLOCKS_DIFFER_MS).catch((error: unknown) => {
       const hasNoList = error instanceof BatchRefused && (error.status === 404 || error.status === 405);
       throw hasNoList ? new GivenUp('it has no list of batches') : new OutcomeUnknown(String(error));
@@ -188,6 +189,8 @@ export class ProviderBatchCreation {
   /** Lines that the provider's format cannot express, or the model does not take, are left out. They run one by one later, and get their error there. */
   async #translate({ part }: HandedBatch, own: Upstream, client: BatchClient): Promise<string[]> {
     const { store, payloads } = this.parts;
+    const facts = part.endpoint ? embeddingFactsOf : factsOf;
+    const { provider, endpoint } = (part.endpoint && own.embeddings) ?? own;
     const lines: string[] = [];
     for (let from = 0; from < part.lines; from += READ_AT_ONCE) {
       const waiting = await store.lines(part.id, from, READ_AT_ONCE);
@@ -196,12 +199,12 @@ export class ProviderBatchCreation {
       for (const { requestId, request } of waiting) {
         const text = payloads.open(request, requestContext({ workspace: part.workspace, requestId }));
         try {
-          const request = parseRequest(text);
-          const fitted = fitRequest(request, part.entry, factsOf(own.config, part.entry.model));
-          // A batch has one endpoint, which is the chat's.
-          if (fitted?.refused || goesByResponses(own, part.entry, request)) continue;
-          const body = own.provider.buildRequest(fitted?.request ?? request, part.entry);
-          lines.push(client.line(requestId, own.endpoint.adapt(body, part.entry.model)));
+          const request = requestOf(part, parseRequest(text));
+          const fitted = fitRequest(request, part.entry, facts(own.config, part.entry.model));
+          // A batch has one endpoint, which is not that of responses.
+          if (fitted?.refused || (!part.endpoint && goesByResponses(own, part.entry, request))) continue;
+          const body = provider.buildRequest(fitted?.request ?? request, part.entry);
+          lines.push(client.line(requestId, endpoint.adapt(body, part.entry.model)));
           if (fitted && fitted.adapted.length > 0) adapted[requestId] = fitted.adapted;
         } catch (error) {
           if (!(error instanceof GatewayError)) throw error;

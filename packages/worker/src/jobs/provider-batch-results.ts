@@ -97,7 +97,7 @@ export class ProviderBatchResults {
   /** Undefined: the provider did not decide the line. */
   #settlementOf(
     { part }: HandedBatch,
-    { provider, config }: Upstream,
+    { provider, config, api }: Upstream,
     line: HandedLine,
     { id, status, body }: BatchResult,
     providerId: string,
@@ -115,6 +115,7 @@ export class ProviderBatchResults {
       ms: 0,
       upstreamId: providerId,
       via: 'provider_batch',
+      ...(api ? { api } : {}),
       ...(line.adapted ? { adapted: line.adapted } : {}),
     };
     const job = jobOfLine(part, line, id, now, attempt);

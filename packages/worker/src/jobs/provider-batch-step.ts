@@ -41,7 +41,7 @@ export class ProviderBatchStep {
 
   async #poll({ part, state }: HandedBatch): Promise<StepEnd> {
     const { own } = batchUpstreamOf(this.parts.upstreams, part.entry.provider, state.key);
-    const client = new BatchClient(own);
+    const client = new BatchClient(own, part.endpoint);
     const [id = ''] = state.candidates;
     // It is recorded that the provider has the lines, so Redis needs them no longer.
     if (state.polls === 0 && state.isCertain) await this.parts.store.dropLines(part.id);
@@ -68,7 +68,7 @@ export class ProviderBatchStep {
     const [id, ...others] = state.candidates;
     if (id === undefined) return { status: 'merged', dueInMs: this.parts.later(0) };
     const { own } = batchUpstreamOf(this.parts.upstreams, part.entry.provider, state.key);
-    const client = new BatchClient(own);
+    const client = new BatchClient(own, part.endpoint);
     const news = await client.get(id);
     if (news.status === 'under_way') return { dueInMs: this.parts.later(0) };
     if (!state.isCertain) {
@@ -76,7 +76,13 @@ export class ProviderBatchStep {
       const isOurs = await this.#hasLineOf(part, client, news);
       return isOurs ? { isCertain: true, dueInMs: AT_ONCE } : { candidates: others, dueInMs: AT_ONCE };
     }
-    const isReady = await this.parts.results.merge(handed, own, client.results(news), news, lease);
+    const isReady = await this.parts.results.merge(
+      handed,
+      (part.endpoint && own.embeddings) ?? own,
+      client.results(news),
+      news,
+      lease,
+    );
     if (!isReady) return { failures: state.failures, dueInMs: SOON_MS };
     return { status: 'merged', dueInMs: this.parts.later(0) };
   }

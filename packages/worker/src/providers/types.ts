@@ -1,7 +1,7 @@
 import type { ChatRequest, Completion, TokenUsage } from '@sluice/shared/chat';
 import type { ErrorCode } from '@sluice/shared/errors';
 import type { AttemptOutcome } from '@sluice/shared/outcomes';
-import type { ChainEntry } from '@sluice/shared/queue/job';
+import type { ChainEntry, JobEndpoint } from '@sluice/shared/queue/job';
 import type { Reason } from '@sluice/shared/reasons';
 
 /** A larger answer is not read. 2,048 vectors of 1,536 numbers fit, as base64: the most that one request can ask for there. */
@@ -86,9 +86,9 @@ export interface ModelsPage {
 /** How a provider's own batch API speaks. Everything here is pure, too. */
 export interface BatchFormat {
   /** One line of the batch as JSON. `id` comes back with its result. */
-  line(id: string, body: Record<string, unknown>): string;
+  line(id: string, body: Record<string, unknown>, endpoint?: JobEndpoint): string;
   /** The body that creates the batch: of uploaded lines (`file`), or with the lines themselves. */
-  create(mark: string, file: string, lines: readonly string[]): string;
+  create(mark: string, file: string, lines: readonly string[], endpoint?: JobEndpoint): string;
   /** Throws UnusableResponse, like the other readers. */
   parseBatch(body: unknown): BatchNews;
   listQuery(after?: string): Record<string, string>;

@@ -1,8 +1,8 @@
+import { pathOf } from '@sluice/shared/contract/batch';
 import { toPlainNumber, writeExactly } from '@sluice/shared/json/exact';
 import { isObject, toId, toNaturalNumber, toText } from '../json.js';
 import { type BatchFormat, type BatchNews, UnusableResponse } from '../types.js';
 
-const ENDPOINT = '/v1/chat/completions';
 /** The name of our mark in the metadata. */
 const MARK = 'sluice_part';
 /** The provider deletes results after this time. They are read within a day. */
@@ -12,12 +12,12 @@ const ENDED: ReadonlySet<unknown> = new Set(['completed', 'expired', 'cancelled'
 
 /** OpenAI's Batch API: a file of lines is uploaded, and results are files. */
 export const openaiBatches: BatchFormat = {
-  line: (id, body) =>
-    `{"custom_id":${JSON.stringify(id)},"method":"POST","url":"${ENDPOINT}","body":${writeExactly(body)}}`,
-  create: (mark, file) =>
+  line: (id, body, endpoint) =>
+    `{"custom_id":${JSON.stringify(id)},"method":"POST","url":"${pathOf(endpoint)}","body":${writeExactly(body)}}`,
+  create: (mark, file, _lines, endpoint) =>
     JSON.stringify({
       input_file_id: file,
-      endpoint: ENDPOINT,
+      endpoint: pathOf(endpoint),
       completion_window: '24h',
       metadata: { [MARK]: mark },
       output_expires_after: { anchor: 'created_at', seconds: KEPT_SECONDS },
