@@ -467,7 +467,7 @@ test('a path that does not exist is refused with 404, by any method', async (t) 
     '/v1/',
     '/v1/chat',
     '/v1/completions',
-    '/v1/embeddings',
+    '/v1/moderations',
     '/v2/chat/completions',
     '/chat/completions',
     '/v1/chat/completions/x',

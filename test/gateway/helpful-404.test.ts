@@ -35,7 +35,7 @@ test('a path of an API that is not served says so, and how to reach the one that
     t.regex(message, /chat\.completions\.create/, path);
   }
   t.regex(await messageAt(t, '/v1/completions'), /older completions API is not served/);
-  t.regex(await messageAt(t, '/v1/embeddings'), /Embeddings are not served/);
+  t.regex(await messageAt(t, '/v1/images/generations'), /This API is not served/);
   t.regex(await messageAt(t, '/v1/messages'), /Messages API is not served/);
 });
 

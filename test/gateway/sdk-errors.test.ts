@@ -116,7 +116,7 @@ test('a model that is not in the list is a NotFoundError', async (t) => {
 });
 
 test('a path that does not exist is a NotFoundError', async (t) => {
-  const call = sdk.embeddings.create({ model: 'text-embedding-3-small', input: 'x' });
+  const call = sdk.moderations.create({ input: 'x' });
   await refused(t, call, OpenAI.NotFoundError, { status: 404, code: 'not_found' });
 });
 

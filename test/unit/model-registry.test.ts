@@ -227,12 +227,28 @@ test('Models that are not text chat have no price', (t) => {
   for (const id of [
     'gpt-4o-audio-preview',
     'gpt-realtime',
-    'text-embedding-3-small',
     'gpt-image-1',
     'gpt-5-codex',
   ]) {
     t.is(shipped.find('openai', id), undefined, id);
   }
+});
+
+test('Embedding models have the price of their input alone, and say what they do', (t) => {
+  for (const [list, id, input] of [
+    ['openai', 'text-embedding-3-small', 20_000],
+    ['openai', 'text-embedding-3-large', 130_000],
+    ['openai', 'text-embedding-ada-002', 100_000],
+    ['azure', 'text-embedding-3-small', 20_000],
+    ['mistral', 'mistral-embed', 100_000],
+    ['google', 'gemini-embedding-001', 150_000],
+  ] as const) {
+    const facts = shipped.find(list, id);
+    t.is(facts?.priceTable[0].base.input, input, id);
+    t.is(facts?.priceTable[0].base.output, 0, id);
+    t.deepEqual(facts?.capabilities, ['embeddings'], id);
+  }
+  t.false(shipped.find('openai', 'gpt-4o')?.capabilities?.includes('embeddings'));
 });
 
 test('The models of the example configuration have a price', (t) => {

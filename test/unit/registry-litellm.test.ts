@@ -80,7 +80,7 @@ test('one entry per model: its own name wins over the one with the provider befo
     'gpt-a': facts({ litellm_provider: 'openai' }),
     'anthropic/claude-a': facts(),
     'us/claude-b': facts(),
-    'claude-embed': facts({ mode: 'embedding' }),
+    'claude-draw': facts({ mode: 'image_generation' }),
     'claude-half': { litellm_provider: 'anthropic', mode: 'chat', input_cost_per_token: 1e-6 },
     'gpt-azure': facts({ litellm_provider: 'azure' }),
   });
@@ -91,6 +91,14 @@ test('one entry per model: its own name wins over the one with the provider befo
       ['claude-a', 3],
     ],
   );
+});
+
+test('a model that embeds has no price of output, and says what it does', (t) => {
+  const [model] = modelsOf({
+    'text-embedding-a': facts({ litellm_provider: 'openai', mode: 'embedding', output_cost_per_token: 0 }),
+  });
+  t.deepEqual(model?.capabilities?.includes('embeddings'), true);
+  t.is(model?.prices.output, 0);
 });
 
 test('a map with an impossible price is refused as a whole', (t) => {

@@ -75,7 +75,7 @@ test('what belongs to another key of OpenAI is not found', async (t) => {
   const file = (await upload([task('a')])).body.id;
   t.is((await create(file, {}, 'two')).status, 404);
   t.is((await create('file-none')).status, 404);
-  t.is((await create(file, { endpoint: '/v1/embeddings' })).status, 400);
+  t.is((await create(file, { endpoint: '/v1/completions' })).status, 400);
   t.is((await create(file, { completion_window: '1h' })).status, 400);
   const { id } = (await create(file)).body;
   t.is((await call('GET', `/v1/batches/${id}`, bearer('two'))).status, 404);

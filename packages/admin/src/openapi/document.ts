@@ -1,5 +1,5 @@
 import { json } from '@sluice/api/openapi/parts';
-import { chatRequestSchema, publicPaths } from '@sluice/api/openapi/public-api';
+import { chatRequestSchema, embeddingRequestSchema, publicPaths } from '@sluice/api/openapi/public-api';
 import * as contract from '@sluice/shared/contract/all';
 import { adminPaths, sessionPaths } from './admin-paths.js';
 
@@ -47,7 +47,7 @@ export const openapi = {
           'A browser that is signed in. Its changes need the header x-sluice-console. By TLS the cookie is __Host-sluice-session.',
       },
     },
-    schemas: { ChatRequest: chatRequestSchema, ...components },
+    schemas: { ChatRequest: chatRequestSchema, EmbeddingRequest: embeddingRequestSchema, ...components },
   },
 };
 

@@ -7,8 +7,8 @@ import { PRICE_LISTS } from '@sluice/shared/contract/price-lists';
 import { GatewayError } from '@sluice/shared/errors';
 import { InvalidRegistry, type ModelOverride, parseModelOverride } from '@sluice/shared/registry/document';
 import type { LiveRegistry } from '@sluice/shared/registry/live-registry';
-import { refusedFieldsOf } from '@sluice/shared/registry/model-facts';
-import type { ModelFacts } from '@sluice/shared/registry/model-registry';
+import { apiOf, refusedFieldsOf } from '@sluice/shared/registry/model-facts';
+import { EMBEDS, type ModelFacts } from '@sluice/shared/registry/model-registry';
 import { overrideKey } from '@sluice/shared/registry/overrides';
 import type { RegistryStore } from '@sluice/shared/registry/store';
 import type { Middleware, ParameterizedContext } from 'koa';
@@ -32,10 +32,12 @@ export function addModelRoutes(router: Router, parts: ModelParts): void {
 
   const present = ({ priceTable: _, bandTables: __, ...model }: ModelFacts): Model => {
     const refuses = refusedFieldsOf(model.provider, model.id);
+    const api = model.capabilities?.includes(EMBEDS) ? 'embeddings' : apiOf(model.provider, model.id);
     return {
       object: 'model',
       ...model,
       overridden: registry.stored?.overrides.has(overrideKey(model.provider, model.id)) ?? false,
+      ...(api === 'chat' ? {} : { api }),
       ...(refuses.length > 0 ? { refuses } : {}),
     };
   };

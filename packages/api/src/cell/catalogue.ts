@@ -7,7 +7,8 @@ import type { ProviderConfig } from '@sluice/shared/config/provider';
 import type { Logger } from '@sluice/shared/process/logger';
 import type { ChatQueue } from '@sluice/shared/queue/chat-queue';
 import type { InboxMessage } from '@sluice/shared/queue/inbox';
-import type { ModelRegistry } from '@sluice/shared/registry/model-registry';
+import type { ChainEntry } from '@sluice/shared/queue/job';
+import { EMBEDS, type ModelRegistry } from '@sluice/shared/registry/model-registry';
 import { makeRequestId } from '@sluice/shared/request-id';
 import { DIRECT_PROVIDERS, directProviderOf } from './direct-models.js';
 
@@ -28,6 +29,8 @@ export interface DirectModel {
 
 export class Catalogue {
   readonly #models = new Map<string, DirectModel[]>();
+  /** The price list of each provider. */
+  readonly #prices = new Map<string, string>();
   /** Provider → the id of its question. Asking again under the same id adds no second job. */
   readonly #questions = new Map<string, string>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
@@ -44,7 +47,8 @@ export class Catalogue {
     for (const provider of providers) this.#know(provider);
   }
 
-  #know({ name, kind, modelsPath }: ProviderConfig): void {
+  #know({ name, kind, prices, modelsPath }: ProviderConfig): void {
+    this.#prices.set(name, prices);
     const created = Math.floor(this.now / 1000);
     const ids = DIRECT_PROVIDERS.has(name) ? this.registry.ids(kind) : [];
     this.#keep(
@@ -63,6 +67,13 @@ export class Catalogue {
     this.#know(provider);
     const question = this.#questions.get(name);
     if (question !== undefined) this.#ask(name, question, FIRST_RETRY_MS);
+  }
+
+  /** Whether the model is known to make embeddings. */
+  embeds({ provider, model }: Pick<ChainEntry, 'provider' | 'model'>): boolean {
+    const prices = this.#prices.get(provider);
+    const facts = prices === undefined ? undefined : this.registry.find(prices, model);
+    return facts?.capabilities?.includes(EMBEDS) === true;
   }
 
   /** By provider and id. */

@@ -1,5 +1,6 @@
 import * as c from '@sluice/shared/contract/all';
 import { chatRequest, nameLength } from '@sluice/shared/contract/chat-request';
+import { embeddingRequest, MOST_TOKENS } from '@sluice/shared/contract/embedding-request';
 import { batchPaths } from './batch-paths.js';
 import * as s from './parts.js';
 
@@ -17,6 +18,11 @@ export const chatRequestSchema = {
     stream: { enum: [false, null] },
   },
 };
+export const embeddingRequestSchema = {
+  ...embeddingRequest.json,
+  description: `Fields that are not listed are passed on, but for \`messages\`, which are those of a chat. All inputs together have ${MOST_TOKENS} tokens at most, where they come as tokens.`,
+};
+const embeddingRequestRef = { $ref: '#/components/schemas/EmbeddingRequest' };
 export const chatRequestRef = { $ref: '#/components/schemas/ChatRequest' };
 
 const header = (description: string, shape: c.Shape = c.text()) => ({
@@ -61,40 +67,55 @@ export const CHAT_ERRORS = s.errors(
 const KEY = [{ gatewayKey: [] }];
 const PUBLIC = [{ url: 'http://127.0.0.1:8080', description: 'The public listener.' }];
 
+const REQUEST_HEADERS = [
+  {
+    name: 'idempotency-key',
+    in: 'header',
+    required: false,
+    schema: c.text().json,
+    description: 'Makes a retry safe.',
+  },
+  {
+    name: 'prefer',
+    in: 'header',
+    required: false,
+    schema: c.text().json,
+    description: '`respond-async`: the answer is 202, and the completion is at its `location` for a day.',
+  },
+  {
+    name: 'x-gateway-priority',
+    in: 'header',
+    required: false,
+    schema: c.choice(...c.PRIORITIES).json,
+    description:
+      'The class of the request. One above what the key allows is lowered to that; the answer names the class it got.',
+  },
+];
+
 export const publicPaths: Record<string, Record<string, unknown>> = {
   '/v1/chat/completions': {
     servers: PUBLIC,
     post: {
       summary: 'Create a chat completion.',
       security: KEY,
-      parameters: [
-        {
-          name: 'idempotency-key',
-          in: 'header',
-          required: false,
-          schema: c.text().json,
-          description: 'Makes a retry safe.',
-        },
-        {
-          name: 'prefer',
-          in: 'header',
-          required: false,
-          schema: c.text().json,
-          description:
-            '`respond-async`: the answer is 202, and the completion is at its `location` for a day.',
-        },
-        {
-          name: 'x-gateway-priority',
-          in: 'header',
-          required: false,
-          schema: c.choice(...c.PRIORITIES).json,
-          description:
-            'The class of the request. One above what the key allows is lowered to that; the answer names the class it got.',
-        },
-      ],
+      parameters: REQUEST_HEADERS,
       requestBody: s.body(chatRequestRef),
       responses: {
         '200': s.json('The completion.', c.chatCompletion, COMPLETION_HEADERS),
+        '202': s.json('It runs in the background.', c.backgroundRequest),
+        ...CHAT_ERRORS,
+      },
+    },
+  },
+  '/v1/embeddings': {
+    servers: PUBLIC,
+    post: {
+      summary: 'Embed texts or tokens.',
+      security: KEY,
+      parameters: REQUEST_HEADERS,
+      requestBody: s.body(embeddingRequestRef),
+      responses: {
+        '200': s.json('The embeddings, as the provider wrote them.', c.embeddingList, COMPLETION_HEADERS),
         '202': s.json('It runs in the background.', c.backgroundRequest),
         ...CHAT_ERRORS,
       },

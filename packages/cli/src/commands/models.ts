@@ -71,6 +71,7 @@ export function addModelCommands(program: Command, cli: Cli): void {
                   title: 'PRICE FROM',
                   cell: (model) => (model.overridden ? 'override' : (model.as_of ?? '')),
                 },
+                { title: 'API', cell: ({ api = 'chat' }) => api.replaceAll('_', ' ') },
                 { title: 'REFUSES', cell: ({ refuses = [] }) => refuses.join(', ') },
               ],
               rows,

@@ -23,7 +23,7 @@ import {
 
 const SECOND = 1000;
 const MONTHS = /^(?:1mo|2[89]d|3[01]d|monthly)$/;
-const CHAT_MODES = ['chat', 'completion', 'responses'];
+const SERVED_MODES = ['chat', 'completion', 'responses', 'embedding'];
 
 export function importLitellm(file: ForeignFile): Draft {
   const { root } = file;
@@ -89,8 +89,8 @@ function readModelList(draft: Draft, list: Place, common: Fields): Map<string, G
       continue;
     }
     const mode = item.get('model_info').get('mode').text;
-    if (mode !== undefined && !CHAT_MODES.includes(mode)) {
-      item.note(`Sluice serves chat completions. This ${literal(mode)} deployment was left out.`);
+    if (mode !== undefined && !SERVED_MODES.includes(mode)) {
+      item.note(`Sluice serves chats and embeddings. This ${literal(mode)} deployment was left out.`);
       continue;
     }
     const deployment = readDeployment(draft, params, model);

@@ -92,11 +92,13 @@ function attemptStep(attempt: PresentedAttempt): Step {
     adapted,
     upstream_id,
     via,
+    api,
   } = attempt;
   const notes = [
     ...(message === undefined ? [] : [`“${message}”`]),
     ...(why === undefined ? [] : [why]),
     ...(adapted ?? []),
+    ...(api === undefined ? [] : [`by its ${api} endpoint`]),
     ...(via === undefined ? [] : ['a line of the provider’s own batch']),
     ...(upstream_id === undefined ? [] : [`the provider’s id: ${upstream_id}`]),
   ];

@@ -35,11 +35,34 @@ export const chatCompletion = s.named(
   ),
 );
 
+const vector = {
+  anyOf: [{ type: 'array', items: { type: 'number' } }, text],
+  description: 'A text in base64 where `encoding_format` says so.',
+};
+
+export const embeddingList = s.named(
+  'EmbeddingList',
+  s.any<unknown>(
+    open(
+      {
+        object: { const: 'list' },
+        data: { type: 'array', items: open({ index: count, embedding: vector }, ['index', 'embedding']) },
+        model: { ...text, description: 'What the caller sent.' },
+        usage: open({ prompt_tokens: count, total_tokens: count }, []),
+      },
+      ['object', 'data', 'model'],
+    ),
+  ),
+);
+
 export const modelListEntry = s.component('ModelListEntry', {
   id: s.text(),
   object: s.literal('model'),
   created: s.whole(),
   owned_by: s.text().about('`route:<provider>` for a route, else the provider.'),
+  endpoint: s.optional(
+    s.literal('/v1/embeddings').about('Set for a model that embeds, and for a route whose first entry does.'),
+  ),
 });
 
 export const backgroundRequest = s.component('BackgroundRequest', {

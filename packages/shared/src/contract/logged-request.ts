@@ -33,6 +33,7 @@ const attempt = s.fields({
     why: s.text().about('Which field of the request the model does not take. It was passed over for that.'),
     adapted: s.list(s.text()).about('What was changed in the request for this model.'),
     upstream_id: s.text(),
+    api: s.choice('responses', 'embeddings').about('The provider’s endpoint. Absent: the one for chats.'),
     /** It was no call, but a line of the provider's own batch, whose id is `upstream_id`. */
     via: s.literal('provider_batch'),
     billed: s.literal('unknown'),

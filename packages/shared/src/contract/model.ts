@@ -155,6 +155,13 @@ export const model = s.component('Model', {
   overridden: s.flag,
   ...facts,
   source,
+  api: s.optional(
+    s
+      .choice('responses', 'responses_with_tools', 'embeddings')
+      .about(
+        'The endpoint that it is called by. `responses_with_tools`: requests with tools by Responses, others by chat completions. Absent: the provider’s one for chats.',
+      ),
+  ),
   refuses: s.optional(
     s.list(s.text()).about('Fields of requests that it does not take, or not every value of them.'),
   ),

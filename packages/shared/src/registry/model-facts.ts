@@ -24,7 +24,7 @@ export interface ModelFact {
 }
 
 /** By which endpoint a model of kind `openai` is called: `responses_with_tools` is for requests with tools. */
-export type ModelApi = 'chat' | 'responses' | 'responses_with_tools' | 'embeddings';
+export type ModelApi = 'chat' | 'responses' | 'responses_with_tools';
 
 export type Adaptation =
   /** The same under another name. */

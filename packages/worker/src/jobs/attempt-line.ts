@@ -16,7 +16,7 @@ export interface AttemptLine extends Attempt {
 
 export function toAttemptLine(job: ChatJob, attempt: Attempt): AttemptLine {
   const { requestId, workspace, route, entry, queueMs } = job;
-  const { provider, model, outcome, status, ms, said, why, adapted, upstreamId, estimate } = attempt;
+  const { provider, model, outcome, status, ms, said, why, adapted, upstreamId, api, estimate } = attempt;
   const line: AttemptLine = { requestId, workspace, entry, queueMs, provider, model, outcome };
   const trace = parseTraceparent(job.trace);
   if (trace) line.traceId = trace.traceId;
@@ -27,6 +27,7 @@ export function toAttemptLine(job: ChatJob, attempt: Attempt): AttemptLine {
   if (why !== undefined) line.why = why;
   if (adapted !== undefined) line.adapted = adapted;
   if (upstreamId !== undefined) line.upstreamId = upstreamId;
+  if (api !== undefined) line.api = api;
   if (estimate !== undefined) line.estimate = estimate;
   return line;
 }

@@ -75,7 +75,7 @@ function Name({ id, route, facts, offered, overridden }: ModelRow) {
 }
 
 function Tags({ facts }: ModelRow) {
-  const { capabilities: tags = [], refuses } = facts ?? {};
+  const { capabilities: tags = [], refuses, api } = facts ?? {};
   return (
     <>
       {tags.length === 0 && <span class="muted">{NOTHING}</span>}
@@ -84,6 +84,11 @@ function Tags({ facts }: ModelRow) {
           <Badge key={tag}>{tag.replaceAll('_', ' ')}</Badge>
         ))}
       </span>
+      {api && api !== 'embeddings' && (
+        <span class="under" title="The provider’s endpoint that it is called by.">
+          {api === 'responses' ? 'by Responses' : 'with tools by Responses'}
+        </span>
+      )}
       {refuses && (
         <span
           class="under"

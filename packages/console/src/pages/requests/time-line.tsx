@@ -56,7 +56,7 @@ interface AttemptProps {
 }
 
 function AttemptStep({ attempt, number, range, total }: AttemptProps) {
-  const { provider, model, outcome, status, ms, upstream_id, message, why, adapted, via } = attempt;
+  const { provider, model, outcome, status, ms, upstream_id, message, why, adapted, via, api } = attempt;
   const tone = outcomeTone(outcome);
   return (
     <Step
@@ -69,6 +69,7 @@ function AttemptStep({ attempt, number, range, total }: AttemptProps) {
           {range && range.from > 0 && `; after ${duration(range.from)}`}
           {message && <>; it said “{message}”</>}
           {why && <>; {why}</>}
+          {api && `; by its ${api} endpoint`}
           {via && '; a line of the provider’s own batch'}
           {adapted && <>; {adapted.join(', ')}</>}
           {upstream_id && (
