@@ -27,7 +27,7 @@ const listedAs = (cell: string) => /^(long_context|time_bands)/.exec(cell)?.[0] 
 const differences = [...shipped.models, ...others.models].flatMap((model) => {
   const known = packageFacts(model.provider, model.id, day);
   if (!known) return [];
-  const { prices, long_context, context_window, time_bands, fee_per_request } = model;
+  const { prices, long_context, context_window, time_bands, fee_per_request, capabilities } = model;
   const steps = long_context?.map(({ above, prices }) => ({ above, prices }));
   const ours = cellsOf({
     prices,
@@ -35,6 +35,7 @@ const differences = [...shipped.models, ...others.models].flatMap((model) => {
     ...(known.fee_per_request === undefined || fee_per_request === undefined ? {} : { fee_per_request }),
     ...(steps ? { long_context: steps } : {}),
     ...(context_window === undefined ? {} : { context_window }),
+    ...(known.capabilities && capabilities ? { capabilities } : {}),
   });
   const theirs = cellsOf(known);
   return [...new Set([...ours.keys(), ...theirs.keys()])]
@@ -164,8 +165,11 @@ test('The price of the day is taken where the package has several', (t) => {
 
 test('Every model says how long its prompt and its answer may be, whence its figures are, and from when', (t) => {
   const incomplete = shipped.models.filter(
-    ({ context_window, max_output_tokens, source, as_of }) =>
-      context_window === undefined || max_output_tokens === undefined || !source || !as_of,
+    ({ context_window, max_output_tokens, capabilities, source, as_of }) =>
+      context_window === undefined ||
+      (max_output_tokens === undefined && !capabilities?.includes('embeddings')) ||
+      !source ||
+      !as_of,
   );
   t.deepEqual(incomplete.map(nameOf), []);
 });

@@ -99,7 +99,7 @@ export const REASONS = {
   worker_died_twice: failed('Two workers died while they ran the request, so it was not run again.'),
   job_lost: failed('Redis lost the request, and the route does not allow a second call.'),
   answer_gone: failed('The answer of the first request with this Idempotency-Key was no longer kept.'),
-  no_workers: failed('No worker was running that takes such a request.'),
+  no_workers: failed('No worker was running.'),
   redis_full: failed('Redis had no room for the request.'),
   redis_away: failed('Redis did not answer.'),
   overloaded: failed('The gateway had no room for the request or the file.'),

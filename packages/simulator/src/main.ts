@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { MODELS } from './models.js';
 import { createSimulator } from './simulator.js';
 
 const { values } = parseArgs({ options: { port: { type: 'string' } } });
@@ -14,6 +15,16 @@ function refuse(message: string): never {
   process.exit(2);
 }
 
+/** By provider, in JSON. Without them, any id with the provider's prefix is known. */
+function knownModels(text: string | undefined): Partial<typeof MODELS> {
+  if (text === undefined) return {};
+  const given = JSON.parse(text) as typeof MODELS;
+  return {
+    openai: [...new Set([...MODELS.openai, ...given.openai])],
+    anthropic: [...new Set([...MODELS.anthropic, ...given.anthropic])],
+  };
+}
+
 const [shortest, longest] = [Number(latency[1]), Number(latency[2] ?? latency[1])];
 const simulator = await createSimulator({
   port,
@@ -23,6 +34,7 @@ const simulator = await createSimulator({
   maxCalls: Number(process.env.SIMULATOR_MAX_CALLS ?? 10_000),
   keepBodies: process.env.SIMULATOR_KEEP_BODIES !== 'false',
   echo: process.env.SIMULATOR_ECHO !== 'false',
+  models: knownModels(process.env.SIMULATOR_MODELS),
 });
 // `npm start` says in words where it is.
 if (!process.send) console.log(JSON.stringify({ url: simulator.url }));

@@ -29,8 +29,8 @@ export interface DirectModel {
 
 export class Catalogue {
   readonly #models = new Map<string, DirectModel[]>();
-  /** The price list of each provider. */
-  readonly #prices = new Map<string, string>();
+  /** Whose models each provider has. */
+  readonly #makers = new Map<string, string>();
   /** Provider → the id of its question. Asking again under the same id adds no second job. */
   readonly #questions = new Map<string, string>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
@@ -47,8 +47,8 @@ export class Catalogue {
     for (const provider of providers) this.#know(provider);
   }
 
-  #know({ name, kind, prices, modelsPath }: ProviderConfig): void {
-    this.#prices.set(name, prices);
+  #know({ name, kind, prices, maker = prices, modelsPath }: ProviderConfig): void {
+    this.#makers.set(name, maker);
     const created = Math.floor(this.now / 1000);
     const ids = DIRECT_PROVIDERS.has(name) ? this.registry.ids(kind) : [];
     this.#keep(
@@ -71,8 +71,8 @@ export class Catalogue {
 
   /** Whether the model is known to make embeddings. */
   embeds({ provider, model }: Pick<ChainEntry, 'provider' | 'model'>): boolean {
-    const prices = this.#prices.get(provider);
-    const facts = prices === undefined ? undefined : this.registry.find(prices, model);
+    const maker = this.#makers.get(provider);
+    const facts = maker === undefined ? undefined : this.registry.find(maker, model);
     return facts?.capabilities?.includes(EMBEDS) === true;
   }
 

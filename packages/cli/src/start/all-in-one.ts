@@ -121,7 +121,12 @@ export async function startAllInOne(options: AllInOneOptions): Promise<AllInOne>
       simulated = isSimulated(simulatedConfig, url);
       if (simulated) {
         const place = { PORT: String(port), HOST: LOOPBACK };
+        const { loadShippedRegistry } = await import('@sluice/shared/registry/model-registry');
+        const registry = loadShippedRegistry();
+        // A mistyped model is refused as the real provider would refuse it.
+        const models = { openai: registry.ids('openai'), anthropic: registry.ids('anthropic') };
         await run('simulated upstream', import.meta.resolve('@sluice/simulator/main'), {
+          SIMULATOR_MODELS: JSON.stringify(models),
           ...processEnv,
           ...place,
         });

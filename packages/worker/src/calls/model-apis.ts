@@ -85,7 +85,7 @@ export class ModelApis {
 
   /** Undefined when the registry does not know the model, or knows all names, as that of a free server does. */
   #embeds({ config }: Upstream, { model }: ChainEntry): boolean | undefined {
-    const facts = this.registry().find(config.prices, model);
+    const facts = this.registry().find(config.maker ?? config.prices, model);
     if (!facts || facts.provider === FREE) return undefined;
     return facts.capabilities?.includes(EMBEDS) === true;
   }
