@@ -230,20 +230,53 @@ test('the image and the systemd units bound the young generation as npm start do
     );
 });
 
-test('every role has a Redis secret of its own, and only the admin process has the admin token', (t) => {
-  const secretsOf = (name: string) => {
-    const found = objects.find(
-      ({ kind, metadata }) => metadata.name === name && ['Deployment', 'Job'].includes(kind),
-    );
-    const text = JSON.stringify(found);
-    return [...text.matchAll(/"secretRef":\{"name":"([\w-]+)"/g)].map(([, secret]) => secret);
+/** What a role is given of the secrets: keys of sluice-secrets, and whole secrets. */
+function secretsOf(role: string): { keys: string[]; whole: string[] } {
+  const text = JSON.stringify(
+    objects.find(({ kind, metadata }) => metadata.name === role && ['Deployment', 'Job'].includes(kind)),
+  );
+  const found = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, name = '']) => name);
+  return {
+    keys: found(/"secretKeyRef":\{"name":"sluice-secrets","key":"(\w+)"/g),
+    whole: found(/"secretRef":\{"name":"([\w-]+)"/g),
   };
+}
+
+test('every role has a Redis user of its own, and only the admin process has the admin token', (t) => {
   for (const role of ['api', 'worker', 'admin', 'apply'])
     t.deepEqual(
-      secretsOf(role).filter((secret) => secret?.startsWith('sluice-redis')),
-      [`sluice-redis-${role}`],
+      secretsOf(role).keys.filter((key) => key.startsWith('REDIS_URL')),
+      [role === 'apply' ? 'REDIS_URL_ADMIN' : `REDIS_URL_${role.toUpperCase()}`],
     );
-  for (const role of ['api', 'worker', 'apply']) t.false(secretsOf(role).includes('sluice-admin'), role);
+  for (const role of ['api', 'worker', 'apply']) t.false(secretsOf(role).keys.includes('ADMIN_TOKEN'), role);
+  for (const role of ['api', 'admin', 'apply'])
+    t.false(secretsOf(role).whole.includes('sluice-providers'), role);
+});
+
+test('deploy/kubernetes/make-overlay.sh writes every secret that the manifests name, once', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-overlay-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const script = fileURLToPath(new URL('deploy/kubernetes/make-overlay.sh', repository));
+  const make = () =>
+    spawnSync('sh', [script, join(folder, 'a/b'), 'redis.example:6380'], { encoding: 'utf8' });
+  t.is(make().status, 0);
+  const made = (name: string) => readFileSync(join(folder, 'a/b', name), 'utf8');
+  const { resources, secretGenerator } = parse(made('kustomization.yaml')) as {
+    resources: string[];
+    secretGenerator: { name: string; envs: string[] }[];
+  };
+  t.true(existsSync(join(folder, 'a/b', resources[0] ?? '', 'kustomization.yaml')));
+  const generated = new Map(secretGenerator.map(({ name, envs: [file = ''] }) => [name, made(file)]));
+  for (const role of ['api', 'worker', 'admin', 'apply']) {
+    const { keys, whole } = secretsOf(role);
+    for (const key of keys)
+      t.regex(generated.get('sluice-secrets') ?? '', new RegExp(`^#?${key}=`, 'm'), key);
+    for (const name of whole) t.true(generated.has(name), name);
+  }
+  t.regex(made('secrets.env'), /^REDIS_URL_API=redis:\/\/sluice-api:\w{48}@redis\.example:6380$/m);
+  const before = made('secrets.env');
+  t.is(make().status, 0);
+  t.is(made('secrets.env'), before, 'it changes nothing that is there');
 });
 
 test('only workers are given the role that owns the tables, and it has a password of its own', (t) => {
@@ -255,7 +288,7 @@ test('only workers are given the role that owns the tables, and it has a passwor
   t.regex(composeText, /DATABASE_OWNER_URL: postgres:\/\/sluice_owner:\$\{POSTGRES_OWNER_PASSWORD:/);
   t.regex(composeText, /DATABASE_URL: postgres:\/\/sluice:\$\{POSTGRES_PASSWORD:/);
   const pods = objects.filter(
-    (object) => object.kind === 'Deployment' && JSON.stringify(object).includes('sluice-database-owner'),
+    (object) => object.kind === 'Deployment' && JSON.stringify(object).includes('DATABASE_OWNER_URL'),
   );
   t.deepEqual([...new Set(pods.map(({ metadata }) => metadata.name))], ['worker']);
 });
