@@ -1,6 +1,14 @@
 /** `npm run helm`: lints the chart and writes its renderings to test/fixtures/helm, where npm test checks them. */
 import { writeFileSync } from 'node:fs';
-import { hasHelm, RENDERINGS, render, renderingPath } from './render.js';
+import { hasHelm, RENDERINGS, refuses, render, renderingPath, renderNotes } from './render.js';
+
+/** As somebody would misspell them. */
+const MISTAKES = [
+  'redis.bundeld=false',
+  'api.replica=3',
+  'worker.heap=much',
+  'ingress.hosts=llm.example.com',
+];
 
 if (!hasHelm()) {
   process.stderr.write('npm run helm needs helm 3: https://helm.sh/docs/intro/install\n');
@@ -10,4 +18,10 @@ if (!hasHelm()) {
     writeFileSync(renderingPath(name), render(name));
     process.stdout.write(`test/fixtures/helm/${name}\n`);
   }
+  writeFileSync(renderingPath('notes.txt'), renderNotes());
+  for (const mistake of MISTAKES)
+    if (!refuses(mistake)) {
+      process.stderr.write(`helm takes --set ${mistake}\n`);
+      process.exitCode = 1;
+    }
 }

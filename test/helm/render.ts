@@ -1,10 +1,11 @@
 /** The Helm chart rendered by a real helm, without the secrets that it makes at random. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseAllDocuments, stringify } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 
 interface Rendered {
   kind: string;
@@ -14,13 +15,14 @@ interface Rendered {
 
 const repository = new URL('../../../', import.meta.url);
 const path = (name: string) => fileURLToPath(new URL(name, repository));
-const CHART = path('deploy/helm/sluice');
+export const CHART = path('deploy/helm/sluice');
 const KUBERNETES = '1.31.0';
 
 /** Each rendering, by the name of its file in test/fixtures/helm: the values that it is made with. */
 export const RENDERINGS: Record<string, string[]> = {
   'default.yaml': [],
   'full.yaml': ['--values', path('test/fixtures/helm/full-values.yaml')],
+  'own-secrets.yaml': ['--values', path('test/fixtures/helm/own-secrets-values.yaml')],
 };
 export const renderingPath = (name: string) => path(`test/fixtures/helm/${name}`);
 
@@ -44,6 +46,38 @@ export function render(name: string): string {
   return `# Written by npm run helm, of the chart ${chartDigest()}\n${objects}`;
 }
 
+/** What somebody reads after an install. Helm prints it only with a cluster, so a copy of the chart has it as an object. */
+export function renderNotes(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-chart-'));
+  try {
+    cpSync(CHART, folder, { recursive: true, dereference: true });
+    const template =
+      '{{ dict "kind" "ConfigMap" "notes" (include "sluice/templates/NOTES.txt" .) | toJson }}';
+    writeFileSync(join(folder, 'templates/notes.yaml'), template);
+    const only = [
+      '--kube-version',
+      KUBERNETES,
+      '--namespace',
+      'sluice',
+      '--show-only',
+      'templates/notes.yaml',
+    ];
+    return (parse(helm(['template', 'gateway', folder, ...only])) as { notes: string }).notes;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Whether helm itself refuses a value that the chart does not know. */
+export function refuses(value: string): boolean {
+  const { status, stderr } = spawnSync(
+    'helm',
+    ['template', 'gateway', CHART, '--kube-version', KUBERNETES, '--set', value],
+    { encoding: 'utf8' },
+  );
+  return status !== 0 && stderr.includes('schema');
+}
+
 /** Tells whether a rendering is of the chart as it is. */
 export function chartDigest(): string {
   const hash = createHash('sha256');
@@ -53,7 +87,8 @@ export function chartDigest(): string {
       .map(({ name }) => name)
       .sort())
       hash.update(file).update(readFileSync(join(CHART, folder, file)));
-  hash.update(readFileSync(renderingPath('full-values.yaml')));
+  for (const values of ['full-values.yaml', 'own-secrets-values.yaml'])
+    hash.update(readFileSync(renderingPath(values)));
   return hash.digest('hex').slice(0, 16);
 }
 

@@ -1,5 +1,6 @@
 /** Kubernetes objects held to the published schema of their kind. */
 const MODELS: Record<string, string> = {
+  'gateway.networking.k8s.io': '@kubernetes-models/gateway-api',
   'keda.sh': '@kubernetes-models/keda',
   'monitoring.coreos.com': '@kubernetes-models/prometheus-operator',
 };

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
 import test from 'ava';
-import { parseAllDocuments } from 'yaml';
-import { chartDigest, RENDERINGS, renderingPath } from '../helm/render.js';
+import { parse, parseAllDocuments } from 'yaml';
+import { CHART, chartDigest, RENDERINGS, renderingPath } from '../helm/render.js';
 import { type Manifest, validate } from '../helpers/kubernetes.js';
 
 const rendered = Object.keys(RENDERINGS).map((name) => {
@@ -33,14 +35,108 @@ test('the chart gives each role its own user of Redis, and only workers the prov
       t.deepEqual(users, [role.toUpperCase()], `${name}: ${role}`);
       t.is(text.includes('sluice-providers'), name === 'full.yaml' && role === 'worker', `${name}: ${role}`);
       t.is(text.includes('ADMIN_TOKEN'), role === 'admin', `${name}: ${role}`);
-      t.is(text.includes('"DATABASE_URL"'), name === 'full.yaml', `${name}: ${role}`);
-      t.is(
-        text.includes('DATABASE_OWNER_URL'),
-        name === 'full.yaml' && role === 'worker',
-        `${name}: ${role}`,
-      );
+      const hasPostgres = name !== 'default.yaml';
+      t.is(text.includes('"DATABASE_URL"'), hasPostgres, `${name}: ${role}`);
+      t.is(text.includes('DATABASE_OWNER_URL'), hasPostgres && role === 'worker', `${name}: ${role}`);
       const hasFiles = name === 'full.yaml' && role !== 'worker';
       t.is(text.includes('"claimName":"gateway-files"'), hasFiles, `${name}: ${role}`);
       t.is(text.includes('FILES_FOLDER'), hasFiles, `${name}: ${role}`);
     }
+});
+
+type Values = Record<string, unknown>;
+const values = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8')) as Values;
+const valuesFit = new Ajv({ allowUnionTypes: true }).compile(
+  JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8')),
+);
+
+test('the values fit the schema of the chart, and each of them misspelt does not', (t) => {
+  t.true(valuesFit(values), JSON.stringify(valuesFit.errors));
+  for (const name of ['full-values.yaml', 'own-secrets-values.yaml'])
+    t.true(valuesFit(parse(readFileSync(renderingPath(name), 'utf8'))), JSON.stringify(valuesFit.errors));
+  // Names in these are the installation's own.
+  const isOpen = /(?:[lL]abels|annotations|requests|limits|nodeSelector|env|affinity|lifecycle)$/;
+  const misspell = (place: Values, path: string): void => {
+    for (const [name, value] of Object.entries(place)) {
+      delete place[name];
+      place[`${name}x`] = value;
+      t.false(valuesFit(values), `${path}${name}x`);
+      delete place[`${name}x`];
+      place[name] = value;
+      if (value !== null && typeof value === 'object' && !Array.isArray(value) && !isOpen.test(name))
+        misspell(value as Values, `${path}${name}.`);
+    }
+  };
+  misspell(values, '');
+});
+
+interface Pod {
+  metadata: { labels: Record<string, string>; annotations: Record<string, string> };
+  spec: {
+    [field: string]: unknown;
+    containers: { [field: string]: unknown; env: { name: string; [field: string]: unknown }[] }[];
+  };
+}
+const podOf = (rendering: string, name: string): Pod => {
+  const found = rendered
+    .find(({ name }) => name === rendering)
+    ?.objects.find(
+      ({ kind, metadata }) => ['Deployment', 'Job'].includes(kind) && metadata.name === `gateway-${name}`,
+    );
+  return (found as unknown as { spec: { template: Pod } }).spec.template;
+};
+
+test('every pod of the gateway is given what pods says, and those of a role what the role says', (t) => {
+  for (const role of ['api', 'worker', 'admin', 'apply']) {
+    const { metadata, spec } = podOf('full.yaml', role);
+    const [container] = spec.containers;
+    t.like(metadata.labels, { team: 'platform', 'app.kubernetes.io/name': 'sluice' }, role);
+    t.is(metadata.annotations.team, role === 'worker' ? 'workers' : 'platform', role);
+    t.is(spec.serviceAccountName, 'gateway', role);
+    t.is(spec.automountServiceAccountToken, false, role);
+    t.is(spec.priorityClassName, 'important', role);
+    t.deepEqual(spec.imagePullSecrets, [{ name: 'registry' }], role);
+    t.like(spec.nodeSelector, role === 'api' ? { disk: 'fast', pool: 'gateway' } : { disk: 'fast' }, role);
+    t.is((spec.tolerations as unknown[]).length, role === 'worker' ? 2 : 1, role);
+    t.truthy(spec.affinity, role);
+    t.true(JSON.stringify(spec.volumes).includes('private-authority'), role);
+    t.true(JSON.stringify(container?.volumeMounts).includes('/etc/authority'), role);
+    t.true(JSON.stringify(container?.envFrom).includes('everywhere'), role);
+    const env = (name: string) => container?.env.filter((each) => each.name === name);
+    t.deepEqual(env('NODE_EXTRA_CA_CERTS'), [
+      { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/authority/ca.crt' },
+    ]);
+    t.deepEqual(env('SMTP_URL'), [
+      { name: 'SMTP_URL', valueFrom: { secretKeyRef: { name: 'smtp', key: 'url' } } },
+    ]);
+    t.deepEqual(env('LOG_LEVEL'), [{ name: 'LOG_LEVEL', value: role === 'api' ? 'warn' : 'info' }]);
+  }
+  const [api] = podOf('full.yaml', 'api').spec.containers;
+  t.like(api, {
+    lifecycle: { preStop: { sleep: { seconds: 5 } } },
+    startupProbe: { httpGet: { path: '/healthz', port: 'metrics' }, periodSeconds: 2, failureThreshold: 60 },
+    livenessProbe: undefined,
+    readinessProbe: { exec: { command: ['ready', '9464', '/readyz'] }, httpGet: undefined },
+  });
+  t.is((podOf('full.yaml', 'api').spec.topologySpreadConstraints as Values[])[0]?.topologyKey, 'zone');
+});
+
+test('with secrets of one’s own the chart makes none', (t) => {
+  const { objects = [], text = '' } = rendered.find(({ name }) => name === 'own-secrets.yaml') ?? {};
+  t.deepEqual(
+    objects.filter(({ kind }) => kind === 'Secret'),
+    [],
+  );
+  t.true(
+    objects.some(({ kind, metadata }) => kind === 'StatefulSet' && metadata.name === 'gateway-postgres'),
+  );
+  const named = [...text.matchAll(/secretKeyRef:\n +name: (\S+)/g)].map(([, name]) => name);
+  t.deepEqual([...new Set(named)].sort(), ['sluice-postgres', 'sluice-redis', 'sluice-secrets']);
+});
+
+test('after an install the first request is printed', (t) => {
+  const notes = readFileSync(renderingPath('notes.txt'), 'utf8');
+  t.regex(notes, /^ {2}curl http:\/\/127\.0\.0\.1:8080\/v1\/chat\/completions .* \\$/m);
+  const [, body = ''] = /-d '(.+)'/.exec(notes) ?? [];
+  t.is(JSON.parse(body).model, 'fast');
 });

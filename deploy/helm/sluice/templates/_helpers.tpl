@@ -25,11 +25,58 @@ app.kubernetes.io/component: {{ .role }}
 {{- end }}
 
 {{- define "sluice.redisSecret" -}}
-{{- if .Values.redis.bundled -}}
+{{- if .Values.redis.existingSecret -}}
+{{ .Values.redis.existingSecret }}
+{{- else if .Values.redis.bundled -}}
 {{ .Release.Name }}-redis
 {{- else -}}
-{{ required "redis.existingSecret: name a secret with REDIS_URL_API, REDIS_URL_WORKER and REDIS_URL_ADMIN, or set redis.bundled" .Values.redis.existingSecret }}
+{{ fail "redis.existingSecret: name a secret with REDIS_URL_API, REDIS_URL_WORKER and REDIS_URL_ADMIN, or set redis.bundled" }}
 {{- end -}}
+{{- end }}
+
+{{- define "sluice.postgresSecret" -}}
+{{ .Values.postgres.existingSecret | default (printf "%s-postgres" .Release.Name) }}
+{{- end }}
+
+{{/* What every pod is given, and then what those of a role are given: the second is added, and wins. As YAML. */}}
+{{- define "sluice.pod" -}}
+{{- $all := .root.Values.pods -}}
+{{- $own := get .root.Values .role | default dict -}}
+{{- $pod := dict -}}
+{{- range $map := list "labels" "annotations" "nodeSelector" "env" -}}
+{{- $both := dict -}}
+{{- range $name, $value := get $all $map | default dict }}{{ $_ := set $both $name $value }}{{ end -}}
+{{- range $name, $value := get $own $map | default dict }}{{ $_ := set $both $name $value }}{{ end -}}
+{{- $_ := set $pod $map $both -}}
+{{- end -}}
+{{- range $list := list "tolerations" "envFrom" "volumes" "volumeMounts" -}}
+{{- $_ := set $pod $list (concat (get $all $list | default list) (get $own $list | default list)) -}}
+{{- end -}}
+{{- range $one := list "affinity" "topologySpreadConstraints" "priorityClassName" -}}
+{{- $_ := set $pod $one (get $own $one | default (get $all $one)) -}}
+{{- end -}}
+{{ toYaml $pod }}
+{{- end }}
+
+{{/* What says where a pod runs, and as whom. */}}
+{{- define "sluice.placement" -}}
+{{- $pod := include "sluice.pod" . | fromYaml -}}
+{{- $account := .root.Values.serviceAccount -}}
+automountServiceAccountToken: false
+{{- if or $account.create $account.name }}
+serviceAccountName: {{ $account.name | default .root.Release.Name }}
+{{- end }}
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- range $field := list "nodeSelector" "tolerations" "affinity" "priorityClassName" }}
+{{- with get $pod $field }}
+{{ dict $field . | toYaml }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "sluice.podSecurity" -}}
@@ -46,7 +93,7 @@ capabilities: { drop: [ALL] }
 
 {{/* The variables that a role is given. Only workers have the providers' keys, and only api processes the pepper. */}}
 {{- define "sluice.env" -}}
-{{- $values := get .root.Values .role -}}
+{{- $pod := include "sluice.pod" . | fromYaml -}}
 {{- $redisUser := eq .role "apply" | ternary "ADMIN" (upper .role) -}}
 - name: REDIS_URL
   valueFrom: { secretKeyRef: { name: {{ include "sluice.redisSecret" .root }}, key: REDIS_URL_{{ $redisUser }} } }
@@ -67,7 +114,7 @@ capabilities: { drop: [ALL] }
   valueFrom: { secretKeyRef: { name: {{ include "sluice.secret" .root }}, key: GATEWAY_KEY, optional: true } }
 {{- end }}
 {{- if and (ne .role "apply") (or .root.Values.postgres.bundled .root.Values.postgres.existingSecret) }}
-{{- $secret := .root.Values.postgres.existingSecret | default (printf "%s-postgres" .root.Release.Name) }}
+{{- $secret := include "sluice.postgresSecret" .root }}
 - name: DATABASE_URL
   valueFrom: { secretKeyRef: { name: {{ $secret }}, key: DATABASE_URL } }
 {{- if eq .role "worker" }}
@@ -90,7 +137,11 @@ capabilities: { drop: [ALL] }
 # Nobody sends it requests through the Service.
 - { name: DRAIN_DELAY_MS, value: '0' }
 {{- end }}
-{{- range $name, $value := (($values | default dict).env | default dict) }}
+{{- range $name, $value := $pod.env }}
+{{- if kindIs "map" $value }}
+- {{ merge (dict "name" $name) $value | toJson }}
+{{- else }}
 - { name: {{ $name }}, value: {{ $value | quote }} }
+{{- end }}
 {{- end }}
 {{- end }}
