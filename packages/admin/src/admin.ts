@@ -20,6 +20,7 @@ import { connectImpatiently, giveUpAfter, waitForRedis } from '@sluice/shared/re
 import { readServer } from '@sluice/shared/redis/server';
 import type { Redis } from 'ioredis';
 import { createAccess } from './access/create-access.js';
+import { createAlerts } from './alerts/create-alerts.js';
 import { type AdminParts, createAdminApp } from './app.js';
 import { createQueueBoard } from './board/queue-board.js';
 import { DirectorySnapshot } from './directory-snapshot.js';
@@ -40,6 +41,7 @@ export async function startAdmin(options: AdminOptions, context: AdminContext): 
     return {
       url,
       async close() {
+        parts.alerts.close();
         await closeLog();
         const closed = new Promise((resolve) => server.close(resolve));
         server.closeIdleConnections();
@@ -64,22 +66,26 @@ async function createParts(
   const queue = new ChatQueue(redis, recordParts(names, config));
   const directory = new Directory(redis, names);
   const log = createLog(redis, context);
+  const spend = createSpend(redis, context, log.archive);
+  const snapshot = new DirectorySnapshot(directory);
+  const refused = new TurnedAway(redis, names);
+  const readProviderQueue = (provider: string) => readQueue(queue, clock, provider);
   return {
     ...context,
     // The admin's own parts come last and win. They have the admin's connection, so that callers are not slowed down.
     ...(await createAccess(redis, options, context)),
     ...log,
-    ...createSpend(redis, context, log.archive),
+    ...spend,
     queue,
     queueBoard: createQueueBoard(queue, providers, directory),
     directory,
-    snapshot: new DirectorySnapshot(directory),
+    snapshot,
     keyUse: new KeyUse(redis, names, clock),
     providers,
     handed: new ProviderBatches(redis, names),
     added: config.access.addProviders ? new AddedProviders(redis, names, payloads) : undefined,
     requestTimes: config.request,
-    readQueue: (provider) => readQueue(queue, clock, provider),
+    readQueue: readProviderQueue,
     readRates: (provider) => readRateState(redis, names, provider, clock.now()),
     async readRedis() {
       const [{ used, limit }, logEntries, server] = await Promise.all([
@@ -90,6 +96,13 @@ async function createParts(
       return { usedBytes: used, limitBytes: limit, logEntries, server };
     },
     askToReload: () => redis.publish(names.reloads, ''),
-    refused: new TurnedAway(redis, names),
+    refused,
+    allowPrivateAddresses: config.webhooks.allowPrivateAddresses,
+    alerts: createAlerts(redis, options, context, {
+      ...{ clock, snapshot, refused, providers, readQueue: readProviderQueue },
+      ...{ circuits: context.circuits, batches: context.batches },
+      traffic: log.traffic,
+      readLimitUse: spend.readLimitUse,
+    }),
   };
 }

@@ -16,6 +16,7 @@ import { publicAddressFor } from './http/public-address.js';
 import { createReadBody } from './http/read-body.js';
 import { createRefuseForeignHosts } from './http/refuse-foreign-hosts.js';
 import type * as openapi from './openapi/document.js';
+import { type AlertRouteParts, addAlertRoutes } from './routes/alerts.js';
 import { type AttemptParts, addAttemptRoutes } from './routes/attempts.js';
 import { type AuditParts, addAuditRoutes } from './routes/audit.js';
 import { addBatchRoutes, type BatchAdminParts } from './routes/batches.js';
@@ -67,6 +68,7 @@ type Parts = KeyParts &
   BudgetParts &
   BatchAdminParts &
   WebhookParts &
+  AlertRouteParts &
   SessionParts &
   OidcRouteParts &
   TokenParts &
@@ -108,6 +110,7 @@ export function createAdminApp({ hosts, queueBoard, proxies, ...rest }: AdminPar
   addBudgetRoutes(router, parts);
   addBatchRoutes(router, parts);
   addWebhookRoutes(router, parts);
+  addAlertRoutes(router, parts);
   addStatusRoutes(router, parts);
   addQueueRoutes(router, parts);
   addReloadRoutes(router, parts);

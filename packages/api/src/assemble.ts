@@ -16,6 +16,8 @@ export interface AdminOptions {
   token: string;
   /** The host names of this listener, beside localhost. */
   hosts: readonly string[];
+  /** The server that sends the mails of alerts. */
+  smtp?: { url: string; from: string } | undefined;
   /** What gateway.yaml names as access.oidc.client_secret. */
   oidcSecret?: string | undefined;
 }

@@ -19,6 +19,12 @@ export const apiEnv = {
     description:
       'token of the admin listener, 16 characters or more; without it `npm start` makes one, and `npm run api` has no admin listener',
   }),
+  SMTP_URL: url({
+    protocols: ['smtps', 'smtp'],
+    description:
+      'server that sends the mails of alerts, such as smtps://user:password@mail.example.com; smtp:// demands STARTTLS, unless it ends with ?tls=off',
+  }),
+  SMTP_FROM: text({ description: 'sender of these mails; needed with SMTP_URL' }),
   LOG_REQUESTS: choice(['all', 'errors'], {
     default: 'all',
     description: 'the requests of which an api process logs a line: all, or those that were not served',

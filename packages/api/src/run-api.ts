@@ -4,7 +4,7 @@ import { publishReloads } from '@sluice/shared/metrics/config-reloads';
 import { startMetricsServer } from '@sluice/shared/metrics/server';
 import { startLiveConfig } from '@sluice/shared/process/config-reloads';
 import { DescriptorWatch } from '@sluice/shared/process/descriptor-watch';
-import { readEnv } from '@sluice/shared/process/env';
+import { EnvError, type EnvValues, readEnv } from '@sluice/shared/process/env';
 import {
   createLogger,
   type DestinationStream,
@@ -71,6 +71,7 @@ export async function runApi(
               host: env.ADMIN_HOST,
               port: env.ADMIN_PORT,
               token: env.ADMIN_TOKEN,
+              smtp: smtpOf(env),
               oidcSecret: resolveOidcSecret(live.config, environment),
               hosts: [env.ADMIN_HOST, ...(env.ADMIN_HOSTS?.split(',') ?? []).map((name) => name.trim())],
             },
@@ -107,4 +108,16 @@ export async function runApi(
       logger.info('stopped');
     },
   };
+}
+
+function smtpOf({ SMTP_URL: url, SMTP_FROM: from }: EnvValues<typeof apiEnv>) {
+  if (url === undefined) return undefined;
+  if (from === undefined || !/^[^@\s]+@[^@\s]+$/.test(from))
+    throw new EnvError('environment', [
+      {
+        path: 'SMTP_FROM',
+        message: 'must be a mail address such as sluice@example.com, because SMTP_URL is set',
+      },
+    ]);
+  return { url, from };
 }

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import type { Cli } from './cli.js';
+import { addAlertCommands } from './commands/alerts.js';
 import { addApplyCommand } from './commands/apply.js';
 import { addAuditCommand } from './commands/audit.js';
 import { addBatchCommands } from './commands/batches.js';
@@ -93,6 +94,7 @@ Exit status:
   addSpendCommand(program, cli);
   addBatchCommands(program, cli);
   addWebhookCommands(program, cli);
+  addAlertCommands(program, cli);
   addTokenCommands(program, cli);
   addSessionCommands(program, cli);
   addAuditCommand(program, cli);

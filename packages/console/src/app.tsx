@@ -9,6 +9,7 @@ import { FollowLink, SignIn } from './sign-in.js';
 import { type Person, useSignedIn } from './signed-in.js';
 import { type Theme, useTheme } from './theme.js';
 import { useTimeZone } from './time-zone.js';
+import { Firing } from './ui/firing.js';
 import { Empty, Loading } from './ui/small.js';
 import { type Session, SessionContext } from './use-poll.js';
 
@@ -82,6 +83,7 @@ function Console({ person, onEnded, onSignOut, theme, zone }: ConsoleProps) {
             <div class="notice bad">You are still signed in: the gateway did not answer. Try again.</div>
           )}
         </div>
+        <Firing page={place.page} />
         {page ? (
           <LazyPage key={`${place.page} ${zone[0]}`} place={place} load={page.load} />
         ) : (

@@ -37,6 +37,11 @@ export const PAGE_GROUPS: readonly PageGroup[] = [
         name: 'Batches',
         load: async () => (await import('./pages/batches/batches-page.js')).BatchesPage,
       },
+      alerts: {
+        name: 'Alerts',
+        load: async () => (await import('./pages/alerts/alerts-page.js')).AlertsPage,
+        isFor: (person) => hasRole(person, 'viewer'),
+      },
     },
   },
   {

@@ -1,6 +1,7 @@
 import * as s from '@sluice/api/openapi/parts';
 import { CHAT_ERRORS, COMPLETION_HEADERS, chatRequestRef } from '@sluice/api/openapi/public-api';
 import * as c from '@sluice/shared/contract/all';
+import { alertPaths } from './alert-paths.js';
 import { providerPaths } from './provider-paths.js';
 import { webhookPaths } from './webhook-paths.js';
 
@@ -317,6 +318,7 @@ export const adminPaths: Paths = guarded({
     },
   },
   ...webhookPaths,
+  ...alertPaths,
   '/workspaces/{id}/files/{file}/content': {
     get: {
       summary: 'The bytes of a file: the requests of a batch, or its answers.',

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import type { Router } from '@koa/router';
 import type { Delivery } from '@sluice/api/webhooks/delivery-store';
 import type { Webhook } from '@sluice/api/webhooks/webhook-store';
@@ -9,12 +8,12 @@ import { EVENT_TYPES, webhookInput } from '@sluice/shared/contract/webhook';
 import type { Directory } from '@sluice/shared/directory/directory';
 import { noWorkspace } from '@sluice/shared/directory/key-issuer';
 import { GatewayError } from '@sluice/shared/errors';
-import { isPublic } from '@sluice/shared/process/is-public';
 import type { Clock } from '@sluice/shared/redis/clock';
 import type { Middleware } from 'koa';
 import { noteChange } from '../access/audit.js';
 import { iso, isoOrNull, list } from '../http/present.js';
-import { readInput, refuse } from '../http/read-input.js';
+import { readInput } from '../http/read-input.js';
+import { readWebhookAddress } from '../http/read-webhook-address.js';
 
 export interface WebhookParts {
   webhooks: Webhooks;
@@ -50,7 +49,11 @@ export function addWebhookRoutes(
   router.post('/workspaces/:id/webhooks', requireWorkspace, readBody, async (ctx) => {
     const { id = '' } = ctx.params;
     const { url, events = [...EVENT_TYPES] } = readInput(webhookInput, ctx.request.body);
-    const input = { url: readAddress(url, config.allowPrivateAddresses), events, created: clock.now() };
+    const input = {
+      url: readWebhookAddress('url', url, config.allowPrivateAddresses),
+      events,
+      created: clock.now(),
+    };
     const webhook = await store.add(id, input, config.maxPerWorkspace);
     if (!webhook)
       throw new GatewayError(
@@ -94,28 +97,6 @@ export function addWebhookRoutes(
     ctx.status = 202;
     ctx.body = presentDelivery(id, await webhooks.resend(id, delivery));
   });
-}
-
-/** A name may lead anywhere later, so its address is checked again whenever it is called. */
-function readAddress(text: string, allowPrivate: boolean): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const protocols = allowPrivate ? ['https:', 'http:'] : ['https:'];
-  if (!url || !protocols.includes(url.protocol))
-    return refuse(
-      'url',
-      allowPrivate ? 'must be an address with http or https' : 'must be an address with https',
-    );
-  if (url.username + url.password !== '') refuse('url', 'must not have a user or password');
-  if (!allowPrivate && isPrivateName(url.hostname))
-    refuse('url', 'must be a public address, unless webhooks.allow_private_addresses is true');
-  return url.href;
-}
-
-function isPrivateName(hostname: string): boolean {
-  const address = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(address) !== 0) return !isPublic(address);
-  // A dot at the end means the same name.
-  return /(?:^|\.)localhost\.*$/.test(address);
 }
 
 function present(workspace: string, { id, url, events, created }: Webhook): WebhookView {

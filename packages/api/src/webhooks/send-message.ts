@@ -34,13 +34,20 @@ export function sign(secret: string, id: string, timestamp: number, body: string
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-export async function sendMessage(
-  { url, secret }: Webhook,
+export function sendMessage(
+  webhook: Webhook,
   delivery: Delivery,
+  options: SendOptions,
+): Promise<SendOutcome> {
+  return sendSigned(webhook, { id: delivery.event, body: messageOf(delivery) }, options);
+}
+
+export async function sendSigned(
+  { url, secret }: Pick<Webhook, 'url' | 'secret'>,
+  { id, body }: { id: string; body: string },
   { allowPrivate, timeoutMs }: SendOptions,
 ): Promise<SendOutcome> {
   if (url === '') return { as: 'failed', outcome: 'unreadable' };
-  const body = messageOf(delivery);
   const timestamp = Math.floor(Date.now() / 1000);
   // The answer's body is of no interest, so the connection is also ended when its head has come. AbortSignal.any does not
   // serve here: Node may collect the signals that it was made of.
@@ -57,9 +64,9 @@ export async function sendMessage(
       headers: {
         'content-type': 'application/json',
         'user-agent': 'sluice',
-        'webhook-id': delivery.event,
+        'webhook-id': id,
         'webhook-timestamp': String(timestamp),
-        'webhook-signature': sign(secret, delivery.event, timestamp, body),
+        'webhook-signature': sign(secret, id, timestamp, body),
       },
     });
     if (status >= 200 && status < 300) return { as: 'delivered', outcome: String(status) };

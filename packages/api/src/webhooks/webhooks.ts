@@ -18,6 +18,7 @@ import { makeRequestId } from '@sluice/shared/request-id';
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Delivery, DeliveryStore } from './delivery-store.js';
+import { retryWait, TRIED_FOR_MS } from './retry-wait.js';
 import { sendMessage } from './send-message.js';
 import { TEST_EVENT, type Webhook, type WebhookStore } from './webhook-store.js';
 
@@ -30,9 +31,6 @@ const MOST = 200;
 const MOST_OF_WORKSPACE = 4;
 /** A delivery that found its workspace's places taken looks again after a time between one and two of these. */
 const CROWDED_MS = 3_000;
-const RETRY_FACTOR = 4;
-const LONGEST_RETRY_MS = 6 * 3_600_000;
-const DAY_MS = 86_400_000;
 /** A job fails only when Redis does not answer. A job that has failed for good is gone, and so is its message. */
 const MOST_FAILURES = 1_000;
 const LOCK_MS = 15_000;
@@ -251,7 +249,7 @@ export class Webhooks {
       return undefined;
     }
     const waitMs = retryWait(attempts, config.firstRetryMs);
-    if (as === 'gone' || now + waitMs > delivery.since + DAY_MS) {
+    if (as === 'gone' || now + waitMs > delivery.since + TRIED_FOR_MS) {
       await deliveries.update(workspace, { ...tried, state: 'failed' });
       metrics.webhook('given_up');
       return undefined;
@@ -260,12 +258,6 @@ export class Webhooks {
     metrics.webhook('failed');
     return waitMs;
   }
-}
-
-/** With the default: 5 s, 20 s, 80 s, 5 min, 21 min, 85 min, 6 h and so on, a tenth more or less. */
-function retryWait(attempts: number, firstMs: number): number {
-  const waitMs = Math.min(LONGEST_RETRY_MS, firstMs * RETRY_FACTOR ** Math.min(attempts - 1, 20));
-  return waitMs * (0.9 + 0.2 * Math.random());
 }
 
 /** BullMQ learns from the error that the job is not over. */

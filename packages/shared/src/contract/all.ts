@@ -1,5 +1,6 @@
 /** Everything that the gateway's users can see, and the words that it is written in. */
 export * from './access.js';
+export * from './alert.js';
 export * from './batch.js';
 export * from './chain.js';
 export * from './common.js';

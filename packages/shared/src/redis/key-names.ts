@@ -116,6 +116,18 @@ export interface KeyNames {
   webhookDeliveries(workspace: string): string;
   /** The ids of these deliveries, by when they were created. */
   webhookOrder(workspace: string): string;
+  /** Alert id → record. */
+  alerts: string;
+  /** `<alert>:<subject>` → what is known of an alert that fires. */
+  alertFirings: string;
+  /** Notice id → what is or was sent for an alert, and how it went. */
+  alertNotices: string;
+  /** The ids of these notices, by when they were made. */
+  alertOrder: string;
+  /** The ids of those that are to be sent, by when they are due. */
+  alertDue: string;
+  /** Held for a while by the process that has looked at the figures last. */
+  alertTurn: string;
   /** The model registry's document, where it came from, and how the latest refresh went. */
   registry: string;
   /** `<provider>/<model>` → an operator's own entry, which survives refreshes. */
@@ -201,6 +213,12 @@ export function keyNames(cell: string): KeyNames {
     webhookLock: `${prefix}:webhook-lock`,
     webhookDeliveries: (workspace) => `${prefix}:webhook-deliveries:${workspace}`,
     webhookOrder: (workspace) => `${prefix}:webhook-order:${workspace}`,
+    alerts: `${prefix}:alerts`,
+    alertFirings: `${prefix}:alert-firings`,
+    alertNotices: `${prefix}:alert-notices`,
+    alertOrder: `${prefix}:alert-order`,
+    alertDue: `${prefix}:alert-due`,
+    alertTurn: `${prefix}:alert-turn`,
     registry: `${prefix}:registry`,
     registryOverrides: `${prefix}:registry-overrides`,
     registryRevision: `${prefix}:registry-revision`,

@@ -1,0 +1,111 @@
+import type { Router } from '@koa/router';
+import type { AlertNotice, AlertView, CreatedAlert, List } from '@sluice/shared/admin-api';
+import { ALERT_MINUTES, alertInput, alertKind } from '@sluice/shared/contract/alert';
+import { deliveriesQuery } from '@sluice/shared/contract/query';
+import type { Directory } from '@sluice/shared/directory/directory';
+import { GatewayError } from '@sluice/shared/errors';
+import type { Clock } from '@sluice/shared/redis/clock';
+import type { Middleware } from 'koa';
+import { noteChange } from '../access/audit.js';
+import type { Alert, Firing, Notice } from '../alerts/alert-store.js';
+import type { Alerts } from '../alerts/alerts.js';
+import { iso, isoOrNull, list } from '../http/present.js';
+import { readInput, refuse } from '../http/read-input.js';
+import { readWebhookAddress } from '../http/read-webhook-address.js';
+
+export interface AlertRouteParts {
+  alerts: Alerts;
+  directory: Directory;
+  providers: Pick<ReadonlyMap<string, unknown>, 'has'>;
+  clock: Clock;
+  allowPrivateAddresses: boolean;
+  readBody: Middleware;
+}
+
+/** /alerts: what operators want to be told of. /alert-notices: what was sent. */
+export function addAlertRoutes(router: Router, parts: AlertRouteParts): void {
+  const { alerts, directory, providers, clock, allowPrivateAddresses, readBody } = parts;
+  const { store } = alerts;
+
+  const find = async (id: string): Promise<Alert> => {
+    const alert = await store.find(id);
+    if (!alert) throw new GatewayError('not_found', 'There is no such alert.');
+    return alert;
+  };
+
+  router.get('/alerts', async (ctx) => {
+    const [all, firings] = await Promise.all([store.list(), store.firings()]);
+    ctx.body = list(all.map((alert) => present(alert, firings))) satisfies List<AlertView>;
+  });
+
+  router.post('/alerts', readBody, async (ctx) => {
+    const { webhook, ...input } = readInput(alertInput, ctx.request.body);
+    const { workspace, provider } = input;
+    if (workspace !== undefined && !(await directory.findWorkspace(workspace)))
+      refuse('workspace', 'is the id of no workspace');
+    if (provider !== undefined && !providers.has(provider)) refuse('provider', 'is the name of no provider');
+    if (input.mail && !alerts.canMail)
+      refuse(
+        'mail',
+        'needs an SMTP server: set SMTP_URL and SMTP_FROM for the process with the admin listener',
+      );
+    const address =
+      webhook === undefined ? {} : { webhook: readWebhookAddress('webhook', webhook, allowPrivateAddresses) };
+    const alert = await store.add({ ...input, ...address }, clock.now());
+    if (!alert) throw new GatewayError('quota_exceeded', 'There are as many alerts as there may be.');
+    const view = present(alert, []);
+    noteChange(ctx, { after: view });
+    ctx.status = 201;
+    ctx.body = { ...view, secret: alert.targets?.webhook?.secret ?? null } satisfies CreatedAlert;
+  });
+
+  router.delete('/alerts/:alert', async (ctx) => {
+    const { alert: id = '' } = ctx.params;
+    const alert = await find(id);
+    await store.remove(id);
+    noteChange(ctx, { before: present(alert, []) });
+    ctx.body = { id, object: 'alert', deleted: true };
+  });
+
+  router.post('/alerts/:alert/test', async (ctx) => {
+    const notices = await alerts.test(await find(ctx.params.alert ?? ''));
+    ctx.status = 202;
+    ctx.body = list(notices.map(presentNotice)) satisfies List<AlertNotice>;
+  });
+
+  router.get('/alert-notices', async (ctx) => {
+    const { limit } = readInput(deliveriesQuery, ctx.query);
+    ctx.body = list((await store.notices(limit)).map(presentNotice)) satisfies List<AlertNotice>;
+  });
+}
+
+function present(alert: Alert, firings: readonly Firing[]): AlertView {
+  const { id, name = null, when, workspace = null, provider = null, created, targets } = alert;
+  const { unit, standard, counts } = alertKind(when);
+  return {
+    ...{ id, object: 'alert', name, when, workspace, provider },
+    above: unit === undefined ? null : (alert.above ?? standard),
+    minutes: counts ? (alert.minutes ?? ALERT_MINUTES.standard) : null,
+    webhook: targets ? (targets.webhook ? new URL(targets.webhook.url).host : null) : '(unreadable)',
+    mail: [...(targets?.mail ?? [])],
+    created_at: iso(created),
+    firing: firings
+      .filter((firing) => firing.alert === id)
+      .map(({ subject, since, value, text }) => ({
+        subject: subject || null,
+        since: iso(since),
+        value,
+        text,
+      })),
+  };
+}
+
+function presentNotice(notice: Notice): AlertNotice {
+  const { id, alert, type, text, to, state, attempts, outcome, at, lastAt, nextAt } = notice;
+  return {
+    ...{ id, object: 'alert_notice', alert, type, text, to, state, attempts, outcome },
+    created_at: iso(at),
+    last_attempt_at: isoOrNull(lastAt),
+    next_attempt_at: isoOrNull(nextAt),
+  };
+}

@@ -1,0 +1,140 @@
+import type { AlertNotice, AlertView, CreatedAlert } from '@sluice/shared/admin-api';
+import { ALERT_KIND_NAMES, alertKind } from '@sluice/shared/contract/alert';
+import type { Command } from 'commander';
+import { path } from '../admin/client.js';
+import type { Cli } from '../cli.js';
+import { moment, whole } from '../output/format.js';
+import type { Style } from '../output/style.js';
+import { type Column, table } from '../output/table.js';
+import { group, withExamples } from './examples.js';
+
+const NOTICE: Column<AlertNotice>[] = [
+  { title: 'TYPE', cell: ({ type }) => type },
+  { title: 'TO', cell: ({ to }) => to },
+  { title: 'STATE', cell: ({ state }) => state },
+  { title: 'ATTEMPTS', right: true, cell: ({ attempts }) => whole(attempts) },
+  { title: 'OUTCOME', cell: ({ outcome }) => outcome ?? '' },
+  { title: 'CREATED', cell: ({ created_at }) => moment(created_at) },
+  { title: 'TEXT', cell: ({ text }) => text },
+];
+
+const KINDS = ALERT_KIND_NAMES.map((name) => {
+  const { text, unit } = alertKind(name);
+  return `  ${name.padEnd(14)} ${text}${unit === undefined ? '' : ` (--above in ${unit})`}`;
+}).join('\n');
+
+interface AddOptions {
+  above?: string;
+  minutes?: string;
+  workspace?: string;
+  provider?: string;
+  webhook?: string;
+  mail?: string[];
+  name?: string;
+}
+
+export function addAlertCommands(program: Command, cli: Cli): void {
+  const alerts = group(
+    program,
+    'alerts',
+    'Alerts: be told by a webhook or by mail when a figure crosses a threshold.',
+    'alerts add budget --above 80 --mail ops@example.com',
+    'alerts list',
+  );
+
+  withExamples(
+    alerts.command('list').description('List the alerts, and what of them fires now.'),
+    'alerts list',
+    'alerts list --json',
+  ).action(async () => {
+    const rows = await cli.admin.list<AlertView>('/alerts');
+    cli.showTable(rows, columns(cli.style), 'There are no alerts.');
+    if (!cli.json)
+      for (const { firing } of rows)
+        for (const { text, since } of firing) cli.say(cli.style.bad(`Since ${moment(since)}: ${text}`));
+  });
+
+  withExamples(
+    alerts
+      .command('add')
+      .description('Add an alert. The secret of its webhook is shown once.')
+      .argument('<kind>', `one of ${ALERT_KIND_NAMES.join(', ')}`)
+      .option('--above <number>', 'the threshold, in the unit of the kind')
+      .option('--minutes <number>', 'over how many of the latest minutes to count; default: 15')
+      .option('--workspace <id>', 'only this workspace')
+      .option('--provider <name>', 'only this provider')
+      .option('--webhook <address>', 'an address with https that gets a signed POST')
+      .option('--mail <address...>', 'mail addresses; the gateway needs SMTP_URL')
+      .option('--name <name>', 'a name for people')
+      .addHelpText('after', `\nKinds:\n${KINDS}`),
+    'alerts add budget --above 80 --mail ops@example.com',
+    'alerts add failure_rate --above 5 --minutes 10 --webhook https://example.com/hooks',
+    'alerts add provider_down --provider openai --mail ops@example.com',
+  ).action(async (when: string, { above, minutes, ...rest }: AddOptions) => {
+    const created = await cli.admin.send<CreatedAlert>('POST', '/alerts', {
+      ...{ when, ...rest },
+      ...(above === undefined ? {} : { above: Number(above) }),
+      ...(minutes === undefined ? {} : { minutes: Number(minutes) }),
+    });
+    cli.show(created, () =>
+      [
+        `Added alert ${created.id}. Try it: sluice alerts test ${created.id}`,
+        ...(created.secret === null
+          ? []
+          : [`The secret of its webhook, which checks signatures, is shown only now:\n${created.secret}`]),
+      ].join('\n'),
+    );
+  });
+
+  withExamples(
+    alerts
+      .command('remove')
+      .description('Remove an alert. What waits to be sent for it is not sent.')
+      .argument('<alert>', 'id of the alert')
+      .option('-y, --yes', 'do not ask'),
+    'alerts remove alert_6Yd0mJXkXy0kq3Jt2s8P --yes',
+  ).action(async (alert: string, { yes }: { yes?: boolean }) => {
+    await cli.confirm(`Removing alert ${alert}`, yes);
+    const removed = await cli.admin.send('DELETE', path`/alerts/${alert}`);
+    cli.show(removed, () => `Removed alert ${alert}.`);
+  });
+
+  withExamples(
+    alerts
+      .command('test')
+      .description('Send a test to the webhook and the mail addresses of an alert.')
+      .argument('<alert>', 'id of the alert'),
+    'alerts test alert_6Yd0mJXkXy0kq3Jt2s8P',
+  ).action(async (alert: string) => {
+    const sent = await cli.admin.send<{ data: AlertNotice[] }>('POST', path`/alerts/${alert}/test`);
+    cli.show(sent, () => `${table(NOTICE, sent.data, cli.style)}\nSee how it went: sluice alerts sent`);
+  });
+
+  withExamples(
+    alerts.command('sent').description('Show what was sent for alerts, the newest first, and how it went.'),
+    'alerts sent',
+  ).action(async () =>
+    cli.showTable(await cli.admin.list<AlertNotice>('/alert-notices'), NOTICE, 'Nothing was sent yet.'),
+  );
+}
+
+function columns(style: Style): Column<AlertView>[] {
+  return [
+    { title: 'ALERT', cell: ({ id }) => id },
+    { title: 'NAME', cell: ({ name }) => name ?? '' },
+    { title: 'WHEN', cell: conditionOf },
+    { title: 'OF', cell: ({ workspace, provider }) => workspace ?? provider ?? 'all' },
+    { title: 'TO', cell: ({ webhook, mail }) => [...(webhook ? [webhook] : []), ...mail].join(', ') },
+    {
+      title: 'FIRING',
+      cell: ({ firing }) => (firing.length === 0 ? 'no' : `yes, ${whole(firing.length)}`),
+      paint: ({ firing }) => (firing.length === 0 ? undefined : style.bad),
+    },
+  ];
+}
+
+function conditionOf({ when, above, minutes }: AlertView): string {
+  const { unit } = alertKind(when);
+  const threshold = above === null ? '' : ` ≥ ${above} ${unit}`;
+  return `${when}${threshold}${minutes === null ? '' : ` in ${minutes} min`}`;
+}

@@ -1,0 +1,162 @@
+import type { CreatedAlert, DirectoryOverview } from '@sluice/shared/admin-api';
+import {
+  ALERT_KIND_NAMES,
+  ALERT_MINUTES,
+  type AlertKindName,
+  alertInput,
+  alertKind,
+} from '@sluice/shared/contract/alert';
+import { useState } from 'preact/hooks';
+import { Dialog } from '../../ui/dialog.js';
+import { Field, Select } from '../../ui/field.js';
+import { Pick } from '../../ui/pick.js';
+import { Secret } from '../../ui/secret.js';
+import { explainFailure, Notice } from '../../ui/small.js';
+import { useAction } from '../../ui/use-action.js';
+import { useSubmit } from '../../ui/use-submit.js';
+import { ruleMistake } from '../rules.js';
+
+const { mail: mailRule } = alertInput.schema;
+const KINDS = ALERT_KIND_NAMES.map((name) => [name, alertKind(name).text] as const);
+
+interface AlertDialogProps {
+  directory: DirectoryOverview | undefined;
+  onClose(): void;
+}
+
+export function AlertDialog({ directory, onClose }: AlertDialogProps) {
+  const [when, setWhen] = useState<AlertKindName>('budget');
+  const [above, setAbove] = useState('');
+  const [minutes, setMinutes] = useState('');
+  const [only, setOnly] = useState('');
+  const [webhook, setWebhook] = useState('');
+  const [mail, setMail] = useState('');
+  const [name, setName] = useState('');
+  const [created, setCreated] = useState<CreatedAlert | undefined>();
+  const action = useAction();
+  const { unit, standard, min, max, of, counts } = alertKind(when);
+  const addresses = mail.split(/[\s,;]+/).filter((each) => each !== '');
+  const mistakes = {
+    above: numberMistake(above, min, max),
+    minutes: numberMistake(minutes, ALERT_MINUTES.min, ALERT_MINUTES.max),
+    webhook:
+      webhook === ''
+        ? addresses.length === 0
+          ? 'An address here, or one to mail to'
+          : undefined
+        : URL.canParse(webhook)
+          ? undefined
+          : 'An address with https',
+    mail:
+      addresses.length === 0 || ruleMistake(mailRule, addresses) === undefined
+        ? undefined
+        : 'At most 10 mail addresses, with commas between them',
+  };
+  const isValid = Object.values(mistakes).every((mistake) => mistake === undefined);
+  const { onSubmit, shown } = useSubmit(isValid, () => {
+    action.run(async (client) =>
+      setCreated(
+        await client.send<CreatedAlert>('POST', '/alerts', {
+          when,
+          ...(name === '' ? {} : { name }),
+          ...(above === '' || unit === undefined ? {} : { above: Number(above) }),
+          ...(minutes === '' || !counts ? {} : { minutes: Number(minutes) }),
+          ...(only === '' ? {} : { [of]: only }),
+          ...(webhook === '' ? {} : { webhook }),
+          ...(addresses.length === 0 ? {} : { mail: addresses }),
+        }),
+      ),
+    );
+  });
+  const choose = (kind: AlertKindName) => {
+    setWhen(kind);
+    setAbove('');
+    setOnly('');
+  };
+  if (created?.secret)
+    return (
+      <Dialog title="The webhook’s secret" onClose={onClose}>
+        <Secret what="secret" value={created.secret} onClose={onClose} />
+      </Dialog>
+    );
+  if (created) return <Added onClose={onClose} />;
+  const names =
+    of === 'workspace' ? (directory?.workspaces ?? []).map(({ id }) => id) : (directory?.providers ?? []);
+  return (
+    <Dialog title="Add an alert" onClose={onClose}>
+      <form onSubmit={onSubmit} noValidate>
+        <Select label="Tell me when" value={when} choices={KINDS} onChange={choose} />
+        {unit !== undefined && (
+          <Field
+            label={`From how many ${unit}`}
+            value={above}
+            onInput={setAbove}
+            inputMode="decimal"
+            placeholder={String(standard)}
+            mistake={mistakes.above}
+          />
+        )}
+        {counts && (
+          <Field
+            label="In how many minutes"
+            value={minutes}
+            onInput={setMinutes}
+            inputMode="numeric"
+            placeholder={String(ALERT_MINUTES.standard)}
+            mistake={mistakes.minutes}
+          />
+        )}
+        <Pick
+          label={of === 'workspace' ? 'Workspace' : 'Provider'}
+          value={only}
+          values={names}
+          none={counts ? 'All together' : 'Any'}
+          onChange={setOnly}
+        />
+        <Field
+          label="Mail to"
+          value={mail}
+          onInput={setMail}
+          mistake={shown(mail, mistakes.mail)}
+          hint="Addresses with commas between them; the gateway needs SMTP_URL for it"
+        />
+        <Field
+          label="Webhook"
+          value={webhook}
+          onInput={setWebhook}
+          mistake={shown(webhook, mistakes.webhook)}
+          hint="An address with https that gets a signed POST"
+        />
+        <Field label="Name" value={name} onInput={setName} hint="For people. It may be left out" />
+        {action.error && <Notice tone="bad">{explainFailure(action.error)}</Notice>}
+        <div class="dialog-end">
+          <button type="submit" class="primary" disabled={action.busy}>
+            Add the alert
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Added({ onClose }: { onClose(): void }) {
+  return (
+    <Dialog title="The alert is set" onClose={onClose}>
+      <div class="stack">
+        <Notice tone="good">
+          It is looked at every ten seconds. “Send a test” shows whether a mail arrives.
+        </Notice>
+        <div class="dialog-end">
+          <button type="button" class="primary" onClick={onClose}>
+            Done
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+function numberMistake(text: string, min: number, max: number): string | undefined {
+  const isRight = /^\d{1,12}(\.\d{1,3})?$/.test(text) && Number(text) >= min && Number(text) <= max;
+  return text === '' || isRight ? undefined : `A number from ${min} to ${max}`;
+}

@@ -1,0 +1,140 @@
+/** "Tell me when …": what an operator wants to be told of, and what was sent. */
+import { id, label, moment, momentOrNull, textOrNull } from './common.js';
+import * as s from './structs.js';
+
+interface AlertKind extends s.NumberRule {
+  /** Completes "Tell me when …". */
+  text: string;
+  /** Of `above`. Absent: the kind has no threshold. */
+  unit?: string;
+  standard: number;
+  /** What the kind can be narrowed down to. */
+  of: 'workspace' | 'provider';
+  /** Whether it counts over the latest minutes. */
+  counts?: true;
+}
+
+export const ALERT_KINDS = {
+  budget: {
+    text: 'a workspace has used so much of its monthly budget',
+    ...{ unit: 'percent', standard: 80, min: 1, max: 1_000, of: 'workspace' },
+  },
+  failure_rate: {
+    text: 'so many of the requests fail',
+    ...{ unit: 'percent', standard: 5, min: 0.1, max: 100, of: 'workspace', counts: true },
+  },
+  refusals: {
+    text: 'so many requests are refused',
+    ...{ unit: 'requests', standard: 100, min: 1, max: 1_000_000_000, of: 'workspace', counts: true },
+  },
+  waiting_time: {
+    text: 'a request has waited so long for a provider',
+    ...{ unit: 'seconds', standard: 30, min: 1, max: 86_400, of: 'provider' },
+  },
+  provider_down: {
+    text: 'a provider fails, and only probes are sent to it',
+    ...{ standard: 0, min: 0, max: 0, of: 'provider' },
+  },
+  batch_late: {
+    text: 'a batch has been under way for so long',
+    ...{ unit: 'hours', standard: 12, min: 0.1, max: 720, of: 'workspace' },
+  },
+} as const satisfies Record<string, AlertKind>;
+export type AlertKindName = keyof typeof ALERT_KINDS;
+export const ALERT_KIND_NAMES = Object.keys(ALERT_KINDS) as AlertKindName[];
+
+export function alertKind(name: AlertKindName): AlertKind {
+  return ALERT_KINDS[name];
+}
+
+export const ALERT_MINUTES = { min: 1, max: 60, standard: 15 };
+const MOST_ADDRESSES = 10;
+
+const when = s.choice(...ALERT_KIND_NAMES);
+const ADDRESS: s.TextRule = { pattern: /^\S{1,2000}$/, allowed: 'an address of at most 2000 characters' };
+/** No quotes, comments or lists: what stands here goes into the head of a mail. */
+const MAIL: s.TextRule = {
+  pattern: /^[\w.+/=-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,8}$/i,
+  allowed: 'a mail address',
+};
+
+export const alertInput = s.fields(
+  {
+    name: s.optional(label),
+    when,
+    above: s.optional(s.number({ min: 0, max: 1_000_000_000 })),
+    minutes: s.optional(s.whole(ALERT_MINUTES)),
+    workspace: s.optional(id),
+    provider: s.optional(id),
+    webhook: s.optional(s.textOf(ADDRESS)),
+    mail: s.optional(s.list(s.textOf(MAIL), { min: 1, max: MOST_ADDRESSES })),
+  },
+  {
+    *check(value) {
+      if (!value.webhook && !value.mail)
+        yield { at: 'webhook', message: 'is missing: name webhook, mail or both' };
+      if (!when.is(value.when)) return;
+      const kind = value.when as AlertKindName;
+      const { unit, min, max, of, counts } = alertKind(kind);
+      const { above } = value;
+      if (unit === undefined && above !== undefined)
+        yield { at: 'above', message: `has no meaning for ${kind}` };
+      else if (typeof above === 'number' && (above < min || above > max))
+        yield { at: 'above', message: `must be a number of ${unit} from ${min} to ${max}` };
+      const other = of === 'workspace' ? 'provider' : 'workspace';
+      for (const name of [other, ...(counts ? [] : ['minutes'])])
+        if (value[name] !== undefined) yield { at: name, message: `has no meaning for ${kind}` };
+    },
+  },
+);
+export type AlertInput = s.Infer<typeof alertInput>;
+
+const firing = s.fields({
+  subject: textOrNull.about('The workspace, provider or batch. Null: the whole gateway.'),
+  since: moment,
+  value: s.orNull(s.number()),
+  text: s.text(),
+});
+export type AlertFiring = s.Infer<typeof firing>;
+
+const alertFields = {
+  id: s.text(),
+  object: s.literal('alert'),
+  name: textOrNull,
+  when,
+  above: s.orNull(s.number()).about('In percent, requests, seconds or hours, as the kind has it.'),
+  minutes: s.orNull(s.whole()).about('Over how many of the latest minutes it counts.'),
+  workspace: textOrNull.about('Null: any, or all together.'),
+  provider: textOrNull,
+  webhook: textOrNull.about('Host of the address. The rest of it may be a secret.'),
+  mail: s.list(s.text()),
+  created_at: moment,
+  firing: s.list(firing),
+};
+export const alert = s.component('Alert', alertFields);
+export type AlertView = s.Infer<typeof alert>;
+
+export const createdAlert = s.component('CreatedAlert', {
+  ...alertFields,
+  secret: textOrNull.about('Signs the messages to the webhook. It is shown only now.'),
+});
+export type CreatedAlert = s.Infer<typeof createdAlert>;
+
+export const NOTICE_TYPES = ['alert.fired', 'alert.resolved', 'alert.test'] as const;
+export type NoticeType = (typeof NOTICE_TYPES)[number];
+
+export const alertNotice = s.component('AlertNotice', {
+  id: s.text(),
+  object: s.literal('alert_notice'),
+  alert: s.text(),
+  type: s.choice(...NOTICE_TYPES),
+  text: s.text(),
+  to: s.choice('webhook', 'mail'),
+  state: s.choice('waiting', 'delivered', 'failed'),
+  attempts: s.whole(),
+  outcome: textOrNull.about('A status, or a word such as timeout.'),
+  created_at: moment,
+  last_attempt_at: momentOrNull,
+  next_attempt_at: momentOrNull,
+});
+export type AlertNotice = s.Infer<typeof alertNotice>;
