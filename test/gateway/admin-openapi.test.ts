@@ -198,6 +198,14 @@ const INPUTS: Record<string, unknown> = {
   'PUT /providers/pool/keys/one': { api_key: 'sk-1', weight: 1, limits: RATES },
   'POST /providers/openai/test': { model: 'gpt-4o-mini' },
   'POST /workspaces/demo/webhooks': { url: 'https://hooks.example/sluice', events: ['batch.completed'] },
+  'POST /alerts': {
+    name: 'Failures',
+    when: 'failure_rate',
+    above: 5,
+    minutes: 15,
+    workspace: 'demo',
+    webhook: 'https://hooks.example/sluice',
+  },
   'POST /tokens': { name: 'ci', role: 'viewer', workspaces: ['demo'], expires_at: FAR },
   'PUT /models/openai/gpt-new': FACTS,
   'PUT /models/openai/a b': FACTS,
@@ -240,6 +248,7 @@ const INPUTS: Record<string, unknown> = {
   'GET /audit': { kind: 'changes', limit: '1', before: '1-1', path: '/workspaces/demo', search: 'root' },
   'GET /audit/export': { kind: 'changes', format: 'csv' },
   'GET /workspaces/demo/webhook-deliveries': { limit: '1' },
+  'GET /alert-notices': { limit: '1' },
 };
 const DAMAGES: unknown[] = [
   ...[ABSENT, null, true, -1, 1e13, 1.25, '', 'a b', 'nomral', '2020-01-31T12:00:00Z', '${UNSET}'],

@@ -320,6 +320,7 @@ test.serial(
     t.is(await outcomeAt(mailServer.url()), 'certificate');
     t.is(await outcomeAt('smtp://127.0.0.1:1'), 'unreachable');
     const plain = await MailServer.start({ plain: true });
+    t.teardown(() => plain.stop());
     t.is(await outcomeAt(plain.url()), 'no_tls');
     t.deepEqual(plain.mails, []);
     const wrong = plain.url({ user: 'sluice', password: 'wrong' });
@@ -327,7 +328,6 @@ test.serial(
     t.is(await outcomeAt(`${plain.url()}?tls=off`), '250');
     t.like(plain.mails, [{ overTls: false, to: ['ops@example.com'] }]);
     t.is(mailServer.mails.length, before);
-    await plain.stop();
   },
 );
 

@@ -209,6 +209,15 @@ async function useEverything(): Promise<void> {
   const message = (await admin('POST', `${webhooks}/${webhook.id}/test`)) as { id: string };
   await admin('POST', `/workspaces/demo/webhook-deliveries/${message.id}/resend`);
 
+  const alert = (await admin('POST', '/alerts', {
+    when: 'budget',
+    webhook: 'https://nobody.invalid',
+  })) as { id: string };
+  await admin('POST', `/alerts/${alert.id}/test`);
+  await admin('GET', '/alerts');
+  await admin('GET', '/alert-notices');
+  await admin('DELETE', `/alerts/${alert.id}`);
+
   const client = new OpenAI({ baseURL: `${gateway.urls[1]}/v1`, apiKey: gateway.key });
   const halved = new OpenAI({ baseURL: `${gateway.urls[1]}/v1`, apiKey: gateway.keys.limited ?? '' });
   await batchEnd(halved, (await createBatch(halved, toJsonl([line('a', 'one', 'half')]))).id);

@@ -42,7 +42,7 @@ export class MailServer {
     const server = new SMTPServer({
       key: readFileSync(key),
       cert: readFileSync(certificate),
-      hideSTARTTLS: plain,
+      ...(plain ? { disabledCommands: ['STARTTLS'] } : {}),
       allowInsecureAuth: plain,
       disableReverseLookup: true,
       onAuth({ username, password }, _session, done) {

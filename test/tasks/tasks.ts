@@ -252,6 +252,27 @@ export const TASKS: readonly Task[] = [
     },
   },
   {
+    title: 'Be told when a budget is nearly spent',
+    async inConsole(hand, { mail, alerts }) {
+      await hand.go('Alerts');
+      await hand.press('Add an alert');
+      await hand.fill('From how many percent', '90');
+      await hand.fill('Mail to', 'ops@example.com');
+      await hand.press('Add the alert');
+      await hand.press('Done');
+      await hand.press(/^Send a test/);
+      await until('the mail', () => mail.mails.length > 0);
+      await hand.sees('delivered');
+      await expectAlert(alerts);
+    },
+    async inTerminal(terminal, { mail, alerts }) {
+      const { out } = await terminal.run('alerts add budget --above 90 --mail ops@example.com');
+      await terminal.run(`alerts test ${/alert_\w+/.exec(out)?.[0]}`);
+      await until('the mail', () => mail.mails.length > 0);
+      await expectAlert(alerts);
+    },
+  },
+  {
     title: 'Take over a provider of gateway.yaml',
     async inConsole(hand) {
       await hand.go('Providers');
@@ -351,4 +372,9 @@ async function withoutFailure({ upstream, ask }: World, replace: () => Promise<v
 async function refusingSince({ admin }: World): Promise<string> {
   const { body } = await admin('GET', '/workspaces/spent/limits');
   return body.used.refusing_since;
+}
+
+async function expectAlert(alerts: World['alerts']): Promise<void> {
+  const [alert] = await alerts();
+  if (alert?.when !== 'budget' || alert.above !== 90) throw new Error('the alert was not set');
 }

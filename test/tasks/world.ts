@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { freePort } from '@sluice/cli/start/free-port';
 import { adminOf, type CallAdmin } from '../helpers/admin.js';
 import { type Gateway, startRealGateway } from '../helpers/gateway.js';
+import { MailServer } from '../helpers/mail-server.js';
 import { CLIENT_ID, CLIENT_SECRET, startOpenIdProvider } from '../helpers/openid-provider.js';
 import { startUpstream, type Upstream } from './upstream.js';
 
@@ -15,6 +16,9 @@ export interface World {
   newKeyFile: string;
   /** Stands in for acme and for Ollama. gateway.yaml names neither. */
   upstream: Upstream;
+  /** Where alerts are mailed to. */
+  mail: MailServer;
+  alerts(): Promise<{ when: string; above: number }[]>;
   /** A link that signs in, once. */
   link(): Promise<string>;
   ask(model: string, text: string, key?: string): Promise<{ id: string; status: number }>;
@@ -26,6 +30,7 @@ export async function startWorld(): Promise<World> {
   const [adminPort, providerPort] = [await freePort(), await freePort()];
   const console = `http://127.0.0.1:${adminPort}`;
   const upstream = await startUpstream();
+  const mail = await MailServer.start({ plain: true });
   const [provider, gateway] = await Promise.all([
     startOpenIdProvider(providerPort, `${console}/sign-in/oidc/return`, { ada: ['platform'] }),
     startRealGateway({
@@ -50,7 +55,12 @@ export async function startWorld(): Promise<World> {
         },
         groups: { platform: { role: 'admin' } },
       },
-      env: { OIDC_SECRET: CLIENT_SECRET, ADMIN_PORT: String(adminPort) },
+      env: {
+        OIDC_SECRET: CLIENT_SECRET,
+        ADMIN_PORT: String(adminPort),
+        SMTP_URL: `${mail.url()}?tls=off`,
+        SMTP_FROM: 'sluice@example.com',
+      },
     }),
   ]);
   const admin = adminOf(gateway);
@@ -59,6 +69,8 @@ export async function startWorld(): Promise<World> {
     admin,
     newKeyFile: join(folder, 'acme.key'),
     upstream,
+    mail,
+    alerts: async () => (await admin('GET', '/alerts')).body.data,
     link: async () => gateway.adminUrl + (await admin('POST', '/sign-in-links')).body.path,
     async ask(model, text, key = gateway.key) {
       const body = { model, messages: [{ role: 'user', content: text }] };
@@ -68,6 +80,7 @@ export async function startWorld(): Promise<World> {
     async stop() {
       provider.close();
       upstream.close();
+      await mail.stop();
       await gateway.stop();
       rmSync(folder, { recursive: true, force: true });
     },

@@ -54,7 +54,7 @@ export function addAlertRoutes(router: Router, parts: AlertRouteParts): void {
     const alert = await store.add({ ...input, ...address }, clock.now());
     if (!alert) throw new GatewayError('quota_exceeded', 'There are as many alerts as there may be.');
     const view = present(alert, []);
-    noteChange(ctx, { after: view });
+    noteChange(ctx, { after: withoutAddresses(view) });
     ctx.status = 201;
     ctx.body = { ...view, secret: alert.targets?.webhook?.secret ?? null } satisfies CreatedAlert;
   });
@@ -63,7 +63,7 @@ export function addAlertRoutes(router: Router, parts: AlertRouteParts): void {
     const { alert: id = '' } = ctx.params;
     const alert = await find(id);
     await store.remove(id);
-    noteChange(ctx, { before: present(alert, []) });
+    noteChange(ctx, { before: withoutAddresses(present(alert, [])) });
     ctx.body = { id, object: 'alert', deleted: true };
   });
 
@@ -98,6 +98,11 @@ function present(alert: Alert, firings: readonly Firing[]): AlertView {
         text,
       })),
   };
+}
+
+/** The audit trail lies in Redis in clear. */
+function withoutAddresses({ mail, ...rest }: AlertView) {
+  return { ...rest, mail: mail.length };
 }
 
 function presentNotice(notice: Notice): AlertNotice {
