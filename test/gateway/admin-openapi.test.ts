@@ -57,6 +57,7 @@ test('every path and method of the admin listener is in the document, and the re
     chat: {},
     queueBoard: () => {},
     webhooks: {},
+    alerts: {},
     audit: { around: () => () => {} },
   } as never);
   const served = app.middleware.flatMap((middleware) => {

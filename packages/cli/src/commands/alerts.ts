@@ -1,5 +1,5 @@
 import type { AlertNotice, AlertView, CreatedAlert } from '@sluice/shared/admin-api';
-import { ALERT_KIND_NAMES, alertKind } from '@sluice/shared/contract/alert';
+import { ALERT_KIND_NAMES, alertKind, alertText } from '@sluice/shared/contract/alert';
 import type { Command } from 'commander';
 import { path } from '../admin/client.js';
 import type { Cli } from '../cli.js';
@@ -19,8 +19,8 @@ const NOTICE: Column<AlertNotice>[] = [
 ];
 
 const KINDS = ALERT_KIND_NAMES.map((name) => {
-  const { text, unit } = alertKind(name);
-  return `  ${name.padEnd(14)} ${text}${unit === undefined ? '' : ` (--above in ${unit})`}`;
+  const { unit } = alertKind(name);
+  return `  ${name.padEnd(14)} ${alertText(name)}${unit === undefined ? '' : ` (--above in ${unit})`}`;
 }).join('\n');
 
 interface AddOptions {
@@ -122,7 +122,7 @@ function columns(style: Style): Column<AlertView>[] {
   return [
     { title: 'ALERT', cell: ({ id }) => id },
     { title: 'NAME', cell: ({ name }) => name ?? '' },
-    { title: 'WHEN', cell: conditionOf },
+    { title: 'WHEN', cell: ({ when, above, minutes }) => alertText(when, above, minutes) },
     { title: 'OF', cell: ({ workspace, provider }) => workspace ?? provider ?? 'all' },
     { title: 'TO', cell: ({ webhook, mail }) => [...(webhook ? [webhook] : []), ...mail].join(', ') },
     {
@@ -131,10 +131,4 @@ function columns(style: Style): Column<AlertView>[] {
       paint: ({ firing }) => (firing.length === 0 ? undefined : style.bad),
     },
   ];
-}
-
-function conditionOf({ when, above, minutes }: AlertView): string {
-  const { unit } = alertKind(when);
-  const threshold = above === null ? '' : ` ≥ ${above} ${unit}`;
-  return `${when}${threshold}${minutes === null ? '' : ` in ${minutes} min`}`;
 }

@@ -3,7 +3,7 @@ import { id, label, moment, momentOrNull, textOrNull } from './common.js';
 import * as s from './structs.js';
 
 interface AlertKind extends s.NumberRule {
-  /** Completes "Tell me when …". */
+  /** Completes "Tell me when …", with `#` for the threshold and `~` for the minutes. */
   text: string;
   /** Of `above`. Absent: the kind has no threshold. */
   unit?: string;
@@ -16,19 +16,19 @@ interface AlertKind extends s.NumberRule {
 
 export const ALERT_KINDS = {
   budget: {
-    text: 'a workspace has used so much of its monthly budget',
+    text: 'a workspace has used # % of its monthly budget',
     ...{ unit: 'percent', standard: 80, min: 1, max: 1_000, of: 'workspace' },
   },
   failure_rate: {
-    text: 'so many of the requests fail',
+    text: '# % of the requests of ~ minutes fail',
     ...{ unit: 'percent', standard: 5, min: 0.1, max: 100, of: 'workspace', counts: true },
   },
   refusals: {
-    text: 'so many requests are refused',
+    text: '# requests are refused in ~ minutes',
     ...{ unit: 'requests', standard: 100, min: 1, max: 1_000_000_000, of: 'workspace', counts: true },
   },
   waiting_time: {
-    text: 'a request has waited so long for a provider',
+    text: 'a request has waited # seconds for a provider',
     ...{ unit: 'seconds', standard: 30, min: 1, max: 86_400, of: 'provider' },
   },
   provider_down: {
@@ -36,7 +36,7 @@ export const ALERT_KINDS = {
     ...{ standard: 0, min: 0, max: 0, of: 'provider' },
   },
   batch_late: {
-    text: 'a batch has been under way for so long',
+    text: 'a batch has been under way for # hours',
     ...{ unit: 'hours', standard: 12, min: 0.1, max: 720, of: 'workspace' },
   },
 } as const satisfies Record<string, AlertKind>;
@@ -47,9 +47,22 @@ export function alertKind(name: AlertKindName): AlertKind {
   return ALERT_KINDS[name];
 }
 
+/** The condition as it is read. Without figures it is open what they are. */
+export function alertText(
+  name: AlertKindName,
+  above: number | null = null,
+  minutes: number | null = null,
+): string {
+  return alertKind(name)
+    .text.replace('#', String(above ?? '…'))
+    .replace('~', String(minutes ?? '…'));
+}
+
 export const ALERT_MINUTES = { min: 1, max: 60, standard: 15 };
 const MOST_ADDRESSES = 10;
 
+/** Of any kind. Each kind has bounds of its own within these. */
+const aboveRule = s.number({ min: 0, max: 1_000_000_000 });
 const when = s.choice(...ALERT_KIND_NAMES);
 const ADDRESS: s.TextRule = { pattern: /^\S{1,2000}$/, allowed: 'an address of at most 2000 characters' };
 /** No quotes, comments or lists: what stands here goes into the head of a mail. */
@@ -62,7 +75,7 @@ export const alertInput = s.fields(
   {
     name: s.optional(label),
     when,
-    above: s.optional(s.number({ min: 0, max: 1_000_000_000 })),
+    above: s.optional(aboveRule),
     minutes: s.optional(s.whole(ALERT_MINUTES)),
     workspace: s.optional(id),
     provider: s.optional(id),
@@ -71,7 +84,7 @@ export const alertInput = s.fields(
   },
   {
     *check(value) {
-      if (!value.webhook && !value.mail)
+      if (value.webhook === undefined && value.mail === undefined)
         yield { at: 'webhook', message: 'is missing: name webhook, mail or both' };
       if (!when.is(value.when)) return;
       const kind = value.when as AlertKindName;
@@ -79,7 +92,7 @@ export const alertInput = s.fields(
       const { above } = value;
       if (unit === undefined && above !== undefined)
         yield { at: 'above', message: `has no meaning for ${kind}` };
-      else if (typeof above === 'number' && (above < min || above > max))
+      else if (aboveRule.is(above) && (Number(above) < min || Number(above) > max))
         yield { at: 'above', message: `must be a number of ${unit} from ${min} to ${max}` };
       const other = of === 'workspace' ? 'provider' : 'workspace';
       for (const name of [other, ...(counts ? [] : ['minutes'])])

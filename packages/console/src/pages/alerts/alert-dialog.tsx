@@ -5,6 +5,7 @@ import {
   type AlertKindName,
   alertInput,
   alertKind,
+  alertText,
 } from '@sluice/shared/contract/alert';
 import { useState } from 'preact/hooks';
 import { Dialog } from '../../ui/dialog.js';
@@ -17,7 +18,7 @@ import { useSubmit } from '../../ui/use-submit.js';
 import { ruleMistake } from '../rules.js';
 
 const { mail: mailRule } = alertInput.schema;
-const KINDS = ALERT_KIND_NAMES.map((name) => [name, alertKind(name).text] as const);
+const KINDS = ALERT_KIND_NAMES.map((name) => [name, alertText(name)] as const);
 
 interface AlertDialogProps {
   directory: DirectoryOverview | undefined;

@@ -1,5 +1,5 @@
 import type { AlertNotice, AlertView, DirectoryOverview, List } from '@sluice/shared/admin-api';
-import { alertKind } from '@sluice/shared/contract/alert';
+import { alertText } from '@sluice/shared/contract/alert';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { ago, moment, NOTHING } from '../../format.js';
@@ -84,7 +84,7 @@ export function AlertsPage(_: { place: Place }) {
           onClose={() => setDoing(undefined)}
           onDone={done}
         >
-          Nobody is told any more when {alertKind(doing.alert.when).text}. What waits to be sent is not sent.
+          Nobody is told any more when {conditionOf(doing.alert)}. What waits to be sent is not sent.
         </Confirm>
       )}
     </Page>
@@ -101,7 +101,7 @@ function alertColumns(
     id: 'actions',
     label: 'Actions',
     cell: (alert) => (
-      <div class="actions">
+      <div class="actions one-line">
         <button
           type="button"
           class="small"
@@ -123,8 +123,17 @@ function alertColumns(
     ),
   };
   return [
-    { id: 'alert', label: 'Tell when', head: true, cell: titleOf },
-    { id: 'from', label: 'From', cell: thresholdOf },
+    {
+      id: 'alert',
+      label: 'Tell when',
+      head: true,
+      cell: (alert) => (
+        <>
+          {alert.name && <p>{alert.name}</p>}
+          <p class={alert.name ? 'muted' : undefined}>{conditionOf(alert)}</p>
+        </>
+      ),
+    },
     { id: 'of', label: 'Of', cell: ({ workspace, provider }) => workspace ?? provider ?? 'all' },
     {
       id: 'to',
@@ -151,13 +160,12 @@ function alertColumns(
   ];
 }
 
-function titleOf({ name, when }: AlertView): string {
-  return name ?? alertKind(when).text;
+function titleOf(alert: AlertView): string {
+  return alert.name ?? conditionOf(alert);
 }
 
-function thresholdOf({ when, above, minutes }: AlertView): string {
-  if (above === null) return NOTHING;
-  return `${above} ${alertKind(when).unit}${minutes === null ? '' : ` in ${minutes} min`}`;
+function conditionOf({ when, above, minutes }: AlertView): string {
+  return alertText(when, above, minutes);
 }
 
 const TONES = { waiting: 'warn', delivered: 'good', failed: 'bad' } as const;

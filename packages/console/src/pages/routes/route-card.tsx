@@ -101,8 +101,8 @@ function Figures({ traffic, served }: { traffic: RouteTraffic | undefined; serve
   const { requests, fallbacks, failed } = traffic;
   return (
     <>
-      {counted(requests, 'request')}, {percent(fallbacks, served)} by fallback, {percent(failed, requests)}{' '}
-      failed.
+      {counted(requests, 'request')}
+      {served > 0 && `, ${percent(fallbacks, served)} by fallback`}, {percent(failed, requests)} failed.
     </>
   );
 }
