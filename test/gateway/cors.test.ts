@@ -1,3 +1,4 @@
+import { COMPLETION_HEADERS } from '@sluice/api/openapi/public-api';
 import { type Gateway, startGateway } from '../helpers/gateway.js';
 import test from '../helpers/needs-redis.js';
 
@@ -34,7 +35,13 @@ test('a page of a listed origin may ask, and read the answer, errors and headers
   const answer = await open.chat(body, { headers: { origin: PAGE } });
   t.is(answer.status, 200);
   t.is(answer.headers.get('access-control-allow-origin'), PAGE);
-  t.regex(answer.headers.get('access-control-expose-headers') ?? '', /x-request-id/);
+  const exposed = (answer.headers.get('access-control-expose-headers') ?? '').split(',');
+  const own = [...answer.headers.keys()].filter((name) => /^x-(?:gateway|request)-/.test(name));
+  t.true(own.length >= 8);
+  for (const name of own) {
+    t.true(exposed.includes(name), `a page may read ${name}`);
+    t.true(name in COMPLETION_HEADERS, `the OpenAPI document has ${name}`);
+  }
   const refused = await open.chat({ model: 'fast' }, { headers: { origin: PAGE } });
   t.is(refused.status, 400);
   t.is(refused.headers.get('access-control-allow-origin'), PAGE);

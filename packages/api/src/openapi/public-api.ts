@@ -43,6 +43,12 @@ export const COMPLETION_HEADERS = {
   },
   'x-gateway-latency-ms': header('Duration of the provider call.', c.text().about({ pattern: '^\\d+$' })),
   'x-gateway-cost-usd': header('Estimated cost.', c.usd),
+  'x-gateway-queue-ms': header('How long the request waited.', c.text().about({ pattern: '^\\d+$' })),
+  'x-gateway-attempts': header('How many calls were made for it.', c.text().about({ pattern: '^\\d+$' })),
+  'idempotent-replayed': {
+    ...header('`true` for an answer that was kept for the Idempotency-Key. Absent otherwise.'),
+    required: false,
+  },
   'x-request-id': header('Names the request in the log.'),
 };
 
