@@ -31,7 +31,8 @@ export const sharedEnv = {
   REDIS_URL: url({
     protocols: REDIS_PROTOCOLS,
     required: true,
-    description: 'the Redis that all processes share',
+    description:
+      'the Redis that all processes share; redis+sentinel://<name>?sentinels=<host:port>,… and redis+cluster://<host:port>,… find its primary',
   }),
   REDIS_EVICTION: choice(['refuse', 'allow'], {
     default: 'refuse',
