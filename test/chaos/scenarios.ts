@@ -10,6 +10,7 @@ import * as noWorkers from './rows/no-workers.js';
 import * as oldRedis from './rows/old-redis.js';
 import * as overload from './rows/overload.js';
 import * as redisBehind from './rows/redis-behind.js';
+import * as redisCluster from './rows/redis-cluster.js';
 import * as redisLost from './rows/redis-lost.js';
 import * as redisRefuses from './rows/redis-refuses.js';
 import * as redisSlow from './rows/redis-slow.js';
@@ -53,6 +54,10 @@ export const SCENARIOS: readonly Scenario[] = [
   redisSlow.stranded,
   redisRefuses.replica,
   redisBehind.redisBehind,
+  redisCluster.masterKilled,
+  redisCluster.failover,
+  redisCluster.slotMoves,
+  redisCluster.cutOff,
   oldRedis.oldRedis,
   upstreamHangs.hangs,
   upstreamLimits.rateLimited,
