@@ -9,6 +9,8 @@ export const FEATURES = {
   structured: 'JSON schema',
   images: 'Images',
   settings: 'Settings',
+  reasoning: 'Reasoning',
+  embeddings: 'Embeddings',
   errors: 'Errors',
   retries: 'Retries',
   timeouts: 'Timeouts',
@@ -23,6 +25,10 @@ export type Feature = keyof typeof FEATURES;
 export const MODEL_FEATURES: readonly Feature[] = [
   ...(['plain', 'turns', 'tools', 'structured', 'images', 'settings'] as const),
 ];
+/** Those that depend on the endpoint by which the model is called. */
+export const WAY_FEATURES: readonly Feature[] = ['plain', 'turns', 'tools', 'structured', 'reasoning'];
+/** Some clients do not have these, and their programs say nothing of them. */
+const OPTIONAL: readonly Feature[] = ['reasoning', 'embeddings'];
 const NAMES: readonly Feature[] = Object.keys(FEATURES) as Feature[];
 
 /** `none`: the client has no such thing. */
@@ -33,8 +39,11 @@ export interface Result {
 export type Results = Map<Feature, Result>;
 
 /** The lines that a program printed: a feature's name, the result and a note, with tabs between them. */
-export function parseResults(output: string): Results {
-  return parseResultsOf(NAMES, output);
+export function parseResults(output: string, tried = NAMES): Results {
+  const results = parseResultsOf(NAMES, output);
+  const unsaid = OPTIONAL.filter((name) => tried.includes(name) && !results.has(name));
+  if (results.size > 0) for (const name of unsaid) results.set(name, { result: 'none', note: '' });
+  return results;
 }
 
 export function parseResultsOf<Name extends string>(

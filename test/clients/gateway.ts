@@ -4,7 +4,7 @@ import type { Action } from '@sluice/simulator/faults';
 import { parse } from 'yaml';
 import { REPOSITORY } from '../helpers/all-in-one.js';
 import { type Gateway, startRealGateway } from '../helpers/gateway.js';
-import { type Feature, MODEL_FEATURES } from './features.js';
+import { type Feature, MODEL_FEATURES, WAY_FEATURES } from './features.js';
 
 interface Entry {
   provider: 'openai' | 'anthropic';
@@ -30,8 +30,17 @@ export interface Round {
   features?: readonly Feature[];
 }
 
+/** A model of each way to a provider: docs/providers.md says which goes which. */
+const WAYS: Readonly<Record<string, readonly Entry[]>> = {
+  'by-chat': [{ provider: 'openai', model: 'gpt-5' }],
+  'by-responses': [{ provider: 'openai', model: 'gpt-5-pro' }],
+  'with-tools-by-responses': [{ provider: 'openai', model: 'gpt-5.6' }],
+  'by-messages': [{ provider: 'anthropic', model: 'claude-sonnet-4-6' }],
+};
+
 export const ROUNDS: readonly Round[] = [
   { title: 'up', state: 'up', aliases: ALIASES },
+  { title: 'each way', state: 'up', aliases: Object.keys(WAYS), features: WAY_FEATURES },
   ...(['refusing', 'down'] as const).flatMap((state) =>
     ALIASES.map((alias) => ({
       title: `${alias} ${state}`,
@@ -72,6 +81,8 @@ export async function startClientsGateway({ state, aliases } = ROUNDS[0] as Roun
     webhooks: { allow_private_addresses: true },
     routes: {
       ...ROUTES,
+      ...WAYS,
+      embed: [{ provider: 'openai', model: 'text-embedding-3-small' }],
       slow: [{ provider: 'openai', model: 'gpt-slow' }],
       flaky: [{ provider: 'openai', model: 'gpt-flaky' }],
     },

@@ -28,7 +28,8 @@ const HELP = `npm run clients -- [options]
   --save docs     write the tables to docs/clients.md, if all clients were run; with --only batches-python, write its table
   --help          this text
 
-Every client goes through the aliases of gateway.yaml: with their first entries up, refusing a field with 400, and down.
+Every client goes through the aliases of gateway.yaml: with their first entries up, refusing a field with 400, and down. It
+also goes through a model of each way: by chat completions, by Responses, and by Anthropic's messages.
 Clients are installed into build/clients. One whose language is not on this machine is skipped.
 `;
 
@@ -66,13 +67,14 @@ async function runAll(): Promise<void> {
   const tried = new Map(clients.map((client) => [client, new Map<string, Results>()]));
   for (const round of ROUNDS.filter(({ state }) => states.includes(state))) {
     const hasExamples = round.aliases.includes('fast') && Object.keys(EXAMPLES).some(wants);
-    const hasBatches = round.state === 'up' && wants(BATCHES);
+    const isWhole = round.features === undefined;
+    const hasBatches = isWhole && wants(BATCHES);
     if (clients.length === 0 && !hasExamples && !hasBatches) continue;
     console.log(`\n${round.title}`);
     const gateway = await startClientsGateway(round);
     try {
       // A client that is rate-limited on purpose keeps the others from the provider.
-      const atATime = round.state === 'up' ? 1 : AT_A_TIME;
+      const atATime = isWhole ? 1 : AT_A_TIME;
       await eachOf(clients, atATime, async (client) => {
         tried.get(client)?.set(round.title, await runOne(client, gateway, round));
       });
@@ -137,7 +139,9 @@ function isHere(name: string, program: string): boolean {
 async function runOne(client: Client, gateway: Gateway, round: Round): Promise<Results> {
   const results = await installOnce(client.kit).then(
     (folder) =>
-      round.state === 'up' ? tryClient(client, folder, gateway) : tryFeatures(client, folder, gateway, round),
+      round.features
+        ? tryFeatures(client, folder, gateway, round)
+        : tryClient(client, folder, gateway),
     (error: unknown) => notInstalled(String(error)),
   );
   const failures = failuresOf(results, round.features);

@@ -45,7 +45,7 @@ export async function tryFeatures(
 ): Promise<Results> {
   const env = { ...environmentFor(gateway, round), ...client.env };
   const features = await runProgram({ ...KITS[client.kit].features(client.program), cwd: folder, env });
-  const results = parseResults(features.stdout);
+  const results = parseResults(features.stdout, round?.features);
   if (results.size === 0) console.log(tailOf(features));
   return results;
 }

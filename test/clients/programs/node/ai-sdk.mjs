@@ -1,6 +1,6 @@
 /** Vercel's AI SDK. */
 import { createOpenAI } from '@ai-sdk/openai';
-import { generateText, Output, stepCountIs, streamText, tool } from 'ai';
+import { embedMany, generateText, Output, stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
 import { apiKey, baseURL, expect, failure, MODELS, PICTURE, run, SETTINGS, TIMEOUT_MS } from './features.mjs';
 
@@ -74,6 +74,19 @@ await run({
     };
     for (const model of MODELS)
       expect((await ask(model, 'Set.', settings)).text.includes('Set.'), 'the echo');
+  },
+  async reasoning() {
+    const providerOptions = { openai: { reasoningEffort: 'high' } };
+    for (const model of MODELS)
+      expect((await ask(model, 'Think.', { providerOptions })).text.includes('Think.'), 'the echo');
+  },
+  async embeddings() {
+    const { embeddings, usage } = await embedMany({
+      model: gateway.embedding('embed'),
+      values: ['one', 'two'],
+      providerOptions: { openai: { dimensions: 4 } },
+    });
+    expect(embeddings.length === 2 && embeddings[1].length === 4 && usage.tokens === 2, 'two vectors');
   },
   async errors() {
     const error = await failure(ask('no-such-model', 'Hello.'));

@@ -1,7 +1,7 @@
 /** LangChain for JavaScript. */
 import { AIMessage, HumanMessage, SystemMessage, ToolMessage } from '@langchain/core/messages';
 import { tool } from '@langchain/core/tools';
-import { ChatOpenAI } from '@langchain/openai';
+import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai';
 import { z } from 'zod';
 import { apiKey, baseURL, expect, failure, MODELS, PICTURE, run, SETTINGS, TIMEOUT_MS } from './features.mjs';
 
@@ -65,6 +65,22 @@ await run({
       const set = model(name, { temperature, maxTokens, stop, user, modelKwargs });
       expect((await set.invoke('Set.')).text.includes('Set.'), 'the echo');
     }
+  },
+  async reasoning() {
+    for (const name of MODELS) {
+      const thinking = model(name, { modelKwargs: { reasoning_effort: 'high' } });
+      expect((await thinking.invoke('Think.')).text.includes('Think.'), 'the echo');
+    }
+  },
+  async embeddings() {
+    const embeddings = new OpenAIEmbeddings({
+      model: 'embed',
+      apiKey,
+      configuration: { baseURL },
+      dimensions: 4,
+    });
+    const vectors = await embeddings.embedDocuments(['one', 'two']);
+    expect(vectors.length === 2 && vectors[1].length === 4, 'two vectors');
   },
   async errors() {
     const error = await failure(model('no-such-model').invoke('Hello.'));

@@ -66,6 +66,14 @@ await run({
     for (const model of MODELS)
       expect(textOf(await ask(model, 'Set.', SETTINGS)).includes('Set.'), 'the echo');
   },
+  async reasoning() {
+    for (const model of MODELS)
+      expect(textOf(await ask(model, 'Think.', { reasoning_effort: 'high' })).includes('Think.'), 'the echo');
+  },
+  async embeddings() {
+    const { data } = await client.embeddings.create({ model: 'embed', input: ['one', 'two'], dimensions: 4 });
+    expect(data.length === 2 && data[1].index === 1 && data[1].embedding.length === 4, 'two vectors');
+  },
   async errors() {
     const error = await failure(ask('no-such-model', 'Hello.'));
     expect(error instanceof OpenAI.NotFoundError && error.code === 'model_not_found', 'NotFoundError');

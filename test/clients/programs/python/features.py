@@ -55,8 +55,9 @@ class Person(BaseModel):
 
 
 FEATURES = (
-    "plain turns tools structured images settings errors retries timeouts models streaming headers idempotency".split()
-)
+    "plain turns tools structured images settings reasoning embeddings errors retries timeouts models streaming headers"
+    " idempotency"
+).split()
 
 
 def once() -> dict[str, str]:

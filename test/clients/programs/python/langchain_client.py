@@ -3,7 +3,7 @@
 import openai
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
+from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from features import API_KEY, BASE_URL, MODELS, PICTURE_QUESTION, SETTINGS, TIMEOUT, Person, expect, failure, once, run
 
@@ -57,6 +57,20 @@ def settings():
     del options["user"]
     for name in MODELS:
         expect("Set." in model(name, **options).invoke("Set.").text, "the echo")
+
+
+def reasoning():
+    for name in MODELS:
+        expect("Think." in model(name, reasoning_effort="high").invoke("Think.").text, "the echo")
+
+
+def embeddings():
+    # With the check it would fetch a vocabulary from the internet, to send tokens.
+    made = OpenAIEmbeddings(
+        model="embed", base_url=BASE_URL, api_key=API_KEY, dimensions=4, check_embedding_ctx_length=False
+    )
+    vectors = made.embed_documents(["one", "two"])
+    expect(len(vectors) == 2 and len(vectors[1]) == 4, "two vectors")
 
 
 def errors():

@@ -3,6 +3,7 @@
 import openai
 from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
 from llama_index.core.tools import FunctionTool
+from llama_index.embeddings.openai_like import OpenAILikeEmbedding
 from llama_index.llms.openai_like import OpenAILike
 
 from features import API_KEY, BASE_URL, MODELS, PICTURE, SETTINGS, TIMEOUT, Person, expect, failure, once, run
@@ -71,6 +72,17 @@ def images():
 def settings():
     for name in MODELS:
         expect("Set." in llm(name).complete("Set.", **SETTINGS).text, "the echo")
+
+
+def reasoning():
+    for name in MODELS:
+        expect("Think." in llm(name).complete("Think.", reasoning_effort="high").text, "the echo")
+
+
+def embeddings():
+    made = OpenAILikeEmbedding(model_name="embed", api_base=BASE_URL, api_key=API_KEY, dimensions=4)
+    vectors = made.get_text_embedding_batch(["one", "two"])
+    expect(len(vectors) == 2 and len(vectors[1]) == 4, "two vectors")
 
 
 def errors():

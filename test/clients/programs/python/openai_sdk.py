@@ -72,6 +72,18 @@ def settings():
         expect("Set." in text_of(ask(model, "Set.", **SETTINGS)), "the echo")
 
 
+def reasoning():
+    for model in MODELS:
+        expect("Think." in text_of(ask(model, "Think.", reasoning_effort="high")), "the echo")
+
+
+def embeddings():
+    data = client.embeddings.create(model="embed", input=["one", "two"], dimensions=4).data
+    expect(len(data) == 2 and data[1].index == 1 and len(data[1].embedding) == 4, "two vectors")
+    tokens = client.embeddings.create(model="embed", input=[[1, 2, 3]], encoding_format="float")
+    expect(tokens.usage.prompt_tokens == 3, "the tokens")
+
+
 def errors():
     error = failure(ask, "no-such-model", "Hello.")
     expect(isinstance(error, openai.NotFoundError) and error.code == "model_not_found", "NotFoundError")
