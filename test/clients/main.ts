@@ -139,9 +139,7 @@ function isHere(name: string, program: string): boolean {
 async function runOne(client: Client, gateway: Gateway, round: Round): Promise<Results> {
   const results = await installOnce(client.kit).then(
     (folder) =>
-      round.features
-        ? tryFeatures(client, folder, gateway, round)
-        : tryClient(client, folder, gateway),
+      round.features ? tryFeatures(client, folder, gateway, round) : tryClient(client, folder, gateway),
     (error: unknown) => notInstalled(String(error)),
   );
   const failures = failuresOf(results, round.features);

@@ -186,6 +186,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: '!hasNext',
   },
   {
+    test: 'gateway/embedding-batches',
+    file: 'packages/worker/src/providers/openai/batches.ts',
+    from: 'endpoint: pathOf(endpoint),',
+    to: 'endpoint: pathOf(undefined),',
+  },
+  {
+    test: 'gateway/embeddings',
+    file: 'packages/worker/src/calls/model-apis.ts',
+    from: 'this.#embeds(upstream, entry) !== false',
+    to: 'this.#embeds(upstream, entry) !== null',
+  },
+  {
     test: 'gateway/erase',
     file: 'packages/shared/src/directory/erase.ts',
     from: 'names.spent(workspace), ',
