@@ -1,5 +1,6 @@
 /** Embeddings: how answers are read, what requests are estimated at, and what the simulated endpoint refuses. */
 import { asRequest, type EmbeddingRequest } from '@sluice/shared/chat';
+import { parseConfigText } from '@sluice/shared/config/config';
 import { cutMember } from '@sluice/shared/json/member';
 import { CostEstimate } from '@sluice/shared/registry/cost-estimate';
 import { loadShippedRegistry } from '@sluice/shared/registry/model-registry';
@@ -59,6 +60,35 @@ test('a request passes as it came, unless its answer surely is too large', (t) =
   t.notThrows(() => build({ model: 'm', input, encoding_format: 'base64' }));
   t.notThrows(() => build({ model: 'm', input, dimensions: 256 }));
   t.throws(() => build({ model: 'm', input }), { message: /encoding_format base64/ });
+});
+
+test('presets say who has embeddings, and where', (t) => {
+  const pathOf = (preset: string) =>
+    parseConfigText(
+      `providers: { p: { preset: ${preset}, resource: r, region: r, project: p, api_key: "\${K}", auth: {} } }`,
+      { K: 'x' },
+    ).providers.get('p')?.embeddingsPath;
+  for (const preset of [
+    'openai',
+    'azure',
+    'mistral',
+    'gemini',
+    'together',
+    'fireworks',
+    'openrouter',
+    'vllm',
+  ])
+    t.is(pathOf(preset), '/embeddings', preset);
+  t.is(pathOf('azure-deployments'), '/deployments/{model}/embeddings');
+  for (const preset of ['anthropic', 'bedrock', 'vertex', 'groq', 'deepseek', 'xai'])
+    t.is(pathOf(preset), undefined, preset);
+  const path = (more: string) =>
+    parseConfigText(`providers: { p: { kind: openai, base_url: "http://x/v1", ${more} } }`, {}).providers.get(
+      'p',
+    )?.embeddingsPath;
+  t.is(path('path: /generate'), undefined);
+  t.is(path('path: /generate, embeddings_path: "/embed/{model}"'), '/embed/{model}');
+  t.is(path('embeddings_path: none'), undefined);
 });
 
 test('a member is cut out of a text once, and only where it is sure', (t) => {

@@ -15,6 +15,8 @@ import type { Acknowledged, FedLine, LineStore, Part } from './line-store.js';
 
 /** Results are read in small groups, because each may be large. */
 const READ_AT_ONCE = 64;
+/** Those with vectors have megabytes. */
+const READ_EMBEDDINGS_AT_ONCE = 4;
 /** When this many results wait in Redis, they are stored. */
 const MOST_WAITING = 256;
 /** Results are stored at the latest after a hundredth of the time that the batch has run, within these bounds. */
@@ -106,8 +108,9 @@ export class LineResults {
     this.#waiting = 0;
     this.#firstCame = undefined;
     const all: Stored = { done: new Set(), parked: new Map(), pauseMs: 0, waitsFor: null };
+    const atOnce = this.record.endpoint ? READ_EMBEDDINGS_AT_ONCE : READ_AT_ONCE;
     for (;;) {
-      const results = await this.parts.lineStore.results(this.record.id, READ_AT_ONCE);
+      const results = await this.parts.lineStore.results(this.record.id, atOnce);
       const outcomes = new Map(this.#failed);
       this.#failed.clear();
       for (const result of results) {
@@ -128,7 +131,7 @@ export class LineResults {
         if (!(await this.parts.lineStore.acknowledge(id, this.token, acknowledged)))
           throw new Error('the lease of the batch is lost');
       }
-      if (results.length < READ_AT_ONCE) return all;
+      if (results.length < atOnce) return all;
     }
   }
 

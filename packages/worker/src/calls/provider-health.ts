@@ -4,7 +4,7 @@
  */
 
 import { createHmac } from 'node:crypto';
-import type { ChatRequest } from '@sluice/shared/chat';
+import { asksForEmbeddings, type ChatRequest } from '@sluice/shared/chat';
 import { outcomeRow } from '@sluice/shared/outcomes';
 import type { Logger } from '@sluice/shared/process/logger';
 import { Trouble } from '@sluice/shared/process/trouble';
@@ -97,6 +97,6 @@ function isRefusedKey({ outcome, status }: ProviderFailure): boolean {
 /** The same prompt has the same digest at every worker. Its key is not in Redis, so nobody can guess prompts by it. */
 function digestOf({ upstream, request }: Called): string {
   return createHmac('sha256', upstream.promptKey)
-    .update(JSON.stringify(request.messages))
+    .update(JSON.stringify(asksForEmbeddings(request) ? request.input : request.messages))
     .digest('base64url');
 }
