@@ -9,6 +9,7 @@ import { type Feature, MODEL_FEATURES, WAY_FEATURES } from './features.js';
 interface Entry {
   provider: 'openai' | 'anthropic';
   model: string;
+  drop?: string[];
 }
 
 /** As they are shipped. */
@@ -30,11 +31,13 @@ export interface Round {
   features?: readonly Feature[];
 }
 
+/** LlamaIndex always sends a temperature, which models that reason refuse. */
+const drop = ['temperature'];
 /** A model of each way to a provider: docs/providers.md says which goes which. */
 const WAYS: Readonly<Record<string, readonly Entry[]>> = {
-  'by-chat': [{ provider: 'openai', model: 'gpt-5' }],
-  'by-responses': [{ provider: 'openai', model: 'gpt-5-pro' }],
-  'with-tools-by-responses': [{ provider: 'openai', model: 'gpt-5.6' }],
+  'by-chat': [{ provider: 'openai', model: 'gpt-5', drop }],
+  'by-responses': [{ provider: 'openai', model: 'gpt-5-pro', drop }],
+  'with-tools-by-responses': [{ provider: 'openai', model: 'gpt-5.6', drop }],
   'by-messages': [{ provider: 'anthropic', model: 'claude-sonnet-4-6' }],
 };
 
