@@ -7,6 +7,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { listen } from '../process/listen.js';
 import { http } from '../process/node-http.js';
 import type { Metrics } from './create.js';
+import { collectEventLoopLag, SELDOM_MS } from './event-loop-lag.js';
 
 /** A scraper that has not come for this long is taken to be gone. */
 const SCRAPED_LATELY_MS = 120_000;
@@ -32,7 +33,8 @@ export interface MetricsServerOptions {
 
 export async function startMetricsServer(options: MetricsServerOptions): Promise<MetricsServer> {
   const runtime = new Registry();
-  collectDefaultMetrics({ register: runtime, eventLoopMonitoringPrecision: 20 });
+  collectDefaultMetrics({ register: runtime, eventLoopMonitoringPrecision: SELDOM_MS });
+  collectEventLoopLag(runtime);
   let scrapedAt = Number.NEGATIVE_INFINITY;
   let scraped = '';
   let onScrape = () => {};

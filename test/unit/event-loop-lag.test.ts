@@ -1,0 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { collectEventLoopLag } from '@sluice/shared/metrics/event-loop-lag';
+import test from 'ava';
+import { Registry } from 'prom-client';
+
+test('the lag of the event loop is what was blocked, and not the time between two looks', async (t) => {
+  const registry = new Registry();
+  collectEventLoopLag(registry);
+  const read = async (part: string) => {
+    const text = await registry.metrics();
+    return Number(new RegExp(`^nodejs_eventloop_lag_${part}_seconds (\\S+)$`, 'm').exec(text)?.[1]);
+  };
+  // The time between two looks, 0.1 s, is in none of them. The machine may hold this process up, so it asks again.
+  do await sleep(350);
+  while ((await read('min')) > 0.05);
+  // The first look after a scrape only begins.
+  await sleep(250);
+  const blockedUntil = performance.now() + 1_000;
+  while (performance.now() < blockedUntil);
+  await sleep(250);
+  t.true((await read('max')) > 0.7);
+  // A scrape begins anew.
+  do await sleep(150);
+  while ((await read('max')) > 0.7);
+  t.pass();
+});
