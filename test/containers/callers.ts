@@ -43,7 +43,9 @@ export class Callers {
         `${this.url}/v1/chat/completions`,
         { method: 'POST', agent: this.#agent, headers },
         (response) => {
-          const status = String(response.statusCode);
+          // Only the gateway's own answers name their request.
+          const isOurs = response.headers['x-request-id'] !== undefined;
+          const status = `${response.statusCode}${isOurs ? '' : ' of the balancer'}`;
           text(response).then(
             (body) => {
               if (status !== '200') this.#refusal = body;
@@ -63,13 +65,7 @@ export class Callers {
     const account: Account = { outcomes: {}, slowestMs: 0, refusal: '' };
     let isOver = false;
     const calling = Array.from({ length: callers }, async () => {
-      while (!isOver) {
-        const start = performance.now();
-        const outcome = await this.send(body);
-        account.slowestMs = Math.max(account.slowestMs, performance.now() - start);
-        if (outcome !== '200') account.refusal = this.#refusal;
-        account.outcomes[outcome] = (account.outcomes[outcome] ?? 0) + 1;
-      }
+      while (!isOver) await this.#account(account, body);
     });
     try {
       await during();
@@ -78,6 +74,28 @@ export class Callers {
     }
     await Promise.all(calling);
     return account;
+  }
+
+  /** So many calls a second until `during` is over, whether or not those before are answered. */
+  async sendEverySecond(calls: number, body: string, during: () => Promise<unknown>): Promise<Account> {
+    const account: Account = { outcomes: {}, slowestMs: 0, refusal: '' };
+    const calling: Promise<void>[] = [];
+    const timer = setInterval(() => calling.push(this.#account(account, body)), 1_000 / calls);
+    try {
+      await during();
+    } finally {
+      clearInterval(timer);
+    }
+    await Promise.all(calling);
+    return account;
+  }
+
+  async #account(account: Account, body: string): Promise<void> {
+    const start = performance.now();
+    const outcome = await this.send(body);
+    account.slowestMs = Math.max(account.slowestMs, performance.now() - start);
+    if (outcome !== '200') account.refusal = this.#refusal;
+    account.outcomes[outcome] = (account.outcomes[outcome] ?? 0) + 1;
   }
 
   close(): void {
