@@ -13,7 +13,7 @@ import { checkPackage } from './check-package.js';
 import { writePinned } from './images.js';
 import { pathOf, readManifest, readText, run } from './repository.js';
 import { checkSbom, writeSbom } from './sbom.js';
-import { CHART, rehearse, withChartVersion, writeVersion } from './write-version.js';
+import { deployedOtherwise, rehearse, writeVersion } from './write-version.js';
 
 const USAGE =
   'usage: npm run release -- <version> [--dry-run]   or   npm run release -- --pack [--images] [--tag v<version>]';
@@ -50,8 +50,9 @@ function packTagged(tag: string | undefined, withImages: boolean): void {
   const { version } = readManifest('.');
   if (tag !== undefined && tag !== `v${version}`)
     throw new ReleaseError(`the tag is ${tag}, and the manifests say ${version}`);
-  if (tag !== undefined && readText(CHART) !== withChartVersion(readText(CHART), version))
-    throw new ReleaseError(`the tag is ${tag}, and ${CHART} has another version`);
+  const [other] = deployedOtherwise(pathOf('.'), version);
+  if (tag !== undefined && other !== undefined)
+    throw new ReleaseError(`the tag is ${tag}, and ${other} has another version`);
   const changes = changesOf(readText('CHANGELOG.md'), version);
   if (tag !== undefined && changes === '')
     throw new ReleaseError(`CHANGELOG.md has no section for ${version}`);

@@ -1,17 +1,23 @@
-/** Puts a version into a checkout: its changelog, every manifest, the lock file and the chart, as a commit with a tag. */
+/** Puts a version into a checkout: its changelog, every manifest, the lock file, the chart and the base of Kustomize, as a commit with a tag. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { withRelease } from './changelog.js';
 import { type Manifest, run, withVersion, writeJson } from './repository.js';
 
-export const CHART = 'deploy/helm/sluice/Chart.yaml';
+/** The files that name the version beside the manifests: the chart, whose image has the tag of that name, and the base. */
+export const DEPLOYED = ['deploy/helm/sluice/Chart.yaml', 'deploy/kubernetes/base/kustomization.yaml'];
 
-/** The chart has the version of the gateway, and its image the tag of that name. */
-export function withChartVersion(chart: string, version: string): string {
-  return chart
-    .replace(/^version: .*$/m, `version: ${version}`)
-    .replace(/^appVersion: .*$/m, `appVersion: ${version}`);
+export function withDeployedVersion(text: string, version: string): string {
+  return text.replace(/^(version|appVersion| {4}newTag): .*$/gm, `$1: ${version}`);
+}
+
+/** Those of them that name another version. */
+export function deployedOtherwise(checkout: string, version: string): string[] {
+  return DEPLOYED.filter((file) => {
+    const text = readFileSync(join(checkout, file), 'utf8');
+    return text !== withDeployedVersion(text, version);
+  });
 }
 
 /** The folders of all packages, the repository's own first. */
@@ -30,8 +36,8 @@ export function writeVersion(checkout: string, version: string, date: string): v
   writeFileSync(changelog, withRelease(readFileSync(changelog, 'utf8'), version, date));
   for (const folder of manifestFolders(checkout))
     writeJson(join(checkout, folder, 'package.json'), withVersion(read(checkout, folder), version));
-  const chart = join(checkout, CHART);
-  writeFileSync(chart, withChartVersion(readFileSync(chart, 'utf8'), version));
+  for (const file of DEPLOYED.map((name) => join(checkout, name)))
+    writeFileSync(file, withDeployedVersion(readFileSync(file, 'utf8'), version));
   run('npm', ['install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund'], checkout);
   run('git', ['commit', '--all', '--message', `Release ${version}`], checkout);
   run('git', ['tag', '--annotate', `v${version}`, '--message', `Sluice ${version}`], checkout);
@@ -43,10 +49,11 @@ export function rehearse(checkout: string, version: string, date: string): strin
   try {
     run('git', ['clone', '--quiet', checkout, folder]);
     writeVersion(folder, version, date);
-    const others = manifestFolders(folder).filter((each) => read(folder, each).version !== version);
-    if (others.length > 0) throw new Error(`these manifests have another version: ${others.join(', ')}`);
-    const chart = readFileSync(join(folder, CHART), 'utf8');
-    if (chart !== withChartVersion(chart, version)) throw new Error(`${CHART} has another version`);
+    const others = [
+      ...manifestFolders(folder).filter((each) => read(folder, each).version !== version),
+      ...deployedOtherwise(folder, version),
+    ];
+    if (others.length > 0) throw new Error(`these have another version: ${others.join(', ')}`);
     const tagged = run('git', ['describe', '--exact-match'], folder);
     if (tagged !== `v${version}`) throw new Error(`the commit is tagged ${tagged}`);
     return run('git', ['show', '--stat', '--format=%s', 'HEAD'], folder);

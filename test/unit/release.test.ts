@@ -5,7 +5,7 @@ import { checkPackage } from '@sluice/release/check-package';
 import { IMAGE_FILES, pinImages } from '@sluice/release/images';
 import { withVersion } from '@sluice/release/repository';
 import { checkSbom } from '@sluice/release/sbom';
-import { CHART, manifestFolders, withChartVersion } from '@sluice/release/write-version';
+import { DEPLOYED, manifestFolders, withDeployedVersion } from '@sluice/release/write-version';
 import test from 'ava';
 import { parse } from 'yaml';
 import { REPOSITORY } from '../helpers/all-in-one.js';
@@ -55,12 +55,14 @@ test('a release sets the version of every package that npm knows here', (t) => {
   t.deepEqual(manifestFolders(REPOSITORY).sort(), ['.', ...linked].sort());
 });
 
-test('a release sets the version of the chart, and the chart has that of the manifests', (t) => {
-  const chart = readFileSync(`${REPOSITORY}/${CHART}`, 'utf8');
-  const { version, appVersion } = parse(withChartVersion(chart, '9.8.7'));
+test('a release sets the version of the chart and of the image in the base of Kustomize', (t) => {
+  const [chart = '', base = ''] = DEPLOYED.map((file) => readFileSync(`${REPOSITORY}/${file}`, 'utf8'));
+  const { version, appVersion } = parse(withDeployedVersion(chart, '9.8.7'));
   t.deepEqual([version, appVersion], ['9.8.7', '9.8.7']);
+  t.is(parse(withDeployedVersion(base, '9.8.7')).images[0].newTag, '9.8.7');
+  t.is(parse(withDeployedVersion(base, '9.8.7')).apiVersion, parse(base).apiVersion);
   const manifest = JSON.parse(readFileSync(`${REPOSITORY}/package.json`, 'utf8'));
-  t.is(withChartVersion(chart, manifest.version), chart);
+  for (const text of [chart, base]) t.is(withDeployedVersion(text, manifest.version), text);
 });
 
 test('packages of this repository depend on one another by the version of the release', (t) => {
