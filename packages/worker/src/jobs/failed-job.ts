@@ -52,7 +52,7 @@ export function interrupted(attempts: readonly Attempt[], again: boolean): Error
   const why = again ? 'the request has already stopped two workers' : 'its route says on_crash: fail';
   return {
     code: 'provider_outcome_unknown',
-    message: `A worker stopped before it had the provider's answer (${describeAttempts(attempts)}). The provider may have answered and billed the call. It was not called again, because ${why}.`,
+    message: `A worker stopped, or stood still for longer than its lock lasts, before it had the provider's answer (${describeAttempts(attempts)}). The provider may have answered and billed the call. It was not called again, because ${why}.`,
     reason: again ? 'worker_died_twice' : 'worker_died',
   };
 }
