@@ -130,6 +130,7 @@ test.serial('axe finds nothing serious in the dialogs', async (t) => {
   await check('Providers', /^Add a provider/);
   await check('Providers', /^Remove a-long-name/);
   await check('Webhooks', /^Add a webhook/);
+  await check('Alerts', /^Add an alert/);
   await check('Access', /^Create a token/);
   await go(page, 'Requests');
   await page

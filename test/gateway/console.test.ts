@@ -972,3 +972,39 @@ test.serial('a webhook is added, tested and removed, and its messages are seen a
   const [workspace = ''] = (await admin('GET', '/workspaces')).body.data.map(({ id }: { id: string }) => id);
   t.deepEqual((await admin('GET', `/workspaces/${workspace}/webhooks`)).body.data, []);
 });
+
+test.serial('an alert is set, shown on the page that it is about, tested and removed', async (t) => {
+  await admin('POST', '/workspaces', { id: 'spent', limits: { budget_usd_per_month: 0 } });
+  t.teardown(() => admin('DELETE', '/workspaces/spent'));
+  const page = await openConsole(t, browser, gateway, '/alerts', { expected: /400/ });
+  await page.getByRole('button', { name: 'Add an alert' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Add the alert' }).click();
+  await dialog.getByText('An address here, or one to mail to').waitFor();
+  await dialog.getByLabel('From how many percent').fill('2000');
+  await dialog.getByText('A number from 1 to 1000').waitFor();
+  await dialog.getByLabel('From how many percent').fill('100');
+  await dialog.getByLabel('Mail to').fill('ops@example.com');
+  await dialog.getByRole('button', { name: 'Add the alert' }).click();
+  // This gateway has no SMTP server.
+  await dialog.getByText(/needs an SMTP server/).waitFor();
+  await dialog.getByLabel('Mail to').fill('');
+  await dialog.getByLabel('Webhook').fill('https://nobody.invalid/secret-path');
+  await dialog.getByRole('button', { name: 'Add the alert' }).click();
+  t.regex(await page.locator('.secret').innerText(), /^whsec_/);
+  await page.getByRole('button', { name: 'Close without a copy' }).click();
+  const sentence = 'a workspace has used 100 % of its monthly budget';
+  await page.getByText(sentence, { exact: true }).waitFor();
+  await page.getByText('nobody.invalid', { exact: true }).waitFor();
+  t.is(await page.getByText('secret-path').count(), 0);
+  await page.getByText('firing', { exact: true }).first().waitFor();
+  await page.getByRole('button', { name: `Send a test of ${sentence}` }).click();
+  await page.getByText(/^This is a test of the alert/).waitFor();
+  t.deepEqual(await audit(page), []);
+  await page.goto(`${gateway.adminUrl}/#/spend`);
+  await page.getByText(/^Workspace spent has used 100 % of its budget/).waitFor();
+  await page.goto(`${gateway.adminUrl}/#/alerts`);
+  await page.getByRole('button', { name: `Remove ${sentence}` }).click();
+  await page.getByRole('button', { name: 'Remove the alert' }).click();
+  await page.getByText('There are no alerts.').waitFor();
+});

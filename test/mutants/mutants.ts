@@ -47,6 +47,12 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'dryRun',
   },
   {
+    test: 'gateway/alerts',
+    file: 'packages/admin/src/alerts/lua/claim-notice.lua',
+    from: "redis.call('ZADD', dueKey, heldUntil, id)",
+    to: "redis.call('ZADD', dueKey, now, id)",
+  },
+  {
     test: 'gateway/answer-check',
     file: 'packages/worker/src/answer-check/answer-check.ts',
     from: "verdict !== 'unfit'",
