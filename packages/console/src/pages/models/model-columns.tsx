@@ -67,7 +67,7 @@ function Name({ id, route, facts, offered, overridden }: ModelRow) {
       )}
       {route && (
         <span class="under">
-          {route.workspace}: {route.chain.join(' → ')}
+          {route.workspace}: {route.chain}
         </span>
       )}
     </>

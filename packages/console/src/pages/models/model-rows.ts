@@ -5,15 +5,15 @@ import type {
   ModelOffer,
   ProviderStatus,
 } from '@sluice/shared/admin-api';
-import { entriesOf } from '@sluice/shared/contract/chain';
+import { chainText, entriesOf } from '@sluice/shared/contract/chain';
 
 /** One line of the catalogue: a route of a workspace, or a direct model id. */
 export interface ModelRow {
   key: string;
   id: string;
   provider: string;
-  /** For a route: the other entries of its chain, and its workspace. */
-  route?: { workspace: string; chain: string[] };
+  /** For a route: its chain in words, and its workspace. */
+  route?: { workspace: string; chain: string };
   facts?: Partial<Model>;
   overridden: boolean;
   /** Whether the provider lists the id, so that `GET /v1/models` does. */
@@ -38,7 +38,7 @@ export function toModelRows(
       key: `route ${workspace} ${id}`,
       id,
       provider: first?.provider ?? '',
-      route: { workspace, chain: entries.map(({ provider, model }) => `${provider}/${model}`) },
+      route: { workspace, chain: chainText(chain) },
       ...(facts ? { facts } : {}),
       overridden: false,
       offered: true,
@@ -82,7 +82,7 @@ export function filterModels(rows: ModelRow[], { search, provider, kind, tag }: 
       row.id,
       row.provider,
       row.route?.workspace,
-      ...(row.route?.chain ?? []),
+      row.route?.chain ?? '',
       ...(row.facts?.capabilities ?? []),
     ]
       .join(' ')

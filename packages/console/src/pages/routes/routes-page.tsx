@@ -99,7 +99,7 @@ export function RoutesPage({ place }: { place: Place }) {
           onChange={(value) => changeQuery(place, { workspace: value })}
         />
         <p class="muted found" aria-live="polite">
-          {counted(routes.length, 'route')}
+          {directory.data && counted(routes.length, 'route')}
         </p>
       </form>
       {!directory.data && <Waiting polled={directory} />}

@@ -1,5 +1,5 @@
 import type { DirectoryOverview, LimitsInUse, Spend, Workspace } from '@sluice/shared/admin-api';
-import { entriesOf } from '@sluice/shared/contract/chain';
+import { chainText } from '@sluice/shared/contract/chain';
 import { useState } from 'preact/hooks';
 import { path } from '../../admin-client.js';
 import { count, counted, date, usd } from '../../format.js';
@@ -101,9 +101,7 @@ export function WorkspaceView({ id, directory }: { id: string; directory: Polled
                   {route.id}
                 </a>{' '}
                 <span class="muted wrap">
-                  {entriesOf(route.chain)
-                    .map(({ provider, model }) => `${provider}/${model}`)
-                    .join(' → ')}
+                  {chainText(route.chain)}
                 </span>
               </li>
             ))}
