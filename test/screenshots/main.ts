@@ -62,6 +62,11 @@ const addProvider = async (page: Page) => {
   await page.getByRole('dialog').getByLabel('Provider', { exact: true }).selectOption('azure');
 };
 
+const addAlert = async (page: Page) => {
+  await page.getByRole('button', { name: 'Add an alert' }).click();
+  await page.getByRole('dialog').getByLabel('Mail to').fill('ops@example.com');
+};
+
 const SHOTS: Shot[] = [
   { name: 'live', place: '/live?range=5m' },
   { name: 'live-dark', place: '/live?range=5m', dark: true },
@@ -89,6 +94,7 @@ const SHOTS: Shot[] = [
   { name: 'workspace', place: '/workspaces/support' },
   { name: 'keys', place: '/keys' },
   { name: 'keys-phone-dark', place: '/keys', dark: true, narrow: true },
+  { name: 'alert-editor', place: '/alerts', before: addAlert },
   { name: 'playground', place: '/playground', before: chatWithTwo },
   { name: 'playground-phone-dark', place: '/playground', dark: true, narrow: true, before: chat },
 ];
