@@ -45,7 +45,6 @@ export function checkMessagesRequest(body: Fields, knowsModel: (id: string) => b
   if (body.service_tier !== undefined)
     checkOneOf(body.service_tier, 'service_tier', ['auto', 'standard_only']);
   checkBoolean(body.stream, 'stream');
-  if (body.stream === true) throw refuse('stream: The simulator does not stream');
   const refused = findRefused('anthropic', body);
   if (refused !== undefined) throw refuse(refused.message);
 }

@@ -19,6 +19,7 @@ import {
   Refusal,
 } from './dialect.js';
 import { jsonAtEnd, sampleOf } from './sample-schema.js';
+import { messagePieces } from './streams.js';
 
 const STATUS_ERRORS: Record<number, [type: string, message: string]> = {
   400: ['invalid_request_error', 'Simulated bad request'],
@@ -63,6 +64,9 @@ export const anthropic: Dialect = {
   checkBody: checkMessagesRequest,
   lastUserText,
   answer,
+  pieces: messagePieces,
+  errorPiece: ({ type, message }) =>
+    `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type, message } })}\n\n`,
 
   errorBody: ({ type, message }, requestId) => ({
     type: 'error',

@@ -5,6 +5,8 @@ export interface SimulatedAnswer {
   status: number;
   headers: Record<string, string>;
   body: string;
+  /** The events of an answer in pieces. */
+  pieces?: string[];
 }
 
 /** How the simulator hears of a call's progress. `ending` comes before the last byte leaves. */
@@ -21,6 +23,12 @@ export function send(res: ServerResponse, answer: SimulatedAnswer, progress: Pro
   const bytes = Buffer.byteLength(answer.body);
   progress.started(answer.status);
   progress.ending();
+  if (answer.pieces) {
+    res.writeHead(answer.status, answer.headers);
+    for (const piece of answer.pieces) res.write(piece);
+    res.end();
+    return;
+  }
   res.writeHead(answer.status, { ...answer.headers, 'content-length': bytes });
   res.end(answer.body);
 }
@@ -35,6 +43,9 @@ export function sendBadly(
   if (action.reset !== undefined) reset(res, answer, action.reset, progress);
   else if (action.truncate === true) truncate(res, answer, progress);
   else if (action.hugeBody !== undefined) pour(res, answer, action.hugeBody, progress);
+  else if (answer.pieces && action.stallAfter !== undefined) stall(res, answer, action.stallAfter, progress);
+  else if (answer.pieces && action.pieceMs !== undefined)
+    flow(res, answer.pieces, answer, action.pieceMs, progress);
   else if (action.slowDrip !== undefined) drip(res, answer, action.slowDrip, progress);
   else send(res, answer, progress);
 }
@@ -54,6 +65,38 @@ function reset(
   head(res, answer, Buffer.byteLength(answer.body), progress);
   progress.ending();
   socket?.write('', () => socket.resetAndDestroy());
+}
+
+/** Sends so many pieces, and then nothing more. */
+function stall(res: ServerResponse, answer: SimulatedAnswer, after: number, progress: Progress): void {
+  progress.started(answer.status);
+  res.writeHead(answer.status, answer.headers);
+  res.flushHeaders();
+  for (const piece of answer.pieces?.slice(0, after) ?? []) res.write(piece);
+}
+
+/** Sends a piece now and then. */
+function flow(
+  res: ServerResponse,
+  pieces: readonly string[],
+  answer: SimulatedAnswer,
+  everyMs: number,
+  progress: Progress,
+): void {
+  progress.started(answer.status);
+  res.writeHead(answer.status, answer.headers);
+  const left = [...pieces];
+  const timer = setInterval(() => {
+    const piece = left.shift();
+    if (left.length > 0) {
+      res.write(piece);
+      return;
+    }
+    clearInterval(timer);
+    progress.ending();
+    res.end(piece);
+  }, everyMs);
+  res.once('close', () => clearInterval(timer));
 }
 
 /** Closes by FIN, not by RST: the client sees an orderly end in the middle of a body. */

@@ -51,6 +51,10 @@ export interface Dialect {
   /** Tolerates any shape: it is also used on bodies that will be refused. */
   lastUserText(body: unknown): string;
   answer(body: Fields, context: AnswerContext): Fields;
+  /** The same answer as the events of a stream. */
+  pieces(answer: Fields, body: Fields): string[];
+  /** The event of an error in the middle of a stream. */
+  errorPiece(refusal: Refusal, requestId: string): string;
   errorBody(refusal: Refusal, requestId: string): unknown;
   badJson(): Refusal;
   tooLarge(): Refusal;

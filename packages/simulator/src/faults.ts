@@ -24,6 +24,16 @@ export interface Action extends Overrides {
   slowDrip?: number;
   /** Bytes of a completion that is too large to hold. */
   hugeBody?: number;
+  /** Refuse an answer in pieces, as OpenAI does to organisations that it has not verified. */
+  refuseStream?: boolean;
+  /** Of an answer in pieces: send so many events, and then nothing more. */
+  stallAfter?: number;
+  /** Of an answer in pieces: send so many events, and then an error. */
+  errorAfter?: number;
+  /** Of an answer in pieces: wait so long before each event. */
+  pieceMs?: number;
+  /** An answer in pieces has no usage. */
+  noUsage?: boolean;
   /** Location of a 307. */
   redirect?: string;
 }
@@ -99,6 +109,11 @@ const ACTION_TYPES: Record<keyof SentAction, 'number' | 'string' | 'boolean' | '
   slowDrip: 'number',
   hugeBody: 'number',
   redirect: 'string',
+  refuseStream: 'boolean',
+  stallAfter: 'number',
+  errorAfter: 'number',
+  pieceMs: 'number',
+  noUsage: 'boolean',
   text: 'string',
   usage: 'object',
   serviceTier: 'string',

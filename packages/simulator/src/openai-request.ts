@@ -145,7 +145,6 @@ function checkCombinations(body: Fields): void {
       'stream_options',
     );
   }
-  if (body.stream === true) throw refuse('The simulator does not stream.', 'stream', 'unsupported_value');
 }
 
 /** The newer models name the first one. */

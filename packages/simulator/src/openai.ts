@@ -21,6 +21,7 @@ import { refuse } from './openai-refusals.js';
 import { checkChatRequest, checkRequestTo } from './openai-request.js';
 import { SERVERS } from './openai-servers.js';
 import { sampleOf } from './sample-schema.js';
+import { chatPieces } from './streams.js';
 
 /** 2026-01-01, in seconds: the list must not change between two calls. */
 const MODELS_CREATED = 1_767_225_600;
@@ -84,6 +85,8 @@ export const openai: Dialect = {
   checkBody: checkChatRequest,
   lastUserText,
   answer,
+  pieces: chatPieces,
+  errorPiece: (refusal, requestId) => `data: ${JSON.stringify(openai.errorBody(refusal, requestId))}\n\n`,
 
   errorBody: ({ message, type, param, code }) => ({ error: { message, type, param, code } }),
   badJson: () =>
@@ -124,6 +127,12 @@ export function serverDialect(name: ServerName): Dialect {
     chatPath: `/${name}/v1/chat/completions`,
     checkBody: (body, knowsModel) => checkRequestTo(name, body, knowsModel),
     errorBody: SERVERS[name].errorBody,
+    // It tells its usage without being asked, and refuses to be asked.
+    ...(name === 'mistral'
+      ? {
+          pieces: (answer, body) => chatPieces(answer, { ...body, stream_options: { include_usage: true } }),
+        }
+      : {}),
   };
 }
 

@@ -12,6 +12,7 @@ import { type AnswerContext, type Dialect, type Fields, isFields, type ServerNam
 import { openai, serverDialect } from './openai.js';
 import { checkResponsesRequest, thinksByResponses } from './responses-request.js';
 import { sampleOf } from './sample-schema.js';
+import { responsePieces } from './streams.js';
 
 export const RESPONSES_PATH = '/v1/responses';
 
@@ -21,6 +22,9 @@ export const openaiResponses: Dialect = {
   checkBody: checkResponsesRequest,
   lastUserText: (body) => lastUserText(asChat(body)),
   answer,
+  pieces: responsePieces,
+  errorPiece: ({ message, type, param, code }) =>
+    `event: error\ndata: ${JSON.stringify({ type: 'error', sequence_number: 0, code: code ?? type, message, param })}\n\n`,
 };
 
 /** Another server with the same endpoint. It refuses in its own words. */

@@ -1,5 +1,5 @@
 import type { SimulatedAnswer } from './delivery.js';
-import { type Dialect, type Fields, Refusal } from './dialect.js';
+import { type Dialect, type Fields, isFields, Refusal } from './dialect.js';
 import type { Action } from './faults.js';
 
 /** The bytes of an answer: the normal one, a refusal, or what the script wants instead. */
@@ -17,10 +17,11 @@ export function wordAnswer(
   const normal = () => provided(dialect, action ?? {}, body, respond);
   const answer = (action && scripted(action)) ?? refused(dialect, requestId, normal);
   if (action !== undefined) Object.assign(headers, scriptedHeaders(action));
-  return { status: answer.status, headers, body: answer.body };
+  if (answer.pieces) headers['content-type'] = 'text/event-stream; charset=utf-8';
+  return { ...answer, headers };
 }
 
-type Bare = Pick<SimulatedAnswer, 'status' | 'body'>;
+type Bare = Omit<SimulatedAnswer, 'headers'>;
 
 function scripted(action: Action): Bare | undefined {
   if (action.redirect !== undefined) return { status: 307, body: '' };
@@ -36,8 +37,30 @@ function scripted(action: Action): Bare | undefined {
 function provided(dialect: Dialect, action: Action, body: unknown, respond: () => Fields | string): Bare {
   if (action.status !== undefined && action.status >= 300) throw dialect.statusRefusal(action.status);
   if (action.contextLength === true) throw dialect.contextLength(body);
+  const isStreamed = isFields(body) && body.stream === true;
+  if (isStreamed && action.refuseStream === true) throw unverified();
   const answer = respond();
+  if (isStreamed && isFields(answer)) return inPieces(dialect, action, answer, body);
   return { status: action.status ?? 200, body: typeof answer === 'string' ? answer : JSON.stringify(answer) };
+}
+
+/** Every sixteenth event comes after a comment, such as servers send to keep a connection alive. */
+function inPieces(dialect: Dialect, action: Action, answer: Fields, body: Fields): Bare {
+  const { usage: _, ...rest } = answer;
+  let pieces = dialect.pieces(action.noUsage === true ? rest : answer, body);
+  if (action.errorAfter !== undefined)
+    pieces = [
+      ...pieces.slice(0, action.errorAfter),
+      dialect.errorPiece(dialect.statusRefusal(500), 'req_sim'),
+    ];
+  pieces = pieces.flatMap((piece, i) => (i % 16 === 8 ? [': keep-alive\n\n', piece] : [piece]));
+  return { status: action.status ?? 200, body: pieces.join(''), pieces };
+}
+
+function unverified(): Refusal {
+  const message =
+    'Your organization must be verified to stream this model. Please go to: https://platform.openai.com/settings/organization/general and click on Verify Organization.';
+  return new Refusal(400, message, 'invalid_request_error', 'stream', 'unsupported_value');
 }
 
 function refused(dialect: Dialect, requestId: string, make: () => Bare): Bare {
