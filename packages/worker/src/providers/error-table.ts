@@ -234,6 +234,9 @@ const ROWS: readonly ErrorRow[] = [
     name: ['server_is_overloaded', 'overloaded_error', 'ServiceUnavailableException'],
     means: 'overloaded',
   },
+  // In the middle of a stream, whose status was good.
+  { by: 'OpenAI, Anthropic', status: [200], name: ['server_error', 'api_error'], means: 'server_error' },
+  { by: 'Anthropic', status: [200], name: ['timeout_error'], means: 'timeout' },
   { by: 'Bedrock', status: [424], means: 'server_error' },
   { by: 'Cloudflare', status: [521, 522, 523, 525, 526, 530], means: 'connection' },
   { by: 'Cloudflare', status: [524], means: 'timeout' },

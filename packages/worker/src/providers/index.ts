@@ -6,6 +6,7 @@ import { anthropic } from './anthropic/index.js';
 import { openaiBatches } from './openai/batches.js';
 import { embeddings } from './openai/embeddings.js';
 import { openai, openaiCompatible, strictlyCompatible } from './openai/index.js';
+import { plainChunks } from './openai/stream.js';
 import { responsesFormat } from './responses/index.js';
 import type { BatchFormat, Provider } from './types.js';
 
@@ -24,6 +25,8 @@ export const responses: Provider = { ...openai, ...responsesFormat };
 /** Servers that answer 400 or 422 to fields of messages that they do not know. */
 const STRICT: ReadonlySet<string> = new Set(['cerebras', 'groq', 'mistral']);
 
+const mistral: Provider = { ...strictlyCompatible, stream: plainChunks };
+
 /** Whose prices a server has tells who it is, also behind a proxy. */
 export function providerFor({
   kind,
@@ -31,5 +34,6 @@ export function providerFor({
   prices,
 }: Pick<ProviderConfig, 'kind' | 'baseUrl' | 'prices'>): Provider {
   if (kind !== 'openai' || isOpenaiItself(baseUrl)) return providers[kind];
+  if (prices === 'mistral') return mistral;
   return STRICT.has(prices) ? strictlyCompatible : openaiCompatible;
 }

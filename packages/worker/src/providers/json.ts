@@ -1,4 +1,5 @@
-import { toPlainNumber } from '@sluice/shared/json/exact';
+import { parseExactly, toPlainNumber } from '@sluice/shared/json/exact';
+import { findExcess } from '@sluice/shared/json/measure';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -35,4 +36,18 @@ export function toNaturalNumber(value: unknown): number {
 
 export function toUnixSeconds(ms: number): number {
   return Math.floor(ms / 1000);
+}
+
+/** Serialising this depth does not overflow the stack. A short text cannot nest so deep. */
+const ANSWER_LIMITS = { depth: 1_000, keys: Number.POSITIVE_INFINITY, elements: Number.POSITIVE_INFINITY };
+const SHORT = 2 * ANSWER_LIMITS.depth;
+
+/** Undefined: the text is not usable JSON. Numbers stay as they are written, unless it is parsed in another way. */
+export function parseAnswer(text: string, parse: (text: string) => unknown = parseExactly): unknown {
+  if (text.length > SHORT && findExcess(text, ANSWER_LIMITS)) return undefined;
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -3,6 +3,7 @@ import type { ErrorCode } from '@sluice/shared/errors';
 import type { AttemptOutcome } from '@sluice/shared/outcomes';
 import type { ChainEntry, JobEndpoint } from '@sluice/shared/queue/job';
 import type { Reason } from '@sluice/shared/reasons';
+import type { SseEvent } from './sse.js';
 
 /** A larger answer is not read. 2,048 vectors of 1,536 numbers fit, as base64: the most that one request can ask for there. */
 export const MAX_ANSWER_BYTES = 18 * 1024 * 1024;
@@ -30,6 +31,35 @@ export interface Provider {
   modelsQuery(after?: string): Record<string, string>;
   /** Throws UnusableResponse when the body is not a model list. */
   parseModels(body: unknown): ModelsPage;
+  /** How it answers in pieces. Absent: it does not. */
+  stream?: StreamFormat;
+}
+
+/** An answer in pieces, put together to the body of the whole one, which `parseResponse` reads. */
+export interface StreamFormat {
+  /** What the body of a call has more when the answer is to come in pieces. */
+  ask: Readonly<Record<string, unknown>>;
+  /** Whether the answer to this request can come in pieces. */
+  takes(request: ChatRequest): boolean;
+  assemble(): Assembler;
+}
+
+export interface Assembler {
+  /** The characters that it holds. */
+  readonly held: number;
+  /** Whether the last piece has come. A server may say so, and not end its answer. */
+  readonly isComplete: boolean;
+  /** False when the event is only a sign of life. */
+  take(event: SseEvent): boolean;
+  /** The body as the provider would have sent it whole. Undefined when the pieces make none. */
+  body(): unknown;
+  /** The tokens that the call has taken so far, at least. */
+  soFar(): TokensSoFar;
+}
+
+export interface TokensSoFar {
+  input: number;
+  output: number;
 }
 
 /** Response headers by lower-case name. */

@@ -3,6 +3,7 @@ import type { Provider } from '../types.js';
 import { modelsQuery, parseModels } from './models.js';
 import { buildRequest } from './request.js';
 import { parseResponse } from './response.js';
+import { messageEvents } from './stream.js';
 
 /** Anthropic's Messages API. */
 export const anthropic: Provider = {
@@ -13,4 +14,5 @@ export const anthropic: Provider = {
   parseError,
   modelsQuery,
   parseModels,
+  stream: messageEvents,
 };

@@ -3,6 +3,7 @@ import type { Provider } from '../types.js';
 import { parseModels } from './models.js';
 import { buildCompatibleRequest, buildRequest, hasNoForeign, withoutForeign } from './request.js';
 import { parseResponse } from './response.js';
+import { chunks, compatibleChunks } from './stream.js';
 
 /** OpenAI itself. The base URL ends in `/v1`. */
 export const openai: Provider = {
@@ -14,6 +15,7 @@ export const openai: Provider = {
   parseError,
   modelsQuery: () => ({}), // The whole list is one page.
   parseModels,
+  stream: chunks,
 };
 
 /** Every other server that speaks OpenAI's chat completions. */
@@ -21,10 +23,12 @@ export const openaiCompatible: Provider = {
   ...openai,
   buildRequest: buildCompatibleRequest,
   passesMessages: () => true,
+  stream: compatibleChunks,
 };
 
 /** One of them that refuses fields it does not know. */
 export const strictlyCompatible: Provider = {
   ...openai,
   buildRequest: (request, entry) => withoutForeign(buildCompatibleRequest(request, entry)),
+  stream: compatibleChunks,
 };
